@@ -249,3 +249,33 @@ def test_another_process_writes_what_is_over_already(store: ChronoStore, tmp_pat
         assert [record.id for record in other.query()] == ["fresh"]
     assert [record.id for record in store.query()] == ["fresh"]
     assert [hit.record.id for hit in store.search("tea")] == ["fresh"]
+
+
+def test_what_is_written_anew_before_it_is_erased_lives(store: ChronoStore) -> None:
+    put(store, "old", 1)
+    put(store, "renewed", 1)
+    store.set_now(at(2))
+    due = store.engine.due()
+    assert due == ["old", "renewed"]
+    # Somebody is quicker than the erasure.
+    put(store, "renewed", 100, label="black tea")
+    told = store.engine.erase(due, reason="expired", due_at=store.engine.moment())
+    assert told["ids"] == ["old"]
+    record = store.get("renewed")
+    assert record is not None and record.label == "black tea"
+    assert len(store.history("renewed")) == 2
+
+
+def test_many_go_over_at_once_and_come_back(store: ChronoStore) -> None:
+    ann = store.scoped(user="ann")
+    for number in range(60):
+        put(ann, f"ann {number}", number % 3 + 1)
+        put(store, f"all {number}", number % 2 + 1)
+    for second, own, shared in ((0, 60, 60), (1, 40, 30), (2, 20, 0), (3, 0, 0), (1, 40, 30), (0, 60, 60)):
+        store.set_now(at(second))
+        assert store.record_count() == shared
+        assert len(ann.query()) == own + shared
+        assert len(ann.query(expired=True)) == 120
+        assert [record.id for record in store.query()] == [
+            f"all {number}" for number in range(60) if number % 2 + 1 > second
+        ]

@@ -12,7 +12,7 @@ from chronomemory.face.arguments import flag, function_or_none, must, string, wo
 from chronomemory.paging import page_of, query_terms
 from chronomemory.where import Where
 
-__all__ = ["Erased", "Salt", "erase", "erase_ids", "salting"]
+__all__ = ["Erased", "Salt", "erase", "erase_due", "salting"]
 
 #: Which lines carry a salt: all, none, or all but those that are sure to be of a record for everyone.
 Salt = bool | Literal["scope"]
@@ -108,9 +108,9 @@ def erase(
     return _erased(told, dry_run)
 
 
-def erase_ids(engine: Engine, ids: list[str], reason: str, *, dry_run: bool) -> Erased:
-    """Erase records by their ids, in one erasure."""
-    return _erased(engine.erase(ids, reason=reason, dry_run=dry_run), dry_run)
+def erase_due(engine: Engine, ids: list[str], moment: int, reason: str, *, dry_run: bool) -> Erased:
+    """Erase those of some records, in one erasure, that have expired by a moment when it comes to it."""
+    return _erased(engine.erase(ids, reason=reason, dry_run=dry_run, due_at=moment), dry_run)
 
 
 def _erased(told: dict[str, Any], dry_run: bool) -> Erased:

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Protocol
 
 from chronomemory._core import Engine
-from chronomemory.erasure import Erased, erase_ids
+from chronomemory.erasure import Erased, erase_due
 from chronomemory.face.arguments import flag, string
 from chronomemory.face.moments import Now, micros
 
@@ -69,6 +69,10 @@ def sweep(
     why = string("reason", reason)
     if not flag("erase", erase):
         return Swept(tuple(engine.due(moment) if dry else engine.sweep(moment)), dry_run=dry)
+    moment = engine.moment() if moment is None else moment
     due = engine.due(moment)
-    told = erase_ids(engine, due, why, dry_run=dry) if due else None
-    return Swept(tuple(due), told, dry_run=dry)
+    if not due:
+        return Swept((), dry_run=dry)
+    # What is written anew until then lives: the erasure looks once more, while nobody writes.
+    told = erase_due(engine, due, moment, why, dry_run=dry)
+    return Swept(told.ids, told, dry_run=dry)

@@ -95,6 +95,11 @@ impl Engine {
         self.run(py, |engine| engine.sweep(&self.author, now))
     }
 
+    /// The moment that expiries are held against, in microseconds since 1970.
+    fn moment(&self) -> i64 {
+        self.engine.moment()
+    }
+
     /// Holds expiries against this moment instead of the clock, for all who share the store in this process.
     #[pyo3(signature = (moment=None))]
     fn set_moment(&self, moment: Option<i64>) {

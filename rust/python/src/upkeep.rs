@@ -36,7 +36,7 @@ impl Engine {
         enter_reporting(py, progress, |report| self.engine.compact(keep_history, report))
     }
 
-    #[pyo3(signature = (ids, *, scope=None, reason, drop_history=false, again=Vec::new(), derived=false, dry_run=false, progress=None))]
+    #[pyo3(signature = (ids, *, scope=None, reason, drop_history=false, again=Vec::new(), derived=false, dry_run=false, due_at=None, progress=None))]
     #[allow(clippy::too_many_arguments)] // the signature is the public one
     fn erase<'py>(
         &self,
@@ -48,10 +48,12 @@ impl Engine {
         again: Vec<String>,
         derived: bool,
         dry_run: bool,
+        due_at: Option<i64>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let order = Erase {
             ids,
+            due_at,
             scope,
             reason,
             drop_history,

@@ -4,7 +4,7 @@
 //! scope, leaves it out, and all who follow the state hear of it as of any other change. It costs what is due, when it is due.
 //! A tombstone does not expire: it is deleted, and that is what is to be told of it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 
 use super::records::State;
@@ -82,9 +82,12 @@ impl State {
     /// Says which moment it is: what has expired by then goes over, and what has not comes back.
     pub fn expire(&mut self, now: i64) {
         let clock = std::mem::replace(&mut self.expiries.clock, now);
-        let moving: Vec<u32> = self.expiries.between(clock.min(now), clock.max(now)).collect();
-        for slot in moving {
-            let before = self.slots[slot as usize].scope;
+        let mut moving: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for slot in self.expiries.between(clock.min(now), clock.max(now)) {
+            moving.entry(self.scope_in(slot)).or_default().push(slot);
+        }
+        // A scope at a time: its list is gone through once, however many go.
+        for (before, mut slots) in moving {
             let after = match now >= clock {
                 true => self.scopes.twin_of(before),
                 false => self.scopes.living(before),
@@ -92,14 +95,22 @@ impl State {
             if before == after {
                 continue;
             }
-            self.scopes.remove(before, slot);
-            self.scopes.add(after, slot);
-            // Both have changed for whoever sees them.
-            self.note_change(slot);
-            self.slots[slot as usize].scope = after;
-            self.note_change(slot);
-            self.expiries.moves += 1;
+            slots.sort_unstable();
+            self.scopes.move_over(before, after, &slots);
+            for &slot in &slots {
+                // Both have changed for whoever sees them.
+                self.note_change(slot);
+                self.slots[slot as usize].scope = after;
+                self.note_change(slot);
+            }
+            self.expiries.moves += slots.len() as u64;
         }
+    }
+
+    /// Whether there is a record of this id that has expired by a moment.
+    pub fn has_expired(&self, id: &str, moment: i64) -> bool {
+        let at = self.slot_of(id).and_then(|slot| self.expiries.by_slot.get(&slot));
+        at.is_some_and(|at| *at <= moment)
     }
 
     /// Tells what has expired from what had before: by how often anything went over or came back.

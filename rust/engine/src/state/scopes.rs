@@ -212,6 +212,28 @@ impl Directory {
         }
     }
 
+    /// Notes that slots, ascending, belong to another scope from now on.
+    pub(super) fn move_over(&mut self, from: u32, to: u32, slots: &[u32]) {
+        const FEW: usize = 16;
+        if slots.len() <= FEW {
+            for &slot in slots {
+                self.remove(from, slot);
+                self.add(to, slot);
+            }
+            return;
+        }
+        let left = &mut self.members[from as usize].slots;
+        let before = left.len();
+        left.retain(|slot| slots.binary_search(slot).is_err());
+        let moved = before - left.len();
+        self.expired -= if self.is_expired(from) { moved } else { 0 };
+        self.expired += if self.is_expired(to) { slots.len() } else { 0 };
+        let grown = &mut self.members[to as usize].slots;
+        grown.extend_from_slice(slots);
+        // Two rows that ascend: that is found, and they are only joined.
+        grown.sort();
+    }
+
     /// Notes that a slot belongs to it no more.
     pub(super) fn remove(&mut self, scope: u32, slot: u32) {
         self.expired -= usize::from(self.is_expired(scope));

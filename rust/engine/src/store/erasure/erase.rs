@@ -279,6 +279,7 @@ pub fn erase(turns: &impl Turns, order: &Erase, now: &dyn Fn() -> i64, progress:
             store.anchor(now)?;
             store.sync_log()?;
             store.settle_hint()?;
+            let order = &*order.now(&store.state);
             let (chosen, is_told) = store.chosen(order)?;
             let told = match chosen.is_empty() {
                 true => Erased::default(),

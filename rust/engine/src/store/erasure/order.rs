@@ -1,10 +1,16 @@
 //! What is asked of an erasure, and what is told of it?
 
+use std::borrow::Cow;
+
+use crate::state::State;
+
 /// What is to be erased, and how.
 #[derive(Clone, Debug, Default)]
 pub struct Erase {
     /// Records by their ids.
     pub ids: Vec<String>,
+    /// Of these only the ones that have expired by this moment when it comes to it: what was written anew lives.
+    pub due_at: Option<i64>,
     /// Every record that carries the names of this scope, or ever did; as canonical JSON.
     pub scope: Option<Vec<u8>>,
     /// Why; it stays in the log.
@@ -17,6 +23,20 @@ pub struct Erase {
     pub derived: bool,
     /// Nothing is written: only what would be done is told.
     pub dry_run: bool,
+}
+
+impl Erase {
+    /// The order as it is meant now, while nobody else writes.
+    pub(super) fn now(&self, state: &State) -> Cow<'_, Self> {
+        let Some(moment) = self.due_at else {
+            return Cow::Borrowed(self);
+        };
+        let due = self.ids.iter().filter(|id| state.has_expired(id, moment));
+        Cow::Owned(Self {
+            ids: due.cloned().collect(),
+            ..self.clone()
+        })
+    }
 }
 
 /// What was erased, or would be.
