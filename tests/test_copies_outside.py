@@ -178,3 +178,18 @@ def test_a_note_that_cannot_be_read_is_said(project: Path, outside: Path) -> Non
             with pytest.raises(ChronoError, match="where copies"):
                 ask()
         assert store.scoped(user="ann").get("secret") is not None
+
+
+def test_who_copied_the_project_has_made_none_of_its_copies(project: Path, outside: Path) -> None:
+    with filled(project) as store:
+        first, second = store.backup(to=outside), store.backup(to=outside)
+    clone = project.with_name("clone")
+    shutil.copytree(project, clone)
+    with ChronoStore(clone) as store:
+        made = store.backup(to=outside, keep=1)
+        assert made.removed == () and first.exists() and second.exists()
+        again = store.backup(to=outside, keep=1)
+        assert again.removed == (made,) and first.exists() and second.exists()
+    with ChronoStore(project) as store:
+        third = store.backup(to=outside, keep=1)
+        assert set(third.removed) == {first, second} and again.exists()

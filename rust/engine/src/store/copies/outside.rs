@@ -17,7 +17,7 @@ use crate::verify::Report;
 use crate::wal::synced::Synced;
 
 use crate::store::care::{Alone, Turns, remove_backup, take_care};
-use crate::store::files::known_copies::{KnownCopies, KnownCopy, weight_of};
+use crate::store::files::known_copies::{KnownCopies, KnownCopy, own_place, weight_of};
 use crate::store::recovery::judge::verify_at;
 use crate::store::upkeep::backup::BackingUp;
 use crate::store::upkeep::compact::sync;
@@ -101,7 +101,7 @@ pub fn copy_out(
         at: made,
         seq: ends.seq,
         head: ends.head.text().to_owned(),
-        is_made_here: true,
+        made_by: own_place(&site),
         is_verified: false,
     };
     known.note(noted.clone());
@@ -300,7 +300,7 @@ fn next_name(site: &Site, known: &KnownCopies, around: &Path, stamp: &str) -> Re
 
 /// Removes what is left of copies of this store that were not finished, or were going.
 fn clear_drafts(site: &Site, known: &KnownCopies, around: &Path) -> Result<()> {
-    for copy in known.0.iter().filter(|copy| is_of(copy, around)) {
+    for copy in known.0.iter().filter(|copy| is_of(site, copy, around)) {
         let draft = copy.draft();
         let _guarded = Guarded::at(site, draft.clone());
         if is_folder(&*site.disk, &draft) {
@@ -312,16 +312,21 @@ fn clear_drafts(site: &Site, known: &KnownCopies, around: &Path) -> Result<()> {
 }
 
 /// Whether a copy was made here, with a name of ours, in this folder.
-fn is_of(copy: &KnownCopy, around: &Path) -> bool {
+fn is_of(site: &Site, copy: &KnownCopy, around: &Path) -> bool {
     let folder = copy.folder();
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    copy.is_made_here && folder.parent() == Some(around) && is_backup_folder(&name)
+    copy.is_made_by(site) && folder.parent() == Some(around) && is_backup_folder(&name)
 }
 
 /// Removes the oldest copies of this store in a folder. What is not what was made there stays; so does what is not ours in a copy.
 fn thin_out(site: &Site, known: &mut KnownCopies, around: &Path, keep: u64) -> Result<Vec<String>> {
     let disk = &*site.disk;
-    let mut copies: Vec<KnownCopy> = known.0.iter().filter(|copy| is_of(copy, around)).cloned().collect();
+    let mut copies: Vec<KnownCopy> = known
+        .0
+        .iter()
+        .filter(|copy| is_of(site, copy, around))
+        .cloned()
+        .collect();
     copies.retain(|copy| copy.is_in_its_place(disk));
     // Known in the order in which they were made, whatever the clock said.
     let surplus = copies.len().saturating_sub(usize::try_from(keep).unwrap_or(usize::MAX));

@@ -32,8 +32,9 @@ pub(in crate::store) struct KnownCopy {
     pub seq: u64,
     /// The hash of that.
     pub head: String,
-    /// Whether it was made here; if not, it was brought back and is somebody's.
-    pub is_made_here: bool,
+    /// The folder of the store that made it; nothing if it was brought back, and is somebody's. Whoever copies a project copies
+    /// its note too, and has made none of what that names.
+    pub made_by: String,
     /// Whether all of it was read again and was right when it was made.
     pub is_verified: bool,
 }
@@ -47,6 +48,11 @@ impl KnownCopy {
     /// Where it lies until it is whole, and while it goes.
     pub fn draft(&self) -> PathBuf {
         with_suffix(Path::new(&self.path), ".tmp")
+    }
+
+    /// Whether it was made here.
+    pub fn is_made_by(&self, site: &Site) -> bool {
+        !self.made_by.is_empty() && self.made_by == own_place(site)
     }
 
     /// Whether what lies in its place now ends as it did.
@@ -63,7 +69,7 @@ impl KnownCopy {
             at: value.get("at")?.as_i64()?,
             seq: value.get("seq")?.as_u64()?,
             head: text("head")?,
-            is_made_here: flag("made")?,
+            made_by: text("made_by")?,
             is_verified: flag("verified")?,
         })
     }
@@ -74,7 +80,7 @@ impl KnownCopy {
             ("at", Value::from(self.at)),
             ("seq", Value::from(self.seq)),
             ("head", Value::Str(self.head.clone())),
-            ("made", Value::from(self.is_made_here)),
+            ("made_by", Value::Str(self.made_by.clone())),
             ("verified", Value::from(self.is_verified)),
         ])
     }
@@ -131,6 +137,11 @@ impl KnownCopies {
     }
 }
 
+/// Where a store lies, as its copies name it.
+pub(in crate::store) fn own_place(site: &Site) -> String {
+    site.disk.real_path(site.layout.folder()).to_string_lossy().into_owned()
+}
+
 /// Looks into a folder outside, through no link.
 pub(in crate::store) fn look_into<T>(disk: &dyn Disk, folder: &Path, look: impl FnOnce(&Layout) -> T) -> T {
     let inside = Layout::of_folder(folder.to_owned());
@@ -179,7 +190,7 @@ pub(in crate::store) fn note_restored(site: &Site, source: &Path, report: &Repor
         at: now,
         seq: report.last_seq,
         head: report.head.map_or_else(String::new, |head| head.text().to_owned()),
-        is_made_here: false,
+        made_by: String::new(),
         is_verified: report.valid(),
     });
     known.write(site)
