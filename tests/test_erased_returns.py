@@ -139,6 +139,23 @@ def test_a_scope_goes_from_what_was_set_aside_too(tmp_path: Path) -> None:
         assert store.erase(scope={"user": "mia"}, reason="asked for").seq is None
 
 
+@pytest.mark.parametrize("history", ["redact", "drop"])
+def test_what_was_set_aside_alone_is_reason_enough(tmp_path: Path, history: str) -> None:
+    with ChronoStore(tmp_path, head_file=tmp_path / "head") as store:
+        store.upsert({"id": "tea", "label": "Tea at four"})
+        before = store.backup()
+        store.scoped(user="mia").upsert({"id": "home", "label": SECRET})
+        store.restore(before)
+        # Of somebody whom nothing knows nothing goes, whatever was set aside.
+        nobody = store.erase(scope={"user": "bob"}, reason="asked for", history=history)
+        assert nobody.seq is None and nobody.quarantine == ()
+        assert holding(tmp_path, SECRET) != []
+        told = store.erase(scope={"user": "mia"}, reason="asked for", history=history)
+        assert told.seq is not None and len(told.quarantine) == 1
+        assert holding(tmp_path, SECRET) == []
+        assert is_valid_for_both(store)
+
+
 def test_what_belongs_to_it_goes_from_what_was_set_aside_too(tmp_path: Path) -> None:
     with ChronoStore(tmp_path, head_file=tmp_path / "head") as store:
         store.upsert({"id": "tea", "label": "Tea at four"})

@@ -12,6 +12,7 @@ import pytest
 from chronomemory import ChronoStore, _core
 from chronomemory.errors import LogCorrupted
 from recovering import labels, quiet, rehashed
+from verdicts import verify_log
 
 OLD = {f"old {number}": "kept" for number in range(5)}
 NEW = {f"new {number}": "later" for number in range(4)}
@@ -246,6 +247,47 @@ def test_an_adopted_base_that_was_altered_is_put_right(
     # The history is there again, that of the other tool's log too.
     with quiet(), ChronoStore(tmp_path) as store:
         assert store.as_of(11).get("old 0") is not None
+
+
+def test_an_altered_base_that_is_made_again_is_put_back(tmp_path: Path, home: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        put(store, OLD)
+        store.compact(keep_history=False)
+        put(store, NEW)
+        moment = store.wal_seq() - 1
+    (base,) = (home / "base").iterdir()
+    data = bytearray(base.read_bytes())
+    data[data.index(b"kept")] ^= 1
+    base.write_bytes(data)
+    with quiet(), ChronoStore(tmp_path) as store:
+        told = store.repair()
+        assert told["history_kept"] and not told["lost"] and not told["unproven"]
+        assert {row.id for row in store.as_of(moment).query()} == OLD.keys() | set(list(NEW)[:-1])
+        assert store.erase(ids=["new 0"], reason="asked for").seq is not None
+        assert not store.verify().damage
+    assert labels(tmp_path) == OLD | {name: label for name, label in NEW.items() if name != "new 0"}
+
+
+@pytest.mark.parametrize("history", ["redact", "drop"])
+def test_a_base_of_the_past_that_is_missing_keeps_nobody_from_erasing(
+    tmp_path: Path, home: Path, history: str
+) -> None:
+    with ChronoStore(tmp_path) as store:
+        put(store, OLD)
+        store.compact(keep_history=False)
+        put(store, NEW)
+        (first,) = (home / "base").iterdir()
+        store.compact()
+        put(store, {"last": "last"})
+    for path in (home / "base").glob(f"{first.stem}*"):
+        path.unlink()
+    with quiet(), ChronoStore(tmp_path) as store:
+        told = store.erase(ids=["new 0", "old 0"], reason="asked for", history=history)
+        assert told.seq is not None
+        assert not store.verify().damage
+        assert verify_log.verify_folder(tmp_path)["valid"]
+    assert labels(tmp_path).keys() == OLD.keys() - {"old 0"} | NEW.keys() - {"new 0"} | {"last"}
+    assert not [path for path in home.rglob("*") if path.is_file() and b"new 0" in path.read_bytes()]
 
 
 def test_a_log_that_begins_late_says_so(tmp_path: Path, home: Path) -> None:

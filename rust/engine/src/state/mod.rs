@@ -11,6 +11,7 @@ mod changes;
 mod coming;
 mod compare;
 mod expiries;
+mod expiring;
 mod frozen;
 mod listing;
 mod moments;

@@ -172,9 +172,18 @@ impl Store {
             quarantine,
             ..Erased::default()
         };
-        // What was set aside goes with a history that is dropped, and is no reason to drop one.
-        let is_aside = !told.backups.is_empty() || (!told.quarantine.is_empty() && !order.drop_history);
-        if order.dry_run || (told.lines == 0 && told.replaced == 0 && !is_aside) {
+        let is_only_aside = told.lines == 0 && told.replaced == 0 && told.backups.is_empty();
+        if is_only_aside && order.drop_history {
+            // All that was set aside goes with a history that is dropped; only what holds it is a reason to drop one.
+            let holding_it = Unwanted {
+                drops_history: false,
+                ..unwanted
+            };
+            if holding(&site, &holding_it, threads)?.1.is_empty() {
+                told.quarantine.clear();
+            }
+        }
+        if order.dry_run || (is_only_aside && told.quarantine.is_empty()) {
             return Ok(told);
         }
         if past.replaced.len() > erasure::MOST_REPLACED {

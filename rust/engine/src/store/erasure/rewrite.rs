@@ -188,9 +188,10 @@ impl<'a> Rewriting<'a> {
     /// What is kept adds up to this.
     ///
     /// # Errors
-    /// `OutOfMemory`.
+    /// `OutOfMemory`, `Busy` if the base of the log is not there.
     pub fn sum(self) -> Result<State> {
-        self.replay.state.ok_or_else(|| Error::from(Refused))
+        let why_not = || Error::busy("nothing is erased while the base of the log is missing");
+        self.replay.state.ok_or_else(why_not)
     }
 
     fn take_in(&mut self, start: &Start, name: &str, log: &dyn DiskFile, end: u64) -> Result<Vec<Hit>> {
@@ -208,7 +209,7 @@ impl<'a> Rewriting<'a> {
             self.check_seqs(name, log, end, &found)?;
         }
         self.replay.leave_segment();
-        if self.replay.state.is_none() {
+        if self.replay.gave_up {
             return Err(Error::from(Refused));
         }
         self.lines += found.len() as u64;
@@ -252,7 +253,8 @@ impl<'a> Rewriting<'a> {
             return Ok(());
         };
         let file = base.log;
-        if is_first || start.is_word {
+        // Where the base before is gone nothing adds up to this one: it counts as it is.
+        if is_first || start.is_word || self.replay.state.is_none() {
             return self.begin_with(&file, &sha256);
         }
         if self.replay.is_like(&*file, &sha256) == Some(true) {
