@@ -193,3 +193,15 @@ def test_who_copied_the_project_has_made_none_of_its_copies(project: Path, outsi
     with ChronoStore(project) as store:
         third = store.backup(to=outside, keep=1)
         assert set(third.removed) == {first, second} and again.exists()
+
+
+def test_a_copy_that_was_not_finished_is_named_by_an_erasure(project: Path, outside: Path) -> None:
+    with filled(project) as store:
+        made = store.backup(to=outside)
+        # As one that was killed leaves it: under the name of a draft, its log not named yet.
+        draft = made.with_name(made.name + ".tmp")
+        made.rename(draft)
+        (draft / "events.wal").rename(draft / "events.wal.tmp")
+        (draft / "snapshot.json").unlink()
+        told = store.erase(scope={"user": "ann"}, reason="asked for")
+        assert [str(copy) for copy in told.copies] == [str(draft)]

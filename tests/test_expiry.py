@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chronomemory import ChronoStore
+from chronomemory import ChronoStore, DepGraph
 from chronomemory.blocks import Memory
-from chronomemory.errors import ChronoError, InvalidRecord
+from chronomemory.errors import ChronoError, Conflict, InvalidRecord
 from chronomemory.records import Records
 from verdicts import verify_log
 
@@ -279,3 +279,19 @@ def test_many_go_over_at_once_and_come_back(store: ChronoStore) -> None:
         assert [record.id for record in store.query()] == [
             f"all {number}" for number in range(60) if number % 2 + 1 > second
         ]
+
+
+def test_what_has_expired_is_there_for_whoever_changes_it(store: ChronoStore) -> None:
+    put(store, "x", 1)
+    put(store, "y", 1)
+    put(store, "rests")
+    DepGraph(store).add_edge("rests", "y", "depends_on")
+    store.set_now(at(2))
+    assert store.insert({"id": "x"}) is None
+    with pytest.raises(Conflict):
+        store.upsert({"id": "x", "label": "another"}, if_new=True)
+    told = store.invalidate("y", "it was false")
+    assert told.direct_change is not None and told.affected_ids == ["y", "rests"]
+    # A clock that is put back brings it back as it is now.
+    store.set_now(at(0))
+    assert store.get("y").status == "invalidated" and store.get("x").label == "green tea"

@@ -119,11 +119,12 @@ pub(in crate::store) fn outside(
             missing.push(copy.path.clone());
         }
         for path in there {
-            // What cannot be looked at may hold it.
-            let is_clean = look_into(&*site.disk, &path, |inside| {
-                is_folder(&*site.disk, inside.folder())
-                    && is_copy_without(site, inside.folder(), chosen, threads).unwrap_or(false)
-            });
+            // What cannot be looked at may hold it, and so may one that was not finished: its files need not have their names yet.
+            let is_clean = path != copy.draft()
+                && look_into(&*site.disk, &path, |inside| {
+                    is_folder(&*site.disk, inside.folder())
+                        && is_copy_without(site, inside.folder(), chosen, threads).unwrap_or(false)
+                });
             if !is_clean {
                 holding.push(path.display().to_string());
             }
