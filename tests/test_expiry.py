@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from datetime import datetime, timedelta, timezone
 from hashlib import sha256
 from pathlib import Path
@@ -295,3 +296,18 @@ def test_what_has_expired_is_there_for_whoever_changes_it(store: ChronoStore) ->
     # A clock that is put back brings it back as it is now.
     store.set_now(at(0))
     assert store.get("y").status == "invalidated" and store.get("x").label == "green tea"
+
+
+def test_a_compaction_does_not_change_what_was_living_at_an_event(tmp_path: Path) -> None:
+    soon = datetime.now(timezone.utc) + timedelta(seconds=0.6)
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "code", "data": {"expires_at": soon.isoformat()}})
+        before = [record.id for record in store.as_of(1).query()]
+        time.sleep(0.8)
+        assert store.get("code") is None
+        assert [record.id for record in store.as_of(1).query()] == before == ["code"]
+        store.compact()
+        assert [record.id for record in store.as_of(1).query()] == before
+        store.upsert({"id": "later"})
+        assert [record.id for record in store.as_of(1).query()] == before
+        assert [record.id for record in store.as_of(store.wal_seq()).query()] == ["later"]

@@ -208,7 +208,12 @@ impl History<'_> {
         // It shows what was living then.
         state.expire(match moment {
             Moment::Time(micros) => micros,
-            Moment::Seq(_) => loader.last_ts.unwrap_or(segment.beginning.ts),
+            Moment::Seq(_) => match (loader.last_ts, state.seen_version(&Viewer::Everyone)) {
+                (Some(micros), _) => micros,
+                // All of it is in the base, which was made later than its last event.
+                (None, (_, spoken)) if spoken > 0 => spoken.min(segment.beginning.ts),
+                (None, _) => segment.beginning.ts,
+            },
         });
         Ok(View {
             seq: loader.last_seq,
