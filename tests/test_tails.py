@@ -332,3 +332,16 @@ def test_a_line_that_is_gone_before_it_was_synced_costs_no_other(
         assert told["lost"], "one line is nowhere"
         assert {name: store.get(name).label for name in whole} == {name: truth[name] for name in whole}
         assert taken not in whole and store.get("new") is None
+
+
+@pytest.mark.parametrize("blank", [b"\n", b"\n\n \r\n"])
+def test_blank_lines_at_the_end_keep_nobody_from_compacting(tmp_path: Path, blank: bytes) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "a", "label": "1"})
+    log = tmp_path / ".chronomemory" / "events.wal"
+    log.write_bytes(log.read_bytes() + blank)
+    with ChronoStore(tmp_path) as store:
+        assert store.compact() == 1
+        store.upsert({"id": "b"})
+        assert store.verify().valid and store.get("a").label == "1"
+        assert len(store.history("a")) == 1

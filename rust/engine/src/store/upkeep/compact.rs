@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::digest::Hex;
-use crate::disk::Identity;
+use crate::disk::{DiskFile, Identity};
 use crate::error::{At, Error, Result};
 use crate::event::salt::SaltTerms;
 use crate::hint::line_before;
@@ -29,6 +29,9 @@ use crate::store::care::{Turns, take_care};
 use crate::store::files::snapshots::header_of;
 use crate::store::load::tails::check_no_tail_is_left;
 use crate::store::upkeep::compact_rows::compact_rows;
+
+/// So many blank lines may stand at the end of a log that is compacted before the next write.
+const MOST_BLANK_LINES: usize = 1000;
 
 /// How often a compaction begins anew because somebody else replaced the log.
 const MOST_STARTS: usize = 4;
@@ -107,7 +110,7 @@ impl Compacting {
 
     /// Whether a log is still the one that the compaction began with, and goes on where it has come to.
     fn is_continued_by(&self, log: &OpenLog) -> bool {
-        let last = line_before(&*log.file, self.end).ok().flatten();
+        let last = last_said(&*log.file, self.end).ok().flatten();
         log.identity == self.identity
             && log.walk.end >= self.end
             && last.is_some_and(|line| self.head.is_some_and(|head| names_hash(&line, &head)))
@@ -257,6 +260,18 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
     }
     let path = turns.turn(|store| Ok(store.site.layout.log().to_owned()))?;
     Err(Error::io(&path, io::Error::other("the log keeps being replaced")))
+}
+
+/// The last line before a place that says something: blank ones break nothing, wherever they stand.
+fn last_said(log: &dyn DiskFile, mut end: u64) -> io::Result<Option<Vec<u8>>> {
+    for _ in 0..MOST_BLANK_LINES {
+        let line = line_before(log, end)?;
+        match &line {
+            Some(blank) if blank.iter().all(u8::is_ascii_whitespace) => end -= blank.len() as u64 + 1,
+            _ => return Ok(line),
+        }
+    }
+    Ok(None)
 }
 
 /// Syncs while others go on: what is left to sync under the lock is little then.
