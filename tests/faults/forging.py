@@ -141,7 +141,10 @@ class Forger:
 
     def trail_of(self, log: Log) -> str:
         """The trail at the end of a log, as its own sentinel begins it."""
-        first = json.loads(log.lines[0])
+        try:
+            first = json.loads(log.lines[0])
+        except ValueError:  # it was bent until nobody can read it: it is no sentinel
+            first = {}
         said = first["record"]["data"] if first.get("op") == "compact" else {}
         trail = erased_lines.Trail(bytes.fromhex(said.get("trail", "00" * 32)))
         for digest in hashes_in(log):
