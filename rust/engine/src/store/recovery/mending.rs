@@ -86,18 +86,15 @@ impl Plan<'_> {
 
     /// A copy in the place of a base that is altered or gone.
     fn put_copy_of_base(&mut self, sha256: &Hex, is_past: bool) {
-        let copy = match self.base_there(sha256) {
-            Some((_, true)) => None,
-            Some((_, false)) => copy_of_base(self.disk, self.layout, sha256),
+        let found = self.base_there(sha256);
+        let copy = match found {
+            Some((_, true)) => return,
             // Most bases of the past are not kept: nobody looks for those everywhere.
             None if is_past => called_copy_of_base(self.disk, self.layout, sha256),
-            None => copy_of_base(self.disk, self.layout, sha256),
+            _ => copy_of_base(self.disk, self.layout, sha256),
         };
-        let is_altered = matches!(self.base_there(sha256), Some((_, false)));
-        let copy = copy
-            .map(|(_, copy)| copy)
-            .or_else(|| self.base_again(sha256).filter(|_| is_altered));
-        if let Some(copy) = copy {
+        let again = || found.and_then(|_| self.base_again(sha256));
+        if let Some(copy) = copy.map(|(_, copy)| copy).or_else(again) {
             self.put(&base_name(sha256.text()), copy);
         }
     }
