@@ -22,7 +22,7 @@ FACES = {
 
 def everything(project: Path) -> list[ChronoRecord]:
     with ChronoStore(project) as store:
-        return store.query(status=None, faces=True)
+        return store.query(status=None, faces=True, expired=True)
 
 
 @pytest.fixture
@@ -56,6 +56,7 @@ def full(tmp_path: Path) -> None:
         store.engine.delete("entry:1", "pages")
     with ChronoStore(tmp_path) as store:
         store.engine.upsert({**sound("block"), "id": "block:2"}, "blocks")
+        store.upsert({"id": "OVER", "data": {"expires_at": "2020-01-01T00:00:00Z"}})
         store.upsert({"id": "LAST", "confidence": 1})
 
 

@@ -40,11 +40,13 @@ def records_of(store: Records, left_out: Container[str] = ()) -> Iterator[bytes]
     """Yield every own record as a line, in the order in which they came, but those that name embeddings.
 
     All are of the moment at which the first was asked for, and few are held at a time. Those that an import
-    would refuse are to be left out: one of them would keep all others from coming back.
+    would refuse are to be left out: one of them would keep all others from coming back. What has expired
+    is still there until it is swept, and comes along.
     """
-    walk = store.iter(status=None, faces=True)
+    engine = store.engine.with_expired()
+    walk = store.iter(status=None, faces=True, expired=True)
     while some := list(islice(walk, _LOOKED_AT_ONCE)):
-        owned = store.engine.are_own([record.id for record in some])
+        owned = engine.are_own([record.id for record in some])
         for record, is_own in zip(some, owned, strict=True):
             if is_own and not record.id.startswith(_OF_EMBEDDINGS) and record.id not in left_out:
                 yield canonical_json(record.to_dict()) + b"\n"

@@ -122,6 +122,8 @@ pub trait Sink {
     fn hold(&mut self, known: Known<'_>, ts: i64);
     /// What becomes of those held.
     fn settle(&mut self, held: Held);
+    /// Something is lost before the event that comes next; told before each one that comes behind it.
+    fn note_loss(&mut self) {}
     /// Whether there is no need to go on.
     fn is_satisfied(&self) -> bool {
         false
@@ -349,6 +351,9 @@ impl Walk {
         }
         if is_of_one(known.op) || known.op == Op::Act {
             (known.record, known.fields) = salt::without_in(known.record, known.fields, &mut self.unsalted);
+        }
+        if !self.follower.damage.is_empty() {
+            sink.note_loss();
         }
         if counts {
             sink.count(known, self.latest);

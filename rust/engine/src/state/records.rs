@@ -155,6 +155,11 @@ impl State {
         self.happened(slot, known, stamp);
     }
 
+    /// Takes an event that changes nothing: only its place in the log counts.
+    pub fn pass_over(&mut self, known: Known<'_>) {
+        self.timeline.push(known.offset, known.seq, None);
+    }
+
     /// Takes an event of some moment.
     pub fn apply(&mut self, known: Known<'_>, micros: i64) {
         let stamp = Stamp::new(known.seq, micros);

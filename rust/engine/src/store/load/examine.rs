@@ -9,7 +9,7 @@ use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::{LOG, Layout};
 use crate::options::Checking;
 use crate::origin::{Origin, WayBack, beginning_of};
-use crate::verify::{BaseState, Report, Walk, finding, open_log};
+use crate::verify::{BaseState, Report, Sink, Walk, finding, open_log};
 use crate::wal::reader::Reading;
 
 use super::base::{Base, BasePlace, Proof};
@@ -90,6 +90,9 @@ pub fn examine(
     base.load(place, log, length, &beginning, hint, loader)?;
     if look.archives && base.state != BaseState::Anchored {
         loader.watch_scopes(); // only what the log names by its digest tells anything
+    }
+    if !base.damage.is_empty() {
+        loader.note_loss();
     }
     let mut walk = Walk::new(synced).promised(hint.promised());
     walk.follower.has_trail = !look.is_past;

@@ -49,6 +49,10 @@ pub struct Loader {
     salvaged: Option<BTreeSet<u64>>,
     /// The ids that events of the other broken batches speak of, each with its place.
     pub(in crate::store) dropped: Vec<(u64, String)>,
+    /// Something is lost before what comes next.
+    is_behind_loss: bool,
+    /// The ids of records that were patched behind a loss, and that nothing had made.
+    unmade: BTreeSet<String>,
 }
 
 impl Loader {
@@ -145,6 +149,23 @@ impl Loader {
         (self.state, self.last_seq, self.last_ts) = (other.state, other.last_seq, other.last_ts);
     }
 
+    /// The ids of the records of which there is nothing but what was changed in them.
+    pub(in crate::store) fn take_unmade(&mut self) -> BTreeSet<String> {
+        let mut unmade = std::mem::take(&mut self.unmade);
+        unmade.retain(|id| self.state.as_ref().is_none_or(|state| state.get(id).is_none()));
+        unmade
+    }
+
+    /// Whether an event changes a record whose making is lost. Nobody can tell what it said, nor whose it was: what is left
+    /// of it would be a record of everybody.
+    fn lacks_its_record(&self, known: &Known<'_>) -> bool {
+        let is_there = |state: &State| state.length_of(known.id).is_some();
+        self.is_behind_loss
+            && known.op == Op::Patch
+            && face_of(known.id) != Some(VECTORS)
+            && !self.state.as_ref().is_some_and(is_there)
+    }
+
     /// Whether a repair looks for what it can use.
     pub(in crate::store) fn is_salvaging(&self) -> bool {
         self.salvaged.is_some()
@@ -168,6 +189,8 @@ impl Loader {
             *state = State::default();
         }
         (self.settled_until, self.last_seq, self.satisfied) = (None, 0, false);
+        self.is_behind_loss = false;
+        self.unmade.clear();
         self.watch = self.watch.take().map(|_| ScopeWatch::default());
         self.holding.clear();
     }
@@ -218,6 +241,13 @@ impl Loader {
     }
 
     fn keep(&mut self, known: Known<'_>, ts: i64) {
+        if self.lacks_its_record(&known) {
+            self.unmade.insert(unspelled(known.id));
+            if let Some(state) = &mut self.state {
+                state.pass_over(known);
+            }
+            return;
+        }
         if let Some(state) = &mut self.state {
             if self.settled_until.is_some_and(|seq| known.seq <= seq) {
                 state.note(known, ts);
@@ -341,6 +371,10 @@ impl Sink for Loader {
         }
         holding.clear();
         self.holding = holding;
+    }
+
+    fn note_loss(&mut self) {
+        self.is_behind_loss = true;
     }
 
     fn is_satisfied(&self) -> bool {

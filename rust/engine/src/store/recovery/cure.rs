@@ -121,6 +121,7 @@ impl CureSearch<'_> {
         }
         let reached = loader.last_seq;
         let dropped = std::mem::take(&mut loader.dropped);
+        let unmade = loader.take_unmade();
         let mut state = loader.state.unwrap_or_default();
         let mut gone = gaps.lost();
         for event in gone.iter_mut().filter(|event| event.is_of_embeddings) {
@@ -132,6 +133,7 @@ impl CureSearch<'_> {
             file: &*file,
             end: found.walk.end,
             state: &mut state,
+            unmade: &unmade,
             held: BTreeSet::new(),
             doubts: Vec::new(),
         };
@@ -140,6 +142,9 @@ impl CureSearch<'_> {
         reading.hold_derived().at(&path)?;
         let unsettled = reading.held;
         let mut lost: Vec<String> = gone.iter().map(Lost::tell).collect();
+        lost.extend(unmade.iter().map(|id| {
+            format!("{id:?}: the event that made it is lost, and what was changed in it later is not applied")
+        }));
         // Of a batch that was cut nobody can say which lines it had, nor of a log that is gone; and what nothing proves may
         // have lost anything.
         let is_open = |damage: &&Damage| {

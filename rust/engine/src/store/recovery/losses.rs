@@ -31,6 +31,8 @@ pub(in crate::store) struct Lost {
     pub may_be_several: bool,
     /// What is left of it, if that is to be searched for the names of records.
     pub remains: Vec<u8>,
+    /// What is left of a patch that names a record, as it seems for certain, but once.
+    pub patch: Vec<u8>,
     /// The rows that it took back, as far as they can be read.
     pub gone_rows: Vec<u32>,
     /// It said which embeddings there are.
@@ -69,6 +71,10 @@ impl Lost {
                 text
             }
             .to_vec(),
+            patch: match is_certain && line.is_lost() && !is_of_embeddings && seeming::is_patch(text) {
+                true => text.to_vec(),
+                false => Vec::new(),
+            },
             gone_rows: seeming::gone_rows(text),
             is_of_embeddings,
             batch: seeming::batch(text),

@@ -30,6 +30,8 @@ pub(in crate::store) mod losses;
 
 pub(in crate::store) mod batches;
 
+pub(in crate::store) mod alike;
+
 pub(in crate::store) mod on_hold;
 
 pub(in crate::store) mod derived;

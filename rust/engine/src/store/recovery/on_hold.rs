@@ -10,9 +10,10 @@ use std::io;
 use crate::disk::DiskFile;
 use crate::event::Op;
 use crate::event::faces::{SEARCH, VECTORS, call_of, face_of, prefixes_beside};
-use crate::json::Value;
+use crate::json::{Value, scan_record};
 use crate::state::{Frozen, State, parsed, unspelled};
 
+use super::alike::alike;
 use super::batches::{LossPlace, Stretch, stretches};
 use super::losses::Lost;
 use super::runs::each_event;
@@ -44,6 +45,8 @@ pub(in crate::store) struct ReadLog<'a> {
     pub end: u64,
     /// What it came to.
     pub state: &'a mut State,
+    /// The ids of records of which there is nothing but what good events changed in them.
+    pub unmade: &'a BTreeSet<String>,
     /// The records that are on hold now.
     pub held: BTreeSet<String>,
     /// What lost events spoke of, settled since or not, each with the place from which on it was in doubt.
@@ -114,6 +117,7 @@ impl ReadLog<'_> {
 
     /// The same for events that do not say what they were of.
     fn hold_meant(&mut self, lost: &mut [Lost]) -> io::Result<()> {
+        let strange = self.doubt_strange(lost)?;
         let is_open = |event: &Lost| event.unread > 0 || !event.remains.is_empty();
         let unread: Vec<usize> = (0..lost.len()).filter(|number| is_open(&lost[*number])).collect();
         let places = unread.iter().map(|&number| LossPlace {
@@ -123,7 +127,13 @@ impl ReadLog<'_> {
         });
         let batches = stretches(self.file, self.end, places.collect())?;
         for &number in &unread {
-            let own = self.spelled_in(&lost[number])?;
+            let mut own = self.spelled_in(&lost[number])?;
+            own.extend(
+                strange
+                    .iter()
+                    .filter(|(strange, _)| *strange == number)
+                    .flat_map(|(_, near)| near.clone()),
+            );
             let is_torn = seeming::is_torn_act(&lost[number].remains);
             if lost[number].unread == 0 && (is_torn || self.is_strange_act(&lost[number])) {
                 lost[number].unread = 1;
@@ -154,6 +164,38 @@ impl ReadLog<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The places of patches that name a record which there never was, each with the records that are called alike: the name
+    /// is damaged, and so it tells nothing for certain.
+    fn doubt_strange(&mut self, lost: &mut [Lost]) -> io::Result<Vec<(usize, Vec<String>)>> {
+        let strange: Vec<usize> = {
+            let is_known = |id: &String| {
+                let is_told = |event: &Lost| event.unread == 0 && event.patch.is_empty() && event.ids.contains(id);
+                self.state.get(id).is_some() || self.unmade.contains(id) || lost.iter().any(is_told)
+            };
+            let is_strange = |event: &Lost| !event.patch.is_empty() && !event.ids.iter().all(is_known);
+            (0..lost.len()).filter(|number| is_strange(&lost[*number])).collect()
+        };
+        if strange.is_empty() {
+            return Ok(Vec::new());
+        }
+        let records = self.state.freeze().map_err(io::Error::from)?;
+        let names = records
+            .records()
+            .filter_map(|record| Some(unspelled(scan_record(record)?.id?.of(record))));
+        let names: Vec<String> = names.collect();
+        let near = |id: &String| -> Vec<String> {
+            let all = alike(id, names.iter().map(String::as_str));
+            all.iter().flat_map(|name| self.meant_by(name, &[])).collect()
+        };
+        let mut found = Vec::new();
+        for number in strange {
+            let event = &mut lost[number];
+            (event.unread, event.remains) = (event.unread.max(1), std::mem::take(&mut event.patch));
+            found.push((number, event.ids.iter().flat_map(near).collect()));
+        }
+        Ok(found)
     }
 
     /// The records that what is left of an event may name.

@@ -59,10 +59,15 @@ pub(in crate::store) fn is_certain(line: &[u8]) -> bool {
         found.into_iter().filter(|id| id != BEGIN_ID).collect()
     };
     let (named, written) = (names(b"\"record_id\"", 1), names(b"\"id\"", 2));
-    let is_patch = || strings_at(line, b"\"op\"", |_| true) == ["patch"] && named.len() == 1 && written.is_empty();
+    let is_patch = || is_patch(line) && named.len() == 1 && written.is_empty();
     let is_begin = || named.is_empty() && written.is_empty() && batch(line).is_some();
     let is_act = || named.len() == 1 && written.is_empty() && SeemingActs::of(line).is_some_and(|acts| acts.is_certain);
     !named.is_empty() && named == written || is_patch() || is_begin() || is_act()
+}
+
+/// Whether a line seems to be a patch, and nothing else.
+pub(in crate::store) fn is_patch(line: &[u8]) -> bool {
+    strings_at(line, b"\"op\"", |_| true) == ["patch"]
 }
 
 /// How many events a line seems to have been, by what they are of.
