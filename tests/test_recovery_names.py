@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -33,10 +36,10 @@ def line_with(project: Path, *words: str) -> tuple[int, bytes]:
 # A record whose making is lost.
 
 
-@pytest.fixture(scope="module")
-def patched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+@pytest.fixture
+def patched(tmp_path: Path) -> tuple[Path, str]:
     """A private block, and a patch of it that does not say whose it is."""
-    project = tmp_path_factory.mktemp("patched") / "whole"
+    project = tmp_path / "whole"
     with ChronoStore(project) as store:
         store.upsert({"id": "shared", "label": "for all"})
         with Memory(store, user="ann") as memory:
@@ -139,3 +142,61 @@ def test_a_lost_patch_of_a_lost_record_puts_no_other_on_hold(tmp_path: Path) -> 
         told = store.repair()
         assert told["unsettled"] == []
         assert not [name for name in ("node:1", "node:3") if "@unsettled" in store.get(name).data]
+
+
+# Events that are lost beside a damaged line, in a log that another tool began.
+
+
+@pytest.mark.parametrize("foreign", [0, 1, 2, 5])
+def test_what_is_lost_between_two_lines_of_ours_is_counted_whoever_began_the_log(
+    tmp_path: Path, foreign: int
+) -> None:
+    before, log = "", b""
+    for number in range(foreign):
+        record = {"id": f"theirs {number}", "kind": "fact", "status": "active", "label": "x", "data": {}}
+        event = {"op": "upsert", "prev_hash": before, "record": record, "record_id": record["id"]}
+        event |= {"recursion_depth": 0, "seq": number + 1, "ts": "2024-01-01T00:00:00Z"}
+        before = hashlib.sha256(json.dumps(event, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+        log += json.dumps({**event, "hash": before}).encode() + b"\n"
+    if foreign:
+        log_of(tmp_path).parent.mkdir()
+        log_of(tmp_path).write_bytes(log)
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "DOSE", "label": "90 mg"})
+        store.upsert({"id": "first"})
+        lost = store.delete("DOSE")
+        store.upsert({"id": "altered"})
+        store.upsert({"id": "last"})
+    at, line = line_with(tmp_path, '"altered"')
+    place = line.index(b'"prev_hash":"') + 20
+    strike(tmp_path, at, line[:place] + b"zq" + line[place + 2 :])
+    strike(tmp_path, line_with(tmp_path, '"op":"delete"')[0], None)
+    with quiet(), ChronoStore(tmp_path) as store:
+        told = store.repair()
+    said = f"events {lost.seq} to {lost.seq + 1} are lost here"
+    assert any(said in one and "not known" in one for one in told["lost"]), told["lost"]
+
+
+# A clock that lost an event.
+
+
+@pytest.mark.parametrize("user", [None, "ann"])
+def test_what_acts_made_by_a_clock_that_lost_an_event_is_on_hold(tmp_path: Path, user: str | None) -> None:
+    names = {} if user is None else {"user": user}
+    with Memory(tmp_path, **names) as memory:
+        blocks = [memory.remember(text).block_id for text in ("Tea is hot", "Bikes are red", "Soup is good")]
+        memory.begin_session()
+        time.sleep(0.05)
+        memory.end_session()
+        memory.outcome(blocks, 1.0)
+        memory.frame("attention", "tea")
+    with ChronoStore(tmp_path) as store:
+        truth = {record.id: record for record in store.everyone().query(status=None, faces=True)}
+    at, line = line_with(tmp_path, 'total_active_hours","recursion')
+    place = line.index(b'"confidence"') + 3
+    strike(tmp_path, at, line[:place] + b"zq" + line[place + 2 :])
+    with quiet(), ChronoStore(tmp_path) as store:
+        store.repair()
+        records = list(store.everyone().query(status=None, faces=True))
+    others = [one for one in records if one != truth[one.id] and not one.id.startswith("vector")]
+    assert others and not [one.id for one in others if "@unsettled" not in one.data]

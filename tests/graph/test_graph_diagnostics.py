@@ -70,7 +70,10 @@ SEEDED: dict[str, tuple[str, Callable[[Path], None]]] = {
         "view-drift",
         lambda w: (w / "nodes/eve.json").write_bytes((w / "nodes/ann.json").read_bytes()) and None,
     ),
-    "a draft is left": ("view-drift", lambda w: (w / "edges/.abc.part").write_bytes(b"half") and None),
+    "a draft is left": (
+        "view-drift",
+        lambda w: (w / "edges/.0123456789abcdef.part").write_bytes(b"half") and None,
+    ),
     "a folder is gone": ("view-drift", lambda w: shutil.rmtree(w / "profiles")),
     "an edge points elsewhere": (
         "view-drift",

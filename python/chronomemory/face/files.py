@@ -13,18 +13,22 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 
 from chronomemory.errors import StoreLocked
 
-__all__ = ["PART", "Folder", "Stamp"]
+__all__ = ["ASIDE", "PART", "Folder", "Stamp", "is_draft"]
 
 #: What changes when a file does: its inode, length and time; None if it is not there.
 Stamp = tuple[int, int, int] | None
 
 #: How the name of a file ends that is not whole yet.
 PART = ".part"
+#: How the name of a file ends that stood where one of ours belongs.
+ASIDE = ".aside"
 _DRAFT = re.compile(rf"\.[0-9a-f]{{16}}\.(.+){re.escape(PART)}")
+_ANY_DRAFT = re.compile(rf"\.[0-9a-f]{{16}}(\..+)?{re.escape(PART)}")
 #: A draft that is older than this is nobody's any more.
 _DRAFT_SECONDS = 60
 #: Of more files than these, one sync of the system is quicker than one of each.
@@ -36,6 +40,11 @@ _LOOK_SECONDS = 0.002
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _EXCHANGE = getattr(_LIBC, "renameat2", None) or getattr(_LIBC, "renameatx_np", None)
 _SWAP = 2
+
+
+def is_draft(name: str) -> bool:
+    """Say whether a file is called as those are that are not whole yet."""
+    return _ANY_DRAFT.fullmatch(name) is not None
 
 
 class Folder:
@@ -171,6 +180,24 @@ class Folder:
                 except FileNotFoundError:
                     continue
             os.fsync(here)
+
+    def has(self, name: str, within: str) -> bool:
+        """Say whether anything stands under a name, be it a link or a folder."""
+        return os.path.lexists(self.root / within / name)
+
+    def set_aside(self, name: str, within: str) -> str:
+        """Give what stands under a name another one beside it that nothing has; return that."""
+        with self._entered(within) as here:
+            for number in count(1):
+                other = f"{name}{ASIDE}" if number == 1 else f"{name}{ASIDE}-{number}"
+                try:
+                    os.stat(other, dir_fd=here, follow_symlinks=False)
+                except FileNotFoundError:
+                    break
+            # Whoever writes this folder holds its lock, so nobody takes the name meanwhile.
+            os.rename(name, other, src_dir_fd=here, dst_dir_fd=here)
+            os.fsync(here)
+        return other
 
     @contextmanager
     def _entered(self, within: str) -> Iterator[int]:

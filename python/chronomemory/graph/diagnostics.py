@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from chronomemory.face.files import Folder
+from chronomemory.face.files import Folder, is_draft
 from chronomemory.graph.changes import Look
 from chronomemory.graph.jsonl import Line, read_lines, read_object
 from chronomemory.graph.models import AuditRecord, Diagnostic, MemoryEvent, Model
-from chronomemory.graph.spelling import SCHEMAS, WORKSPACE
+from chronomemory.graph.spelling import PAGE, SCHEMAS, WORKSPACE
 from chronomemory.graph.view import (
     AUDIT_FILE,
     EVENTS_FILE,
@@ -144,10 +144,18 @@ def _page_findings(folder: Folder, within: str, expected: Mapping[str, bytes]) -
     for name in sorted({*names, *expected}):
         where = f"{within}/{name}"
         content = _read(folder, name, within)
+        if name not in expected and not is_draft(name) and not _is_page(name, content):
+            continue  # somebody else's
         if name not in expected:
             yield _drift(where, content, SCHEMAS[within], "the log has nothing that this file shows")
         elif content != expected[name]:
             yield _drift(where, content, SCHEMAS[within])
+
+
+def _is_page(name: str, content: bytes | None) -> bool:
+    """Say whether a file is called as ours are and tells how it is to be read, be it in an unknown way."""
+    fields = None if content is None or not name.endswith(PAGE) else read_object(content)
+    return isinstance(fields, dict) and "schema" in fields
 
 
 def _drift(where: str, content: bytes | None, schema: str, message: str = "") -> Diagnostic:

@@ -9,7 +9,7 @@ from typing import Any
 
 from chronomemory._core import canonical_json, indented_json
 
-__all__ = ["ENVELOPE", "SCHEMAS", "WORKSPACE", "file_name", "line_of", "page_of", "tagged"]
+__all__ = ["ENVELOPE", "PAGE", "SCHEMAS", "WORKSPACE", "file_name", "line_of", "page_of", "tagged"]
 
 #: The schema of the workspace itself, of what is exported, and of each kind of file and line.
 WORKSPACE = "chronomemory.workspace/1"
@@ -24,6 +24,8 @@ SCHEMAS = {
     "audit": "chronomemory.audit/1",
 }
 
+#: How the name of a file ends that shows one thing.
+PAGE = ".json"
 #: What stands in a file name as it is. Capitals do not: some file systems know one case only.
 _PLAIN = re.compile(rb"[^a-z0-9_-]")
 #: A name that would be longer is cut, and told apart by the digest of its id.
@@ -33,7 +35,7 @@ _CUT_NAME = 100
 _LINE_ENDS = (("\x85", "\\u0085"), ("\u2028", "\\u2028"), ("\u2029", "\\u2029"))
 
 
-def file_name(item_id: str, suffix: str = ".json") -> str:
+def file_name(item_id: str, suffix: str = PAGE) -> str:
     """Return a file name that no other id has, on any file system.
 
     >>> file_name("a/b"), file_name("Ann"), file_name("..")

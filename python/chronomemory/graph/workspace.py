@@ -44,13 +44,16 @@ class Rebuilt(Result):
 
     written: int
     removed: int
+    #: What stood where a file of ours belongs and was none: it is there under these names now.
+    set_aside: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
         """What happened, in one line."""
         if not self.written and not self.removed:
             return "the files show what the log says"
-        return f"wrote {counted(self.written, 'file')}, removed {counted(self.removed, 'file')}"
+        aside = f", set aside {', '.join(self.set_aside)}" if self.set_aside else ""
+        return f"wrote {counted(self.written, 'file')}, removed {counted(self.removed, 'file')}{aside}"
 
 
 class Workspace:
@@ -202,7 +205,8 @@ class Workspace:
     def rebuild(self) -> Rebuilt:
         """Write the files anew where they do not show what the log says.
 
-        Not while the log is damaged: they may be all that is left of what it has lost.
+        Files of others stay. One that stands where one of ours belongs gets another name, which is told. Not
+        while the log is damaged: they may be all that is left of what it has lost.
         """
         broken = self._broken()
         if broken:

@@ -55,6 +55,8 @@ class LogHome:
     def create(self) -> bool:
         """Begin the books and show them, unless there are some; say whether there were none."""
         with self._turn:
+            if self.look().books() is None:
+                self.view.check_strangers()
             self.view.make()
             with self.view.folder.locked():
                 if self.look().books() is not None:
@@ -166,12 +168,12 @@ class LogHome:
             return None
         return next((event.hash for event in reversed(events) if event.seq == books.seq), None)
 
-    def rebuild(self) -> tuple[int, int]:
-        """Write the view anew where it is wrong; return how many files were written and removed."""
+    def rebuild(self) -> tuple[int, int, tuple[str, ...]]:
+        """Write the view anew where it is wrong; return what was written, removed and set aside."""
         with self._turn, self.view.folder.locked():
             return self._rewrite()
 
-    def _rewrite(self) -> tuple[int, int]:
+    def _rewrite(self) -> tuple[int, int, tuple[str, ...]]:
         shown = self.shown()
         if not shown.log_head and (said := self.view.shown()) is not None:
             # The log has lost the line; what the view says of it is all that is left.

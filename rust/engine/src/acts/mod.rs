@@ -22,6 +22,8 @@ pub struct Rules {
     pub effects: for<'a> fn(&'a Value, &'a Read<'a>) -> Vec<(String, Value)>,
     /// The records that an act is about, told by the act alone. A rule may take a record away that it does not mention.
     pub mentions: fn(&Value) -> Vec<Mention>,
+    /// The records that an act may look at besides, to know what it makes of the others.
+    pub looked_at: fn(&Value) -> Vec<String>,
     /// The records that an act may be about of which no more can be read than that it names these ids.
     pub touched: fn(&[String]) -> Vec<String>,
     /// How many records an act that names so many ids may touch at most.

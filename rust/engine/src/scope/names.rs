@@ -62,7 +62,8 @@ impl Scope {
         Ok(Self::of(names))
     }
 
-    fn of(mut names: [Option<&str>; 3]) -> Self {
+    /// Some of the three names, which are names.
+    pub(crate) fn of(mut names: [Option<&str>; 3]) -> Self {
         let Some(owner) = names.iter().position(Option::is_some) else {
             return Self::default();
         };

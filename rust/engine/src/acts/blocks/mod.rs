@@ -14,6 +14,7 @@ use self::book::Book;
 use self::payload::{OUTCOME, OUTCOME_IN_SCOPE, Payload, SHOWN, SHOWN_IN_SCOPE, Said};
 use super::{Mention, Read, Rules};
 use crate::json::Value;
+use crate::scope::Scope;
 
 /// The first so many blocks of an act are linked to each other.
 const LINKED_BLOCKS: usize = 20;
@@ -25,6 +26,7 @@ pub static RULES: Rules = Rules {
     kinds: &[SHOWN, OUTCOME, SHOWN_IN_SCOPE, OUTCOME_IN_SCOPE],
     effects,
     mentions,
+    looked_at,
     touched,
     most_touched,
 };
@@ -66,6 +68,16 @@ fn mentions(payload: &Value) -> Vec<Mention> {
     found
 }
 
+/// The clocks: of the scope that it is of, and of any that is wider, since a block or a link may be of that.
+fn looked_at(payload: &Value) -> Vec<String> {
+    let scope = Payload::of(payload)
+        .and_then(|payload| payload.scope)
+        .unwrap_or_default();
+    let names = scope.names();
+    let some_of = |chosen: usize| Scope::of([0, 1, 2].map(|level| names[level].filter(|_| chosen & (1 << level) > 0)));
+    (0..8).map(|chosen| ids::clock(&some_of(chosen))).collect()
+}
+
 /// The blocks, the clock, and the links between those that may be among the first: ids may be lost between two that are left.
 fn touched(named: &[String]) -> Vec<String> {
     let mut found: Vec<String> = named.iter().map(|id| ids::block(id)).collect();
@@ -90,7 +102,6 @@ mod tests {
 
     use super::*;
     use crate::json;
-    use crate::scope::Scope;
 
     fn parsed(text: &str) -> Value {
         json::parse(text.as_bytes()).expect("JSON")

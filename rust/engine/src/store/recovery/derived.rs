@@ -9,7 +9,6 @@ use std::io;
 
 use crate::event::Op;
 use crate::event::act::Act;
-use crate::event::faces::rules_of;
 use crate::state::unspelled;
 
 use super::on_hold::ReadLog;
@@ -47,9 +46,8 @@ impl ReadLog<'_> {
                 Op::Act => {
                     let act = Act::read(event.record_id(text), event.record(text));
                     let ids: Vec<String> = act.iter().flat_map(Act::mentions).map(|mention| mention.id).collect();
-                    // Whatever it names, it looks at what all acts of its face look at: the clock.
-                    let rules = rules_of(event.record_id(text));
-                    let looked_at = rules.map(|rules| (rules.touched)(&[])).unwrap_or_default();
+                    // Whatever it names, it looks at what all acts of its face look at: the clocks.
+                    let looked_at: Vec<String> = act.iter().flat_map(Act::looked_at).collect();
                     if ids.iter().chain(&looked_at).any(|id| doubtful.contains(id)) {
                         derived.extend(ids.iter().map(|id| (offset, id.clone())));
                         doubtful.extend(ids);

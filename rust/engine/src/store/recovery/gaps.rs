@@ -234,7 +234,7 @@ impl<'a> Layer<'a> {
         for step in &self.route.steps {
             let run = &self.runs[step.run];
             if !step.follows {
-                draft.lose(run.prev, Some(run.first_seq).filter(|_| run.is_dense));
+                draft.lose(run.prev, Some(run.first_seq).filter(|_| run.are_ours.0));
             }
             if in_place.contains(&step.run) {
                 let before = std::iter::from_fn(|| bad.next_if(|line| line.offset < run.bytes.start)).collect();
@@ -243,7 +243,7 @@ impl<'a> Layer<'a> {
             } else {
                 draft.add(run);
             }
-            (draft.head, draft.last_seq) = (Some(run.last), Some(run.last_seq).filter(|_| run.is_dense));
+            (draft.head, draft.last_seq) = (Some(run.last), Some(run.last_seq).filter(|_| run.are_ours.1));
         }
         if let Some(lost) = behind {
             draft.lose(Some(lost.head), Some(lost.seq + 1));

@@ -114,7 +114,6 @@ impl Layer<'_> {
             let (Some(first), Some(last)) = (taken.first(), taken.last()) else {
                 return Ok(found);
             };
-            let is_counted = |pair: &[&Next]| pair[1].seq == pair[0].seq + 1;
             found.push(LineRun {
                 source: run.source,
                 bytes: first.bytes.start..last.bytes.end,
@@ -125,7 +124,7 @@ impl Layer<'_> {
                 first_seq: first.seq,
                 last_seq: last.seq,
                 last: last.hash,
-                is_dense: taken.iter().all(|next| next.is_our_spelling) && taken.windows(2).all(is_counted),
+                are_ours: (first.is_our_spelling, last.is_our_spelling),
             });
             if taken.len() < longest.len() {
                 return Ok(found);

@@ -35,8 +35,8 @@ pub(in crate::store) struct LineRun {
     pub last_seq: u64,
     /// The hash of its last event.
     pub last: Hex,
-    /// All its lines are of our own form, and counted one by one: other tools may count otherwise.
-    pub is_dense: bool,
+    /// Whether its first and its last line are of our own form, and so are counted one by one: other tools may count otherwise.
+    pub are_ours: (bool, bool),
 }
 
 /// Where runs are divided although their lines follow each other: another run may go on from there.
@@ -116,7 +116,7 @@ impl Scan {
                 scan.highest_seq = scan.highest_seq.max(seq);
                 match &mut open {
                     Some(run) if prev == Some(run.last) && !cuts.is_between(run, event) => {
-                        run.is_dense &= event.is_our_spelling(text) && seq == run.last_seq + 1;
+                        run.are_ours.1 = event.is_our_spelling(text);
                         (run.bytes.end, run.last, run.last_seq) = (end, last, seq);
                         run.events += 1;
                     }
@@ -130,7 +130,7 @@ impl Scan {
                         first_seq: seq,
                         last_seq: seq,
                         last,
-                        is_dense: event.is_our_spelling(text),
+                        are_ours: (event.is_our_spelling(text), event.is_our_spelling(text)),
                     })),
                 }
             }
