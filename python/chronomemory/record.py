@@ -48,6 +48,20 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _VERSION_BYTES = 8
 
 
+def _moment(micros: int) -> datetime | None:
+    try:
+        return None if micros == _UNKNOWN else _EPOCH + timedelta(microseconds=micros)
+    except OverflowError:  # another tool wrote it, and no calendar has it
+        return None
+
+
+def _version(told: bytes) -> str:
+    content = told[_MOMENTS.size :]
+    if len(content) != _VERSION_BYTES:
+        content = hashlib.sha256(content).digest()[:_VERSION_BYTES]
+    return content.hex()
+
+
 class _Told:
     """What a store tells of a record beside its fields; a record made by hand has nothing told."""
 
@@ -81,12 +95,15 @@ class _Told:
     def version(self) -> str | None:
         """The stored record in 16 hex digits: the beginning of the SHA-256 of its canonical JSON."""
         told = self._packed()
+        return None if told is None else _version(told)
+
+    def moments_and_version(self) -> tuple[datetime | None, datetime | None, str | None]:
+        """Return ``created_at``, ``updated_at`` and ``version`` in one look: many results tell all three."""
+        told = self._packed()
         if told is None:
-            return None
-        content = told[_MOMENTS.size :]
-        if len(content) != _VERSION_BYTES:
-            content = hashlib.sha256(content).digest()[:_VERSION_BYTES]
-        return content.hex()
+            return None, None, None
+        moments = _MOMENTS.unpack_from(told)
+        return _moment(moments[_CREATED]), _moment(moments[_UPDATED]), _version(told)
 
     def _packed(self) -> bytes | None:
         told: Any = getattr(self, "_told", None)
@@ -105,11 +122,7 @@ class _Told:
 
     def _moment(self, place: int) -> datetime | None:
         told = self._packed()
-        micros = _UNKNOWN if told is None else _MOMENTS.unpack_from(told)[place]
-        try:
-            return None if micros == _UNKNOWN else _EPOCH + timedelta(microseconds=micros)
-        except OverflowError:  # another tool wrote it, and no calendar has it
-            return None
+        return None if told is None else _moment(_MOMENTS.unpack_from(told)[place])
 
 
 @dataclass(slots=True)

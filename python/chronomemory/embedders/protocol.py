@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from chronomemory.errors import InvalidArgument, InvalidRecord
 
@@ -13,7 +13,16 @@ if TYPE_CHECKING:
 else:
     from chronomemory import numpy_later as np
 
-__all__ = ["Embedder", "Matrix", "TokenEmbedder", "Vector", "as_matrix", "as_tokens", "check_embedder"]
+__all__ = [
+    "Embedder",
+    "Matrix",
+    "TokenEmbedder",
+    "Vector",
+    "as_matrix",
+    "as_tokens",
+    "check_embedder",
+    "offers_tokens",
+]
 
 Vector: TypeAlias = "npt.NDArray[np.float32]"
 Matrix: TypeAlias = "npt.NDArray[np.float32]"
@@ -44,6 +53,11 @@ class TokenEmbedder(Protocol):
     def embed_tokens(self, texts: Sequence[str]) -> list[Matrix]: ...
 
     def embed_query_tokens(self, text: str) -> Matrix: ...
+
+
+def offers_tokens(embedder: object) -> TypeGuard[TokenEmbedder]:
+    """Say whether an embedder is a TokenEmbedder; every question asks it, and ``isinstance`` takes long."""
+    return hasattr(embedder, "embed_tokens") and hasattr(embedder, "embed_query_tokens")
 
 
 def check_embedder(given: Embedder) -> Embedder:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from chronomemory.embedders import Embedder, Matrix, TokenEmbedder, Vector
-from chronomemory.embedders.protocol import as_tokens
+from chronomemory.embedders import Embedder, Matrix, Vector
+from chronomemory.embedders.protocol import as_tokens, offers_tokens
 from chronomemory.face.arguments import contents
 from chronomemory.face.batch import Connection
 from chronomemory.face.spaces import Spaces, bytes_to_embedding, embedding_of
@@ -64,7 +64,7 @@ class Reader:
         self, store: HasEngine, vectors: Matrix, texts: Sequence[str], embedder: Embedder
     ) -> Reading:
         """Add the codes of the tokens to vectors, if the embedder offers tokens."""
-        if not isinstance(embedder, TokenEmbedder):
+        if not offers_tokens(embedder):
             return Reading(vectors)
         once = list(dict.fromkeys(texts))
         made = dict(zip(once, as_tokens(embedder.embed_tokens(once), len(once)), strict=True))
@@ -78,7 +78,7 @@ class Reader:
 
     def query_tokens(self, text: str, embedder: Embedder) -> Matrix | None:
         """Return the vectors of the tokens of a question, or None if there are none."""
-        if not isinstance(embedder, TokenEmbedder):
+        if not offers_tokens(embedder):
             return None
         (made,) = as_tokens([embedder.embed_query_tokens(text)], 1)
         return made if len(made) else None

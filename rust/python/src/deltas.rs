@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyFloat, PyList, PyString, PyTuple};
 
 use crate::engine::Engine;
 use crate::enter::{check_room, enter_to_leave};
-use crate::object::{self, Keys};
+use crate::object;
 use crate::page::listing_of;
 
 /// What Python's objects take for each byte of canonical JSON, and more.
@@ -42,7 +42,6 @@ struct DeltaMaker {
     fields: [Py<PyDict>; 4],
     /// Where the last episode came from: mostly the next one does too.
     node: Option<(Vec<u8>, Py<PyString>)>,
-    keys: Keys,
 }
 
 /// A user, and what the payload of a fact begins as, without and with what it says of something. To copy a dict is quicker
@@ -109,7 +108,6 @@ impl DeltaMaker {
             owners: Vec::new(),
             fields,
             node: None,
-            keys: Keys::default(),
         })
     }
 
@@ -142,7 +140,7 @@ impl DeltaMaker {
         payload.set_item(intern!(py, "source_node"), self.node(py, delta.source_node)?)?;
         for (slot, said) in slots(py).into_iter().zip(delta.said) {
             if let Some(said) = said {
-                payload.set_item(slot, object::value(py, said, &self.keys)?)?;
+                payload.set_item(slot, object::value(py, said)?)?;
             }
         }
         Ok(payload)

@@ -22,6 +22,7 @@ mod scope;
 mod search;
 mod select;
 mod shape;
+mod shared_words;
 mod sharing;
 mod told;
 mod unless;

@@ -1,42 +1,17 @@
 //! How do canonical bytes become Python objects? In one pass, straight from the bytes.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
-
 use chronomemory::{Cursor, Int, Quoted, Value, defaults};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use crate::record::record_class;
+use crate::shared_words::shared_word;
 
 /// Makes objects of canonical JSON, which the engine has proven: anything else is a fault of the engine's.
 struct Reader<'a, 'py> {
     py: Python<'py>,
     cursor: Cursor<'a>,
-    keys: Option<&'a Keys>,
-}
-
-/// So many keys are kept at most, and so long ones: names of fields are few and short, others are made anew.
-const KEPT_KEYS: usize = 256;
-const KEPT_KEY_BYTES: usize = 32;
-
-/// Keys that records have in common, each made once.
-#[derive(Default)]
-pub struct Keys(RefCell<HashMap<Box<[u8]>, Py<PyString>>>);
-
-impl Keys {
-    fn get<'py>(&self, py: Python<'py>, key: &[u8]) -> PyResult<Bound<'py, PyString>> {
-        let mut known = self.0.borrow_mut();
-        if let Some(found) = known.get(key) {
-            return Ok(found.bind(py).clone());
-        }
-        let made = PyString::from_bytes(py, key)?;
-        if known.len() < KEPT_KEYS && key.len() <= KEPT_KEY_BYTES {
-            known.insert(key.into(), made.clone().unbind());
-        }
-        Ok(made)
-    }
 }
 
 fn broken() -> PyErr {
@@ -49,7 +24,6 @@ impl<'a, 'py> Reader<'a, 'py> {
         let mut reader = Self {
             py,
             cursor: Cursor::new(object),
-            keys: None,
         };
         reader.cursor.pass(b"{").ok_or_else(broken)?;
         Ok(reader)
@@ -109,24 +83,29 @@ impl<'a, 'py> Reader<'a, 'py> {
         self.cursor.key().map(Some).ok_or_else(broken)
     }
 
+    /// A text that others are likely to have too.
+    fn word(&self, quoted: Quoted<'_>) -> PyResult<Bound<'py, PyString>> {
+        match quoted.is_escaped {
+            true => text(self.py, quoted),
+            false => shared_word(self.py, quoted.inner),
+        }
+    }
+
     /// The members of an object whose brace was passed.
     fn dict(&mut self) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(self.py);
         while let Some(key) = self.key()? {
-            let name = match self.keys {
-                Some(keys) if !key.is_escaped => keys.get(self.py, key.inner)?,
-                _ => text(self.py, key)?,
-            };
+            let name = self.word(key)?;
             dict.set_item(name, self.value()?)?;
         }
         Ok(dict)
     }
 }
 
-/// A canonical value, for one who reads many.
-pub fn value<'py>(py: Python<'py>, text: &[u8], keys: &Keys) -> PyResult<Bound<'py, PyAny>> {
-    let (cursor, keys) = (Cursor::new(text), Some(keys));
-    Reader { py, cursor, keys }.value()
+/// A canonical value.
+pub fn value<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    let cursor = Cursor::new(text);
+    Reader { py, cursor }.value()
 }
 
 /// A text of a canonical record.
@@ -148,8 +127,15 @@ pub fn record<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>>
     let mut reader = Reader::opened(py, bytes)?;
     let mut fields: [Option<Bound<'py, PyAny>>; 12] = Default::default();
     while let Some(key) = reader.key()? {
-        let value = reader.value()?;
-        if let Some(slot) = slot_of(key.inner) {
+        let slot = slot_of(key.inner);
+        let value = match (slot, reader.cursor.peek()) {
+            (Some(KIND | STATUS | SOURCE_TYPE), Some(b'"')) => {
+                let word = reader.cursor.string().ok_or_else(broken)?;
+                reader.word(word)?.into_any()
+            }
+            _ => reader.value()?,
+        };
+        if let Some(slot) = slot {
             fields[slot] = Some(value);
         }
     }
@@ -169,15 +155,20 @@ pub fn record<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>>
     record_class(py)?.call1(PyTuple::new(py, filled)?)
 }
 
+/// Where the fields stand whose words many records share.
+const KIND: usize = 1;
+const STATUS: usize = 2;
+const SOURCE_TYPE: usize = 5;
+
 /// The position of a field in the constructor of `ChronoRecord`.
 fn slot_of(key: &[u8]) -> Option<usize> {
     Some(match key {
         b"id" => 0,
-        b"kind" => 1,
-        b"status" => 2,
+        b"kind" => KIND,
+        b"status" => STATUS,
         b"label" => 3,
         b"confidence" => 4,
-        b"source_type" => 5,
+        b"source_type" => SOURCE_TYPE,
         b"evidence" => 6,
         b"epistemic_boundary" => 7,
         b"is_hypothesis" => 8,
@@ -191,10 +182,10 @@ fn slot_of(key: &[u8]) -> Option<usize> {
 fn default(py: Python<'_>, slot: usize) -> PyResult<Bound<'_, PyAny>> {
     let text = |text: &str| PyString::new(py, text).into_any();
     Ok(match slot {
-        1 => text(defaults::KIND),
-        2 => text(defaults::STATUS),
+        KIND => text(defaults::KIND),
+        STATUS => text(defaults::STATUS),
         4 => PyFloat::new(py, defaults::CONFIDENCE).into_any(),
-        5 => text(defaults::SOURCE_TYPE),
+        SOURCE_TYPE => text(defaults::SOURCE_TYPE),
         6 | 7 => PyList::empty(py).into_any(),
         8 => PyBool::new(py, false).to_owned().into_any(),
         9 | 11 => PyDict::new(py).into_any(),

@@ -9,7 +9,8 @@ from chronomemory.blocks.declaration import READER, SPACES
 from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.ids import BLOCK, block_key
 from chronomemory.blocks.types import BlockStatus
-from chronomemory.embedders import Embedder, TokenEmbedder
+from chronomemory.embedders import Embedder
+from chronomemory.embedders.protocol import offers_tokens
 from chronomemory.errors import UnknownSpace
 from chronomemory.face.batch import Connection
 from chronomemory.face.readings import Reading
@@ -43,9 +44,9 @@ def lacking(store: HasEngine, embedder: Embedder) -> list[ChronoRecord]:
     If it gives tokens too, those that have no codes of them are among these.
     """
     model = embedder.model_name
-    lacks = None if isinstance(embedder, TokenEmbedder) else {"data.space": {"ne": SPACES.of(model)}}
+    lacks = None if offers_tokens(embedder) else {"data.space": {"ne": SPACES.of(model)}}
     found = list(query(store, kind=BLOCK, status=BlockStatus.ACTIVE.value, where=lacks, faces=True))
-    if isinstance(embedder, TokenEmbedder):
+    if offers_tokens(embedder):
         has_codes = _owners(store, READER.tokens.of(model))
         found = [
             record

@@ -117,7 +117,8 @@ class Finding(Settled):
         with self.blocks.connect() as conn:
             conn.fetch(_looked_at(frame, conn.scope))
             asked = load_frame(conn, frame)
-            asked = asked.model_copy(update={"filters": asked.filters.model_copy(update=narrowed)})
+            if narrowed:
+                asked = asked.model_copy(update={"filters": asked.filters.model_copy(update=narrowed)})
             question = replace(
                 self._question(conn, read, query, top_k, now),
                 diversify=diversify,

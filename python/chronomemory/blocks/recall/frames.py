@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -35,6 +36,8 @@ _MARK = re.compile(
     r"^(?:(\d{1,9})(?=[.)](?:\s|$))|(?=#{1,6}(?:\s|$)|[-+*](?:\s|$)|[-*_](?:[ \t]*[-*_]){2}|>|`{3}|~{3}))"
 )
 _ESCAPED = r"\g<1>\\"
+#: What a column of a frame may hold.
+_PLAIN = (str, int, float, type(None))
 
 
 class FrameFilters(BaseModel):
@@ -118,18 +121,30 @@ def load_frame(conn: Connection, name: str) -> Frame:
 
 def frame_of(name: str, stored: Mapping[str, Any]) -> Frame:
     """Return the frame that the columns of a table hold, its JSON fields as raw strings."""
+    columns = [stored[column] for column in ("weights_json", "filters_json", "guarantees_json")]
+    columns += [stored.get("cache_json"), stored["template"], stored["token_budget"]]
+    # What is no text or number is refused there, and cannot be remembered.
+    made = _made if all(isinstance(column, _PLAIN) for column in columns) else _made.__wrapped__
+    return made(name, *columns)
+
+
+@lru_cache(maxsize=256, typed=True)
+def _made(
+    name: str, weights: Any, filters: Any, guarantees: Any, cache: Any, template: Any, token_budget: Any
+) -> Frame:
+    """Return the frame of these columns; a frame is asked for often, and changes hardly ever."""
     try:
         parts: dict[str, Any] = {
-            "weights": json.loads(stored["weights_json"]),
-            "filters": json.loads(stored["filters_json"] or "{}"),
-            "guarantees": json.loads(stored["guarantees_json"] or "[]"),
-            "cache": json.loads(stored["cache_json"]) if stored.get("cache_json") else None,
+            "weights": json.loads(weights),
+            "filters": json.loads(filters or "{}"),
+            "guarantees": json.loads(guarantees or "[]"),
+            "cache": json.loads(cache) if cache else None,
         }
     except (ValueError, TypeError, RecursionError) as fault:
         raise FrameError(
             f"the frame {name!r} holds broken JSON: {fault}", recovery="Write it anew."
         ) from fault
-    return Frame(name=name, template=stored["template"], token_budget=stored["token_budget"], **parts)
+    return Frame(name=name, template=template, token_budget=token_budget, **parts)
 
 
 def define_frame(conn: Connection, frame: Frame, *, source: str = "user") -> None:

@@ -92,6 +92,7 @@ def _scored(row: tuple[Any, ...]) -> ScoredBlock | None:
     if record is None or record.status == "tombstone":
         return None
     similarity, confidence, recency, centrality, reinforcement = components
+    created_at, updated_at, version = record.moments_and_version()
     return ScoredBlock(
         id=block_id,
         content=record.data["content"],
@@ -106,9 +107,9 @@ def _scored(row: tuple[Any, ...]) -> ScoredBlock | None:
         tokens=tokens,
         was_expanded=expanded,
         guaranteed=guaranteed,
-        created_at=record.created_at,
-        updated_at=record.updated_at,
-        version=record.version,
+        created_at=created_at,
+        updated_at=updated_at,
+        version=version,
         scope=record.scope,
     )
 

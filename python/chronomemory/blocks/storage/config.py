@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from chronomemory.blocks.ids import CONFIG, config_key, looks_scoped
 from chronomemory.blocks.storage.secrets import looks_secret
@@ -44,11 +45,12 @@ _NUMBERS: dict[str, Callable[[str], float]] = {
 }
 
 
-def config_keys(key: str, scope: Scope) -> list[str]:
+@lru_cache(maxsize=4096)
+def config_keys(key: str, scope: Scope) -> tuple[str, ...]:
     """Return the ids under which a setting may stand, one's own first; a clock is nobody else's."""
     if key == TOTAL_ACTIVE_HOURS:
-        return [config_key(key, scope.of_clock)]
-    return [config_key(key, wider) for wider in scope.narrowest_first()]
+        return (config_key(key, scope.of_clock),)
+    return tuple(config_key(key, wider) for wider in scope.narrowest_first())
 
 
 def get_config(conn: Connection, key: str) -> str | None:
@@ -61,11 +63,17 @@ def _usable(key: str, record: ChronoRecord | None) -> str | None:
     if record is None:
         return None
     value = str(record.data["value"])
+    return value if _may_be(key, value) else None
+
+
+@lru_cache(maxsize=1024)
+def _may_be(key: str, value: str) -> bool:
+    """Say whether a setting may have a value; every question asks this anew of what hardly ever changes."""
     try:
         check_setting(key, value)
     except InvalidRecord:
-        return None
-    return value
+        return False
+    return True
 
 
 def get_number(conn: Connection, key: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from chronomemory.blocks.ids import FRAME, called, frame_key, looks_scoped
@@ -39,9 +40,10 @@ def get_frame(conn: Connection, name: str) -> dict[str, Any] | None:
     return next((_frame_dict(record) for record in found if record is not None), None)
 
 
-def frame_keys(name: str, scope: Scope) -> list[str]:
+@lru_cache(maxsize=4096)
+def frame_keys(name: str, scope: Scope) -> tuple[str, ...]:
     """Return the ids under which a frame may stand, one's own first."""
-    return [frame_key(name, wider) for wider in scope.narrowest_first()]
+    return tuple(frame_key(name, wider) for wider in scope.narrowest_first())
 
 
 def _frame_dict(record: ChronoRecord) -> dict[str, Any]:

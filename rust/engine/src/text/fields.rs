@@ -97,10 +97,10 @@ struct Node {
 }
 
 impl Node {
-    /// Drops what leads to no moment; says whether anything is left.
-    fn keep_times(&mut self) -> bool {
-        self.roles.retain(|role| matches!(role, Role::Time(_)));
-        self.children.retain_mut(Self::keep_times);
+    /// Drops what leads to no such role; says whether anything is left.
+    fn keep(&mut self, wanted: fn(&Role) -> bool) -> bool {
+        self.roles.retain(wanted);
+        self.children.retain_mut(|child| child.keep(wanted));
         !self.roles.is_empty() || !self.children.is_empty()
     }
 }
@@ -185,7 +185,14 @@ impl Fields {
     /// The same without all that says nothing of when something happened: that is passed unread.
     #[must_use]
     pub fn only_times(mut self) -> Self {
-        self.root.keep_times();
+        self.root.keep(|role| matches!(role, Role::Time(_)));
+        self
+    }
+
+    /// The same without words and tags: only what surrounds a record, and who says it when.
+    #[must_use]
+    pub fn only_surroundings(mut self) -> Self {
+        self.root.keep(|role| !matches!(role, Role::Text(_) | Role::Tag));
         self
     }
 

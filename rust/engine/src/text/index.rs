@@ -35,6 +35,8 @@ pub(super) struct Half<'a> {
 #[derive(Default)]
 pub struct Index {
     fields: Fields,
+    /// Those of them that say what surrounds a record.
+    surroundings: Fields,
     pub(super) sealed: Arc<Sealed>,
     pub(super) open: Open,
     sealed_dead: DocSet,
@@ -78,6 +80,7 @@ impl Index {
     /// An index of sealed documents.
     pub fn new(fields: Fields, sealed: Sealed) -> Self {
         let mut index = Self {
+            surroundings: fields.clone().only_surroundings(),
             fields,
             living: sealed.len(),
             usual: [sealed.columns.usual(), Usual::default()],
@@ -192,6 +195,11 @@ impl Index {
     /// Which fields are read.
     pub fn fields(&self) -> &Fields {
         &self.fields
+    }
+
+    /// Those of them that say what surrounds a record, which every search reads of its candidates.
+    pub fn surroundings(&self) -> &Fields {
+        &self.surroundings
     }
 
     /// How many documents there are.

@@ -6,6 +6,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+
 use super::select::{Ask, Verdicts};
 use super::ties::{add_own, neighbours};
 use crate::condition::Condition;
@@ -101,7 +103,7 @@ struct Candidates<'a> {
     has_text: bool,
     scale: Scale,
     docs: Vec<u32>,
-    places: HashMap<u32, usize>,
+    places: HashMap<u32, usize, RandomState>,
 }
 
 /// What is known of a candidate alone.
@@ -228,7 +230,7 @@ pub(in crate::store) fn rank(
         has_text: search.text.is_some(),
         scale,
         docs: Vec::new(),
-        places: HashMap::new(),
+        places: HashMap::default(),
     };
     let by_tokens = candidates
         .tokens

@@ -74,7 +74,7 @@ fn naming<'a>(question: &Question<'_>, state: &'a State, sight: &Sight, row: &Ro
 fn named_by(index: &Index, state: &State, sight: &Sight, row: &Row<'_>) -> Vec<u32> {
     let prefix = call_by(row.id).map_or("", |call| call.of);
     let mut named = Vec::new();
-    index.fields().read(row.record, &mut |found| {
+    index.surroundings().read(row.record, &mut |found| {
         if let Found::Link(id) = found
             && named.len() < MOST_NEIGHBOURS
         {
@@ -94,7 +94,7 @@ pub(super) fn add_own(ties: &mut Ties, index: &Index, state: &State, docs: &[u32
         let slot = index.slot_of(doc);
         let Some(row) = state.row(slot) else { continue };
         let (mut group, mut stated) = (Vec::new(), None);
-        index.fields().read(row.record, &mut |found| match found {
+        index.surroundings().read(row.record, &mut |found| match found {
             Found::Group(field, value) => group.push((field, value.to_owned())),
             Found::Speaker(name) => speakers.entry(name.to_owned()).or_default().push(at),
             Found::Time(field, micros) if stated.is_none_or(|(before, _)| field < before) => {
