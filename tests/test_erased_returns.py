@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import warnings
 from pathlib import Path
 
 import pytest
@@ -176,3 +177,24 @@ def test_what_belongs_to_it_goes_from_what_was_set_aside_too(tmp_path: Path) -> 
         told = store.erase(ids=["mia"], reason="asked for")
         assert len(told.quarantine) == 1
         assert holding(tmp_path, SECRET) == []
+
+
+@pytest.mark.parametrize("how", ["cut", "cut, no hint", "overwritten"])
+def test_a_log_that_lost_the_event_of_its_erasure_is_whole_after_a_repair(tmp_path: Path, how: str) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert_many([{"id": name, "label": name} for name in ("mia", "tea", "milk")])
+        store.erase(ids=["mia"], reason="asked for")
+    log = tmp_path / ".chronomemory" / "events.wal"
+    first = log.read_bytes().split(b"\n")[0] + b"\n"
+    log.write_bytes(first + (b"x" * 40 + b"\n" if how == "overwritten" else b""))
+    if how == "cut, no hint":
+        (tmp_path / ".chronomemory" / "synced").unlink()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        with ChronoStore(tmp_path) as store:
+            assert not store.verify().valid
+            told = store.repair()
+            assert any("was erased, but copies from before it" in lost for lost in told["lost"]), told["lost"]
+            report = store.verify()
+            assert report.valid, report.damage
+            assert (label_of(store, "mia"), label_of(store, "tea")) == (None, "tea")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from pathlib import Path
@@ -288,3 +289,33 @@ def test_a_restore_into_an_empty_folder_that_was_killed_is_done_again(tmp_path: 
     report = ChronoStore(empty).verify()
     assert report.valid
     assert not any("repaired" in note for note in report.notes)
+
+
+@pytest.mark.parametrize("then", ["upsert", "compact", "drop"])
+def test_nothing_is_written_behind_an_end_that_another_process_synced_and_that_is_cut(
+    tmp_path: Path, home: Path, then: str
+) -> None:
+    """The log is as long as the writer knows it: only the hint about the last sync tells of more."""
+    log = home / "events.wal"
+    with (
+        quiet(),
+        ChronoStore(tmp_path, own_engine=True) as one,
+        ChronoStore(tmp_path, own_engine=True) as two,
+    ):
+        two.upsert_many([{"id": f"R-{n}"} for n in range(4)])
+        two.compact()
+        assert one.get("R-1") is not None
+        cut = log.stat().st_size
+        event = two.upsert({"id": "X", "label": "acknowledged and synced"})
+        two.sync()
+        os.truncate(log, cut)
+        write = {
+            "upsert": lambda: one.upsert({"id": "Y"}),
+            "compact": one.compact,
+            "drop": lambda: one.compact(keep_history=False),
+        }[then]
+        with pytest.raises(LogCorrupted, match="before the last known sync"):
+            write()
+        assert log.stat().st_size == cut
+        told = one.repair()
+    assert any(f"event {event.seq}" in lost for lost in told["lost"]), told["lost"]

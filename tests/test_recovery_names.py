@@ -144,6 +144,21 @@ def test_a_lost_patch_of_a_lost_record_puts_no_other_on_hold(tmp_path: Path) -> 
         assert not [name for name in ("node:1", "node:3") if "@unsettled" in store.get(name).data]
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_outcome_with_a_damaged_name_leaves_its_block_on_hold(tmp_path: Path, count: int) -> None:
+    with Memory(tmp_path) as memory:
+        blocks = [memory.remember(text).block_id for text in ("Give the patient 90 mg", "The cellar is dry")]
+        memory.outcome(blocks[:count], 0.0, weight=20)
+        memory.remember("Tea is in the kitchen")
+    at, line = line_with(tmp_path, '"op":"act"', "outcome/")
+    struck = line.replace(f'"{blocks[0]}"'.encode(), f'"zz{blocks[0][2:]}"'.encode())
+    assert struck != line
+    strike(tmp_path, at, struck)
+    with quiet(), ChronoStore(tmp_path) as store:
+        assert f"block:{blocks[0]}" in store.repair()["unsettled"]
+        assert "@unsettled" in store.get(f"block:{blocks[0]}").data
+
+
 # Events that are lost beside a damaged line, in a log that another tool began.
 
 

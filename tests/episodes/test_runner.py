@@ -115,6 +115,19 @@ def test_cron_waits_for_its_time(store: ChronoStore) -> None:
     assert not house.run().rules[0].due
 
 
+def test_a_clock_that_was_ahead_once_keeps_no_cron_waiting(store: ChronoStore) -> None:
+    house = House(store, rule(cron="0 * * * *"))
+    house.put("a")
+    house.run()
+    begun, house.now = house.now, house.now + timedelta(days=365)
+    assert house.run().rules[0].due
+    house.put("b")
+    house.now = begun + timedelta(hours=1)
+    assert done(house.run()) == [(True, 1, 1, 0, 0)]
+    house.put("c")
+    assert not house.run().rules[0].due, "by the clock that is right now it has just been"
+
+
 def test_what_makes_no_sense_is_reported_and_the_rest_is_done(store: ChronoStore) -> None:
     house = House(store, rule())
     house.put("a")

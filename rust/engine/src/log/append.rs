@@ -358,6 +358,20 @@ impl Log {
         Ok(())
     }
 
+    /// Whether what another process has synced since is not there any more: then a log may be just as long as it was known to
+    /// be, and nothing else tells that it was longer.
+    pub fn is_short_of_synced(&self) -> Result<bool> {
+        let (Some(open), None) = (&self.open, &self.report.cut) else {
+            return Ok(false);
+        };
+        let known = read_hint(&*self.site.disk, &self.site.layout).at(&self.site.layout.synced())?;
+        let (first, reached) = (
+            open.mark().first,
+            open.walk.follower.claimed.max(open.mark().highest_seq),
+        );
+        Ok(known.is_some_and(|known| Some(known.first) == first && known.seq > reached))
+    }
+
     /// Whether another process has synced as far already.
     fn is_known(&self, reached: &Synced) -> bool {
         let known = read_hint(&*self.site.disk, &self.site.layout);

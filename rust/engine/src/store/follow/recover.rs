@@ -18,6 +18,9 @@ impl Store {
             self.catch_up()?;
             self.log.forget_signature();
         }
+        if self.log.is_short_of_synced()? {
+            self.reload(&mut |_, _| {})?;
+        }
         self.log.sign()?;
         self.log.check_is_ours()?;
         if self.log.report.tail.is_some() {

@@ -4,7 +4,7 @@
 //! more what it was of, the rest of its batch may: whatever its good events mention is put on hold too, for those who write
 //! several records at once mostly tell of one in the other. To doubt too much does no harm here, to be silent does.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use crate::disk::DiskFile;
@@ -117,7 +117,7 @@ impl ReadLog<'_> {
 
     /// The same for events that do not say what they were of.
     fn hold_meant(&mut self, lost: &mut [Lost]) -> io::Result<()> {
-        let strange = self.doubt_strange(lost)?;
+        let mut strange = self.doubt_strange(lost)?;
         let is_open = |event: &Lost| event.unread > 0 || !event.remains.is_empty();
         let unread: Vec<usize> = (0..lost.len()).filter(|number| is_open(&lost[*number])).collect();
         let places = unread.iter().map(|&number| LossPlace {
@@ -127,13 +127,7 @@ impl ReadLog<'_> {
         });
         let batches = stretches(self.file, self.end, places.collect())?;
         for &number in &unread {
-            let mut own = self.spelled_in(&lost[number])?;
-            own.extend(
-                strange
-                    .iter()
-                    .filter(|(strange, _)| *strange == number)
-                    .flat_map(|(_, near)| near.clone()),
-            );
+            let own = self.spelled_in(&lost[number], strange.remove(&number).unwrap_or_default())?;
             let is_torn = seeming::is_torn_act(&lost[number].remains);
             if lost[number].unread == 0 && (is_torn || self.is_strange_act(&lost[number])) {
                 lost[number].unread = 1;
@@ -166,19 +160,20 @@ impl ReadLog<'_> {
         Ok(())
     }
 
-    /// The places of patches that name a record which there never was, each with the records that are called alike: the name
-    /// is damaged, and so it tells nothing for certain.
-    fn doubt_strange(&mut self, lost: &mut [Lost]) -> io::Result<Vec<(usize, Vec<String>)>> {
+    /// The places of patches and acts that name a record which there never was, each with the records that are called alike:
+    /// the name is damaged, and so it tells nothing for certain.
+    fn doubt_strange(&mut self, lost: &mut [Lost]) -> io::Result<BTreeMap<usize, BTreeSet<String>>> {
         let strange: Vec<usize> = {
             let is_known = |id: &String| {
                 let is_told = |event: &Lost| event.unread == 0 && event.patch.is_empty() && event.ids.contains(id);
                 self.state.get(id).is_some() || self.unmade.contains(id) || lost.iter().any(is_told)
             };
-            let is_strange = |event: &Lost| !event.patch.is_empty() && !event.ids.iter().all(is_known);
+            let is_strange_patch = |event: &Lost| !event.patch.is_empty() && !event.ids.iter().all(is_known);
+            let is_strange = |event: &Lost| is_strange_patch(event) || self.is_strange_act(event);
             (0..lost.len()).filter(|number| is_strange(&lost[*number])).collect()
         };
         if strange.is_empty() {
-            return Ok(Vec::new());
+            return Ok(BTreeMap::new());
         }
         let records = self.state.freeze().map_err(io::Error::from)?;
         let names = records
@@ -189,21 +184,31 @@ impl ReadLog<'_> {
             let all = alike(id, names.iter().map(String::as_str));
             all.iter().flat_map(|name| self.meant_by(name, &[])).collect()
         };
-        let mut found = Vec::new();
+        let mut found = BTreeMap::new();
         for number in strange {
             let event = &mut lost[number];
-            (event.unread, event.remains) = (event.unread.max(1), std::mem::take(&mut event.patch));
-            found.push((number, event.ids.iter().flat_map(near).collect()));
+            if !event.patch.is_empty() {
+                (event.unread, event.remains) = (event.unread.max(1), std::mem::take(&mut event.patch));
+            }
+            // Links that an act may use need not be there.
+            let is_act = !seeming::prefixes(&event.remains).is_empty();
+            let named = event
+                .ids
+                .iter()
+                .filter(|id| !is_act || call_of(id.as_bytes()).is_some());
+            let unknown = named.filter(|id| self.state.get(id).is_none());
+            found.insert(number, unknown.flat_map(near).collect());
         }
         Ok(found)
     }
 
-    /// The records that what is left of an event may name.
-    fn spelled_in(&mut self, event: &Lost) -> io::Result<BTreeSet<String>> {
+    /// The records that what is left of an event may name, beside those that are called like what it names.
+    fn spelled_in(&mut self, event: &Lost, alike: BTreeSet<String>) -> io::Result<BTreeSet<String>> {
         // An act names its records without what stands before their ids.
         let prefixes = seeming::prefixes(&event.remains);
         let texts = seeming::texts(&event.remains);
-        let mut own: BTreeSet<String> = texts.flat_map(|text| self.meant_by(&text, &prefixes)).collect();
+        let mut own = alike;
+        own.extend(texts.flat_map(|text| self.meant_by(&text, &prefixes)));
         if seeming::is_torn_act(&event.remains) || self.is_strange_act(event) {
             // Nothing tells with which others the records that are left were named: with any that they are linked to.
             let near: BTreeSet<String> = event.ids.iter().cloned().chain(own.iter().cloned()).collect();

@@ -12,6 +12,7 @@ use crate::damage::{Damage, DamageKind};
 use crate::error::{At, Result};
 use crate::event::stamp;
 use crate::json::Value;
+use crate::layout::LOG;
 use crate::log::OpenLog;
 use crate::origin::Repair;
 
@@ -120,7 +121,14 @@ impl Store {
             aside.keep(&name)?;
         }
         let (file, mut walk, origin) = cure.source;
-        let mending = match cure.is_whole {
+        // A log that tells half of an erasure would be damage in the archive too.
+        let tells_half = |damage: &Damage| damage.kind == DamageKind::EraseUnbound && damage.path == LOG;
+        if let Some(half) = damage.iter().find(|damage| tells_half(damage)) {
+            cure.lost.push(format!(
+                "{half}; what it tells of was erased, but copies from before it are not known as such any more"
+            ));
+        }
+        let mending = match cure.is_whole && !damage.iter().any(tells_half) {
             true => Mending::plan(&self.site, &*file, &origin, self.options.threads)?,
             false => None,
         };
