@@ -228,3 +228,42 @@ def test_what_happened_to_a_block_whose_making_is_lost_is_told_to_nobody_else(tm
         for _ in range(2):
             assert store.history(f"block:{block}") == store.scoped(user="ann").history(f"block:{block}") == []
             store.repair()
+
+
+# Names that swallowed what stood behind them, and a beginning that ends in an embedding.
+
+
+@pytest.mark.parametrize("user", [None, "ann"])
+def test_a_withdrawal_whose_name_lost_its_end_brings_nothing_back_unmarked(
+    tmp_path: Path, user: str | None
+) -> None:
+    names = {} if user is None else {"user": user}
+    with Memory(tmp_path, **names) as memory:
+        block = memory.remember("Give the patient 90 mg").block_id
+        memory.remember("Tea is in the kitchen")
+        memory.forget(block)
+        memory.remember("The cellar is dry")
+    at, line = line_with(tmp_path, block, '"status":"archived"')
+    place = line.rindex(block.encode()) + 13 + (len(block) > 16) * 4
+    strike(tmp_path, at, line[:place] + b"z0y00z0zz#zz#y0z00zxy#x#0yzyy#z0x#z#zy0z" + line[place + 40 :])
+    with quiet(), ChronoStore(tmp_path) as store:
+        assert f"block:{block}" in store.repair()["unsettled"]
+
+
+def test_a_lost_beginning_that_ends_in_an_embedding_is_not_told_as_one_alone(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert_many([{"id": name, "label": "90 mg"} for name in ("DOSE", "R1", "R2")])
+        store.attach("R1", [1.0, 2.0], model="m")
+        store.compact()
+        store.delete("DOSE")
+        store.upsert({"id": "R5"})
+        store.attach("R2", [3.0, 4.0])
+        store.upsert({"id": "last"})
+    data = bytearray(log_of(tmp_path).read_bytes())
+    lines = bytes(data).split(b"\n")
+    ends = [len(b"\n".join(lines[: at + 1])) + 1 for at in range(4)]
+    data[ends[0] - 60 : ends[2] + 100] = bytes(ends[2] + 160 - ends[0])
+    log_of(tmp_path).write_bytes(data)
+    with quiet(), ChronoStore(tmp_path) as store:
+        told = store.repair()
+    assert any("not known how many events are lost here" in lost for lost in told["lost"]), told["lost"]

@@ -129,10 +129,13 @@ impl Gap {
         let is_uncounted = self.seqs.is_none() && !self.goes_on_before();
         for (lost, line) in found.iter_mut().zip(&self.bad) {
             lost.may_be_several = may_be_several;
-            if is_uncounted && self.start == 0 && is_searched(line) {
+            // Whatever is left speaks of one of them at best, be it of an embedding.
+            let hides_others = is_uncounted && self.start == 0 && line.is_lost() && !line.is_whole;
+            if hides_others {
                 lost.reason += "; it is not known how many events are lost here";
+                lost.unread = lost.unread.max(u64::from(!is_searched(line)));
             }
-            if is_uncounted && is_searched(line) {
+            if hides_others || is_uncounted && is_searched(line) {
                 // It may be what is left of two lines, and name but one of them for certain.
                 lost.remains = line.text.clone();
             }
