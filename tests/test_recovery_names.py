@@ -222,3 +222,16 @@ def test_what_acts_made_by_a_clock_that_lost_an_event_is_on_hold(tmp_path: Path,
         records = list(store.everyone().query(status=None, faces=True))
     others = [one for one in records if one != truth[one.id] and not one.id.startswith("vector")]
     assert others and not [one.id for one in others if "@unsettled" not in one.data]
+
+
+def test_what_happened_to_a_block_whose_making_is_lost_is_told_to_nobody_else(tmp_path: Path) -> None:
+    with Memory(tmp_path, user="bob") as memory:
+        block = memory.remember("Bob is ill").block_id
+        memory.frame("attention", "ill")
+        memory.outcome([block], 0.9)
+    at, line = line_with(tmp_path, f'"block:{block}"', '"op":"upsert"', "Bob is ill")
+    strike(tmp_path, at, line.replace(b'"id":"block:', b'"id":"blqqq:'))
+    with quiet(), ChronoStore(tmp_path) as store:
+        for _ in range(2):
+            assert store.history(f"block:{block}") == store.scoped(user="ann").history(f"block:{block}") == []
+            store.repair()

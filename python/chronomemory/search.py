@@ -84,21 +84,66 @@ class Hit:
         return self.record.version
 
 
+@dataclass(frozen=True, slots=True)
+class _NextPage:
+    """Where the next page begins, of which question, and when the first one was asked for."""
+
+    question: _Asked
+    version: tuple[int, int]
+    start: int
+    now_us: int
+
+    def cursor(self) -> str:
+        """Return all of it in letters."""
+        packed = canonical_json(
+            [_PACKING, self.question.digest(), list(self.version), self.start, self.now_us]
+        )
+        return base64.urlsafe_b64encode(packed).decode("ascii").rstrip("=")
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question, and who asks it."""
+
+    wanted: Mapping[str, Any]
+    asker: tuple[bool, tuple[str | None, ...] | None]
+
+    def digest(self) -> str:
+        """Tell it from others, however long its pages are."""
+        vector, tokens = self.wanted["vector"], self.wanted["query_tokens"]
+        condition = self.wanted["condition"]
+        sees_wider, names = self.asker
+        told = {
+            **self.wanted,
+            "vector": None if vector is None else vector.tobytes().hex(),
+            "query_tokens": None if tokens is None else tokens.tobytes().hex(),
+            "condition": None if condition is None else condition.decode(),
+            "asker": [sees_wider, list(names or ["everyone"])],
+            "limit": None,
+        }
+        return hashlib.sha256(canonical_json(told)).hexdigest()[:_DIGEST_LETTERS]
+
+
 class Hits(Answer[Hit]):
     """Hits, best first; ``cursor`` is where to go on, None at the end."""
 
-    __slots__ = ("cursor",)
+    __slots__ = ("_next",)
 
     def __init__(
         self,
         hits: Iterable[Hit] = (),
-        cursor: str | None = None,
+        next_page: _NextPage | None = None,
         *,
         scope: Scope | None = None,
         known: bool = True,
     ) -> None:
         super().__init__(hits, scope=scope, known=known)
-        self.cursor = cursor
+        self._next = next_page
+
+    @property
+    def cursor(self) -> str | None:
+        """Where to go on; None at the end. Few ask, so it is spelled when they do."""
+        return None if self._next is None else self._next.cursor()
 
 
 class Searchable(Protocol):
@@ -197,9 +242,12 @@ def search(
     explain = flag("explain", explain)
     version = store.engine.seen_version() if isinstance(asked, Engine) else (asked.seq, 0)
     least = None if min_score is None else number("min_score", min_score)
-    question = _digest(wanted if least is None else {**wanted, "min_score": least}, asked)
+    names = asked.scope_names()
+    question = _Asked(
+        {**wanted} if least is None else {**wanted, "min_score": least}, (asked.sees_wider(), names)
+    )
     if after is not None:
-        start, wanted["now_us"] = _position(string("after", after), question, version)
+        start, wanted["now_us"] = _position(string("after", after), question.digest(), version)
     else:
         start = 0
         if now is None:
@@ -212,10 +260,9 @@ def search(
         found = [hit for hit in found if hit[1] >= least]
     hits = [Hit(record, score, why) for record, score, why in found[start : start + limit]]
     has_more = bool(hits) and len(found) > start + limit
-    cursor = _cursor(question, version, start + limit, wanted["now_us"]) if has_more else None
-    names = asked.scope_names()
+    next_page = _NextPage(question, version, start + limit, wanted["now_us"]) if has_more else None
     scope = None if names is None else Scope(*names)
-    return Hits(hits, cursor, scope=scope, known=asked.is_known())
+    return Hits(hits, next_page, scope=scope, known=asked.is_known())
 
 
 def _read(
@@ -241,25 +288,6 @@ def _read(
     if vector is None and tokens is None:
         raise refuse(f"nothing that is asked was embedded by {embedder.model_name!r}", "embedder")
     return vector, tokens
-
-
-def _digest(wanted: Mapping[str, Any], asked: Engine | EngineView) -> str:
-    """Tell a question from others, however long its pages are."""
-    vector, tokens, condition = wanted["vector"], wanted["query_tokens"], wanted["condition"]
-    told = {
-        **wanted,
-        "vector": None if vector is None else vector.tobytes().hex(),
-        "query_tokens": None if tokens is None else tokens.tobytes().hex(),
-        "condition": None if condition is None else condition.decode(),
-        "asker": [asked.sees_wider(), list(asked.scope_names() or ["everyone"])],
-        "limit": None,
-    }
-    return hashlib.sha256(canonical_json(told)).hexdigest()[:_DIGEST_LETTERS]
-
-
-def _cursor(question: str, version: tuple[int, int], start: int, now_us: int) -> str:
-    packed = canonical_json([_PACKING, question, list(version), start, now_us])
-    return base64.urlsafe_b64encode(packed).decode("ascii").rstrip("=")
 
 
 def _position(cursor: str, question: str, version: tuple[int, int]) -> tuple[int, int]:

@@ -67,7 +67,13 @@ impl Engine {
             if matches!(face_of(id.as_bytes()), Some(ERASURES | VECTORS)) && !store.sees_all(viewer) {
                 return Ok(Vec::new());
             }
-            Ok(seen_lines(viewer, store.get(id), lines))
+            let scope = match (store.get(id), store.log.report.damage.is_empty()) {
+                (Some(now), _) => Carried::of(now),
+                (None, true) => Carried::shared(),
+                // The line may be lost that told whose it is.
+                (None, false) => Carried::Malformed,
+            };
+            Ok(seen_lines(viewer, scope, lines))
         })
     }
 
@@ -232,10 +238,8 @@ impl Engine {
     }
 }
 
-/// Those of the lines of a record that somebody sees.
-fn seen_lines(viewer: &Viewer, now: Option<&[u8]>, lines: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
-    // What the first lines leave open was so from the start, as far as anyone knows.
-    let mut scope = now.map_or_else(Carried::shared, Carried::of);
+/// Those of the lines of a record that somebody sees. What the first of them leave open was so from the start.
+fn seen_lines(viewer: &Viewer, mut scope: Carried, lines: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let mut seen = |line: &Vec<u8>| {
         if let Ok(event) = Event::read(line, Trust::Hashes) {
             let record = event.record(line);
