@@ -16,6 +16,7 @@ import re
 import shutil
 import warnings
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ import lives
 import wounds
 from chronomemory import ChronoStore
 from chronomemory.blocks import Memory
-from chronomemory.errors import ChronoError
+from chronomemory.errors import ChronoError, HistoryUnavailable, LogCorrupted
 from chronomemory.records import Records
 
 #: Records of rows: what is lost of them is told by `lost`, and marks no belief.
@@ -137,6 +138,12 @@ def seen_through(records: Records, names: Iterable[str]) -> dict[str, dict[str, 
             seen["get"][name] = str(record)
         if events := records.history(name):
             seen["history"][name] = str([event.record for event in events])
+    # A repair may keep no history, and where nothing proves the beginning there is none.
+    with suppress(HistoryUnavailable, LogCorrupted):
+        seen["changed_since"] = dict.fromkeys(records.changed_since(0), "")
+    with suppress(HistoryUnavailable, LogCorrupted):
+        past = records.as_of(records.engine.wal_seq() // 2).query(status=None)
+        seen["as_of"] = {record.id: str(record) for record in past}
     for user in filter(None, lives.USERS):
         for hit in records.search(lives.word_of(user), limit=100):
             seen["search"][hit.record.id] = str(hit.record)

@@ -129,9 +129,10 @@ class TestTheLook:
         """A record of hers that lost its name is seen by everybody, whichever way they ask."""
         with ChronoStore(tmp_path) as store:
             store.upsert(SECRET | {"data": {}})
+            store.upsert({"id": "later"})
             found = lived.seen_by_all(store, truth(SECRET))
         for who in ("everybody", "bob"):
-            for how in ("query", "get", "history", "search"):
+            for how in ("query", "get", "history", "search", "changed_since", "as_of"):
                 assert any(one.startswith(f"{who} by {how} sees ann-R1") for one in found), (who, how)
         assert not [one for one in found if one.startswith("ann ")]
 

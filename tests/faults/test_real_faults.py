@@ -138,7 +138,6 @@ def test_a_repair_brings_back_what_is_proved_and_names_the_rest() -> None:
     assert outcome["counts"]["with something lost"] > 3
 
 
-@pytest.mark.xfail(reason="history() takes what was done to a record that is not there for everybody's")
 def test_after_a_life_and_damage_all_is_true_or_told_and_nobody_sees_what_is_another_s() -> None:
     outcome = run("lived.py", "--runs", "20")
     assert outcome["runs"] == 20
