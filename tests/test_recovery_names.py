@@ -158,6 +158,25 @@ def test_a_lost_patch_of_a_lost_record_puts_no_other_on_hold(tmp_path: Path) -> 
         assert not [name for name in ("node:1", "node:3") if "@unsettled" in store.get(name).data]
 
 
+@pytest.mark.xfail(
+    reason="whoever is called like a block that never was, in the list of an act, is not marked"
+)
+@pytest.mark.parametrize("others", [0, 1])
+def test_an_act_with_a_damaged_name_in_its_list_leaves_no_block_as_it_was_unmarked(
+    tmp_path: Path, others: int
+) -> None:
+    with Memory(tmp_path) as memory:
+        block = memory.remember("Give the patient 90 mg").block_id
+        other = memory.remember("Tea is in the kitchen").block_id
+        memory.outcome([block, other][: 1 + others], 0.0)
+        memory.remember("The cellar is dry")
+    at, line = line_with(tmp_path, block, '"op":"act"')
+    strike(tmp_path, at, line.replace(block.encode(), block[:8].encode() + b"zq" + block[10:].encode()))
+    with quiet(), ChronoStore(tmp_path) as store:
+        assert f"block:{block}" in store.repair()["unsettled"]
+        assert "@unsettled" in store.get(f"block:{block}").data
+
+
 # Events that are lost beside a damaged line, in a log that another tool began.
 
 

@@ -76,6 +76,11 @@ class TestTheJudge:
         assert "neither marked nor named" in judged(SHARED, None)[0]
         assert judged(SHARED, None, lost=['"R1": the event that made it is lost']) == []
 
+    def test_a_name_that_may_be_damaged_tells_of_what_is_gone_and_of_nothing_that_is_there(self) -> None:
+        lost = ['byte 9, event 3, it seems of "Rz": altered; its name may be damaged too']
+        assert judged(SHARED, None, lost=lost) == []
+        assert "neither marked nor named" in judged(SHARED, self.BACK, lost=lost)[0]
+
     def test_another_name_is_none(self) -> None:
         assert judged(SHARED, None, lost=['"R12": the event that made it is lost']) != []
 

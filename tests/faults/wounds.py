@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -18,8 +19,12 @@ LETTERS = b"zqkw5#"
 #: Words in front of what a line cannot do without.
 PLACES = (
     b'"record_id":"', b'"id":"', b'"@scope":{"user":"', b'"op":"', b'"prev_hash":"', b'"hash":"', b'"seq":',
-    b'"ts":"', b'"status":"', b'"data":{', b'"target":"', b'"about":[',
+    b'"ts":"', b'"status":"', b'"data":{', b'"ids":["', b'"scope":{"user":"',
 )  # fmt: skip
+#: What records are called, in any place of a line.
+NAMES = re.compile(rb'(?:"(?:record_id|id)":|[\[,])"(?P<name>[^"]+)"(?!:)')
+#: How many lines are beside each other.
+NEAR = 4
 CLOCKS = (b"total_active_hours", b"last_arrival")
 
 
@@ -60,11 +65,24 @@ def hurt_line(lines: list[bytes], dice: random.Random) -> str:
     at = dice.randrange(len(lines))
     if dice.randrange(4) == 0:
         at = dice.choice([n for n, line in enumerate(lines) if any(c in line for c in CLOCKS)] or [at])
-    elif dice.randrange(3) == 0:
-        at = dice.choice([n for n, line in enumerate(lines) if b'"op":"patch"' in line] or [at])
+    elif dice.randrange(2):
+        op = dice.choice((b'"op":"patch"', b'"op":"act"'))
+        at = dice.choice([n for n, line in enumerate(lines) if op in line] or [at])
     way = dice.choice((anywhere, at_a_place))
     lines[at] = way(lines[at], dice)
     return f"{way.__name__} in line {at + 1}"
+
+
+def hurt_name(lines: list[bytes], dice: random.Random) -> str:
+    """Spoil some letters of a name: of the record, or of one of those that an act is about."""
+    at = dice.randrange(len(lines))
+    if dice.randrange(2):
+        at = dice.choice([n for n, line in enumerate(lines) if b'"op":"act"' in line] or [at])
+    names = [found.span("name") for found in NAMES.finditer(lines[at])]
+    start, end = dice.choice(names or [(0, len(lines[at]))])
+    length = min(dice.randrange(2, 6), end - start)
+    lines[at] = altered(lines[at], start + dice.randrange(end - start - length + 1), length, dice)
+    return f"a name in line {at + 1}"
 
 
 def take_out(lines: list[bytes], dice: random.Random) -> str:
@@ -111,7 +129,8 @@ def repeat(lines: list[bytes], dice: random.Random) -> str:
 
 
 WAYS: dict[Callable[[list[bytes], random.Random], str], int] = {
-    hurt_line: 10,
+    hurt_line: 9,
+    hurt_name: 4,
     take_out: 5,
     overwrite: 3,
     cut: 1,
@@ -124,14 +143,20 @@ WAYS: dict[Callable[[list[bytes], random.Random], str], int] = {
 def wound(log: Path, dice: random.Random) -> Wound:
     """Hurt a log."""
     before = log.read_bytes().split(b"\n")[:-1]
-    lines, what = list(before), []
-    for _ in range(dice.choice((1, 1, 1, 2, 3))):
+    # Half of the time all wounds are beside each other: what is left of one may be taken for the other.
+    start = dice.randrange(len(before)) if dice.randrange(2) else 0
+    end = start + NEAR if start else len(before)
+    hurt, what = before[start:end], []
+    for _ in range(dice.choice((1, 1, 2, 2, 3))):
         (way,) = dice.choices(list(WAYS), list(WAYS.values()))
-        what.append(way(lines, dice))
-        lines = lines or [b"x"]
+        what.append(way(hurt, dice))
+        hurt = hurt or [b"x"]
+    lines = before[:start] + hurt + before[end:]
     log.write_bytes(b"\n".join(lines) + b"\n")
     gone = tuple((Counter(before) - Counter(lines)).elements())
-    return Wound(", ".join(what), gone, any(b'"op":"compact"' in line for line in gone))
+    return Wound(
+        f"{', '.join(what)}, behind line {start}", gone, any(b'"op":"compact"' in line for line in gone)
+    )
 
 
 def batches(lines: Iterable[bytes]) -> list[list[dict[str, object]]]:
