@@ -98,6 +98,20 @@ def test_a_record_that_is_written_whole_again_counts(tmp_path: Path, patched: tu
     assert (found is None and any(block in lost for lost in told["lost"])) or found == truth
 
 
+def test_that_a_record_which_is_lost_was_deleted_is_told_to_nobody_else(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "shared"})
+        bob = store.scoped(user="bob")
+        bob.upsert({"id": "bobs", "label": "Bob was at the doctor's"})
+        bob.delete("bobs")
+        store.upsert({"id": "last"})
+    strike(tmp_path, line_with(tmp_path, "doctor", '"op":"upsert"')[0], None)
+    with quiet(), ChronoStore(tmp_path) as store:
+        for _ in range(2):
+            assert store.history("bobs") == store.scoped(user="ann").history("bobs") == []
+            store.repair()
+
+
 # A withdrawal whose name is damaged.
 
 

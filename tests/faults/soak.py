@@ -123,6 +123,7 @@ def harnesses(options: argparse.Namespace) -> dict[str, Callable[[Tell], Result]
         "lost updates": script("updates.py", *seed),
         "verdicts in storms": script("judged.py", *seed),
         "damage and repair": script("mended.py", "--runs", str(options.damages), *seed),
+        "lives and damage": script("lived.py", "--runs", str(options.damages), *seed),
         "swapped logs": script("swapped.py", "--runs", str(options.kills), *seed),
         "vanished logs": script("vanished.py", "--runs", str(options.kills), *seed),
         "full disk": script("full.py", *seed),

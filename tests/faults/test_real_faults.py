@@ -138,6 +138,14 @@ def test_a_repair_brings_back_what_is_proved_and_names_the_rest() -> None:
     assert outcome["counts"]["with something lost"] > 3
 
 
+def test_after_a_life_and_damage_all_is_true_or_told_and_nobody_sees_what_is_another_s() -> None:
+    outcome = run("lived.py", "--runs", "20")
+    assert outcome["runs"] == 20
+    assert outcome["counts"]["said to be damaged"] > 15
+    assert outcome["counts"]["with something lost"] > 5
+    assert outcome["counts"]["marked"] > 10
+
+
 def test_a_log_that_was_swapped_for_an_earlier_one_is_found_out() -> None:
     outcome = run("swapped.py", "--runs", "24")
     assert outcome["runs"] == 24
