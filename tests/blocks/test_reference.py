@@ -98,7 +98,7 @@ class TestThePipeline:
         found = recall(memory, Question(hours=1000, query=vector(1, 0))).results
         assert [(item.id, item.expanded, item.components[0]) for item in found] == [
             ("new", False, 1.0),
-            ("old", True, 0.3),
+            ("old", True, 1.0),
         ]
 
     def test_guaranteed_blocks_come_first_and_stay(self) -> None:
