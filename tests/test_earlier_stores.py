@@ -3,7 +3,8 @@
 The store in ``data/november`` was written before the log had a body of its own, blocks stood on the ground
 of the faces, and a showing was one event: records, batches, tombstones, embeddings, a compaction with its
 archive, and a memory of blocks with sessions, links and outcomes. ``expected.json`` is what that version
-answered, but for the recall: what surrounds a block counts in it since.
+answered, but for the recall: what surrounds a block counts in it since, and beside the lexical embedder words
+count alone.
 """
 
 from __future__ import annotations

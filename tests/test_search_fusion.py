@@ -73,7 +73,7 @@ def fused(texts: dict[str, float], cosines: Cosines) -> dict[str, float]:
     for name in texts.keys() | cosines.keys():
         cosine = cosines.get(name, -1.0)
         share = min(max((cosine - pool[-1]) / (pool[0] - pool[-1]), 0.0), 1.0) if cosine > 0 else 0.0
-        made[name] = (2 * texts.get(name, 0.0) / max(texts.values(), default=1.0) + 1.5 * share) / 3.5
+        made[name] = (2 * texts.get(name, 0.0) / max(texts.values(), default=1.0) + 1.25 * share) / 3.25
     return made
 
 
@@ -125,8 +125,8 @@ class TestScore:
             assert hit.why["cosine"] == (
                 pytest.approx(cosines[hit.id], abs=1e-6) if hit.id in cosines else None
             )
-            parts = 2 * hit.why["text_share"] + 1.5 * hit.why["vector_share"]
-            assert parts / 3.5 == pytest.approx(hit.score)
+            parts = 2 * hit.why["text_share"] + 1.25 * hit.why["vector_share"]
+            assert parts / 3.25 == pytest.approx(hit.score)
         assert {hit.why["cosine"] is None for hit in hits if hit.why} == {True, False}
 
     @pytest.mark.parametrize("text", [TEXT, None])

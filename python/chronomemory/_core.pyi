@@ -304,9 +304,9 @@ class Engine:
     def recall_blocks(self, question: _Dict) -> _Dict:
         """Answer a question about blocks.
 
-        The question has all of: hours, k, weights (of the five components), tag_patterns, categories,
-        window, min_confidence, guarantees, space, query (float32 bytes or None), tokens (likewise),
-        token_space, token_dim, text, now_us, expansion, diversify, exploration, frame, budget, condition.
+        The question has all of: hours, k, weights (of the five components), tag_patterns, categories, window,
+        min_confidence, guarantees, space, query (float32 bytes or None), tokens (likewise), token_space,
+        token_dim, text, by_words, now_us, expansion, diversify, exploration, frame, budget, condition.
         {"results": [(id, score, five components, tokens, expanded, guaranteed, record or None)],
         "dropped": [(id, "contradiction" or "budget")], "clashes": [(id, id)], "candidates": how many}
         """

@@ -10,7 +10,7 @@ import numpy as np
 import reference
 from chronomemory import ChronoStore
 from chronomemory.blocks import Blocks, ScoredBlock, sync
-from chronomemory.blocks.ids import block_key
+from chronomemory.blocks.ids import block_key, edge_key
 from chronomemory.face.batch import Connection
 
 #: The text that records of this face, and those beside them, have in the default fields.
@@ -55,6 +55,8 @@ def write_memory(blocks: Blocks, memory: reference.Memory) -> None:
             write_block(conn, block)
         for edge in memory.edges:
             write_edge(conn, edge)
+        for pair in memory.of_likeness:
+            conn.patch(edge_key(*pair), {"data": {"made_by": "likeness"}})
         for one, other in memory.contradictions:
             sync.insert_contradiction(conn, block_a_id=one, block_b_id=other, score=0.9)
 
@@ -76,6 +78,7 @@ def question_of(question: reference.Question) -> dict[str, Any]:
         "token_space": "blocks-tokens",
         "token_dim": 0,
         "text": question.text,
+        "by_words": question.by_words,
         "now_us": 0,
         "expansion": question.expansion,
         "diversify": question.diversify,
@@ -130,6 +133,8 @@ def memory_of(blocks: Blocks) -> reference.Memory:
         memory.edges.append(
             (link["from_id"], link["to_id"], link["weight"], link.get("reinforcement_count", 0))
         )
+        if link.get("made_by") == "likeness":
+            memory.of_likeness.add((link["from_id"], link["to_id"]))
     return memory
 
 

@@ -102,6 +102,8 @@ def similarity(memory: Memory, question: Question, block_id: str) -> float:
         return mine
     cosines = [cosine(question.query, other.embedding) for other in wanted if has_vector(question, other)]
     words = question.words.get(block_id, 0.0)
+    if question.by_words:
+        return min(words / best_words, 1.0)
     return fused(mine if has_vector(question, block) else None, words, cosines, best_words)
 
 
@@ -165,7 +167,8 @@ def surrounded(
     """What surrounds a candidate lifts it as in a search; the best keeps what the best has alone."""
     alone = {**similar, **expanded}
     blocks = {name: memory.block(name) for name in alone}
-    pairs = neighbours(memory) | {frozenset(edge[:2]) for edge in memory.shown_edges()}
+    linked = {edge[:2] for edge in memory.shown_edges()} - memory.of_likeness
+    pairs = neighbours(memory) | {frozenset(pair) for pair in linked}
     around = Surroundings(
         links={pair for pair in pairs if pair <= alone.keys() and pair & similar.keys()},
         groups={name: block.conversation for name, block in blocks.items() if block.conversation},
@@ -184,7 +187,7 @@ def candidates(memory: Memory, question: Question) -> list[Scored]:
     """The candidate set with all five components; every maximum is taken over exactly this set."""
     sure = guaranteed_ids(memory, question)
     similar: dict[str, float] = {}
-    #: Those that came by a link say nothing themselves, those that were said beside others do.
+    #: Those that came by a link, or were said beside others.
     expanded: dict[str, float] = {}
     weights: tuple[float, ...] = question.weights
     if question.query is None:
@@ -195,9 +198,8 @@ def candidates(memory: Memory, question: Question) -> list[Scored]:
         found = set(similar)
         similar |= {block_id: similarity(memory, question, block_id) for block_id in sure - found}
         linked = expansion(memory, question, found, sure)
-        expanded = dict.fromkeys(linked, 0.0)
-        for block_id in beside(memory, question, found, similar, linked):
-            expanded[block_id] = similarity(memory, question, block_id)
+        others = [*linked, *beside(memory, question, found, similar, linked)]
+        expanded = {block_id: similarity(memory, question, block_id) for block_id in others}
         similar = surrounded(memory, question, similar, expanded)
         chosen = found | sure | set(expanded)
     degrees = {block_id: weighted_degree(memory, block_id) for block_id in chosen}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 #: How many of the best cosines say what a low and a high one is.
 POOL = 100
-TEXT_WEIGHT, VECTOR_WEIGHT = 2.0, 1.5
+TEXT_WEIGHT, VECTOR_WEIGHT = 2.0, 1.25
 
 
 def fused(cosine: float | None, words: float, cosines: list[float], best_words: float) -> float:

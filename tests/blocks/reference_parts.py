@@ -51,6 +51,8 @@ class Memory:
     blocks: list[Block] = field(default_factory=list)
     edges: list[tuple[str, str, float, int]] = field(default_factory=list)
     contradictions: list[tuple[str, str]] = field(default_factory=list)
+    #: Links that were made because both ends are alike: they count as others do, and lift nothing.
+    of_likeness: set[tuple[str, str]] = field(default_factory=set)
 
     def block(self, block_id: str) -> Block:
         return next(block for block in self.blocks if block.id == block_id)
@@ -75,6 +77,8 @@ class Question:
     guarantees: tuple[str, ...] = ()
     query: np.ndarray | None = None
     text: str | None = None
+    #: Words count alone where they are found.
+    by_words: bool = False
     #: BM25 of blocks that share words with the text, as float32; without any the text has no signal.
     words: dict[str, float] = field(default_factory=dict)
     expansion: int = 20

@@ -60,7 +60,8 @@ def memories(draw: st.DrawFn) -> Memory:
     linked = {reference.canonical(pair) for pair in draw(pairs) if pair[0] != pair[1]}
     against = {reference.canonical(pair) for pair in draw(pairs) if pair[0] != pair[1]}
     edges = [(*pair, draw(grid), draw(st.integers(0, 2))) for pair in sorted(linked)]
-    return Memory(blocks, edges, sorted(against))
+    alike = {pair for pair in linked if draw(st.booleans())}
+    return Memory(blocks, edges, sorted(against), alike)
 
 
 @st.composite
@@ -78,6 +79,7 @@ def questions(draw: st.DrawFn) -> Question:
         guarantees=draw(st.sampled_from(((), ("self/constitutional",), ("SELF/%", "mind/%")))),
         query=draw(st.none() | vectors),
         text=draw(st.none() | texts),
+        by_words=draw(st.booleans()),
         expansion=draw(st.sampled_from((0, 2, 20))),
         diversify=draw(st.booleans()),
         exploration=draw(st.sampled_from((0.0, 0.3))),
@@ -135,7 +137,8 @@ class Dice:
             for name in names
         ]
         edges = [(*pair, self.random.random(), self.random.randrange(3)) for pair in self.pairs(names)]
-        return Memory(blocks, edges, self.pairs(names))
+        alike = {edge[:2] for edge in edges if self.pick(True, False)}
+        return Memory(blocks, edges, self.pairs(names), alike)
 
     def question(self) -> Question:
         return Question(
@@ -149,6 +152,7 @@ class Dice:
             guarantees=self.pick((), ("self/constitutional",), ("SELF/%", "mind/%")),
             query=self.pick(None, self.vector(), self.vector()),
             text=self.pick(None, self.text(), self.text()),
+            by_words=self.pick(True, False),
             expansion=self.pick(0, 2, 20),
             diversify=self.pick(True, False),
             exploration=self.pick(0.0, 0.3),

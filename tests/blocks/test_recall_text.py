@@ -76,6 +76,22 @@ def test_all_five_components_are_those_of_the_reference(memory: Memory, text: st
     assert_same(found, right(memory, text, k=k, diversify=True))
 
 
+@pytest.mark.parametrize("text", ["which ferry needs a permit?", "Who owns the violin near Lisbon"])
+def test_without_a_model_words_count_alone(memory: Memory, text: str) -> None:
+    """The lexical embedder reads nothing but words, and the index weighs them better."""
+    with Memory(open_test_blocks()) as plain:
+        for block in memory.ls():
+            plain.learn(block["content"], category=block["category"])
+        plain.consolidate()
+        hits = plain.blocks.store.search(text, kind="block", limit=10)
+        found = plain.recall(text)
+        similarities = sorted((block.similarity for block in found), reverse=True)
+        assert similarities == pytest.approx([hit.score / hits[0].score for hit in hits], abs=1e-6)
+        assert_same(found, right(plain, text, k=10, by_words=True))
+        # Where no word is found, pieces of words are better than nothing.
+        assert plain.recall("ferryman", top_k=1)[0].content.startswith("The ferry")
+
+
 def test_filters_hold_for_words_too(memory: Memory) -> None:
     text = "the ferry in the harbour"
     for terms in (

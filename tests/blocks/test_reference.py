@@ -63,10 +63,10 @@ class TestTheScore:
         assert uncertainty(Block("a")) == pytest.approx(math.sqrt(1 / (4 * 3)))
         assert uncertainty(Block("a", evidence=10.0)) < uncertainty(Block("a"))
 
-    def test_words_count_a_third_more_than_meaning(self) -> None:
+    def test_words_count_more_than_meaning(self) -> None:
         assert fused(0.9, 3.0, [0.9, 0.1], 3.0) == pytest.approx(1.0)
-        assert fused(0.5, 0.0, [0.9, 0.1], 3.0) == pytest.approx(0.75 / 3.5)
-        assert fused(None, 1.5, [0.9, 0.1], 3.0) == pytest.approx(1 / 3.5)
+        assert fused(0.5, 0.0, [0.9, 0.1], 3.0) == pytest.approx(0.625 / 3.25)
+        assert fused(None, 1.5, [0.9, 0.1], 3.0) == pytest.approx(1 / 3.25)
 
 
 class TestPatterns:
@@ -98,7 +98,7 @@ class TestThePipeline:
         found = recall(memory, Question(hours=1000, query=vector(1, 0))).results
         assert [(item.id, item.expanded, item.components[0]) for item in found] == [
             ("new", False, 1.0),
-            ("old", True, 0.3),
+            ("old", True, 1.0),
         ]
 
     def test_guaranteed_blocks_come_first_and_stay(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from chronomemory import ChronoRecord, ChronoStore
@@ -70,6 +71,63 @@ def test_many_that_are_forming_do_not_stand_in_the_way(memory_of_words: Memory) 
     motor = memory_of_words.remember(MOTOR).block_id
     memory_of_words.connect(one, motor)
     assert key(MOTOR) in hits(memory_of_words.blocks.store, "cable")
+
+
+class TestLinksOfLikeness:
+    """Consolidation links blocks that are alike; words and vectors say that already."""
+
+    HALL, LOUD = "The red cable hums in the hall", "The red cable hums loudly"
+
+    @pytest.fixture
+    def alike(self, memory_of_words: Memory) -> Memory:
+        for content in (self.HALL, self.LOUD, MOTOR):
+            memory_of_words.remember(content)
+        assert memory_of_words.status().edges == 1
+        return memory_of_words
+
+    def lifted(self, memory: Memory) -> tuple[bool, bool]:
+        """Whether a question about one brings the other up, by a search and by a recall."""
+        found = hits(memory.blocks.store, "hall")
+        recalled = {block.content: block.similarity for block in memory.recall("hall")}
+        return key(self.LOUD) in found, recalled[self.LOUD] > 0
+
+    def test_they_lift_nothing(self, alike: Memory) -> None:
+        assert self.lifted(alike) == (False, False)
+
+    def test_they_count_as_links_all_the_same(self, alike: Memory) -> None:
+        centrality = {block.content: block.centrality for block in alike.recall("hall")}
+        assert centrality[self.LOUD] == centrality[self.HALL] == 1.0 > centrality[MOTOR]
+
+    def test_being_shown_makes_nothing_else_of_them(self, alike: Memory) -> None:
+        for _ in range(4):
+            with alike.session():
+                alike.frame("attention", "red cable", top_k=2)
+        assert self.lifted(alike) == (False, False)
+
+    @pytest.mark.parametrize("mode", ["reinforce", "update"])
+    def test_whoever_says_it_makes_it_a_link_like_others(
+        self, alike: Memory, mode: Literal["reinforce", "update"]
+    ) -> None:
+        alike.connect(content_hash(self.HALL), content_hash(self.LOUD), if_exists=mode)
+        assert self.lifted(alike) == (True, True)
+
+    def test_leaving_it_alone_does_not(self, alike: Memory) -> None:
+        alike.connect(content_hash(self.HALL), content_hash(self.LOUD), if_exists="skip")
+        assert self.lifted(alike) == (False, False)
+
+    def test_an_edited_block_keeps_them_as_they_are(self, alike: Memory) -> None:
+        new = alike.edit(content_hash(self.LOUD), "It is noisy").block_id
+        links = [link.data for link in alike.blocks.store.query(kind="bedge") if new in link.id]
+        assert [link["made_by"] for link in links] == ["likeness"]
+        assert f"block:{new}" not in hits(alike.blocks.store, "hall")
+
+    def test_a_plain_edge_may_say_so_and_lifts(self, tmp_path: Path) -> None:
+        """Who made a link is a field of blocks alone; elsewhere it is the caller's."""
+        with ChronoStore(tmp_path) as store:
+            store.upsert_many([ChronoRecord(id="a", label="hall"), ChronoRecord(id="b", label="loud")])
+            data = {"source_id": "a", "target_id": "b", "made_by": "likeness"}
+            store.upsert(ChronoRecord(id="e", kind="edge", data=data))
+            assert {"a", "b"} <= {hit.id for hit in store.search("hall")}
 
 
 def test_a_plain_record_is_not_taken_for_the_block_of_its_name(linked: Memory) -> None:

@@ -21,7 +21,7 @@ from chronomemory.blocks.life.neighbours import Near, leave_mark, unit_rows
 from chronomemory.blocks.storage.blocks import learned_at, tags_of
 from chronomemory.blocks.storage.config import hours_for
 from chronomemory.blocks.storage.contradictions import new_contradiction
-from chronomemory.blocks.storage.edges import new_edge, scope_of_pair
+from chronomemory.blocks.storage.edges import LIKENESS, new_edge, scope_of_pair
 from chronomemory.blocks.storage.forming import FORMING
 from chronomemory.blocks.types import BlockStatus, DecayTier, Edge
 from chronomemory.face.batch import Connection
@@ -211,7 +211,7 @@ class Arrival:
             known = self.conn.record(edge_key(*pair))
             if known is None or known.status == FORMING:
                 link = new_edge(*pair, strengths[other], scope=scope_of_pair(self.conn, *pair))
-                link.data["last_active_hours"] = self._hour(link)
+                link.data |= {"last_active_hours": self._hour(link), "made_by": LIKENESS}
                 self.conn.put(link)
                 self.result.edges += 1
 

@@ -211,7 +211,7 @@ def edit(
             *pair, link.data["weight"], scope=whose, last_active_hours=hours_for(conn, link, hours)
         )
         moved.data["reinforcement_count"] = link.data.get("reinforcement_count", 0)
-        moved.data |= {name: link.data[name] for name in SAID if name in link.data}
+        moved.data |= {name: link.data[name] for name in (*SAID, "made_by") if name in link.data}
         conn.put(moved)
     for contradiction in contradictions:
         pair = Edge.canonical(new_id, _other_end(contradiction, block_id, ("block_a_id", "block_b_id")))

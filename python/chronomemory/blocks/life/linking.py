@@ -131,7 +131,7 @@ def connect(
     hours = hours_for(conn, known, hours)
     if mode is _IfExists.UPDATE:
         changed = said if weight is None else {**said, "weight": weight}
-        conn.patch(known.id, {"data": {**changed, "last_active_hours": hours}})
+        conn.patch(known.id, {"data": {**changed, "last_active_hours": hours, "made_by": None}})
         return _told(conn.record(known.id) or known, "updated")
     told = known.data.get("relation")
     if relation is not None and told is not None and told != relation:
@@ -140,8 +140,8 @@ def connect(
             recovery='Give if_exists="update" to call the link otherwise, or leave relation out.',
         )
     reinforce_edges(conn, [pair], hours)
-    if said:
-        conn.patch(known.id, {"data": said})
+    if said or "made_by" in known.data:
+        conn.patch(known.id, {"data": {**said, "made_by": None}})
     return _told(conn.record(known.id) or known, "reinforced")
 
 

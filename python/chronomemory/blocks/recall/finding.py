@@ -228,6 +228,7 @@ class Finding(Settled):
             vector=read[0],
             tokens=read[1],
             text=query,
+            by_words=isinstance(self.embedder, LexicalEmbedder),
             now_us=time.time_ns() // 1000 if now is None else micros("now", now),
             exploration=self._exploration,
         )

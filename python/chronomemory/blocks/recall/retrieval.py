@@ -35,6 +35,8 @@ class Question:
     #: A vector for each token of the text.
     tokens: Matrix | None = None
     text: str | None = None
+    #: Whether words count alone where they are found: an embedder that reads nothing but words adds nothing.
+    by_words: bool = False
     #: What "yesterday" is counted from, in microseconds since 1970.
     now_us: int = 0
     #: How many blocks may come in by a link; None leaves it to the frame.
@@ -77,6 +79,7 @@ def _asked(frame: Frame, question: Question, *, whole: bool) -> dict[str, Any]:
         "token_space": READER.tokens.of(question.model),
         "token_dim": 0 if tokens is None else tokens.shape[1],
         "text": question.text,
+        "by_words": question.by_words,
         "now_us": question.now_us,
         "expansion": filters.expansion if question.expansion is None else question.expansion,
         "diversify": question.diversify,

@@ -34,6 +34,8 @@ __all__ = [
 USE_BONUS = 0.10
 #: What someone may have said of a link.
 SAID = ("relation", "note")
+#: Who made a link that says only that two blocks are alike: it counts, but lifts nothing in a search.
+LIKENESS = "likeness"
 
 
 def scope_of_pair(conn: Connection, one: str, other: str) -> Scope:

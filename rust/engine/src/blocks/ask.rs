@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
-use super::columns::BLOCK_PREFIX;
+use super::fields::BLOCK_PREFIX;
 use super::shape::misfit;
 use crate::condition::Condition;
 use crate::scope::Viewer;
@@ -47,6 +47,8 @@ pub struct Ask {
     pub tokens: Option<TokenQuestion>,
     /// The query in words; they count beside what it means, not instead.
     pub text: Option<String>,
+    /// Where words are found they count alone: the vectors are made of nothing else.
+    pub by_words: bool,
     /// When it is asked, in microseconds since 1970: a text may speak of yesterday.
     pub now: i64,
     /// How many blocks may come in by a link.

@@ -8,7 +8,7 @@ use roaring::RoaringBitmap;
 use super::circumstances::{Circumstances, Said};
 use super::clocks::Clocks;
 use super::codes::Codes;
-use super::fields::{characters, number, plain, quoted};
+use super::fields::{block_in, characters, is_of_likeness, number, plain, quoted};
 use super::like::like;
 use super::links::{Links, Pairs};
 use super::meaning::Meaning;
@@ -17,14 +17,6 @@ use super::names::Names;
 use super::shape::{Head, Misfit};
 use crate::json::members;
 use crate::state::{Sight, State, StateId, Watermark};
-
-/// What stands before the id of a block in the id of its record.
-pub(super) const BLOCK_PREFIX: &str = "block:";
-
-/// The block whose record has this id.
-pub fn block_in(id: &[u8]) -> Option<&[u8]> {
-    id.strip_prefix(BLOCK_PREFIX.as_bytes())
-}
 
 /// What the face writes where a record does not say otherwise.
 const USUAL_CONFIDENCE: f64 = 0.5;
@@ -365,6 +357,7 @@ impl Columns {
         let strength = weight + USE_BONUS * f64::ln_1p(count);
         self.edges.set(a, b, scope, counts.then_some(strength));
         self.forming.set(a, b, head.status == b"forming");
+        self.edges.set_likeness(a, b, is_of_likeness(head.data));
         self.unweighed.extend([a, b]);
     }
 

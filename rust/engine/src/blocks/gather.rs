@@ -91,6 +91,7 @@ pub fn gather(
                 };
                 shares.fused()
             }
+            None if has_words && ask.by_words => scale.text_share(wording.of(row)),
             None if has_words => fused(wording.of(row), compared(), &scale),
             None => cosine,
         }
@@ -102,14 +103,13 @@ pub fn gather(
         .collect();
     let put_forward = rows.len();
     let alone: Similarities = rows.iter().copied().zip(similarities.iter().copied()).collect();
-    let beside = beside(columns, ask, filter, &seeds, &alone, &expanded);
-    // What comes by a link says nothing itself; what was said beside a seed may.
-    rows.extend(&expanded);
-    similarities.resize(rows.len(), 0.0);
-    let cosines = columns.meaning.cosines(&ask.space, query, &beside);
-    similarities.extend(beside.iter().zip(cosines).map(|(&row, cosine)| similarity(row, cosine)));
-    rows.extend(&beside);
-    expanded.extend(beside);
+    let mut others: Vec<u32> = expanded.iter().copied().collect();
+    others.extend(beside(columns, ask, filter, &seeds, &alone, &expanded));
+    // Who comes by a link, or was said beside a seed, says what it says itself too.
+    let cosines = columns.meaning.cosines(&ask.space, query, &others);
+    similarities.extend(others.iter().zip(cosines).map(|(&row, cosine)| similarity(row, cosine)));
+    rows.extend(&others);
+    expanded.extend(others);
     let words = tokens
         .is_some()
         .then(|| GroupWords::of(wording.weights(), rows.iter().map(|&row| wording.words_of(row))));
@@ -156,8 +156,12 @@ fn lift(
     let known = &columns.circumstances;
     let mut links = Vec::new();
     for (at, &row) in rows[..put_forward].iter().enumerate() {
-        let linked = columns.edges.of(row, filter.sight()).map(|(link, _)| link.across(row));
-        let others = linked.chain(known.next_to(row));
+        // That two are alike is what words and vectors say already.
+        let linked = columns
+            .edges
+            .of(row, filter.sight())
+            .filter(|(link, _)| !link.of_likeness);
+        let others = linked.map(|(link, _)| link.across(row)).chain(known.next_to(row));
         links.extend(others.filter_map(|other| Some((at, *places.get(&other)?))));
     }
     let ties = Ties {

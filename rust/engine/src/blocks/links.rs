@@ -17,6 +17,8 @@ pub struct Link {
     scope: u32,
     /// How much it adds to the degree of its ends; nothing if it does not count.
     pub strength: Option<f64>,
+    /// Whether it was made because both ends are alike, and says no more than that.
+    pub of_likeness: bool,
 }
 
 impl Link {
@@ -45,7 +47,13 @@ impl Links {
         let next = self.links.len() as u32;
         let number = *self.by_pair.entry((a, b)).or_insert(next);
         if number == next {
-            self.links.push(Link { a, b, scope, strength });
+            self.links.push(Link {
+                a,
+                b,
+                scope,
+                strength,
+                of_likeness: false,
+            });
             self.list(number, scope);
         }
         let link = &mut self.links[number as usize];
@@ -58,6 +66,13 @@ impl Links {
                 known.retain(|entry| *entry != (before, number));
             }
             self.list(number, scope);
+        }
+    }
+
+    /// Says whether what joins two rows says only that they are alike.
+    pub fn set_likeness(&mut self, a: u32, b: u32, of_likeness: bool) {
+        if let Some(&number) = self.by_pair.get(&(a, b)) {
+            self.links[number as usize].of_likeness = of_likeness;
         }
     }
 
@@ -160,6 +175,20 @@ mod tests {
         links.set(1, 2, 0, Some(0.5));
         links.set(1, 2, 0, None);
         assert!(!links.joins(1, 2, &Sight::ALL));
+    }
+
+    #[test]
+    fn a_link_of_likeness_is_one_until_something_else_is_said() {
+        let mut links = Links::default();
+        let of_likeness = |links: &Links| links.of(2, &Sight::ALL).any(|(link, _)| link.of_likeness);
+        links.set_likeness(1, 2, true);
+        links.set(1, 2, 0, Some(0.5));
+        assert!(!of_likeness(&links));
+        links.set_likeness(1, 2, true);
+        links.set(1, 2, 7, Some(0.6));
+        assert!(of_likeness(&links));
+        links.set_likeness(1, 2, false);
+        assert!(!of_likeness(&links));
     }
 
     #[test]

@@ -6,9 +6,9 @@
 
 /// How many records each side puts forward; more if more are asked for.
 pub const POOL_RECORDS: usize = 100;
-/// Text weighs a third more than the vector.
+/// Text weighs more than the vector by three fifths.
 const TEXT_WEIGHT: f64 = 2.0;
-const VECTOR_WEIGHT: f64 = 1.5;
+const VECTOR_WEIGHT: f64 = 1.25;
 /// What the three weigh where tokens are asked too: they tell more apart than both others.
 const TEXT_BESIDE: f64 = 1.0;
 const VECTOR_BESIDE: f64 = 0.5;

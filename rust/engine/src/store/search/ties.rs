@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
+use crate::blocks::is_of_likeness;
 use crate::event::faces::{call_by, call_of};
+use crate::json::members;
 use crate::scope::Viewer;
 use crate::score::Ties;
 use crate::state::{Row, Sight, State, unspelled};
@@ -46,6 +48,14 @@ fn is_joining(row: &Row<'_>) -> bool {
     row.class.kind.ends_with(JOINING_KIND)
 }
 
+/// Whether one that joins others was not taken back, and, if it joins blocks, says more than that these are alike: words and
+/// vectors say that already.
+fn joins(row: &Row<'_>, is_called: bool) -> bool {
+    let data = || members(row.record).find(|(key, _)| *key == b"data");
+    let says_likeness = || data().is_some_and(|(_, data)| is_of_likeness(data));
+    *row.class.status == *ACTIVE && !(is_called && says_likeness())
+}
+
 /// The first records that name this one, without those that join others and were taken back.
 fn naming<'a>(question: &Question<'_>, state: &'a State, sight: &Sight, row: &Row<'_>) -> Vec<Row<'a>> {
     let id = unspelled(row.id);
@@ -60,7 +70,7 @@ fn naming<'a>(question: &Question<'_>, state: &'a State, sight: &Sight, row: &Ro
     }
     found.sort_unstable();
     let counts = |row: &Row<'_>, is_called: bool| {
-        call_by(row.id).is_some() == is_called && (!is_joining(row) || *row.class.status == *ACTIVE)
+        call_by(row.id).is_some() == is_called && (!is_joining(row) || joins(row, is_called))
     };
     // Thousands may name it: no more of them are looked at than are needed.
     let rows = found
