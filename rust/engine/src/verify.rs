@@ -122,6 +122,10 @@ pub trait Sink {
     fn hold(&mut self, known: Known<'_>, ts: i64);
     /// What becomes of those held.
     fn settle(&mut self, held: Held);
+    /// Whether what an event of this id says is to be shown without its salt: whoever keeps nothing of it need not mind.
+    fn minds_salt(&self, _id: &[u8]) -> bool {
+        true
+    }
     /// Whether there is no need to go on.
     fn is_satisfied(&self) -> bool {
         false
@@ -347,7 +351,7 @@ impl Walk {
             let ts = String::from_utf8_lossy(ts).into_owned();
             self.erasures.push(ErasureSeen { index, place, ts, told });
         }
-        if is_of_one(known.op) || known.op == Op::Act {
+        if (is_of_one(known.op) || known.op == Op::Act) && sink.minds_salt(known.id) {
             (known.record, known.fields) = salt::without_in(known.record, known.fields, &mut self.unsalted);
         }
         if counts {

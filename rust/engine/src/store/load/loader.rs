@@ -343,6 +343,10 @@ impl Sink for Loader {
         self.holding = holding;
     }
 
+    fn minds_salt(&self, id: &[u8]) -> bool {
+        !self.only_vectors || is_checked(id)
+    }
+
     fn is_satisfied(&self) -> bool {
         self.satisfied
     }
