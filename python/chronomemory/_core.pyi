@@ -156,8 +156,7 @@ class Engine:
     def upsert(self, record: _Record, face: str | None = None) -> WalEvent: ...
     def upsert_at_once(self, record: _Record, face: str | None = None) -> bool:
         """An upsert that is written only if nobody has to be waited for, and says whether it was."""
-    def insert(self, record: _Record, face: str | None = None) -> WalEvent | None:
-        """An upsert that writes nothing, and says None, if the id is taken."""
+    def insert(self, record: _Record, face: str | None = None) -> WalEvent | None: ...  # None: it is taken.
     def upsert_many(self, records: Iterable[_Record], face: str | None = None) -> tuple[int, int]:
         """One atomic batch; the first seq of the records and the one after the last."""
     def delete(self, record_id: str, face: str | None = None) -> WalEvent: ...
@@ -236,6 +235,7 @@ class Engine:
         derived: bool = False,
         dry_run: bool = False,
         due_at: int | None = None,
+        condition: bytes | None = None,
         progress: _Progress = None,
     ) -> _Dict: ...
     def prune(self, before: int | None, backups: int | None, reason: str, dry: bool) -> _Dict: ...

@@ -9,8 +9,7 @@ from typing import Any, Literal, Protocol
 
 from chronomemory._core import Engine
 from chronomemory.face.arguments import flag, function_or_none, must, string, word
-from chronomemory.paging import page_of, query_terms
-from chronomemory.where import Where
+from chronomemory.where import Where, where_json
 
 __all__ = ["Erased", "Salt", "erase", "erase_due", "salting"]
 
@@ -19,8 +18,6 @@ Salt = bool | Literal["scope"]
 
 _HISTORY = ("redact", "drop")
 _LEVELS = ("user", "agent", "session")
-#: What begins the ids of what a store says of itself: erasures, rows, what is searched.
-_STORES_OWN = ("erasure:", "pruned:", "vector:", "search:", "act:", "__")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +88,11 @@ def erase(
         if isinstance(several, str):
             raise must(name, "be several ids, not one text", repr(several))
     names = [string("ids", name) for name in ids or ()]
-    if where is not None:
-        if not where:
-            raise must("where", "say something: every record would do", repr(where))
-        names = _found(store.engine.everyone().with_expired(), where)
-    told = store.engine.erase(
+    if where is not None and not where:
+        raise must("where", "say something: every record would do", repr(where))
+    # What a where means is found when nobody else writes: tombstones too, and of any scope.
+    engine = store.engine if where is None else store.engine.everyone().with_expired()
+    told = engine.erase(
         list(dict.fromkeys(names)),
         scope=None if scope is None else _spelled(scope),
         reason=string("reason", reason),
@@ -103,6 +100,7 @@ def erase(
         again=[string("again", name) for name in again],
         derived=flag("derived", derived),
         dry_run=flag("dry_run", dry_run),
+        condition=where_json(where),
         progress=function_or_none("progress", progress),
     )
     return _erased(told, dry_run)
@@ -130,18 +128,6 @@ def _erased(told: dict[str, Any], dry_run: bool) -> Erased:
         missing_copies=tuple(told["missing_copies"]),
         dry_run=dry_run,
     )
-
-
-def _found(engine: Engine, where: Where) -> list[str]:
-    """Return the ids of the records for which a where holds now: tombstones too, and of any scope.
-
-    What the store says of itself is nobody's data: it is left out.
-    """
-    terms = query_terms(
-        kind=None, status=None, rag_filter=False, min_confidence=0.0, limit=None, faces=True, where=where
-    )
-    found = (record.id for record in page_of(engine, terms, None, None))
-    return [name for name in found if not name.startswith(_STORES_OWN)]
 
 
 def _spelled(scope: Mapping[str, str]) -> bytes:

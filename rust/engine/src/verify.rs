@@ -124,6 +124,10 @@ pub trait Sink {
     fn settle(&mut self, held: Held);
     /// Something is lost before the event that comes next; told before each one that comes behind it.
     fn note_loss(&mut self) {}
+    /// Whether what an event of this id says is to be shown without its salt: whoever keeps nothing of it need not mind.
+    fn minds_salt(&self, _id: &[u8]) -> bool {
+        true
+    }
     /// Whether there is no need to go on.
     fn is_satisfied(&self) -> bool {
         false
@@ -349,7 +353,7 @@ impl Walk {
             let ts = String::from_utf8_lossy(ts).into_owned();
             self.erasures.push(ErasureSeen { index, place, ts, told });
         }
-        if is_of_one(known.op) || known.op == Op::Act {
+        if (is_of_one(known.op) || known.op == Op::Act) && sink.minds_salt(known.id) {
             (known.record, known.fields) = salt::without_in(known.record, known.fields, &mut self.unsalted);
         }
         if !self.follower.damage.is_empty() {

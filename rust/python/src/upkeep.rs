@@ -1,6 +1,7 @@
 //! How is a store looked after from Python: checked, compacted, copied, brought back?
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use chronomemory::{CopyOrder, Erase, Prune, Restoring};
 use pyo3::prelude::*;
@@ -9,6 +10,7 @@ use pyo3::types::PyDict;
 use crate::engine::Engine;
 use crate::enter::enter_reporting;
 use crate::report;
+use crate::select::condition_of;
 
 #[pymethods]
 impl Engine {
@@ -36,7 +38,7 @@ impl Engine {
         enter_reporting(py, progress, |report| self.engine.compact(keep_history, report))
     }
 
-    #[pyo3(signature = (ids, *, scope=None, reason, drop_history=false, again=Vec::new(), derived=false, dry_run=false, due_at=None, progress=None))]
+    #[pyo3(signature = (ids, *, scope=None, reason, drop_history=false, again=Vec::new(), derived=false, dry_run=false, due_at=None, condition=None, progress=None))]
     #[allow(clippy::too_many_arguments)] // the signature is the public one
     fn erase<'py>(
         &self,
@@ -49,11 +51,14 @@ impl Engine {
         derived: bool,
         dry_run: bool,
         due_at: Option<i64>,
+        condition: Option<Vec<u8>>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
+        let condition = condition_of(py, condition)?;
         let order = Erase {
             ids,
             due_at,
+            condition: condition.map(|condition| (Arc::clone(&self.viewer), condition)),
             scope,
             reason,
             drop_history,

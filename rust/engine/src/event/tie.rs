@@ -3,7 +3,11 @@
 //! A tie says in which fields records of one kind name others. Who erases a record follows the ties: what belongs to it goes with
 //! it, what speaks of it is told. Each face declares its own.
 
-use crate::json::{self, Value};
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
+use crate::json::{self, RecordSpans, Value};
 
 /// How a record stands to those that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,13 +24,16 @@ pub enum Bond {
     Mentions,
 }
 
+/// How a record spells that it has evidence. All records are looked at: what is looked for is made ready once.
+static EVIDENCE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"evidence\":[\""));
+
 /// Who names others.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Speaker {
     /// Ids that begin so.
     Prefix(&'static str),
-    /// Plain records of a kind; and how a record spells it.
-    Kind(&'static str, &'static [u8]),
+    /// Plain records of a kind.
+    Kind(&'static str),
     /// Any record.
     Any,
 }
@@ -57,19 +64,49 @@ pub(super) const fn whole(by: Speaker, at: &'static [&'static [&'static str]], b
 /// Where a record that joins two others names them.
 pub(super) const ENDS: &[&[&str]] = &[&["data", "from_id"], &["data", "to_id"]];
 
-/// Most records do not even hold the word.
-fn is_of_kind(record: &[u8], kind: &str, spelled: &[u8]) -> bool {
-    let kind_in = || Some(json::scan_record(record)?.kind?.of(record) == kind.as_bytes());
-    memchr::memmem::find(record, spelled).is_some() && kind_in() == Some(true)
+/// A record as it was said some time.
+#[derive(Clone, Copy, Debug)]
+pub struct Said<'a> {
+    /// Its id as it stands between quotes.
+    pub id: &'a [u8],
+    /// Its canonical bytes.
+    pub record: &'a [u8],
+    /// Its kind as it stands between quotes, if it has one.
+    pub kind: Option<&'a [u8]>,
+}
+
+impl<'a> Said<'a> {
+    /// A record, where its fields lie.
+    pub fn of(id: &'a [u8], record: &'a [u8], fields: RecordSpans) -> Self {
+        Self {
+            id,
+            record,
+            kind: fields.kind.map(|span| span.of(record)),
+        }
+    }
+
+    /// The same where nobody knows where its fields lie.
+    pub fn read(id: &'a [u8], record: &'a [u8]) -> Self {
+        Self::of(id, record, json::scan_record(record).unwrap_or_default())
+    }
 }
 
 impl Tie {
     /// Whether a record may have it; `is_plain` says that it belongs to no face.
-    pub(super) fn is_of(&self, id: &[u8], record: &[u8], is_plain: bool) -> bool {
+    pub(super) fn is_of(&self, said: &Said<'_>, is_plain: bool) -> bool {
         match self.by {
-            Speaker::Prefix(prefix) => id.starts_with(prefix.as_bytes()),
-            Speaker::Kind(kind, spelled) => is_plain && is_of_kind(record, kind, spelled),
-            Speaker::Any => memchr::memmem::find(record, b"\"evidence\":[\"").is_some(),
+            Speaker::Prefix(prefix) => said.id.starts_with(prefix.as_bytes()),
+            Speaker::Kind(kind) => is_plain && said.kind == Some(kind.as_bytes()),
+            Speaker::Any => EVIDENCE.find(said.record).is_some(),
+        }
+    }
+
+    /// What the ids of those begin with that have it, if that tells.
+    #[cfg(test)]
+    pub(super) fn prefix(&self) -> Option<&'static str> {
+        match self.by {
+            Speaker::Prefix(prefix) => Some(prefix),
+            _ => None,
         }
     }
 

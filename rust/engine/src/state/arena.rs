@@ -107,6 +107,19 @@ impl Arena {
         self.dead += at.length as usize;
     }
 
+    /// Forgets these bytes for good: nothing is left of them here. Whoever froze them before still reads them.
+    pub fn wipe(&mut self, at: Address) {
+        self.forget(at);
+        let chunk = match self.full.get_mut(at.chunk as usize) {
+            Some(chunk) => own(chunk),
+            None => self.open.as_mut(),
+        };
+        // Where there is no memory for a chunk of one's own the bytes stay until the state is loaded anew.
+        if let Some(chunk) = chunk {
+            chunk.bytes_mut()[at.start as usize..][..at.length as usize].fill(0);
+        }
+    }
+
     /// Whether more than half of the bytes are forgotten: worth moving the rest.
     pub fn is_wasteful(&self) -> bool {
         self.dead > FIRST_CHUNK_BYTES && self.dead > self.total / 2
@@ -140,4 +153,14 @@ impl Arena {
         self.used = 0;
         self.full.extend(self.open.take().map(Arc::new));
     }
+}
+
+/// A chunk that nobody else reads; `None` if there is no memory for one.
+fn own(chunk: &mut Arc<Room>) -> Option<&mut Room> {
+    if Arc::get_mut(chunk).is_none() {
+        let mut copy = Room::new(chunk.len()).ok()?;
+        copy.bytes_mut().copy_from_slice(chunk.bytes());
+        *chunk = Arc::new(copy);
+    }
+    Arc::get_mut(chunk)
 }

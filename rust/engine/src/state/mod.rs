@@ -10,6 +10,7 @@ mod catalog;
 mod changes;
 mod coming;
 mod compare;
+mod erased;
 mod expiries;
 mod expiring;
 mod frozen;

@@ -41,7 +41,7 @@ pub(super) struct Slot {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) hash: u32,
-    slot: u32,
+    pub(super) slot: u32,
 }
 
 impl Entry {
@@ -208,7 +208,7 @@ impl State {
             .push(known.offset, known.seq, Some((number, slot.last_event)));
     }
 
-    fn hash(&self, id: &[u8]) -> u32 {
+    pub(super) fn hash(&self, id: &[u8]) -> u32 {
         (self.hasher.hash_one(id) >> 32) as u32
     }
 

@@ -243,6 +243,31 @@ impl Directory {
         }
     }
 
+    /// Notes that slots, ascending, are gone from a scope for good, and which event was the last to speak of one that is left. Of
+    /// a scope without any nothing is left, not even its name.
+    pub(super) fn erase(&mut self, scope: u32, gone: &[u32], last_of: impl Fn(&[u32]) -> Stamp) {
+        let is_expired = self.is_expired(scope);
+        let members = &mut self.members[scope as usize];
+        members.slots.retain(|slot| gone.binary_search(slot).is_err());
+        members.spoken = last_of(&members.slots);
+        self.expired -= if is_expired { gone.len() } else { 0 };
+        let living = self.living(scope);
+        let has_any = |scope: u32| !self.slots(scope).is_empty();
+        if living as usize >= GIVEN && !has_any(living) && !self.twins.get(&living).is_some_and(|&twin| has_any(twin)) {
+            self.numbers.remove(&self.members[living as usize].scope);
+            self.last = Default::default();
+            for number in [Some(living), self.twins.remove(&living)].into_iter().flatten() {
+                self.members[number as usize].scope = Carried::Malformed;
+            }
+        }
+    }
+
+    /// Forgets which changes there were: they are counted anew.
+    pub(super) fn forget_changes(&mut self) {
+        self.changed = 0;
+        self.members.iter_mut().for_each(|members| members.changed = 0);
+    }
+
     /// Notes that a change, of this number, is of a record that belongs to it.
     #[inline]
     pub(super) fn touch(&mut self, scope: u32, change: usize) {
@@ -316,6 +341,11 @@ impl Directory {
             Carried::Names(scope) => Some((scope, self.slots(number).len())).filter(|(_, records)| *records > 0),
             Carried::Malformed => None,
         })
+    }
+
+    /// All scopes, and the slots of each; those that have expired apart from the others.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&Carried, &[u32])> {
+        self.members.iter().map(|members| (&members.scope, &members.slots[..]))
     }
 
     /// How somebody sees the records of a scope; `None` if not at all.

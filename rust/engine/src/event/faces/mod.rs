@@ -11,7 +11,7 @@ mod pages;
 use memchr::memchr;
 
 pub use super::face::{Call, Face, Index, Network};
-use super::tie::{Bond, ENDS, Speaker, Tie, whole};
+use super::tie::{Bond, ENDS, Said, Speaker, Tie, whole};
 use crate::acts::Rules;
 
 /// The face that says what is searched.
@@ -67,9 +67,9 @@ static PLAIN_INDEXES: [Index; 1] = [Index {
 
 /// How plain records name others, and any record.
 static PLAIN_TIES: [Tie; 3] = [
-    whole(Speaker::Kind("edge", b"\"kind\":\"edge\""), ENDS, Bond::Belongs),
+    whole(Speaker::Kind("edge"), ENDS, Bond::Belongs),
     whole(
-        Speaker::Kind("rollback_event", b"\"kind\":\"rollback_event\""),
+        Speaker::Kind("rollback_event"),
         &[
             &["data", "target_id"],
             &["data", "affected"],
@@ -170,14 +170,25 @@ pub fn network_named(name: &str) -> Option<&'static Network> {
         .find(|network| network.name == name)
 }
 
-/// The ties that a record may have, by its id as it stands between quotes and its canonical bytes.
-pub fn ties_of<'a>(id: &'a [u8], record: &'a [u8]) -> impl Iterator<Item = &'static Tie> + use<'a> {
-    let is_plain = face_of(id).is_none();
-    let of_faces = FACES.iter().flat_map(|face| face.ties);
+/// The ties that a record may have.
+pub fn ties_of<'a>(said: &'a Said<'a>) -> impl Iterator<Item = &'static Tie> + use<'a> {
+    wanted_ties_of(said, |_| true)
+}
+
+/// Those of them that do more than speak of others.
+pub fn bonds_of<'a>(said: &'a Said<'a>) -> impl Iterator<Item = &'static Tie> + use<'a> {
+    wanted_ties_of(said, |tie| tie.bond != Bond::Mentions)
+}
+
+fn wanted_ties_of<'a>(said: &'a Said<'a>, wants: fn(&Tie) -> bool) -> impl Iterator<Item = &'static Tie> + use<'a> {
+    let is_plain = face_of(said.id).is_none();
+    // Most records are plain: these have none of the ties of faces.
+    let faces = if is_plain { &[][..] } else { &FACES[..] };
+    let of_faces = faces.iter().flat_map(|face| face.ties);
     PLAIN_TIES
         .iter()
         .chain(of_faces)
-        .filter(move |tie| tie.is_of(id, record, is_plain))
+        .filter(move |tie| wants(tie) && tie.is_of(said, is_plain))
 }
 
 #[cfg(test)]
@@ -256,7 +267,8 @@ mod tests {
     #[test]
     fn a_record_names_others_by_its_fields() {
         let named = |id: &str, record: &str| {
-            let ties = ties_of(id.as_bytes(), record.as_bytes());
+            let said = Said::read(id.as_bytes(), record.as_bytes());
+            let ties = ties_of(&said);
             let all = ties.flat_map(|tie| tie.names(&value(record)).into_iter().map(|name| (tie.bond, name)));
             all.collect::<Vec<_>>()
         };
@@ -273,11 +285,21 @@ mod tests {
     }
 
     #[test]
+    fn a_tie_of_a_face_is_of_ids_of_that_face() {
+        for face in &FACES {
+            for tie in face.ties {
+                let prefix = tie.prefix().expect("ids that begin so");
+                assert_eq!(face_of(format!("{prefix}x").as_bytes()), Some(face.name), "{prefix}");
+            }
+        }
+    }
+
+    #[test]
     fn what_is_repeated_is_cut_out() {
         let mut event = value(
             r#"{"data":{"data":{"action":{"payload":{"label":"x"},"target":"z"},"edges":[{"id":"e"}],"gone_nodes":["z","y"],"nodes":[{"id":"z","label":"x"},{"id":"y"}]}}}"#,
         );
-        let ties: Vec<&Tie> = ties_of(b"event:1", b"{}")
+        let ties: Vec<&Tie> = ties_of(&Said::read(b"event:1", b"{}"))
             .filter(|tie| tie.bond == Bond::Repeats)
             .collect();
         for tie in &ties {

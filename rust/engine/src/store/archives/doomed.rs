@@ -2,12 +2,14 @@
 
 use std::collections::HashSet;
 
+use foldhash::fast::RandomState;
+
 use crate::event::act::each_concerned;
 use crate::event::{Known, Op};
 
 /// Records that are to be erased, by their ids as they stand between quotes.
-#[derive(Clone, Debug, Default)]
-pub(in crate::store) struct Doomed(HashSet<Vec<u8>>);
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::store) struct Doomed(HashSet<Vec<u8>, RandomState>);
 
 impl Doomed {
     /// One more.
@@ -18,6 +20,11 @@ impl Doomed {
     /// Whether the record of an id is one of them.
     pub fn has(&self, id: &[u8]) -> bool {
         self.0.contains(id)
+    }
+
+    /// Their ids.
+    pub fn ids(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.iter().map(Vec::as_slice)
     }
 
     /// Whether there are none.

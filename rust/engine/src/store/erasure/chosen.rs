@@ -4,17 +4,17 @@
 //! Of what belongs, that is said again which the present does not bind any more: a link that leads elsewhere by now, an event
 //! that told of others too.
 
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 
 use crate::error::{Error, Result};
-use crate::event::faces::ties_of;
-use crate::event::tie::Bond;
+use crate::event::faces::{bonds_of, ties_of};
+use crate::event::tie::{Bond, Said};
 use crate::json::{self, Value};
-use crate::scope::{Carried, Scope};
-use crate::state::{State, spelled, unspelled};
+use crate::scope::{Carried, Scope, carried};
+use crate::state::{Row, State, spelled, unspelled};
 
 use super::order::Erase;
-use super::survey::Volumes;
 use crate::store::archives::doomed::Doomed;
 use crate::store::vectors::records::format::group_space;
 
@@ -38,6 +38,10 @@ pub(in crate::store) struct Chosen {
     staying: HashSet<Vec<u8>>,
     /// What was ever there.
     seen: BTreeSet<Vec<u8>>,
+    /// What the last record carried, as it is spelled, and whether that is the scope: neighbours mostly carry the same.
+    last: RefCell<(Vec<u8>, bool)>,
+    /// The slots of the records that name others.
+    tied: Vec<u32>,
 }
 
 impl Chosen {
@@ -69,36 +73,56 @@ impl Chosen {
         self.doomed.add(id)
     }
 
-    /// Adds what the scope means, and all that belongs to what goes, whatever log or base says it.
-    ///
-    /// # Errors
-    /// `Io`.
-    pub fn complete(&mut self, volumes: &Volumes<'_>, state: &State) -> Result<()> {
-        loop {
-            while self.look_at(state) {}
-            let mut grew = false;
-            volumes.look_through(&mut |id, record| grew |= self.look(id, record, state))?;
-            if !grew {
-                return Ok(());
+    /// Adds what the scope means, and all that belongs to what goes, as far as the present says it.
+    pub fn know(&mut self, state: &State) {
+        let mut meant = state.slots_named(self.doomed.ids());
+        if let Some(scope) = &self.scope {
+            meant.extend(state.slots_within(|names| is_within(names, scope)));
+        }
+        for row in meant.iter().filter_map(|&slot| state.row(slot)) {
+            if !row.id.is_empty() {
+                self.look(&said_by(&row), state);
             }
         }
+        let rows = (0..state.slot_count() as u32).filter_map(|slot| state.row(slot));
+        let tied: Vec<u32> = rows.filter(|row| is_tied(&said_by(row))).map(|row| row.slot).collect();
+        let mut grew = !tied.is_empty();
+        // What came to it may bind others, and only such as name others.
+        while grew {
+            grew = false;
+            for row in tied.iter().filter_map(|&slot| state.row(slot)) {
+                grew |= !row.id.is_empty() && self.look(&said_by(&row), state);
+            }
+            grew |= self.stay_no_longer(state);
+        }
+        self.tied = tied;
     }
 
-    /// Looks at what is known now; whether anything came to it.
-    fn look_at(&mut self, state: &State) -> bool {
-        let mut grew = false;
-        for (id, record) in state.named_in_order() {
-            grew |= self.look(id, record, state);
-        }
+    /// Of those that were to stay some may be about nothing else by now; whether there are any.
+    fn stay_no_longer(&mut self, state: &State) -> bool {
         let staying = std::mem::take(&mut self.staying);
         let before = staying.len();
         let stays = |id: &Vec<u8>| self.left_of(id, state).is_some();
         self.staying = staying.iter().filter(|id| stays(id)).cloned().collect();
-        grew || self.staying.len() < before
+        self.staying.len() < before
+    }
+
+    /// Adds records that go and were seen elsewhere.
+    pub fn saw(&mut self, seen: BTreeSet<Vec<u8>>) {
+        self.seen.extend(seen);
+    }
+
+    /// Whether a record, as it was said some time, says more of what goes than is known.
+    pub fn is_news(&self, said: &Said<'_>) -> bool {
+        match self.doomed.has(said.id) {
+            true => !self.asked.contains(said.id) && self.is_meant(said.record),
+            false => self.would_take(said),
+        }
     }
 
     /// Looks at a record as it was said some time; whether it came to what goes.
-    fn look(&mut self, id: &[u8], record: &[u8], state: &State) -> bool {
+    pub fn look(&mut self, said: &Said<'_>, state: &State) -> bool {
+        let Said { id, record, .. } = *said;
         let is_meant = self.is_meant(record);
         if self.doomed.has(id) {
             if !self.seen.contains(id) {
@@ -117,7 +141,7 @@ impl Chosen {
             }
             self.spaces.insert(space.to_owned());
             self.doomed.add(id);
-        } else if self.binds(id, record) {
+        } else if self.binds(said) {
             self.doomed.add(id);
             if self.left_of(id, state).is_some() {
                 self.staying.insert(id.to_vec());
@@ -131,18 +155,31 @@ impl Chosen {
 
     /// Whether a record, as it was said some time, carries the names of the scope that was asked for.
     fn is_meant(&self, record: &[u8]) -> bool {
-        let carries = |scope: &Scope| matches!(Carried::of(record), Carried::Names(names) if is_within(&names, scope));
-        self.scope.as_ref().is_some_and(carries)
+        let Some(scope) = &self.scope else {
+            return false;
+        };
+        // What carries nothing is shared, and no scope that is asked for is within that.
+        let Some(value) = carried(record) else {
+            return matches!(Carried::shared(), Carried::Names(names) if is_within(&names, scope));
+        };
+        let mut last = self.last.borrow_mut();
+        if last.0 != value {
+            let is_it = matches!(Carried::of_value(value), Carried::Names(names) if is_within(&names, scope));
+            *last = (value.to_vec(), is_it);
+        }
+        last.1
     }
 
     /// Whether a record that only a copy knows would go if the log told of it.
-    pub fn would_take(&self, id: &[u8], record: &[u8]) -> bool {
-        self.is_meant(record) || self.binds(id, record) || (group_space(id).is_some() && self.names_one(record))
+    pub fn would_take(&self, said: &Said<'_>) -> bool {
+        self.is_meant(said.record)
+            || self.binds(said)
+            || (group_space(said.id).is_some() && self.names_one(said.record))
     }
 
     /// Whether a record of a state goes, or would.
-    pub fn takes(&self, id: &[u8], record: &[u8]) -> bool {
-        self.doomed.has(id) || self.would_take(id, record)
+    pub fn takes(&self, said: &Said<'_>) -> bool {
+        self.doomed.has(said.id) || self.would_take(said)
     }
 
     /// Whether nothing is asked for that any copy could hold.
@@ -165,13 +202,13 @@ impl Chosen {
     }
 
     /// Whether a record, as it was said some time, belongs to one that goes, or repeats what one says.
-    fn binds(&self, id: &[u8], record: &[u8]) -> bool {
+    fn binds(&self, said: &Said<'_>) -> bool {
         let mut value = None;
-        ties_of(id, record).any(|tie| {
-            if tie.bond == Bond::Mentions || (tie.bond == Bond::Derived && !self.is_derived_wanted) {
+        bonds_of(said).any(|tie| {
+            if tie.bond == Bond::Derived && !self.is_derived_wanted {
                 return false;
             }
-            let value = value.get_or_insert_with(|| json::parse(record).unwrap_or(Value::Null));
+            let value = value.get_or_insert_with(|| json::parse(said.record).unwrap_or(Value::Null));
             let names = tie.names(value);
             match tie.bond {
                 Bond::BelongsToAll => !names.is_empty() && names.iter().all(|name| self.goes(name)),
@@ -186,9 +223,10 @@ impl Chosen {
         if self.asked.contains(id) {
             return None;
         }
-        let repeats: Vec<_> = ties_of(id, record).filter(|tie| tie.bond == Bond::Repeats).collect();
-        if repeats.is_empty() || !self.binds(id, record) {
-            return (!self.binds(id, record)).then(|| record.to_vec());
+        let said = Said::read(id, record);
+        let repeats: Vec<_> = bonds_of(&said).filter(|tie| tie.bond == Bond::Repeats).collect();
+        if repeats.is_empty() || !self.binds(&said) {
+            return (!self.binds(&said)).then(|| record.to_vec());
         }
         let mut value = json::parse(record).ok()?;
         for tie in &repeats {
@@ -199,7 +237,7 @@ impl Chosen {
         }
         let mut left = Vec::new();
         json::write_value(&value, &mut left);
-        (!self.binds(id, &left)).then_some(left)
+        (!self.binds(&Said::read(id, &left))).then_some(left)
     }
 
     /// Whether the present value of a record stays as it is.
@@ -218,22 +256,21 @@ impl Chosen {
         )
     }
 
-    /// The records that stay, and speak of one that goes.
+    /// The records that stay, and speak of one that goes, in the present that is known.
     pub fn mentions(&self, state: &State) -> Vec<String> {
         let is_named = |name: &String| {
             let id = spelled(name);
             self.doomed.has(&id) && !self.staying.contains(&id)
         };
-        let speaks = |(id, record): &(&[u8], &[u8])| {
-            let mut ties = ties_of(id, record).peekable();
-            if self.doomed.has(id) || ties.peek().is_none() {
+        let speaks = |row: &Row<'_>| {
+            if row.id.is_empty() || self.doomed.has(row.id) {
                 return false;
             }
-            let value = json::parse(record).unwrap_or(Value::Null);
-            ties.any(|tie| tie.names(&value).iter().any(is_named))
+            let value = json::parse(row.record).unwrap_or(Value::Null);
+            ties_of(&said_by(row)).any(|tie| tie.names(&value).iter().any(is_named))
         };
-        let found = state.named_in_order().filter(speaks);
-        found.map(|(id, _)| unspelled(id)).collect()
+        let rows = self.tied.iter().filter_map(|&slot| state.row(slot));
+        rows.filter(speaks).map(|row| unspelled(row.id)).collect()
     }
 
     /// Refuses an order that says of a record that it stays, and does not erase it; and a reason that names somebody.
@@ -260,6 +297,19 @@ impl Chosen {
             None => Ok(()),
         }
     }
+}
+
+fn said_by<'a>(row: &Row<'a>) -> Said<'a> {
+    Said {
+        id: row.id,
+        record: row.record,
+        kind: Some(&row.class.kind),
+    }
+}
+
+/// Whether a record may name others.
+fn is_tied(said: &Said<'_>) -> bool {
+    group_space(said.id).is_some() || ties_of(said).next().is_some()
 }
 
 /// Whether all names of a scope are among these.

@@ -7,6 +7,7 @@ use crate::archive;
 use crate::chain::Held;
 use crate::disk::Access;
 use crate::error::{At, Result};
+use crate::event::tie::Said;
 use crate::event::{Known, Op};
 use crate::layout::{
     Layout, ROWS_SUFFIX, is_archive_file, is_backup_folder, is_base_file, is_kept_hint, is_quarantine_name,
@@ -31,7 +32,9 @@ struct Search<'a> {
 impl Sink for Search<'_> {
     fn count(&mut self, known: Known<'_>, _: i64) {
         self.is_there = self.is_there || self.chosen.doomed.takes(&known) || {
-            matches!(known.op, Op::Upsert | Op::Migrate | Op::Patch) && self.chosen.would_take(known.id, known.record)
+            matches!(known.op, Op::Upsert | Op::Migrate | Op::Patch) && {
+                self.chosen.would_take(&Said::of(known.id, known.record, known.fields))
+            }
         };
     }
 
@@ -91,7 +94,7 @@ pub(in crate::store) fn holding(
             }
             false if is_rows_file(&name) => !unwanted.may_be_in_rows(&name),
             false if is_kept_hint(&name) => true,
-            false if is_base_file(&name) => is_state_without(site, &path, &|id, record| chosen.takes(id, record)),
+            false if is_base_file(&name) => is_state_without(site, &path, chosen),
             false => is_log_without(site, &path, chosen, threads),
         };
         if !is_clean {
@@ -152,7 +155,7 @@ fn is_copy_without(site: &Site, folder: &Path, chosen: &Chosen, threads: usize) 
             let path = inside.inside(name).join(&file);
             let is_clean = match is_archive_file(&file) {
                 true => is_log_without(site, &path, chosen, threads),
-                false => is_state_without(site, &path, &|id, record| chosen.takes(id, record)),
+                false => is_state_without(site, &path, chosen),
             };
             if !is_clean {
                 return Ok(false);
@@ -160,7 +163,7 @@ fn is_copy_without(site: &Site, folder: &Path, chosen: &Chosen, threads: usize) 
         }
     }
     let snapshot = inside.snapshot();
-    if is_ours(disk, &snapshot) && !is_state_without(site, &snapshot, &|id, record| chosen.takes(id, record)) {
+    if is_ours(disk, &snapshot) && !is_state_without(site, &snapshot, chosen) {
         return Ok(false);
     }
     Ok(!is_ours(disk, inside.log()) || is_log_without(site, inside.log(), chosen, threads))

@@ -4,36 +4,57 @@
 
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::{At, Error, Result};
 use crate::event::draft::Draft;
 use crate::event::faces::ERASURES;
 use crate::event::{Op, erasure, salt, stamp};
 use crate::json::{RecordSpans, Value};
 use crate::log::Progress;
+use crate::origin::ALONE;
 use crate::remembered::Standing;
+use crate::state::{State, Watermark};
+use crate::verify::{BaseState, Walk};
 use crate::wal::writer::EventBody;
 
+use super::beside::both;
 use super::chosen::Chosen;
 use super::copies::{Unwanted, holding, outside};
-use super::order::{Erase, Erased};
+use super::order::{Erase, Erased, is_reserved};
 use super::redact::pack_without;
 use super::rewrite::{Rewriting, names_of_base, number};
-use super::survey::Volumes;
+use super::survey::{Found, Sight, Volumes, Watcher};
 use super::tell::{event_record, say_again};
 use crate::store::Store;
 use crate::store::archives::archive_index::ArchiveCache;
 use crate::store::archives::pruned::pruned_until;
-use crate::store::archives::segments::segments;
+use crate::store::archives::segments::{Segment, Start, segments};
 use crate::store::care::{Alone, Turns, take_care};
 use crate::store::files::erasing::Erasing;
 use crate::store::files::known_copies::KnownCopies;
+use crate::store::files::snapshots::header_of;
+use crate::store::follow::swap::take_in_lines;
 use crate::store::load::tails::check_no_tail_is_left;
-use crate::store::recovery::judge::verify_at;
+use crate::store::recovery::judge::prove;
 use crate::store::upkeep::compact::write_snapshot;
-use crate::store::upkeep::retire::{Retirement, write_base};
+use crate::store::upkeep::retire::{Retirement, base_salt, write_frozen};
 
-/// What begins ids that are never erased by themselves.
-const RESERVED: [&str; 5] = ["erasure:", "pruned:", "vector:", "act:", "__"];
+/// What goes, as far as a moment ago told.
+struct Ahead {
+    chosen: Chosen,
+    /// How far the state was then.
+    mark: Watermark,
+}
+
+/// What goes, and where it is said.
+#[derive(Default)]
+struct Surveyed {
+    chosen: Chosen,
+    /// The history that is kept tells of all rows that ever were.
+    is_told: bool,
+    /// The retired logs, the oldest first, and what the live one starts from.
+    past: Option<(Vec<Segment>, Start)>,
+    found: Found,
+}
 
 impl Store {
     /// Erases records from the store and from all of its past; gives what was done.
@@ -63,18 +84,43 @@ impl Store {
         check_no_tail_is_left(&self.site, &self.log)
     }
 
-    /// The records that are meant, with what goes with them; and whether the history that is kept tells of all rows that ever were.
-    fn chosen(&self, order: &Erase) -> Result<(Chosen, bool)> {
-        let mut chosen = Chosen::by(order)?;
+    /// Looks ahead, as far as the present tells what goes.
+    fn look_ahead(&mut self, order: &Erase) -> Result<Ahead> {
+        self.refresh()?;
+        self.settle();
+        let mut chosen = Chosen::by(&*order.now(self)?)?;
+        chosen.know(&self.state);
+        Ok(Ahead {
+            chosen,
+            mark: self.state.changes().watermark(),
+        })
+    }
+
+    /// Under the lock: the records that are meant, with what goes with them, and where all of that is said. What was seen of the
+    /// live log while it was proved counts if nothing has changed since.
+    fn survey(&self, order: &Erase, ahead: Ahead, sight: Sight) -> Result<Surveyed> {
         let Some(open) = self.log.open() else {
-            return Ok((chosen, true));
+            return Ok(Surveyed {
+                chosen: ahead.chosen,
+                ..Surveyed::default()
+            });
         };
-        let live = (&*open.file, open.walk.end);
+        let is_same = ahead.mark.is(&self.state.changes().watermark());
+        let mut chosen = match is_same {
+            true => ahead.chosen,
+            false => {
+                let mut chosen = Chosen::by(order)?;
+                chosen.know(&self.state);
+                chosen
+            }
+        };
+        let (end, head) = (open.walk.end, open.mark().head);
+        let sight = Some(sight).filter(|sight| is_same && sight.tells_all(end, head));
         let (segments, start) = segments(
             &*self.site.disk,
             &self.site.layout,
             &open.origin,
-            live,
+            (&*open.file, end),
             pruned_until(&self.state),
         )?;
         let starts = || segments.iter().map(|segment| &segment.start).chain([&start]);
@@ -85,13 +131,41 @@ impl Store {
         let volumes = Volumes {
             site: &self.site,
             segments: &segments,
-            live,
+            live: (&open.file, end),
             bases: starts().filter_map(|start| start.base).collect(),
             threads: self.options.threads,
         };
-        chosen.complete(&volumes, &self.state)?;
+        let found = volumes.look_through(&mut chosen, &self.state, sight)?;
         chosen.check(order, &self.state)?;
-        Ok((chosen, is_told))
+        Ok(Surveyed {
+            chosen,
+            is_told,
+            past: Some((segments, start)),
+            found,
+        })
+    }
+
+    /// Goes on behind an erasure: the state is what is kept, if a replay was needed to tell, or what was there without some
+    /// slots; and then what the new log says.
+    fn go_on_behind(&mut self, kept: Option<State>, slots: &[u32]) -> Result<()> {
+        match kept {
+            Some(kept) => self.state = kept,
+            None => self.state.erase(slots),
+        }
+        let Some(open) = self.log.open() else {
+            return Err(Error::Closed);
+        };
+        let (file, end) = (Arc::clone(&open.file), open.walk.end);
+        take_in_lines(&mut self.log, &mut self.state, |_, loader| {
+            let read = Walk::new(None).go(&*file, end, ALONE, loader, &mut |_, _| {});
+            read.at(self.site.log())
+        })?;
+        self.state.expire(self.clock);
+        self.log.report.base = BaseState::Anchored;
+        self.vectors.on_disk.read_anew(Watermark::default());
+        let events = self.live().events();
+        self.snapshots.read_anew(events.max(self.state.len() as u64));
+        Ok(())
     }
 
     /// Under the lock: puts a line behind the log that says nothing and has a salt, so that its hash is no way to guess those
@@ -112,42 +186,31 @@ impl Store {
     }
 
     /// Under the lock: does it, or only counts.
-    fn erase_now(
-        &mut self,
-        order: &Erase,
-        (chosen, is_told): (&Chosen, bool),
-        now: i64,
-        progress: Progress<'_>,
-    ) -> Result<Erased> {
+    fn erase_now(&mut self, order: &Erase, surveyed: &Surveyed, now: i64, progress: Progress<'_>) -> Result<Erased> {
+        let (chosen, found) = (&surveyed.chosen, &surveyed.found);
         let doomed = &Arc::new(chosen.doomed.clone());
         let site = Arc::clone(&self.site);
         let (threads, options) = (self.options.threads, self.options.clone());
-        let Some(open) = self.log.open() else {
+        let (Some(open), Some((segments, start))) = (self.log.open(), &surveyed.past) else {
             return Ok(Erased::default());
         };
         let (file, end, mark) = (Arc::clone(&open.file), open.walk.end, *open.mark());
-        let (segments, start) = segments(
-            &*site.disk,
-            &site.layout,
-            &open.origin,
-            (&*file, end),
-            pruned_until(&self.state),
-        )?;
-        let mut past = Rewriting::new(&site, doomed, options.salts(), threads, order);
+        let mut past = Rewriting::new(&site, doomed, options.salts(), threads, order, found);
         let total = segments.len() as u64 + 1;
-        for (done, segment) in segments.iter().enumerate() {
-            past.retired(segment)?;
+        for (done, (segment, lines)) in segments.iter().zip(&found.retired).enumerate() {
+            past.retired(segment, lines)?;
             progress(done as u64 + 1, total);
         }
-        let hits = past.live(&start, &*file, end)?;
+        past.live(start, &*file, end, &found.live)?;
+        let hits = &found.live.hits;
         let unwanted = Unwanted {
             chosen,
-            spaces: Some(&chosen.spaces).filter(|_| is_told),
+            spaces: Some(&chosen.spaces).filter(|_| surveyed.is_told),
             drops_history: order.drop_history,
         };
         let (backups, quarantine) = holding(&site, &unwanted, threads)?;
         let (ids, belonging) = chosen.told();
-        let bases = segments.iter().map(|segment| &segment.start).chain([&start]);
+        let bases = segments.iter().map(|segment| &segment.start).chain([start]);
         let bases = bases
             .filter_map(|start| start.base)
             .flat_map(|base| names_of_base(&base));
@@ -194,21 +257,30 @@ impl Store {
         let (lines, span) = (past.lines, past.span);
         let (mut replaced, mut remove) = (std::mem::take(&mut past.replaced), std::mem::take(&mut past.remove));
         let mut kept = past.sum()?;
-        let archive = match order.drop_history {
-            true => {
-                replaced.clear();
-                remove.extend(dropped);
-                self.mark(now)?;
-                None
-            }
-            false => {
-                let span = (mark.first_seq.unwrap_or(0), mark.last_seq);
-                let (name, digest) = pack_without(&site, &*file, end, &hits, span)?;
-                Some((name, digest.text().to_owned()))
-            }
-        };
+        if order.drop_history {
+            replaced.clear();
+            remove.extend(dropped);
+            self.mark(now)?;
+            self.settle();
+        }
         let erased = if order.drop_history { 0 } else { hits.len() as u64 };
-        let base = write_base(&site, &self.log, &mut kept, options.salts(), progress)?;
+        let going = self.state.slots_named(doomed.ids());
+        let records = match &mut kept {
+            Some(kept) => kept.freeze()?,
+            None => self.state.freeze_without(&going)?,
+        };
+        let (header, salt) = (header_of(&self.log), base_salt(options.salts())?);
+        let pack = || {
+            if order.drop_history {
+                return Ok(None);
+            }
+            let span = (mark.first_seq.unwrap_or(0), mark.last_seq);
+            let (name, digest) = pack_without(&site, (&file, end), hits, span, threads)?;
+            Ok(Some((name, digest.text().to_owned())))
+        };
+        let write = || write_frozen(&site, &header, salt.as_deref(), &records, &mut |_, _| {});
+        let (archive, base) = both((threads, end), pack, write)?;
+        drop(records);
         remove.extend(told.backups.iter().chain(&told.quarantine).cloned());
         let unnamed = self.vectors.unnamed_rows(&self.state)?;
         let moved = self.leave_rows(chosen)?;
@@ -239,7 +311,7 @@ impl Store {
             ts: &ts,
             depth,
         });
-        told.again = say_again(&mut new, &self.state, &kept, chosen, &moved, &options, &ts)?;
+        told.again = say_again(&mut new, (&self.state, kept.as_ref()), chosen, &moved, &options, &ts)?;
         told.seq = Some(seq);
         Erasing {
             base: Some(base),
@@ -250,7 +322,9 @@ impl Store {
         self.log.retire(&new, now)?;
         self.archives = ArchiveCache::default();
         self.vectors.forget();
-        self.reload(&mut |_, _| {})?;
+        if self.go_on_behind(kept, &going).is_err() {
+            self.reload(&mut |_, _| {})?;
+        }
         self.make_ready()?;
         self.log.tell_head();
         self.finish_erasing()?;
@@ -259,8 +333,7 @@ impl Store {
 }
 
 fn check_order(order: &Erase) -> Result<()> {
-    let reserved = |id: &&String| RESERVED.iter().any(|prefix| id.starts_with(prefix)) || id.is_empty();
-    if let Some(id) = order.ids.iter().find(reserved) {
+    if let Some(id) = order.ids.iter().find(|id| is_reserved(id)) {
         return Err(Error::invalid("ids", format!("{id:?} is not erased by itself")));
     }
     erasure::check_reason(&order.reason)
@@ -276,9 +349,13 @@ pub fn erase(turns: &impl Turns, order: &Erase, now: &dyn Fn() -> i64, progress:
     turns.turn(|store| store.check_tail_at_the_end())?;
     let _care = take_care(turns, now())?;
     let (site, threads) = turns.turn(|store| Ok((Arc::clone(&store.site), store.options.threads)))?;
-    let found = verify_at(&*site.disk, &site.layout, threads, now(), progress)?;
-    if let Some(damage) = found.damage.first() {
-        return Err(Error::Corrupted(Box::new(damage.clone())));
+    // Others go on meanwhile. What is seen here need not be looked for under the lock, if they change nothing.
+    let ahead = turns.turn(|store| store.look_ahead(order))?;
+    let watcher = Watcher::of(&ahead.chosen);
+    let damage = prove(&*site.disk, &site.layout, threads, &watcher, progress)?;
+    let sight = watcher.sight();
+    if let Some(damage) = damage.into_iter().next() {
+        return Err(Error::Corrupted(Box::new(damage)));
     }
     let known = KnownCopies::read(&site)?;
     let (mut told, chosen) = turns.turn(|store| {
@@ -288,13 +365,14 @@ pub fn erase(turns: &impl Turns, order: &Erase, now: &dyn Fn() -> i64, progress:
             store.anchor(now)?;
             store.sync_log()?;
             store.settle_hint()?;
-            let order = &*order.now(&store.state);
-            let (chosen, is_told) = store.chosen(order)?;
-            let told = match chosen.is_empty() {
+            store.settle();
+            let order = &*order.now(store)?;
+            let surveyed = store.survey(order, ahead, sight)?;
+            let told = match surveyed.chosen.is_empty() {
                 true => Erased::default(),
-                false => store.erase_now(order, (&chosen, is_told), now, progress)?,
+                false => store.erase_now(order, &surveyed, now, progress)?,
             };
-            Ok((told, chosen))
+            Ok((told, surveyed.chosen))
         })
     })?;
     if !chosen.is_empty() {

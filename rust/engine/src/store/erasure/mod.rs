@@ -8,13 +8,15 @@
 
 pub(in crate::store) mod check;
 
+mod beside;
+
 pub(in crate::store) mod order;
 
 pub(in crate::store) mod redact;
 
-pub(in crate::store) mod survey;
-
 pub(in crate::store) mod chosen;
+
+pub(in crate::store) mod survey;
 
 pub(in crate::store) mod copies;
 

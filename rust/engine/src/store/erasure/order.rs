@@ -1,8 +1,25 @@
 //! What is asked of an erasure, and what is told of it?
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use crate::state::State;
+use crate::condition::Condition;
+use crate::error::Result;
+use crate::json;
+use crate::scope::Viewer;
+use crate::state::{Listing, Query, unspelled};
+use crate::store::Store;
+
+/// What begins ids that are never erased by themselves.
+const RESERVED: [&str; 5] = ["erasure:", "pruned:", "vector:", "act:", "__"];
+
+/// What begins the id of what says what is searched.
+const SEARCHED: &str = "search:";
+
+/// Whether a record is never erased by itself.
+pub(super) fn is_reserved(id: &str) -> bool {
+    RESERVED.iter().any(|prefix| id.starts_with(prefix)) || id.is_empty()
+}
 
 /// What is to be erased, and how.
 #[derive(Clone, Debug, Default)]
@@ -11,6 +28,8 @@ pub struct Erase {
     pub ids: Vec<String>,
     /// Of these only the ones that have expired by this moment when it comes to it: what was written anew lives.
     pub due_at: Option<i64>,
+    /// The records for which this holds when it comes to it, as somebody sees them: tombstones too.
+    pub condition: Option<(Arc<Viewer>, Condition)>,
     /// Every record that carries the names of this scope, or ever did; as canonical JSON.
     pub scope: Option<Vec<u8>>,
     /// Why; it stays in the log.
@@ -26,17 +45,37 @@ pub struct Erase {
 }
 
 impl Erase {
-    /// The order as it is meant now, while nobody else writes.
-    pub(super) fn now(&self, state: &State) -> Cow<'_, Self> {
-        let Some(moment) = self.due_at else {
-            return Cow::Borrowed(self);
+    /// The order as it is meant now.
+    ///
+    /// # Errors
+    /// `Io`, `OutOfMemory`.
+    pub(super) fn now(&self, store: &Store) -> Result<Cow<'_, Self>> {
+        let ids = match (self.due_at, &self.condition) {
+            (None, None) => return Ok(Cow::Borrowed(self)),
+            (Some(moment), _) => {
+                let due = self.ids.iter().filter(|id| store.state.has_expired(id, moment));
+                due.cloned().collect()
+            }
+            (None, Some((viewer, condition))) => found(store, viewer, condition)?,
         };
-        let due = self.ids.iter().filter(|id| state.has_expired(id, moment));
-        Cow::Owned(Self {
-            ids: due.cloned().collect(),
-            ..self.clone()
-        })
+        Ok(Cow::Owned(Self { ids, ..self.clone() }))
     }
+}
+
+/// The ids of the records for which a condition holds. What the store says of itself is nobody's data: it is left out.
+fn found(store: &Store, viewer: &Arc<Viewer>, condition: &Condition) -> Result<Vec<String>> {
+    let listing = Listing {
+        query: Query {
+            viewer: Arc::clone(viewer),
+            faces: true,
+            ..Query::default()
+        },
+        ..Listing::default()
+    };
+    let page = store.page(&listing, Some(condition))?;
+    let id_of = |record: &[u8]| Some(unspelled(json::scan_record(record)?.id?.of(record)));
+    let ids = page.records.iter().filter_map(|dated| id_of(dated.record));
+    Ok(ids.filter(|id| !is_reserved(id) && !id.starts_with(SEARCHED)).collect())
 }
 
 /// What was erased, or would be.

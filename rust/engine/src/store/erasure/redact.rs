@@ -3,14 +3,17 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::archive::{FRAME_BYTES, Packer};
-use crate::digest::{Hasher, Hex};
-use crate::disk::{DiskFile, read_upto};
+use crate::digest::Hex;
+use crate::disk::{DiskFile, Identity};
 use crate::error::{At, Result};
 use crate::event::erasure::write_redacted;
+use crate::event::line::{Event, Trust};
+use crate::event::salt;
+use crate::hint::line_from;
 use crate::layout::{ERASED_SUFFIX, NEW_ARCHIVE, archive_name};
 use crate::log::Site;
 use crate::log::files::Scratch;
+use crate::store::archives::packing::Packing;
 
 /// A line that goes.
 #[derive(Clone, Copy, Debug)]
@@ -23,45 +26,74 @@ pub(in crate::store) struct Hit {
     pub hash: Hex,
 }
 
-/// Packs what it is given, frame by frame.
-struct Frames {
-    packer: Packer,
-    plain: Vec<u8>,
-    frame: Vec<u8>,
-    file: Arc<dyn DiskFile>,
-    written: u64,
-    hasher: Hasher,
+/// What stands in the place of a line that went.
+struct Cut {
+    /// Where that begins, in the log as it reads then.
+    at: u64,
+    /// What is left of the line.
+    left: Vec<u8>,
+    /// Where the next line begins, in the log as it was.
+    next: u64,
 }
 
-impl Frames {
-    fn add(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        while !bytes.is_empty() {
-            let room = FRAME_BYTES - self.plain.len();
-            let (now, later) = bytes.split_at(room.min(bytes.len()));
-            self.plain.extend_from_slice(now);
-            bytes = later;
-            if self.plain.len() == FRAME_BYTES {
-                self.flush()?;
+/// A log as it reads when only seq and hash are left of some lines. Nothing of it is in memory but that.
+struct Redacted {
+    log: Arc<dyn DiskFile>,
+    length: u64,
+    cuts: Vec<Cut>,
+}
+
+impl Redacted {
+    /// A log up to `end` without these lines, which stand in order; and how many of them have no salt.
+    fn of(log: &Arc<dyn DiskFile>, end: u64, hits: &[Hit]) -> io::Result<Self> {
+        let (mut cuts, mut taken, mut left_over): (Vec<Cut>, u64, u64) = (Vec::with_capacity(hits.len()), 0, 0);
+        for hit in hits {
+            let length = line_from(&**log, hit.offset, end)?.len() as u64;
+            let mut left = Vec::new();
+            write_redacted(hit.seq, &hit.hash, &mut left);
+            let at = hit.offset - taken + left_over;
+            let next = end.min(hit.offset + length + 1);
+            taken += next - hit.offset;
+            left_over += left.len() as u64;
+            cuts.push(Cut { at, left, next });
+        }
+        Ok(Self {
+            log: Arc::clone(log),
+            length: end - taken + left_over,
+            cuts,
+        })
+    }
+}
+
+impl DiskFile for Redacted {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let following = self.cuts.partition_point(|cut| cut.at <= offset);
+        let until = self.cuts.get(following).map_or(self.length, |cut| cut.at);
+        let room = usize::try_from(until.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let wanted = room.min(buffer.len());
+        let Some(cut) = following.checked_sub(1).map(|before| &self.cuts[before]) else {
+            return self.log.read_at(&mut buffer[..wanted], offset);
+        };
+        let inside = offset - cut.at;
+        match cut.left.get(inside as usize..).filter(|left| !left.is_empty()) {
+            Some(left) => {
+                let some = left.len().min(wanted);
+                buffer[..some].copy_from_slice(&left[..some]);
+                Ok(some)
+            }
+            None => {
+                let behind = inside - cut.left.len() as u64;
+                self.log.read_at(&mut buffer[..wanted], cut.next + behind)
             }
         }
-        Ok(())
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        self.packer.pack(&self.plain, &mut self.frame)?;
-        self.hasher.update(&self.frame);
-        self.file.write_at(&self.frame, self.written)?;
-        self.written += self.frame.len() as u64;
-        self.plain.clear();
-        Ok(())
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.length)
     }
 
-    fn finish(mut self) -> io::Result<Hex> {
-        if !self.plain.is_empty() || self.written == 0 {
-            self.flush()?;
-        }
-        self.file.sync()?;
-        Ok(self.hasher.finish())
+    fn identity(&self) -> io::Result<Identity> {
+        self.log.identity()
     }
 }
 
@@ -72,15 +104,19 @@ impl Frames {
 /// `Io`.
 pub(in crate::store) fn pack_without(
     site: &Site,
-    log: &dyn DiskFile,
-    end: u64,
+    (log, end): (&Arc<dyn DiskFile>, u64),
     hits: &[Hit],
     (first, last): (u64, u64),
+    threads: usize,
 ) -> Result<(String, Hex)> {
     let archives = site.layout.archives();
     site.make_folder(&archives, site.layout.folder())?;
     let scratch = Scratch::at(&site.disk, archives.join(NEW_ARCHIVE));
-    let digest = copy_without(site, log, end, hits, &scratch).at(scratch.path())?;
+    let packed = Redacted::of(log, end, hits).and_then(|redacted| {
+        let length = redacted.length;
+        Packing::start(&*site.disk, Arc::new(redacted), scratch.path(), threads)?.finish(length)
+    });
+    let digest = packed.at(scratch.path())?;
     let name = archive_name(first, last, digest.text());
     let file = match hits.is_empty() {
         true => name.clone(),
@@ -90,50 +126,58 @@ pub(in crate::store) fn pack_without(
     Ok((name, digest))
 }
 
-fn copy_without(site: &Site, log: &dyn DiskFile, end: u64, hits: &[Hit], scratch: &Scratch) -> io::Result<Hex> {
-    let mut frames = Frames {
-        packer: Packer::new()?,
-        plain: Vec::with_capacity(FRAME_BYTES),
-        frame: Vec::new(),
-        file: site.disk.create(scratch.path())?,
-        written: 0,
-        hasher: Hasher::default(),
-    };
-    let (mut at, mut buffer) = (0, Vec::new());
-    // A line that goes may be longer than what is read at a time: it is passed over up to its end.
-    let mut passing = false;
-    let mut next = hits.iter().peekable();
-    while at < end {
-        buffer.clear();
-        let wanted = (end - at).min(FRAME_BYTES as u64) as usize;
-        if read_upto(log, &mut buffer, at, wanted)? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        let mut from = 0;
-        while from < buffer.len() {
-            if passing {
-                let length = memchr::memchr(b'\n', &buffer[from..]);
-                from = length.map_or(buffer.len(), |length| from + length + 1);
-                passing = length.is_none();
-                continue;
-            }
-            let hit = next
-                .peek()
-                .map(|hit| hit.offset)
-                .filter(|offset| *offset < at + buffer.len() as u64);
-            let until = hit.map_or(buffer.len(), |offset| (offset - at) as usize);
-            frames.add(&buffer[from..until])?;
-            from = until;
-            if hit.is_some()
-                && let Some(hit) = next.next()
-            {
-                let mut left = Vec::new();
-                write_redacted(hit.seq, &hit.hash, &mut left);
-                frames.add(&left)?;
-                passing = true;
-            }
-        }
-        at += buffer.len() as u64;
+/// How many of these lines have no salt.
+///
+/// # Errors
+/// What the disk says.
+pub(in crate::store) fn unsalted(log: &dyn DiskFile, end: u64, hits: &[Hit]) -> io::Result<u64> {
+    let mut found = 0;
+    for hit in hits {
+        let line = line_from(log, hit.offset, end)?;
+        let is_salted = Event::read(&line, Trust::Hashes).is_ok_and(|event| salt::is_salted(event.record(&line)));
+        found += u64::from(!is_salted);
     }
-    frames.finish()
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::{Bytes, read_upto};
+
+    /// Reads all of it in pieces of this size.
+    fn text(log: &Redacted, piece: usize) -> Vec<u8> {
+        let mut text = Vec::new();
+        while read_upto(log, &mut text.clone(), text.len() as u64, 1).expect("read") > 0 {
+            let at = text.len() as u64;
+            read_upto(log, &mut text, at, piece).expect("read");
+        }
+        text
+    }
+
+    #[test]
+    fn a_log_reads_with_what_is_left_of_its_lines() {
+        let lines = ["first line\n", "x\n", "\n", "another that is long\n", "last\n"];
+        let log: Arc<dyn DiskFile> = Arc::new(Bytes(lines.concat().into_bytes()));
+        let hash = Hex::read(&[b'a'; 64]).expect("digits");
+        let end = log.length().expect("a length");
+        for going in 0_u32..1 << lines.len() {
+            let (mut offset, mut hits, mut awaited) = (0, Vec::new(), Vec::new());
+            for (seq, line) in lines.iter().enumerate() {
+                if going & 1 << seq == 0 {
+                    awaited.extend_from_slice(line.as_bytes());
+                } else {
+                    let seq = seq as u64;
+                    hits.push(Hit { offset, seq, hash });
+                    write_redacted(seq, &hash, &mut awaited);
+                }
+                offset += line.len() as u64;
+            }
+            let redacted = Redacted::of(&log, end, &hits).expect("read");
+            assert_eq!(redacted.length, awaited.len() as u64);
+            for piece in [1, 2, 7, 50, 1000] {
+                assert_eq!(text(&redacted, piece), awaited, "{going:b} {piece}");
+            }
+        }
+    }
 }

@@ -1,14 +1,13 @@
 //! What becomes of the files of the past when records are erased from it?
 
+use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
-use crate::chain::Held;
 use crate::digest::Hex;
 use crate::disk::DiskFile;
 use crate::error::{At, Error, Result};
 use crate::event::salt::SaltTerms;
-use crate::event::{Coming, Known};
 use crate::json::{RecordSpans, Value};
 use crate::layout::{NEW_BASE, base_name, packed_base_name};
 use crate::log::Site;
@@ -16,11 +15,11 @@ use crate::log::files::{Scratch, open_base, open_inside};
 use crate::memory::Refused;
 use crate::snapshot::{self, BaseWriter, Moments, Taker};
 use crate::state::State;
-use crate::verify::{Nobody, Sink};
+use crate::verify::Nobody;
 
 use super::order::Erase;
-use super::redact::{Hit, pack_without};
-use super::survey::{unsalted, walk, walk_without};
+use super::redact::{Hit, pack_without, unsalted};
+use super::survey::{Found, LinesOfLog, walk, walk_without};
 use crate::store::archives::doomed::Doomed;
 use crate::store::archives::replay::Replay;
 use crate::store::archives::segments::{Segment, Start};
@@ -32,8 +31,12 @@ pub(in crate::store) struct Rewriting<'a> {
     doomed: Arc<Doomed>,
     salts: Option<SaltTerms<'a>>,
     threads: usize,
-    /// What is kept adds up to this.
-    replay: Replay,
+    /// What is kept adds up to this; `None` if it adds up to what is there without the records.
+    replay: Option<Replay>,
+    /// What the logs so far start from is known.
+    is_known: bool,
+    /// The bases that hold one of the records.
+    bases: &'a HashSet<Hex>,
     is_begun: bool,
     /// Only what would be done is counted.
     is_dry: bool,
@@ -53,61 +56,17 @@ pub(in crate::store) struct Rewriting<'a> {
     pub by_log: Vec<(String, u64)>,
 }
 
-/// Finds the lines that go while the others are taken in.
-struct Hits<'a> {
-    doomed: &'a Doomed,
-    replay: &'a mut Replay,
-    found: Vec<Hit>,
-}
-
-impl Hits<'_> {
-    fn look(&mut self, known: &Known<'_>) {
-        if self.doomed.takes(known)
-            && let Some(hash) = Hex::read(known.hash)
-        {
-            self.found.push(Hit {
-                offset: known.offset,
-                seq: known.seq,
-                hash,
-            });
-        }
-    }
-}
-
-impl Sink for Hits<'_> {
-    fn make_room(&mut self, coming: Coming) -> std::result::Result<(), Refused> {
-        self.replay.make_room(coming)
-    }
-
-    fn count(&mut self, known: Known<'_>, ts: i64) {
-        self.look(&known);
-        self.replay.count(known, ts);
-    }
-
-    fn hold(&mut self, known: Known<'_>, ts: i64) {
-        self.look(&known);
-        self.replay.hold(known, ts);
-    }
-
-    fn settle(&mut self, held: Held) {
-        self.replay.settle(held);
-    }
-}
-
 /// The records of a base that stay.
 #[derive(Default)]
 struct Kept {
     doomed: Arc<Doomed>,
     rows: Vec<(Vec<u8>, Vec<u8>, Moments)>,
-    has_doomed: bool,
 }
 
 impl Taker for Kept {
     fn take(&mut self, record: &[u8], fields: RecordSpans, moments: Option<Moments>) {
         let id = fields.id.map(|span| span.of(record)).unwrap_or_default();
-        if self.doomed.has(id) {
-            self.has_doomed = true;
-        } else {
+        if !self.doomed.has(id) {
             self.rows
                 .push((id.to_vec(), record.to_vec(), moments.unwrap_or(Moments::UNKNOWN)));
         }
@@ -121,7 +80,6 @@ impl Taker for Kept {
 
     fn start_over(&mut self) {
         self.rows.clear();
-        self.has_doomed = false;
     }
 }
 
@@ -133,13 +91,16 @@ impl<'a> Rewriting<'a> {
         salts: Option<SaltTerms<'a>>,
         threads: usize,
         order: &Erase,
+        found: &'a Found,
     ) -> Self {
         Self {
             site,
             doomed: Arc::clone(doomed),
             salts,
             threads,
-            replay: Replay::without(doomed),
+            replay: found.has_acts().then(|| Replay::without(doomed)),
+            is_known: false,
+            bases: &found.bases,
             is_begun: false,
             is_dry: order.dry_run || order.drop_history,
             is_history_kept: !order.drop_history,
@@ -153,18 +114,19 @@ impl<'a> Rewriting<'a> {
         }
     }
 
-    /// Goes over a retired log.
+    /// Goes over a retired log, of which these lines go.
     ///
     /// # Errors
     /// `Io`, `OutOfMemory`.
-    pub fn retired(&mut self, segment: &Segment) -> Result<()> {
-        let log = &*segment.archive.log;
+    pub fn retired(&mut self, segment: &Segment, lines: &LinesOfLog) -> Result<()> {
+        let log = &segment.archive.log;
         let path = self.site.layout.inside(&segment.name);
         let end = log.length().at(&path)?;
-        let hits = self.take_in(&segment.start, &segment.name, log, end)?;
+        self.take_in(&segment.start, &segment.name, (&**log, end), lines)?;
+        let hits = &lines.hits;
         self.files += u64::from(!hits.is_empty());
         if !hits.is_empty() && !self.is_dry {
-            let (_, digest) = pack_without(self.site, log, end, &hits, segment.span)?;
+            let (_, digest) = pack_without(self.site, (log, end), hits, segment.span, self.threads)?;
             let erased = segment.redacted + hits.len() as u64;
             self.replaced.push(Value::object([
                 ("old", text(&segment.digest)),
@@ -177,51 +139,57 @@ impl<'a> Rewriting<'a> {
         Ok(())
     }
 
-    /// Goes over the live log; gives the lines of it that go.
+    /// Goes over the live log, of which these lines go.
     ///
     /// # Errors
     /// `Io`, `OutOfMemory`.
-    pub fn live(&mut self, start: &Start, log: &dyn DiskFile, end: u64) -> Result<Vec<Hit>> {
-        self.take_in(start, crate::layout::LOG, log, end)
+    pub fn live(&mut self, start: &Start, log: &dyn DiskFile, end: u64, lines: &LinesOfLog) -> Result<()> {
+        self.take_in(start, crate::layout::LOG, (log, end), lines)
     }
 
-    /// What is kept adds up to this.
+    /// What is kept adds up to this; `None` if that is what is there without the records.
     ///
     /// # Errors
     /// `OutOfMemory`, `Busy` if the base of the log is not there.
-    pub fn sum(self) -> Result<State> {
+    pub fn sum(self) -> Result<Option<State>> {
         let why_not = || Error::busy("nothing is erased while the base of the log is missing");
-        self.replay.state.ok_or_else(why_not)
+        match self.replay {
+            Some(replay) => replay.state.map(Some).ok_or_else(why_not),
+            None => self.is_known.then_some(None).ok_or_else(why_not),
+        }
     }
 
-    fn take_in(&mut self, start: &Start, name: &str, log: &dyn DiskFile, end: u64) -> Result<Vec<Hit>> {
+    fn take_in(
+        &mut self,
+        start: &Start,
+        name: &str,
+        (log, end): (&dyn DiskFile, u64),
+        lines: &LinesOfLog,
+    ) -> Result<()> {
         self.begin(start)?;
         let path = self.site.layout.inside(name);
-        self.replay.settled_until = start.settled_until;
-        let mut hits = Hits {
-            doomed: &self.doomed,
-            replay: &mut self.replay,
-            found: Vec::new(),
-        };
-        let seqs = walk(log, end, self.threads, &mut hits).at(&path)?;
-        let found = hits.found;
-        if !seqs.is_even() && !found.is_empty() && self.is_history_kept {
-            self.check_seqs(name, log, end, &found)?;
+        let found = &lines.hits;
+        if !lines.is_even && !found.is_empty() && self.is_history_kept {
+            self.check_seqs(name, log, end, found)?;
         }
-        self.replay.leave_segment();
-        if self.replay.gave_up {
-            return Err(Error::from(Refused));
+        if let Some(replay) = &mut self.replay {
+            replay.settled_until = start.settled_until;
+            walk(log, end, self.threads, replay).at(&path)?;
+            replay.leave_segment();
+            if replay.gave_up {
+                return Err(Error::from(Refused));
+            }
         }
         self.lines += found.len() as u64;
-        self.unsalted += unsalted(log, end, &found).at(&path)?;
-        for hit in &found {
+        self.unsalted += unsalted(log, end, found).at(&path)?;
+        for hit in found {
             let (first, last) = self.span.unwrap_or((hit.seq, hit.seq));
             self.span = Some((first.min(hit.seq), last.max(hit.seq)));
         }
         if !found.is_empty() {
             self.by_log.push((name.to_owned(), found.len() as u64));
         }
-        Ok(found)
+        Ok(())
     }
 
     /// Refuses what nobody could judge afterwards. Where another tool's seqs jump, those of the lines that stay may look as if
@@ -244,7 +212,7 @@ impl<'a> Rewriting<'a> {
         let is_first = !std::mem::replace(&mut self.is_begun, true);
         let Some(sha256) = start.base else {
             if is_first {
-                self.replay.state = Some(State::default());
+                self.begin_from(Some(State::default()));
             }
             return Ok(());
         };
@@ -254,10 +222,15 @@ impl<'a> Rewriting<'a> {
         };
         let file = base.log;
         // Where the base before is gone nothing adds up to this one: it counts as it is.
-        if is_first || start.is_word || self.replay.state.is_none() {
+        if is_first || start.is_word || !self.is_known {
             return self.begin_with(&file, &sha256);
         }
-        if self.replay.is_like(&*file, &sha256) == Some(true) {
+        // A base that was proved is what the logs before it add up to: only one that holds some of the records is another now.
+        let stays = match &mut self.replay {
+            Some(replay) => replay.is_like(&*file, &sha256) == Some(true),
+            None => !self.bases.contains(&sha256),
+        };
+        if stays {
             return Ok(());
         }
         self.files += 1;
@@ -267,7 +240,33 @@ impl<'a> Rewriting<'a> {
         Ok(())
     }
 
+    /// The next log starts from this, if it is known.
+    fn begin_from(&mut self, state: Option<State>) {
+        self.is_known = state.is_some();
+        if let Some(replay) = &mut self.replay {
+            replay.state = state;
+        }
+    }
+
+    /// The next log starts from what a base holds, as far as that is kept.
+    fn begin_replay(&mut self, file: &dyn DiskFile, sha256: &Hex) {
+        self.is_known = true;
+        if let Some(replay) = &mut self.replay {
+            replay.begin_with(file, sha256);
+            self.is_known = replay.state.is_some();
+        }
+    }
+
     fn begin_with(&mut self, file: &Arc<dyn DiskFile>, sha256: &Hex) -> Result<()> {
+        if !self.bases.contains(sha256) {
+            self.begin_replay(&**file, sha256);
+            return Ok(());
+        }
+        if self.is_dry && self.replay.is_none() {
+            self.files += 1;
+            self.is_known = true;
+            return Ok(());
+        }
         let path = self.site.layout.base(sha256.text());
         let mut kept = Kept {
             doomed: Arc::clone(&self.doomed),
@@ -276,10 +275,6 @@ impl<'a> Rewriting<'a> {
         let contents = snapshot::read(&**file, &mut kept).at(&path)?;
         let unreadable = |reason: String| Error::io(&path, io::Error::new(io::ErrorKind::InvalidData, reason));
         let header = contents.header.map_err(unreadable)?;
-        if !kept.has_doomed {
-            self.replay.begin_with(&**file, sha256);
-            return Ok(());
-        }
         self.files += 1;
         if self.is_dry {
             // Nothing is written: what would be is taken in from memory.
@@ -288,7 +283,7 @@ impl<'a> Rewriting<'a> {
                 let fields = crate::json::scan_record(record).unwrap_or_default();
                 Taker::take(&mut state, record, fields, Some(*moments));
             }
-            self.replay.state = Some(state);
+            self.begin_from(Some(state));
             return Ok(());
         }
         let salt = base_salt(self.salts)?;
@@ -301,7 +296,7 @@ impl<'a> Rewriting<'a> {
         scratch.name(&target)?;
         let written = open_inside(&*self.site.disk, &self.site.layout, &base_name(new.text())).at(&target)?;
         if let Some(written) = written {
-            self.replay.begin_with(&*written, &new);
+            self.begin_replay(&*written, &new);
         }
         self.replaced
             .push(Value::object([("old", text(sha256)), ("new", text(&new))]));

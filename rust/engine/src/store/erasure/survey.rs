@@ -1,34 +1,162 @@
-//! What did the store ever say, and which of it has no salt?
+//! What did the store ever say?
 
-use std::collections::HashSet;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 
 use crate::archive;
 use crate::chain::Held;
 use crate::digest::Hex;
 use crate::disk::DiskFile;
 use crate::error::{At, Result};
-use crate::event::line::{Event, Trust};
-use crate::event::{Known, Op, salt};
-use crate::hint::line_from;
+use crate::event::tie::Said;
+use crate::event::{Known, Op};
 use crate::json::RecordSpans;
 use crate::log::Site;
 use crate::log::files::open_base;
 use crate::snapshot::{self, Moments, Taker};
+use crate::store::archives::segments::Segment;
+use crate::store::load::examine::Onlooker;
 use crate::verify::{RedactedLines, Sink, Walk};
 use crate::wal::reader::Reading;
 
+use super::chosen::Chosen;
 use super::redact::Hit;
-use crate::store::archives::segments::Segment;
+use crate::state::State;
 
-/// Shows every record that was ever said, wherever the past or the present says it.
+/// Whether an event says what a record is.
+fn says_a_record(op: Op) -> bool {
+    matches!(op, Op::Upsert | Op::Migrate | Op::Patch)
+}
+
+/// The lines of one log that go.
+#[derive(Debug, Default)]
+pub(in crate::store) struct LinesOfLog {
+    /// They, in order.
+    pub hits: Vec<Hit>,
+    /// One of them tells of several records: others are less without it.
+    pub has_acts: bool,
+    /// Each line of the log has the seq of its place.
+    pub is_even: bool,
+}
+
+impl LinesOfLog {
+    fn take(&mut self, known: &Known<'_>) {
+        if let Some(hash) = Hex::read(known.hash) {
+            self.has_acts |= known.op == Op::Act;
+            self.hits.push(Hit {
+                offset: known.offset,
+                seq: known.seq,
+                hash,
+            });
+        }
+    }
+}
+
+/// What was seen of a log while it was proved.
+#[derive(Debug, Default)]
+pub(in crate::store) struct Sight {
+    /// The lines that go.
+    pub lines: LinesOfLog,
+    /// The records that go and are in it.
+    pub seen: BTreeSet<Vec<u8>>,
+    /// The log says more of what is meant than was known.
+    knows_more: bool,
+    /// How far it was read, and its head there.
+    end: Option<(u64, Option<Hex>)>,
+}
+
+impl Sight {
+    /// Whether it tells all of a log that ends here, with this head.
+    pub fn tells_all(&self, end: u64, head: Option<Hex>) -> bool {
+        !self.knows_more && self.end == Some((end, head))
+    }
+}
+
+/// Looks for what goes while the live log is proved.
+pub(in crate::store) struct Watcher<'a> {
+    chosen: &'a Chosen,
+    sight: RefCell<Sight>,
+}
+
+impl<'a> Watcher<'a> {
+    /// Who looks for these.
+    pub fn of(chosen: &'a Chosen) -> Self {
+        Self {
+            chosen,
+            sight: RefCell::default(),
+        }
+    }
+
+    /// What was seen.
+    pub fn sight(self) -> Sight {
+        self.sight.into_inner()
+    }
+}
+
+impl Onlooker for Watcher<'_> {
+    fn begin(&self) {
+        *self.sight.borrow_mut() = Sight::default();
+    }
+
+    fn see(&self, known: &Known<'_>) {
+        let mut sight = self.sight.borrow_mut();
+        if self.chosen.doomed.takes(known) {
+            sight.lines.take(known);
+        }
+        if !says_a_record(known.op) {
+            return;
+        }
+        if self.chosen.is_news(&Said::of(known.id, known.record, known.fields)) {
+            sight.knows_more = true;
+        } else if self.chosen.doomed.has(known.id) && !sight.seen.contains(known.id) {
+            sight.seen.insert(known.id.to_vec());
+        }
+    }
+
+    fn end(&self, walk: &Walk) {
+        let mut sight = self.sight.borrow_mut();
+        sight.lines.hits.retain(|hit| hit.offset < walk.end);
+        sight.lines.is_even = walk.redacted.is_even();
+        sight.end = Some((walk.end, walk.mark().head));
+    }
+}
+
+/// All that goes, wherever it is said.
+#[derive(Debug, Default)]
+pub(in crate::store) struct Found {
+    /// The lines of the retired logs, the oldest first.
+    pub retired: Vec<LinesOfLog>,
+    /// Those of the live one.
+    pub live: LinesOfLog,
+    /// The bases that hold one of the records.
+    pub bases: HashSet<Hex>,
+}
+
+impl Found {
+    /// Whether others are less without what goes: then only a replay tells what they are.
+    pub fn has_acts(&self) -> bool {
+        self.retired.iter().chain([&self.live]).any(|lines| lines.has_acts)
+    }
+}
+
+/// Shows who chooses every record that was ever said, and keeps the lines that go.
 struct Everything<'a> {
-    look: &'a mut dyn FnMut(&[u8], &[u8]),
+    chosen: &'a mut Chosen,
+    state: &'a State,
+    lines: LinesOfLog,
+    holds: bool,
+    grew: bool,
 }
 
 impl Sink for Everything<'_> {
     fn count(&mut self, known: Known<'_>, _: i64) {
-        if matches!(known.op, Op::Upsert | Op::Migrate | Op::Patch) {
-            (self.look)(known.id, known.record);
+        if says_a_record(known.op) {
+            let said = Said::of(known.id, known.record, known.fields);
+            self.grew |= self.chosen.look(&said, self.state);
+        }
+        if self.chosen.doomed.takes(&known) {
+            self.lines.take(&known);
         }
     }
 
@@ -41,12 +169,15 @@ impl Sink for Everything<'_> {
 
 impl Taker for Everything<'_> {
     fn take(&mut self, record: &[u8], fields: RecordSpans, _: Option<Moments>) {
-        if let Some(id) = fields.id {
-            (self.look)(id.of(record), record);
+        if let Some(id) = fields.id.map(|id| id.of(record)) {
+            self.grew |= self.chosen.look(&Said::of(id, record, fields), self.state);
+            self.holds |= self.chosen.doomed.has(id);
         }
     }
 
-    fn start_over(&mut self) {}
+    fn start_over(&mut self) {
+        self.holds = false;
+    }
 }
 
 /// The logs and bases of a store, each to be looked through.
@@ -56,7 +187,7 @@ pub(in crate::store) struct Volumes<'a> {
     /// The retired logs, the oldest first.
     pub segments: &'a [Segment],
     /// The live log, and how much of it counts.
-    pub live: (&'a dyn DiskFile, u64),
+    pub live: (&'a Arc<dyn DiskFile>, u64),
     /// All bases on the way.
     pub bases: Vec<Hex>,
     /// How many threads read.
@@ -64,26 +195,63 @@ pub(in crate::store) struct Volumes<'a> {
 }
 
 impl Volumes<'_> {
-    /// Shows every record that the bases and the logs ever said, with its id.
+    /// Adds all that belongs to what goes to a choice that knows the present, whatever log or base says it, and finds it. What
+    /// was seen of the live log for this choice is not read again.
     ///
     /// # Errors
     /// `Io`.
-    pub fn look_through(&self, look: &mut dyn FnMut(&[u8], &[u8])) -> Result<()> {
-        let mut everything = Everything { look };
+    pub fn look_through(&self, chosen: &mut Chosen, state: &State, mut sight: Option<Sight>) -> Result<Found> {
+        loop {
+            let (found, grew) = self.look_once(chosen, state, sight.take())?;
+            if !grew {
+                return Ok(found);
+            }
+            chosen.know(state);
+        }
+    }
+
+    fn look_once(&self, chosen: &mut Chosen, state: &State, sight: Option<Sight>) -> Result<(Found, bool)> {
+        let mut found = Found::default();
+        let mut all = Everything {
+            chosen,
+            state,
+            lines: LinesOfLog::default(),
+            holds: false,
+            grew: false,
+        };
         for sha256 in &self.bases {
             let path = self.site.layout.base(sha256.text());
             if let Some((_, base)) = open_base(&*self.site.disk, &self.site.layout, sha256).at(&path)? {
-                snapshot::read(&*base.log, &mut everything).at(&path)?;
+                all.holds = false;
+                // It was proved: its digest need not be looked at again, unless it is of another form.
+                if !snapshot::read_undigested(&*base.log, &mut all).at(&path)? {
+                    snapshot::read(&*base.log, &mut all).at(&path)?;
+                }
+                if all.holds {
+                    found.bases.insert(*sha256);
+                }
             }
         }
         for segment in self.segments {
             let log = &*segment.archive.log;
             let path = self.site.layout.inside(&segment.name);
-            walk(log, log.length().at(&path)?, self.threads, &mut everything).at(&path)?;
+            let seqs = walk(log, log.length().at(&path)?, self.threads, &mut all).at(&path)?;
+            all.lines.is_even = seqs.is_even();
+            found.retired.push(std::mem::take(&mut all.lines));
             segment.archive.rest();
         }
-        walk(self.live.0, self.live.1, self.threads, &mut everything).at(self.site.log())?;
-        Ok(())
+        found.live = match sight {
+            Some(sight) => {
+                all.chosen.saw(sight.seen);
+                sight.lines
+            }
+            None => {
+                let seqs = walk(&**self.live.0, self.live.1, self.threads, &mut all).at(self.site.log())?;
+                all.lines.is_even = seqs.is_even();
+                all.lines
+            }
+        };
+        Ok((found, all.grew))
     }
 }
 
@@ -115,29 +283,27 @@ pub(in crate::store) fn walk_without(
     Ok(walk.redacted)
 }
 
-/// How many of these lines have no salt.
-///
-/// # Errors
-/// What the disk says.
-pub(in crate::store) fn unsalted(log: &dyn DiskFile, end: u64, hits: &[Hit]) -> std::io::Result<u64> {
-    let mut found = 0;
-    for hit in hits {
-        let line = line_from(log, hit.offset, end)?;
-        let is_salted = Event::read(&line, Trust::Hashes).is_ok_and(|event| salt::is_salted(event.record(&line)));
-        found += u64::from(!is_salted);
-    }
-    Ok(found)
+/// Whether a file is a state that holds none of the records that go, read to its end.
+pub(in crate::store) fn is_state_without(site: &Site, path: &std::path::Path, chosen: &Chosen) -> bool {
+    let mut search = StateSearch {
+        chosen,
+        is_there: false,
+    };
+    let read = archive::open(&*site.disk, path).and_then(|base| snapshot::read(&*base.log, &mut search));
+    read.is_ok_and(|contents| contents.header.is_ok()) && !search.is_there
 }
 
-/// Whether a file is a state that holds none of the records that go, read to its end.
-pub(in crate::store) fn is_state_without(
-    site: &Site,
-    path: &std::path::Path,
-    goes: &dyn Fn(&[u8], &[u8]) -> bool,
-) -> bool {
-    let mut is_clean = true;
-    let mut look = |id: &[u8], record: &[u8]| is_clean = is_clean && !goes(id, record);
-    let mut everything = Everything { look: &mut look };
-    let read = archive::open(&*site.disk, path).and_then(|base| snapshot::read(&*base.log, &mut everything));
-    read.is_ok_and(|contents| contents.header.is_ok()) && is_clean
+/// Looks for a record that goes.
+struct StateSearch<'a> {
+    chosen: &'a Chosen,
+    is_there: bool,
+}
+
+impl Taker for StateSearch<'_> {
+    fn take(&mut self, record: &[u8], fields: RecordSpans, _: Option<Moments>) {
+        let said = fields.id.map(|id| Said::of(id.of(record), record, fields));
+        self.is_there = self.is_there || said.is_some_and(|said| self.chosen.takes(&said));
+    }
+
+    fn start_over(&mut self) {}
 }

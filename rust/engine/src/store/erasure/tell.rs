@@ -43,19 +43,34 @@ pub(super) fn event_record(seq: u64, order: &Erase, lines: u64, span: Option<(u6
     bytes
 }
 
+/// The records that are there and go, in the order of their ids.
+fn gone_of(present: &State, chosen: &Chosen) -> Vec<String> {
+    let there = chosen.doomed.ids().filter(|id| present.slot_spelled(id).is_some());
+    let mut ids: Vec<String> = there.map(unspelled).collect();
+    ids.sort_unstable();
+    ids
+}
+
 /// Says again what is to survive: present values that were asked for, what is left of records that repeated what went, groups of
 /// embeddings without the rows that went, and other records that acts had changed which went.
 pub(super) fn say_again(
     new: &mut Lines,
-    present: &State,
-    kept: &State,
+    (present, kept): (&State, Option<&State>),
     chosen: &Chosen,
     moved: &MovedSpaces,
     options: &Options,
     ts: &[u8],
 ) -> Result<u64> {
     let mut said: Vec<(String, Option<Vec<u8>>)> = Vec::new();
-    for id in present.differences(kept) {
+    let others = match kept {
+        Some(kept) => present.differences(kept),
+        None => gone_of(present, chosen),
+    };
+    let is_kept = |id: &[u8]| match kept {
+        Some(kept) => kept.slot_spelled(id).is_some(),
+        None => !chosen.doomed.has(id) && present.slot_spelled(id).is_some(),
+    };
+    for id in others {
         let name = spelled(&id);
         let space = group_space(&name).or_else(|| space_name(&name));
         if space.is_some_and(|space| moved.names.contains(space)) {
@@ -69,9 +84,7 @@ pub(super) fn say_again(
         }
     }
     // Of a group that is gone there is nothing to take away.
-    let is_told = |(draft, change): &(&Draft, &Change)| {
-        change.op != Op::Patch || kept.get(&unspelled(draft.id(change))).is_some()
-    };
+    let is_told = |(draft, change): &(&Draft, &Change)| change.op != Op::Patch || is_kept(draft.id(change));
     let rows: Vec<(&Draft, &Change)> = changes(&moved.drafts).filter(is_told).collect();
     let lines = said.len() + rows.len();
     new.salts.draw_on(options.salts());

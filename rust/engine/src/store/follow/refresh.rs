@@ -41,6 +41,7 @@ impl Store {
             archives: false,
             is_past: false,
             way: None,
+            onlooker: None,
         };
         let seen = look_twice(&*self.site.disk, &self.site.layout, look, Loader::loading, progress).at(&path)?;
         let Some(Seen {

@@ -172,6 +172,7 @@ impl History<'_> {
             archives: false,
             is_past: !is_live,
             way: Some(&segment.way),
+            onlooker: None,
         };
         let mut loader = Loader::up_to(moment);
         let found = examine(

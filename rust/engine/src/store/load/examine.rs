@@ -3,10 +3,13 @@
 use std::io;
 use std::sync::Arc;
 
+use crate::chain::Held;
 use crate::damage::{Damage, DamageKind};
 use crate::disk::{Disk, DiskFile};
+use crate::event::{Coming, Known};
 use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::{LOG, Layout};
+use crate::memory::Refused;
 use crate::options::Checking;
 use crate::origin::{Origin, WayBack, beginning_of};
 use crate::verify::{BaseState, Report, Sink, Walk, finding, open_log};
@@ -51,6 +54,53 @@ pub struct Look<'a> {
     pub is_past: bool,
     /// How one came back to it then.
     pub way: Option<&'a WayBack>,
+    /// Who looks on.
+    pub onlooker: Option<&'a dyn Onlooker>,
+}
+
+/// Somebody who looks on while a log is examined, so that nobody has to read it once more.
+pub trait Onlooker {
+    /// The log is read from its first line on.
+    fn begin(&self);
+    /// A line of it, whether its batch is whole or not; what it says may have its salt.
+    fn see(&self, known: &Known<'_>);
+    /// It was read to its end.
+    fn end(&self, walk: &Walk);
+}
+
+/// Takes in what a log says while somebody looks on.
+struct LookedOn<'a>(&'a mut Loader, &'a dyn Onlooker);
+
+impl Sink for LookedOn<'_> {
+    fn make_room(&mut self, coming: Coming) -> Result<(), Refused> {
+        self.0.make_room(coming)
+    }
+
+    fn count(&mut self, known: Known<'_>, ts: i64) {
+        self.1.see(&known);
+        self.0.count(known, ts);
+    }
+
+    fn hold(&mut self, known: Known<'_>, ts: i64) {
+        self.1.see(&known);
+        self.0.hold(known, ts);
+    }
+
+    fn settle(&mut self, held: Held) {
+        self.0.settle(held);
+    }
+
+    fn note_loss(&mut self) {
+        self.0.note_loss();
+    }
+
+    fn minds_salt(&self, id: &[u8]) -> bool {
+        self.0.minds_salt(id)
+    }
+
+    fn is_satisfied(&self) -> bool {
+        self.0.is_satisfied()
+    }
 }
 
 /// Looks at a log and at all that it names.
@@ -83,19 +133,21 @@ pub fn examine(
         threads: look.threads,
         way: look.way,
     };
-    // Whoever looks at everything is also told whose records are not what they should be.
-    if look.archives {
+    // Whoever looks at everything is also told whose records are not what they should be, unless only damage matters.
+    let watches = look.archives && look.onlooker.is_none();
+    if watches {
         loader.watch_scopes();
     }
     base.load(place, log, length, &beginning, hint, loader)?;
-    if look.archives && base.state != BaseState::Anchored {
+    if watches && base.state != BaseState::Anchored {
         loader.watch_scopes(); // only what the log names by its digest tells anything
     }
     if !base.damage.is_empty() {
         loader.note_loss();
     }
     let mut walk = Walk::new(synced).promised(hint.promised());
-    walk.follower.has_trail = !look.is_past;
+    // Who looks on has the trail from the open log.
+    walk.follower.has_trail = !look.is_past && look.onlooker.is_none();
     let reading = Reading {
         trusted_until: if look.checking == Checking::Quick {
             synced.unwrap_or(0)
@@ -104,7 +156,15 @@ pub fn examine(
         },
         threads: look.threads,
     };
-    let mut tail = walk.go(log, length, reading, loader, progress)?;
+    let mut tail = match look.onlooker {
+        Some(onlooker) => {
+            onlooker.begin();
+            let tail = walk.go(log, length, reading, &mut LookedOn(loader, onlooker), progress)?;
+            onlooker.end(&walk);
+            tail
+        }
+        None => walk.go(log, length, reading, loader, progress)?,
+    };
     if let Some(tail) = tail.as_mut().filter(|_| walk.follower.tail.is_some()) {
         let whole = whole_events(log, tail.offset..length, walk.mark().head, 0)?;
         tail.events = whole.map_or(0, |whole| whole.events);

@@ -377,6 +377,10 @@ impl Sink for Loader {
         self.is_behind_loss = true;
     }
 
+    fn minds_salt(&self, id: &[u8]) -> bool {
+        !self.only_vectors || is_checked(id)
+    }
+
     fn is_satisfied(&self) -> bool {
         self.satisfied
     }

@@ -356,6 +356,7 @@ impl CureSearch<'_> {
             archives: false,
             is_past: false,
             way: None,
+            onlooker: None,
         };
         examine(&*self.site.disk, &self.site.layout, file, look, loader, &mut |_, _| {}).at(self.site.layout.log())
     }

@@ -19,7 +19,7 @@ use crate::store::Progress;
 use crate::store::Store;
 use crate::store::archives::pruned::tell_pruned;
 use crate::store::files::held::{HeldFiles, Need, Prefix};
-use crate::store::load::examine::{Examined, Look, examine, look_for_lost, nothing};
+use crate::store::load::examine::{Examined, Look, Onlooker, examine, look_for_lost, nothing};
 use crate::store::load::loader::Loader;
 use crate::store::load::tails;
 use crate::store::search::text_files::{altered_texts, text_names};
@@ -59,6 +59,20 @@ impl Judged {
     }
 }
 
+/// Checks all files that nobody could make anew, believing nothing that is in memory, while somebody looks on; gives the damage.
+///
+/// # Errors
+/// `Io`.
+pub(in crate::store) fn prove(
+    disk: &dyn Disk,
+    layout: &Layout,
+    threads: usize,
+    onlooker: &dyn Onlooker,
+    progress: Progress<'_>,
+) -> Result<Vec<Damage>> {
+    Ok(look(disk, layout, threads, i64::MAX, Some(onlooker), progress)?.damage)
+}
+
 /// Checks all files again, believing nothing that is in memory, and notes events that say they were written later than now.
 ///
 /// # Errors
@@ -70,6 +84,17 @@ pub(in crate::store) fn verify_at(
     now: i64,
     progress: Progress<'_>,
 ) -> Result<Report> {
+    look(disk, layout, threads, now, None, progress)
+}
+
+fn look(
+    disk: &dyn Disk,
+    layout: &Layout,
+    threads: usize,
+    now: i64,
+    onlooker: Option<&dyn Onlooker>,
+    progress: Progress<'_>,
+) -> Result<Report> {
     disk.guard(layout.folder(), Manner::default());
     let mut before = None;
     for look in 1.. {
@@ -77,7 +102,7 @@ pub(in crate::store) fn verify_at(
             let lost = look_for_lost(disk, layout, threads, &mut Loader::checking()).at(layout.log())?;
             return Ok(lost.unwrap_or_else(nothing));
         };
-        let judged = judge(&held, layout, threads, now, progress)?;
+        let judged = judge(&held, layout, threads, now, onlooker, progress)?;
         let found = judged.findings();
         if !judged.is_doubtful() || before.as_ref() == Some(&found) || look == MOST_LOOKS {
             let mut report = judged.report;
@@ -134,16 +159,25 @@ fn is_locked(disk: &dyn Disk, layout: &Layout) -> Option<bool> {
     Some(!is_free)
 }
 
-fn judge(held: &HeldFiles<'_>, layout: &Layout, threads: usize, now: i64, progress: Progress<'_>) -> Result<Judged> {
+fn judge(
+    held: &HeldFiles<'_>,
+    layout: &Layout,
+    threads: usize,
+    now: i64,
+    onlooker: Option<&dyn Onlooker>,
+    progress: Progress<'_>,
+) -> Result<Judged> {
     let look = Look {
         threads,
         checking: Checking::Full,
         archives: true,
         is_past: false,
         way: None,
+        onlooker,
     };
     // A text index is compared with all records; without one, only what is said about embeddings is kept in memory.
-    let is_indexed = !text_names(&held.disk, layout).is_empty();
+    // Who looks on has no use for what can be made anew.
+    let is_indexed = onlooker.is_none() && !text_names(&held.disk, layout).is_empty();
     let mut taker = if is_indexed {
         Loader::loading()
     } else {
@@ -164,9 +198,10 @@ fn judge(held: &HeldFiles<'_>, layout: &Layout, threads: usize, now: i64, progre
         let rows = check_rows(&held.disk, layout, state, threads)?;
         report.damage.extend(rows.damage);
         report.notes.extend(rows.notes);
-        report
-            .altered
-            .extend(altered_companions(&held.disk, layout, state, threads));
+        if onlooker.is_none() {
+            let altered = altered_companions(&held.disk, layout, state, threads);
+            report.altered.extend(altered);
+        }
         if is_indexed {
             let log = (&log as &dyn crate::disk::DiskFile, walk.end, &origin);
             report

@@ -75,6 +75,7 @@ impl Returning {
             archives: false,
             is_past: false,
             way: None,
+            onlooker: None,
         };
         let seen = look_twice(disk, source, look, Loader::checking_rows, &mut |_, _| {}).at(source.log())?;
         let copy = seen.as_ref().and_then(|seen| seen.taker.state.as_ref());

@@ -111,7 +111,9 @@ pub fn space_name(id: &[u8]) -> Option<&str> {
 
 /// The space of the group whose record has this id; `None` if it is no group's.
 pub fn group_space(id: &[u8]) -> Option<&str> {
-    let (space, row) = std::str::from_utf8(id).ok()?.strip_prefix(PREFIX)?.rsplit_once(':')?;
+    // Most ids are others: these are told apart at a glance.
+    let rest = id.strip_prefix(PREFIX.as_bytes())?;
+    let (space, row) = std::str::from_utf8(rest).ok()?.rsplit_once(':')?;
     (!space.is_empty() && !row.is_empty() && row.bytes().all(|b| b.is_ascii_digit())).then_some(space)
 }
 
