@@ -365,11 +365,10 @@ impl Log {
             return Ok(false);
         };
         let known = read_hint(&*self.site.disk, &self.site.layout).at(&self.site.layout.synced())?;
-        let (first, reached) = (
-            open.mark().first,
-            open.walk.follower.claimed.max(open.mark().highest_seq),
-        );
-        Ok(known.is_some_and(|known| Some(known.first) == first && known.seq > reached))
+        let mark = open.mark();
+        // What is written from here counts as well: others may have synced it.
+        let reached = open.walk.follower.claimed.max(mark.highest_seq).max(mark.last_seq);
+        Ok(known.is_some_and(|known| Some(known.first) == mark.first && known.seq > reached))
     }
 
     /// Whether another process has synced as far already.
