@@ -281,3 +281,17 @@ def test_a_lost_beginning_that_ends_in_an_embedding_is_not_told_as_one_alone(tmp
     with quiet(), ChronoStore(tmp_path) as store:
         told = store.repair()
     assert any("not known how many events are lost here" in lost for lost in told["lost"]), told["lost"]
+
+
+def test_a_line_that_stands_twice_counts_once_though_its_first_copy_can_be_read_again(tmp_path: Path) -> None:
+    with Memory(tmp_path) as memory:
+        block = memory.remember("Tea is in the kitchen").block_id
+        memory.outcome([block], 0.9)
+        memory.remember("The cellar is dry")
+    with ChronoStore(tmp_path) as store:
+        truth = store.get(f"block:{block}")
+    at, line = line_with(tmp_path, '"op":"act"', "outcome/")
+    strike(tmp_path, at, line.replace(b'"act:blocks"', b'"act:bloc5q"') + b"\n" + line)
+    with quiet(), ChronoStore(tmp_path) as store:
+        told = store.repair()
+        assert store.get(f"block:{block}") == truth, told

@@ -35,6 +35,8 @@ pub(in crate::store) struct Gap {
     pub start: u64,
     /// Where the next line of the chain begins.
     pub end: u64,
+    /// The hash of that line, if there is one.
+    pub next: Option<Hex>,
     /// Lines that follow from the line before it.
     pub first: Vec<Elsewhere>,
     /// What is known of what is lost between those and the next; `None` if nothing is.
@@ -238,7 +240,7 @@ impl<'a> Layer<'a> {
             }
             if in_place.contains(&step.run) {
                 let before = std::iter::from_fn(|| bad.next_if(|line| line.offset < run.bytes.start)).collect();
-                draft.close(run.bytes.start, before, true);
+                draft.close(run.bytes.start, before, Some(run.first));
                 draft.gap.start = run.bytes.end;
             } else {
                 draft.add(run);
@@ -250,7 +252,7 @@ impl<'a> Layer<'a> {
         } else if self.is_open {
             draft.lose(None, None);
         }
-        draft.close(length, bad.collect(), false);
+        draft.close(length, bad.collect(), None);
         Ok(draft.done)
     }
 
@@ -362,15 +364,15 @@ impl Drafting {
     }
 
     /// The chain goes on here, or the log is at its end.
-    fn close(&mut self, end: u64, bad: Vec<BadLine>, goes_on: bool) {
+    fn close(&mut self, end: u64, bad: Vec<BadLine>, next: Option<Hex>) {
         let mut gap = std::mem::take(&mut self.gap);
-        (gap.end, gap.bad) = (end, bad);
+        (gap.end, gap.next, gap.bad) = (end, next, bad);
         let is_explained = !gap.first.is_empty() || gap.bad.iter().all(|line| line.is_whole && !line.is_branch);
         if gap.hole.is_none() && !is_explained {
             // What follows from the line before does not tell what these were.
             gap.hole = Some(Neighbours {
                 before: Some(self.head),
-                after: self.head.filter(|_| goes_on),
+                after: self.head.filter(|_| next.is_some()),
             });
         }
         if gap.hole.is_some() || !gap.first.is_empty() || !gap.bad.is_empty() {

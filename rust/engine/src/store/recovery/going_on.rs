@@ -123,6 +123,7 @@ impl Layer<'_> {
                 base: None,
                 first_seq: first.seq,
                 last_seq: last.seq,
+                first: first.hash,
                 last: last.hash,
                 are_ours: (first.is_our_spelling, last.is_our_spelling),
             });

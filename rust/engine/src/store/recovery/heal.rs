@@ -8,9 +8,10 @@ use std::io;
 use std::sync::Arc;
 
 use crate::damage::DamageKind;
+use crate::digest::Hex;
 use crate::disk::{Disk, DiskFile, read_upto};
 use crate::error::{At, Result};
-use crate::event::line::Fault;
+use crate::event::line::{Event, Fault, Trust};
 use crate::event::mend::{Budget, mend, mend_cut};
 use crate::event::retold::retell;
 use crate::hint::{Hint, hint_for, read_hint};
@@ -189,6 +190,13 @@ impl Gaps {
                 ([first, second], _) => mend_cut(&first.text, &second.text, neighbours),
                 _ => None,
             };
+            let next = gap.next.filter(|_| gap.goes_on_before());
+            if let Some(line) = &gap.filling
+                && next.is_some_and(|next| hash_of(line) == Some(next))
+            {
+                // It is the line behind it once more: nothing was lost with it.
+                gap.filling = Some(Vec::new());
+            }
         }
     }
 
@@ -293,6 +301,12 @@ impl Gaps {
         file.sync().at(path)?;
         Ok(scratch)
     }
+}
+
+/// The hash of the event on a line.
+fn hash_of(line: &[u8]) -> Option<Hex> {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    Event::read(line, Trust::Hashes).ok().map(|event| event.hash(line))
 }
 
 impl Gap {

@@ -33,6 +33,8 @@ pub(in crate::store) struct LineRun {
     pub first_seq: u64,
     /// The seq of its last event.
     pub last_seq: u64,
+    /// The hash of its first event.
+    pub first: Hex,
     /// The hash of its last event.
     pub last: Hex,
     /// Whether its first and its last line are of our own form, and so are counted one by one: other tools may count otherwise.
@@ -129,6 +131,7 @@ impl Scan {
                         base: base_named(text, event),
                         first_seq: seq,
                         last_seq: seq,
+                        first: last,
                         last,
                         are_ours: (event.is_our_spelling(text), event.is_our_spelling(text)),
                     })),
