@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import warnings
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from chronomemory import ChronoStore
 from chronomemory.face import files as swapping
 from chronomemory.pages import PageConflict, Pages
 from desk import Clock
@@ -209,3 +211,31 @@ class TestAStrikeThatIsTakenBack:
         pages.append("user-profile", said, ["a"])
         assert pages.read("user-profile")[0].content == said
         assert pages.rebuild_index().corrected == 0
+
+
+@pytest.mark.parametrize("what", ["append", "supersede"])
+def test_what_the_log_has_lost_of_a_page_comes_back_from_its_file(tmp_path: Path, what: str) -> None:
+    with Pages(tmp_path) as pages:
+        pages.create("topic-dose", "doses", ["t"])
+        entry = pages.append("topic-dose", "Give 90 mg", ["t"])
+        if what == "supersede":
+            pages.supersede("topic-dose", entry, "Give 10 mg", reason="wrong")
+        pages.append("user-profile", "x", ["t"])
+        truth = [one.content for one in pages.read("topic-dose")]
+        file = (pages.folder / "topic-dose.md").read_bytes()
+    log = tmp_path / ".chronomemory" / "events.wal"
+    lines = log.read_bytes().split(b"\n")
+    word = b'"op":"upsert"' if what == "append" else b"superseded"
+    at = [n for n, line in enumerate(lines) if f"topic-dose:{entry}".encode() in line and word in line][-1]
+    lines[at] = b"x" * 40
+    log.write_bytes(b"\n".join(lines))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        with ChronoStore(tmp_path) as store:
+            store.repair()
+    with Pages(tmp_path) as pages:
+        told = pages.sync()
+        assert told.edited == ("topic-dose",)
+        assert [one.content for one in pages.read("topic-dose")] == truth
+        assert pages.text("topic-dose").encode() == file == (pages.folder / "topic-dose.md").read_bytes()
+        assert pages.sync().edited == ()

@@ -21,6 +21,7 @@ from chronomemory.pages.text.frontmatter import read_values, utc_text
 from chronomemory.pages.text.page import read_page
 from chronomemory.pages.types import Cleaned, Indexed, Problem, Rebuilt, Synced
 from chronomemory.pages.writing import set_status
+from chronomemory.selection import query
 from chronomemory.types import Progress
 
 __all__ = ["CLEANED", "clean", "rebuild", "rebuild_index", "sync"]
@@ -107,9 +108,10 @@ def sync(
             sorted(there) if names is None else [file_of(name) for name in known if file_of(name) in there]
         )
         files += [] if names is None else sorted(set(map(file_of, names)) & there - set(files))
+        doubtful = _doubtful(home)
         for number, file in enumerate(files):
             if is_page_file(file):
-                _sync_file(home, file.removesuffix(SUFFIX), known, found)
+                _sync_file(home, file.removesuffix(SUFFIX), known, doubtful, found)
             elif _is_strange(file):
                 found.problems.append(
                     Problem("strange", file, "this is no name of a page, so it is left alone; rename it")
@@ -140,7 +142,19 @@ def _known(home: Home, names: Iterable[str]) -> dict[str, PageState]:
     return {name: page for name, page in pages.items() if page is not None}
 
 
-def _sync_file(home: Home, name: str, known: dict[str, PageState], found: _Found) -> None:
+def _doubtful(home: Home) -> set[str]:
+    """Return the keys of the pages of which a repair has put something on hold."""
+    where = {"data.folder": home.look.folder, "data.@unsettled": {"exists": True}}
+    found = query(home.handle.store, status=None, faces=True, where=where)
+    return {str(record.data.get("page", record.id)) for record in found}
+
+
+def _has_lost(home: Home, page: PageState, content: bytes) -> bool:
+    """Say whether the log has lost a part of a page whose file is as it was written."""
+    return home.look.text(page).encode() != content
+
+
+def _sync_file(home: Home, name: str, known: dict[str, PageState], doubtful: set[str], found: _Found) -> None:
     page = known.get(name)
     try:
         content = home.content(name)
@@ -148,6 +162,11 @@ def _sync_file(home: Home, name: str, known: dict[str, PageState], found: _Found
             return
         shown = digest_of(content)
         if page is not None and shown == page.digest:
+            if page_key(home.look.folder, name) in doubtful and _has_lost(home, page, content):
+                # The digest proves the file: what the log has lost of it comes back from there.
+                change = _indexed(home, name, page)
+                home.commit([change], show=False)
+                found.take(change, is_new=False)
             return
         if page is not None and shown in page.earlier:
             found.caught(home, name)
