@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -213,7 +214,10 @@ class Upkeep(Records):
             else:
                 folder = engine.backup(progress)
                 gone = [] if newest is None else engine.prune(None, newest, "", False)["backups"]
-                made = next(copy for copy in engine.copies() if copy["path"] == folder)
+                found = [copy for copy in engine.copies() if copy["path"] == folder]
+                if not found:
+                    raise OSError(errno.EIO, "the copy was made, but cannot be looked at", folder)
+                made = found[0]
                 made["removed"] = [os.fspath(log_folder(self.project_root) / name) for name in gone]
             return BackedUp.of(made, before, self._weight())
 

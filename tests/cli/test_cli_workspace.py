@@ -88,7 +88,8 @@ def test_findings_are_exit_code_1_and_mended(run: Run, folder: Path) -> None:
     shown = run("workspace", "diagnose", folder)
     assert shown.code == 1
     assert "view-drift" in shown.stdout
-    assert run("workspace", "rebuild", folder, "--json").document == {"written": 1, "removed": 0}
+    told = run("workspace", "rebuild", folder, "--json").document
+    assert told == {"written": 1, "removed": 0, "set_aside": []}
     assert run("workspace", "diagnose", folder).code == 0
 
 
