@@ -8,7 +8,7 @@ use chronomemory::testing::disk::CrashDisk;
 use chronomemory::{Access, Disk, Durability, Report, Store};
 
 /// How many outcomes of each power failure are looked at.
-const SEEDS: u64 = 3;
+const SEEDS: u64 = 2;
 
 fn flip(disk: &CrashDisk, path: &Path) {
     let file = disk.open(path, Access::Write).expect("a file");
