@@ -27,8 +27,8 @@ Stamp = tuple[int, int, int] | None
 PART = ".part"
 #: How the name of a file ends that stood where one of ours belongs.
 ASIDE = ".aside"
-_DRAFT = re.compile(rf"\.[0-9a-f]{{16}}\.(.+){re.escape(PART)}")
-_ANY_DRAFT = re.compile(rf"\.[0-9a-f]{{16}}(\..+)?{re.escape(PART)}")
+#: With the name of the file that it is of, if it may change places with it.
+_DRAFT = re.compile(rf"\.[0-9a-f]{{16}}(?:\.(.+))?{re.escape(PART)}")
 #: A draft that is older than this is nobody's any more.
 _DRAFT_SECONDS = 60
 #: Of more files than these, one sync of the system is quicker than one of each.
@@ -44,7 +44,7 @@ _SWAP = 2
 
 def is_draft(name: str) -> bool:
     """Say whether a file is called as those are that are not whole yet."""
-    return _ANY_DRAFT.fullmatch(name) is not None
+    return _DRAFT.fullmatch(name) is not None
 
 
 class Folder:
@@ -86,7 +86,7 @@ class Folder:
         found = []
         for name in self.names(""):
             told = _DRAFT.fullmatch(name)
-            stamp = None if told is None else self.stamp(name)
+            stamp = None if told is None or told[1] is None else self.stamp(name)
             if told is not None and stamp is not None and time.time() - stamp[2] / 1e9 > _DRAFT_SECONDS:
                 found.append((name, told[1]))
         return found
