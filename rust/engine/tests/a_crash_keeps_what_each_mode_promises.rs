@@ -3,6 +3,7 @@
 //! Every failure names the mode, the operation and the seed; the same three give the same run again.
 
 use crate::scenario::allowed::Allowed;
+use crate::scenario::looked::Looked;
 use crate::scenario::{Action, Interruption, Long, Model, chance, contents, draft, fresh_disk, layout, open, run};
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::{Disk, Durability, Error, Layout, Store};
@@ -60,8 +61,8 @@ fn is_refused(disk: &CrashDisk, allowed: &Allowed) -> bool {
     }
 }
 
-/// What was found, which must be allowed; and that all of it holds together.
-fn judge(after: &CrashDisk, allowed: &Allowed, what: &str) -> Model {
+/// What was found, which must be allowed, and whether it is undamaged; and that all of it holds together.
+fn judge(after: &CrashDisk, allowed: &Allowed, what: &str) -> (Model, bool) {
     let report = Store::verify(after, &layout(), 1, &mut |_, _| {}).expect("verify");
     let store = open(after, Durability::Full).expect("open");
     let found = contents(&store);
@@ -94,15 +95,14 @@ fn judge(after: &CrashDisk, allowed: &Allowed, what: &str) -> Model {
             );
         }
     }
-    found
+    (found, report.valid())
 }
 
-/// Opens what a crash left, checks it against the model and goes on writing.
-fn check(after: &CrashDisk, allowed: &Allowed, what: &str) {
-    let found = judge(after, allowed, what);
-    let was_valid = Store::verify(after, &layout(), 1, &mut |_, _| {}).is_ok_and(|report| report.valid());
+/// Opens what a crash left, checks it against the model and goes on writing; what was found.
+fn check(after: &CrashDisk, allowed: &Allowed, what: &str) -> Model {
+    let (found, was_valid) = judge(after, allowed, what);
     if is_refused(after, allowed) {
-        return;
+        return found;
     }
     let report = Store::verify(after, &layout(), 1, &mut |_, _| {}).expect("verify");
     assert!(
@@ -128,12 +128,20 @@ fn check(after: &CrashDisk, allowed: &Allowed, what: &str) {
         leftovers.iter().all(|name| !name.ends_with(".tmp")),
         "{what}: unfinished backups are cleared away: {leftovers:?}"
     );
+    found
 }
 
 /// Crashes the recovery itself at every operation: what was found before is found again.
-fn crash_the_recovery(crashed: &CrashDisk, seed: u64, allowed: &Allowed, what: &str) -> u64 {
-    let found = judge(&crashed.after_crash(seed), allowed, what);
+fn crash_the_recovery(
+    crashed: &CrashDisk,
+    seed: u64,
+    (allowed, terms): (&Allowed, Terms),
+    what: &str,
+    looked: &mut Looked<(u64, bool, Terms)>,
+) -> u64 {
     let whole = crashed.after_crash(seed);
+    let before = whole.fingerprint();
+    let (found, _) = judge(&crashed.after_crash(seed), allowed, what);
     if is_refused(&whole, allowed) {
         return 0;
     }
@@ -146,13 +154,17 @@ fn crash_the_recovery(crashed: &CrashDisk, seed: u64, allowed: &Allowed, what: &
         assert!(again.crashed());
         let what = format!("{what}, recovery crashed at operation {step}");
         let after = again.after_crash(seed + step);
-        let found = judge(&after, &allowed, &what);
-        let least = usize::from(is_acknowledged);
-        assert!(known[least..].contains(&found), "{what}: something was lost: {found:?}");
-        check(&after, &allowed, &what);
+        if looked.is_new(&after, (before, is_acknowledged, terms)) {
+            let found = check(&after, &allowed, &what);
+            let least = usize::from(is_acknowledged);
+            assert!(known[least..].contains(&found), "{what}: something was lost: {found:?}");
+        }
     }
     whole.steps()
 }
+
+/// What a disk is held to: the first and the last moment whose state it may have, and whether rows may be lost.
+type Terms = (usize, usize, bool);
 
 struct Plan {
     modes: &'static [Durability],
@@ -164,13 +176,14 @@ struct Plan {
 }
 
 fn crash_everywhere(prepare: impl Fn() -> CrashDisk, actions: &[Action], plan: &Plan) -> u64 {
-    let mut crashes = 0;
+    let (mut crashes, mut different) = (0, 0);
     let beside = actions.iter().any(|action| matches!(action, Action::Beside(..)));
     for mode in plan.modes {
         let disk = prepare();
         let whole = run(&disk, *mode, actions);
         assert!(whole.is_complete, "{mode:?}: {actions:?}");
         let (first, last) = (prepare().steps() + 1, disk.steps());
+        let (mut looked, mut looked_twice) = (Looked::new(), Looked::new());
         for step in first..=last {
             let wanted = chance::wanted(&format!("{mode:?}"), step, plan.seeds, !plan.twice);
             if wanted.is_empty() {
@@ -183,30 +196,36 @@ fn crash_everywhere(prepare: impl Fn() -> CrashDisk, actions: &[Action], plan: &
             // One write may have been under way, beside a long task that changes the state as well.
             let under_way = if beside { 2 } else { 1 };
             let most = (stopped.acknowledged + under_way).min(whole.models.len() - 1);
-            let allowed = Allowed {
-                models: whole.models[stopped.synced..=most].to_vec(),
+            let held_to = |(first, last, rows): Terms| Allowed {
+                models: whole.models[first..=last].to_vec(),
                 damaged: plan.damaged,
-                rows: *mode != Durability::Full,
+                rows,
             };
+            let terms = (stopped.acknowledged, most, false);
+            let killed = disk.after_kill();
+            if looked.is_new(&killed, terms) {
+                let what = format!("{mode:?} {step}: killed at that operation of {actions:?}");
+                check(&killed, &held_to(terms), &what);
+            }
+            let terms = (stopped.synced, most, *mode != Durability::Full);
+            let allowed = held_to(terms);
             for number in wanted {
                 let seed = number * 7919 + step;
                 let what = format!("{mode:?} {step} {number}: power lost at that operation of {actions:?}");
-                check(&disk.after_crash(seed), &allowed, &what);
+                let after = disk.after_crash(seed);
+                if looked.is_new(&after, terms) {
+                    check(&after, &allowed, &what);
+                }
                 crashes += 1;
                 if plan.twice {
-                    crashes += crash_the_recovery(&disk, seed, &allowed, &what);
+                    crashes += crash_the_recovery(&disk, seed, (&allowed, terms), &what, &mut looked_twice);
                 }
             }
-            let what = format!("{mode:?} {step}: killed at that operation of {actions:?}");
-            let allowed = Allowed {
-                models: whole.models[stopped.acknowledged..=most].to_vec(),
-                rows: false,
-                ..allowed
-            };
-            check(&disk.after_kill(), &allowed, &what);
         }
+        different += looked.count() + looked_twice.count();
     }
     chance::tell("crash points", crashes);
+    chance::tell("different disks after them", different);
     if chance::is_replay() {
         u64::from(u32::MAX)
     } else {

@@ -27,6 +27,11 @@ pub fn wanted(mode: &str, step: u64, usual: u64, may_be_more: bool) -> Vec<u64> 
     }
 }
 
+/// Whether many seeds were asked for: then there is time for more than every day.
+pub fn is_thorough() -> bool {
+    std::env::var_os("CHRONOMEMORY_SEEDS").is_some()
+}
+
 /// Whether one case was named.
 pub fn is_replay() -> bool {
     std::env::var_os("CHRONOMEMORY_REPLAY").is_some()

@@ -5,6 +5,7 @@ pub mod allowed;
 pub mod chance;
 pub mod deltas;
 pub mod embedded;
+pub mod looked;
 pub mod prepared;
 
 use std::cell::{Cell, RefCell};

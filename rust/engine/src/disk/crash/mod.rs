@@ -7,6 +7,7 @@
 mod file;
 mod world;
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -105,6 +106,23 @@ impl CrashDisk {
         Self {
             world: Arc::new(Mutex::new(next)),
         }
+    }
+
+    /// A number for what can be read from it now, names and bytes: disks that differ there have different ones.
+    pub fn fingerprint(&self) -> u64 {
+        let world = self.world();
+        let mut hasher = DefaultHasher::new();
+        for (path, folder) in world.folders.iter().filter(|(path, _)| world.has_folder(path)) {
+            path.hash(&mut hasher);
+            folder.live.len().hash(&mut hasher);
+            for (name, entry) in &folder.live {
+                name.hash(&mut hasher);
+                if let FolderEntry::File(inode) = entry {
+                    world.files.get(inode).map(|file| &file.live).hash(&mut hasher);
+                }
+            }
+        }
+        hasher.finish()
     }
 
     fn world(&self) -> MutexGuard<'_, World> {
