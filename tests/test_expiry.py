@@ -298,6 +298,29 @@ def test_what_has_expired_is_there_for_whoever_changes_it(store: ChronoStore) ->
     assert store.get("y").status == "invalidated" and store.get("x").label == "green tea"
 
 
+@pytest.mark.parametrize("user", [None, "ann"])
+def test_what_has_expired_falls_with_its_ground_and_comes_back_with_it(
+    store: ChronoStore, user: str | None
+) -> None:
+    own: Any = store.scoped(user=user) if user else store
+    ground, plan, step = (own.id(name) if user else name for name in ("ground", "plan", "step"))
+    put(own, ground)
+    put(own, plan, 1)
+    put(own, step)
+    graph = DepGraph(own)
+    graph.add_edge(plan, ground, "depends_on")
+    graph.add_edge(step, plan, "depends_on")
+    store.set_now(at(2))
+    told = own.invalidate(ground, "it was false")
+    assert told.affected_ids == [ground, plan, step]
+    store.set_now(at(0))
+    assert [own.get(name).status for name in (plan, step)] == ["hypothesis"] * 2
+    (rollback,) = own.rollbacks(plan)
+    back = own.reinstate(rollback.rollback_id, "it was right")
+    assert {change.record_id for change in back.restored} == {ground, plan, step}
+    assert own.get(plan).status == "active"
+
+
 def test_a_compaction_does_not_change_what_was_living_at_an_event(tmp_path: Path) -> None:
     soon = datetime.now(timezone.utc) + timedelta(seconds=0.6)
     with ChronoStore(tmp_path) as store:

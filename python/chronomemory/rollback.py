@@ -153,6 +153,8 @@ def withdraw(
         raise OutOfScope(
             f'id "{record_id}": it is not of this scope, which may read it but not change it', id=record_id
         )
+    # What has expired is out of sight, and falls all the same: a clock that is put back brings it back.
+    seen = engine.with_expired()
 
     def work(look: Look) -> RollbackReport:
         report = RollbackReport(record_id, reason)
@@ -170,7 +172,7 @@ def withdraw(
                 continue
             change = _change(dependent, "hypothesis", dependent.confidence / 2)
             dependent.is_hypothesis = True
-            if engine.get(dependent_id) is None:
+            if seen.get(dependent_id) is None:
                 hidden.setdefault(dependent.scope or Scope(), []).append((dependent, change))
                 continue
             report.cascaded.append(change)
@@ -205,11 +207,13 @@ def _resting_on(engine: Engine, record_id: str) -> Iterator[str]:
     goes on from there must see the edge that led to it.
     """
     whole = engine.everyone()
+    # An edge that has expired leads nowhere; a record that has stands between others still.
+    records = whole.with_expired()
 
     def sees(scope: Scope | None, name: str) -> bool:
         if scope is None:
             return False
-        return engine.scoped(*scope.names).get(name) is not None or whole.get(name) is None
+        return engine.scoped(*scope.names).with_expired().get(name) is not None or records.get(name) is None
 
     seen: set[str] = {record_id}
     waiting: deque[tuple[str, str | None]] = deque([(record_id, None)])
@@ -219,7 +223,7 @@ def _resting_on(engine: Engine, record_id: str) -> Iterator[str]:
             scope, dependent_id = edge_record.scope, edge.from_id
             if dependent_id in seen or not (sees(scope, ground) and sees(scope, dependent_id)):
                 continue
-            dependent = whole.get(dependent_id)
+            dependent = records.get(dependent_id)
             if via is not None and not sees(scope, via):
                 continue
             if dependent is not None and not sees(dependent.scope, ground):
