@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -282,6 +283,25 @@ def test_what_was_looked_at_before_an_erasure_answers_no_more(tmp_path: Path) ->
         assert [handle.as_of(2).get("mia") for handle in (store, other)] == [None, None]
         last = store.as_of(2)
     assert last.get("tea") is not None, "who has closed the store keeps what was read"
+
+
+@pytest.mark.parametrize("history", ["redact", "drop"])
+def test_no_other_block_keeps_the_id_of_one_that_is_gone(
+    tmp_path: Path, history: Literal["redact", "drop"]
+) -> None:
+    with ChronoStore(tmp_path) as store, Memory(store, user="ann") as memory:
+        gone = memory.remember("Zed lives in Elm Street").block_id
+        memory.remember("The office opens at nine")
+        with memory.session("t"):
+            memory.frame("attention", "does the office know where Zed lives")
+        later = memory.remember("It was said after that", previous=gone).block_id
+        forming = [record for record in store.everyone().query(faces=True) if gone in str(record.data)]
+        assert len(forming) > 2, "both were shown together"
+        told = store.erase(ids=[f"block:{gone}"], reason="asked for", history=history)
+        left = [record.id for record in store.everyone().query(faces=True) if gone in str(record.data)]
+        assert left == [f"block:{later}"]
+        assert f"block:{later}" in told.mentions
+        assert is_valid_for_both(store)
 
 
 def test_entries_go_with_their_page(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from assistants import ERAS, Talk, with_desk
@@ -113,6 +113,20 @@ def test_it_outlives_the_process_and_a_compaction(desk: Desk) -> None:
     with ChronoStore(desk.store.project_root) as store:
         again = remembering.add(Desk(store, desk.scope), "Tea at four", operation_id="a", **MORE)
     assert again == {**told, "repeated": True}
+
+
+@pytest.mark.parametrize("history", ["redact", "drop"])
+def test_it_goes_with_what_it_wrote(desk: Desk, history: Literal["redact", "drop"]) -> None:
+    first = remembering.add(desk, "Tea at four", operation_id="a", **MORE)["memory_id"]
+    second = remembering.add(desk, "Cake at five", operation_id="b", **MORE)["memory_id"]
+    more = {"reason": "", "source": "", "operation_id": "c"}
+    third = remembering.supersede_with(desk, second, "Cake at six", **more)["memory_id"]
+    desk.store.erase(ids=[first], reason="asked for", history=history)
+    assert first[6:] not in str([record.to_dict() for record in desk.store.everyone().query(faces=True)])
+    # Of another call nothing is forgotten: it is known, and answers.
+    again = remembering.supersede_with(desk, second, "Cake at six", **more)
+    assert (again["memory_id"], again["repeated"]) == (third, True)
+    assert remembering.add(desk, "Tea at four", operation_id="a", **MORE)["repeated"] is False
 
 
 def test_of_many_at_once_one_writes(desk: Desk) -> None:

@@ -29,6 +29,9 @@ __all__ = ["Operation", "RepeatedError"]
 
 _DIGITS = 32
 
+#: Where a result names memories that the call was about.
+_NAMING = ("memory_id", "superseded_id")
+
 
 class RepeatedError(Exception):
     """The operation was done before; ``result`` is what the first call answered."""
@@ -87,7 +90,7 @@ class Operation:
     def keep_beside_blocks(self, conn: Connection, result: Mapping[str, Any]) -> None:
         """Write it down in the batch, with what the call will answer."""
         if self.operation_id:
-            data = carrying(self.scope, {"value": self.said(result)})
+            data = self._kept(result)
             conn.put(ChronoRecord(id=self._block_key, kind=CONFIG, data=data))
 
     def beside_records(self, look: Look, result: Mapping[str, Any]) -> list[ChronoRecord]:
@@ -96,8 +99,13 @@ class Operation:
             return []
         for key in (self._plain_key, self._block_key):
             self._compare(look.get(key))
-        data = carrying(self.scope, {"value": self.said(result)})
+        data = self._kept(result)
         return [ChronoRecord(id=self._plain_key, kind=OPERATION_KIND, confidence=1.0, data=data)]
+
+    def _kept(self, result: Mapping[str, Any]) -> dict[str, Any]:
+        """Return its record's data: whose it is, what is kept of it, and with which memories that is erased."""
+        wrote = [result[name] for name in _NAMING if name in result]
+        return carrying(self.scope, {"value": self.said(result), "wrote": wrote})
 
     def said(self, result: Mapping[str, Any]) -> str:
         """Return what is kept of it: the call, and what it answered."""

@@ -203,6 +203,38 @@ fn a_history_can_go_as_a_whole() {
     assert_eq!(archives, Vec::<String>::new());
 }
 
+#[test]
+fn what_others_could_not_finish_holds_nothing_of_it() {
+    let whole = prepared();
+    let first = whole.steps() + 1;
+    let mut store = open(&whole, Durability::Full).expect("open");
+    perform(&whole, &mut store, &Action::Compact(true), NOW - 1).expect("a compaction");
+    let mut left = 0;
+    for step in first..=whole.steps() {
+        let disk = prepared();
+        disk.crash_at(step);
+        if let Ok(mut store) = open(&disk, Durability::Full) {
+            let _ = perform(&disk, &mut store, &Action::Compact(true), NOW - 1);
+        }
+        let after = disk.after_kill();
+        let mut store = open(&after, Durability::Full).expect("open");
+        // Another process is writing a snapshot, and dies.
+        let draft = after.create(&layout().snapshot_draft_at(7)).expect("a draft");
+        draft.write_at(SECRETS[0].as_bytes(), 0).expect("a text");
+        let bases = after.list(&layout().bases()).expect("a list").len();
+        store.erase(&order(), NOW, &mut |_, _| {}).expect("an erasure");
+        left += u32::from(after.list(&layout().bases()).expect("a list").len() < bases);
+        store.close().expect("close");
+        assert_eq!(
+            holding(&after),
+            Vec::<PathBuf>::new(),
+            "a compaction was killed at {step}"
+        );
+        assert!(is_erased(&after, &format!("a compaction was killed at {step}")));
+    }
+    assert!(left > 2, "{left}");
+}
+
 /// The embedding of R3.
 fn row() -> Vec<u8> {
     vector(41).iter().flat_map(|part| part.to_le_bytes()).collect()

@@ -20,6 +20,8 @@ pub enum Bond {
     Repeats,
     /// It was made from them: it goes with any of them if that is asked for.
     Derived,
+    /// It keeps a list of them for its own use: they are struck out where it is said again.
+    Lists,
     /// It speaks of them.
     Mentions,
 }

@@ -44,5 +44,9 @@ pub(super) const FACE: Face = Face {
             &[&["data", "supersedes"], &["data", "superseded_by"]],
             Bond::Mentions,
         ),
+        tie("block:", "", &[&["data", "previous"]], Bond::Mentions),
+        tie("block:", "block:", &[&["data", "forming"]], Bond::Lists),
+        // Of a call: what it wrote. Its answer names that, and the digest of the call tells what it said.
+        tie("config:", "", &[&["data", "wrote"]], Bond::Belongs),
     ],
 };

@@ -66,8 +66,10 @@ static PLAIN_INDEXES: [Index; 1] = [Index {
 }];
 
 /// How plain records name others, and any record.
-static PLAIN_TIES: [Tie; 3] = [
+static PLAIN_TIES: [Tie; 4] = [
     whole(Speaker::Kind("edge"), ENDS, Bond::Belongs),
+    // What a call answered tells of what it wrote, and the digest of the call of what that said.
+    whole(Speaker::Kind("mcp_operation"), &[&["data", "wrote"]], Bond::Belongs),
     whole(
         Speaker::Kind("rollback_event"),
         &[
@@ -177,7 +179,7 @@ pub fn ties_of<'a>(said: &'a Said<'a>) -> impl Iterator<Item = &'static Tie> + u
 
 /// Those of them that do more than speak of others.
 pub fn bonds_of<'a>(said: &'a Said<'a>) -> impl Iterator<Item = &'static Tie> + use<'a> {
-    wanted_ties_of(said, |tie| tie.bond != Bond::Mentions)
+    wanted_ties_of(said, |tie| !matches!(tie.bond, Bond::Mentions | Bond::Lists))
 }
 
 fn wanted_ties_of<'a>(said: &'a Said<'a>, wants: fn(&Tie) -> bool) -> impl Iterator<Item = &'static Tie> + use<'a> {

@@ -240,6 +240,20 @@ impl Chosen {
         (!self.binds(&Said::read(id, &left))).then_some(left)
     }
 
+    /// A record without those that go in the lists that it keeps for its own use.
+    pub fn unlisted(&self, id: &[u8], record: &[u8]) -> Vec<u8> {
+        let said = Said::read(id, record);
+        let mut lists = ties_of(&said).filter(|tie| tie.bond == Bond::Lists).peekable();
+        let value = lists.peek().and_then(|_| json::parse(record).ok());
+        let Some(mut value) = value else {
+            return record.to_vec();
+        };
+        lists.for_each(|tie| tie.cut(&mut value, &|name| self.goes(name)));
+        let mut left = Vec::new();
+        json::write_value(&value, &mut left);
+        left
+    }
+
     /// Whether the present value of a record stays as it is.
     pub fn is_again(&self, id: &[u8]) -> bool {
         self.again.contains(id)

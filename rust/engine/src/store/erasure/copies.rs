@@ -10,8 +10,8 @@ use crate::error::{At, Result};
 use crate::event::tie::Said;
 use crate::event::{Known, Op};
 use crate::layout::{
-    Layout, ROWS_SUFFIX, is_archive_file, is_backup_folder, is_base_file, is_kept_hint, is_quarantine_name,
-    is_rows_file,
+    Layout, ROWS_SUFFIX, Shape, is_archive_draft, is_archive_file, is_backup_folder, is_base_draft, is_base_file,
+    is_draft, is_kept_hint, is_quarantine_name, is_rows_draft, is_rows_file,
 };
 use crate::log::Site;
 use crate::log::files::{is_folder, is_ours};
@@ -90,7 +90,9 @@ pub(in crate::store) fn holding(
             // What was set aside need not have the log that tells whose its rows are.
             true => {
                 let rows = listed(site, &Layout::of_folder(path.clone()).vectors(), is_rows_file)?;
-                !rows.iter().any(|name| unwanted.may_be_in_rows(name)) && is_copy_without(site, &path, chosen, threads)?
+                !has_drafts(site, &path)?
+                    && !rows.iter().any(|name| unwanted.may_be_in_rows(name))
+                    && is_copy_without(site, &path, chosen, threads)?
             }
             false if is_rows_file(&name) => !unwanted.may_be_in_rows(&name),
             false if is_kept_hint(&name) => true,
@@ -136,7 +138,7 @@ pub(in crate::store) fn outside(
     (holding, missing)
 }
 
-fn listed(site: &Site, folder: &Path, is_named_so: fn(&str) -> bool) -> Result<Vec<String>> {
+fn listed(site: &Site, folder: &Path, is_named_so: Shape) -> Result<Vec<String>> {
     if !is_folder(&*site.disk, folder) {
         return Ok(Vec::new());
     }
@@ -144,6 +146,23 @@ fn listed(site: &Site, folder: &Path, is_named_so: fn(&str) -> bool) -> Result<V
     names.retain(|name| is_named_so(name));
     names.sort();
     Ok(names)
+}
+
+/// Whether somebody who set files aside could not finish one of them.
+fn has_drafts(site: &Site, folder: &Path) -> Result<bool> {
+    let inside = Layout::of_folder(folder.to_owned());
+    let places: [(PathBuf, Shape); 4] = [
+        (folder.to_owned(), is_draft),
+        (inside.bases(), is_base_draft),
+        (inside.archives(), is_archive_draft),
+        (inside.vectors(), is_rows_draft),
+    ];
+    for (place, is_named_so) in places {
+        if !listed(site, &place, is_named_so)?.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether all that a copy of a store holds can be read, and none of it goes.

@@ -36,6 +36,7 @@ use crate::store::follow::swap::take_in_lines;
 use crate::store::load::tails::check_no_tail_is_left;
 use crate::store::recovery::judge::prove;
 use crate::store::upkeep::compact::write_snapshot;
+use crate::store::upkeep::history_files::clear_leftovers;
 use crate::store::upkeep::retire::{Retirement, base_salt, write_frozen};
 
 /// What goes, as far as a moment ago told.
@@ -356,6 +357,9 @@ pub fn erase(turns: &impl Turns, order: &Erase, now: &dyn Fn() -> i64, progress:
     let sight = watcher.sight();
     if let Some(damage) = damage.into_iter().next() {
         return Err(Error::Corrupted(Box::new(damage)));
+    }
+    if !order.dry_run {
+        clear_leftovers(turns, now())?;
     }
     let known = KnownCopies::read(&site)?;
     let (mut told, chosen) = turns.turn(|store| {

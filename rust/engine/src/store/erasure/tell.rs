@@ -76,7 +76,7 @@ pub(super) fn say_again(
         if space.is_some_and(|space| moved.names.contains(space)) {
             continue;
         }
-        let now = present.get(&id).map(<[u8]>::to_vec);
+        let now = present.get(&id).map(|record| chosen.unlisted(&name, record));
         if !chosen.doomed.has(&name) || group_space(&name).is_some() || chosen.is_again(&name) {
             said.push((id, now));
         } else if let Some(left) = chosen.left_of(&name, present) {

@@ -10,8 +10,8 @@ use crate::disk::{Disk, read_whole};
 use crate::error::{At, Result};
 use crate::json::{self, Value};
 use crate::layout::{
-    ERASING, Layout, is_archive_draft, is_archive_file, is_backup_folder, is_base_draft, is_base_file, is_in_backup,
-    is_quarantine_name, is_rows_draft, is_rows_file,
+    ERASING, Layout, is_archive_draft, is_archive_file, is_backup_folder, is_base_draft, is_base_file, is_draft,
+    is_in_backup, is_quarantine_name, is_rows_draft, is_rows_file,
 };
 use crate::log::Site;
 use crate::log::files::{is_folder, is_ours, remove_if_there, remove_ours};
@@ -133,7 +133,7 @@ fn remove_copy(disk: &dyn Disk, folder: &Path) -> Result<()> {
         (inside.bases(), is_past),
         (inside.archives(), is_retired),
         (inside.vectors(), is_rows),
-        (folder.to_owned(), is_in_backup),
+        (folder.to_owned(), |name| is_in_backup(name) || is_draft(name)),
     ];
     for (path, is_named_so) in folders {
         remove_ours(disk, &path, is_named_so)?;

@@ -8,7 +8,7 @@ use crate::disk::{Access, Disk, DiskFile, Identity};
 use crate::error::{At, Result};
 use crate::event::stamp;
 use crate::layout::{CODES_SUFFIX, NEW_SNAPSHOT, is_file_of_space, is_history_index, text_index_seq};
-use crate::log::files::remove_ours;
+use crate::log::files::{remove_if_there, remove_ours};
 use crate::log::{Log, Site};
 use crate::origin::Origin;
 use crate::snapshot::{self, Header};
@@ -163,7 +163,8 @@ impl Snapshots {
             if is_current {
                 disk.rename(&snapshot.draft, &path).at(&path)
             } else {
-                disk.remove(&snapshot.draft).at(&snapshot.draft)
+                // Whoever erased something meanwhile has taken it away.
+                remove_if_there(&**disk, &snapshot.draft)
             }
         })
     }

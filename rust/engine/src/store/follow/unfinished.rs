@@ -1,7 +1,7 @@
 //! Who ends an erasure that somebody could not finish?
 
 use crate::error::Result;
-use crate::layout::{ERASING, digest_in_base_name, is_text_draft, short_digest_in_archive_name};
+use crate::layout::{ERASING, digest_in_base_name, is_draft, is_text_draft, short_digest_in_archive_name};
 use crate::log::files::{remove_if_there, remove_ours};
 use crate::origin::{Origin, Sentinel};
 
@@ -35,6 +35,8 @@ impl Store {
             // What somebody was sealing, and could not finish, holds words too. Drafts first, and files once more: one may get
             // its name while others are removed, and none has a draft that was begun before.
             remove_ours(&*self.site.disk, &self.site.layout.text_indexes(), is_text_draft)?;
+            // A snapshot that somebody was writing, and could not finish, too.
+            remove_ours(&*self.site.disk, self.site.layout.folder(), is_draft)?;
             remove_indexes(&self.site)?;
             remove_indexes(&self.site)?;
             remove_if_there(&*self.site.disk, &self.site.layout.snapshot())?;

@@ -241,6 +241,23 @@ pub(in crate::store) fn clear_out(turns: &impl Turns, retired: &BTreeSet<String>
         garbage.extend(past.garbage()?);
         Ok(garbage)
     })?;
+    clear_files(turns, garbage, retired, now)
+}
+
+/// Does the same with the bases and archives that an interrupted compaction left: what is put aside is looked through by
+/// whoever erases, and no log tells of what is not.
+///
+/// # Errors
+/// `Io`, `Locked`.
+pub(in crate::store) fn clear_leftovers(turns: &impl Turns, now: i64) -> Result<()> {
+    let (garbage, retired) = turns.turn(|store| {
+        let past = PastFiles::of(&store.site, &store.log, &store.state);
+        Ok((past.garbage()?, past.retired(true, Vec::new())?))
+    })?;
+    clear_files(turns, garbage, &retired, now)
+}
+
+fn clear_files(turns: &impl Turns, garbage: Vec<PathBuf>, retired: &BTreeSet<String>, now: i64) -> Result<()> {
     let disk = turns.turn(|store| Ok(Arc::clone(&store.site.disk)))?;
     for file in garbage {
         // The handle is closed when nobody waits any more: only then the system takes the file apart.
