@@ -167,3 +167,29 @@ def test_what_was_erased_of_one_changes_no_answer_of_another(tmp_path: Path) -> 
             assert not handle.search("complaint flat nine")
         seen = store.everyone().get(name)
         assert seen is not None and seen.label == "a complaint of flat nine"
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("line", [0, 1])
+def test_a_line_that_tells_of_an_erasure_is_found_again_with_all_that_is_behind_it(
+    tmp_path: Path, line: int
+) -> None:
+    log = tmp_path / ".chronomemory" / "events.wal"
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "R", "label": "one"})
+        store.scoped(user="ann").upsert({"id": "A", "label": "secretzq"})
+        store.upsert({"id": "R", "label": "two"})
+        store.erase(ids=["A"], reason="asked for")
+        store.upsert({"id": "Z"})
+    lines = log.read_bytes().split(b"\n")
+    middle = len(lines[line]) // 2
+    lines[line] = lines[line][:middle] + bytes([lines[line][middle] ^ 1]) + lines[line][middle + 1 :]
+    log.write_bytes(b"\n".join(lines))
+    with ChronoStore(tmp_path) as store:
+        told = store.repair()
+        assert (told["healed"], told["lost"], told["history_kept"]) == (1, [], True)
+        assert [event.record["label"] for event in store.history("R")] == ["one", "two"]
+        was = store.as_of(1).get("R")
+        assert was is not None and was.label == "one"
+        assert store.verify().valid
+    assert verify_log.verify_folder(tmp_path)["valid"]

@@ -17,6 +17,7 @@ import pytest
 from chronomemory import ChronoRecord, ChronoStore, DepGraph, EsdbBridge, EsdbRecord, WriteConflict, updates
 from chronomemory.blocks import BatchConflict, open_blocks, sync
 from chronomemory.cli import app
+from chronomemory.errors import InvalidArgument
 from typer.testing import CliRunner
 
 PATIENCE_SECONDS = 20
@@ -300,6 +301,13 @@ class TestUpdate:
         with pytest.raises(ZeroDivisionError):
             store.update("A", lambda record: 1 / 0)
         assert store.wal_seq() == 0
+
+    def test_another_record_is_not_written_over(self, store: ChronoStore) -> None:
+        store.upsert({"id": "B", "label": "its own"})
+        for made in (ChronoRecord(id="B"), {"id": "B"}):
+            with pytest.raises(InvalidArgument, match="'B' of \"A\""):
+                store.update("A", lambda record, made=made: made)
+        assert store.get("B").label == "its own"
 
     def test_it_gives_up_and_says_so(self, store: ChronoStore, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(updates.again_if_changed, "__kwdefaults__", {"patience": 0.05})

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from chronomemory._core import Engine
-from chronomemory.errors import WriteConflict
+from chronomemory.errors import InvalidArgument, WriteConflict
 from chronomemory.event import WalEvent
 from chronomemory.record import ChronoRecord
 
@@ -116,6 +116,16 @@ def update_by(
 
     def work(look: Look) -> WalEvent | None:
         changed = change(look.get(record_id))
-        return None if changed is None else look.upsert([changed])
+        if changed is None:
+            return None
+        made = changed.id if isinstance(changed, ChronoRecord) else changed.get("id")
+        if made != record_id:
+            # Of another record nothing was read: whatever it says would be lost.
+            raise InvalidArgument(
+                f'change: it made a record with the id {made!r} of "{record_id}"',
+                field="change",
+                recovery="Return the record that was given, or None to write nothing.",
+            )
+        return look.upsert([changed])
 
     return run(store, work)

@@ -103,7 +103,7 @@ class Operation:
         return [ChronoRecord(id=self._plain_key, kind=OPERATION_KIND, confidence=1.0, data=data)]
 
     def _kept(self, result: Mapping[str, Any]) -> dict[str, Any]:
-        """Return its record's data: whose it is, what is kept of it, and with which memories that is erased."""
+        """Return its record's data: whose it is, what is kept of it, and with which memories it is erased."""
         wrote = [result[name] for name in _NAMING if name in result]
         return carrying(self.scope, {"value": self.said(result), "wrote": wrote})
 

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::around::{Around, Twist};
 use crate::scenario::embedded::{attach_to, vector};
 use crate::scenario::{Action, contents, draft, fresh_disk, layout, open, perform};
 use chronomemory::testing::archive;
 use chronomemory::testing::disk::{CrashDisk, read_upto};
-use chronomemory::{Access, Disk, Durability, Erase, Moment, Options, Randomness, Store, Viewer};
+use chronomemory::{Access, Disk, Durability, Erase, Layout, Moment, Options, Randomness, Store, Viewer};
 
 const NOW: i64 = crate::scenario::START + 5_000_000;
 /// What only R3 ever said: its labels, by the numbers that they were made of.
@@ -233,6 +234,36 @@ fn what_others_could_not_finish_holds_nothing_of_it() {
         assert!(is_erased(&after, &format!("a compaction was killed at {step}")));
     }
     assert!(left > 2, "{left}");
+}
+
+/// A folder that somebody else made, and nobody else may look into.
+#[derive(Clone)]
+struct Closed(PathBuf);
+
+impl Twist for Closed {
+    fn unlisted(&self, path: &Path) -> Option<std::io::Error> {
+        (path == self.0).then(|| std::io::ErrorKind::PermissionDenied.into())
+    }
+}
+
+#[test]
+fn a_copy_that_cannot_be_looked_into_is_told_and_nothing_is_erased() {
+    let place = |disk: &CrashDisk, folder: PathBuf| folder.join(&disk.list(&folder).expect("a list")[0]);
+    let backup = place(&prepared(), layout().backups());
+    let inside = Layout::of_folder(backup.clone());
+    for closed in [layout().backups(), backup, inside.bases(), inside.archives()] {
+        let inner = prepared();
+        let disk = Around {
+            inner: inner.clone(),
+            twist: Closed(closed.clone()),
+        };
+        let mut store =
+            Store::open(Arc::new(disk), layout(), Options::default(), &mut |_, _| {}).expect("open beside it");
+        let refused = store.erase(&order(), NOW, &mut |_, _| {}).expect_err("it may hold it");
+        assert!(refused.to_string().contains(&*closed.to_string_lossy()), "{refused}");
+        drop(store);
+        assert!(!is_erased(&inner, "refused"));
+    }
 }
 
 /// The embedding of R3.

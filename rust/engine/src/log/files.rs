@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::archive::{self, Archive};
 use crate::digest::{Hasher, Hex};
-use crate::disk::{Access, Disk, DiskFile, Naming, PACE_BYTES, read_over, read_upto};
+use crate::disk::{Access, Disk, DiskFile, Naming, PACE_BYTES, Stranger, read_over, read_upto};
 use crate::error::{At, Error, Result};
 use crate::layout::{Layout, Shape, base_name, packed_base_name};
 
@@ -198,6 +198,18 @@ pub(crate) fn remove_if_there(disk: &dyn Disk, path: &Path) -> Result<()> {
     match disk.remove(path) {
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed.at(path),
+    }
+}
+
+/// The names in a folder; `None` if there is no folder of ours. One that cannot be looked into is an error: who must know all
+/// that is there takes nothing for granted.
+pub(crate) fn names_in(disk: &dyn Disk, folder: &Path) -> Result<Option<Vec<String>>> {
+    if !disk.exists(folder) {
+        return Ok(None);
+    }
+    match disk.list(folder) {
+        Err(fault) if Stranger::in_error(&fault).is_some() || fault.kind() == io::ErrorKind::NotADirectory => Ok(None),
+        listed => listed.at(folder).map(Some),
     }
 }
 

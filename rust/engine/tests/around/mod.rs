@@ -23,6 +23,11 @@ pub trait Twist: Send + Sync {
         None
     }
 
+    /// What comes of looking into a folder, if not its names.
+    fn unlisted(&self, _path: &Path) -> Option<io::Error> {
+        None
+    }
+
     /// What to hand out for a file.
     fn hand_out(&self, file: Arc<dyn DiskFile>) -> Arc<dyn DiskFile> {
         file
@@ -71,7 +76,10 @@ impl<T: Twist> Disk for Around<T> {
         self.inner.sync_dir(path)
     }
     fn list(&self, path: &Path) -> io::Result<Vec<String>> {
-        self.inner.list(path)
+        match self.twist.unlisted(path) {
+            Some(fault) => Err(fault),
+            None => self.inner.list(path),
+        }
     }
     fn status(&self, path: &Path) -> io::Result<Status> {
         self.inner.status(path)

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::archive;
 use crate::chain::Held;
 use crate::disk::Access;
-use crate::error::{At, Result};
+use crate::error::Result;
 use crate::event::tie::Said;
 use crate::event::{Known, Op};
 use crate::layout::{
@@ -14,13 +14,12 @@ use crate::layout::{
     is_draft, is_kept_hint, is_quarantine_name, is_rows_draft, is_rows_file,
 };
 use crate::log::Site;
-use crate::log::files::{is_folder, is_ours};
+use crate::log::files::{is_folder, is_ours, names_in};
 use crate::verify::{Sink, Walk};
 use crate::wal::reader::Reading;
 
 use super::chosen::Chosen;
 use super::survey::is_state_without;
-use crate::store::files::copies::immutable_names;
 use crate::store::files::known_copies::{KnownCopies, look_into};
 
 /// Looks for a line that goes.
@@ -85,7 +84,7 @@ pub(in crate::store) fn holding(
     }
     for name in listed(site, &site.layout.quarantine(), is_quarantine_name)? {
         let path = site.layout.quarantine().join(&name);
-        let is_clean = match is_folder(&*site.disk, &path) {
+        let is_clean = match names_in(&*site.disk, &path)?.is_some() {
             _ if unwanted.drops_history => false,
             // What was set aside need not have the log that tells whose its rows are.
             true => {
@@ -139,10 +138,7 @@ pub(in crate::store) fn outside(
 }
 
 fn listed(site: &Site, folder: &Path, is_named_so: Shape) -> Result<Vec<String>> {
-    if !is_folder(&*site.disk, folder) {
-        return Ok(Vec::new());
-    }
-    let mut names = site.disk.list(folder).at(folder)?;
+    let mut names = names_in(&*site.disk, folder)?.unwrap_or_default();
     names.retain(|name| is_named_so(name));
     names.sort();
     Ok(names)
@@ -165,20 +161,31 @@ fn has_drafts(site: &Site, folder: &Path) -> Result<bool> {
     Ok(false)
 }
 
+/// The bases and archives of a copy.
+fn immutable_files(site: &Site, inside: &Layout) -> Result<Vec<PathBuf>> {
+    let folders: [(PathBuf, Shape); 2] = [(inside.bases(), is_base_file), (inside.archives(), is_archive_file)];
+    let mut found = Vec::new();
+    for (folder, is_named_so) in folders {
+        let files = listed(site, &folder, is_named_so)?
+            .into_iter()
+            .map(|name| folder.join(name));
+        found.extend(files.filter(|path| is_ours(&*site.disk, path)));
+    }
+    Ok(found)
+}
+
 /// Whether all that a copy of a store holds can be read, and none of it goes.
 fn is_copy_without(site: &Site, folder: &Path, chosen: &Chosen, threads: usize) -> Result<bool> {
     let disk = &*site.disk;
     let inside = Layout::of_folder(folder.to_owned());
-    for name in ["base", "archive"] {
-        for file in immutable_names(disk, &inside, name)? {
-            let path = inside.inside(name).join(&file);
-            let is_clean = match is_archive_file(&file) {
-                true => is_log_without(site, &path, chosen, threads),
-                false => is_state_without(site, &path, chosen),
-            };
-            if !is_clean {
-                return Ok(false);
-            }
+    names_in(disk, folder)?;
+    for path in immutable_files(site, &inside)? {
+        let is_clean = match path.parent() == Some(&inside.archives()) {
+            true => is_log_without(site, &path, chosen, threads),
+            false => is_state_without(site, &path, chosen),
+        };
+        if !is_clean {
+            return Ok(false);
         }
     }
     let snapshot = inside.snapshot();

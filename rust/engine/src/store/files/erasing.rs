@@ -14,7 +14,7 @@ use crate::layout::{
     is_in_backup, is_quarantine_name, is_rows_draft, is_rows_file,
 };
 use crate::log::Site;
-use crate::log::files::{is_folder, is_ours, remove_if_there, remove_ours};
+use crate::log::files::{is_folder, is_ours, names_in, remove_if_there, remove_ours};
 
 /// What an erasure leaves to be removed.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl Erasing {
                 Some(("archive", file)) if is_archive_file(file) => remove_file(disk, &path)?,
                 Some(("vectors", file)) if is_rows_file(file) => remove_file(disk, &path)?,
                 Some(("backup", folder)) if is_backup_folder(folder) => remove_copy(disk, &path)?,
-                Some(("quarantine", what)) if is_quarantine_name(what) => match is_folder(disk, &path) {
+                Some(("quarantine", what)) if is_quarantine_name(what) => match names_in(disk, &path)?.is_some() {
                     true => remove_copy(disk, &path)?,
                     false => remove_file(disk, &path)?,
                 },
@@ -136,8 +136,9 @@ fn remove_copy(disk: &dyn Disk, folder: &Path) -> Result<()> {
         (folder.to_owned(), |name| is_in_backup(name) || is_draft(name)),
     ];
     for (path, is_named_so) in folders {
-        remove_ours(disk, &path, is_named_so)?;
-        if is_folder(disk, &path) {
+        // What cannot be looked into is no reason to say that it is gone.
+        if names_in(disk, &path)?.is_some() {
+            remove_ours(disk, &path, is_named_so)?;
             disk.sync_dir(&path).at(&path)?;
             if disk.list(&path).at(&path)?.is_empty() {
                 disk.remove_dir(&path).at(&path)?;

@@ -205,15 +205,23 @@ impl Mending {
         };
         for _ in 0..MOST_LOOKS {
             let archives = site.layout.archives();
-            let live = LiveEnd {
-                origin,
-                offset: 0,
-                seq: Some(sentinel.last_seq + 1),
-                erasures: None,
+            let look = || {
+                let live = LiveEnd {
+                    origin,
+                    offset: 0,
+                    seq: Some(sentinel.last_seq + 1),
+                    erasures: None,
+                };
+                Past::follow(&plan.after, &site.layout, live, threads).at(&archives)
             };
-            let past = Past::follow(&plan.after, &site.layout, live, threads).at(&archives)?;
+            let past = look()?;
             if past.damage.is_empty() {
                 return Ok(Some(plan.mending));
+            }
+            // A file that could not be read for a moment is none that is altered: nothing whole is taken away.
+            if look()?.damage != past.damage {
+                let fault = "what could not be read a moment ago can be read now: repair again";
+                return Err(io::Error::other(fault)).at(&archives);
             }
             // What a log says of its past is wrong, and no other file would make it right.
             if past.damage.iter().any(|damage| damage.kind.is_of_history()) {

@@ -4,6 +4,8 @@
 
 pub(in crate::store) mod returning;
 
+pub(in crate::store) mod within_reach;
+
 pub(in crate::store) mod judge;
 
 pub(in crate::store) mod runs;

@@ -14,10 +14,11 @@ use crate::event::stamp;
 use crate::json::Value;
 use crate::layout::LOG;
 use crate::log::OpenLog;
-use crate::origin::Repair;
+use crate::origin::{Origin, Repair};
 
 use super::cure::{Cure, CureSearch, lost_end};
 use super::mending::Mending;
+use super::within_reach::check_copies_can_be_read;
 use crate::store::archives::archive_index::ArchiveCache;
 use crate::store::archives::packing::archive_of;
 use crate::store::care::{Turns, take_care};
@@ -29,6 +30,7 @@ use crate::store::upkeep::retire::{Retirement, write_base};
 use crate::store::vectors::changes::damaged::DamagedRows;
 use crate::store::vectors::changes::regain::RowPlan;
 use crate::store::{Progress, Store};
+use crate::verify::Walk;
 
 /// How many findings the event names; the damaged log is kept whole.
 const MOST_FINDINGS: usize = 100;
@@ -98,6 +100,9 @@ impl Store {
                 // If there is nothing else to do, and they cannot be read, nothing is changed.
                 DamagedRows::find(&store.vectors, &store.state, !store.log.report.damage.is_empty())?.check()?;
             }
+            if !unproven {
+                check_copies_can_be_read(&store.site)?;
+            }
             let search = CureSearch {
                 site: &store.site,
                 log: &store.log,
@@ -121,14 +126,14 @@ impl Store {
             aside.keep(&name)?;
         }
         let (file, mut walk, origin) = cure.source;
-        // A log that tells half of an erasure would be damage in the archive too.
-        let tells_half = |damage: &Damage| damage.kind == DamageKind::EraseUnbound && damage.path == LOG;
-        if let Some(half) = damage.iter().find(|damage| tells_half(damage)) {
-            cure.lost.push(format!(
-                "{half}; what it tells of was erased, but copies from before it are not known as such any more"
-            ));
-        }
-        let mending = match cure.is_whole && !damage.iter().any(tells_half) {
+        // A log that tells half of an erasure would be damage in the archive too. Where the other half came back it tells all.
+        let tells_half = |damage: &&Damage| damage.kind == DamageKind::EraseUnbound && damage.path == LOG;
+        let is_half = cure.filled == 0 || tells_half_of_an_erasure(&walk, &origin);
+        let half = damage.iter().find(tells_half).filter(|_| is_half);
+        cure.lost.extend(half.map(|half| {
+            format!("{half}; what it tells of was erased, but copies from before it are not known as such any more")
+        }));
+        let mending = match cure.is_whole && half.is_none() {
             true => Mending::plan(&self.site, &*file, &origin, self.options.threads)?,
             false => None,
         };
@@ -217,6 +222,13 @@ impl Store {
         taken_back?;
         self.sync_log()
     }
+}
+
+/// Whether a log has a sentinel of an erasure without the event behind it, or such an event anywhere else.
+fn tells_half_of_an_erasure(walk: &Walk, origin: &Origin) -> bool {
+    let is_told = matches!(origin, Origin::Ours(sentinel) if sentinel.told.erasure.is_some());
+    let follows = is_told && walk.told_erasures().next().is_some_and(|seen| seen.index == 1);
+    is_told != follows || walk.told_erasures().count() > usize::from(follows)
 }
 
 /// The files that findings speak of, the log among them; those of rows are looked for on their own.
