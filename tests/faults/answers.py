@@ -25,6 +25,8 @@ def is_of_both(record: Any) -> bool:
     """Whether the twin should have it too, or has it in the place of something."""
     if record.id.startswith(OWN) or record.id.endswith(ARRIVAL) or record.data.get("@scope") == NOBODY:
         return False
+    if record.kind == "page_folder":  # it says when its files were looked at
+        return False
     return FILLER not in json.dumps(record.to_dict())
 
 

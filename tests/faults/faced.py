@@ -13,8 +13,8 @@ import warnings
 
 import harness
 from answers import differing
+from pasts import Pasts
 from twin import checked
-from victims import Victims
 
 STEPS_A_PROJECT = 40
 #: After so many steps all that is to go goes, and everything is compared.
@@ -25,7 +25,7 @@ def live(seed: str, steps: int, outcome: harness.Outcome) -> None:
     """One pair and its life; the first step that goes wrong is the last."""
     with harness.project(f"faced-{seed}", outcome) as root, warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        twins = Victims(root, seed)
+        twins = Pasts(root, seed)
 
         def step(number: int) -> list[str]:
             is_last = number % A_ROUND == A_ROUND - 1

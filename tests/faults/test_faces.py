@@ -61,6 +61,12 @@ def page_written(twins: Victims, store: ChronoStore) -> None:
         pages.append("topic-tea", "in one of them", ["said"])
 
 
+def rows(twins: Victims, name: str) -> dict[str, object]:
+    record = twins.a.everyone().get(name)
+    assert record is not None
+    return {name: record.to_dict()}
+
+
 FOUND = {
     block_said: "recall of ann",
     block_taught: "recall of None",
@@ -88,9 +94,14 @@ def test_what_changes_beside_an_erasure_is_found(pair: Victims) -> None:
     pair.confided()
     names = [one.name for one in pair.victims.values() if one.face == "episodes"]
     before = pair.everything()
-    pair.a.erase(ids=names, reason="asked for")
+    pair.report = pair.a.erase(ids=names, reason="asked for")
     went = [name.partition(":")[2] for name in names]
     assert pair.as_before(before, went, dropped=False) == []
+    pair.a.everyone().upsert({"id": "K2", "label": f"heard of {went[0]}"})
+    said = pair.as_before(
+        {**before, "records": {**before["records"], **rows(pair, "K2")}}, went, dropped=False
+    )
+    assert [one[:35] for one in said] == ["K2 speaks of what went, and is not "]
     pair.a.delete("K1")
     assert any(said.startswith("K1 is") for said in pair.as_before(before, went, dropped=False))
     block = next(name for name in before["records"] if name.startswith("block:"))

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from chronomemory import ChronoStore
+from chronomemory.erasure import Erased
 from chronomemory.errors import LogCorrupted
 from speech import NOBODY, Speech, Victim
 from traces import secret
@@ -50,6 +51,7 @@ class Twins(Speech):
         self.gone_rows: list[bytes] = []
         self.copies: list[Copy] = []
         self.erasures = 0
+        self.report: Erased
         self.is_pruned = False
         #: Seqs inside of what an erasure says again: there a view shows nothing of it yet.
         self.unsettled: set[int] = set()
@@ -268,7 +270,7 @@ class Twins(Speech):
         staying = {one.name for one in again}
         going = {one.name for one in chosen} - staying
         gone, derived = self.going(going)
-        told = self.a.erase(
+        self.report = told = self.a.erase(
             **asked, again=sorted(staying), reason="it was asked for", history=history, derived=derived
         )
         self.did[-1] += f" {history} {sorted(asked)} of {len(gone)}, again {len(again)}: {told.seq}"
