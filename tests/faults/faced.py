@@ -16,9 +16,9 @@ from answers import differing
 from pasts import Pasts
 from twin import checked
 
-STEPS_A_PROJECT = 40
+STEPS_A_PROJECT = 48
 #: After so many steps all that is to go goes, and everything is compared.
-A_ROUND = 10
+A_ROUND = 16
 
 
 def live(seed: str, steps: int, outcome: harness.Outcome) -> None:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from chronomemory import ChronoStore
 from chronomemory.blocks import Memory
 from chronomemory.episodes import Facts
@@ -21,7 +22,7 @@ from chronomemory.pages.ids import folder_digits, page_key
 from faces import FILLER, GOING, NODES, PAINTER, SHELVES, Faces, fact_of
 from speech import Victim
 from traces import found_in, secret
-from twins import FOLDER
+from twins import DIM, FOLDER, SPACES, TOKENS
 
 #: Where blocks are whispered: who, and in which session.
 EARS: tuple[tuple[str, str | None], ...] = (("zed", None), ("ann", None), ("ann", "tonight"))
@@ -109,6 +110,25 @@ class Victims(Faces):
                     memory.connect(there[0], mine[0])
 
         self.only_first(work)
+
+    def numbered(self) -> None:
+        """Rows and codes of tokens that somebody else attached to what a face wrote."""
+        known = [one for face in ("blocks", "episodes", "graph") for one in self.going_of(face)]
+        there = {known.name for known in self.a.spaces()}
+        if not known:
+            return
+        one, everyone = self.dice.choice(known), self.a.everyone()
+        space = self.dice.choice([*SPACES, "tokens"])
+        given = [[self.dice.gauss(0, 1) for _ in range(DIM)] for _ in range(TOKENS)]
+        if space not in there:
+            return
+        if space == "tokens":
+            everyone.attach_tokens(one.name, np.array(given, dtype=np.float32), model="t", most=TOKENS)
+        else:
+            everyone.attach(one.name, np.array(given[0], dtype=np.float32), space=space, model="m")
+        row = everyone.embedding(one.name, space=space)
+        assert row is not None
+        one.rows.append(row.tobytes())
 
     # Episodes and facts.
 
@@ -275,6 +295,10 @@ class Victims(Faces):
             text = json.dumps(said, default=str)
             return any(name in text for name in names)
 
+        def names_it(record: dict[str, Any]) -> bool:
+            text = json.dumps(without_forming(record))
+            return any(name in text for name in names if name not in self.kept)
+
         everyone, wrong = self.a.everyone(), []
         for name, record in before["records"].items():
             if name in but:
@@ -286,7 +310,7 @@ class Victims(Faces):
                     wrong.append(f"{name} went too: {record}")
             elif now.to_dict() != record and not speaks_of_it(record):
                 wrong.append(f"{name} is {now.to_dict()} instead of {record}")
-            elif went and name not in self.report.mentions and speaks_of_it(without_forming(now.to_dict())):
+            elif went and name not in self.report.mentions and names_it(now.to_dict()):
                 wrong.append(f"{name} speaks of what went, and is not among the mentions: {now.to_dict()}")
         for (name, space), row in before["rows"].items():
             if everyone.get(name, expired=True) is not None:
@@ -309,6 +333,7 @@ class Victims(Faces):
             *super().verbs(),
             (self.whispered, 9),
             (self.stirred, 6),
+            (self.numbered, 6),
             (self.confided, 6),
             (self.derived, 4),
             (self.sketched, 8),
