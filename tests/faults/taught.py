@@ -115,6 +115,11 @@ class Pupils:
                 other.everyone().attach(one.id, row, space=SPACE, model="lexical-384-v1")
         if self.secrets:
             self.store.erase(ids=sorted(self.secrets), reason="it was asked for")
+        # A store that is open sums links up in the order in which they came to count, and one that was opened
+        # anew in the order of their records: the last digit may differ, in any store.
+        for one in (self.store, other):
+            one.close()
+            one.open()
         return other
 
     def has_rows(self) -> bool:
