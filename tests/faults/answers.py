@@ -10,7 +10,7 @@ import numpy as np
 from chronomemory import ChronoStore
 from chronomemory.episodes import FactPattern, Facts
 from chronomemory.errors import HistoryUnavailable
-from faces import FILLER, MINDS, NODES, SHELVES, TALKERS, TOPICS, Faces
+from faces import FILLER, KINDS, MINDS, NODES, SHELVES, TALKERS, TOPICS, Faces
 from speech import NOBODY, WORDS
 from twin import first_difference, handles
 from twins import DIM
@@ -82,8 +82,8 @@ def of_graph(twins: Faces, store: ChronoStore) -> dict[str, Any]:
         }
         there = [f"node{number}" for number in range(NODES) if graph.node(f"node{number}") is not None]
         for one in there:
-            near = graph.within(one, 3)
-            told[f"what is near {one}"] = {name: hops for name, hops in near.items() if FILLER not in name}
+            # Not by way of what the twin has in the place of something.
+            told[f"what is near {one}"] = graph.within(one, 3, node_kinds=KINDS)
     return told
 
 

@@ -25,7 +25,7 @@ TALKERS = ("ann", "bob")
 #: Folders of pages, and whose they are.
 SHELVES: dict[str, str | None] = {"memory": None, "of-ann": "ann"}
 TOPICS = ("topic-tea", "project-harbour")
-NODES = 6
+NODES, KINDS = 6, ("drink", "place")
 #: Whose the graph is: what the twin draws in the place of something counts in no search of others.
 PAINTER = "carl"
 #: What nodes and episodes are called that will go, and the nodes that the twin draws in their place. These
@@ -232,7 +232,7 @@ class Faces(Twins):
     def drawn_on(self) -> None:
         """A node, an edge, a path, or several at once."""
         ends = [f"node{number}" for number in self.dice.sample(range(NODES), 2)]
-        node = Node(ends[0], self.dice.choice(["drink", "place"]), self._text())
+        node = Node(ends[0], self.dice.choice(KINDS), self._text())
         edge = Edge(f"{ends[0]}-{ends[1]}", ends[0], ends[1], self.dice.choice(["likes", "near"]))
         way = self.dice.randrange(4)
 

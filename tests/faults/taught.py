@@ -3,7 +3,7 @@
 Two people's blocks and those of all are learned, shown together, told how it went, linked and put away, some
 of them with a word that nobody else says. Another store is told, once, what all the others have become. Then
 the blocks with such words are erased, with embeddings, links and all acts that named them. Both must recall
-the same, to the last digit of a score, at once and after they have lived on alike.
+the same, to the twelfth digit of a score, at once and after they have lived on alike.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ from workload import second_opinion
 LIVES_A_PROJECT = 4
 ACTIONS_A_LIFE = 14
 MINDS: tuple[str | None, ...] = (None, "ann", "bob")
+#: Links are summed up in the order in which they came to count, and in a store that was opened anew in the
+#: order of their records; what was said again comes last. So the last digits of a score may differ.
+DIGITS = 12
 FOLDER, SPACE = ".chronomemory", "blocks.lexical-384-v1"
 #: What the store says of itself.
 OWN = ("erasure:", "vector:")
@@ -115,11 +118,6 @@ class Pupils:
                 other.everyone().attach(one.id, row, space=SPACE, model="lexical-384-v1")
         if self.secrets:
             self.store.erase(ids=sorted(self.secrets), reason="it was asked for")
-        # A store that is open sums links up in the order in which they came to count, and one that was opened
-        # anew in the order of their records: the last digit may differ, in any store.
-        for one in (self.store, other):
-            one.close()
-            one.open()
         return other
 
     def has_rows(self) -> bool:
@@ -149,7 +147,7 @@ def shown(pupils: Pupils, store: ChronoStore, without: set[str]) -> dict[str, An
             for question in (None, WORDS[0], " ".join(WORDS[2:5])):
                 found = memory.recall(question, top_k=1000)
                 told[f"recall of {user} for {question}"] = [
-                    (one.id, one.score, *one.components) for one in found
+                    (one.id, *(round(part, DIGITS) for part in (one.score, *one.components))) for one in found
                 ]
             with memory.blocks.connect() as conn:
                 told[f"links of {user}"] = {
