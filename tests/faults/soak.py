@@ -114,6 +114,8 @@ def harnesses(options: argparse.Namespace) -> dict[str, Callable[[Tell], Result]
         "killed erasures": script("erased.py", "--runs", str(options.kills), *seed),
         "erasures in crowds": script("crowded.py", "--runs", str(max(options.kills // 10, 1)), *seed),
         "twins": script("twin.py", "--runs", str(options.damages), *seed),
+        "twins with faces": script("faced.py", "--runs", str(options.damages // 2), *seed),
+        "erased teachers": script("taught.py", "--runs", str(options.kills), *seed),
         "version 1 beside it": script("elders.py", "--runs", str(max(options.kills // 5, 1)), *seed),
         "forgers": script("forged.py", "--runs", str(options.damages), *seed),
         "guessers": script("guessed.py", *seed),

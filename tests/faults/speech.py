@@ -38,6 +38,9 @@ class Victim:
     tokens: Any = None
     #: Of an edge: the record that it goes with.
     of: str | None = None
+    #: Of a record that a face writes: which face, and what finds it among all that is there.
+    face: str = ""
+    where: dict[str, Any] | None = None
 
 
 class Speech:
@@ -61,7 +64,7 @@ class Speech:
 
     def victim(self) -> Victim:
         """One of those that will go: a known one, or a new one."""
-        known = [one for one in self.victims.values() if one.of is None]
+        known = [one for one in self.victims.values() if one.of is None and not one.face]
         if known and self.dice.random() < 0.7:
             return self.dice.choice(known)
         word = secret(self.dice)

@@ -52,6 +52,19 @@ def test_a_store_is_as_if_something_else_had_been_said_in_place_of_what_went() -
     assert outcome["counts"]["looks for what went"] > 80
 
 
+def test_a_store_with_all_faces_is_as_if_what_went_had_never_been_said() -> None:
+    outcome = run("faced.py", "--runs", "48")
+    assert outcome["runs"] == 48
+    assert outcome["counts"]["comparisons"] >= 3
+    assert outcome["counts"]["looks for what went"] > 20
+
+
+def test_what_an_erased_block_taught_others_stays() -> None:
+    outcome = run("taught.py", "--runs", "6")
+    assert outcome["runs"] == 6
+    assert outcome["counts"]["blocks erased"] > 6
+
+
 def test_a_process_of_version_1_brings_nothing_back() -> None:
     outcome = run("elders.py", "--runs", "5")
     assert outcome["counts"]["lines erased"] > 10

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from chronomemory import ChronoStore
+from chronomemory.erasure import Erased
 from chronomemory.errors import LogCorrupted
 from speech import NOBODY, Speech, Victim
 from traces import secret
@@ -50,6 +51,7 @@ class Twins(Speech):
         self.gone_rows: list[bytes] = []
         self.copies: list[Copy] = []
         self.erasures = 0
+        self.report: Erased
         self.is_pruned = False
         #: Seqs inside of what an erasure says again: there a view shows nothing of it yet.
         self.unsettled: set[int] = set()
@@ -70,8 +72,9 @@ class Twins(Speech):
 
     def _some(self, *, active: bool = True) -> tuple[str, str, Victim | None] | None:
         """The names of a record that is there, in both stores."""
-        if self.dice.random() < 0.5 and self.victims:
-            one = self.dice.choice(list(self.victims.values()))
+        plain = [one for one in self.victims.values() if not one.face]
+        if self.dice.random() < 0.5 and plain:
+            one = self.dice.choice(plain)
             names: tuple[str, str, Victim | None] = (one.name, one.filler, one)
         else:
             name = self.dice.choice(sorted(self.kept))
@@ -242,8 +245,8 @@ class Twins(Speech):
         if way == "where":
             one = self.dice.choice(tops)
             record = everyone.get(one.name)
-            if record is not None:
-                return {"where": {"label": record.label}}, [one]
+            if record is not None and (one.where or not one.face):
+                return {"where": one.where or {"label": record.label}}, [one]
         chosen = tops if way == "all" else self.dice.sample(tops, self.dice.randrange(1, len(tops) + 1))
         return {"ids": [one.name for one in chosen]}, chosen
 
@@ -257,18 +260,19 @@ class Twins(Speech):
         again: list[Victim] = []
         if "ids" in asked and not all_of_them and self.dice.random() < 0.3:
             record = self.a.everyone().get(chosen[0].name)
-            again = [chosen[0]] if record is not None and record.status != "tombstone" else []
+            is_there = record is not None and record.status != "tombstone"
+            again = [chosen[0]] if is_there and not chosen[0].face else []
         if again:
             # Rows that nobody needs any more leave now: what is said again must find its place in the twin.
             self.compact()
             self.align()
         history = self.dice.choice(["redact"] * 6 + ["drop"])
-        told = self.a.erase(
-            **asked, again=[one.name for one in again], reason="it was asked for", history=history
-        )
         staying = {one.name for one in again}
         going = {one.name for one in chosen} - staying
-        gone = [one for one in self.victims.values() if one.name in going or one.of in going]
+        gone, derived = self.going(going)
+        self.report = told = self.a.erase(
+            **asked, again=sorted(staying), reason="it was asked for", history=history, derived=derived
+        )
         self.did[-1] += f" {history} {sorted(asked)} of {len(gone)}, again {len(again)}: {told.seq}"
         if told.seq is None:
             if not all(not self.a.history(one.name) for one in gone):
@@ -282,6 +286,10 @@ class Twins(Speech):
             self.unsettled |= {*range(told.seq + 1, self.a.wal_seq())}
         for one in again:
             self._stay(one)
+
+    def going(self, names: set[str]) -> tuple[list[Victim], bool]:
+        """What goes with some of them, and whether what was derived from them is asked to."""
+        return [one for one in self.victims.values() if one.name in names or one.of in names], False
 
     def _forget(self, one: Victim, secrets: list[str], rows: list[bytes]) -> None:
         self.gone += secrets
@@ -340,9 +348,9 @@ class Twins(Speech):
         self.pad(self.a, last)
         self.pad(self.b, last)
 
-    def step(self, *, all_of_them: bool = False) -> str:
-        """Do one thing to both; say what."""
-        verbs: list[tuple[Callable[[], None], int]] = [
+    def verbs(self) -> list[tuple[Callable[[], None], int]]:
+        """All that may happen, and how often."""
+        return [
             (self.put, 20),
             (self.batch, 8),
             (self.update, 6),
@@ -360,6 +368,10 @@ class Twins(Speech):
             (self.prune, 1),
             (self.erase, 5),
         ]
+
+    def step(self, *, all_of_them: bool = False) -> str:
+        """Do one thing to both; say what."""
+        verbs = self.verbs()
         verb = self.dice.choices([one for one, _ in verbs], [weight for _, weight in verbs])[0]
         self.did.append("erase" if all_of_them else verb.__name__)
         if all_of_them:
