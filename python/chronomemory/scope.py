@@ -23,6 +23,7 @@ _MOST_BYTES = 256
 _UNSEEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ud800-\\udfff]")
 
 _LEVELS = ("user", "agent", "session")
+_NO_NAMES = (None, None, None)
 #: How many digits stand for a scope in ids.
 _DIGITS = 16
 
@@ -118,7 +119,8 @@ class Scope:
 
 def carrying(scope: Scope, data: dict[str, Any]) -> dict[str, Any]:
     """Return what a record says, with its scope if it has names."""
-    return {"@scope": scope.to_dict(), **data} if scope.to_dict() else data
+    # Most have none, and every record that is made passes here.
+    return data if scope.names == _NO_NAMES else {"@scope": scope.to_dict(), **data}
 
 
 def _name(level: str, name: object) -> str:

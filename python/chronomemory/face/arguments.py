@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable
-from contextlib import ContextDecorator
 from decimal import Decimal
 from enum import Enum
+from functools import wraps
 from numbers import Integral, Real
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar, cast
 
 from chronomemory.errors import InvalidArgument, InvalidRecord
 
@@ -79,8 +79,20 @@ def must(field: str, need: str, given: object) -> InvalidArgument:
     return InvalidArgument(f"{field} must {need}, got {_shown(given)}", field=field)
 
 
-class _Contents(ContextDecorator):
+class _Contents:
     """Says of what is refused within that it was to become part of a record."""
+
+    def __call__(self, function: _Function) -> _Function:
+        # Every record that is made passes here: ``try`` costs nothing while nothing is refused.
+        @wraps(function)
+        def within_contents(*given: Any, **named: Any) -> Any:
+            try:
+                return function(*given, **named)
+            except InvalidArgument as error:
+                self.__exit__(type(error), error, None)
+                raise
+
+        return cast("_Function", within_contents)
 
     def __enter__(self) -> None:
         pass
@@ -147,6 +159,9 @@ def strings(field: str, given: object) -> list[str]:
 
 def string_list(field: str, given: object, *, empty: bool = True) -> list[str]:
     """Take several strings; a lone one is refused, since it would be taken apart into its letters."""
+    # Most are lists, which a glance tells.
+    if type(given) is list:
+        return [string(field, one, empty=empty) for one in given]
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise must(field, "be a list of strings", given)
     return [string(field, one, empty=empty) for one in given]

@@ -201,15 +201,15 @@ impl<'a> Head<'a> {
         if let Some(reason) = self.sureness.and_then(|value| Form::Share.refuses(value)) {
             return wrong("confidence", reason);
         }
-        for (name, form, required) in kind.fields {
-            match self.part(name) {
-                Some(value) => {
-                    if let Some(reason) = form.refuses(value) {
-                        return wrong(name, reason);
-                    }
-                }
-                None if *required => return wrong(name, "it is missing".to_owned()),
-                None => {}
+        // Which field is wrong is looked for only if one is: each look goes over all of them.
+        let doubted = if self.holds(kind.fields) { &[] } else { kind.fields };
+        for (name, form, required) in doubted {
+            let reason = match self.part(name) {
+                Some(value) => form.refuses(value),
+                None => required.then(|| "it is missing".to_owned()),
+            };
+            if let Some(reason) = reason {
+                return wrong(name, reason);
             }
         }
         let (one, other) = kind.ends?;
@@ -222,6 +222,20 @@ impl<'a> Head<'a> {
             return wrong("id", format!("it does not name {first:?} and {second:?}"));
         }
         None
+    }
+
+    /// Whether all fields are there that must be, and hold what they must: one walk over what a record says.
+    fn holds(&self, fields: &[Field]) -> bool {
+        let mut missing = fields.iter().filter(|(.., required)| *required).count();
+        for (key, value) in members(self.data) {
+            if let Some((_, form, required)) = fields.iter().find(|(name, ..)| name.as_bytes() == key) {
+                if !form.fits(value) {
+                    return false;
+                }
+                missing -= usize::from(*required);
+            }
+        }
+        missing == 0
     }
 
     pub(super) fn part(&self, name: &str) -> Option<&'a [u8]> {
@@ -245,17 +259,8 @@ fn escaped(id: &str) -> String {
 }
 
 impl Form {
-    fn refuses(self, value: &[u8]) -> Option<String> {
-        let shown = || {
-            let text = String::from_utf8_lossy(value);
-            let short: String = text.chars().take(40).collect();
-            if short.len() < text.len() {
-                format!("{short}…")
-            } else {
-                short
-            }
-        };
-        let fits = match self {
+    fn fits(self, value: &[u8]) -> bool {
+        match self {
             Self::Text => quoted(value).is_some(),
             Self::Word(known) => quoted(value).is_some_and(|word| known.iter().any(|known| known.as_bytes() == word)),
             Self::Moment => quoted(value).is_some_and(is_moment),
@@ -263,6 +268,17 @@ impl Form {
             Self::Share => number(value).is_some_and(|number| (0.0..=1.0).contains(&number)),
             Self::Count => value.iter().all(u8::is_ascii_digit) && number(value).is_some_and(|number| number <= MOST),
             Self::Names => value.first() == Some(&b'{') && members(value).all(|(name, _)| !name.is_empty()),
+        }
+    }
+
+    fn refuses(self, value: &[u8]) -> Option<String> {
+        let shown = || {
+            let text = String::from_utf8_lossy(value);
+            let short: String = text.chars().take(40).collect();
+            match short.len() < text.len() {
+                true => format!("{short}…"),
+                false => short,
+            }
         };
         let wanted = || match self {
             Self::Text => "a text".to_owned(),
@@ -274,7 +290,7 @@ impl Form {
             Self::Count => "a whole number of at least 0".to_owned(),
             Self::Names => "an object of names".to_owned(),
         };
-        (!fits).then(|| format!("{} is not {}", shown(), wanted()))
+        (!self.fits(value)).then(|| format!("{} is not {}", shown(), wanted()))
     }
 }
 

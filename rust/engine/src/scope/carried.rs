@@ -46,9 +46,19 @@ pub fn carried(record: &[u8]) -> Option<&[u8]> {
     given(data_of(record)?)
 }
 
+/// Whether the first key of a canonical object already comes behind that of a scope: then there is none, and nothing has to be
+/// read. A backslash says nothing, for what it stands for may come before.
+#[inline]
+fn begins_behind(object: &[u8]) -> bool {
+    matches!(object, [b'{', b'"', first, ..] if *first > KEY.as_bytes()[0] && *first != b'\\')
+}
+
 /// The value of `@scope` in an object.
 #[inline]
 pub fn given(data: &[u8]) -> Option<&[u8]> {
+    if begins_behind(data) {
+        return None;
+    }
     members(data)
         .map(|(key, value)| (compare_key(key, KEY), value))
         .take_while(|(order, _)| *order != Ordering::Greater)
@@ -142,6 +152,13 @@ enum Place {
 }
 
 fn place_of(object: &[u8]) -> Place {
+    if begins_behind(object) {
+        return Place::Before {
+            at: 1,
+            is_first: true,
+            is_last: false,
+        };
+    }
     let address = |part: &[u8]| part.as_ptr().addr() - object.as_ptr().addr();
     let mut is_first = true;
     for (key, value) in members(object) {
@@ -203,6 +220,12 @@ mod tests {
             (r#"{"confidence":0.7,"data":{"\"":1,"\\":1}}"#, None),
             (r#"{"confidence":0.7,"data":{"a":1},"id":"a"}"#, None),
             (r#"{"confidence":0.7,"data":{},"id":"a"}"#, None),
+            (r#"{"confidence":0.7,"data":{"A":1,"é":2},"id":"a"}"#, None),
+            (
+                r#"{"confidence":0.7,"data":{"\u001f":1,"@scope":7},"id":"a"}"#,
+                Some("7"),
+            ),
+            (r#"{"confidence":0.7,"data":{"@":1,"@scope":7},"id":"a"}"#, Some("7")),
             (r#"{"confidence":0.7,"data":"@scope","id":"a"}"#, None),
             (r#"{"confidence":0.7,"id":"a"}"#, None),
             (r#"{"@scope":{"user":"ann"},"confidence":0.7}"#, None),

@@ -23,10 +23,10 @@ pub fn write<'a>(
     header: &Header,
     records: impl ExactSizeIterator<Item = &'a [u8]>,
     progress: &mut dyn FnMut(u64, u64),
-) -> io::Result<Written> {
-    let mut writer = Writer::start(disk, path, header.spell())?;
+) -> io::Result<()> {
+    let mut writer = Writer::start(disk, path, header.spell(), Nobody)?;
     writer.add_all(records, progress)?;
-    writer.finish(b"\n]}\n")
+    writer.finish(b"\n]}\n").map(drop)
 }
 
 /// The same, and waits until the disk has it.
@@ -39,9 +39,10 @@ pub fn write_durably<'a>(
     header: &Header,
     records: impl ExactSizeIterator<Item = &'a [u8]>,
 ) -> io::Result<()> {
-    let mut writer = Writer::start(disk, path, header.spell())?.paced();
+    let mut writer = Writer::start(disk, path, header.spell(), Nobody)?.paced();
     writer.add_all(records, &mut |_, _| {})?;
-    writer.finish(b"\n]}\n")?.file.sync()
+    let (file, _) = writer.finish(b"\n]}\n")?;
+    file.sync()
 }
 
 /// A base that is being written down. A record whose id came before replaces that one: so a state can be written while it
@@ -50,7 +51,7 @@ pub fn write_durably<'a>(
 /// The moments of the records that come first stand before them, those of all others behind: nobody waits for more than
 /// was changed meanwhile.
 pub struct BaseWriter {
-    writer: Writer,
+    writer: Writer<Hasher>,
     has_begun: bool,
     /// Of the records that came later.
     later: Vec<Moments>,
@@ -63,7 +64,7 @@ impl BaseWriter {
     /// What the disk says.
     pub fn create(disk: &dyn Disk, path: &Path) -> io::Result<Self> {
         Ok(Self {
-            writer: Writer::start(disk, path, OPEN_MOMENTS.to_vec())?.paced(),
+            writer: Writer::start(disk, path, OPEN_MOMENTS.to_vec(), Hasher::default())?.paced(),
             has_begun: false,
             later: Vec::new(),
         })
@@ -115,16 +116,37 @@ impl BaseWriter {
         }
         self.writer.next_list(TO_LATER_MOMENTS);
         self.writer.add_moments(self.later.into_iter())?;
-        let written = self.writer.finish(&header.spell_behind(salt))?;
-        written.file.sync()?;
-        Ok(written)
+        let (file, hasher) = self.writer.finish(&header.spell_behind(salt))?;
+        file.sync()?;
+        Ok(Written {
+            file,
+            sha256: hasher.finish(),
+        })
+    }
+}
+
+/// Who sees every byte that is written. A base is called by its digest; for a snapshot nobody asks for one, and to hash it took
+/// longer than to write it.
+trait Witness {
+    fn see(&mut self, bytes: &[u8]);
+}
+
+struct Nobody;
+
+impl Witness for Nobody {
+    fn see(&mut self, _: &[u8]) {}
+}
+
+impl Witness for Hasher {
+    fn see(&mut self, bytes: &[u8]) {
+        self.update(bytes);
     }
 }
 
 /// Lists that are being written, one item a line.
-struct Writer {
+struct Writer<W> {
     file: Arc<dyn DiskFile>,
-    hasher: Hasher,
+    witness: W,
     buffer: Vec<u8>,
     offset: u64,
     /// Nothing stands in the list yet.
@@ -133,7 +155,7 @@ struct Writer {
     synced: Option<u64>,
 }
 
-impl Writer {
+impl<W: Witness> Writer<W> {
     /// It is to be synced in the end, and so on the way.
     fn paced(self) -> Self {
         Self {
@@ -142,10 +164,10 @@ impl Writer {
         }
     }
 
-    fn start(disk: &dyn Disk, path: &Path, buffer: Vec<u8>) -> io::Result<Self> {
+    fn start(disk: &dyn Disk, path: &Path, buffer: Vec<u8>, witness: W) -> io::Result<Self> {
         Ok(Self {
             file: disk.create(path)?,
-            hasher: Hasher::default(),
+            witness,
             buffer,
             offset: 0,
             is_empty: true,
@@ -194,17 +216,14 @@ impl Writer {
         self.is_empty = true;
     }
 
-    fn finish(mut self, end: &[u8]) -> io::Result<Written> {
+    fn finish(mut self, end: &[u8]) -> io::Result<(Arc<dyn DiskFile>, W)> {
         self.buffer.extend_from_slice(end);
         self.flush()?;
-        Ok(Written {
-            file: self.file,
-            sha256: self.hasher.finish(),
-        })
+        Ok((self.file, self.witness))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.hasher.update(&self.buffer);
+        self.witness.see(&self.buffer);
         self.file.write_at(&self.buffer, self.offset)?;
         self.offset += self.buffer.len() as u64;
         self.buffer.clear();
@@ -218,7 +237,7 @@ impl Writer {
     }
 }
 
-/// A state that was written down.
+/// A base that was written down.
 pub struct Written {
     /// The file.
     pub file: Arc<dyn DiskFile>,

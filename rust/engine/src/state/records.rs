@@ -244,7 +244,8 @@ impl State {
         );
         // What is deleted is deleted: that it would have expired makes no difference.
         let is_there = text(fields.status, defaults::STATUS) != b"tombstone";
-        let expires = expiry_of(record).filter(|_| is_there);
+        let id_at = fields.id.map(|id| id.start as usize);
+        let expires = expiry_of(record, id_at).filter(|_| is_there);
         let scope = match (self.scopes.number(record), self.expiries.is_over(expires)) {
             (scope, false) => scope,
             (scope, true) => self.scopes.twin_of(scope),

@@ -19,6 +19,8 @@ use crate::ordered::in_order;
 
 /// How much of the log one thread takes at a time.
 const PIECE_BYTES: u64 = 1024 * 1024;
+/// And at first, if there is only one: many ask how a log begins, and nothing more.
+const FIRST_PIECE_BYTES: u64 = 4 * 1024;
 /// What a line of another tool may need while it is parsed, for each of its bytes: every other one may begin a value.
 const PARSED_BYTES: usize = 32;
 /// Shorter lines need so little for that that nobody asks before.
@@ -95,11 +97,17 @@ pub fn read_pieces<E: From<io::Error>>(
     reading: Reading,
     mut take: impl FnMut(&Piece) -> Result<bool, E>,
 ) -> Result<(), E> {
-    let pieces = (range.end - range.start).div_ceil(PIECE_BYTES);
-    let span = |index: u64| {
-        let start = range.start + index * PIECE_BYTES;
-        start..(start + PIECE_BYTES).min(range.end)
+    let first = match reading.threads {
+        0 | 1 => FIRST_PIECE_BYTES,
+        _ => PIECE_BYTES,
     };
+    let length = range.end - range.start;
+    let pieces = length.min(1) + length.saturating_sub(first).div_ceil(PIECE_BYTES);
+    let begin = |index: u64| match index {
+        0 => range.start,
+        _ => (range.start + first + (index - 1) * PIECE_BYTES).min(range.end),
+    };
+    let span = |index: u64| begin(index)..begin(index + 1);
     in_order(
         pieces,
         reading.threads,

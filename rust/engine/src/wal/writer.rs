@@ -136,7 +136,9 @@ impl Lines {
         }
         out[start + HASH_KEY.len()..start + HASH_KEY.len() + 64].copy_from_slice(hash.bytes());
         out[payload] = b',';
-        if json::has_line_separators(&out[payload..]) {
+        // The rest is of our own making and has none.
+        let said = [saying.record, saying.id, saying.ts];
+        if said.into_iter().any(json::has_line_separators) {
             let text = out.split_off(payload);
             json::escape_line_separators(&text, out);
         }

@@ -54,7 +54,6 @@ impl Snapshotting {
             self.state.records(),
             &mut |_, _| {},
         )
-        .map(|_| ())
     }
 
     /// The same, and waits until the disk has it.

@@ -6,7 +6,7 @@ use super::select::{Scene, select};
 use crate::condition::{Condition, FieldIndexes, FieldPath, QueryPlan, indexable, sort_key};
 use crate::error::{Error, Result};
 use crate::memory::gathered;
-use crate::state::{Dated, Frozen, Listing, PageEnd, Query, State};
+use crate::state::{By, Dated, Frozen, Listing, PageEnd, Query, State};
 use crate::store::{Store, View};
 use crate::text::{CHOICE_ID, Fields};
 
@@ -41,7 +41,9 @@ fn slots(
     condition: Option<&Condition>,
 ) -> Result<PageSlots> {
     let state = scene.state;
-    let fields = Fields::chosen(state.get(CHOICE_ID)).only_times();
+    // Which fields tell of a moment is worked out for who orders by it: that takes as long as a page of short records.
+    let is_by_moment = listing.by == By::Happened;
+    let fields = is_by_moment.then(|| Fields::chosen(state.get(CHOICE_ID)).only_times());
     let (among, plan) = match condition {
         Some(condition) => {
             let all = Query {
@@ -62,7 +64,10 @@ fn slots(
             let place = field_of(state, indexes, path)?;
             state.list_by_field(listing, among, &|record| sort_key(&place, record))?
         }
-        None => state.list(listing, among, &|record| fields.happened(record), scene.threads)?,
+        None => {
+            let happened = |record: &[u8]| fields.as_ref().and_then(|fields| fields.happened(record));
+            state.list(listing, among, &happened, scene.threads)?
+        }
     };
     Ok((slots, end, plan))
 }
