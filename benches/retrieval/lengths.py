@@ -18,12 +18,13 @@ from chronomemory import ChronoRecord
 
 from benches.retrieval.locomo import Conversation, said
 
-__all__ = ["Asked", "Texts", "documentation", "joined"]
+__all__ = ["Asked", "Texts", "documentation", "documents", "joined", "text_of"]
 
 #: A paragraph is closed at so many characters.
 PARAGRAPH_CHARACTERS = 500
 #: Documentation that is shorter says little; from here on it is long.
 LEAST_CHARACTERS, LONG_CHARACTERS = 200, 1000
+_LEAST = (LEAST_CHARACTERS, LONG_CHARACTERS)
 #: A first paragraph of fewer words asks for nothing in particular, and one of more is no question.
 LEAST_WORDS, MOST_WORDS = 4, 30
 #: What is no documentation of the library, or says the same once more.
@@ -85,13 +86,17 @@ def _joined(name: str, talks: Sequence[Conversation], most: int | None) -> Texts
 
 def documentation() -> list[Texts]:
     """Return the documentation of Python's library: all of it, and what is long."""
-    found = {rest: asked for asked, rest in _docstrings() if len(rest) >= LEAST_CHARACTERS}
+    return documents(("documentation", "long documentation"), [Path(sysconfig.get_paths()["stdlib"])])
+
+
+def documents(names: tuple[str, str], folders: Sequence[Path], *, every: int = 1) -> list[Texts]:
+    """Return the documentation in folders: all of it, or every so many-th, and what is long."""
+    docstrings = [pair for folder in folders for pair in _docstrings(folder)]
+    found = {rest: asked for asked, rest in docstrings if len(rest) >= LEAST_CHARACTERS}
     asked = list(found.values())
     once = {rest: head for rest, head in found.items() if asked.count(head) == 1}
-    return [
-        _documents("documentation", once, LEAST_CHARACTERS),
-        _documents("long documentation", once, LONG_CHARACTERS),
-    ]
+    chosen = dict(list(once.items())[::every])
+    return [_documents(name, chosen, least) for name, least in zip(names, _LEAST, strict=True)]
 
 
 def _documents(name: str, known: dict[str, str], least: int) -> Texts:
@@ -105,9 +110,8 @@ def _documents(name: str, known: dict[str, str], least: int) -> Texts:
     return Texts(name, records, questions)
 
 
-def _docstrings() -> Iterator[tuple[str, str]]:
+def _docstrings(library: Path) -> Iterator[tuple[str, str]]:
     """Yield the first paragraph of each docstring, and the rest of it."""
-    library = Path(sysconfig.get_paths()["stdlib"])
     for path in sorted(library.rglob("*.py")):
         if LEFT_OUT & set(path.relative_to(library).parts):
             continue

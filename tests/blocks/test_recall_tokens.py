@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from chronomemory import Memory
 from chronomemory.blocks.recall.frames import load_frame
 from chronomemory.blocks.types import ScoringWeights
 from chronomemory.embedders import CallableEmbedder, Embedder
 from verdicts import verify_log
+from word_embedder import DIM, Floats, WordEmbedder
 
-Floats = npt.NDArray[np.float32]
-DIM = 32
 SPACE, TOKEN_SPACE = "blocks.words", "blocks-tokens.words"
 WORDS = [
     "amber",
@@ -37,34 +34,6 @@ WORDS = [
     "olive",
 ]
 QUESTIONS = ["what of amber and bread", "Ann kettle lemon", "olive on 5 May 2026", "nothing that is known"]
-
-
-def vector(word: str) -> Floats:
-    seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "big")
-    return np.random.default_rng(seed).standard_normal(DIM, dtype=np.float32)
-
-
-class WordEmbedder:
-    """Has a vector for each word, and for a text their sum."""
-
-    model_name = "words"
-
-    def embed(self, text: str) -> Floats:
-        return self.embed_batch([text])[0]
-
-    def embed_batch(self, texts: list[str]) -> Floats:
-        return np.stack([np.sum([vector(word) for word in text.split()], axis=0) for text in texts])
-
-    def embed_tokens(self, texts: list[str]) -> list[Floats]:
-        return [
-            np.array([vector(word) for word in text.split() if len(word) > 3], dtype=np.float32).reshape(
-                -1, DIM
-            )
-            for text in texts
-        ]
-
-    def embed_query_tokens(self, text: str) -> Floats:
-        return self.embed_tokens([text])[0]
 
 
 def plain() -> Embedder:

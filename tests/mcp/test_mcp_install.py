@@ -191,3 +191,10 @@ def test_one_member_changes_and_the_rest_stays(text: str) -> None:
 def test_what_is_nested_too_deeply_is_refused() -> None:
     with pytest.raises(ChronoError, match="nested too deeply"):
         value_of('{"a":' * 150 + "1" + "}" * 150)
+
+
+def test_the_embedder_of_a_server_is_written_down_with_it(home: Path, project: Path) -> None:
+    given = ["--embedder", "models:Small", "--model", "small"]
+    told = run("install", "cursor", *given, "--print", "--project", project)
+    args = json.loads(told)["mcpServers"]["chronomemory"]["args"]
+    assert args[-4:] == ["--model", "small", "--embedder", "models:Small"]

@@ -14,11 +14,15 @@ from chronomemory.blocks import Memory, ScoredBlock, ScoringWeights
 from chronomemory.blocks.page import graph_data, page_of_graph
 from chronomemory.blocks.recall.explain import bar, shares
 from chronomemory.blocks.recall.frames import load_frame
+from chronomemory.cli.embedding import Embeds
 from chronomemory.cli.loading import Command, CommandGroup
 from chronomemory.cli.options import (
     HERE,
     AgentName,
     AsJson,
+    EmbedderName,
+    Endpoint,
+    Model,
     Project,
     SessionName,
     UserName,
@@ -30,8 +34,6 @@ from chronomemory.cli.options import (
 from chronomemory.cli.output import clean, counted, spelled
 from chronomemory.cli.remembering import (
     Content,
-    Endpoint,
-    Model,
     Tags,
     edit,
     forget,
@@ -85,6 +87,7 @@ def recall(
     where: WhereJson = None,
     endpoint: Endpoint = None,
     model: Model = None,
+    embedder: EmbedderName = None,
     user: UserName = None,
     agent: AgentName = None,
     in_session: SessionName = None,
@@ -92,7 +95,8 @@ def recall(
     as_json: AsJson = False,
 ) -> None:
     """Find the blocks that matter here; nothing is changed by asking."""
-    with memory_of(project, as_json, Whose(user, agent, in_session), endpoint, model) as (memory, out):
+    embeds = Embeds(endpoint, model, embedder)
+    with memory_of(project, as_json, Whose(user, agent, in_session), embeds) as (memory, out):
         found = memory.recall(query, top_k=top_k, frame=frame, where=where_of(where))
         with memory.blocks.connect() as conn:
             weights = load_frame(conn, frame).weights
@@ -161,6 +165,7 @@ def frame(
     where: WhereJson = None,
     endpoint: Endpoint = None,
     model: Model = None,
+    embedder: EmbedderName = None,
     user: UserName = None,
     agent: AgentName = None,
     in_session: SessionName = None,
@@ -168,7 +173,8 @@ def frame(
     as_json: AsJson = False,
 ) -> None:
     """Render a frame for a prompt, and reinforce the blocks in it."""
-    with memory_of(project, as_json, Whose(user, agent, in_session), endpoint, model) as (memory, out):
+    embeds = Embeds(endpoint, model, embedder)
+    with memory_of(project, as_json, Whose(user, agent, in_session), embeds) as (memory, out):
         result = memory.frame(
             name, query, top_k=top_k, token_budget=budget, explain=explain, where=where_of(where)
         )

@@ -10,9 +10,21 @@ from typing import Any
 import typer
 
 from chronomemory.blocks import CurateResult, Memory, each_memory
-from chronomemory.cli.options import HERE, AgentName, AsJson, OfEveryone, Project, SessionName, UserName
+from chronomemory.cli.embedding import BY_WORDS, Embeds
+from chronomemory.cli.options import (
+    HERE,
+    AgentName,
+    AsJson,
+    EmbedderName,
+    Endpoint,
+    Model,
+    OfEveryone,
+    Project,
+    SessionName,
+    UserName,
+)
 from chronomemory.cli.output import Output, counted
-from chronomemory.cli.remembering import Endpoint, Model, embedder_of, memory_of
+from chronomemory.cli.remembering import memory_of
 from chronomemory.cli.session import FINDING, Whose, session
 from chronomemory.errors import ChronoError
 
@@ -25,6 +37,7 @@ Care = Callable[[Memory], tuple[dict[str, Any], list[str]]]
 def dream(
     endpoint: Endpoint = None,
     model: Model = None,
+    embedder: EmbedderName = None,
     user: UserName = None,
     agent: AgentName = None,
     in_session: SessionName = None,
@@ -33,11 +46,12 @@ def dream(
     as_json: AsJson = False,
 ) -> None:
     """Consolidate the inbox, and let go of what has faded."""
+    embeds = Embeds(endpoint, model, embedder)
     whose = Whose(user, agent, in_session, everyone)
     if everyone:
-        _for_everyone(project, as_json, whose, _dreamt, endpoint, model)
+        _for_everyone(project, as_json, whose, _dreamt, embeds)
         return
-    with memory_of(project, as_json, whose, endpoint, model) as (memory, out):
+    with memory_of(project, as_json, whose, embeds) as (memory, out):
         _tell(out, *_dreamt(memory), as_json)
 
 
@@ -58,19 +72,12 @@ def curate(
         _tell(out, *_curated(memory), as_json)
 
 
-def _for_everyone(
-    project: Path,
-    as_json: bool,
-    whose: Whose,
-    care: Care,
-    endpoint: str | None = None,
-    model: str | None = None,
-) -> None:
+def _for_everyone(project: Path, as_json: bool, whose: Whose, care: Care, embeds: Embeds = BY_WORDS) -> None:
     """Care for the memory of each; what goes wrong with one keeps nobody else waiting."""
     with session(project, as_json, whose=whose) as here:
         done: list[dict[str, Any]] = []
         failed = 0
-        for scope, memory in each_memory(here.store, embedder=embedder_of(endpoint, model)):
+        for scope, memory in each_memory(here.store, embedder=embeds.embedder()):
             try:
                 document, said = care(memory)
             except ChronoError as error:

@@ -11,11 +11,15 @@ from rich.table import Table
 from rich.text import Text
 
 from chronomemory._core import canonical_json
+from chronomemory.cli.loading import loaded
 from chronomemory.cli.options import (
     HERE,
     AgentName,
     AsJson,
     AsOf,
+    EmbedderName,
+    Endpoint,
+    Model,
     OfEveryone,
     Project,
     SessionName,
@@ -31,6 +35,7 @@ from chronomemory.cli.output import clean
 from chronomemory.cli.session import Whose, session
 from chronomemory.cli.tables import table
 from chronomemory.record import ChronoRecord
+from chronomemory.records import Records
 from chronomemory.search import Hit
 
 __all__ = ["search"]
@@ -47,6 +52,14 @@ _PARTS = (
     ("grouped", "group", "blue"),
     ("timed", "time", "magenta"),
     ("spoken", "speaker", "yellow"),
+)
+#: What a vector and tokens say of a record, and the shares that make one score of all.
+_ALIKE = (
+    ("cosine", "of the vectors"),
+    ("tokens", "of the question's tokens"),
+    ("text_share", ""),
+    ("vector_share", ""),
+    ("token_share", ""),
 )
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
@@ -69,6 +82,9 @@ def search(
     explain: Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")] = False,
     where: WhereJson = None,
     as_of: AsOf = None,
+    endpoint: Endpoint = None,
+    model: Model = None,
+    embedder: EmbedderName = None,
     user: UserName = None,
     agent: AgentName = None,
     in_session: SessionName = None,
@@ -80,6 +96,7 @@ def search(
     with session(project, as_json, whose=Whose(user, agent, in_session, everyone)) as here:
         hits = here.door.search(
             words,
+            **_reading(here.door, words, endpoint, model, embedder),
             kind=kind or None,
             status=None if every_status else status,
             min_confidence=min_confidence,
@@ -103,6 +120,17 @@ def search(
             here.out.show(_hit_table(hits, here.out.console.width))
             if explain:
                 here.out.show(*(_why_table(hit) for hit in hits))
+
+
+def _reading(
+    door: Records, words: str, endpoint: str | None, model: str | None, name: str | None
+) -> dict[str, Any]:
+    """Return what an embedder makes of the words: as blocks were read by it, or else other records."""
+    if endpoint is model is name is None:
+        return {}
+    chosen = loaded("chronomemory.cli.embedding").Embeds(endpoint, model, name).chosen()
+    found: dict[str, Any] = loaded("chronomemory.blocks.recall.searching").reading_of(door, chosen, words)
+    return found or {"embedder": chosen}
 
 
 def _told(hit: Hit, explain: bool) -> dict[str, Any]:
@@ -160,15 +188,10 @@ def _why_table(hit: Hit) -> Table:
     best = max([*why["words"].values(), hit.score])
     for word, score in sorted(why["words"].items(), key=lambda pair: -pair[1]):
         made.add_row(f"  {clean(word)}", f"{score:.3f}", _bar([(score, "green")], best), "a word of the text")
-    if why["cosine"] is not None:
-        made.add_row(
-            "  cosine", f"{why['cosine']:.3f}", _bar([(why["cosine"], "yellow")], 1.0), "of the vectors"
-        )
-    if why["text_share"] is not None:
-        for name in ("text_share", "vector_share"):
-            made.add_row(
-                f"  {name.replace('_', ' ')}", f"{why[name]:.3f}", _bar([(why[name], "yellow")], 1.0), ""
-            )
+    for name, note in _ALIKE:
+        if why[name] is not None:
+            shown = f"{why[name]:.3f}"
+            made.add_row(f"  {name.replace('_', ' ')}", shown, _bar([(why[name], "yellow")], 1.0), note)
     for name, title, style in _PARTS:
         by = why.get(f"{name}_by")
         note = "" if by is None else f"by {clean(by)}"

@@ -13,7 +13,16 @@ from typing import Annotated
 
 import typer
 
-from chronomemory.cli.options import HERE, AgentName, Project, SessionName, UserName
+from chronomemory.cli.options import (
+    HERE,
+    AgentName,
+    EmbedderName,
+    Endpoint,
+    Model,
+    Project,
+    SessionName,
+    UserName,
+)
 from chronomemory.cli.output import Output, clean
 from chronomemory.cli.session import RefusedError, session
 from chronomemory.mcp.clients import CLIENTS, Client, command_of, entry_of
@@ -40,6 +49,9 @@ def install(
     must_exist: Annotated[
         bool, typer.Option("--must-exist", help="Refuse every call for names that nobody wrote for.")
     ] = False,
+    endpoint: Endpoint = None,
+    model: Model = None,
+    embedder: EmbedderName = None,
     name: ServerName = "chronomemory",
     config: ConfigFile = None,
     only_print: Annotated[bool, typer.Option("--print", help="Show the lines, and write nothing.")] = False,
@@ -53,6 +65,7 @@ def install(
     with session(project, False) as here:
         known = _client(client)
         given = {"--profile": profile, "--user": user, "--agent": agent, "--session": in_session}
+        given |= {"--endpoint": endpoint, "--model": model, "--embedder": embedder}
         options = [word for option, value in given.items() if value is not None for word in (option, value)]
         flags = {"--read-only": read_only, "--must-exist": must_exist}
         command = command_of(project, [*options, *(flag for flag, wanted in flags.items() if wanted)])

@@ -18,8 +18,11 @@ __all__ = [
     "AgentName",
     "AsJson",
     "AsOf",
+    "EmbedderName",
+    "Endpoint",
     "InputFile",
     "InputFiles",
+    "Model",
     "OfEveryone",
     "Project",
     "RecordId",
@@ -91,6 +94,21 @@ OfEveryone = Annotated[
 WhereJson = Annotated[
     str | None,
     typer.Option("--where", metavar="JSON", help='What fields must be, such as {"data.age": {"gte": 18}}.'),
+]
+Endpoint = Annotated[
+    str | None,
+    typer.Option("--endpoint", metavar="URL", help="A server for embeddings; without it words are compared."),
+]
+Model = Annotated[
+    str | None, typer.Option("--model", metavar="NAME", help="The model at the endpoint, or of the embedder.")
+]
+EmbedderName = Annotated[
+    str | None,
+    typer.Option(
+        "--embedder",
+        metavar="MODULE:NAME",
+        help="An embedder in Python instead of a server; if it has tokens, their codes are kept and asked.",
+    ),
 ]
 InputFile = Annotated[
     Path,

@@ -13,21 +13,29 @@ from pydantic import ValidationError
 from rich.text import Text
 
 from chronomemory.blocks import Blocks, LearnResult, Memory, sync
-from chronomemory.cli.options import HERE, AgentName, AsJson, Project, SessionName, UserName, text
+from chronomemory.cli.embedding import BY_WORDS, Embeds
+from chronomemory.cli.options import (
+    HERE,
+    AgentName,
+    AsJson,
+    EmbedderName,
+    Endpoint,
+    Model,
+    Project,
+    SessionName,
+    UserName,
+    text,
+)
 from chronomemory.cli.output import Output, clean, counted
 from chronomemory.cli.session import NotFoundError, RefusedError, Whose, session
 from chronomemory.cli.tables import pairs
-from chronomemory.embedders import Embedder, EndpointEmbedder, LexicalEmbedder
 from chronomemory.face.handle import open_handle
 from chronomemory.scope import Scope
 
 __all__ = [
     "Content",
-    "Endpoint",
-    "Model",
     "Tags",
     "edit",
-    "embedder_of",
     "forget",
     "memory_of",
     "reembed",
@@ -39,34 +47,18 @@ __all__ = [
 Content = Annotated[str, typer.Argument(metavar="TEXT", callback=text, help="What there is to know.")]
 Tags = Annotated[list[str] | None, typer.Option("--tag", "-t", help="A tag; may be given again.")]
 BlockId = Annotated[str, typer.Argument(metavar="ID", callback=text, help="The block's id.")]
-Endpoint = Annotated[
-    str | None,
-    typer.Option("--endpoint", metavar="URL", help="A server for embeddings; without it words are compared."),
-]
-Model = Annotated[str | None, typer.Option("--model", metavar="NAME", help="The model at the endpoint.")]
 
 
 @contextmanager
 def memory_of(
-    project: Path, as_json: bool, whose: Whose, endpoint: str | None = None, model: str | None = None
+    project: Path, as_json: bool, whose: Whose, embeds: Embeds = BY_WORDS
 ) -> Iterator[tuple[Memory, Output]]:
     with session(project, as_json) as here:
         try:
             blocks = open_handle(Blocks, here.store, scope=Scope.of(**whose.names))
-            yield Memory(blocks, embedder=embedder_of(endpoint, model)), here.out
+            yield Memory(blocks, embedder=embeds.embedder()), here.out
         except ValidationError as error:
             raise RefusedError(f"the frame makes no sense: {error.errors()[0]['msg']}") from None
-
-
-def embedder_of(endpoint: str | None, model: str | None) -> Embedder:
-    if (endpoint is None) != (model is None):
-        raise RefusedError("--endpoint and --model belong together", recovery="Give both, or neither.")
-    if endpoint is None or model is None:
-        return LexicalEmbedder()
-    try:
-        return EndpointEmbedder(model, base_url=endpoint)
-    except ValueError as error:
-        raise RefusedError(str(error), recovery="An address begins with http:// or https://.") from None
 
 
 def remember(
@@ -78,6 +70,7 @@ def remember(
     ] = None,
     endpoint: Endpoint = None,
     model: Model = None,
+    embedder: EmbedderName = None,
     user: UserName = None,
     agent: AgentName = None,
     in_session: SessionName = None,
@@ -85,7 +78,8 @@ def remember(
     as_json: AsJson = False,
 ) -> None:
     """Learn something and consolidate at once, so that it can be recalled."""
-    with memory_of(project, as_json, Whose(user, agent, in_session), endpoint, model) as (memory, out):
+    embeds = Embeds(endpoint, model, embedder)
+    with memory_of(project, as_json, Whose(user, agent, in_session), embeds) as (memory, out):
         tell(out, memory.remember(content, tag or [], category, "cli", supersedes=supersedes), as_json)
 
 
@@ -131,6 +125,7 @@ def forget(
 def reembed(
     endpoint: Endpoint = None,
     model: Model = None,
+    embedder: EmbedderName = None,
     user: UserName = None,
     agent: AgentName = None,
     in_session: SessionName = None,
@@ -138,7 +133,8 @@ def reembed(
     as_json: AsJson = False,
 ) -> None:
     """Embed the active blocks that have no embedding of this model, so that meaning finds them too."""
-    with memory_of(project, as_json, Whose(user, agent, in_session), endpoint, model) as (memory, out):
+    embeds = Embeds(endpoint, model, embedder)
+    with memory_of(project, as_json, Whose(user, agent, in_session), embeds) as (memory, out):
         told = memory.reembed()
         if as_json:
             out.document(told.to_dict())

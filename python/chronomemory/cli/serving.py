@@ -5,23 +5,27 @@ from __future__ import annotations
 import gc
 import os
 import secrets
+import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from pydantic import BaseModel
 
 from chronomemory.cli.installing import install, uninstall
 from chronomemory.cli.loading import Command, CommandGroup, loaded
-from chronomemory.cli.options import HERE, AgentName, SessionName, UserName
+from chronomemory.cli.options import HERE, AgentName, EmbedderName, Endpoint, Model, SessionName, UserName
 from chronomemory.cli.output import Output
 from chronomemory.cli.session import RefusedError, session
 from chronomemory.errors import ChronoError
 from chronomemory.mcp.desk import Desk, checked_project
 from chronomemory.scope import Scope
+
+if TYPE_CHECKING:
+    from chronomemory.embedders import Embedder
 
 __all__ = ["mcp", "server_module"]
 
@@ -83,6 +87,9 @@ def serve(
             "--must-exist", help="Refuse every call while nothing was ever written for these names."
         ),
     ] = False,
+    endpoint: Endpoint = None,
+    model: Model = None,
+    embedder: EmbedderName = None,
     http: Annotated[
         bool, typer.Option("--http", help="Serve HTTP on this machine instead of stdio.")
     ] = False,
@@ -103,7 +110,8 @@ def serve(
     with session(project, False) as here:
         scope = Scope.of(**{level: name for level, name in given.items() if name is not None})
         checked_project(project)
-        desk = Desk(here.store, scope, read_only=read_only, must_exist=must_exist)
+        chosen = _embedder(endpoint, model, embedder)
+        desk = Desk(here.store, scope, read_only=read_only, must_exist=must_exist, embedder=chosen)
         with _beside(desk.warm_up):
             module = server_module()
             if profile not in module.PROFILES:
@@ -115,6 +123,15 @@ def serve(
                 module.serve_http(desk, profile, host=host, port=port, token=token)
             else:
                 module.serve_stdio(desk, profile)
+
+
+def _embedder(endpoint: str | None, model: str | None, name: str | None) -> Embedder | None:
+    """Return the embedder that was asked for; what it prints while it is made must not reach a client."""
+    if endpoint is model is name is None:
+        return None
+    with redirect_stdout(sys.stderr):
+        chosen: Embedder | None = loaded("chronomemory.cli.embedding").Embeds(endpoint, model, name).chosen()
+    return chosen
 
 
 @contextmanager

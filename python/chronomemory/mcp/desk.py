@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chronomemory.complaints import complaints
 from chronomemory.errors import ChronoError, InvalidArgument, UnknownRecord, UnknownScope
@@ -18,6 +18,9 @@ from chronomemory.records import Records
 from chronomemory.scope import Scope
 from chronomemory.scoped import ScopedStore
 from chronomemory.store import ChronoStore
+
+if TYPE_CHECKING:
+    from chronomemory.embedders import Embedder
 
 __all__ = ["Desk", "checked_project", "is_block"]
 
@@ -67,6 +70,8 @@ class Desk:
     read_only: bool = False
     #: Refuse every call while nothing was ever written for the scope: a name may be misspelled.
     must_exist: bool = False
+    #: What reads texts and questions, chosen at the start as well; without one words are compared.
+    embedder: Embedder | None = None
 
     @cached_property
     def door(self) -> Records:

@@ -12,11 +12,14 @@ from chronomemory.errors import InvalidArgument, UnknownRecord
 from chronomemory.face.moments import parse_instant
 from chronomemory.mcp.desk import Desk
 from chronomemory.mcp.items import item_of, line_of, more_of
+from chronomemory.mcp.later import Later
 from chronomemory.mcp.quoting import Budget, clipped, quoted, tokens_of
 from chronomemory.record import ChronoRecord
 from chronomemory.search import Hits
 
 __all__ = ["Question", "Told", "get", "moment", "search", "verify"]
+
+_questions = Later("questions")
 
 #: So many more hits are counted, so that an answer can say how many it left out.
 _COUNTED = 100
@@ -93,10 +96,18 @@ class Question:
         given = [dict(self.where)] if self.where else []
         return {"and": [*given, *tags]} if tags and given else next(iter([*given, *tags]), None)
 
-    def ask(self, desk: Desk, limit: int, after: str | None) -> Hits:
+    def reading(self, desk: Desk) -> dict[str, Any]:
+        """Return what an embedder makes of it, if there is one; embeddings are those of now."""
+        if desk.embedder is None or self.as_of:
+            return {}
+        found: dict[str, Any] = _questions.read(desk, self.query)
+        return found
+
+    def ask(self, desk: Desk, limit: int, after: str | None, reading: Mapping[str, Any]) -> Hits:
         """Put it to the store."""
         return desk.door.search(
             self.query,
+            **reading,
             kind=list(self.kinds) or None,
             status=None if self.status == "any" else self.status,
             min_confidence=self.min_confidence,
@@ -111,8 +122,9 @@ class Question:
 
 def search(desk: Desk, asked: Question) -> Told:
     """Return the best memories for a text, as many as fit, and where to go on."""
+    reading = asked.reading(desk)
     try:
-        hits = asked.ask(desk, asked.limit, asked.cursor)
+        hits = asked.ask(desk, asked.limit, asked.cursor, reading)
     except InvalidArgument as error:
         if error.field != "after":
             raise
@@ -122,10 +134,10 @@ def search(desk: Desk, asked: Question) -> Told:
     items = _fitting(hits, desk.budget(asked.max_tokens, notes), asked.max_tokens)
     cursor = hits.cursor
     if len(items) < len(hits):
-        cursor = asked.ask(desk, len(items), asked.cursor).cursor if items else None
+        cursor = asked.ask(desk, len(items), asked.cursor, reading).cursor if items else None
     left_out, is_exact = len(hits) - len(items), True
     if hits.cursor is not None:
-        more = asked.ask(desk, _COUNTED, hits.cursor)
+        more = asked.ask(desk, _COUNTED, hits.cursor, reading)
         left_out, is_exact = left_out + len(more), more.cursor is None
     if hits and not items:
         notes.append("not one memory fits: ask again with a larger max_tokens")

@@ -73,7 +73,8 @@ class _Keeper(Memory):
 
 
 def _keeper(desk: Desk) -> _Keeper:
-    return _Keeper(open_handle(Blocks, desk.store, scope=desk.scope), embedder=LexicalEmbedder())
+    embedder = LexicalEmbedder() if desk.embedder is None else desk.embedder
+    return _Keeper(open_handle(Blocks, desk.store, scope=desk.scope), embedder=embedder)
 
 
 def _once(desk: Desk, operation: Operation, work: Callable[[], Result]) -> Result:

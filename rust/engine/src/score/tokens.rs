@@ -4,6 +4,10 @@
 //! So it is counted how many say it well: at least half way from what they say of it on average to what the best says.
 //! Only integers are counted and compared there, and sums have a fixed order: a score is the same everywhere.
 
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
 use super::fusion::POOL_RECORDS;
 use crate::text::weight_of;
 use crate::vector::tokens::STEPS;
@@ -25,6 +29,8 @@ pub struct TokenScores<'a, C> {
     coded: &'a C,
     /// What a step of likeness to each token adds to a score.
     worth: Vec<f64>,
+    /// What those that were looked at say, by the name that their codes go by: most are asked for once more.
+    said: HashMap<u32, f64, RandomState>,
     /// Those that were looked at and have codes, best first.
     pub best: Vec<(u32, f64)>,
 }
@@ -33,21 +39,33 @@ impl<'a, C: Coded> TokenScores<'a, C> {
     /// Looks at records, each given by the name that it goes by here and the one that its codes go by.
     pub fn of(coded: &'a C, records: impl Iterator<Item = (u32, u32)>) -> Self {
         let mut products = Vec::new();
-        let known: Vec<u32> = records
+        let known: Vec<(u32, u32)> = records
             .filter(|(_, record)| coded.products(*record, &mut products))
-            .map(|(name, _)| name)
             .collect();
         let worth = worth(&products, coded.asked());
         let scores = products
             .chunks_exact(coded.asked())
             .map(|products| score(products, &worth));
-        let mut best: Vec<(u32, f64)> = known.into_iter().zip(scores).collect();
-        best.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
-        Self { coded, worth, best }
+        let mut best = Vec::with_capacity(known.len());
+        let mut said = HashMap::with_capacity_and_hasher(known.len(), RandomState::default());
+        for ((name, record), score) in known.into_iter().zip(scores) {
+            best.push((name, score));
+            said.insert(record, score);
+        }
+        best.sort_by(|one: &(u32, f64), other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
+        Self {
+            coded,
+            worth,
+            said,
+            best,
+        }
     }
 
     /// How much of the question a record says, from about 0 to about 1; none without codes that can be believed.
     pub fn score(&self, record: u32) -> Option<f64> {
+        if let Some(score) = self.said.get(&record) {
+            return Some(*score);
+        }
         let mut products = Vec::with_capacity(self.worth.len());
         self.coded
             .products(record, &mut products)

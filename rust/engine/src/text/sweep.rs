@@ -12,6 +12,8 @@ pub const K1: f64 = 0.9;
 pub const B: f64 = 0.4;
 /// A look-up costs about as much as so many steps along a list.
 pub const LOOKUP_STEPS: usize = 16;
+/// Where fewer than one in so many documents of a span have a word, they are gone through one by one, and not the span.
+const SPARSE: usize = 16;
 /// Sums in single precision are off by less than this.
 pub const SLACK: f32 = 1.0 + 1e-5;
 
@@ -108,17 +110,21 @@ pub fn sweep(
             .take_while(|&at| rest[at] * SLACK >= threshold)
             .count()
             .max(1);
-        here[..essential].iter().for_each(|word| add(&mut scores, word));
+        let (mut added, others) = here.split_at(essential);
+        added.iter().for_each(|word| add(&mut scores, word));
         candidates.clear();
-        collect(
-            &scores[..lengths.len()],
-            threshold / SLACK - rest[essential],
-            &mut candidates,
-        );
-        for (at, word) in here.iter().enumerate().skip(essential) {
-            candidates.retain(|&place| (scores[usize::from(place)] + rest[at]) * SLACK >= threshold);
+        let least = threshold / SLACK - rest[essential];
+        if is_sparse(added) {
+            gather(added, &scores, least, &mut candidates);
+        } else {
+            collect(&scores[..lengths.len()], least, &mut candidates);
+        }
+        for (at, word) in others.iter().enumerate() {
+            let most = rest[essential + at];
+            candidates.retain(|&place| (scores[usize::from(place)] + most) * SLACK >= threshold);
             if candidates.len() * LOOKUP_STEPS > word.places.len() {
                 add(&mut scores, word);
+                added = &here[..=essential + at];
                 continue;
             }
             for &place in &candidates {
@@ -135,8 +141,19 @@ pub fn sweep(
                 threshold = threshold.max(see((base + usize::from(place)) as u32, score));
             }
         }
-        scores.fill(0.0);
+        if is_sparse(added) {
+            for word in added {
+                word.places.iter().for_each(|&place| scores[usize::from(place)] = 0.0);
+            }
+        } else {
+            scores.fill(0.0);
+        }
     }
+}
+
+/// Whether few documents of a span have one of these words.
+fn is_sparse(words: &[Here<'_>]) -> bool {
+    words.iter().map(|word| word.places.len()).sum::<usize>() * SPARSE < SPAN_DOCS
 }
 
 fn here<'a>(word: &Asked<'a>, at: &mut usize, span: u32, norm: Norm) -> Here<'a> {
@@ -156,6 +173,17 @@ fn here<'a>(word: &Asked<'a>, at: &mut usize, span: u32, norm: Norm) -> Here<'a>
         weight: word.weight as f32,
         bound: norm.score(word.weight, run.most, run.shortest) as f32,
     }
+}
+
+/// What [`collect`] finds, where the scores that are above nothing are those of these words.
+fn gather(words: &[Here<'_>], scores: &[f32], least: f32, candidates: &mut Vec<u16>) {
+    let least = least.max(f32::MIN_POSITIVE);
+    for word in words {
+        let places = word.places.iter().copied();
+        candidates.extend(places.filter(|&place| scores[usize::from(place)] >= least));
+    }
+    candidates.sort_unstable();
+    candidates.dedup();
 }
 
 /// The places whose scores are above nothing and at least this; eight at a time, because most are not.

@@ -87,11 +87,7 @@ fn rounded(turned: &[f64]) -> (Vec<(Planes, i32)>, i32) {
     let part = |values: &[f64]| {
         let (mut planes, mut square) = (Planes::default(), 0);
         for (at, value) in values.iter().enumerate() {
-            let number = if top > 0.0 {
-                (value / top * LARGEST).round_ties_even() as i32
-            } else {
-                0
-            };
+            let number = if top > 0.0 { to_whole(value / top * LARGEST) } else { 0 };
             square += number * number;
             planes.put(number, place(at));
         }
@@ -100,6 +96,14 @@ fn rounded(turned: &[f64]) -> (Vec<(Planes, i32)>, i32) {
     };
     let parts = turned.chunks_exact(SIGNS).map(part).collect();
     (parts, all)
+}
+
+/// The nearest whole number, of two the even one, without a call: beyond 2^52 doubles have no fractions, so adding so much rounds.
+/// What is given lies within 2^31.
+#[inline(always)]
+fn to_whole(value: f64) -> i32 {
+    const BEYOND: f64 = 6_755_399_441_055_744.0;
+    (value + BEYOND - BEYOND) as i32
 }
 
 /// Signs of a vector at an angle to this one add up to sqrt(2/pi) of its cosine, on average.
@@ -151,7 +155,7 @@ impl TokenQuery {
             let planes = if parts == 1 { &token.plain[..] } else { &token.parts };
             let planes = &planes[..parts.min(planes.len())];
             let product = self.cpu.best_product(planes, codes);
-            (f64::from(product) * token.factors[planes.len() - 1] * STEPS).round_ties_even() as i32
+            to_whole(f64::from(product) * token.factors[planes.len() - 1] * STEPS)
         }));
     }
 }
@@ -171,7 +175,7 @@ fn headed(codes: &[[u8; CODE_BYTES]]) -> Option<(&[[u8; CODE_BYTES]], usize)> {
 /// The codes of a row without what it is filled up with, which is there already.
 fn unfilled(mut codes: &[[u8; CODE_BYTES]]) -> &[[u8; CODE_BYTES]] {
     while let [others @ .., before, last] = codes
-        && before == last
+        && u128::from_le_bytes(*before) == u128::from_le_bytes(*last)
     {
         codes = &codes[..=others.len()];
     }
@@ -307,6 +311,15 @@ mod tests {
         let mut found = Vec::new();
         query.best(row, &mut found);
         found
+    }
+
+    #[test]
+    fn a_number_becomes_whole_as_everywhere() {
+        let halves = (-400..400).map(|at| f64::from(at) / 2.0);
+        let others = (0..10_000).map(|at| (mixed(at) >> 20) as f64 / (1u64 << 44) as f64 * 4e6 - 2e6);
+        for value in halves.chain(others) {
+            assert_eq!(to_whole(value), value.round_ties_even() as i32, "{value}");
+        }
     }
 
     #[test]
