@@ -142,7 +142,7 @@ impl Store {
                 shared: options.shared,
             },
         );
-        let site = Arc::new(Site { disk, layout });
+        let site = Arc::new(Site::new(disk, layout));
         let log = Log::new(Arc::clone(&site), options.terms(), nothing())?;
         let snapshots = Snapshots::new(Arc::clone(&site));
         let vectors = vectors::Vectors::new(Arc::clone(&site), options.threads);
