@@ -147,7 +147,7 @@ fn listed(site: &Site, folder: &Path, is_named_so: fn(&str) -> bool) -> Result<V
 }
 
 /// Whether all that a copy of a store holds can be read, and none of it goes.
-fn is_copy_without(site: &Site, folder: &Path, chosen: &Chosen, threads: usize) -> Result<bool> {
+pub(in crate::store) fn is_copy_without(site: &Site, folder: &Path, chosen: &Chosen, threads: usize) -> Result<bool> {
     let disk = &*site.disk;
     let inside = Layout::of_folder(folder.to_owned());
     for name in ["base", "archive"] {
