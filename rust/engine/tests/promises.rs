@@ -25,6 +25,7 @@ mod a_slow_writer_brings_nothing_back;
 mod a_verdict_is_of_one_moment;
 mod a_waiting_writer_gets_its_turn;
 mod an_act_is_of_several_records;
+mod an_erased_record_was_never_there;
 mod an_erasure_is_whole_or_none;
 mod an_index_is_sealed_beside_searches;
 mod care_leaves_new_rows_alone;
