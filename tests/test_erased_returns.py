@@ -31,16 +31,21 @@ def lived(root: Path) -> tuple[ChronoStore, Path]:
     return store, copy
 
 
-def test_a_copy_from_before_an_erasure_is_refused(tmp_path: Path) -> None:
+def test_a_copy_from_before_an_erasure_comes_back_without_it(tmp_path: Path) -> None:
     store, copy = lived(tmp_path)
     with store:
         told = store.erase(ids=["mia"], reason="asked for")
-        head = store.head()
-        with pytest.raises(LogCorrupted, match=rf"event {told.seq} \(\"asked for\", 2 lines\)") as refused:
-            store.restore(copy)
-        assert "bring_back=True" in refused.value.recovery
-        assert (store.head(), store.get("mia")) == (head, None)
+        store.upsert({"id": "tea", "label": "Tea at five"})
+        store.restore(copy)
+        assert (store.get("mia"), label_of(store, "tea")) == (None, "Tea at four")
         assert holding(tmp_path / "here", SECRET) == []
+        assert is_valid_for_both(store)
+        (note,) = [note for note in store.verify().notes if note.startswith("upheld")]
+        assert note.endswith(f'event {told.seq} of the log before it, "asked for": 2 lines')
+        # What was set aside knows the erasure, and can be taken back.
+        (aside,) = (tmp_path / "here" / ".chronomemory" / "quarantine").glob("*-before-restore")
+        store.restore(aside)
+        assert (store.get("mia"), label_of(store, "tea")) == (None, "Tea at five")
         assert is_valid_for_both(store)
 
 

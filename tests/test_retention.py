@@ -131,3 +131,23 @@ def test_what_another_log_says_of_its_past_is_not_imported(tmp_path: Path) -> No
         notes = ours.verify().notes
         assert not [note for note in notes if "erased" in note or "pruned" in note]
         ours.restore(copy)
+
+
+def test_an_archive_that_goes_between_two_compactions_is_noticed(tmp_path: Path) -> None:
+    """What a process saw of archives before does not make up for one that is not there any more."""
+    with ChronoStore(tmp_path, head_file=tmp_path / "head") as store:
+        for number in range(6):
+            store.upsert({"id": "R", "label": f"night {number}"})
+            store.compact()
+        archives = (tmp_path / ".chronomemory" / "archive").iterdir()
+        sorted(archives, key=lambda path: int(path.name.split("-")[0]))[3].unlink()
+        seqs = {}
+        for number in range(6, 9):
+            store.upsert({"id": "R", "label": f"night {number}"})
+            seqs[store.wal_seq()] = f"night {number}"
+            store.compact()
+        # The first base behind the hole stays: nothing adds up to it any more.
+        for seq, label in seqs.items():
+            record = store.as_of(seq).get("R")
+            assert record is not None and record.label == label
+        assert any("is not there" in note for note in store.verify().notes)

@@ -340,8 +340,9 @@ class ChronoStore(Upkeep):
         """Put the store back to a backup, or to what a repair or restore set aside in ``quarantine/``.
 
         What is replaced is set aside in turn. A damaged copy is refused unless ``damaged`` is given:
-        then it comes back as it is. So is a copy from before an erasure that is known here: with
-        ``bring_back`` what was erased comes back, and ``verify`` tells of it for ever. A tail in
+        then it comes back as it is. In a copy from before an erasure that is known here, what was erased
+        since is erased first; where that cannot be told it is refused. With ``bring_back`` what was
+        erased comes back. ``verify`` tells of either for ever. A tail in
         ``quarantine/`` takes its place behind the bytes that it was cut from and is repaired; only then
         something is returned, as ``repair`` tells it: what was written since the cut is among
         ``changed``, and in the folder ``kept``. What ``progress`` raises is raised when all is put back:

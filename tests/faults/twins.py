@@ -22,7 +22,7 @@ from chronomemory import ChronoStore
 from chronomemory.erasure import Erased
 from chronomemory.errors import LogCorrupted
 from speech import NOBODY, Speech, Victim
-from traces import secret
+from traces import found_in, secret
 
 FOLDER = ".chronomemory"
 SPACES = ("rows", "more")
@@ -184,15 +184,34 @@ class Twins(Speech):
         if not self.copies:
             return
         one = self.dice.choice(self.copies)
-        try:
-            self.a.restore(one.first)
-        except LogCorrupted as refused:
-            if "without what was erased since" not in str(refused) or one.erasures == self.erasures:
-                raise
-            return
         if one.erasures < self.erasures:
-            self.wrong.append(f"{one.first.name} is from before an erasure, and came back")
+            self._restore_from_before(one.first)
+            return
+        self.a.restore(one.first)
         self.b.restore(one.second)
+
+    def _restore_from_before(self, copy: Path) -> None:
+        """A copy from before an erasure comes back without what was erased, or is refused.
+
+        In a store of its own: what is left of it has events that the twin has not.
+        """
+        root = self.root / "from before"
+        self.a.sync()
+        shutil.copytree(self.root / "a" / FOLDER, root / FOLDER)
+        if copy.is_relative_to(self.root / "a"):
+            copy = root / copy.relative_to(self.root / "a")
+        with ChronoStore(root, head_file=root / "head", durability="off") as store:
+            try:
+                store.restore(copy)
+            except LogCorrupted as refused:
+                if "without what was erased since" not in str(refused):
+                    raise
+            if not store.verify().valid:
+                self.wrong.append(f"{copy.name} is from before an erasure, and came back damaged")
+        # A copy inside that was made before was looked through when something was erased.
+        places = found_in(root / FOLDER, self.gone, self.gone_rows)
+        self.wrong += [f"{copy.name} brought back what was erased: {place}" for place in places]
+        shutil.rmtree(root)
 
     # Damage, at the same place in both.
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use shape::{
     Shape, digest_in_base_name, is_archive_draft, is_archive_file, is_aside_folder, is_backup_draft, is_backup_folder,
-    is_base_draft, is_base_file, is_draft, is_file_of_space, is_history_index, is_in_backup, is_kept_hint,
+    is_base_draft, is_base_file, is_draft, is_file_of_space, is_history_index, is_in_backup, is_in_draft, is_kept_hint,
     is_quarantine_draft, is_quarantine_name, is_rows_draft, is_rows_file, is_space_name, is_text_draft,
     is_unpacked_base, last_seq_in_archive_name, offset_of_tail, short_digest_in_archive_name, text_index_seq,
 };
@@ -24,6 +24,11 @@ pub const ERASING: &str = "erasing";
 
 /// What tells where copies outside were made, inside the folder.
 pub const COPIES: &str = "copies";
+
+/// The name of the writer lock inside the folder.
+const LOCK: &str = "lock";
+/// And of the lock of those who look after the store.
+const CARE_LOCK: &str = "care.lock";
 
 /// The name of the hint about the last sync inside the folder.
 pub const SYNCED: &str = "synced";
@@ -78,7 +83,7 @@ impl Layout {
         // Every commit asks for these.
         Self {
             log: folder.join(LOG),
-            lock: folder.join("lock"),
+            lock: folder.join(LOCK),
             folder,
             is_backup: false,
         }
@@ -149,7 +154,7 @@ impl Layout {
 
     /// The lock of those who compact, back up, restore or repair.
     pub fn care_lock(&self) -> PathBuf {
-        self.folder.join("care.lock")
+        self.folder.join(CARE_LOCK)
     }
 
     /// The states that compactions started from.

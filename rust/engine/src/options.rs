@@ -17,6 +17,9 @@ pub enum Checking {
     Quick,
 }
 
+/// A shorter log is packed before another thread would have begun.
+const WORTH_A_THREAD_BYTES: u64 = 16 * 1024 * 1024;
+
 /// How a store behaves.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -34,6 +37,8 @@ pub struct Options {
     pub checking: Checking,
     /// How many threads may read the log.
     pub threads: usize,
+    /// A log of so many bytes is packed beside the base that an erasure writes, if there is a second thread.
+    pub beside_from_bytes: u64,
     /// What this writer leaves in the lock file for people.
     pub signature: String,
     /// Where the last head is noted, outside the project; `None` if nobody asks for it.
@@ -125,6 +130,7 @@ impl Default for Options {
             strict: false,
             checking: Checking::Full,
             threads: 1,
+            beside_from_bytes: WORTH_A_THREAD_BYTES,
             signature: String::new(),
             head_file: None,
             randomness: None,

@@ -1,20 +1,23 @@
 //! Crashed at every operation of an erasure, and of ending it: has either nothing happened, or is every byte gone?
 
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::around::{Around, Twist};
 use crate::scenario::embedded::{attach_to, vector};
-use crate::scenario::{Action, contents, draft, fresh_disk, layout, open, perform};
+use crate::scenario::{Action, contents, draft, fresh_disk, layout, open, perform, record};
 use chronomemory::testing::archive;
 use chronomemory::testing::disk::{CrashDisk, read_upto};
-use chronomemory::{Access, Disk, Durability, Erase, Layout, Moment, Options, Randomness, Store, Viewer};
+use chronomemory::testing::store::{Turns, erase};
+use chronomemory::{
+    Access, Condition, Disk, Draft, Durability, Erase, Moment, Options, Randomness, Result, Store, Viewer,
+};
 
-const NOW: i64 = crate::scenario::START + 5_000_000;
+pub const NOW: i64 = crate::scenario::START + 5_000_000;
 /// What only R3 ever said: its labels, by the numbers that they were made of.
-const SECRETS: [&str; 3] = ["label 3 ", "label 10 ", "label 24 "];
+pub const SECRETS: [&str; 3] = ["label 3 ", "label 10 ", "label 24 "];
 
-fn order() -> Erase {
+pub fn order() -> Erase {
     Erase {
         ids: vec!["R3".to_owned()],
         reason: "asked for".to_owned(),
@@ -23,7 +26,7 @@ fn order() -> Erase {
 }
 
 /// A store with a past: two archives, a backup, a base and an index beside them.
-fn prepared() -> CrashDisk {
+pub fn prepared() -> CrashDisk {
     let disk = fresh_disk();
     let mut store = open(&disk, Durability::Full).expect("open");
     let actions = [
@@ -61,7 +64,7 @@ fn files(disk: &CrashDisk, folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// The files that hold a text, unpacked where they are packed.
-fn holding(disk: &CrashDisk) -> Vec<PathBuf> {
+pub fn holding(disk: &CrashDisk) -> Vec<PathBuf> {
     let mut found = Vec::new();
     files(disk, layout().folder(), &mut found);
     found.retain(|path| {
@@ -74,7 +77,7 @@ fn holding(disk: &CrashDisk) -> Vec<PathBuf> {
     found
 }
 
-fn is_erased(disk: &CrashDisk, what: &str) -> bool {
+pub fn is_erased(disk: &CrashDisk, what: &str) -> bool {
     let store = open(disk, Durability::Full).unwrap_or_else(|fault| panic!("{what}: {fault}"));
     let report = Store::verify(disk, &layout(), 1, &mut |_, _| {}).expect("verify");
     assert!(report.valid() && report.returned.is_empty(), "{what}: {report:?}");
@@ -158,6 +161,113 @@ fn at_every_operation_it_has_happened_or_not() {
     assert!(done > 10 && undone > 50 && ended > 10, "{done} {undone} {ended}");
 }
 
+/// Two threads write at the same time: the archive of the log, and the base beside it.
+fn open_for_two(disk: &CrashDisk) -> Result<Store> {
+    let options = Options {
+        durability: Durability::Full,
+        threads: 2,
+        beside_from_bytes: 0,
+        ..Options::default()
+    };
+    Store::open(Arc::new(disk.clone()), layout(), options, &mut |_, _| {})
+}
+
+#[test]
+fn two_threads_write_all_of_it_or_nothing_counts() {
+    let whole = prepared();
+    let first = whole.steps() + 1;
+    let mut store = open_for_two(&whole).expect("open");
+    store.erase(&order(), NOW, &mut |_, _| {}).expect("an erasure");
+    assert!(is_erased(&whole, "by two threads"));
+    let last = whole.steps();
+    let (mut done, mut undone) = (0, 0);
+    // Which of the two comes first differs from run to run, and so does what a step is.
+    for step in (first..=last).step_by(2) {
+        let disk = prepared();
+        disk.crash_at(step);
+        if let Ok(mut store) = open_for_two(&disk) {
+            let _ = store.erase(&order(), NOW, &mut |_, _| {});
+        }
+        for (after, what) in [
+            (disk.after_kill(), format!("two threads killed at {step}")),
+            (
+                disk.after_crash(step),
+                format!("power lost at {step}, with two threads"),
+            ),
+        ] {
+            match is_erased(&after, &what) {
+                true => done += 1,
+                false => undone += 1,
+            }
+        }
+    }
+    assert!(done > 5 && undone > 25, "{done} {undone}");
+}
+
+fn put(store: &mut Store, id: &str, label: &str, now: i64) -> Result<()> {
+    let mut draft = Draft::default();
+    draft.upsert_value(&record(id, label), 0, None)?;
+    store.commit(&draft, now).map(|_| ())
+}
+
+/// Between the first look and the lock others change what is meant.
+struct Meanwhile<'a> {
+    disk: &'a CrashDisk,
+    store: RefCell<&'a mut Store>,
+    turns: Cell<usize>,
+    at: usize,
+}
+
+impl Turns for Meanwhile<'_> {
+    fn turn<T>(&self, act: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
+        self.turns.set(self.turns.get() + 1);
+        if self.turns.get() == self.at {
+            let mut other = open(self.disk, Durability::Full)?;
+            for (id, label) in [("M1", "kept after all"), ("M3", "spilled")] {
+                put(&mut other, id, label, NOW - 1)?;
+            }
+        }
+        act(&mut self.store.borrow_mut())
+    }
+}
+
+#[test]
+fn what_is_meant_is_decided_under_the_lock() {
+    let mut changed_in_time = 0;
+    for at in 1..=9 {
+        let disk = fresh_disk();
+        let mut store = open(&disk, Durability::Full).expect("open");
+        for (id, label) in [("M1", "spilled"), ("M2", "spilled"), ("M3", "kept")] {
+            put(&mut store, id, label, NOW - 2).expect("a commit");
+        }
+        let condition = Condition::parse(br#"{"label":"spilled"}"#).expect("a condition");
+        let order = Erase {
+            condition: Some((Arc::new(Viewer::default()), condition)),
+            reason: "asked for".to_owned(),
+            ..Erase::default()
+        };
+        let turns = Meanwhile {
+            disk: &disk,
+            store: RefCell::new(&mut store),
+            turns: Cell::default(),
+            at,
+        };
+        let mut told = erase(&turns, &order, &|| NOW, &mut |_, _| {}).expect("an erasure");
+        let is_in_time = turns.turns.get() >= at && told.ids.contains(&"M3".to_owned());
+        told.ids.sort();
+        // Whoever came before the lock counts as a whole, and whoever came behind it not at all.
+        let wanted = if is_in_time { ["M2", "M3"] } else { ["M1", "M2"] };
+        assert_eq!(told.ids, wanted, "changed before turn {at}");
+        changed_in_time += u64::from(is_in_time);
+        let known = contents(&open(&disk, Durability::Full).expect("open"));
+        let is_there = |id: &str| known.get(id).is_some_and(|record| record.contains("label"));
+        assert_eq!(is_there("M1"), turns.turns.get() >= at, "{at}");
+        assert_eq!(is_there("M3"), !is_in_time, "{at}");
+        assert!(!is_there("M2"), "{at}");
+    }
+    assert!(changed_in_time > 3, "{changed_in_time}");
+}
+
 /// Ending it is crashed too: whoever comes then ends it.
 fn crash_the_ending(disk: &CrashDisk, what: &str) -> u64 {
     let whole = disk.after_kill();
@@ -202,68 +312,6 @@ fn a_history_can_go_as_a_whole() {
     assert!(is_erased(&disk, "history dropped"));
     let archives = disk.list(&layout().archives()).unwrap_or_default();
     assert_eq!(archives, Vec::<String>::new());
-}
-
-#[test]
-fn what_others_could_not_finish_holds_nothing_of_it() {
-    let whole = prepared();
-    let first = whole.steps() + 1;
-    let mut store = open(&whole, Durability::Full).expect("open");
-    perform(&whole, &mut store, &Action::Compact(true), NOW - 1).expect("a compaction");
-    let mut left = 0;
-    for step in first..=whole.steps() {
-        let disk = prepared();
-        disk.crash_at(step);
-        if let Ok(mut store) = open(&disk, Durability::Full) {
-            let _ = perform(&disk, &mut store, &Action::Compact(true), NOW - 1);
-        }
-        let after = disk.after_kill();
-        let mut store = open(&after, Durability::Full).expect("open");
-        // Another process is writing a snapshot, and dies.
-        let draft = after.create(&layout().snapshot_draft_at(7)).expect("a draft");
-        draft.write_at(SECRETS[0].as_bytes(), 0).expect("a text");
-        let bases = after.list(&layout().bases()).expect("a list").len();
-        store.erase(&order(), NOW, &mut |_, _| {}).expect("an erasure");
-        left += u32::from(after.list(&layout().bases()).expect("a list").len() < bases);
-        store.close().expect("close");
-        assert_eq!(
-            holding(&after),
-            Vec::<PathBuf>::new(),
-            "a compaction was killed at {step}"
-        );
-        assert!(is_erased(&after, &format!("a compaction was killed at {step}")));
-    }
-    assert!(left > 2, "{left}");
-}
-
-/// A folder that somebody else made, and nobody else may look into.
-#[derive(Clone)]
-struct Closed(PathBuf);
-
-impl Twist for Closed {
-    fn unlisted(&self, path: &Path) -> Option<std::io::Error> {
-        (path == self.0).then(|| std::io::ErrorKind::PermissionDenied.into())
-    }
-}
-
-#[test]
-fn a_copy_that_cannot_be_looked_into_is_told_and_nothing_is_erased() {
-    let place = |disk: &CrashDisk, folder: PathBuf| folder.join(&disk.list(&folder).expect("a list")[0]);
-    let backup = place(&prepared(), layout().backups());
-    let inside = Layout::of_folder(backup.clone());
-    for closed in [layout().backups(), backup, inside.bases(), inside.archives()] {
-        let inner = prepared();
-        let disk = Around {
-            inner: inner.clone(),
-            twist: Closed(closed.clone()),
-        };
-        let mut store =
-            Store::open(Arc::new(disk), layout(), Options::default(), &mut |_, _| {}).expect("open beside it");
-        let refused = store.erase(&order(), NOW, &mut |_, _| {}).expect_err("it may hold it");
-        assert!(refused.to_string().contains(&*closed.to_string_lossy()), "{refused}");
-        drop(store);
-        assert!(!is_erased(&inner, "refused"));
-    }
 }
 
 /// The embedding of R3.

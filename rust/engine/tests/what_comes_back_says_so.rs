@@ -1,10 +1,12 @@
-//! Crashed at every operation of bringing back a copy from before an erasure: is what was erased gone, or does the log say that it
-//! came back?
+//! Crashed at every operation of bringing back a copy from before an erasure: is what was erased gone from every byte, or does the
+//! log say that it came back?
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
+use crate::scenario::embedded::{attach_to, vector};
 use crate::scenario::{Action, START, contents, draft, fresh_disk, layout, open, perform};
+use chronomemory::testing::archive;
 use chronomemory::testing::disk::{CrashDisk, read_upto};
 use chronomemory::testing::store::{Turns, restore};
 use chronomemory::{Access, Disk, Durability, Erase, Layout, Restoring, Result, Store};
@@ -55,7 +57,13 @@ fn prepared() -> (CrashDisk, Layout) {
         let now = START + 1000 * number as i64;
         match action {
             Action::Put(_) => drop(store.commit(&draft(action), now).expect("a commit")),
-            other => perform(&disk, &mut store, other, now).expect("care"),
+            other => {
+                if matches!(other, Action::Backup) {
+                    let ids = ["R1", "R3", "R4"].map(str::to_owned);
+                    attach_to(&mut store, &ids, 40, now).expect("embeddings");
+                }
+                perform(&disk, &mut store, other, now).expect("care");
+            }
         }
     }
     let names = disk.list(&layout().backups()).expect("a list");
@@ -72,6 +80,27 @@ fn prepared() -> (CrashDisk, Layout) {
     store.erase(&order, NOW, &mut |_, _| {}).expect("an erasure");
     store.close().expect("close");
     (disk, Layout::of_folder(elsewhere.join(name)))
+}
+
+/// The files of the store that hold what only R3 said, or its embedding, unpacked where they are packed.
+fn holding(disk: &CrashDisk, folder: &Path) -> Vec<PathBuf> {
+    let row: Vec<u8> = vector(41).iter().flat_map(|part| part.to_le_bytes()).collect();
+    let mut found = Vec::new();
+    for name in disk.list(folder).unwrap_or_default() {
+        let path = folder.join(name);
+        if disk.open(&path, Access::Read).is_err() {
+            found.extend(holding(disk, &path));
+            continue;
+        }
+        let log = archive::open(disk, &path).expect("a file").log;
+        let (mut bytes, length) = (Vec::new(), log.length().expect("a length"));
+        read_upto(&*log, &mut bytes, 0, length as usize).expect("bytes");
+        let holds = |text: &[u8]| bytes.windows(text.len()).any(|window| window == text);
+        if holds(b"label 3 ") || holds(&row) {
+            found.push(path);
+        }
+    }
+    found
 }
 
 fn bring_back(disk: &CrashDisk, source: &Layout, is_asked_for: bool) -> Result<()> {
@@ -102,12 +131,69 @@ fn is_back(disk: &CrashDisk, what: &str) -> bool {
 }
 
 #[test]
-fn it_is_refused_unless_asked_for() {
+fn it_comes_back_only_if_asked_for() {
     let (disk, source) = prepared();
-    assert!(bring_back(&disk, &source, false).is_err());
-    assert!(!is_back(&disk, "refused"));
+    assert!(
+        !holding(&disk, source.folder()).is_empty(),
+        "the test looks in the right places"
+    );
+    bring_back(&disk, &source, false).expect("a restore");
+    assert!(!is_back(&disk, "not asked for"));
+    assert_eq!(holding(&disk, layout().folder()), Vec::<PathBuf>::new());
+    let store = open(&disk, Durability::Full).expect("open");
+    let known = contents(&store);
+    let wanted = ["R1", "R4", "embedding of R1", "embedding of R4"];
+    assert!(wanted.iter().all(|name| known.contains_key(*name)), "{known:?}");
+    drop(store);
+    // Twice is once: what is known here by now tells what has to go.
+    bring_back(&disk, &source, false).expect("a restore");
+    assert!(!is_back(&disk, "again"));
     bring_back(&disk, &source, true).expect("a restore");
     assert!(is_back(&disk, "asked for"));
+    assert!(!holding(&disk, layout().folder()).is_empty());
+}
+
+#[test]
+fn at_every_operation_nothing_is_left_of_it() {
+    let (whole, source) = prepared();
+    let first = whole.steps() + 1;
+    bring_back(&whole, &source, false).expect("a restore");
+    let is_restored = |disk: &CrashDisk| {
+        let store = open(disk, Durability::Full).expect("open");
+        contents(&store).keys().any(|id| id.starts_with("erasure:upheld:"))
+    };
+    assert!(is_restored(&whole));
+    let (mut done, mut undone, mut unfinished) = (0, 0, 0);
+    for step in first..=whole.steps() {
+        let (disk, source) = prepared();
+        disk.crash_at(step);
+        let _ = bring_back(&disk, &source, false);
+        assert!(disk.crashed());
+        for (after, what) in [
+            (disk.after_kill(), format!("killed at {step}")),
+            (disk.after_crash(step), format!("power lost at {step}")),
+        ] {
+            unfinished += u64::from(!holding(&after, layout().folder()).is_empty());
+            assert!(!is_back(&after, &what));
+            assert_eq!(holding(&after, layout().folder()), Vec::<PathBuf>::new(), "{what}");
+            // What was taken away stays so if the power fails once more.
+            let again = after.after_crash(step + 1);
+            assert!(!is_back(&again, &what));
+            assert_eq!(
+                holding(&again, layout().folder()),
+                Vec::<PathBuf>::new(),
+                "{what}, and again"
+            );
+            match is_restored(&again) {
+                true => done += 1,
+                false => undone += 1,
+            }
+        }
+    }
+    assert!(
+        done > 10 && undone > 50 && unfinished > 20,
+        "{done} {undone} {unfinished}"
+    );
 }
 
 #[test]

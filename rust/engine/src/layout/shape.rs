@@ -4,8 +4,9 @@
 //! left alone.
 
 use super::{
-    DIGEST_DIGITS, DRAFT_SUFFIX, ERASED_SUFFIX, HEALED_LOG, LOG, LONGEST_SPACE_BYTES, NEW_ARCHIVE, NEW_BASE,
-    NEW_SNAPSHOT, PACKED_SUFFIX, RESTORED_LOG, RESTORED_SNAPSHOT, ROWS_SUFFIX, SHORT_DIGITS, SNAPSHOT, SYNCED,
+    CARE_LOCK, DIGEST_DIGITS, DRAFT_SUFFIX, ERASED_SUFFIX, ERASING, HEALED_LOG, LOCK, LOG, LONGEST_SPACE_BYTES,
+    NEW_ARCHIVE, NEW_BASE, NEW_SNAPSHOT, PACKED_SUFFIX, RESTORED_LOG, RESTORED_SNAPSHOT, ROWS_SUFFIX, SHORT_DIGITS,
+    SNAPSHOT, SYNCED,
 };
 
 /// How long the name of a moment is.
@@ -188,6 +189,11 @@ pub fn is_backup_draft(name: &str) -> bool {
 /// Whether a file of this name lies directly in a copy, finished or not.
 pub fn is_in_backup(name: &str) -> bool {
     name == LOG || name == SNAPSHOT || name == SYNCED || is_draft(name)
+}
+
+/// Whether one lies directly in a copy that is not finished, or is worked on where nobody takes it for a store.
+pub fn is_in_draft(name: &str) -> bool {
+    is_in_backup(name) || matches!(name, LOCK | CARE_LOCK | ERASING)
 }
 
 /// Whether a file of this name in `index/text/` is a sealed part of the text index that was not finished.

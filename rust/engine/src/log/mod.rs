@@ -9,6 +9,9 @@
 //! A file uses only files above it in this list.
 
 pub(crate) mod files;
+
+mod archives_seen;
+
 mod site;
 
 mod open;

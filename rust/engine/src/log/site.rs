@@ -7,13 +7,26 @@ use crate::disk::{Access, Disk, DiskFile};
 use crate::error::{At, Error, Result};
 use crate::layout::Layout;
 
+use super::archives_seen::ArchivesSeen;
+
 /// The folder of a log, on its disk.
 pub(crate) struct Site {
     pub disk: Arc<dyn Disk>,
     pub layout: Layout,
+    /// What was seen of its archives.
+    pub archives: ArchivesSeen,
 }
 
 impl Site {
+    /// A folder on a disk.
+    pub fn new(disk: Arc<dyn Disk>, layout: Layout) -> Self {
+        Self {
+            disk,
+            layout,
+            archives: ArchivesSeen::default(),
+        }
+    }
+
     /// Where the log is.
     pub fn log(&self) -> &Path {
         self.layout.log()

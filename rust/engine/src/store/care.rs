@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::disk::{Disk, LockFile};
 use crate::error::{At, Error, Result};
 use crate::layout::{
-    Layout, Shape, is_archive_draft, is_archive_file, is_backup_draft, is_base_draft, is_base_file, is_in_backup,
+    Layout, Shape, is_archive_draft, is_archive_file, is_backup_draft, is_base_draft, is_base_file, is_in_draft,
     is_quarantine_draft, is_rows_draft, is_rows_file,
 };
 use crate::log::files::{is_folder, remove_ours};
@@ -139,7 +139,7 @@ pub(super) fn remove_backup(disk: &dyn Disk, draft: &Path) -> Result<()> {
             is_archive_file(name) || is_archive_draft(name)
         }),
         (inside.vectors(), |name| is_rows_file(name) || is_rows_draft(name)),
-        (draft.to_owned(), is_in_backup),
+        (draft.to_owned(), is_in_draft),
     ];
     for (folder, is_named_so) in folders {
         remove_ours(disk, &folder, is_named_so)?;

@@ -24,7 +24,7 @@ use super::load::loader::Moment;
 use super::load::tails::{Kept, kept_beside};
 use super::recovery::judge::verify_at;
 use super::recovery::repair::{Repaired, repair};
-use super::recovery::restore::{Restoring, restore};
+use super::restoring::restore::{Restoring, restore};
 use super::search::find::find;
 use super::search::recall::follow_blocks;
 use super::search::select::{Scene, Verdicts, prepare};

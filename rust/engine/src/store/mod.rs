@@ -40,6 +40,8 @@ mod copies;
 
 mod erasure;
 
+mod restoring;
+
 mod door;
 
 mod worker;
@@ -74,8 +76,8 @@ pub use load::home::{layout_of, source_of};
 pub use load::loader::Moment;
 pub use load::tails::{Kept, WHY_NOT_RESTORABLE};
 pub use recovery::repair::{Repaired, repair};
-pub use recovery::restore::{Restoring, restore};
-pub use recovery::take_back::{bring_back, restore_tail};
+pub use restoring::restore::{Restoring, restore};
+pub use restoring::take_back::{bring_back, restore_tail};
 pub use search::ask::search;
 pub use search::live_text::seal_text;
 pub use search::page::Page;
@@ -142,7 +144,7 @@ impl Store {
                 shared: options.shared,
             },
         );
-        let site = Arc::new(Site { disk, layout });
+        let site = Arc::new(Site::new(disk, layout));
         let log = Log::new(Arc::clone(&site), options.terms(), nothing())?;
         let snapshots = Snapshots::new(Arc::clone(&site));
         let vectors = vectors::Vectors::new(Arc::clone(&site), options.threads);

@@ -22,8 +22,8 @@ pub const VECTORS: &str = "vectors";
 /// The face that says what was erased, and which archives were removed. Only events of the store itself write it.
 pub const ERASURES: &str = "erasures";
 
-/// The kinds of the records that name rows, that tell of erasures, and of archives that were removed.
-const STORE_KINDS: [&[u8]; 3] = [b"vector", b"erasure", b"pruned"];
+/// The kinds of the records that name rows, that tell of erasures, of archives that were removed, and of copies brought back.
+const STORE_KINDS: [&[u8]; 5] = [b"vector", b"erasure", b"pruned", b"returned", b"upheld"];
 
 /// Whether records of a kind are the store's own: they name rows of embeddings, or tell what was erased and why. These speak of
 /// records of any scope: they are for who sees all of them.

@@ -175,7 +175,7 @@ fn immutable_files(site: &Site, inside: &Layout) -> Result<Vec<PathBuf>> {
 }
 
 /// Whether all that a copy of a store holds can be read, and none of it goes.
-fn is_copy_without(site: &Site, folder: &Path, chosen: &Chosen, threads: usize) -> Result<bool> {
+pub(in crate::store) fn is_copy_without(site: &Site, folder: &Path, chosen: &Chosen, threads: usize) -> Result<bool> {
     let disk = &*site.disk;
     let inside = Layout::of_folder(folder.to_owned());
     names_in(disk, folder)?;

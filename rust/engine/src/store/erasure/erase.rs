@@ -280,7 +280,8 @@ impl Store {
             Ok(Some((name, digest.text().to_owned())))
         };
         let write = || write_frozen(&site, &header, salt.as_deref(), &records, &mut |_, _| {});
-        let (archive, base) = both((threads, end), pack, write)?;
+        let is_worth_a_thread = threads > 1 && end >= options.beside_from_bytes;
+        let (archive, base) = both(is_worth_a_thread, pack, write)?;
         drop(records);
         remove.extend(told.backups.iter().chain(&told.quarantine).cloned());
         let unnamed = self.vectors.unnamed_rows(&self.state)?;

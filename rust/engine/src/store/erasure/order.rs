@@ -17,7 +17,7 @@ const RESERVED: [&str; 5] = ["erasure:", "pruned:", "vector:", "act:", "__"];
 const SEARCHED: &str = "search:";
 
 /// Whether a record is never erased by itself.
-pub(super) fn is_reserved(id: &str) -> bool {
+pub(in crate::store) fn is_reserved(id: &str) -> bool {
     RESERVED.iter().any(|prefix| id.starts_with(prefix)) || id.is_empty()
 }
 

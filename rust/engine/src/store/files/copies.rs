@@ -1,5 +1,7 @@
 //! Which files of a store are carried along when it is copied?
 
+use std::collections::BTreeSet;
+
 use crate::disk::Disk;
 use crate::error::{At, Result};
 use crate::layout::{Layout, is_archive_file, is_base_file};
@@ -23,6 +25,27 @@ pub(in crate::store) fn immutable_names(disk: &dyn Disk, layout: &Layout, folder
     let mut names = disk.list(&path).at(&path)?;
     names.retain(|name| is_named_so(name) && is_ours(disk, &path.join(name)));
     Ok(names)
+}
+
+/// Bases and archives of ours that are not among these, from the store's folder on. Only of those the system is asked what
+/// they are: the others are many.
+pub(in crate::store) fn past_files_beside(site: &Site, named: &BTreeSet<String>) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for (folder, is_named_so) in [("base", is_base_file as fn(&str) -> bool), ("archive", is_archive_file)] {
+        let names = names_in(site, folder)?.into_iter().filter(|name| is_named_so(name));
+        let names = names.map(|name| format!("{folder}/{name}"));
+        found.extend(names.filter(|name| !named.contains(name) && is_ours(&*site.disk, &site.layout.inside(name))));
+    }
+    Ok(found)
+}
+
+/// All names in a folder of the store; none if it is not there.
+pub(in crate::store) fn names_in(site: &Site, folder: &str) -> Result<Vec<String>> {
+    let path = site.layout.inside(folder);
+    match is_folder(&*site.disk, &path) {
+        true => site.disk.list(&path).at(&path),
+        false => Ok(Vec::new()),
+    }
 }
 
 /// Bases and archives of ours, from the store's folder on.

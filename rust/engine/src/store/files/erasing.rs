@@ -1,7 +1,8 @@
 //! What is left to do of an erasure, so that whoever comes next can end it?
 //!
 //! `erasing` is written before the log is replaced, and removed when all is gone that it names. It is a hint: only names of
-//! our own shape are followed, never a link, and never what the log names.
+//! our own shape are followed, never a link, and never what the log names. While a copy is cleaned of what was erased since it was
+//! made, it names the folder in which that is done, and no base.
 
 use std::path::Path;
 
@@ -10,8 +11,8 @@ use crate::disk::{Disk, read_whole};
 use crate::error::{At, Result};
 use crate::json::{self, Value};
 use crate::layout::{
-    ERASING, Layout, is_archive_draft, is_archive_file, is_backup_folder, is_base_draft, is_base_file, is_draft,
-    is_in_backup, is_quarantine_name, is_rows_draft, is_rows_file,
+    ERASING, Layout, Shape, is_archive_draft, is_archive_file, is_backup_draft, is_backup_folder, is_base_draft,
+    is_base_file, is_in_backup, is_in_draft, is_quarantine_name, is_rows_draft, is_rows_file,
 };
 use crate::log::Site;
 use crate::log::files::{is_folder, is_ours, names_in, remove_if_there, remove_ours};
@@ -88,9 +89,9 @@ impl Erasing {
                 Some(("base", file)) if is_base_file(file) => remove_file(disk, &path)?,
                 Some(("archive", file)) if is_archive_file(file) => remove_file(disk, &path)?,
                 Some(("vectors", file)) if is_rows_file(file) => remove_file(disk, &path)?,
-                Some(("backup", folder)) if is_backup_folder(folder) => remove_copy(disk, &path)?,
+                Some(("backup", folder)) if is_backup_folder(folder) => remove_copy(disk, &path, is_in_backup)?,
                 Some(("quarantine", what)) if is_quarantine_name(what) => match names_in(disk, &path)?.is_some() {
-                    true => remove_copy(disk, &path)?,
+                    true => remove_copy(disk, &path, is_in_backup)?,
                     false => remove_file(disk, &path)?,
                 },
                 _ => {}
@@ -100,6 +101,20 @@ impl Erasing {
             let path = site.layout.inside(folder);
             if is_folder(disk, &path) {
                 disk.sync_dir(&path).at(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// If nothing has happened: removes the folders in which somebody was cleaning a copy, durably.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn remove_drafts(&self, site: &Site) -> Result<()> {
+        for name in &self.remove {
+            match name.split_once('/') {
+                Some(("backup", folder)) if is_backup_draft(folder) => remove_draft(site, &site.layout.inside(name))?,
+                _ => {}
             }
         }
         Ok(())
@@ -123,17 +138,30 @@ fn remove_file(disk: &dyn Disk, path: &Path) -> Result<()> {
     }
 }
 
+/// Removes a folder of `backup/` that is no copy yet, or not any more, durably.
+///
+/// # Errors
+/// `Io`.
+pub(in crate::store) fn remove_draft(site: &Site, folder: &Path) -> Result<()> {
+    let backups = site.layout.backups();
+    if !is_folder(&*site.disk, folder) {
+        return Ok(());
+    }
+    remove_copy(&*site.disk, folder, is_in_draft)?;
+    site.disk.sync_dir(&backups).at(&backups)
+}
+
 /// Removes a copy of a store: the files of ours in it, and the folders that are empty then.
-fn remove_copy(disk: &dyn Disk, folder: &Path) -> Result<()> {
+fn remove_copy(disk: &dyn Disk, folder: &Path, is_directly_in_it: Shape) -> Result<()> {
     let inside = Layout::of_folder(folder.to_owned());
     let is_past = |name: &str| is_base_file(name) || is_base_draft(name);
     let is_retired = |name: &str| is_archive_file(name) || is_archive_draft(name);
     let is_rows = |name: &str| is_rows_file(name) || is_rows_draft(name);
-    let folders: [(_, crate::layout::Shape); 4] = [
+    let folders: [(_, Shape); 4] = [
         (inside.bases(), is_past),
         (inside.archives(), is_retired),
         (inside.vectors(), is_rows),
-        (folder.to_owned(), |name| is_in_backup(name) || is_draft(name)),
+        (folder.to_owned(), is_directly_in_it),
     ];
     for (path, is_named_so) in folders {
         // What cannot be looked into is no reason to say that it is gone.

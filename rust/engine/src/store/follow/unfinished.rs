@@ -16,7 +16,7 @@ fn is_of(file: &str, sha256: &str) -> bool {
 
 impl Store {
     /// Under the lock: if the log tells of the erasure that `erasing` speaks of, what that names is removed, and all that is
-    /// derived; if not, nothing has happened.
+    /// derived; if not, nothing has happened, and only what was begun aside goes.
     ///
     /// # Errors
     /// `Io`.
@@ -40,6 +40,8 @@ impl Store {
             remove_indexes(&self.site)?;
             remove_indexes(&self.site)?;
             remove_if_there(&*self.site.disk, &self.site.layout.snapshot())?;
+        } else {
+            left.remove_drafts(&self.site)?;
         }
         Erasing::end(&self.site)
     }

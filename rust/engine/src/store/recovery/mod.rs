@@ -45,7 +45,3 @@ pub(in crate::store) mod mending;
 pub(in crate::store) mod cure;
 
 pub(in crate::store) mod repair;
-
-pub(in crate::store) mod restore;
-
-pub(in crate::store) mod take_back;

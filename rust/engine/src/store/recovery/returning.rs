@@ -1,7 +1,8 @@
 //! What was erased here and would come back with a copy?
 //!
-//! Who puts an older copy back brings back what was erased since. That is never done unasked: the copy is refused, or, for
-//! whoever says so, an event behind its last line tells of it for ever.
+//! Who puts an older copy back would bring back what was erased since. That is never done unasked: it is erased in the copy first,
+//! or the copy is refused, or, for whoever says so, it comes back. Either way an event behind the last line of the copy tells of
+//! it for ever, so that the next who restores still knows of the erasures.
 
 use crate::disk::Disk;
 use crate::error::{At, Error, Result};
@@ -18,18 +19,39 @@ use crate::wal::writer::{EventBody, Lines, Link};
 use crate::store::load::examine::{Look, look_twice};
 use crate::store::load::loader::Loader;
 
-/// What begins the id of the event, in the face that says what was erased.
+/// What begins the id of the event that tells what came back, in the face that says what was erased.
 const RETURNED: &str = "erasure:returned:";
+/// And of the one that tells of erasures that a copy was without, and what they erased is not in it.
+const UPHELD: &str = "erasure:upheld:";
 
 /// The kinds of the records in which a state says it.
-const KINDS: &[&[u8]] = &[b"erasure", b"returned"];
+const KINDS: &[&[u8]] = &[b"erasure", b"returned", b"upheld"];
+
+/// The longest reason that is made of several.
+const MOST_REASON: usize = 200;
 
 /// An erasure that a store knows of.
 #[derive(Clone, Debug)]
 pub(in crate::store) struct KnownErasure {
-    id: String,
     record: Vec<u8>,
     told: Erasure,
+    /// It is an event of this log; else of one that a copy took the place of.
+    is_own: bool,
+    /// The erasures of another log in whose place it stands.
+    stands_for: Vec<Vec<u8>>,
+}
+
+impl KnownErasure {
+    /// What an event or a record says.
+    pub fn read(id: &str, record: &[u8]) -> Option<Self> {
+        let seq = id.strip_prefix("erasure:")?.parse().ok()?;
+        Some(Self {
+            told: Erasure::read(seq, id.as_bytes(), record)?,
+            record: record.to_vec(),
+            is_own: true,
+            stands_for: Vec::new(),
+        })
+    }
 }
 
 /// The records in which a state says what was erased, and what was brought back.
@@ -43,19 +65,59 @@ fn records_of(state: &State) -> impl Iterator<Item = (String, &[u8])> {
 
 /// The erasures that a state knows of.
 pub(in crate::store) fn erasures_of(state: &State) -> Vec<KnownErasure> {
-    let found = records_of(state).filter_map(|(id, record)| {
-        let seq = id.strip_prefix("erasure:")?.parse().ok()?;
-        let told = Erasure::read(seq, id.as_bytes(), record)?;
-        let record = record.to_vec();
-        Some(KnownErasure { id, record, told })
+    records_of(state)
+        .filter_map(|(id, record)| KnownErasure::read(&id, record))
+        .collect()
+}
+
+/// The erasures of other logs that a record names, and the seq of the one that stands for them here.
+fn upheld_in(record: &[u8]) -> (Vec<KnownErasure>, Option<u64>) {
+    let record = json::parse(record).unwrap_or(Value::Null);
+    let data = record.get("data");
+    let listed = data.and_then(|data| data.get("erasures")?.as_array());
+    let others = listed.unwrap_or_default().iter().filter_map(|value| {
+        let mut bytes = Vec::new();
+        json::write_value(value, &mut bytes);
+        let known = KnownErasure::read(value.get("id")?.as_str()?, &bytes)?;
+        Some(KnownErasure { is_own: false, ..known })
     });
-    found.collect()
+    (others.collect(), data.and_then(|data| data.get("by")?.as_u64()))
+}
+
+/// The same, and those of logs that a copy took the place of.
+pub(in crate::store) fn known_erasures(state: &State) -> Vec<KnownErasure> {
+    let mut known = erasures_of(state);
+    for (_, record) in records_of(state).filter(|(id, _)| id.starts_with(UPHELD)) {
+        let (others, by) = upheld_in(record);
+        if let Some(one) = known.iter_mut().find(|one| one.is_own && Some(one.told.seq) == by) {
+            // One that says the same at the same place is no other.
+            let others = others.iter().filter(|other| other.record != one.record);
+            one.stands_for = others.map(|other| other.record.clone()).collect();
+        }
+        for other in others {
+            if known.iter().all(|one| one.record != other.record) {
+                known.push(other);
+            }
+        }
+    }
+    known
+}
+
+/// Adds those that only the history tells of: a compaction by a process of version 1 drops the record.
+pub(in crate::store) fn add_forgotten(known: &mut Vec<KnownErasure>, told: Vec<KnownErasure>) {
+    for one in told {
+        if known.iter().all(|other| other.record != one.record) {
+            known.push(one);
+        }
+    }
 }
 
 /// What would come back.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Returning {
     erasures: Vec<KnownErasure>,
+    /// How many lines all erasures of this log erased, those too that the copy knows of.
+    lines_here: u64,
     /// The latest moment in the copy.
     latest: i64,
 }
@@ -79,63 +141,120 @@ impl Returning {
         };
         let seen = look_twice(disk, source, look, Loader::checking_rows, &mut |_, _| {}).at(source.log())?;
         let copy = seen.as_ref().and_then(|seen| seen.taker.state.as_ref());
-        known.retain(|one| copy.and_then(|state| state.get(&one.id)) != Some(&one.record[..]));
+        let copy = copy.map(known_erasures).unwrap_or_default();
+        let has = |record: &[u8]| copy.iter().any(|one| one.record == record);
+        let own = known.iter().filter(|one| one.is_own);
+        let lines_here = own.map(|one| one.told.lines).sum();
+        known.retain(|one| {
+            let is_as_good = !one.stands_for.is_empty() && one.stands_for.iter().all(|record| has(record));
+            !has(&one.record) && !is_as_good
+        });
         Ok(Self {
             erasures: known,
+            lines_here,
             latest: seen.map_or(0, |seen| seen.found.walk.latest),
         })
     }
 
-    /// Refuses to bring anything back.
-    ///
-    /// # Errors
-    /// `Refused` if something would come back.
-    pub fn check(&self, source: &Layout) -> Result<()> {
+    /// Whether the copy knows of all erasures.
+    pub fn is_nothing(&self) -> bool {
+        self.erasures.is_empty()
+    }
+
+    /// The erasures of this log that the copy is without.
+    pub fn own(&self) -> impl Iterator<Item = &Erasure> {
+        self.erasures.iter().filter(|one| one.is_own).map(|one| &one.told)
+    }
+
+    /// Those that stand in the place of no other: what they erased was erased for the first time.
+    fn first(&self) -> impl Iterator<Item = &KnownErasure> {
+        self.erasures.iter().filter(|one| one.stands_for.is_empty())
+    }
+
+    /// How many lines all erasures of this log erased.
+    pub fn lines_here(&self) -> u64 {
+        self.lines_here
+    }
+
+    /// Why it was erased, each reason once, as far as there is room.
+    pub fn reason(&self) -> String {
+        let mut reasons: Vec<&str> = Vec::new();
+        for one in &self.erasures {
+            if !reasons.contains(&&*one.told.reason) {
+                reasons.push(&one.told.reason);
+            }
+        }
+        reasons.join("; ").chars().take(MOST_REASON).collect()
+    }
+
+    /// Why the copy cannot be brought back without what was erased since.
+    pub fn refused(&self, source: &Layout, why: &str) -> Error {
         let said = |one: &KnownErasure| {
             format!(
                 "event {} ({:?}, {} lines)",
                 one.told.seq, one.told.reason, one.told.lines
             )
         };
-        let said: Vec<String> = self.erasures.iter().map(said).collect();
-        match said.is_empty() {
-            true => Ok(()),
-            false => Err(Error::Refused {
-                path: source.folder().display().to_string(),
-                reason: format!("it is without what was erased since: {}", said.join(", ")),
-                instead: "Take a copy that was made after the erasure. restore(bring_back=True) brings back what was \
-                          erased, and says so for ever; erase it again then."
-                    .to_owned(),
-            }),
+        let said: Vec<String> = self.first().map(said).collect();
+        Error::Refused {
+            path: source.folder().display().to_string(),
+            reason: format!(
+                "it is without what was erased since: {}; and it cannot be erased in it: {why}",
+                said.join(", ")
+            ),
+            instead: "Take a copy that was made after the erasure. restore(bring_back=True) brings back what was \
+                      erased, and says so for ever; erase it again then."
+                .to_owned(),
         }
     }
 
-    /// The line behind the last one of the copy that tells of it; none if nothing comes back.
+    /// The line behind the last one of the copy that tells what came back.
     ///
     /// # Errors
     /// `Randomness`.
-    pub fn line(&self, copy: &Report, options: &Options, now: i64) -> Result<Vec<u8>> {
+    pub fn returned(&self, copy: &Report, options: &Options, now: i64) -> Result<Vec<u8>> {
+        let lines = self.first().map(|one| one.told.lines).sum();
+        let data = Value::object([
+            ("erasures", number(self.first().count() as u64)),
+            ("lines", number(lines)),
+        ]);
+        let label = "A copy was brought back without what was erased since";
+        self.line((RETURNED, "returned", label), data, copy, options, now)
+    }
+
+    /// The line behind the last one of the copy that names the erasures that it was without: what they erased is not in it, and the
+    /// event `by` of the copy tells of that, if anything was.
+    ///
+    /// # Errors
+    /// `Randomness`.
+    pub fn upheld(&self, by: Option<u64>, copy: &Report, options: &Options, now: i64) -> Result<Vec<u8>> {
+        let records = self.first().filter_map(|one| json::parse(&one.record).ok());
+        let data = Value::object([
+            ("by", by.map_or(Value::Null, number)),
+            ("erasures", Value::Array(records.collect())),
+        ]);
+        let label = "What was erased since this copy was made stays erased";
+        self.line((UPHELD, "upheld", label), data, copy, options, now)
+    }
+
+    fn line(
+        &self,
+        (prefix, kind, label): (&str, &str, &str),
+        data: Value,
+        copy: &Report,
+        options: &Options,
+        now: i64,
+    ) -> Result<Vec<u8>> {
         if self.erasures.is_empty() {
             return Ok(Vec::new());
         }
-        let number = |n: u64| Value::from(i64::try_from(n).unwrap_or(i64::MAX));
         let next_seq = copy.last_seq + 1;
-        let id = format!("{RETURNED}{next_seq}");
-        let lines = self.erasures.iter().map(|one| one.told.lines).sum();
+        let id = format!("{prefix}{next_seq}");
         let record = Value::object([
             ("id", Value::Str(id.clone())),
-            ("kind", Value::Str("returned".to_owned())),
-            (
-                "label",
-                Value::Str("A copy was brought back without what was erased since".to_owned()),
-            ),
-            (
-                "data",
-                Value::object([
-                    ("erasures", number(self.erasures.len() as u64)),
-                    ("lines", number(lines)),
-                ]),
-            ),
+            ("kind", Value::Str(kind.to_owned())),
+            ("label", Value::Str(label.to_owned())),
+            ("data", data),
         ]);
         let mut bytes = Vec::new();
         json::write_value(&record, &mut bytes);
@@ -156,6 +275,10 @@ impl Returning {
     }
 }
 
+fn number(n: u64) -> Value {
+    Value::from(i64::try_from(n).unwrap_or(i64::MAX))
+}
+
 /// What a state says of erasures whose own events are not kept any more, and of what was brought back.
 pub(super) fn notes_of(state: &State, told: &[String]) -> Vec<String> {
     let mut notes = Vec::new();
@@ -168,6 +291,16 @@ pub(super) fn notes_of(state: &State, told: &[String]) -> Vec<String> {
                 number("erasures").unwrap_or(0),
                 number("lines").unwrap_or(0)
             ));
+        } else if let Some(seq) = id.strip_prefix(UPHELD) {
+            for other in upheld_in(record).0 {
+                let Erasure {
+                    seq: at, reason, lines, ..
+                } = &other.told;
+                notes.push(format!(
+                    "upheld at event {seq}: a copy from before an erasure was brought back without what that erased: event {at} \
+                     of the log before it, {reason:?}: {lines} lines"
+                ));
+            }
         }
     }
     for one in erasures_of(state) {

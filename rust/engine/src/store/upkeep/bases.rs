@@ -13,7 +13,7 @@ use crate::archive::{self, damage_in};
 use crate::digest::Hex;
 use crate::disk::{Access, Disk};
 use crate::error::{At, Error, Result};
-use crate::layout::{base_name, packed_base_name};
+use crate::layout::{base_name, digest_in_base_name, packed_base_name};
 use crate::log::Site;
 use crate::log::files::{Scratch, is_ours, is_taken_by_others, open_base, with_suffix};
 use crate::origin::Origin;
@@ -22,6 +22,7 @@ use crate::snapshot;
 use super::history_files::{PastFiles, RetiredLog, remove};
 use crate::store::archives::packing::Packing;
 use crate::store::care::Turns;
+use crate::store::files::copies::names_in;
 
 /// Packs the bases of the past that stay, and removes those that need not. Nothing that is not what it should be is touched:
 /// whoever verifies must find it.
@@ -74,16 +75,19 @@ struct PastBases {
     /// The logs, the oldest first.
     logs: Vec<RetiredLog>,
     there: Vec<PastBase>,
-    /// Archives that have the digest that they are named with.
-    proved: HashSet<String>,
+    /// The archives that are there.
+    archives: HashSet<String>,
 }
 
 impl PastBases {
     fn of(site: Arc<Site>, mut logs: Vec<RetiredLog>, newest: Hex) -> Result<Self> {
         logs.reverse();
         let mut there = Vec::new();
+        let names = names_in(&site, "base")?;
+        let digests: HashSet<&str> = names.iter().filter_map(|name| digest_in_base_name(name)).collect();
         for (number, log) in logs.iter().enumerate() {
-            let Some((sha256, is_word)) = log.base.filter(|(sha256, _)| *sha256 != newest) else {
+            let is_there = |(sha256, _): &(Hex, bool)| *sha256 != newest && digests.contains(sha256.text());
+            let Some((sha256, is_word)) = log.base.filter(is_there) else {
                 continue;
             };
             // What cannot be read is for whoever verifies.
@@ -100,10 +104,10 @@ impl PastBases {
             }
         }
         Ok(Self {
+            archives: names_in(&site, "archive")?.into_iter().collect(),
             site,
             logs,
             there,
-            proved: HashSet::new(),
         })
     }
 
@@ -179,8 +183,9 @@ impl PastBases {
         is_sound(&self.site, sha256)
     }
 
-    /// Whether the logs between a base and the one before it are there, each with the digest that the log names.
-    fn adds_up_to(&mut self, at: usize) -> Result<bool> {
+    /// Whether the logs between a base and the one before it are there, each with the digest that the log names. That is computed once
+    /// by each process: it would have to be for all of them every night.
+    fn adds_up_to(&self, at: usize) -> Result<bool> {
         let end = self.there[at].log;
         let start = match at.checked_sub(1).and_then(|before| self.there.get(before)) {
             Some(before) => before.log,
@@ -199,7 +204,11 @@ impl PastBases {
             return Ok(false);
         }
         for log in between {
-            if self.proved.contains(&log.name) {
+            let file = log.name.strip_prefix("archive/").unwrap_or(&log.name);
+            if !self.archives.contains(file) {
+                return Ok(false);
+            }
+            if self.site.archives.is_proved(&log.name) {
                 continue;
             }
             let path = self.site.layout.inside(&log.name);
@@ -207,7 +216,7 @@ impl PastBases {
             if snapshot::digest(&*archive.packed).at(&path)?.text() != log.digest {
                 return Ok(false);
             }
-            self.proved.insert(log.name.clone());
+            self.site.archives.note_proved(&log.name);
         }
         Ok(start < end)
     }

@@ -2,7 +2,7 @@
 //!
 //! Bases and archives are the store's history. Nothing is removed that nobody retired: what no log names is put aside.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::wal::synced::names_hash;
 
 use crate::store::archives::pruned::pruned_until;
 use crate::store::care::Turns;
-use crate::store::files::copies::past_files;
+use crate::store::files::copies::{names_in, past_files_beside};
 use crate::store::files::proofs::shown;
 use crate::store::load::found::{head_of, header_of};
 
@@ -58,10 +58,7 @@ impl<'a> PastFiles<'a> {
         if !keep_history {
             retired.extend(named.files.iter().cloned());
         }
-        for name in past_files(self.site)?
-            .into_iter()
-            .filter(|name| !named.files.contains(name))
-        {
+        for name in past_files_beside(self.site, &named.files)? {
             if self.is_left_over(&name) {
                 retired.insert(name);
             }
@@ -99,14 +96,12 @@ impl<'a> PastFiles<'a> {
     }
 
     /// The bases and archives that neither this log nor any of its archives names, and indexes of archives that are gone.
-    fn garbage(&self) -> Result<Vec<PathBuf>> {
+    pub fn garbage(&self) -> Result<Vec<PathBuf>> {
         let mut found = Vec::new();
         let named = self.named_files()?;
         if named.is_complete {
-            let unnamed = past_files(self.site)?
-                .into_iter()
-                .filter(|name| !named.files.contains(name));
-            found.extend(unnamed.map(|name| self.site.layout.inside(&name)));
+            let unnamed = past_files_beside(self.site, &named.files)?;
+            found.extend(unnamed.iter().map(|name| self.site.layout.inside(name)));
             found.extend(self.orphaned_indexes(&named.files)?);
         }
         Ok(found)
@@ -143,6 +138,8 @@ impl<'a> PastFiles<'a> {
             // Who knows what the lines named that are damaged.
             return Ok(named);
         }
+        let there: HashSet<String> = names_in(self.site, "archive")?.into_iter().collect();
+        let is_there = |name: &str| name.strip_prefix("archive/").is_some_and(|file| there.contains(file));
         let mut way = WayBack::default();
         while let Some(Origin::Ours(sentinel)) = origin {
             named.start(&sentinel);
@@ -152,20 +149,31 @@ impl<'a> PastFiles<'a> {
             let Some((name, digest)) = sentinel.safe_archive() else {
                 return Ok(named);
             };
-            let path = self.site.layout.inside(name);
-            let Ok(archive) = archive::open(&*self.site.disk, &path) else {
-                named.is_complete = sentinel.last_seq <= self.pruned_until && !self.site.disk.exists(&path);
-                return Ok(named);
-            };
-            named.files.insert(name.to_owned());
-            let beginning = archive
-                .log
-                .length()
-                .and_then(|length| Ok((length, beginning_of(&*archive.log, length)?)));
-            let (length, earlier) = match beginning {
-                Ok(found) => found,
-                Err(fault) if archive::damage_in(&fault).is_some() => return Ok(named),
-                Err(fault) => return Err(fault).at(&path),
+            let seen = self.site.archives.beginning(name).filter(|_| is_there(name));
+            let (length, earlier) = match seen {
+                Some(seen) => {
+                    named.files.insert(name.to_owned());
+                    seen
+                }
+                None => {
+                    let path = self.site.layout.inside(name);
+                    let Ok(archive) = archive::open(&*self.site.disk, &path) else {
+                        named.is_complete = sentinel.last_seq <= self.pruned_until && !self.site.disk.exists(&path);
+                        return Ok(named);
+                    };
+                    named.files.insert(name.to_owned());
+                    let beginning = archive
+                        .log
+                        .length()
+                        .and_then(|length| Ok((length, beginning_of(&*archive.log, length)?)));
+                    let (length, earlier) = match beginning {
+                        Ok(found) => found,
+                        Err(fault) if archive::damage_in(&fault).is_some() => return Ok(named),
+                        Err(fault) => return Err(fault).at(&path),
+                    };
+                    self.site.archives.note_beginning(name, length, &earlier);
+                    (length, earlier)
+                }
             };
             named.logs.push(RetiredLog {
                 name: name.to_owned(),

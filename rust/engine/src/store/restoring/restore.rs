@@ -16,8 +16,8 @@ use crate::remembered;
 use crate::verify::finding;
 use crate::wal::synced::Synced;
 
-use super::repair::repair_in_turn;
-use super::returning::{Returning, erasures_of};
+use super::cleaning::{Cleaned, clean};
+use super::known_lines::all_erasures;
 use crate::store::care::{Turns, take_care};
 use crate::store::files::copies::{IMMUTABLE, VECTORS, immutable_names};
 use crate::store::files::known_copies::note_restored;
@@ -25,6 +25,8 @@ use crate::store::files::proofs::copy_of_base;
 use crate::store::files::set_aside::Aside;
 use crate::store::follow::lost::has_remains;
 use crate::store::load::tails::keep_missed;
+use crate::store::recovery::repair::repair_in_turn;
+use crate::store::recovery::returning::Returning;
 use crate::store::upkeep::compact::{sync, write_snapshot};
 use crate::store::upkeep::compact_rows::make_way;
 use crate::store::upkeep::history_files::clear_out;
@@ -197,15 +199,23 @@ pub fn restore(
     }
     let known = turns.turn(|store| {
         store.refresh()?;
-        Ok(erasures_of(&store.state))
+        store.settle();
+        all_erasures(store)
     })?;
     let returning = Returning::find(&*disk, source, known, options.threads)?;
-    if !wanted.bring_back {
-        returning.check(source)?;
-    }
-    let copied = (end, returning.line(&report, &options, now())?);
-    fetch_rows(turns, &disk, &layout, source, now)?;
-    let restored = Restored::fetch(&disk, &layout, source, copied, progress)?;
+    let cleaned = match wanted.bring_back || returning.is_nothing() {
+        true => None,
+        false => Some(clean(turns, (source, &report), &returning, now(), progress)?),
+    };
+    let (from, copied) = match &cleaned {
+        Some(Cleaned { layout, report, by, .. }) => {
+            let behind = returning.upheld(*by, report, &options, now())?;
+            (layout, (report.committed_end, behind))
+        }
+        None => (source, (end, returning.returned(&report, &options, now())?)),
+    };
+    fetch_rows(turns, &disk, &layout, from, now)?;
+    let restored = Restored::fetch(&disk, &layout, from, copied, progress)?;
     sync(turns)?;
     let kept: BTreeSet<String> = turns
         .turn(|store| store.install(restored, now()))?
@@ -214,6 +224,7 @@ pub fn restore(
     let site = turns.turn(|store| Ok(Arc::clone(&store.site)))?;
     note_restored(&site, source.folder(), &report, now())?;
     clear_out(turns, &kept, now())?;
+    cleaned.map_or(Ok(()), Cleaned::end)?;
     write_snapshot(turns)
 }
 

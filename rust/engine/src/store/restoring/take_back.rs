@@ -17,12 +17,12 @@ use crate::remembered;
 use crate::state::State;
 use crate::verify::finding;
 
-use super::repair::Repaired;
 use super::restore::{Restoring, restore};
 use crate::store::care::{Turns, take_care};
 use crate::store::files::set_aside::Aside;
 use crate::store::load::home::source_of;
 use crate::store::load::tails::{MENDING_BLOCKS, check_no_tail_is_left, event_before, leads_to, whole_events};
+use crate::store::recovery::repair::Repaired;
 use crate::store::upkeep::compact::write_snapshot;
 use crate::store::upkeep::history_files::clear_out;
 use crate::store::{Progress, Store};
@@ -157,7 +157,7 @@ pub fn bring_back(
 /// records are other than before, and where the log is kept that was replaced, with all that was written since the cut.
 ///
 /// # Errors
-/// `Corrupted` if it was not cut from the present log, or holds nothing whole; as [`super::repair`].
+/// `Corrupted` if it was not cut from the present log, or holds nothing whole; as [`repair`](crate::store::repair).
 pub fn restore_tail(turns: &impl Turns, name: &str, now: &dyn Fn() -> i64, progress: Progress<'_>) -> Result<Repaired> {
     let _care = take_care(turns, now())?;
     let (before, kept) = turns.turn(|store| store.put_tail_back(name, now()))?;

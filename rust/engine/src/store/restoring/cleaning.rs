@@ -1,0 +1,343 @@
+//! How does a copy lose what was erased since it was made, before it becomes the log?
+//!
+//! In a folder of its own, which nobody takes for a store: there the copy is opened, and the records of which a line was erased
+//! here are erased in it, as anywhere. `erasing` names that folder first, so that whoever opens the store next takes it away. What
+//! is left is restored like any copy.
+//!
+//! The lines are known by seq and hash alone. Where those could not tell all, the copy is refused: if it is no beginning of what
+//! this log says, if either does not go back far enough, or if hashes are not kept any more.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::disk::Access;
+use crate::error::{At, Error, Result};
+use crate::event::{Known, Op, stamp};
+use crate::layout::{Layout, is_rows_file};
+use crate::log::files::{copy_bytes, copy_file, copy_names, is_folder, is_ours};
+use crate::log::{Durability, Site};
+use crate::options::Options;
+use crate::state::unspelled;
+use crate::verify::Report;
+
+use super::known_lines::{KeptHistory, Line};
+use crate::store::care::{Alone, Turns};
+use crate::store::erasure::chosen::Chosen;
+use crate::store::erasure::copies::is_copy_without;
+use crate::store::erasure::erase::erase;
+use crate::store::erasure::order::{Erase, is_reserved};
+use crate::store::files::copies::{IMMUTABLE, immutable_names};
+use crate::store::files::erasing::{Erasing, remove_draft};
+use crate::store::recovery::judge::verify_at;
+use crate::store::recovery::returning::Returning;
+use crate::store::upkeep::history_files::PastFiles;
+use crate::store::{Progress, Store};
+
+/// What is said if the reasons name somebody whom the copy knows.
+const NO_REASON: &str = "erased since this copy was made";
+
+/// A copy without what was erased since.
+pub(super) struct Cleaned {
+    /// Where it lies.
+    pub layout: Layout,
+    /// What it is.
+    pub report: Report,
+    /// The event in it that tells of what was erased in it; `None` if nothing was.
+    pub by: Option<u64>,
+    /// The folder that goes when it is restored.
+    draft: Option<Draft>,
+}
+
+impl Cleaned {
+    /// Takes the folder away in which it was cleaned.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn end(self) -> Result<()> {
+        self.draft.map_or(Ok(()), |draft| draft.take_away())
+    }
+}
+
+/// A folder of `backup/` in which a copy is cleaned.
+struct Draft {
+    site: Arc<Site>,
+    folder: PathBuf,
+    /// `erasing` names it.
+    is_named: bool,
+}
+
+impl Draft {
+    /// Under the lock: a new folder, which goes whatever happens.
+    fn begin(site: &Arc<Site>, now: i64) -> Result<Self> {
+        let backups = site.layout.backups();
+        site.make_folder(&backups, site.layout.folder())?;
+        let taken = site.disk.list(&backups).at(&backups)?;
+        let stamp = stamp::spell_name(now);
+        let numbered = (2_u64..).map(|number| format!("{stamp}-{number}.tmp"));
+        let mut names = [format!("{stamp}.tmp")].into_iter().chain(numbered);
+        let name = names.find(|name| !taken.contains(name)).unwrap_or(stamp);
+        Erasing {
+            base: None,
+            remove: vec![format!("backup/{name}")],
+        }
+        .write(site)?;
+        let draft = Self {
+            site: Arc::clone(site),
+            folder: backups.join(name),
+            is_named: true,
+        };
+        site.make_folder(&draft.folder, &backups)?;
+        Ok(draft)
+    }
+
+    fn layout(&self) -> Layout {
+        Layout::of_folder(self.folder.clone())
+    }
+
+    /// Copies a store into it, its log up to `end`.
+    fn fill(&self, source: &Layout, end: u64, progress: Progress<'_>) -> Result<()> {
+        let (disk, here) = (&*self.site.disk, self.layout());
+        for name in IMMUTABLE {
+            let names = immutable_names(disk, source, name)?;
+            copy_names(
+                disk,
+                &source.inside(name),
+                &here.inside(name),
+                &self.folder,
+                names.into_iter(),
+            )?;
+        }
+        let rows = source.vectors();
+        if is_folder(disk, &rows) {
+            let mut names = disk.list(&rows).at(&rows)?;
+            names.retain(|name| is_rows_file(name) && is_ours(disk, &rows.join(name)));
+            copy_names(disk, &rows, &here.vectors(), &self.folder, names.into_iter())?;
+        }
+        for (from, to) in [(source.synced(), here.synced()), (source.snapshot(), here.snapshot())] {
+            if is_ours(disk, &from) {
+                copy_file(disk, &from, &to, None)?;
+            }
+        }
+        let log = disk.open(source.log(), Access::Read).at(source.log())?;
+        copy_bytes(disk, &*log, 0..end, here.log(), Some(progress))?;
+        disk.sync_dir(&self.folder).at(&self.folder)
+    }
+
+    /// Under the lock: says that nothing in it has to go.
+    fn is_clean(&mut self) -> Result<()> {
+        Erasing::end(&self.site)?;
+        self.is_named = false;
+        Ok(())
+    }
+
+    fn take_away(&self) -> Result<()> {
+        remove_draft(&self.site, &self.folder)?;
+        self.site.disk.unguard(&self.folder);
+        match self.is_named {
+            true => Erasing::end(&self.site),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // What is left goes when somebody opens the store, or looks after it.
+        let _ = self.take_away();
+    }
+}
+
+/// Cleans a copy of what was erased here since it was made.
+///
+/// # Errors
+/// `Refused` if that cannot be told; `Io`, `Locked`, `Closed`, `Poisoned`.
+pub(super) fn clean(
+    turns: &impl Turns,
+    (source, report): (&Layout, &Report),
+    returning: &Returning,
+    now: i64,
+    progress: Progress<'_>,
+) -> Result<Cleaned> {
+    let refused = |why: &str| returning.refused(source, why);
+    let told = |fault: Error| match fault {
+        Error::Io { .. } | Error::OutOfMemory => fault,
+        other => refused(&other.to_string()),
+    };
+    if let Some(damage) = report.damage.first() {
+        return Err(refused(&format!("it is damaged: {damage}")));
+    }
+    if let Some(one) = returning.own().find(|one| one.is_dropped || one.lines == 0) {
+        let seq = one.seq;
+        return Err(refused(&format!("no hash is kept of what was erased at event {seq}")));
+    }
+    // Nobody writes meanwhile: whoever took the lock would take the folder for one that was left behind.
+    turns.turn(|store| {
+        store.with_lock_regardless(now, |store| {
+            store.settle();
+            let last = report.head.map(|head| (report.last_seq, head));
+            let mut has_last = false;
+            let here = KeptHistory::read(store, &mut |line, _| has_last |= Some(line) == last).map_err(told)?;
+            if !has_last && !last.is_some_and(|last| here.erased.contains(&last)) {
+                let seq = report.last_seq;
+                return Err(refused(&format!(
+                    "it is no beginning of this log, whose history that is kept has not its last event, seq {seq}"
+                )));
+            }
+            let mut draft = Draft::begin(&store.site, now)?;
+            draft.fill(source, report.committed_end, progress)?;
+            let cleaning = Cleaning {
+                layout: draft.layout(),
+                options: Options {
+                    durability: Durability::Full,
+                    exclusive: false,
+                    strict: false,
+                    attended: false,
+                    head_file: None,
+                    ..store.options.clone()
+                },
+                here: &here,
+                returning,
+                now,
+            };
+            let mut copy = Store::open(
+                Arc::clone(&store.site.disk),
+                draft.layout(),
+                cleaning.options.clone(),
+                &mut |_, _| {},
+            )?;
+            let erased = cleaning.erase_in(&mut copy, progress).map_err(told);
+            let closed = copy.close();
+            let by = erased?.map_err(|why| refused(&why))?;
+            closed?;
+            if by.is_none() {
+                return Ok(Cleaned {
+                    layout: source.clone(),
+                    report: report.clone(),
+                    by: None,
+                    draft: None,
+                });
+            }
+            let report = verify_at(
+                &*store.site.disk,
+                &draft.layout(),
+                store.options.threads,
+                i64::MAX,
+                &mut |_, _| {},
+            )?;
+            if let Some(damage) = report.damage.iter().chain(&report.returned).next() {
+                return Err(refused(&format!("what would be left of it does not verify: {damage}")));
+            }
+            draft.is_clean()?;
+            Ok(Cleaned {
+                layout: draft.layout(),
+                report,
+                by,
+                draft: Some(draft),
+            })
+        })
+    })
+}
+
+/// What it takes to erase in a copy what was erased here.
+struct Cleaning<'a> {
+    layout: Layout,
+    options: Options,
+    here: &'a KeptHistory,
+    returning: &'a Returning,
+    now: i64,
+}
+
+/// What a copy says of lines that were erased here.
+#[derive(Default)]
+struct Said {
+    /// The records that they are of.
+    ids: BTreeSet<String>,
+    /// How many there are.
+    lines: u64,
+}
+
+impl Cleaning<'_> {
+    /// What is still said in a copy of what was erased here; and its history.
+    fn said_in(&self, copy: &Store) -> Result<(Said, KeptHistory)> {
+        let mut said = Said::default();
+        let mut see = |line: Line, known: &Known<'_>| {
+            if !self.here.erased.contains(&line) {
+                return;
+            }
+            said.lines += 1;
+            let id = unspelled(known.id);
+            // An act names records that stay, and a group of rows follows from the records in it.
+            if known.op != Op::Act && !is_reserved(&id) {
+                said.ids.insert(id);
+            }
+        };
+        let history = KeptHistory::read(copy, &mut see)?;
+        Ok((said, history))
+    }
+
+    /// Erases it; gives the event that tells of that, or why it cannot be done.
+    fn erase_in(&self, copy: &mut Store, progress: Progress<'_>) -> Result<std::result::Result<Option<u64>, String>> {
+        copy.with_lock(self.now, |copy| copy.anchor(self.now))?;
+        copy.settle();
+        let (said, there) = self.said_in(copy)?;
+        if let Some(why) = self.unknown_in(&there) {
+            return Ok(Err(why));
+        }
+        if said.lines == 0 {
+            return Ok(Ok(None));
+        }
+        let mut order = Erase {
+            ids: said.ids.into_iter().collect(),
+            reason: self.returning.reason(),
+            ..Erase::default()
+        };
+        let told = match self.carry_out(copy, &order, progress) {
+            Err(Error::Invalid { field, .. }) if field == "reason" => {
+                NO_REASON.clone_into(&mut order.reason);
+                self.carry_out(copy, &order, progress)?
+            }
+            told => told?,
+        };
+        // Nothing of what follows should be found: it is looked for all the same, before anybody relies on it.
+        let unnamed = PastFiles::of(&copy.site, &copy.log, &copy.state).garbage()?;
+        for path in &unnamed {
+            copy.site.disk.remove(path).at(path)?;
+        }
+        let chosen = Chosen::by(&order)?;
+        let is_clean = is_copy_without(&copy.site, self.layout.folder(), &chosen, self.options.threads)?;
+        let (left, _) = self.said_in(copy)?;
+        if left.lines > 0 || !is_clean {
+            let lines = left.lines;
+            return Ok(Err(format!(
+                "{lines} of the lines in it do not tell which record was erased with them"
+            )));
+        }
+        Ok(Ok(told))
+    }
+
+    fn carry_out(&self, copy: &mut Store, order: &Erase, progress: Progress<'_>) -> Result<Option<u64>> {
+        match order.ids.is_empty() {
+            true => Ok(None),
+            false => Ok(erase(&Alone::with(copy), order, &|| self.now, progress)?.seq),
+        }
+    }
+
+    /// Why the lines that are known here do not tell all that has to go from a copy.
+    fn unknown_in(&self, there: &KeptHistory) -> Option<String> {
+        let here = self.here;
+        if !here.is_whole && (there.is_whole || there.first_seq < here.first_seq) {
+            return Some("it goes further back than the history that is kept here".to_owned());
+        }
+        let lines: u64 = self.returning.own().map(|one| one.lines).sum();
+        let fresh = here.erased.difference(&there.erased).count() as u64;
+        if self.returning.lines_here() > here.erased.len() as u64 && lines > fresh {
+            return Some(format!("{lines} lines were erased, and only {fresh} hashes are kept"));
+        }
+        let stranger = there.words.iter().find(|base| !here.bases.contains(*base))?;
+        Some(format!(
+            "nothing tells what was erased of base/{}.json, with which its history begins",
+            stranger.text()
+        ))
+    }
+}

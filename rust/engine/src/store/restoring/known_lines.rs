@@ -1,0 +1,129 @@
+//! Which lines does a history hold, and of which are only seq and hash left?
+
+use std::collections::HashSet;
+
+use crate::chain::Held;
+use crate::digest::Hex;
+use crate::error::{At, Error, Result};
+use crate::event::{Known, Op};
+use crate::layout::is_redacted_name;
+use crate::log::Site;
+use crate::state::unspelled;
+use crate::verify::Sink;
+
+use crate::store::Store;
+use crate::store::archives::pruned::pruned_until;
+use crate::store::archives::segments::{Start, segments};
+use crate::store::erasure::survey::walk;
+use crate::store::files::copies::past_files;
+use crate::store::recovery::returning::{KnownErasure, add_forgotten, known_erasures};
+
+/// A line by its seq and its hash.
+pub(super) type Line = (u64, Hex);
+
+/// All that a store keeps of what was said, looked through.
+#[derive(Default)]
+pub(super) struct KeptHistory {
+    /// The lines of which nothing else is left.
+    pub erased: HashSet<Line>,
+    /// The first seq that is kept.
+    pub first_seq: u64,
+    /// It begins with the first event of all: no base stands before it.
+    pub is_whole: bool,
+    /// The bases on the way, as erasures made them.
+    pub bases: HashSet<Hex>,
+    /// Those of them to which no line that is kept adds up: the first, and such as are somebody's word.
+    pub words: Vec<Hex>,
+}
+
+/// Shows somebody every line of which more is left than seq and hash.
+struct Passing<'a> {
+    show: &'a mut dyn FnMut(Line, &Known<'_>),
+    left: Vec<Line>,
+}
+
+impl Sink for Passing<'_> {
+    fn count(&mut self, known: Known<'_>, _: i64) {
+        let Some(hash) = Hex::read(known.hash) else {
+            return;
+        };
+        let line = (known.seq, hash);
+        match known.op == Op::Other && known.id.is_empty() {
+            true => self.left.push(line),
+            false => (self.show)(line, &known),
+        }
+    }
+
+    fn hold(&mut self, known: Known<'_>, ts: i64) {
+        self.count(known, ts);
+    }
+
+    fn settle(&mut self, _: Held) {}
+}
+
+impl KeptHistory {
+    /// Reads all logs of a store, the oldest first; each line that is whole is shown.
+    ///
+    /// # Errors
+    /// `Busy` or `Corrupted` for a history with a hole or an altered archive; `Io`.
+    pub fn read(store: &Store, show: &mut dyn FnMut(Line, &Known<'_>)) -> Result<Self> {
+        let site: &Site = &store.site;
+        let Some(open) = store.log.open() else {
+            return Err(Error::busy("there is no log"));
+        };
+        let live = (&*open.file, open.walk.end);
+        let (segments, start) = segments(
+            &*site.disk,
+            &site.layout,
+            &open.origin,
+            live,
+            pruned_until(&store.state),
+        )?;
+        let mut history = Self::default();
+        let mut passing = Passing { show, left: Vec::new() };
+        let threads = store.options.threads;
+        let mut first = None;
+        for segment in &segments {
+            let (log, path) = (&*segment.archive.log, site.layout.inside(&segment.name));
+            let redacted = walk(log, log.length().at(&path)?, threads, &mut passing).at(&path)?;
+            segment.archive.rest();
+            // What another tool wrote may look as if nothing were left of it.
+            let is_redacted = |seq: u64| redacted.ranges.iter().any(|&(from, to)| (from..=to).contains(&seq));
+            history
+                .erased
+                .extend(passing.left.drain(..).filter(|line| is_redacted(line.0)));
+            first.get_or_insert(segment.span.0);
+        }
+        walk(live.0, live.1, threads, &mut passing).at(site.log())?;
+        history.first_seq = first.or(open.mark().first_seq).unwrap_or(0);
+        let starts: Vec<&Start> = segments.iter().map(|one| &one.start).chain([&start]).collect();
+        history.is_whole = starts.first().is_some_and(|start| start.base.is_none());
+        history.bases = starts.iter().filter_map(|start| start.base).collect();
+        let is_word = |(number, start): (usize, &&Start)| start.base.filter(|_| number == 0 || start.is_word);
+        history.words = starts.iter().enumerate().filter_map(is_word).collect();
+        Ok(history)
+    }
+}
+
+/// The erasures that a store knows of, by its state or by events of its history.
+///
+/// # Errors
+/// `Io`.
+pub(super) fn all_erasures(store: &Store) -> Result<Vec<KnownErasure>> {
+    let mut known = known_erasures(&store.state);
+    if !past_files(&store.site)?.iter().any(|name| is_redacted_name(name)) {
+        return Ok(known);
+    }
+    let mut told = Vec::new();
+    let mut see = |_: Line, event: &Known<'_>| {
+        if event.op == Op::Erase {
+            told.extend(KnownErasure::read(&unspelled(event.id), event.record));
+        }
+    };
+    match KeptHistory::read(store, &mut see) {
+        Err(fault @ (Error::Io { .. } | Error::OutOfMemory)) => return Err(fault),
+        // Where the history has a hole, the state tells what it can.
+        Err(_) | Ok(_) => add_forgotten(&mut known, told),
+    }
+    Ok(known)
+}
