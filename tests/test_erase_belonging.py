@@ -149,7 +149,6 @@ def test_files_of_a_workspace_follow_an_erasure_at_the_next_write(tmp_path: Path
         assert workspace.diagnose() == []
 
 
-@pytest.mark.xfail(reason="files that say they show a later seq than the erasure's are not written anew")
 def test_files_of_a_workspace_follow_an_erasure_in_a_log_that_went_back(tmp_path: Path) -> None:
     with Workspace.create(tmp_path) as workspace:
         workspace.graph.save_node(Node("zed", "person", "secretzq"))

@@ -9,7 +9,6 @@ the same, to the twelfth digit of a score, at once and after they have lived on 
 from __future__ import annotations
 
 import random
-import re
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -35,7 +34,6 @@ DIGITS = 12
 FOLDER, SPACE = ".chronomemory", "blocks.lexical-384-v1"
 #: What the store says of itself.
 OWN = ("erasure:", "vector:")
-IN_THE_MAKING = re.compile(rb'"forming":\[[^\]]*\]')
 
 
 class Pupils:
@@ -174,9 +172,9 @@ def judged(pupils: Pupils) -> list[str]:
 
 
 def named_in(home: Path, ids: list[str]) -> list[str]:
-    """The files that name one of some blocks, but for lists of links in the making: these are counted."""
+    """The files that name one of some blocks."""
     files = [path for path in sorted(home.rglob("*")) if path.is_file()]
-    texts = {path.name: IN_THE_MAKING.sub(b"", contents(path)) for path in files}
+    texts = {path.name: contents(path) for path in files}
     return [name for name, text in texts.items() if any(one.encode() in text for one in ids)]
 
 

@@ -128,9 +128,6 @@ def test_what_a_pupil_alone_has_learned_is_found(tmp_path: Path) -> None:
     pupils.store.close()
 
 
-@pytest.mark.xfail(
-    reason="a block goes on listing the id of one that was erased among its links in the making"
-)
 def test_no_list_of_links_in_the_making_names_what_was_erased(tmp_path: Path) -> None:
     outcome = Outcome("taught")
     taught.live("1-2", 1, outcome)

@@ -32,11 +32,6 @@ OWN = ("erasure:", "pruned:", "vector:")
 HISTORIES = 12
 
 
-def without_forming(record: dict[str, Any]) -> dict[str, Any]:
-    """A record without its list of links in the making, which names what was erased: see `test_faces.py`."""
-    return record | {"data": {key: value for key, value in record["data"].items() if key != "forming"}}
-
-
 class Victims(Faces):
     """The two stores, and what will go from the first one."""
 
@@ -296,7 +291,7 @@ class Victims(Faces):
             return any(name in text for name in names)
 
         def names_it(record: dict[str, Any]) -> bool:
-            text = json.dumps(without_forming(record))
+            text = json.dumps(record)
             return any(name in text for name in names if name not in self.kept)
 
         everyone, wrong = self.a.everyone(), []

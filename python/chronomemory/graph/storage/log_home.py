@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from chronomemory._core import WalEvent
-from chronomemory.errors import ChronoError, InvalidArgument
+from chronomemory.errors import ChronoError, HistoryUnavailable, InvalidArgument
 from chronomemory.face.batch import Connection
 from chronomemory.face.files import Folder
 from chronomemory.face.handle import open_handle
@@ -81,9 +81,22 @@ class LogHome:
     def is_stale(self) -> bool:
         """Say whether something was erased since the files were written: they may show it still."""
         told = self.handle.store.engine.everyone().query(kind="erasure", status="", faces=True)
-        shown = self.view.shown()
-        since = 0 if shown is None else shown.log_seq
+        if not told:
+            return False
+        since = self._shown_until()
         return any(int(record.id.rpartition(":")[2]) > since for record in told)
+
+    def _shown_until(self) -> int:
+        """Return the event up to which the files show the log; 0 if that is none of its events."""
+        shown = self.view.shown()
+        if shown is None:
+            return 0
+        try:
+            # A log that went back gives the seqs of what it lost to other events.
+            is_here = not shown.log_head or self.handle.store.engine.has_event(shown.log_seq, shown.log_head)
+        except HistoryUnavailable:
+            is_here = False
+        return shown.log_seq if is_here else 0
 
     def forget(self) -> None:
         """Write the files anew if they may show what was erased; not by a damaged log."""

@@ -127,6 +127,24 @@ impl Tie {
             cut(record, path, &|name| is_meant(&format!("{}{name}", self.of)));
         }
     }
+
+    /// Strikes those whose ids are meant out of lists; a list with nothing left in it goes.
+    pub fn strike(&self, record: &mut Value, is_meant: &dyn Fn(&str) -> bool) {
+        self.cut(record, is_meant);
+        self.at.iter().for_each(|path| drop_empty(record, path));
+    }
+}
+
+/// Takes a list out of the object that it stands in, if nothing is left of it.
+fn drop_empty(value: &mut Value, path: &[&str]) {
+    let (Value::Object(fields), Some((key, rest))) = (value, path.split_first()) else {
+        return;
+    };
+    if rest.is_empty() {
+        fields.retain(|(name, field)| name != key || !matches!(field, Value::Array(items) if items.is_empty()));
+    } else if let Some((_, inner)) = fields.iter_mut().find(|(name, _)| name == key) {
+        drop_empty(inner, rest);
+    }
 }
 
 fn each_name(value: &Value, path: &[&str], show: &mut dyn FnMut(&str)) {

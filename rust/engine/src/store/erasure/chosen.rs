@@ -243,12 +243,23 @@ impl Chosen {
     /// A record without those that go in the lists that it keeps for its own use.
     pub fn unlisted(&self, id: &[u8], record: &[u8]) -> Vec<u8> {
         let said = Said::read(id, record);
-        let mut lists = ties_of(&said).filter(|tie| tie.bond == Bond::Lists).peekable();
-        let value = lists.peek().and_then(|_| json::parse(record).ok());
-        let Some(mut value) = value else {
+        let lists: Vec<_> = ties_of(&said).filter(|tie| tie.bond == Bond::Lists).collect();
+        let is_named = |value: &Value| {
+            lists
+                .iter()
+                .any(|tie| tie.names(value).iter().any(|name| self.goes(name)))
+        };
+        let value = if lists.is_empty() {
+            None
+        } else {
+            json::parse(record).ok()
+        };
+        let Some(mut value) = value.filter(is_named) else {
             return record.to_vec();
         };
-        lists.for_each(|tie| tie.cut(&mut value, &|name| self.goes(name)));
+        lists
+            .iter()
+            .for_each(|tie| tie.strike(&mut value, &|name| self.goes(name)));
         let mut left = Vec::new();
         json::write_value(&value, &mut left);
         left
