@@ -119,7 +119,7 @@ def update_by(
         if changed is None:
             return None
         made = changed.id if isinstance(changed, ChronoRecord) else changed.get("id")
-        if made != record_id:
+        if made and made != record_id:
             # Of another record nothing was read: whatever it says would be lost.
             raise InvalidArgument(
                 f'change: it made a record with the id {made!r} of "{record_id}"',
