@@ -48,7 +48,8 @@ def _answers(folder: Path) -> Texts:
     for file in sorted(folder.glob("*.yml")):
         for number, lines in enumerate(YAML(typ="safe").load(file)["conversations"]):
             talk = f"{file.stem}/{number}"
-            first, *answers = (" ".join(str(line).split()) for line in lines)
+            # Some lines are empty.
+            first, *answers = filter(None, (" ".join(str(line).split()) for line in lines))
             for at, answer in enumerate(answers):
                 data = {"text": answer, "session": talk}
                 if at:

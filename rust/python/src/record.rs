@@ -253,10 +253,13 @@ fn is_hypothesis(fields: &Fields<'_>) -> PyResult<bool> {
     match &fields[IS_HYPOTHESIS] {
         None => Ok(false),
         Some(value) => {
+            if let Ok(truth) = value.cast::<PyBool>() {
+                return Ok(truth.is_true());
+            }
             let plain = value::of_numpy(value)?;
-            match plain.as_ref().unwrap_or(value).cast::<PyBool>() {
-                Ok(truth) => Ok(truth.is_true()),
-                Err(_) => Err(wrong_type(value, IS_HYPOTHESIS, "True or False")),
+            match plain.as_ref().map(|plain| plain.cast::<PyBool>()) {
+                Some(Ok(truth)) => Ok(truth.is_true()),
+                _ => Err(wrong_type(value, IS_HYPOTHESIS, "True or False")),
             }
         }
     }
