@@ -175,9 +175,14 @@ class Folder:
         return now is not None and (now.st_dev, now.st_ino) == (then.st_dev, then.st_ino)
 
     def is_untouched(self) -> bool:
-        """Whether nobody has written or replaced the log since."""
+        """Whether nobody has written or replaced the log since, nor the hint that was read before it."""
         now = self._now()
-        return now is not None and self._is(now, self._then) and now.st_size == self._then.st_size
+        try:
+            hint = (self.path / "synced").read_bytes()
+        except OSError:
+            hint = b""
+        is_same = now is not None and self._is(now, self._then) and now.st_size == self._then.st_size
+        return is_same and hint == self.synced
 
     def _hold_named(self) -> None:
         """Open the base that the log names, whatever its lines are worth, and every file of rows."""

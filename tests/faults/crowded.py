@@ -112,6 +112,14 @@ def sealing(project: Path) -> Callable[[Tell], None]:
     return work
 
 
+def is_going(copy: Path, seconds: float = 5.0) -> bool:
+    """Whether somebody takes a copy away: its files go one after the other."""
+    deadline = time.monotonic() + seconds
+    while copy.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not copy.exists()
+
+
 def caring(project: Path, seed: int, *, in_place: bool) -> Callable[[Tell], None]:
     """One who compacts, copies, and puts copies back: here, or elsewhere."""
 
@@ -132,7 +140,7 @@ def caring(project: Path, seed: int, *, in_place: bool) -> Callable[[Tell], None
                                 other.restore(copy)
                     except (ChronoError, OSError) as error:
                         # An erasure has taken the copy away, or does not let it come back.
-                        if copy.exists() and "erased" not in str(error):
+                        if "erased" not in str(error) and not is_going(copy):
                             raise
                 time.sleep(dice.random() * 0.05)
                 tell(number)
