@@ -9,7 +9,6 @@ which every record has. `--peer` names a build of before by its Python; what it 
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from typing import Any
 
 from chronomemory import ChronoStore
 
-from benches.turns import Took, Way, compared, serve, table, used
+from benches.turns import Took, Way, asked, compared, serve, table, used
 
 #: How many calls are in a run, of what is fast and of what is not.
 BATCH, CALLS, FEW = 1_000, 2_000, 200
@@ -53,13 +52,7 @@ def once(store: ChronoStore, rows: list[dict[str, Any]]) -> Took:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--records", type=int, default=20_000)
-    parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--peer", help="the Python of an environment with another build")
-    options = parser.parse_args()
+    options = asked(__doc__)
     ways = [
         Way(f"{share} of them expires", (str(options.records), share)) for share in ("none", "one", "all")
     ]

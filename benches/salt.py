@@ -10,7 +10,6 @@ the same bytes without a salt and with one by scope: what these two differ by is
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -20,7 +19,7 @@ from typing import Any
 
 from chronomemory import ChronoStore
 
-from benches.turns import Took, Way, compared, serve, table, used
+from benches.turns import Took, Way, asked, compared, serve, table, used
 
 BATCH = 1_000
 
@@ -85,13 +84,7 @@ def ways(records: int, peer: str | None) -> list[list[Way]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--records", type=int, default=20_000)
-    parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--peer", help="the Python of an environment with another build")
-    options = parser.parse_args()
+    options = asked(__doc__)
     print(f"{options.records:,} records, {options.rounds} rounds; processor time of a whole run,")
     print(f"load {os.getloadavg()[0]:.1f} at the start")
     for several in ways(options.records, options.peer):

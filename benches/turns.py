@@ -8,6 +8,7 @@ all of them.
 
 from __future__ import annotations
 
+import argparse
 import gc
 import json
 import os
@@ -21,7 +22,7 @@ from pathlib import Path
 from statistics import median
 from time import process_time
 
-__all__ = ["Took", "Way", "compared", "serve", "table", "used"]
+__all__ = ["Took", "Way", "asked", "compared", "serve", "table", "used"]
 
 _ROOT = Path(__file__).parent.parent
 #: How many rounds a process lives.
@@ -109,3 +110,14 @@ def table(ways: list[Way], scale: float, unit: str) -> str:
                 said += f"   {more:+6.1%}, of the best {min(times) / min(base) - 1:+6.1%}"
             lines.append(f"    {way.name:24} {said}")
     return "\n".join(lines)
+
+
+def asked(description: str | None) -> argparse.Namespace:
+    """Return how many records and rounds are wanted, and beside which other build."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--records", type=int, default=20_000)
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--peer", help="the Python of an environment with another build")
+    return parser.parse_args()

@@ -9,43 +9,20 @@ and once nothing of it is left, both stores give the same answers, through every
 
 from __future__ import annotations
 
-import warnings
-
 import harness
 from answers import differing
 from pasts import Pasts
-from twin import checked
+from twin import Breed
 
 STEPS_A_PROJECT = 48
-#: After so many steps all that is to go goes, and everything is compared.
-A_ROUND = 16
 
 
-def live(seed: str, steps: int, outcome: harness.Outcome) -> None:
-    """One pair and its life; the first step that goes wrong is the last."""
-    with harness.project(f"faced-{seed}", outcome) as root, warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        twins = Pasts(root, seed)
-
-        def step(number: int) -> list[str]:
-            is_last = number % A_ROUND == A_ROUND - 1
-            try:
-                outcome.count(twins.step(all_of_them=is_last))
-                wrong = checked(twins, outcome)
-                if not wrong and is_last:
-                    wrong = differing(twins)
-                    outcome.count("comparisons")
-            except Exception as error:  # whatever it is, the seed and what was done must be told
-                wrong = [f"{type(error).__name__}: {error}"]
-            return [f"after {twins.did[-12:]}: {one}" for one in wrong]
-
-        harness.live(seed, steps, outcome, step)
-        twins.close()
+FACED = Breed("faced", Pasts, 16, lambda twins, is_last: differing(twins) if is_last else None)
 
 
 def work(order: harness.Order, outcome: harness.Outcome) -> None:
     """Let pairs of stores with all faces live, and compare them."""
-    harness.in_projects(order, outcome, STEPS_A_PROJECT, live)
+    harness.in_projects(order, outcome, STEPS_A_PROJECT, FACED.live)
 
 
 if __name__ == "__main__":

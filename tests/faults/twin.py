@@ -10,7 +10,10 @@ history of each record, what is near, and what a search finds, to the last digit
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 import harness
 import numpy as np
@@ -22,10 +25,11 @@ from twins import DIM, FOLDER, SPACES, Twins
 from workload import second_opinion
 
 STEPS_A_PROJECT = 40
-#: After so many steps all that is to go goes, and everything is compared.
 A_ROUND = 10
 #: What a store says of itself; there is no reason for two to say the same.
 OWN = ("erasure:", "pruned:", "vector:", "F")
+
+T = TypeVar("T", bound=Twins)
 
 
 def handles(store: ChronoStore) -> dict[str, Any]:
@@ -121,31 +125,49 @@ def checked(twins: Twins, outcome: harness.Outcome) -> list[str]:
     return wrong + [f"what was erased is in {place}" for place in places]
 
 
-def live(seed: str, steps: int, outcome: harness.Outcome) -> None:
-    """One pair and its life; the first step that goes wrong is the last."""
-    with harness.project(f"twin-{seed}", outcome) as root, warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        twins = Twins(root, seed)
+@dataclass(frozen=True, slots=True)
+class Breed(Generic[T]):
+    """What pairs of a kind are called, how they are born, and when and how they are compared."""
 
-        def step(number: int) -> list[str]:
-            is_last = number % A_ROUND == A_ROUND - 1
-            try:
-                outcome.count(twins.step(all_of_them=is_last))
-                wrong = checked(twins, outcome)
-                if not wrong and (is_last or "erase" in twins.did[-1]):
-                    wrong = compared(twins, whole=is_last)
-                    outcome.count("comparisons")
-            except Exception as error:  # whatever it is, the seed and what was done must be told
-                wrong = [f"{type(error).__name__}: {error}"]
-            return [f"after {twins.did[-12:]}: {one}" for one in wrong]
+    name: str
+    born: Callable[[Path, str], T]
+    #: After so many steps all that is to go goes, and everything is compared.
+    a_round: int
+    #: What differs, or None where it is too early to compare; whether the round is over.
+    compare: Callable[[T, bool], list[str] | None]
 
-        harness.live(seed, steps, outcome, step)
-        twins.close()
+    def live(self, seed: str, steps: int, outcome: harness.Outcome) -> None:
+        """One pair and its life; the first step that goes wrong is the last."""
+        with harness.project(f"{self.name}-{seed}", outcome) as root, warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            twins = self.born(root, seed)
+
+            def step(number: int) -> list[str]:
+                is_last = number % self.a_round == self.a_round - 1
+                try:
+                    outcome.count(twins.step(all_of_them=is_last))
+                    wrong = checked(twins, outcome)
+                    if not wrong and (differences := self.compare(twins, is_last)) is not None:
+                        wrong = differences
+                        outcome.count("comparisons")
+                except Exception as error:  # whatever it is, the seed and what was done must be told
+                    wrong = [f"{type(error).__name__}: {error}"]
+                return [f"after {twins.did[-12:]}: {one}" for one in wrong]
+
+            harness.live(seed, steps, outcome, step)
+            twins.close()
+
+
+def compared_in_time(twins: Twins, is_last: bool) -> list[str] | None:
+    return compared(twins, whole=is_last) if is_last or "erase" in twins.did[-1] else None
+
+
+TWINS = Breed("twin", Twins, A_ROUND, compared_in_time)
 
 
 def work(order: harness.Order, outcome: harness.Outcome) -> None:
     """Let pairs of stores live, and compare them."""
-    harness.in_projects(order, outcome, STEPS_A_PROJECT, live)
+    harness.in_projects(order, outcome, STEPS_A_PROJECT, TWINS.live)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 //! What others could not finish, or do not let us look into: is it cleared of what is erased, or said?
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::an_erasure_is_whole_or_none::{NOW, SECRETS, holding, is_erased, order, prepared};
-use crate::around::{Around, Twist};
+use crate::around::{Around, Closed};
 use crate::scenario::{Action, layout, open, perform};
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::{Disk, Durability, Layout, Options, Store};
@@ -39,16 +39,6 @@ fn what_others_could_not_finish_holds_nothing_of_it() {
         assert!(is_erased(&after, &format!("a compaction was killed at {step}")));
     }
     assert!(left > 2, "{left}");
-}
-
-/// A folder that somebody else made, and nobody else may look into.
-#[derive(Clone)]
-struct Closed(PathBuf);
-
-impl Twist for Closed {
-    fn unlisted(&self, path: &Path) -> Option<std::io::Error> {
-        (path == self.0).then(|| std::io::ErrorKind::PermissionDenied.into())
-    }
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! A copy that may not be read, or a file that cannot be read for a moment: does a repair wait for it?
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::around::{Around, Twist};
+use crate::around::{Around, Closed, Twist};
 use crate::scenario::{Action, START, fresh_disk, layout, open, perform};
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::{Access, Disk, DiskFile, Durability, Layout, Options, Repaired, Store};
@@ -36,20 +36,6 @@ fn repair(disk: Arc<dyn Disk>, unproven: bool) -> chronomemory::Result<Option<Re
     let repaired = store.repair(unproven, START, &mut |_, _| {})?;
     store.close()?;
     Ok(repaired)
-}
-
-/// A place that somebody else made, and nobody else may look into.
-#[derive(Clone)]
-struct Closed(PathBuf);
-
-impl Twist for Closed {
-    fn unlisted(&self, path: &Path) -> Option<io::Error> {
-        (path == self.0).then(|| io::ErrorKind::PermissionDenied.into())
-    }
-
-    fn instead(&self, path: &Path) -> Option<io::Result<Arc<dyn DiskFile>>> {
-        (path == self.0).then(|| Err(io::ErrorKind::PermissionDenied.into()))
-    }
 }
 
 #[test]

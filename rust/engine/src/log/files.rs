@@ -213,6 +213,14 @@ pub(crate) fn names_in(disk: &dyn Disk, folder: &Path) -> Result<Option<Vec<Stri
     }
 }
 
+/// Those of them that have a shape of ours, in order.
+pub(crate) fn ours_in(disk: &dyn Disk, folder: &Path, is_named_so: Shape) -> Result<Vec<String>> {
+    let mut names = names_in(disk, folder)?.unwrap_or_default();
+    names.retain(|name| is_named_so(name));
+    names.sort();
+    Ok(names)
+}
+
 pub(crate) fn is_folder(disk: &dyn Disk, path: &Path) -> bool {
     disk.exists(path) && disk.list(path).is_ok()
 }

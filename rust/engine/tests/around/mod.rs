@@ -1,7 +1,7 @@
 //! What if a disk did one thing differently? A disk in memory that tells someone what is opened.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chronomemory::testing::disk::CrashDisk;
@@ -31,6 +31,20 @@ pub trait Twist: Send + Sync {
     /// What to hand out for a file.
     fn hand_out(&self, file: Arc<dyn DiskFile>) -> Arc<dyn DiskFile> {
         file
+    }
+}
+
+/// A place that somebody else made, and nobody else may look into.
+#[derive(Clone)]
+pub struct Closed(pub PathBuf);
+
+impl Twist for Closed {
+    fn unlisted(&self, path: &Path) -> Option<io::Error> {
+        (path == self.0).then(|| io::ErrorKind::PermissionDenied.into())
+    }
+
+    fn instead(&self, path: &Path) -> Option<io::Result<Arc<dyn DiskFile>>> {
+        (path == self.0).then(|| Err(io::ErrorKind::PermissionDenied.into()))
     }
 }
 

@@ -14,7 +14,7 @@ use crate::layout::{
     is_draft, is_kept_hint, is_quarantine_name, is_rows_draft, is_rows_file,
 };
 use crate::log::Site;
-use crate::log::files::{is_folder, is_ours, names_in};
+use crate::log::files::{is_folder, is_ours, names_in, ours_in};
 use crate::verify::{Sink, Walk};
 use crate::wal::reader::Reading;
 
@@ -77,18 +77,18 @@ pub(in crate::store) fn holding(
 ) -> Result<(Vec<String>, Vec<String>)> {
     let chosen = unwanted.chosen;
     let (mut backups, mut aside) = (Vec::new(), Vec::new());
-    for name in listed(site, &site.layout.backups(), is_backup_folder)? {
+    for name in ours_in(&*site.disk, &site.layout.backups(), is_backup_folder)? {
         if !is_copy_without(site, &site.layout.backups().join(&name), chosen, threads)? {
             backups.push(format!("backup/{name}"));
         }
     }
-    for name in listed(site, &site.layout.quarantine(), is_quarantine_name)? {
+    for name in ours_in(&*site.disk, &site.layout.quarantine(), is_quarantine_name)? {
         let path = site.layout.quarantine().join(&name);
         let is_clean = match names_in(&*site.disk, &path)?.is_some() {
             _ if unwanted.drops_history => false,
             // What was set aside need not have the log that tells whose its rows are.
             true => {
-                let rows = listed(site, &Layout::of_folder(path.clone()).vectors(), is_rows_file)?;
+                let rows = ours_in(&*site.disk, &Layout::of_folder(path.clone()).vectors(), is_rows_file)?;
                 !has_drafts(site, &path)?
                     && !rows.iter().any(|name| unwanted.may_be_in_rows(name))
                     && is_copy_without(site, &path, chosen, threads)?
@@ -137,13 +137,6 @@ pub(in crate::store) fn outside(
     (holding, missing)
 }
 
-fn listed(site: &Site, folder: &Path, is_named_so: Shape) -> Result<Vec<String>> {
-    let mut names = names_in(&*site.disk, folder)?.unwrap_or_default();
-    names.retain(|name| is_named_so(name));
-    names.sort();
-    Ok(names)
-}
-
 /// Whether somebody who set files aside could not finish one of them.
 fn has_drafts(site: &Site, folder: &Path) -> Result<bool> {
     let inside = Layout::of_folder(folder.to_owned());
@@ -154,7 +147,7 @@ fn has_drafts(site: &Site, folder: &Path) -> Result<bool> {
         (inside.vectors(), is_rows_draft),
     ];
     for (place, is_named_so) in places {
-        if !listed(site, &place, is_named_so)?.is_empty() {
+        if !ours_in(&*site.disk, &place, is_named_so)?.is_empty() {
             return Ok(true);
         }
     }
@@ -166,7 +159,7 @@ fn immutable_files(site: &Site, inside: &Layout) -> Result<Vec<PathBuf>> {
     let folders: [(PathBuf, Shape); 2] = [(inside.bases(), is_base_file), (inside.archives(), is_archive_file)];
     let mut found = Vec::new();
     for (folder, is_named_so) in folders {
-        let files = listed(site, &folder, is_named_so)?
+        let files = ours_in(&*site.disk, &folder, is_named_so)?
             .into_iter()
             .map(|name| folder.join(name));
         found.extend(files.filter(|path| is_ours(&*site.disk, path)));

@@ -11,7 +11,7 @@ use crate::error::{At, Result};
 use crate::layout::is_rows_file;
 use crate::layout::{Layout, Shape, is_archive_file, is_backup_folder, is_base_file, is_in_backup, is_quarantine_name};
 use crate::log::Site;
-use crate::log::files::names_in;
+use crate::log::files::{names_in, ours_in};
 
 /// Refuses if a copy, or what was set aside, cannot be looked into.
 ///
@@ -23,10 +23,8 @@ pub(super) fn check_copies_can_be_read(site: &Site) -> Result<()> {
         (site.layout.quarantine(), is_quarantine_name),
     ];
     for (folder, is_named_so) in kept {
-        for name in names_in(&*site.disk, &folder)?.unwrap_or_default() {
-            if is_named_so(&name) {
-                check_copy(site, &folder.join(name))?;
-            }
+        for name in ours_in(&*site.disk, &folder, is_named_so)? {
+            check_copy(site, &folder.join(name))?;
         }
     }
     Ok(())
@@ -34,9 +32,9 @@ pub(super) fn check_copies_can_be_read(site: &Site) -> Result<()> {
 
 /// The same of one copy: a folder, or a file alone.
 fn check_copy(site: &Site, path: &Path) -> Result<()> {
-    let Some(_) = names_in(&*site.disk, path)? else {
+    if names_in(&*site.disk, path)?.is_none() {
         return check_file(site, path);
-    };
+    }
     let inside = Layout::of_folder(path.to_owned());
     let folders: [(PathBuf, Shape); 4] = [
         (path.to_owned(), is_in_backup),
@@ -45,10 +43,8 @@ fn check_copy(site: &Site, path: &Path) -> Result<()> {
         (inside.vectors(), is_rows_file),
     ];
     for (folder, is_named_so) in folders {
-        for name in names_in(&*site.disk, &folder)?.unwrap_or_default() {
-            if is_named_so(&name) {
-                check_file(site, &folder.join(name))?;
-            }
+        for name in ours_in(&*site.disk, &folder, is_named_so)? {
+            check_file(site, &folder.join(name))?;
         }
     }
     Ok(())
