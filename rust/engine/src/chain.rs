@@ -64,7 +64,7 @@ pub struct Mark {
     pub gap: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Batch {
     /// The chain as it was before the batch: where it stands if the batch never becomes whole.
     before: Mark,
@@ -80,7 +80,7 @@ struct Batch {
 }
 
 /// Follows a chain.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Follower {
     /// How far the chain has come.
     pub mark: Mark,

@@ -144,7 +144,7 @@ impl Sink for Nobody {
 }
 
 /// How far a walk has come.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Walk {
     /// The chain.
     pub follower: Follower,

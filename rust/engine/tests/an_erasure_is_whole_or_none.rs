@@ -319,7 +319,7 @@ fn row() -> Vec<u8> {
     vector(41).iter().flat_map(|part| part.to_le_bytes()).collect()
 }
 
-fn with_rows() -> CrashDisk {
+pub fn with_rows() -> CrashDisk {
     let disk = prepared();
     let mut store = open(&disk, Durability::Full).expect("open");
     let ids = ["R1", "R3", "R4"].map(str::to_owned);

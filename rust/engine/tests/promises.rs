@@ -44,4 +44,5 @@ mod the_worker_keeps_the_second;
 mod vector_search_equals_brute_force;
 mod what_comes_back_says_so;
 mod what_is_out_of_reach_is_not_given_up;
+mod writers_go_on_beside_an_erasure;
 mod writers_share_one_sync;

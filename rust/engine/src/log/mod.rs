@@ -34,6 +34,6 @@ pub use sync::{Appended, Durability, Pulse};
 pub(crate) use body::{Log, Terms};
 pub(crate) use head_note::{note_known_head, standing_of};
 pub(crate) use lock::{LOCK_FILE_TRIES, LockTerms, check_note};
-pub(crate) use open::OpenLog;
+pub(crate) use open::{OpenLog, Passed};
 pub(crate) use site::Site;
 pub(crate) use sync::{Barrier, LogSync};

@@ -13,11 +13,13 @@ use crate::remembered::SeenHead;
 use crate::trail::{Trail, TrailEnd};
 use crate::verify::{Sink, Walk};
 use crate::wal::reader::Reading;
-use crate::wal::synced::Synced;
+use crate::wal::synced::{Synced, names_hash};
 use crate::wal::writer::{Lines, Link};
 
 /// A larger tail is read anew at every look.
 const LARGEST_TAIL_BYTES: u64 = 64 * 1024 * 1024;
+/// So many blank lines may stand at the end of a log before the next one that says something.
+const MOST_BLANK_LINES: usize = 1000;
 
 /// What a pending tail looked like. Others may replace it by as many other bytes, so its length does not tell; but to load
 /// everything anew for the same bytes again and again would keep a search from ever seeing one state twice.
@@ -26,6 +28,17 @@ pub(crate) struct TailSeen {
     log: Identity,
     start: u64,
     digest: Hex,
+}
+
+/// A place that a log had come to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Passed {
+    /// Which file it was.
+    pub identity: Identity,
+    /// Where it ended.
+    pub end: u64,
+    /// Its head there.
+    pub head: Option<Hex>,
 }
 
 /// A log that is open.
@@ -74,6 +87,23 @@ impl OpenLog {
     /// How far the chain has come.
     pub fn mark(&self) -> &Mark {
         self.walk.mark()
+    }
+
+    /// Where the log has come to.
+    pub fn passing(&self) -> Passed {
+        Passed {
+            identity: self.identity,
+            end: self.walk.end,
+            head: self.mark().head,
+        }
+    }
+
+    /// Whether it is the log that had come to a place, and goes on from there.
+    pub fn goes_on_from(&self, place: &Passed) -> bool {
+        let last = last_said(&*self.file, place.end).ok().flatten();
+        self.identity == place.identity
+            && self.walk.end >= place.end
+            && last.is_some_and(|line| place.head.is_some_and(|head| names_hash(&line, &head)))
     }
 
     /// Where the log ends now, as the hint spells it; `None` before the first event.
@@ -205,4 +235,16 @@ impl OpenLog {
 /// The hash of the first of some lines.
 pub(super) fn first_hash(lines: &Lines) -> Option<Hex> {
     lines.bytes.get(9..73).and_then(Hex::read)
+}
+
+/// The last line before a place that says something: blank ones break nothing, wherever they stand.
+fn last_said(log: &dyn DiskFile, mut end: u64) -> io::Result<Option<Vec<u8>>> {
+    for _ in 0..MOST_BLANK_LINES {
+        let line = line_before(log, end)?;
+        match &line {
+            Some(blank) if blank.iter().all(u8::is_ascii_whitespace) => end -= blank.len() as u64 + 1,
+            _ => return Ok(line),
+        }
+    }
+    Ok(None)
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use super::changes::Changes;
 use super::frozen::Frozen;
 use super::records::{Entry, NO_CLASS, State};
+use crate::event::faces::is_told;
 use crate::memory::{Refused, gathered};
 use crate::scope::{Carried, Scope};
 use crate::snapshot::Stamp;
@@ -58,8 +59,12 @@ impl State {
             }
         }
         for (scope, gone) in scopes {
-            let last_of = |slots: &[u32]| {
-                let spoken = slots.iter().map(|&slot| self.moments.get(slot).updated);
+            let last_of = |slots: &[u32], told: bool| {
+                let is_it = |slot: &&u32| {
+                    let class = self.catalog.class_of(self.slots[**slot as usize].class);
+                    is_told(&class.kind, class.face) == told
+                };
+                let spoken = slots.iter().filter(is_it).map(|&slot| self.moments.get(slot).updated);
                 spoken.max_by_key(Stamp::seq).unwrap_or(Stamp::UNKNOWN)
             };
             self.scopes.erase(scope, &gone, last_of);

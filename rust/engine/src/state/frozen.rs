@@ -65,11 +65,20 @@ impl State {
     /// # Errors
     /// As `freeze`.
     pub fn freeze_since(&mut self, offset: u64) -> Result<Frozen, Refused> {
+        let touched = self.slots_since(offset)?;
+        self.freeze_those(touched.into_iter())
+    }
+
+    /// The slots of the records that events of the live log speak of from some place on, ascending.
+    ///
+    /// # Errors
+    /// As `freeze`.
+    pub fn slots_since(&self, offset: u64) -> Result<Vec<u32>, Refused> {
         let first = self.timeline.index_from(offset);
         let mut touched = gathered(self.timeline.slots_from(first))?;
         touched.sort_unstable();
         touched.dedup();
-        self.freeze_those(touched.into_iter())
+        Ok(touched)
     }
 
     /// The same of the records in some slots, in their order.

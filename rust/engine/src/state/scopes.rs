@@ -31,6 +31,8 @@ pub struct Directory {
     twins: BTreeMap<u32, u32>,
     /// How many records are in those.
     expired: usize,
+    /// The last event that spoke of what belongs to nobody.
+    untold: Stamp,
 }
 
 /// What is known of a scope.
@@ -68,6 +70,7 @@ impl Default for Directory {
             changed: 0,
             twins: BTreeMap::new(),
             expired: 0,
+            untold: Stamp::UNKNOWN,
         }
     }
 }
@@ -243,13 +246,16 @@ impl Directory {
         }
     }
 
-    /// Notes that slots, ascending, are gone from a scope for good, and which event was the last to speak of one that is left. Of
-    /// a scope without any nothing is left, not even its name.
-    pub(super) fn erase(&mut self, scope: u32, gone: &[u32], last_of: impl Fn(&[u32]) -> Stamp) {
+    /// Notes that slots, ascending, are gone from a scope for good, and which event was the last to speak of one that is left, and is
+    /// told to those who see it or not. Of a scope without any nothing is left, not even its name.
+    pub(super) fn erase(&mut self, scope: u32, gone: &[u32], last_of: impl Fn(&[u32], bool) -> Stamp) {
         let is_expired = self.is_expired(scope);
         let members = &mut self.members[scope as usize];
         members.slots.retain(|slot| gone.binary_search(slot).is_err());
-        members.spoken = last_of(&members.slots);
+        members.spoken = last_of(&members.slots, true);
+        if scope == SHARED {
+            self.untold = last_of(&members.slots, false);
+        }
         self.expired -= if is_expired { gone.len() } else { 0 };
         let living = self.living(scope);
         let has_any = |scope: u32| !self.slots(scope).is_empty();
@@ -275,10 +281,13 @@ impl Directory {
         self.changed = change;
     }
 
-    /// Notes that an event spoke of a record that belongs to it.
+    /// Notes that an event spoke of a record that belongs to a scope, or of one that only who sees all scopes hears of.
     #[inline]
-    pub(super) fn speak(&mut self, scope: u32, stamp: Stamp) {
-        let spoken = &mut self.members[scope as usize].spoken;
+    pub(super) fn speak(&mut self, scope: Option<u32>, stamp: Stamp) {
+        let spoken = match scope {
+            Some(scope) => &mut self.members[scope as usize].spoken,
+            None => &mut self.untold,
+        };
         if stamp.seq() >= spoken.seq() {
             *spoken = stamp;
         }
@@ -290,7 +299,8 @@ impl Directory {
             .numbers(sight)
             .into_iter()
             .map(|scope| self.members[scope as usize].spoken);
-        spoken.max_by_key(Stamp::seq).unwrap_or(Stamp::UNKNOWN)
+        let untold = sight.is_of_all_scopes().then_some(self.untold);
+        spoken.chain(untold).max_by_key(Stamp::seq).unwrap_or(Stamp::UNKNOWN)
     }
 
     /// The number of the last change of what is seen. Whoever sees everything hears the same number before and after there is

@@ -6,7 +6,7 @@ use super::catalog::Tally;
 use super::changes::Edition;
 use super::records::{NO_CLASS, Slot, State};
 use super::scopes::{Directory, Sight};
-use crate::event::faces::is_of_store;
+use crate::event::faces::{is_of_store, is_told};
 use crate::scope::{Seen, Viewer};
 use crate::snapshot::Stamp;
 
@@ -51,7 +51,8 @@ impl State {
     pub(super) fn note_speech(&mut self, slot: u32, stamp: Stamp) {
         let Slot { class, scope, .. } = self.slots[slot as usize];
         if class != NO_CLASS {
-            self.scopes.speak(scope, stamp);
+            let class = self.catalog.class_of(class);
+            self.scopes.speak(is_told(&class.kind, class.face).then_some(scope), stamp);
         }
     }
 

@@ -19,7 +19,7 @@ pub struct ErasureSeen {
 }
 
 /// What is left of lines that were erased.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct RedactedLines {
     /// How many there are.
     pub count: u64,

@@ -53,6 +53,11 @@ impl Packing {
         })
     }
 
+    /// The log reads like this now, and as before as far as it is packed.
+    pub fn read_from(&mut self, log: Arc<dyn DiskFile>) {
+        self.log = log;
+    }
+
     /// Packs all whole frames before a place in the log, and makes them durable.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use std::collections::{BTreeSet, HashSet};
 use crate::error::{Error, Result};
 use crate::event::faces::{bonds_of, ties_of};
 use crate::event::tie::{Bond, Said};
+use crate::event::{Known, Op};
 use crate::json::{self, Value};
 use crate::scope::{Carried, Scope, carried};
 use crate::state::{Row, State, spelled, unspelled};
@@ -20,6 +21,23 @@ use crate::store::vectors::records::format::group_space;
 
 /// The last letter of alphabets whose words stand apart from each other.
 const LAST_SPACED: char = '\u{2e7f}';
+
+/// Whether an event says what a record is.
+pub(in crate::store) fn says_a_record(op: Op) -> bool {
+    matches!(op, Op::Upsert | Op::Migrate | Op::Patch)
+}
+
+/// Whoever can tell what a record is now, by its id as it stands between quotes.
+pub(in crate::store) trait Present {
+    /// That, if it is there.
+    fn record(&self, id: &[u8]) -> Option<Vec<u8>>;
+}
+
+impl Present for State {
+    fn record(&self, id: &[u8]) -> Option<Vec<u8>> {
+        self.get(&unspelled(id)).map(<[u8]>::to_vec)
+    }
+}
 
 /// What is to be erased.
 #[derive(Debug, Default)]
@@ -120,8 +138,16 @@ impl Chosen {
         }
     }
 
+    /// Whether an event that came after the choice changes it. Whatever happens to what was asked for goes, and so do groups of
+    /// embeddings; but what belongs to it was looked at as it was.
+    pub fn is_upset_by(&self, known: &Known<'_>) -> bool {
+        let is_told = says_a_record(known.op) && self.is_news(&Said::of(known.id, known.record, known.fields));
+        let goes_anyway = || self.asked.contains(known.id) || group_space(known.id).is_some();
+        is_told || (self.doomed.takes(known) && !goes_anyway())
+    }
+
     /// Looks at a record as it was said some time; whether it came to what goes.
-    pub fn look(&mut self, said: &Said<'_>, state: &State) -> bool {
+    pub fn look(&mut self, said: &Said<'_>, present: &dyn Present) -> bool {
         let Said { id, record, .. } = *said;
         let is_meant = self.is_meant(record);
         if self.doomed.has(id) {
@@ -143,7 +169,7 @@ impl Chosen {
             self.doomed.add(id);
         } else if self.binds(said) {
             self.doomed.add(id);
-            if self.left_of(id, state).is_some() {
+            if self.left_of(id, present).is_some() {
                 self.staying.insert(id.to_vec());
             }
         } else {
@@ -218,17 +244,17 @@ impl Chosen {
     }
 
     /// What is to be said again of a record that was not asked for, as it is now; `None` if all of it goes.
-    pub fn left_of(&self, id: &[u8], state: &State) -> Option<Vec<u8>> {
-        let record = state.get(&unspelled(id))?;
+    pub fn left_of(&self, id: &[u8], present: &dyn Present) -> Option<Vec<u8>> {
         if self.asked.contains(id) {
             return None;
         }
-        let said = Said::read(id, record);
+        let record = present.record(id)?;
+        let said = Said::read(id, &record);
         let repeats: Vec<_> = bonds_of(&said).filter(|tie| tie.bond == Bond::Repeats).collect();
         if repeats.is_empty() || !self.binds(&said) {
-            return (!self.binds(&said)).then(|| record.to_vec());
+            return (!self.binds(&said)).then_some(record);
         }
-        let mut value = json::parse(record).ok()?;
+        let mut value = json::parse(&record).ok()?;
         for tie in &repeats {
             tie.cut(&mut value, &|name| self.goes(name));
         }
@@ -282,7 +308,12 @@ impl Chosen {
     }
 
     /// The records that stay, and speak of one that goes, in the present that is known.
-    pub fn mentions(&self, state: &State) -> Vec<String> {
+    pub fn mentions(&self, state: &State) -> BTreeSet<String> {
+        self.speaking(state, &self.tied)
+    }
+
+    /// Those in some slots that do.
+    pub fn speaking(&self, state: &State, slots: &[u32]) -> BTreeSet<String> {
         let is_named = |name: &String| {
             let id = spelled(name);
             self.doomed.has(&id) && !self.staying.contains(&id)
@@ -294,7 +325,7 @@ impl Chosen {
             let value = json::parse(row.record).unwrap_or(Value::Null);
             ties_of(&said_by(row)).any(|tie| tie.names(&value).iter().any(is_named))
         };
-        let rows = self.tied.iter().filter_map(|&slot| state.row(slot));
+        let rows = slots.iter().filter_map(|&slot| state.row(slot));
         rows.filter(speaks).map(|row| unspelled(row.id)).collect()
     }
 

@@ -65,44 +65,64 @@ impl Unwanted<'_> {
     }
 }
 
-/// Those that hold one of the records, or cannot be read to their end, named from the store's folder on: of `backup/`, and of
-/// `quarantine/`.
+/// The backups that hold one of the records, or cannot be read to their end, named from the store's folder on.
 ///
 /// # Errors
 /// `Io`.
-pub(in crate::store) fn holding(
-    site: &Site,
-    unwanted: &Unwanted<'_>,
-    threads: usize,
-) -> Result<(Vec<String>, Vec<String>)> {
-    let chosen = unwanted.chosen;
-    let (mut backups, mut aside) = (Vec::new(), Vec::new());
+pub(in crate::store) fn backups_holding(site: &Site, chosen: &Chosen, threads: usize) -> Result<Vec<String>> {
+    let mut found = Vec::new();
     for name in ours_in(&*site.disk, &site.layout.backups(), is_backup_folder)? {
         if !is_copy_without(site, &site.layout.backups().join(&name), chosen, threads)? {
-            backups.push(format!("backup/{name}"));
+            found.push(format!("backup/{name}"));
         }
     }
-    for name in ours_in(&*site.disk, &site.layout.quarantine(), is_quarantine_name)? {
-        let path = site.layout.quarantine().join(&name);
-        let is_clean = match names_in(&*site.disk, &path)?.is_some() {
-            _ if unwanted.drops_history => false,
-            // What was set aside need not have the log that tells whose its rows are.
-            true => {
-                let rows = ours_in(&*site.disk, &Layout::of_folder(path.clone()).vectors(), is_rows_file)?;
-                !has_drafts(site, &path)?
-                    && !rows.iter().any(|name| unwanted.may_be_in_rows(name))
-                    && is_copy_without(site, &path, chosen, threads)?
+    Ok(found)
+}
+
+/// What was looked at in `quarantine/`.
+#[derive(Default)]
+pub(in crate::store) struct Aside {
+    seen: BTreeSet<String>,
+    /// What holds one of the records, or cannot be read to its end, named from the store's folder on.
+    pub holding: Vec<String>,
+}
+
+impl Aside {
+    /// Looks at what was not looked at yet.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn look(&mut self, site: &Site, unwanted: &Unwanted<'_>, threads: usize) -> Result<()> {
+        for name in ours_in(&*site.disk, &site.layout.quarantine(), is_quarantine_name)? {
+            if self.seen.contains(&name) {
+                continue;
             }
-            false if is_rows_file(&name) => !unwanted.may_be_in_rows(&name),
-            false if is_kept_hint(&name) => true,
-            false if is_base_file(&name) => is_state_without(site, &path, chosen),
-            false => is_log_without(site, &path, chosen, threads),
-        };
-        if !is_clean {
-            aside.push(format!("quarantine/{name}"));
+            if !is_aside_without(site, &name, unwanted, threads)? {
+                self.holding.push(format!("quarantine/{name}"));
+            }
+            self.seen.insert(name);
         }
+        Ok(())
     }
-    Ok((backups, aside))
+}
+
+fn is_aside_without(site: &Site, name: &str, unwanted: &Unwanted<'_>, threads: usize) -> Result<bool> {
+    let chosen = unwanted.chosen;
+    let path = site.layout.quarantine().join(name);
+    Ok(match names_in(&*site.disk, &path)?.is_some() {
+        _ if unwanted.drops_history => false,
+        // What was set aside need not have the log that tells whose its rows are.
+        true => {
+            let rows = ours_in(&*site.disk, &Layout::of_folder(path.clone()).vectors(), is_rows_file)?;
+            !has_drafts(site, &path)?
+                && !rows.iter().any(|name| unwanted.may_be_in_rows(name))
+                && is_copy_without(site, &path, chosen, threads)?
+        }
+        false if is_rows_file(name) => !unwanted.may_be_in_rows(name),
+        false if is_kept_hint(name) => true,
+        false if is_base_file(name) => is_state_without(site, &path, chosen),
+        false => is_log_without(site, &path, chosen, threads),
+    })
 }
 
 /// The copies outside that are known and hold one of the records, or cannot be read to their end; and those that are not there

@@ -1,7 +1,10 @@
 //! How is a record erased?
 //!
-//! Under both locks from the first look to the last file that goes: whoever writes waits meanwhile.
+//! While others go on, as far as that goes: what goes is found and the files are written without it. The rest is done under the
+//! lock, which ends with the last file that goes. If what others write changes what goes, all begins anew; and if that happens
+//! time and again, they wait.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::error::{At, Error, Result};
@@ -9,25 +12,26 @@ use crate::event::draft::Draft;
 use crate::event::faces::ERASURES;
 use crate::event::{Op, erasure, salt, stamp};
 use crate::json::{RecordSpans, Value};
-use crate::log::Progress;
+use crate::layout::ERASED_SUFFIX;
+use crate::log::{Progress, Site};
+use crate::options::Options;
 use crate::origin::ALONE;
 use crate::remembered::Standing;
 use crate::state::{State, Watermark};
 use crate::verify::{BaseState, Walk};
 use crate::wal::writer::EventBody;
 
-use super::beside::both;
 use super::chosen::Chosen;
-use super::copies::{Unwanted, holding, outside};
+use super::copies::outside;
+use super::lines::{Sight, Watcher};
 use super::order::{Erase, Erased, is_reserved};
-use super::redact::pack_without;
-use super::rewrite::{Rewriting, names_of_base, number};
-use super::survey::{Found, Sight, Volumes, Watcher};
+use super::prepare::{Followed, Preparing};
+use super::reach::{Beside, Holding, Reach};
+use super::rewrite::number;
+use super::surveyed::{Ahead, Surveyed};
 use super::tell::{event_record, say_again};
 use crate::store::Store;
 use crate::store::archives::archive_index::ArchiveCache;
-use crate::store::archives::pruned::pruned_until;
-use crate::store::archives::segments::{Segment, Start, segments};
 use crate::store::care::{Alone, Turns, take_care};
 use crate::store::files::erasing::Erasing;
 use crate::store::files::known_copies::KnownCopies;
@@ -35,27 +39,15 @@ use crate::store::files::snapshots::header_of;
 use crate::store::follow::swap::take_in_lines;
 use crate::store::load::tails::check_no_tail_is_left;
 use crate::store::recovery::judge::prove;
-use crate::store::upkeep::compact::write_snapshot;
+use crate::store::upkeep::compact::{MOST_ROUNDS, write_snapshot};
 use crate::store::upkeep::history_files::clear_leftovers;
-use crate::store::upkeep::retire::{Retirement, base_salt, write_frozen};
+use crate::store::upkeep::retire::{Retirement, base_salt};
 
-/// What goes, as far as a moment ago told.
-struct Ahead {
-    chosen: Chosen,
-    /// How far the state was then.
-    mark: Watermark,
-}
+/// How often an erasure begins anew, because what others wrote changed what goes, before they have to wait.
+const MOST_STARTS: usize = 3;
 
-/// What goes, and where it is said.
-#[derive(Default)]
-struct Surveyed {
-    chosen: Chosen,
-    /// The history that is kept tells of all rows that ever were.
-    is_told: bool,
-    /// The retired logs, the oldest first, and what the live one starts from.
-    past: Option<(Vec<Segment>, Start)>,
-    found: Found,
-}
+/// What came of it, and what was chosen; `None` if all has to begin anew.
+type Attempt = Option<(Erased, Chosen)>;
 
 impl Store {
     /// Erases records from the store and from all of its past; gives what was done.
@@ -83,67 +75,6 @@ impl Store {
             )));
         }
         check_no_tail_is_left(&self.site, &self.log)
-    }
-
-    /// Looks ahead, as far as the present tells what goes.
-    fn look_ahead(&mut self, order: &Erase) -> Result<Ahead> {
-        self.refresh()?;
-        self.settle();
-        let mut chosen = Chosen::by(&*order.now(self)?)?;
-        chosen.know(&self.state);
-        Ok(Ahead {
-            chosen,
-            mark: self.state.changes().watermark(),
-        })
-    }
-
-    /// Under the lock: the records that are meant, with what goes with them, and where all of that is said. What was seen of the
-    /// live log while it was proved counts if nothing has changed since.
-    fn survey(&self, order: &Erase, ahead: Ahead, sight: Sight) -> Result<Surveyed> {
-        let Some(open) = self.log.open() else {
-            return Ok(Surveyed {
-                chosen: ahead.chosen,
-                ..Surveyed::default()
-            });
-        };
-        let is_same = ahead.mark.is(&self.state.changes().watermark());
-        let mut chosen = match is_same {
-            true => ahead.chosen,
-            false => {
-                let mut chosen = Chosen::by(order)?;
-                chosen.know(&self.state);
-                chosen
-            }
-        };
-        let (end, head) = (open.walk.end, open.mark().head);
-        let sight = Some(sight).filter(|sight| is_same && sight.tells_all(end, head));
-        let (segments, start) = segments(
-            &*self.site.disk,
-            &self.site.layout,
-            &open.origin,
-            (&*open.file, end),
-            pruned_until(&self.state),
-        )?;
-        let starts = || segments.iter().map(|segment| &segment.start).chain([&start]);
-        let begins_with_nothing = starts().next().is_some_and(|start| start.base.is_none());
-        let is_told = begins_with_nothing
-            && starts().skip(1).all(|start| !start.is_word)
-            && segments.iter().all(|segment| segment.redacted == 0);
-        let volumes = Volumes {
-            site: &self.site,
-            segments: &segments,
-            live: (&open.file, end),
-            bases: starts().filter_map(|start| start.base).collect(),
-            threads: self.options.threads,
-        };
-        let found = volumes.look_through(&mut chosen, &self.state, sight)?;
-        chosen.check(order, &self.state)?;
-        Ok(Surveyed {
-            chosen,
-            is_told,
-            past: Some((segments, start)),
-            found,
-        })
     }
 
     /// Goes on behind an erasure: the state is what is kept, if a replay was needed to tell, or what was there without some
@@ -186,114 +117,54 @@ impl Store {
         self.settle_hint()
     }
 
-    /// Under the lock: does it, or only counts.
-    fn erase_now(&mut self, order: &Erase, surveyed: &Surveyed, now: i64, progress: Progress<'_>) -> Result<Erased> {
-        let (chosen, found) = (&surveyed.chosen, &surveyed.found);
-        let doomed = &Arc::new(chosen.doomed.clone());
-        let site = Arc::clone(&self.site);
-        let (threads, options) = (self.options.threads, self.options.clone());
-        let (Some(open), Some((segments, start))) = (self.log.open(), &surveyed.past) else {
-            return Ok(Erased::default());
-        };
-        let (file, end, mark) = (Arc::clone(&open.file), open.walk.end, *open.mark());
-        let mut past = Rewriting::new(&site, doomed, options.salts(), threads, order, found);
-        let total = segments.len() as u64 + 1;
-        for (done, (segment, lines)) in segments.iter().zip(&found.retired).enumerate() {
-            past.retired(segment, lines)?;
-            progress(done as u64 + 1, total);
+    /// Under the lock: ends what was prepared; `None` if what goes is not what it was.
+    fn end_erasing(&mut self, work: &mut Preparing<'_>, order: &Erase, now: i64) -> Result<Option<Erased>> {
+        self.check_erasable()?;
+        self.sync_log()?;
+        self.settle_hint()?;
+        if order.now(self)?.ids != work.order.ids || !work.follow_to_the_end(self)? {
+            return Ok(None);
         }
-        past.live(start, &*file, end, &found.live)?;
-        let hits = &found.live.hits;
-        let unwanted = Unwanted {
-            chosen,
-            spaces: Some(&chosen.spaces).filter(|_| surveyed.is_told),
-            drops_history: order.drop_history,
-        };
-        let (backups, quarantine) = holding(&site, &unwanted, threads)?;
-        let (ids, belonging) = chosen.told();
-        let bases = segments.iter().map(|segment| &segment.start).chain([start]);
-        let bases = bases
-            .filter_map(|start| start.base)
-            .flat_map(|base| names_of_base(&base));
-        let is_there = |name: &String| site.disk.exists(&site.layout.inside(name));
-        let dropped: Vec<String> = segments
-            .iter()
-            .map(|segment| segment.name.clone())
-            .chain(bases.filter(is_there))
-            .collect();
-        let mut told = Erased {
-            ids,
-            belonging,
-            mentions: chosen.mentions(&self.state),
-            lines: past.lines,
-            unsalted: past.unsalted,
-            by_log: std::mem::take(&mut past.by_log),
-            replaced: match order.drop_history {
-                true if past.lines > 0 => dropped.len() as u64,
-                _ => past.files,
-            },
-            backups,
-            quarantine,
-            ..Erased::default()
-        };
-        let is_only_aside = told.lines == 0 && told.replaced == 0 && told.backups.is_empty();
-        if is_only_aside && order.drop_history {
-            // All that was set aside goes with a history that is dropped; only what holds it is a reason to drop one.
-            let holding_it = Unwanted {
-                drops_history: false,
-                ..unwanted
-            };
-            if holding(&site, &holding_it, threads)?.1.is_empty() {
-                told.quarantine.clear();
-            }
-        }
-        if order.dry_run || (is_only_aside && told.quarantine.is_empty()) {
-            return Ok(told);
-        }
-        if past.replaced.len() > erasure::MOST_REPLACED {
-            return Err(Error::limit(
-                "more than 50,000 files of the past would be replaced: compact without history first",
-            ));
-        }
-        let (lines, span) = (past.lines, past.span);
-        let (mut replaced, mut remove) = (std::mem::take(&mut past.replaced), std::mem::take(&mut past.remove));
-        let mut kept = past.sum()?;
+        let (site, options) = (work.site, work.options);
+        work.what.chosen.check(work.order, &self.state)?;
+        work.look_again(self)?;
+        let mut told = work.told();
         if order.drop_history {
-            replaced.clear();
-            remove.extend(dropped);
             self.mark(now)?;
             self.settle();
         }
-        let erased = if order.drop_history { 0 } else { hits.len() as u64 };
-        let going = self.state.slots_named(doomed.ids());
-        let records = match &mut kept {
-            Some(kept) => kept.freeze()?,
-            None => self.state.freeze_without(&going)?,
+        // Behind this log the last head is not looked for in one that was redacted: the sentinel names it.
+        self.log.tell_head();
+        let Some(files) = work.files.take() else {
+            return Err(Error::Closed);
         };
         let (header, salt) = (header_of(&self.log), base_salt(options.salts())?);
-        let pack = || {
-            if order.drop_history {
-                return Ok(None);
-            }
-            let span = (mark.first_seq.unwrap_or(0), mark.last_seq);
-            let (name, digest) = pack_without(&site, (&file, end), hits, span, threads)?;
-            Ok(Some((name, digest.text().to_owned())))
-        };
-        let write = || write_frozen(&site, &header, salt.as_deref(), &records, &mut |_, _| {});
-        let is_worth_a_thread = threads > 1 && end >= options.beside_from_bytes;
-        let (archive, base) = both(is_worth_a_thread, pack, write)?;
-        drop(records);
+        let hits = work.what.live_hits();
+        let suffix = if hits > 0 { ERASED_SUFFIX } else { "" };
+        let first_seq = self.log.open().and_then(|open| open.mark().first_seq).unwrap_or(0);
+        let length = work.view.as_ref().map_or(0, |view| view.length);
+        let (base, archive) = files.finish(site, (&header, salt.as_deref()), length, (first_seq, suffix))?;
+        let (lines, span) = (work.past.lines, work.past.span);
+        let (mut replaced, mut remove) = (
+            std::mem::take(&mut work.past.replaced),
+            std::mem::take(&mut work.past.remove),
+        );
+        if order.drop_history {
+            replaced.clear();
+            remove.append(&mut work.dropped);
+        }
         remove.extend(told.backups.iter().chain(&told.quarantine).cloned());
         let unnamed = self.vectors.unnamed_rows(&self.state)?;
-        let moved = self.leave_rows(chosen)?;
+        let chosen = &work.what.chosen;
+        let moved = self.leave_rows(chosen, std::mem::take(&mut work.spaces))?;
         remove.extend(moved.files.iter().cloned());
-        let in_vectors = |path: &std::path::PathBuf| Some(format!("vectors/{}", path.file_name()?.to_string_lossy()));
+        let in_vectors = |path: &PathBuf| Some(format!("vectors/{}", path.file_name()?.to_string_lossy()));
         remove.extend(unnamed.iter().filter_map(in_vectors));
         let retirement = Retirement {
             label: format!("Erased at seq={}", self.log.link().next_seq - 1),
             archive,
             more: vec![
-                ("erased".to_owned(), number(erased)),
+                ("erased".to_owned(), number(if order.drop_history { 0 } else { hits })),
                 ("replaced".to_owned(), Value::Array(replaced)),
                 ("repaired".to_owned(), Value::Array(Vec::new())),
             ],
@@ -313,13 +184,17 @@ impl Store {
             ts: &ts,
             depth,
         });
-        told.again = say_again(&mut new, (&self.state, kept.as_ref()), chosen, &moved, &options, &ts)?;
+        let kept = work.past.sum();
+        told.again = say_again(&mut new, (&self.state, kept.as_ref()), chosen, &moved, options, &ts)?;
         told.seq = Some(seq);
+        let going = self.state.slots_named(chosen.doomed.ids());
+        // From here on files may be named by a log.
+        work.past.made.clear();
         Erasing {
             base: Some(base),
             remove,
         }
-        .write(&site)?;
+        .write(site)?;
         // The commit point is in here.
         self.log.retire(&new, now)?;
         self.archives = ArchiveCache::default();
@@ -330,7 +205,7 @@ impl Store {
         self.make_ready()?;
         self.log.tell_head();
         self.finish_erasing()?;
-        Ok(told)
+        Ok(Some(told))
     }
 }
 
@@ -339,6 +214,82 @@ fn check_order(order: &Erase) -> Result<()> {
         return Err(Error::invalid("ids", format!("{id:?} is not erased by itself")));
     }
     erasure::check_reason(&order.reason)
+}
+
+/// Tries it once: what was chosen is looked for, and goes unless others change what that is meanwhile.
+fn attempt(
+    reach: &impl Reach,
+    (site, options): (&Arc<Site>, &Options),
+    order: &Erase,
+    (ahead, sight): (Ahead, Sight),
+    progress: Progress<'_>,
+) -> Result<Attempt> {
+    let Ahead {
+        order: meant,
+        chosen,
+        log,
+    } = ahead;
+    let Some(log) = log else {
+        return Ok(Some((Erased::default(), chosen)));
+    };
+    let mut what = Surveyed::of(reach, (site, options.threads), chosen, log, sight)?;
+    reach.look(|store| what.chosen.check(&meant, &store.state))?;
+    if what.chosen.is_empty() {
+        return Ok(Some((Erased::default(), what.chosen)));
+    }
+    let found = std::mem::take(&mut what.found);
+    let mut work = Preparing::rewrite(reach, (site, options), &meant, (what, &found), progress)?;
+    if order.dry_run || !work.is_needed() {
+        return Ok(Some((work.told(), work.what.chosen)));
+    }
+    if work.past.replaced.len() > erasure::MOST_REPLACED {
+        return Err(Error::limit(
+            "more than 50,000 files of the past would be replaced: compact without history first",
+        ));
+    }
+    work.past.check()?;
+    let told = prepared(reach, &mut work)?.then(|| {
+        // Nobody waits for the system to take the old log apart: its last handle is closed behind the lock.
+        reach.locked(|store, now| store.end_erasing(&mut work, order, now))
+    });
+    let told = told.transpose()?.flatten();
+    if told.is_none() {
+        for path in std::mem::take(&mut work.past.made) {
+            site.disk.remove(&path).at(&path)?;
+        }
+    }
+    Ok(told.map(|told| (told, work.what.chosen)))
+}
+
+/// Writes what can be written before the lock is taken; whether what goes is what it was.
+fn prepared(reach: &impl Reach, work: &mut Preparing<'_>) -> Result<bool> {
+    for _ in 0..MOST_ROUNDS {
+        match work.follow(reach)? {
+            Followed::Upset => return Ok(false),
+            Followed::Much => {}
+            Followed::Little => break,
+        }
+    }
+    let begun = reach.locked(|store, _| {
+        store.check_erasable()?;
+        let is_same = work.follow_to_the_end(store)?;
+        if is_same {
+            work.begin_files(store)?;
+        }
+        Ok(is_same)
+    })?;
+    if !begun {
+        return Ok(false);
+    }
+    work.run()?;
+    for _ in 0..MOST_ROUNDS {
+        match work.follow(reach)? {
+            Followed::Upset => return Ok(false),
+            Followed::Much => work.run()?,
+            Followed::Little => break,
+        }
+    }
+    Ok(true)
 }
 
 /// Erases records from a store and from all of its past; gives what was done.
@@ -350,12 +301,18 @@ pub fn erase(turns: &impl Turns, order: &Erase, now: &dyn Fn() -> i64, progress:
     check_order(order)?;
     turns.turn(|store| store.check_tail_at_the_end())?;
     let _care = take_care(turns, now())?;
-    let (site, threads) = turns.turn(|store| Ok((Arc::clone(&store.site), store.options.threads)))?;
-    // Others go on meanwhile. What is seen here need not be looked for under the lock, if they change nothing.
-    let ahead = turns.turn(|store| store.look_ahead(order))?;
-    let watcher = Watcher::of(&ahead.chosen);
-    let damage = prove(&*site.disk, &site.layout, threads, &watcher, progress)?;
-    let sight = watcher.sight();
+    let (site, options) = turns.turn(|store| Ok((Arc::clone(&store.site), store.options.clone())))?;
+    let reach = Beside { turns, now };
+    reach.locked(|store, now| {
+        store.check_erasable()?;
+        store.anchor(now)
+    })?;
+    let mut ahead = Ahead::look(&reach, order)?;
+    let until = ahead.log.as_ref().map_or(0, |log| log.until.end);
+    let watcher = Watcher::of(&ahead.chosen, until);
+    let damage = prove(&*site.disk, &site.layout, options.threads, &watcher, progress)?;
+    // What was seen here need not be looked for again.
+    let mut sight = watcher.sight();
     if let Some(damage) = damage.into_iter().next() {
         return Err(Error::Corrupted(Box::new(damage)));
     }
@@ -363,29 +320,41 @@ pub fn erase(turns: &impl Turns, order: &Erase, now: &dyn Fn() -> i64, progress:
         clear_leftovers(turns, now())?;
     }
     let known = KnownCopies::read(&site)?;
-    let (mut told, chosen) = turns.turn(|store| {
-        let now = now();
-        store.with_lock(now, |store| {
-            store.check_erasable()?;
-            store.anchor(now)?;
-            store.sync_log()?;
-            store.settle_hint()?;
-            store.settle();
-            let order = &*order.now(store)?;
-            let surveyed = store.survey(order, ahead, sight)?;
-            let told = match surveyed.chosen.is_empty() {
-                true => Erased::default(),
-                false => store.erase_now(order, &surveyed, now, progress)?,
-            };
-            Ok((told, surveyed.chosen))
-        })
-    })?;
+    let terms = (&site, &options);
+    let mut done = None;
+    for _ in 0..MOST_STARTS {
+        let before = std::mem::take(&mut sight);
+        done = attempt(&reach, terms, order, (ahead, before), progress)?;
+        if done.is_some() {
+            break;
+        }
+        ahead = Ahead::look(&reach, order)?;
+    }
+    let (mut told, chosen) = match done {
+        Some(done) => done,
+        None => held(&reach, terms, order, progress)?,
+    };
     if !chosen.is_empty() {
-        // Others go on meanwhile: it may take long to reach them.
-        (told.copies, told.missing_copies) = outside(&site, &known, &chosen, threads);
+        // It may take long to reach them.
+        (told.copies, told.missing_copies) = outside(&site, &known, &chosen, options.threads);
     }
     if told.seq.is_some() {
         write_snapshot(turns)?;
     }
     Ok(told)
+}
+
+/// Others wait: whatever they change, they do so before or afterwards.
+fn held(
+    reach: &impl Reach,
+    terms: (&Arc<Site>, &Options),
+    order: &Erase,
+    progress: Progress<'_>,
+) -> Result<(Erased, Chosen)> {
+    reach.locked(|store, now| {
+        let reach = Holding::of(store, now);
+        let ahead = Ahead::look(&reach, order)?;
+        let done = attempt(&reach, terms, order, (ahead, Sight::default()), progress)?;
+        done.ok_or_else(|| Error::busy("what is to be erased changes while nobody can change it"))
+    })
 }

@@ -8,13 +8,15 @@
 
 pub(in crate::store) mod check;
 
-mod beside;
-
 pub(in crate::store) mod order;
 
 pub(in crate::store) mod redact;
 
 pub(in crate::store) mod chosen;
+
+mod lines;
+
+mod reach;
 
 pub(in crate::store) mod survey;
 
@@ -25,5 +27,9 @@ pub(in crate::store) mod rewrite;
 pub(in crate::store) mod rows;
 
 pub(in crate::store) mod tell;
+
+mod surveyed;
+
+mod prepare;
 
 pub(in crate::store) mod erase;

@@ -1,6 +1,7 @@
 //! How does a log become an archive in which some lines are erased?
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::digest::Hex;
@@ -27,6 +28,7 @@ pub(in crate::store) struct Hit {
 }
 
 /// What stands in the place of a line that went.
+#[derive(Clone)]
 struct Cut {
     /// Where that begins, in the log as it reads then.
     at: u64,
@@ -37,16 +39,40 @@ struct Cut {
 }
 
 /// A log as it reads when only seq and hash are left of some lines. Nothing of it is in memory but that.
-struct Redacted {
+#[derive(Clone)]
+pub(in crate::store) struct Redacted {
     log: Arc<dyn DiskFile>,
-    length: u64,
-    cuts: Vec<Cut>,
+    /// How long it is then.
+    pub length: u64,
+    /// How many bytes less that is than it was, and how many more.
+    taken: u64,
+    left_over: u64,
+    cuts: Arc<Vec<Cut>>,
 }
 
 impl Redacted {
-    /// A log up to `end` without these lines, which stand in order; and how many of them have no salt.
-    fn of(log: &Arc<dyn DiskFile>, end: u64, hits: &[Hit]) -> io::Result<Self> {
-        let (mut cuts, mut taken, mut left_over): (Vec<Cut>, u64, u64) = (Vec::with_capacity(hits.len()), 0, 0);
+    /// A log up to `end` without these lines, which stand in order.
+    ///
+    /// # Errors
+    /// What the disk says; likewise below.
+    pub fn of(log: &Arc<dyn DiskFile>, end: u64, hits: &[Hit]) -> io::Result<Self> {
+        let nothing = Self {
+            log: Arc::clone(log),
+            length: 0,
+            taken: 0,
+            left_over: 0,
+            cuts: Arc::default(),
+        };
+        nothing.up_to(end, hits)
+    }
+
+    /// The same up to a later place, without these lines too, which stand behind the others.
+    ///
+    /// # Errors
+    /// As `of`.
+    pub fn up_to(&self, end: u64, hits: &[Hit]) -> io::Result<Self> {
+        let (log, mut taken, mut left_over) = (&self.log, self.taken, self.left_over);
+        let mut cuts = Arc::clone(&self.cuts);
         for hit in hits {
             let length = line_from(&**log, hit.offset, end)?.len() as u64;
             let mut left = Vec::new();
@@ -55,11 +81,13 @@ impl Redacted {
             let next = end.min(hit.offset + length + 1);
             taken += next - hit.offset;
             left_over += left.len() as u64;
-            cuts.push(Cut { at, left, next });
+            Arc::make_mut(&mut cuts).push(Cut { at, left, next });
         }
         Ok(Self {
             log: Arc::clone(log),
             length: end - taken + left_over,
+            taken,
+            left_over,
             cuts,
         })
     }
@@ -97,8 +125,7 @@ impl DiskFile for Redacted {
     }
 }
 
-/// Packs a log up to `end` with only seq and hash left of some lines, which stand in order; gives the name that a sentinel
-/// writes, and the digest.
+/// Packs a log up to `end` with only seq and hash left of some lines, which stand in order; gives where it lies, and the digest.
 ///
 /// # Errors
 /// `Io`.
@@ -108,7 +135,7 @@ pub(in crate::store) fn pack_without(
     hits: &[Hit],
     (first, last): (u64, u64),
     threads: usize,
-) -> Result<(String, Hex)> {
+) -> Result<(PathBuf, Hex)> {
     let archives = site.layout.archives();
     site.make_folder(&archives, site.layout.folder())?;
     let scratch = Scratch::at(&site.disk, archives.join(NEW_ARCHIVE));
@@ -117,13 +144,11 @@ pub(in crate::store) fn pack_without(
         Packing::start(&*site.disk, Arc::new(redacted), scratch.path(), threads)?.finish(length)
     });
     let digest = packed.at(scratch.path())?;
-    let name = archive_name(first, last, digest.text());
-    let file = match hits.is_empty() {
-        true => name.clone(),
-        false => format!("{name}{ERASED_SUFFIX}"),
-    };
-    scratch.name(&site.layout.inside(&file))?;
-    Ok((name, digest))
+    let path = site
+        .layout
+        .inside(&format!("{}{ERASED_SUFFIX}", archive_name(first, last, digest.text())));
+    scratch.name(&path)?;
+    Ok((path, digest))
 }
 
 /// How many of these lines have no salt.
@@ -178,6 +203,12 @@ mod tests {
             for piece in [1, 2, 7, 50, 1000] {
                 assert_eq!(text(&redacted, piece), awaited, "{going:b} {piece}");
             }
+            let half = lines[..3].concat().len() as u64;
+            let (before, behind) = hits.split_at(hits.partition_point(|hit| hit.offset < half));
+            let grown = Redacted::of(&log, half, before).expect("read");
+            assert!(awaited.starts_with(&text(&grown, 7)), "what was read before stays");
+            let grown = grown.up_to(end, behind).expect("read");
+            assert_eq!(text(&grown, 7), awaited, "{going:b} in two steps");
         }
     }
 }

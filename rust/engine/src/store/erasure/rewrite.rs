@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::digest::Hex;
@@ -9,7 +10,7 @@ use crate::disk::DiskFile;
 use crate::error::{At, Error, Result};
 use crate::event::salt::SaltTerms;
 use crate::json::{RecordSpans, Value};
-use crate::layout::{NEW_BASE, base_name, packed_base_name};
+use crate::layout::{LOG, NEW_BASE, base_name, packed_base_name};
 use crate::log::Site;
 use crate::log::files::{Scratch, open_base, open_inside};
 use crate::memory::Refused;
@@ -17,9 +18,10 @@ use crate::snapshot::{self, BaseWriter, Moments, Taker};
 use crate::state::State;
 use crate::verify::Nobody;
 
+use super::lines::LinesOfLog;
 use super::order::Erase;
 use super::redact::{Hit, pack_without, unsalted};
-use super::survey::{Found, LinesOfLog, walk, walk_without};
+use super::survey::{Found, walk, walk_without};
 use crate::store::archives::doomed::Doomed;
 use crate::store::archives::replay::Replay;
 use crate::store::archives::segments::{Segment, Start};
@@ -32,7 +34,7 @@ pub(in crate::store) struct Rewriting<'a> {
     salts: Option<SaltTerms<'a>>,
     threads: usize,
     /// What is kept adds up to this; `None` if it adds up to what is there without the records.
-    replay: Option<Replay>,
+    pub replay: Option<Replay>,
     /// What the logs so far start from is known.
     is_known: bool,
     /// The bases that hold one of the records.
@@ -48,6 +50,8 @@ pub(in crate::store) struct Rewriting<'a> {
     pub files: u64,
     /// The files that go.
     pub remove: Vec<String>,
+    /// The files that came. Nothing speaks of them yet.
+    pub made: Vec<PathBuf>,
     /// Lines that go, in all and of each log.
     pub lines: u64,
     pub unsalted: u64,
@@ -91,14 +95,14 @@ impl<'a> Rewriting<'a> {
         salts: Option<SaltTerms<'a>>,
         threads: usize,
         order: &Erase,
-        found: &'a Found,
+        (found, live): (&'a Found, &LinesOfLog),
     ) -> Self {
         Self {
             site,
             doomed: Arc::clone(doomed),
             salts,
             threads,
-            replay: found.has_acts().then(|| Replay::without(doomed)),
+            replay: found.has_acts(live).then(|| Replay::without(doomed)),
             is_known: false,
             bases: &found.bases,
             is_begun: false,
@@ -107,6 +111,7 @@ impl<'a> Rewriting<'a> {
             replaced: Vec::new(),
             files: 0,
             remove: Vec::new(),
+            made: Vec::new(),
             lines: 0,
             unsalted: 0,
             span: None,
@@ -123,10 +128,14 @@ impl<'a> Rewriting<'a> {
         let path = self.site.layout.inside(&segment.name);
         let end = log.length().at(&path)?;
         self.take_in(&segment.start, &segment.name, (&**log, end), lines)?;
+        if let Some(replay) = &mut self.replay {
+            replay.leave_segment();
+        }
         let hits = &lines.hits;
         self.files += u64::from(!hits.is_empty());
         if !hits.is_empty() && !self.is_dry {
-            let (_, digest) = pack_without(self.site, (log, end), hits, segment.span, self.threads)?;
+            let (path, digest) = pack_without(self.site, (log, end), hits, segment.span, self.threads)?;
+            self.made.push(path);
             let erased = segment.redacted + hits.len() as u64;
             self.replaced.push(Value::object([
                 ("old", text(&segment.digest)),
@@ -139,23 +148,52 @@ impl<'a> Rewriting<'a> {
         Ok(())
     }
 
-    /// Goes over the live log, of which these lines go.
+    /// Goes over the live log as far as it was looked through, of which these lines go.
     ///
     /// # Errors
     /// `Io`, `OutOfMemory`.
     pub fn live(&mut self, start: &Start, log: &dyn DiskFile, end: u64, lines: &LinesOfLog) -> Result<()> {
-        self.take_in(start, crate::layout::LOG, (log, end), lines)
+        self.take_in(start, LOG, (log, end), lines)
+    }
+
+    /// What was appended to the live log meanwhile has been replayed; of it, these lines go.
+    ///
+    /// # Errors
+    /// `Io`, `OutOfMemory`.
+    pub fn more(&mut self, log: &dyn DiskFile, end: u64, hits: &[Hit]) -> Result<()> {
+        self.check_replay()?;
+        self.count(LOG, (log, end), hits)
+    }
+
+    /// What is kept, as far as only a replay tells.
+    pub fn kept(&mut self) -> Option<&mut State> {
+        self.replay.as_mut()?.state.as_mut()
+    }
+
+    /// Refuses to go on where nobody knows what is kept.
+    ///
+    /// # Errors
+    /// `Busy` if the base of the log is not there.
+    pub fn check(&self) -> Result<()> {
+        let is_known = match &self.replay {
+            Some(replay) => replay.state.is_some(),
+            None => self.is_known,
+        };
+        let why_not = || Error::busy("nothing is erased while the base of the log is missing");
+        is_known.then_some(()).ok_or_else(why_not)
     }
 
     /// What is kept adds up to this; `None` if that is what is there without the records.
-    ///
-    /// # Errors
-    /// `OutOfMemory`, `Busy` if the base of the log is not there.
-    pub fn sum(self) -> Result<Option<State>> {
-        let why_not = || Error::busy("nothing is erased while the base of the log is missing");
-        match self.replay {
-            Some(replay) => replay.state.map(Some).ok_or_else(why_not),
-            None => self.is_known.then_some(None).ok_or_else(why_not),
+    pub fn sum(&mut self) -> Option<State> {
+        let mut replay = self.replay.take()?;
+        replay.leave_segment();
+        replay.state
+    }
+
+    fn check_replay(&self) -> Result<()> {
+        match self.replay.as_ref().is_some_and(|replay| replay.gave_up) {
+            true => Err(Error::from(Refused)),
+            false => Ok(()),
         }
     }
 
@@ -175,19 +213,23 @@ impl<'a> Rewriting<'a> {
         if let Some(replay) = &mut self.replay {
             replay.settled_until = start.settled_until;
             walk(log, end, self.threads, replay).at(&path)?;
-            replay.leave_segment();
-            if replay.gave_up {
-                return Err(Error::from(Refused));
-            }
         }
-        self.lines += found.len() as u64;
-        self.unsalted += unsalted(log, end, found).at(&path)?;
-        for hit in found {
+        self.check_replay()?;
+        self.count(name, (log, end), found)
+    }
+
+    /// Counts lines of a log that go.
+    fn count(&mut self, name: &str, (log, end): (&dyn DiskFile, u64), hits: &[Hit]) -> Result<()> {
+        self.lines += hits.len() as u64;
+        self.unsalted += unsalted(log, end, hits).at(&self.site.layout.inside(name))?;
+        for hit in hits {
             let (first, last) = self.span.unwrap_or((hit.seq, hit.seq));
             self.span = Some((first.min(hit.seq), last.max(hit.seq)));
         }
-        if !found.is_empty() {
-            self.by_log.push((name.to_owned(), found.len() as u64));
+        match self.by_log.last_mut().filter(|(last, _)| last == name) {
+            Some((_, count)) => *count += hits.len() as u64,
+            None if hits.is_empty() => {}
+            None => self.by_log.push((name.to_owned(), hits.len() as u64)),
         }
         Ok(())
     }
@@ -197,7 +239,7 @@ impl<'a> Rewriting<'a> {
     fn check_seqs(&self, name: &str, log: &dyn DiskFile, end: u64, hits: &[Hit]) -> Result<()> {
         let going = hits.iter().map(|hit| hit.offset).collect();
         let left = walk_without(log, end, self.threads, going, &mut Nobody).at(&self.site.layout.inside(name))?;
-        match left.stray() {
+        match left.redacted.stray() {
             None => Ok(()),
             Some(_) => Err(Error::busy(format!(
                 "the seqs in {name} jump, and what would be left of it does not show that: a verifier would take the erased \
@@ -294,6 +336,7 @@ impl<'a> Rewriting<'a> {
         let new = writer.finish(&header, salt.as_deref()).at(scratch.path())?.sha256;
         let target = self.site.layout.base(new.text());
         scratch.name(&target)?;
+        self.made.push(target.clone());
         let written = open_inside(&*self.site.disk, &self.site.layout, &base_name(new.text())).at(&target)?;
         if let Some(written) = written {
             self.begin_replay(&*written, &new);

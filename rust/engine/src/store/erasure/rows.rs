@@ -3,7 +3,7 @@
 //! The others are copied into the file of the next generation, which nobody names before the new log does. So until that takes
 //! its place nothing has happened to anybody's embedding.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::disk::Access;
 use crate::error::{At, Result};
@@ -11,7 +11,7 @@ use crate::event::draft::Draft;
 
 use super::chosen::Chosen;
 use crate::store::Store;
-use crate::store::upkeep::compact_rows::copy_some;
+use crate::store::upkeep::compact_rows::Moving;
 use crate::store::vectors::records::format::file_name;
 use crate::store::vectors::records::index::RowIndex;
 
@@ -46,15 +46,45 @@ impl Store {
         Ok(length.at(&path)? > u64::from(index.rows) * index.bound.stride())
     }
 
-    /// Under the lock: copies the rows that stay out of every file that holds others.
-    pub(super) fn leave_rows(&self, chosen: &Chosen) -> Result<MovedSpaces> {
+    fn must_move(&self, chosen: &Chosen, index: &RowIndex) -> Result<bool> {
+        Ok((0..index.rows).any(|row| self.is_row_of(chosen, index, row)) || self.has_nobodys_rows(index)?)
+    }
+
+    /// Under the lock: the spaces that have to move, with the rows that stay.
+    pub(super) fn start_leaving(&self, chosen: &Chosen) -> Result<Vec<Moving>> {
+        let mut moving = Vec::new();
+        for index in self.vectors.known(&self.state).spaces.spaces.values() {
+            if self.must_move(chosen, index)? {
+                let stays = |row: u32| !self.is_row_of(chosen, index, row);
+                moving.push(Moving::start(&self.site, false, index, &[], stays)?);
+            }
+        }
+        Ok(moving)
+    }
+
+    /// Under the lock: the rows that stay have left every file that holds others. Most were copied before.
+    pub(super) fn leave_rows(&self, chosen: &Chosen, moving: Vec<Moving>) -> Result<MovedSpaces> {
         let mut moved = MovedSpaces::default();
-        let known = self.vectors.known(&self.state);
-        for index in known.spaces.spaces.values() {
-            let goes = |row: u32| self.is_row_of(chosen, index, row);
-            if (0..index.rows).any(goes) || self.has_nobodys_rows(index)? {
-                let depth = self.options.recursion_depth;
-                let draft = copy_some(&self.site, &self.state, index, depth, |row| !goes(row))?;
+        let mut moving: BTreeMap<String, Moving> = moving
+            .into_iter()
+            .map(|space| (space.name().to_owned(), space))
+            .collect();
+        let depth = self.options.recursion_depth;
+        for index in self.vectors.known(&self.state).spaces.spaces.values() {
+            let stays = |row: u32| !self.is_row_of(chosen, index, row);
+            let draft = match moving.remove(&index.bound.name) {
+                Some(space) => space.end(&self.state, index, depth, stays)?,
+                None => None,
+            };
+            let draft = match draft {
+                None if self.must_move(chosen, index)? => {
+                    // It is not the one that was copied, or nobody knew that it has to move.
+                    let space = Moving::start(&self.site, false, index, &[], stays)?;
+                    space.end(&self.state, index, depth, stays)?
+                }
+                draft => draft,
+            };
+            if let Some(draft) = draft {
                 moved.names.insert(index.bound.name.clone());
                 moved.drafts.push(draft);
                 moved.files.push(format!("vectors/{}", file_name(&index.bound)));

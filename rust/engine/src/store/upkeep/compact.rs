@@ -8,49 +8,34 @@ use std::io;
 use std::sync::Arc;
 
 use crate::digest::Hex;
-use crate::disk::{DiskFile, Identity};
 use crate::error::{At, Error, Result};
 use crate::event::salt::SaltTerms;
-use crate::hint::line_before;
-use crate::layout::{NEW_ARCHIVE, NEW_BASE, archive_name};
-use crate::log::files::Scratch;
-use crate::log::{Log, OpenLog, Site};
+use crate::log::{Log, OpenLog, Passed, Site};
 use crate::origin::Origin;
-use crate::snapshot::BaseWriter;
-use crate::state::{Frozen, State};
-use crate::wal::synced::names_hash;
+use crate::state::State;
 
 use super::bases::thin_out;
 use super::history_files::{PastFiles, clear_out, end_pruning};
+use super::new_files::NewFiles;
 use super::retire::{Retirement, base_salt};
 use crate::store::Progress;
-use crate::store::archives::packing::Packing;
 use crate::store::care::{Turns, take_care};
 use crate::store::files::snapshots::header_of;
 use crate::store::load::tails::check_no_tail_is_left;
 use crate::store::upkeep::compact_rows::compact_rows;
 
-/// So many blank lines may stand at the end of a log that is compacted before the next write.
-const MOST_BLANK_LINES: usize = 1000;
-
 /// How often a compaction begins anew because somebody else replaced the log.
 const MOST_STARTS: usize = 4;
 /// How often what was appended meanwhile is followed without the lock.
-const MOST_ROUNDS: usize = 8;
+pub(in crate::store) const MOST_ROUNDS: usize = 8;
 /// So little is left to the end, under the lock.
-const REST_BYTES: u64 = 128 * 1024;
+pub(in crate::store) const REST_BYTES: u64 = 128 * 1024;
 
 /// A compaction that is being prepared while others go on.
 pub struct Compacting {
-    identity: Identity,
-    /// Up to here the log is accounted for, and its head there.
-    end: u64,
-    head: Option<Hex>,
-    /// What is to be written next.
-    records: Frozen,
-    base: BaseWriter,
-    base_scratch: Scratch,
-    archive: Option<(Packing, Scratch)>,
+    /// Up to here the log is accounted for.
+    until: Passed,
+    files: NewFiles,
 }
 
 impl Compacting {
@@ -59,69 +44,36 @@ impl Compacting {
     /// # Errors
     /// `Io`.
     pub fn run(&mut self, progress: Progress<'_>) -> Result<()> {
-        let path = self.base_scratch.path();
-        self.base.add(self.records.rows(), progress).at(path)?;
-        self.base.sync().at(path)?;
-        if let Some((packing, scratch)) = &mut self.archive {
-            packing.go_on(self.end, progress).at(scratch.path())?;
-        }
-        Ok(())
+        self.files.run(self.until.end, false, progress)
     }
-}
 
-impl Compacting {
     /// Under the lock: fixes what is to be retired; `None` if there is nothing worth it.
     fn start(live: &Log, site: &Site, state: &mut State, keep_history: bool, threads: usize) -> Result<Option<Self>> {
         let Some(log) = live.open() else {
             return Ok(None);
         };
-        let mark = *log.walk.mark();
+        let events = log.mark().events;
         // A log of one sentinel has nothing to retire, unless the history that it names is to be dropped.
         let is_short = match &log.origin {
-            Origin::Ours(sentinel) => mark.events <= 1 && (keep_history || sentinel.archive.is_none()),
-            _ => mark.events == 0,
+            Origin::Ours(sentinel) => events <= 1 && (keep_history || sentinel.archive.is_none()),
+            _ => events == 0,
         };
         if is_short {
             return Ok(None);
         }
-        let (bases, archives) = (site.layout.bases(), site.layout.archives());
-        site.make_folder(&bases, site.layout.folder())?;
-        let base_scratch = Scratch::at(&site.disk, bases.join(NEW_BASE));
-        let base = BaseWriter::create(&*site.disk, base_scratch.path()).at(base_scratch.path())?;
-        let archive = if keep_history {
-            site.make_folder(&archives, site.layout.folder())?;
-            let scratch = Scratch::at(&site.disk, archives.join(NEW_ARCHIVE));
-            let file = Arc::clone(&log.file);
-            let packing = Packing::start(&*site.disk, file, scratch.path(), threads).at(scratch.path())?;
-            Some((packing, scratch))
-        } else {
-            None
-        };
+        let kept = keep_history.then(|| Arc::clone(&log.file));
         Ok(Some(Self {
-            identity: log.identity,
-            end: log.walk.end,
-            head: mark.head,
-            records: state.freeze()?,
-            base,
-            base_scratch,
-            archive,
+            until: log.passing(),
+            files: NewFiles::start(site, state.freeze()?, kept, threads)?,
         }))
-    }
-
-    /// Whether a log is still the one that the compaction began with, and goes on where it has come to.
-    fn is_continued_by(&self, log: &OpenLog) -> bool {
-        let last = last_said(&*log.file, self.end).ok().flatten();
-        log.identity == self.identity
-            && log.walk.end >= self.end
-            && last.is_some_and(|line| self.head.is_some_and(|head| names_hash(&line, &head)))
     }
 
     /// Takes what was appended meanwhile, to be written next; false if so little is left that the end can take it.
     fn follow(&mut self, log: &Log, state: &mut State) -> Result<bool> {
-        let Some(log) = log.open().filter(|log| self.is_continued_by(log)) else {
+        let Some(log) = log.open().filter(|log| log.goes_on_from(&self.until)) else {
             return Ok(false);
         };
-        if log.walk.end - self.end <= REST_BYTES {
+        if log.walk.end - self.until.end <= REST_BYTES {
             return Ok(false);
         }
         self.take_over(log, state)?;
@@ -130,9 +82,8 @@ impl Compacting {
 
     /// What changed since the compaction last looked is to be written next.
     fn take_over(&mut self, log: &OpenLog, state: &mut State) -> Result<()> {
-        self.records = state.freeze_since(self.end)?;
-        self.end = log.walk.end;
-        self.head = log.walk.mark().head;
+        self.files.take(state.freeze_since(self.until.end)?);
+        self.until = log.passing();
         Ok(())
     }
 
@@ -147,23 +98,13 @@ impl Compacting {
     ) -> Result<(Hex, Retirement)> {
         let salt = base_salt(salts)?;
         let header = header_of(log);
+        let mut first_seq = 0;
         if let Some(open) = log.open() {
             self.take_over(open, state)?;
+            first_seq = open.mark().first_seq.unwrap_or(0);
         }
-        let path = self.base_scratch.path();
-        self.base.add(self.records.rows(), &mut |_, _| {}).at(path)?;
-        let base = self.base.finish(&header, salt.as_deref()).at(path)?.sha256;
-        self.base_scratch.name(&site.layout.base(base.text()))?;
-        let archive = match self.archive {
-            Some((packing, scratch)) => {
-                let digest = packing.finish(self.end).at(scratch.path())?;
-                let first_seq = log.open().and_then(|log| log.walk.mark().first_seq);
-                let name = archive_name(first_seq.unwrap_or(0), header.seq, digest.text());
-                scratch.name(&site.layout.inside(&name))?;
-                Some((name, digest.text().to_owned()))
-            }
-            None => None,
-        };
+        let told = (&header, salt.as_deref());
+        let (base, archive) = self.files.finish(site, told, self.until.end, (first_seq, ""))?;
         let retirement = Retirement {
             label: format!("Compacted at seq={}", header.seq),
             archive,
@@ -238,7 +179,7 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
             let now = now();
             store.with_lock(now, |store| {
                 check_undamaged(&store.log)?;
-                if !store.log.open().is_some_and(|log| work.is_continued_by(log)) {
+                if !store.log.open().is_some_and(|log| log.goes_on_from(&work.until)) {
                     // It is another one by now, and all has to begin anew.
                     return Ok(None);
                 }
@@ -260,18 +201,6 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
     }
     let path = turns.turn(|store| Ok(store.site.layout.log().to_owned()))?;
     Err(Error::io(&path, io::Error::other("the log keeps being replaced")))
-}
-
-/// The last line before a place that says something: blank ones break nothing, wherever they stand.
-fn last_said(log: &dyn DiskFile, mut end: u64) -> io::Result<Option<Vec<u8>>> {
-    for _ in 0..MOST_BLANK_LINES {
-        let line = line_before(log, end)?;
-        match &line {
-            Some(blank) if blank.iter().all(u8::is_ascii_whitespace) => end -= blank.len() as u64 + 1,
-            _ => return Ok(line),
-        }
-    }
-    Ok(None)
 }
 
 /// Syncs while others go on: what is left to sync under the lock is little then.

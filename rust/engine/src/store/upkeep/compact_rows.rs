@@ -16,7 +16,6 @@ use crate::log::Site;
 use crate::log::files::Scratch;
 use crate::state::State;
 use crate::store::care::Turns;
-use crate::store::vectors::Vectors;
 use crate::store::vectors::changes::write::free_generation;
 use crate::store::vectors::records::format::{
     self, Bound, GROUP_ROWS, write_empty, write_gone, write_groups, write_space,
@@ -30,7 +29,7 @@ const DEAD_SHARE: u32 = 4;
 const BUFFER_BYTES: usize = 1024 * 1024;
 
 /// A space that is moving.
-struct Moving {
+pub(in crate::store) struct Moving {
     site: Arc<Site>,
     old: Bound,
     new: Bound,
@@ -46,8 +45,17 @@ struct Moving {
 }
 
 impl Moving {
-    /// Under the lock: fixes the rows that come along.
-    fn start(site: &Arc<Site>, is_log_damaged: bool, index: &RowIndex, awaited: &[String]) -> Result<Self> {
+    /// Under the lock: fixes the rows that come along, of the living ones.
+    ///
+    /// # Errors
+    /// `Io`; likewise below.
+    pub fn start(
+        site: &Arc<Site>,
+        is_log_damaged: bool,
+        index: &RowIndex,
+        awaited: &[String],
+        is_kept: impl Fn(u32) -> bool,
+    ) -> Result<Self> {
         let folder = site.layout.vectors();
         site.make_folder(&folder, site.layout.folder())?;
         let old = &index.bound;
@@ -59,7 +67,9 @@ impl Moving {
             site: Arc::clone(site),
             old: old.clone(),
             new,
-            rows: (0..index.rows).filter(|row| index.is_living(*row)).collect(),
+            rows: (0..index.rows)
+                .filter(|&row| index.is_living(row) && is_kept(row))
+                .collect(),
             seen: index.rows,
             copied: 0,
             written: 0,
@@ -69,28 +79,41 @@ impl Moving {
         })
     }
 
+    /// The name of the space.
+    pub fn name(&self) -> &str {
+        &self.old.name
+    }
+
     /// Under the lock: adds what was attached meanwhile, and gives the new file its name; gives the changes that say that the
-    /// space has moved, or `None` if it is another one by now.
-    fn end(mut self, vectors: &Vectors, state: &State, depth: i64) -> Result<Option<Draft>> {
-        let mut draft = Draft::default();
-        {
-            let known = vectors.known(state);
-            let index = known.spaces.spaces.get(&self.old.name);
-            let Some(index) = index.filter(|index| index.bound == self.old) else {
-                return Ok(None);
-            };
-            self.rows
-                .extend((self.seen..index.rows).filter(|row| index.is_living(*row)));
-            self.run()?;
-            draft_move(state, depth, &mut draft, index, &self.new, &self.rows)?;
+    /// space has moved, or `None` if it is another one by now, or a row came along that is not kept any more.
+    ///
+    /// # Errors
+    /// As `start`.
+    pub fn end(
+        mut self,
+        state: &State,
+        index: &RowIndex,
+        depth: i64,
+        is_kept: impl Fn(u32) -> bool,
+    ) -> Result<Option<Draft>> {
+        if index.bound != self.old || !self.rows.iter().all(|&row| is_kept(row)) {
+            return Ok(None);
         }
+        let since = (self.seen..index.rows).filter(|&row| index.is_living(row) && is_kept(row));
+        self.rows.extend(since);
+        self.run()?;
+        let mut draft = Draft::default();
+        draft_move(state, depth, &mut draft, index, &self.new, &self.rows)?;
         self.scratch
             .name(&self.site.layout.rows(&self.new.name, self.new.generation))?;
         Ok(Some(draft))
     }
 
     /// Copies the rows that were not copied yet. A damaged row comes along as it is, and stays damaged.
-    fn run(&mut self) -> Result<()> {
+    ///
+    /// # Errors
+    /// As `start`.
+    pub fn run(&mut self) -> Result<()> {
         let path = self.site.layout.rows(&self.old.name, self.old.generation);
         let rows = map_rows(&*self.site.disk, &self.site.layout, &self.old, u64::MAX).at(&path)?;
         let missing = vec![0; self.old.stride() as usize];
@@ -116,28 +139,6 @@ impl Moving {
         buffer.clear();
         Ok(())
     }
-}
-
-/// Under the lock: copies those living rows of a space that are to be kept into the file of the next generation; gives the
-/// changes that say that the space has moved there.
-///
-/// # Errors
-/// `Io`.
-pub(in crate::store) fn copy_some(
-    site: &Arc<Site>,
-    state: &State,
-    index: &RowIndex,
-    depth: i64,
-    is_kept: impl Fn(u32) -> bool,
-) -> Result<Draft> {
-    let mut moving = Moving::start(site, false, index, &[])?;
-    moving.rows.retain(|row| is_kept(*row));
-    moving.run()?;
-    let mut draft = Draft::default();
-    draft_move(state, depth, &mut draft, index, &moving.new, &moving.rows)?;
-    let Moving { scratch, new, .. } = moving;
-    scratch.name(&site.layout.rows(&new.name, new.generation))?;
-    Ok(draft)
 }
 
 /// Moves every space that has too many dead rows.
@@ -170,7 +171,7 @@ fn move_spaces(
             let known = store.vectors.known(&store.state);
             let indexes = known.spaces.spaces.values().filter(|index| moves(index));
             indexes
-                .map(|index| Moving::start(&store.site, is_log_damaged, index, awaited))
+                .map(|index| Moving::start(&store.site, is_log_damaged, index, awaited, |_| true))
                 .collect()
         })
     })?;
@@ -181,7 +182,11 @@ fn move_spaces(
             store.with_lock(now, |store| {
                 let depth = store.options.recursion_depth;
                 // What was attached meanwhile comes along, and then the log says that the space has moved.
-                match moving.end(&store.vectors, &store.state, depth)? {
+                let moved = match store.vectors.known(&store.state).spaces.spaces.get(moving.name()) {
+                    Some(index) => moving.end(&store.state, index, depth, |_| true)?,
+                    None => None,
+                };
+                match moved {
                     None => Ok(()),
                     Some(draft) => {
                         store.write(&[&draft], now)?;

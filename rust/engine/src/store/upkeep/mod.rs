@@ -6,6 +6,10 @@ pub(in crate::store) mod history_files;
 
 pub(in crate::store) mod retire;
 
+mod beside;
+
+pub(in crate::store) mod new_files;
+
 pub(in crate::store) mod compact_rows;
 
 mod bases;

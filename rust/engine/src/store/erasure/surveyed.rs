@@ -1,0 +1,151 @@
+//! What goes, and where is it said?
+
+use std::sync::Arc;
+
+use crate::disk::DiskFile;
+use crate::error::Result;
+use crate::log::{Passed, Site};
+use crate::origin::Origin;
+
+use super::chosen::Chosen;
+use super::copies::Unwanted;
+use super::lines::{LiveLines, Sight};
+use super::order::Erase;
+use super::reach::Reach;
+use super::rewrite::names_of_base;
+use super::survey::{Found, Volumes};
+use crate::store::archives::pruned::pruned_until;
+use crate::store::archives::segments::{Segment, Start, segments};
+
+/// What goes, as far as one moment told, and the log of that moment.
+pub(super) struct Ahead {
+    /// What is asked for, as it was meant then.
+    pub order: Erase,
+    /// That, and what belongs to it.
+    pub chosen: Chosen,
+    /// The log, if there is one.
+    pub log: Option<LogAhead>,
+}
+
+/// A log as it was then.
+pub(super) struct LogAhead {
+    file: Arc<dyn DiskFile>,
+    /// How far it had come.
+    pub until: Passed,
+    origin: Origin,
+    pruned_until: u64,
+}
+
+impl Ahead {
+    /// Looks ahead, as far as the present tells what goes.
+    ///
+    /// # Errors
+    /// `Invalid`, `Io`, `OutOfMemory`.
+    pub fn look(reach: &impl Reach, order: &Erase) -> Result<Self> {
+        reach.look(|store| {
+            let order = order.now(store)?.into_owned();
+            let mut chosen = Chosen::by(&order)?;
+            chosen.know(&store.state);
+            let log = store.log.open().map(|open| LogAhead {
+                file: Arc::clone(&open.file),
+                until: open.passing(),
+                origin: open.origin.clone(),
+                pruned_until: pruned_until(&store.state),
+            });
+            Ok(Self { order, chosen, log })
+        })
+    }
+}
+
+/// What goes, and where it is said.
+pub(super) struct Surveyed {
+    pub chosen: Chosen,
+    /// The history that is kept tells of all rows that ever were.
+    is_told: bool,
+    /// The retired logs, the oldest first, and what the live one starts from.
+    pub segments: Vec<Segment>,
+    pub start: Start,
+    pub found: Found,
+    pub live: LiveLines,
+    pub log: Arc<dyn DiskFile>,
+    /// How far the live log was looked through.
+    pub until: Passed,
+}
+
+impl Surveyed {
+    /// Finds all that goes with what was chosen, and where all of that is said. What was seen of the live log while it was
+    /// proved need not be read again.
+    ///
+    /// # Errors
+    /// `Corrupted`, `Busy`, `Io`.
+    pub fn of(
+        reach: &impl Reach,
+        (site, threads): (&Site, usize),
+        mut chosen: Chosen,
+        log: LogAhead,
+        sight: Sight,
+    ) -> Result<Self> {
+        let mut until = log.until;
+        let seen = sight.lines().map(|(live, seen)| {
+            chosen.saw(seen);
+            (until.end, until.head) = (live.walk.end, live.walk.mark().head);
+            live
+        });
+        let live = (&log.file, until.end);
+        let (segments, start) = segments(
+            &*site.disk,
+            &site.layout,
+            &log.origin,
+            (&*log.file, until.end),
+            log.pruned_until,
+        )?;
+        let starts = || segments.iter().map(|segment| &segment.start).chain([&start]);
+        let begins_with_nothing = starts().next().is_some_and(|start| start.base.is_none());
+        let is_told = begins_with_nothing
+            && starts().skip(1).all(|start| !start.is_word)
+            && segments.iter().all(|segment| segment.redacted == 0);
+        let volumes = Volumes {
+            site,
+            segments: &segments,
+            live,
+            bases: starts().filter_map(|start| start.base).collect(),
+            threads,
+        };
+        let (found, live) = volumes.look_through(&mut chosen, reach, seen)?;
+        Ok(Self {
+            chosen,
+            is_told,
+            segments,
+            start,
+            found,
+            live,
+            log: log.file,
+            until,
+        })
+    }
+
+    /// How many lines of the live log go.
+    pub fn live_hits(&self) -> u64 {
+        self.live.lines.hits.len() as u64
+    }
+
+    /// What a copy must be free of.
+    pub fn unwanted(&self, order: &Erase) -> Unwanted<'_> {
+        Unwanted {
+            chosen: &self.chosen,
+            spaces: Some(&self.chosen.spaces).filter(|_| self.is_told),
+            drops_history: order.drop_history,
+        }
+    }
+
+    /// The files of the past that go if no history is kept.
+    pub fn past_files(&self, site: &Site) -> Vec<String> {
+        let starts = self.segments.iter().map(|segment| &segment.start).chain([&self.start]);
+        let bases = starts
+            .filter_map(|start| start.base)
+            .flat_map(|base| names_of_base(&base));
+        let is_there = |name: &String| site.disk.exists(&site.layout.inside(name));
+        let archives = self.segments.iter().map(|segment| segment.name.clone());
+        archives.chain(bases.filter(is_there)).collect()
+    }
+}
