@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from chronomemory import ChronoStore, InvalidArgument, Scope, StaleCursor
 from chronomemory.answers import Answer
+from chronomemory.search import Hits
 
 
 @pytest.fixture
@@ -96,13 +97,33 @@ def test_a_page_of_a_search_goes_with_the_one_before_or_not_at_all(store: Chrono
         lambda: ann.upsert({"id": "A-9", "label": "tea"}),
         lambda: ann.update("A-1", confidence=0.9),
         lambda: ann.delete("A-2"),
-        lambda: ann.attach("A-3", [0.0, 1.0], model="m"),
         lambda: store.upsert({"id": "RULE", "label": "tea"}),
     ):
         cursor = ann.search("tea", limit=3).cursor
         change()
         with pytest.raises(StaleCursor, match="what is seen here has changed since that page"):
             ann.search("tea", limit=3, after=cursor)
+
+
+def test_embeddings_end_a_walk_only_where_they_change_what_was_shown(store: ChronoStore) -> None:
+    ann, bob = store.scoped(user="ann"), store.scoped(user="bob")
+    bob.upsert({"id": "B", "label": "tea"})
+    ann.attach_many({f"A-{n}": [1.0, n / 10] for n in range(3)}, model="m")
+
+    def asked(after: str | None = None, *, vector: list[float] | None = None) -> Hits:
+        return ann.search("tea", vector=vector, limit=3, after=after)
+
+    by_words, by_both = asked(), asked(vector=[0.0, 1.0])
+    bob.attach("B", [0.0, 1.0], model="m")
+    bob.attach("B", [1.0, 1.0], model="m")
+    bob.detach("B")
+    assert len(asked(by_words.cursor)) == 3, "what others attach changes nothing"
+    assert len(asked(by_both.cursor, vector=[0.0, 1.0])) == 3
+    ann.attach("A-5", [0.0, 1.0], model="m")
+    assert asked(vector=[0.0, 1.0])[0].id == "A-5"
+    assert len(asked(by_words.cursor)) == 3, "words are found as before"
+    with pytest.raises(StaleCursor, match="what is seen here has changed since that page"):
+        asked(by_both.cursor, vector=[0.0, 1.0])
 
 
 def test_pages_of_the_past_stay(store: ChronoStore) -> None:

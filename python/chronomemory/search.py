@@ -46,7 +46,7 @@ __all__ = ["Hit", "Hits", "choose_search_fields", "search"]
 _CHOICE_ID = "search:fields"
 _FACE = "search"
 #: How a cursor is packed, and how much of a digest tells questions apart.
-_PACKING = "s2"
+_PACKING = "s3"
 _DIGEST_LETTERS = 16
 
 
@@ -86,17 +86,24 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class _NextPage:
-    """Where the next page begins, of which question, and when the first one was asked for."""
+    """Where the next page begins, of which question, behind which hits, and when the first was asked for."""
 
     question: _Asked
     version: tuple[int, int]
-    start: int
+    shown: list[str]
     now_us: int
 
     def cursor(self) -> str:
         """Return all of it in letters."""
         packed = canonical_json(
-            [_PACKING, self.question.digest(), list(self.version), self.start, self.now_us]
+            [
+                _PACKING,
+                self.question.digest(),
+                list(self.version),
+                len(self.shown),
+                _digest(self.shown),
+                self.now_us,
+            ]
         )
         return base64.urlsafe_b64encode(packed).decode("ascii").rstrip("=")
 
@@ -247,9 +254,9 @@ def search(
         {**wanted} if least is None else {**wanted, "min_score": least}, (asked.sees_wider(), names)
     )
     if after is not None:
-        start, wanted["now_us"] = _position(string("after", after), question.digest(), version)
+        start, shown, wanted["now_us"] = _position(string("after", after), question.digest(), version)
     else:
-        start = 0
+        start, shown = 0, ""
         if now is None:
             wanted["now_us"] = time.time_ns() // 1000
     # One more than is wanted tells whether there is more.
@@ -258,9 +265,13 @@ def search(
         found = asked.search(wanted, explain=explain)
     if least is not None:
         found = [hit for hit in found if hit[1] >= least]
+    # Embeddings belong to nobody, so no version tells of them: what was shown before tells whether they changed it.
+    if start and _digest([record.id for record, _, _ in found[:start]]) != shown:
+        raise _stale()
     hits = [Hit(record, score, why) for record, score, why in found[start : start + limit]]
     has_more = bool(hits) and len(found) > start + limit
-    next_page = _NextPage(question, version, start + limit, wanted["now_us"]) if has_more else None
+    before = [record.id for record, _, _ in found[: start + limit]] if has_more else []
+    next_page = _NextPage(question, version, before, wanted["now_us"]) if has_more else None
     scope = None if names is None else Scope(*names)
     return Hits(hits, next_page, scope=scope, known=asked.is_known())
 
@@ -290,22 +301,30 @@ def _read(
     return vector, tokens
 
 
-def _position(cursor: str, question: str, version: tuple[int, int]) -> tuple[int, int]:
-    """Return where the next page begins, and when the first one was asked for: yesterday stays the same."""
+def _digest(ids: list[str]) -> str:
+    return hashlib.sha256(canonical_json(ids)).hexdigest()[:_DIGEST_LETTERS]
+
+
+def _stale() -> StaleCursor:
+    return StaleCursor("after: what is seen here has changed since that page; search again", field="after")
+
+
+def _position(cursor: str, question: str, version: tuple[int, int]) -> tuple[int, str, int]:
+    """Return where the next page begins, behind which hits, and when the first was asked for."""
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
         unpacked = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
-        packing, asked, seen, start, now_us = unpacked
+        packing, asked, seen, start, shown, now_us = unpacked
     except (ValueError, TypeError):
         raise must("after", "be the cursor of a search", cursor) from None
     is_number = type(start) is int and type(now_us) is int and -LAST_SEQ <= now_us <= LAST_SEQ
-    if packing != _PACKING or not is_number or not 0 <= start <= LAST_SEQ:
+    if packing != _PACKING or not is_number or type(shown) is not str or not 0 <= start <= LAST_SEQ:
         raise must("after", "be the cursor of a search", cursor)
     if asked != question:
         raise refuse("the cursor belongs to another question; ask as for the page that it came with", "after")
     if seen != list(version):
-        raise StaleCursor("after: what is seen here has changed since that page; search again", field="after")
-    return start, now_us
+        raise _stale()
+    return start, shown, now_us
 
 
 @contents
