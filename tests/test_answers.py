@@ -108,7 +108,7 @@ def test_a_page_of_a_search_goes_with_the_one_before_or_not_at_all(store: Chrono
 def test_embeddings_end_a_walk_only_where_they_change_what_was_shown(store: ChronoStore) -> None:
     ann, bob = store.scoped(user="ann"), store.scoped(user="bob")
     bob.upsert({"id": "B", "label": "tea"})
-    ann.attach_many({f"A-{n}": [1.0, n / 10] for n in range(3)}, model="m")
+    ann.attach_many([f"A-{n}" for n in range(3)], [[1.0, n / 10] for n in range(3)], model="m")
 
     def asked(after: str | None = None, *, vector: list[float] | None = None) -> Hits:
         return ann.search("tea", vector=vector, limit=3, after=after)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from chronomemory import ChronoRecord, ChronoStore
-from chronomemory._core import file_holds
+from chronomemory._core import canonical_json, event_hash, file_holds
 from chronomemory.blocks import Memory
 from chronomemory.errors import InvalidArgument, InvalidRecord
 
@@ -303,3 +303,59 @@ def test_a_forger_who_erases_is_caught_by_the_trail_that_was_noted(tmp_path: Pat
         store.compact()
     line = json.loads((tmp_path / ".chronomemory" / "events.wal").read_bytes())
     assert line["record"]["data"]["trail"] == note["trail"]
+
+
+def foreign(home: Path) -> None:
+    """A log that another tool compacted, with what it started from in its snapshot."""
+    home.mkdir()
+    records = [
+        {"id": "mia", "label": "in Elm Street", "data": {}},
+        {"id": "tea", "label": "at four", "data": {}},
+    ]
+    state = {"seq": 9, "last_hash": "f" * 64, "ts": "2026-01-01T00:00:00.000000Z", "records": records}
+    (home / "snapshot.json").write_text(json.dumps(state))
+    event = {
+        "op": "compact",
+        "prev_hash": "",
+        "record": {"id": "__compact__"},
+        "record_id": "__compact__",
+        "recursion_depth": 0,
+        "seq": 10,
+        "ts": "2026-01-01T00:00:00.000000Z",
+    }
+    (home / "events.wal").write_bytes(canonical_json(event | {"hash": event_hash(event)}) + b"\n")
+
+
+@pytest.mark.parametrize("is_adopted", [True, False])
+def test_what_no_log_of_another_tool_names_is_looked_through(tmp_path: Path, is_adopted: bool) -> None:
+    foreign(tmp_path / ".chronomemory")
+    with ChronoStore(tmp_path) as store:
+        if is_adopted:
+            store.upsert({"id": "ours"})
+        backup = store.backup()
+        if is_adopted:
+            store.compact()
+        store.restore(backup)
+        assert store.erase(ids=["mia"], reason="asked for").ids == ("mia",)
+        assert holding(tmp_path / ".chronomemory", "elm street") == []
+        assert store.get("tea") is not None and is_valid_for_both(store)
+
+
+def test_what_nobody_ever_had_takes_no_damaged_copy_along(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert_many([{"id": f"r{n}", "label": f"value {n} of it"} for n in range(5)])
+    log = tmp_path / ".chronomemory" / "events.wal"
+    log.write_bytes(log.read_bytes().replace(b"value 3 of", b"##########"))
+    with pytest.warns(RuntimeWarning, match="damage in events.wal"):
+        opened = ChronoStore(tmp_path)
+        opened.open()
+    with opened as store:
+        store.repair()
+        aside = [path.name for path in (log.parent / "quarantine").iterdir()]
+        for dry_run in (True, False):
+            told = store.erase(ids=["r33"], reason="asked for", dry_run=dry_run)
+            assert (told.seq, told.ids, told.quarantine) == (None, (), ())
+            assert told.unread == tuple(f"quarantine/{name}" for name in aside)
+        assert [path.name for path in (log.parent / "quarantine").iterdir()] == aside
+        told = store.erase(ids=["r1"], reason="asked for")
+        assert told.quarantine == tuple(f"quarantine/{name}" for name in aside) and not told.unread

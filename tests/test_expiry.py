@@ -334,3 +334,38 @@ def test_a_compaction_does_not_change_what_was_living_at_an_event(tmp_path: Path
         store.upsert({"id": "later"})
         assert [record.id for record in store.as_of(1).query()] == before
         assert [record.id for record in store.as_of(store.wal_seq()).query()] == ["later"]
+
+
+def test_embeddings_of_what_has_expired_are_left_out_whoever_else_there_is(store: ChronoStore) -> None:
+    put(store, "CODE", 10)
+    store.attach("CODE", [1.0, 0.0], model="m")
+    for _ in range(2):
+        store.set_now(at(0))
+        assert store.embedding("CODE") is not None and store.matrix()[0] == ["CODE"]
+        store.set_now(at(20))
+        for handle in (store, store.everyone()):
+            assert handle.embedding("CODE") is None and handle.matrix()[0] == [None]
+        store.scoped(user="bob").upsert({"id": "B"})
+
+
+@pytest.mark.parametrize("last", ["nobody", "a compaction"])
+def test_the_last_event_before_a_base_keeps_its_moment(tmp_path: Path, last: str) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "OTHER"})
+        soon = datetime.now(timezone.utc) + timedelta(milliseconds=50)
+        store.upsert({"id": "CODE", "label": "door", "data": {"expires_at": soon.isoformat()}})
+        time.sleep(0.1)
+        store.upsert({"id": "X"})
+        time.sleep(0.01)
+        if last == "nobody":
+            store.delete("NOBODY")
+        else:
+            store.compact()
+        seq = store.wal_seq()
+        before = [record.id for record in store.as_of(seq).query() if record.id != "X"]
+        if last == "nobody":
+            store.compact()
+        else:
+            store.erase(ids=["X"], reason="asked for")
+        store.upsert({"id": "Z"})
+        assert [record.id for record in store.as_of(seq).query() if record.id != "X"] == before == ["OTHER"]

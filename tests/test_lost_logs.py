@@ -168,6 +168,31 @@ def test_a_restore_and_a_repair_elsewhere_are_followed(tmp_path: Path, home: Pat
         assert other.get("C") is not None
 
 
+@pytest.mark.parametrize(
+    "deeds", ["compact restore", "compact compact restore", "erase restore", "restore erase"]
+)
+def test_what_was_retired_before_a_restore_elsewhere_is_followed(tmp_path: Path, deeds: str) -> None:
+    with ChronoStore(tmp_path, own_engine=True) as other, ChronoStore(tmp_path, own_engine=True) as store:
+        other.upsert({"id": "A", "label": "one"})
+        backup = other.backup(to=tmp_path / "copies")
+        for name in ("B", "C"):
+            other.upsert({"id": name})
+        assert store.get("C") is not None
+        for deed in deeds.split():
+            match deed:
+                case "compact":
+                    other.compact()
+                    other.upsert({"id": "D"})
+                case "erase":
+                    other.erase(ids=["B", "A"][: 1 if "restore erase" != deeds else 2], reason="asked for")
+                case _:
+                    other.restore(backup)
+        assert store.record_count() == other.record_count()
+        assert store.verify().valid
+        store.upsert({"id": "E"})
+        assert other.get("E") is not None
+
+
 def test_a_backup_that_lost_its_log_is_no_empty_project(tmp_path: Path, home: Path) -> None:
     with ChronoStore(tmp_path) as store:
         store.upsert({"id": "A"})

@@ -28,7 +28,9 @@ class Erased:
     had no salt: who can guess the whole text of one can confirm the guess by the hash that is kept.
     ``belonging`` went with the ``ids``, ``mentions`` stay and speak of one of them. ``logs``
     says how many lines went from which log, ``replaced`` how many files of the past were made anew or
-    dropped, ``again`` how many records were said again. ``backups`` and ``quarantine`` held it, and are gone.
+    dropped, ``again`` how many records were said again. ``backups`` and ``quarantine`` held it, and are gone,
+    or may have held it: they could not be read to the end. Where nothing else held it, such files stay, and
+    are listed as ``unread``.
     ``copies`` are copies outside that the store knows of and that hold it too, or cannot be read to the end;
     ``missing_copies`` are not there now, and may hold it. To erase those is up to you, as is what else lies
     outside the store's folder, and what the medium keeps of removed files.
@@ -45,6 +47,7 @@ class Erased:
     again: int
     backups: tuple[str, ...]
     quarantine: tuple[str, ...]
+    unread: tuple[str, ...] = ()
     copies: tuple[str, ...] = ()
     missing_copies: tuple[str, ...] = ()
     dry_run: bool = False
@@ -124,6 +127,7 @@ def _erased(told: dict[str, Any], dry_run: bool) -> Erased:
         again=told["again"],
         backups=tuple(told["backups"]),
         quarantine=tuple(told["quarantine"]),
+        unread=tuple(told["unread"]),
         copies=tuple(told["copies"]),
         missing_copies=tuple(told["missing_copies"]),
         dry_run=dry_run,

@@ -265,7 +265,7 @@ def search(
         found = asked.search(wanted, explain=explain)
     if least is not None:
         found = [hit for hit in found if hit[1] >= least]
-    # Embeddings belong to nobody, so no version tells of them: what was shown before tells whether they changed it.
+    # Embeddings belong to nobody, so no version tells of them: what was shown before does.
     if start and _digest([record.id for record, _, _ in found[:start]]) != shown:
         raise _stale()
     hits = [Hit(record, score, why) for record, score, why in found[start : start + limit]]

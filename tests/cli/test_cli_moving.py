@@ -112,6 +112,19 @@ def test_a_history_is_imported_only_into_an_empty_project(run: Run, tmp_path: Pa
     assert "has a log already" in answer.stderr
 
 
+def test_no_history_is_imported_over_a_log_that_is_missed(run: Run, tmp_path: Path, log: Path) -> None:
+    run("put", "A", "--label", "first")
+    file = tmp_path / "log.ndjson"
+    run("export", "--history", file)
+    run("put", "A", "--label", "second")
+    run("compact")
+    log.unlink()
+    before = sorted(path.name for path in log.parent.rglob("*"))
+    answer = run("import", "--history", file)
+    assert answer.code == 1 and "log-missing" in answer.stderr
+    assert not log.exists() and before == sorted(path.name for path in log.parent.rglob("*"))
+
+
 @pytest.mark.parametrize(
     ("spoil", "code", "word"),
     [

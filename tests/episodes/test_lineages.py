@@ -78,6 +78,15 @@ def test_a_lineage_is_whole_however_long(facts: Facts, store: ChronoStore) -> No
     assert {hit.id for hit in store.scoped(user="ann").search("steps of a lineage")} <= {f"fact:{TIMES - 1}"}
 
 
+def test_a_fact_speaks_of_an_episode_however_long_ago(facts: Facts, store: ChronoStore) -> None:
+    updated(facts, TIMES)
+    living = f"fact:{TIMES - 1}"
+    told = store.erase(ids=["episode:1"], reason="asked for", dry_run=True)
+    with_derived = store.erase(ids=["episode:1"], reason="asked for", dry_run=True, derived=True)
+    assert (living in with_derived.belonging) == (living in told.mentions)
+    assert living in told.mentions
+
+
 def test_so_it_was_at_every_moment(facts: Facts, store: ChronoStore) -> None:
     updated(facts, 40)
     then = store.engine.wal_seq()

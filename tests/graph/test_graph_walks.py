@@ -207,3 +207,10 @@ def test_the_engine_walks_as_a_plain_walk_does(
             "a", "b", hops=hops, direction=direction, limit=99, **asked
         )
         assert graph.components(**asked) == plain.components(**asked)
+
+
+def test_a_way_begins_at_a_node_of_any_kind_and_enters_only_those_asked_for(bench: Bench) -> None:
+    build(bench.graph, "Ab", "bc", "AD", "Dc")
+    graph = bench.graph
+    assert [route.node_ids for route in graph.routes("A", "c", node_kinds=["lower"])] == [("A", "b", "c")]
+    assert graph.routes("b", "D", direction="both", node_kinds=["lower"]) == []

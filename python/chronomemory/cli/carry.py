@@ -129,6 +129,15 @@ def bring_history(store: ChronoStore, source: Path, progress: Progress | None) -
             "this project has a log already, and two histories cannot become one",
             recovery="Import into an empty project, or import records without --history.",
         )
+    # A log that is missed is not replaced by another: what lies around may be all that is left of it.
+    if missed := store.verify().damage:
+        raise LogCorrupted(
+            f"{missed[0].path}: {missed[0].kind}: {missed[0].reason}",
+            path=missed[0].path,
+            seq=missed[0].seq,
+            damage=missed[0].kind,
+            recovery="Nothing was imported; repair or restore this project first, or import into an empty one.",
+        )
     with tempfile.TemporaryDirectory(prefix="chronomemory-") as folder:
         staged = Path(folder)
         log_folder(staged).mkdir()

@@ -89,15 +89,21 @@ def erase(
                     "again": told.again,
                     "backups": list(told.backups),
                     "quarantine": list(told.quarantine),
+                    "unread": list(told.unread),
                     "copies": list(told.copies),
                     "missing_copies": list(told.missing_copies),
                 }
             )
         elif told.seq is None:
             here.out.done("nothing to erase")
+            if told.unread:
+                here.out.show(pairs({_UNREAD: "\n".join(map(clean, told.unread))}))
         else:
             here.out.done(f"erased {counted(len(told.ids), 'record')}; event {told.seq} tells of it")
             here.out.show(_table(told))
+
+
+_UNREAD = "cannot be read to the end, and stays; remove it if it may hold it"
 
 
 def _table(told: Erased) -> Table:
@@ -111,6 +117,8 @@ def _table(told: Erased) -> Table:
         "backups that go": str(len(told.backups)),
         "quarantined that go": str(len(told.quarantine)),
     }
+    if told.unread:
+        said[_UNREAD] = "\n".join(map(clean, told.unread))
     if told.copies:
         said["copies elsewhere that hold it; erasing there is up to you"] = "\n".join(map(clean, told.copies))
     if told.missing_copies:

@@ -160,8 +160,11 @@ class LookWalker:
                 if len(found) < limit and far not in passed and ahead.get(far, left) < left:
                     go_on(far, left - 1, [*route, edge], passed | {far})
 
-        if source in ahead:
-            for length in range(ahead[source], hops + 1):
+        # Nobody enters the node where a way begins: it may be one that no way leads into.
+        near = [far for _, far in self._steps_from(source, steps, steps.direction) if far in ahead]
+        if source == target or near:
+            shortest = 0 if source == target else 1 + min(ahead[far] for far in near)
+            for length in range(shortest, hops + 1):
                 if len(found) < limit:
                     go_on(source, length, [], {source})
         return found

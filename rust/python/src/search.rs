@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use chronomemory::{Dated, Filter, Hit, Search, TokenQuestion, Viewer, Words, asked};
+use chronomemory::{Condition, Dated, Filter, Hit, Search, TokenQuestion, Viewer, Words, asked};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::select::condition_of;
+use crate::select::{condition_of, joined};
 use crate::told::Single;
 use crate::vectors::floats;
 
@@ -60,12 +60,14 @@ impl Wanted<'_> {
                 tags: wanted.tags,
                 ..Filter::default()
             },
-            since: wanted.since_us,
-            until: wanted.until_us,
             limit: wanted.limit,
             context: wanted.context,
             now: wanted.now_us,
-            condition: condition_of(py, wanted.condition)?,
+            condition: joined([
+                condition_of(py, wanted.condition)?,
+                wanted.since_us.map(Condition::since),
+                wanted.until_us.map(Condition::until),
+            ]),
         })
     }
 }

@@ -33,7 +33,6 @@ impl Asked {
         let tags = (!self.tags.is_empty()).then(|| Condition::tagged(&self.tags));
         let since = self.since_us.map(Condition::since);
         let until = self.until_us.map(Condition::until);
-        let all: Vec<Condition> = [condition, tags, since, until].into_iter().flatten().collect();
         let query = query_of(
             viewer,
             self.kind,
@@ -42,8 +41,14 @@ impl Asked {
             self.limit,
             self.faces,
         );
-        Ok((query, (!all.is_empty()).then(|| Condition::joined(all))))
+        Ok((query, joined([condition, tags, since, until])))
     }
+}
+
+/// All of some conditions; none if there are none.
+pub fn joined(given: impl IntoIterator<Item = Option<Condition>>) -> Option<Condition> {
+    let all: Vec<Condition> = given.into_iter().flatten().collect();
+    (!all.is_empty()).then(|| Condition::joined(all))
 }
 
 /// The condition that a where says, given as JSON.

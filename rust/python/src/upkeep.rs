@@ -80,6 +80,7 @@ impl Engine {
         dict.set_item("backups", told.backups)?;
         dict.set_item("quarantine", told.quarantine)?;
         dict.set_item("copies", told.copies)?;
+        dict.set_item("unread", told.unread)?;
         dict.set_item("missing_copies", told.missing_copies)?;
         Ok(dict)
     }

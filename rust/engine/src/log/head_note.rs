@@ -18,7 +18,7 @@ use crate::trail::TrailEnd;
 use crate::wal::synced::Synced;
 use crate::wal::writer::Lines;
 
-use super::open::first_hash;
+use super::open::{OpenLog, first_hash};
 use super::site::Site;
 
 /// A writer notes its head no more often than this, in microseconds.
@@ -76,6 +76,27 @@ impl HeadNote {
     /// Whether there is one.
     pub fn is_there(&self) -> bool {
         self.file.as_ref().is_some_and(|note| self.site.disk.exists(note))
+    }
+
+    /// Whether the note tells of another log than one that was read here, and that one is at its path. A note is replaced only by
+    /// what follows from it, or by what was announced there before it came: so whoever put it there meant to.
+    pub fn tells_of_another(&self, read: &OpenLog) -> bool {
+        let Some(note) = &self.file else {
+            return false;
+        };
+        let (disk, layout) = (&*self.site.disk, &self.site.layout);
+        let Ok(Some(says)) = remembered::read(disk, note) else {
+            return false;
+        };
+        let is_here = matches!(remembered::standing(disk, layout, Some(&says)), Ok(Standing::Kept));
+        let is_of_this = || {
+            let length = read.file.length()?;
+            Ok::<_, io::Error>(matches!(
+                hint_for(Some(says.seen.at), &*read.file, length)?,
+                Hint::Synced(_)
+            ))
+        };
+        is_here && says.next.is_none() && matches!(is_of_this(), Ok(false))
     }
 
     /// Looks again how the log stands to the note.

@@ -24,7 +24,7 @@ pub fn routes(net: &Net<'_>, source: u32, target: u32, hops: u32, limit: usize) 
     }
     // How far it is to the target: whoever cannot arrive in time is not followed.
     let (ahead, _) = distances(net, &[target], hops, net.direction().back());
-    let Some(&shortest) = ahead.get(&source) else {
+    let Some(shortest) = steps_ahead(net, source, target, &ahead) else {
         return Ok(Vec::new());
     };
     let mut search = RouteSearch {
@@ -43,6 +43,15 @@ pub fn routes(net: &Net<'_>, source: u32, target: u32, hops: u32, limit: usize) 
         }
     }
     Ok(search.found)
+}
+
+/// How many steps it takes at least. Nobody enters the end where a way begins: it may be one that no way leads into.
+fn steps_ahead(net: &Net<'_>, source: u32, target: u32, ahead: &HashMap<u32, u32>) -> Option<u32> {
+    if source == target {
+        return Some(0);
+    }
+    let next = net.steps_from(source, net.direction()).into_iter();
+    next.filter_map(|(_, far)| ahead.get(&far)).min().map(|steps| steps + 1)
 }
 
 struct RouteSearch<'a> {

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::catalog::Tally;
 use super::changes::Edition;
 use super::records::{NO_CLASS, Slot, State};
-use super::scopes::{Directory, Sight};
+use super::scopes::Directory;
+use super::sight::Sight;
 use crate::event::faces::{is_of_store, is_told};
 use crate::scope::{Seen, Viewer};
 use crate::snapshot::Stamp;
@@ -52,7 +53,8 @@ impl State {
         let Slot { class, scope, .. } = self.slots[slot as usize];
         if class != NO_CLASS {
             let class = self.catalog.class_of(class);
-            self.scopes.speak(is_told(&class.kind, class.face).then_some(scope), stamp);
+            self.scopes
+                .speak(is_told(&class.kind, class.face).then_some(scope), stamp);
         }
     }
 

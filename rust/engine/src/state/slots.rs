@@ -5,7 +5,7 @@
 use super::changes::Watermark;
 use super::query::{Query, wanted};
 use super::records::{NO_CLASS, State};
-use super::scopes::Sight;
+use super::sight::Sight;
 use super::spelling::spelled;
 use crate::event::faces::{face_of, is_of_store};
 

@@ -2,25 +2,12 @@
 
 use std::sync::Arc;
 
-use super::columns::{Columns, DocSet, NO_TIME};
+use super::columns::{Columns, DocSet};
 use super::lists::List;
 use super::open::tag_key;
 use super::sections::Sections;
 use crate::scope::{Carried, Viewer};
 use crate::state::{Class, Row, spelled};
-
-/// A moment, and the event that stands for it: a record that does not say when it happened, happened when it was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Edge {
-    /// The moment, in microseconds since 1970.
-    pub micros: i64,
-    /// The first event of the live log that did not happen before it.
-    pub seq: u64,
-    /// The last event before the live log; what it holds happened, as far as is known, when that log began.
-    pub base_seq: u64,
-    /// When the live log began.
-    pub base_micros: i64,
-}
 
 /// What a caller wants to find.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,10 +24,6 @@ pub struct Filter {
     pub min_confidence: f64,
     /// All of these tags.
     pub tags: Vec<String>,
-    /// Not before this moment.
-    pub since: Option<Edge>,
-    /// Before this moment.
-    pub until: Option<Edge>,
 }
 
 impl Filter {
@@ -69,8 +52,6 @@ pub struct Sieve<'a> {
     classes: Vec<bool>,
     min_confidence: f64,
     tags: Vec<DocSet>,
-    since: Option<Edge>,
-    until: Option<Edge>,
     /// Whether the record in a slot may be found, for whoever looks into records.
     pub(super) allows: Option<&'a dyn Fn(u32) -> bool>,
 }
@@ -110,8 +91,6 @@ impl<'a> Sieve<'a> {
             min_confidence: filter.min_confidence,
             tags: filter.tags.iter().map(tagged).collect(),
             sections,
-            since: filter.since,
-            until: filter.until,
             allows: None,
         }
     }
@@ -124,19 +103,6 @@ impl<'a> Sieve<'a> {
             && self.classes[self.columns.classes[at] as usize]
             && self.columns.confidences[at] >= self.min_confidence
             && self.tags.iter().all(|tagged| tagged.contains(doc))
-            && self.since.is_none_or(|edge| self.is_on_far_side(at, edge))
-            && self.until.is_none_or(|edge| !self.is_on_far_side(at, edge))
             && self.allows.is_none_or(|allows| allows(self.columns.slots[at]))
-    }
-
-    fn is_on_far_side(&self, at: usize, edge: Edge) -> bool {
-        let (time, seq) = (self.columns.times[at], self.columns.seqs[at]);
-        if time != NO_TIME {
-            time >= edge.micros
-        } else if seq <= edge.base_seq {
-            edge.base_micros >= edge.micros
-        } else {
-            seq >= edge.seq
-        }
     }
 }

@@ -48,7 +48,7 @@ mod words;
 pub use answer::Question;
 pub use compare::difference;
 pub use fields::{CHOICE_ID, Fields, Found, is_searched};
-pub use filter::{Edge, Filter};
+pub use filter::Filter;
 pub use index::Index;
 pub use open::{link_key, tag_key};
 pub use question::{asked, one_named, says_any};

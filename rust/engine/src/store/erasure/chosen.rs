@@ -307,26 +307,27 @@ impl Chosen {
         )
     }
 
-    /// The records that stay, and speak of one that goes, in the present that is known.
-    pub fn mentions(&self, state: &State) -> BTreeSet<String> {
-        self.speaking(state, &self.tied)
+    /// Whether a name is that of a record that goes, all of it.
+    pub fn has_whole(&self, name: &str) -> bool {
+        let id = spelled(name);
+        self.doomed.has(&id) && !self.staying.contains(&id)
     }
 
-    /// Those in some slots that do.
-    pub fn speaking(&self, state: &State, slots: &[u32]) -> BTreeSet<String> {
-        let is_named = |name: &String| {
-            let id = spelled(name);
-            self.doomed.has(&id) && !self.staying.contains(&id)
-        };
-        let speaks = |row: &Row<'_>| {
-            if row.id.is_empty() || self.doomed.has(row.id) {
-                return false;
-            }
-            let value = json::parse(row.record).unwrap_or(Value::Null);
-            ties_of(&said_by(row)).any(|tie| tie.names(&value).iter().any(is_named))
-        };
-        let rows = slots.iter().filter_map(|&slot| state.row(slot));
-        rows.filter(speaks).map(|row| unspelled(row.id)).collect()
+    /// The slots of the records that may name others, ascending.
+    pub fn tied(&self) -> &[u32] {
+        &self.tied
+    }
+
+    /// Some records were changed since: those that may name others now are known again; whether any may, or might before.
+    pub fn tie(&mut self, state: &State, touched: &[u32]) -> bool {
+        let is_it = |slot: &&u32| state.row(**slot).is_some_and(|row| is_tied(&said_by(&row)));
+        let before = touched.iter().any(|slot| self.tied.binary_search(slot).is_ok());
+        let now: Vec<u32> = touched.iter().filter(is_it).copied().collect();
+        let may = before || !now.is_empty();
+        self.tied.extend(now);
+        self.tied.sort_unstable();
+        self.tied.dedup();
+        may
     }
 
     /// Refuses an order that says of a record that it stays, and does not erase it; and a reason that names somebody.
@@ -355,7 +356,8 @@ impl Chosen {
     }
 }
 
-fn said_by<'a>(row: &Row<'a>) -> Said<'a> {
+/// What a record says now.
+pub(super) fn said_by<'a>(row: &Row<'a>) -> Said<'a> {
     Said {
         id: row.id,
         record: row.record,

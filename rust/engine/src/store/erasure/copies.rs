@@ -19,7 +19,7 @@ use crate::verify::{Sink, Walk};
 use crate::wal::reader::Reading;
 
 use super::chosen::Chosen;
-use super::survey::is_state_without;
+use super::survey::{Doubt, is_state_without};
 use crate::store::files::known_copies::{KnownCopies, look_into};
 
 /// Looks for a line that goes.
@@ -52,11 +52,16 @@ pub(in crate::store) struct Unwanted<'a> {
     pub spaces: Option<&'a BTreeSet<String>>,
     /// No history is kept: pieces of it are no better, since the hashes in them go on from those that were.
     pub drops_history: bool,
+    /// What becomes of what cannot be read to its end.
+    pub doubt: Doubt,
 }
 
 impl Unwanted<'_> {
     /// Whether a file of rows may hold some of them: nothing in it tells whose they are.
     fn may_be_in_rows(&self, name: &str) -> bool {
+        if self.doubt == Doubt::Passes {
+            return false;
+        }
         let space = name.strip_suffix(ROWS_SUFFIX).and_then(|name| name.rsplit_once('.'));
         match (self.spaces, space) {
             (Some(spaces), Some((space, _))) => spaces.contains(space),
@@ -69,10 +74,15 @@ impl Unwanted<'_> {
 ///
 /// # Errors
 /// `Io`.
-pub(in crate::store) fn backups_holding(site: &Site, chosen: &Chosen, threads: usize) -> Result<Vec<String>> {
+pub(in crate::store) fn backups_holding(
+    site: &Site,
+    chosen: &Chosen,
+    doubt: Doubt,
+    threads: usize,
+) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for name in ours_in(&*site.disk, &site.layout.backups(), is_backup_folder)? {
-        if !is_copy_without(site, &site.layout.backups().join(&name), chosen, threads)? {
+        if !is_copy_without(site, &site.layout.backups().join(&name), (chosen, doubt), threads)? {
             found.push(format!("backup/{name}"));
         }
     }
@@ -107,21 +117,21 @@ impl Aside {
 }
 
 fn is_aside_without(site: &Site, name: &str, unwanted: &Unwanted<'_>, threads: usize) -> Result<bool> {
-    let chosen = unwanted.chosen;
+    let (chosen, doubt) = (unwanted.chosen, unwanted.doubt);
     let path = site.layout.quarantine().join(name);
     Ok(match names_in(&*site.disk, &path)?.is_some() {
         _ if unwanted.drops_history => false,
         // What was set aside need not have the log that tells whose its rows are.
         true => {
             let rows = ours_in(&*site.disk, &Layout::of_folder(path.clone()).vectors(), is_rows_file)?;
-            !has_drafts(site, &path)?
+            (doubt == Doubt::Passes || !has_drafts(site, &path)?)
                 && !rows.iter().any(|name| unwanted.may_be_in_rows(name))
-                && is_copy_without(site, &path, chosen, threads)?
+                && is_copy_without(site, &path, (chosen, doubt), threads)?
         }
         false if is_rows_file(name) => !unwanted.may_be_in_rows(name),
         false if is_kept_hint(name) => true,
-        false if is_base_file(name) => is_state_without(site, &path, chosen),
-        false => is_log_without(site, &path, chosen, threads),
+        false if is_base_file(name) => is_state_without(site, &path, chosen, doubt),
+        false => is_log_without(site, &path, (chosen, doubt), threads),
     })
 }
 
@@ -147,7 +157,7 @@ pub(in crate::store) fn outside(
             let is_clean = path != copy.draft()
                 && look_into(&*site.disk, &path, |inside| {
                     is_folder(&*site.disk, inside.folder())
-                        && is_copy_without(site, inside.folder(), chosen, threads).unwrap_or(false)
+                        && is_copy_without(site, inside.folder(), (chosen, Doubt::Counts), threads).unwrap_or(false)
                 });
             if !is_clean {
                 holding.push(path.display().to_string());
@@ -188,35 +198,40 @@ fn immutable_files(site: &Site, inside: &Layout) -> Result<Vec<PathBuf>> {
 }
 
 /// Whether all that a copy of a store holds can be read, and none of it goes.
-pub(in crate::store) fn is_copy_without(site: &Site, folder: &Path, chosen: &Chosen, threads: usize) -> Result<bool> {
+pub(in crate::store) fn is_copy_without(
+    site: &Site,
+    folder: &Path,
+    (chosen, doubt): (&Chosen, Doubt),
+    threads: usize,
+) -> Result<bool> {
     let disk = &*site.disk;
     let inside = Layout::of_folder(folder.to_owned());
     names_in(disk, folder)?;
     for path in immutable_files(site, &inside)? {
         let is_clean = match path.parent() == Some(&inside.archives()) {
-            true => is_log_without(site, &path, chosen, threads),
-            false => is_state_without(site, &path, chosen),
+            true => is_log_without(site, &path, (chosen, doubt), threads),
+            false => is_state_without(site, &path, chosen, doubt),
         };
         if !is_clean {
             return Ok(false);
         }
     }
     let snapshot = inside.snapshot();
-    if is_ours(disk, &snapshot) && !is_state_without(site, &snapshot, chosen) {
+    if is_ours(disk, &snapshot) && !is_state_without(site, &snapshot, chosen, doubt) {
         return Ok(false);
     }
-    Ok(!is_ours(disk, inside.log()) || is_log_without(site, inside.log(), chosen, threads))
+    Ok(!is_ours(disk, inside.log()) || is_log_without(site, inside.log(), (chosen, doubt), threads))
 }
 
 /// Whether a log, packed or not, can be read to its end and has no line that goes.
-fn is_log_without(site: &Site, path: &Path, chosen: &Chosen, threads: usize) -> bool {
+fn is_log_without(site: &Site, path: &Path, (chosen, doubt): (&Chosen, Doubt), threads: usize) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let log = match is_archive_file(&name) {
         true => archive::open(&*site.disk, path).map(|archive| archive.log),
         false => site.disk.open(path, Access::Read),
     };
     let Ok(log) = log else {
-        return false;
+        return doubt == Doubt::Passes;
     };
     let mut search = Search {
         chosen,
@@ -235,5 +250,5 @@ fn is_log_without(site: &Site, path: &Path, chosen: &Chosen, threads: usize) -> 
             // A tail begins somewhere in a log: what it was linked to is not in it.
             damage.kind == crate::damage::DamageKind::Unlinked && damage.line == 1
         });
-    is_whole && !search.is_there
+    (is_whole || doubt == Doubt::Passes) && !search.is_there
 }

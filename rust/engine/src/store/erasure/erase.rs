@@ -23,7 +23,7 @@ use crate::wal::writer::EventBody;
 
 use super::chosen::Chosen;
 use super::copies::outside;
-use super::lines::{Sight, Watcher};
+use super::lines::{SeenLog, Watcher};
 use super::order::{Erase, Erased, is_reserved};
 use super::prepare::{Followed, Preparing};
 use super::reach::{Beside, Holding, Reach};
@@ -221,7 +221,7 @@ fn attempt(
     reach: &impl Reach,
     (site, options): (&Arc<Site>, &Options),
     order: &Erase,
-    (ahead, sight): (Ahead, Sight),
+    (ahead, sight): (Ahead, SeenLog),
     progress: Progress<'_>,
 ) -> Result<Attempt> {
     let Ahead {
@@ -236,6 +236,9 @@ fn attempt(
     reach.look(|store| what.chosen.check(&meant, &store.state))?;
     if what.chosen.is_empty() {
         return Ok(Some((Erased::default(), what.chosen)));
+    }
+    if !order.dry_run {
+        what.put_unnamed_aside(reach, site)?;
     }
     let found = std::mem::take(&mut what.found);
     let mut work = Preparing::rewrite(reach, (site, options), &meant, (what, &found), progress)?;
@@ -354,7 +357,7 @@ fn held(
     reach.locked(|store, now| {
         let reach = Holding::of(store, now);
         let ahead = Ahead::look(&reach, order)?;
-        let done = attempt(&reach, terms, order, (ahead, Sight::default()), progress)?;
+        let done = attempt(&reach, terms, order, (ahead, SeenLog::default()), progress)?;
         done.ok_or_else(|| Error::busy("what is to be erased changes while nobody can change it"))
     })
 }

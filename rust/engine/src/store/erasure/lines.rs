@@ -132,7 +132,7 @@ impl Sink for Rest<'_> {
 
 /// What was seen of a log while it was proved.
 #[derive(Default)]
-pub(in crate::store) struct Sight {
+pub(in crate::store) struct SeenLog {
     /// The lines that go.
     lines: LinesOfLog,
     /// The records that go and are in it.
@@ -143,7 +143,7 @@ pub(in crate::store) struct Sight {
     walk: Option<Walk>,
 }
 
-impl Sight {
+impl SeenLog {
     /// The log as far as it was seen, and the records in it that go; `None` if it has to be looked through anew.
     pub fn lines(self) -> Option<(LiveLines, BTreeSet<Vec<u8>>)> {
         let walk = self.walk.filter(|_| !self.knows_more)?;
@@ -157,7 +157,7 @@ pub(in crate::store) struct Watcher<'a> {
     chosen: &'a Chosen,
     /// The log ended here when that was chosen.
     chosen_at: u64,
-    sight: RefCell<Sight>,
+    sight: RefCell<SeenLog>,
 }
 
 impl<'a> Watcher<'a> {
@@ -171,14 +171,14 @@ impl<'a> Watcher<'a> {
     }
 
     /// What was seen.
-    pub fn sight(self) -> Sight {
+    pub fn sight(self) -> SeenLog {
         self.sight.into_inner()
     }
 }
 
 impl Onlooker for Watcher<'_> {
     fn begin(&self) {
-        *self.sight.borrow_mut() = Sight::default();
+        *self.sight.borrow_mut() = SeenLog::default();
     }
 
     fn see(&self, known: &Known<'_>) {

@@ -18,6 +18,8 @@ mod lines;
 
 mod reach;
 
+mod mentions;
+
 pub(in crate::store) mod survey;
 
 pub(in crate::store) mod copies;

@@ -103,6 +103,8 @@ pub struct Erased {
     pub backups: Vec<String>,
     /// What was quarantined and went.
     pub quarantine: Vec<String>,
+    /// What lies in `backup/` and `quarantine/` and cannot be read to its end: it stays where nothing else holds it.
+    pub unread: Vec<String>,
     /// Copies outside that hold it, or cannot be read to their end: nobody touched them.
     pub copies: Vec<String>,
     /// Copies outside that are not there now, and may hold it.

@@ -10,14 +10,15 @@ use crate::disk::DiskFile;
 use crate::error::{At, Result};
 use crate::log::{Passed, Progress, Site};
 use crate::options::Options;
-use crate::state::{Frozen, unspelled};
+use crate::state::Frozen;
 
 use super::copies::{Aside, Unwanted, backups_holding};
+use super::mentions::mentions;
 use super::order::{Erase, Erased};
 use super::reach::Reach;
 use super::redact::Redacted;
 use super::rewrite::Rewriting;
-use super::survey::Found;
+use super::survey::{Doubt, Found};
 use super::surveyed::Surveyed;
 use crate::store::Store;
 use crate::store::upkeep::compact::REST_BYTES;
@@ -45,6 +46,7 @@ pub(super) struct Preparing<'a> {
     pub past: Rewriting<'a>,
     backups: Vec<String>,
     aside: Aside,
+    unread: Vec<String>,
     /// Who spoke of what goes when the log ended at a place.
     mentions: BTreeSet<String>,
     mentioned_at: u64,
@@ -78,23 +80,26 @@ impl<'a> Preparing<'a> {
             progress(done as u64 + 1, total);
         }
         past.live(&what.start, &*what.log, what.until.end, &what.live.lines)?;
-        let backups = backups_holding(site, &what.chosen, threads)?;
+        let mut backups = backups_holding(site, &what.chosen, Doubt::Counts, threads)?;
         let mut aside = Aside::default();
         aside.look(site, &what.unwanted(order), threads)?;
-        let is_nothing_else = past.lines == 0 && past.files == 0 && backups.is_empty();
-        if is_nothing_else && order.drop_history {
-            // All that was set aside goes with a history that is dropped; only what holds it is a reason to drop one.
-            let holding_it = Unwanted {
+        let mut unread = Vec::new();
+        if past.lines == 0 && past.files == 0 && !(backups.is_empty() && aside.holding.is_empty()) {
+            // The log knows nothing of it. Only what is known to hold it is a reason to erase anything: what cannot be read to its
+            // end, and what would go with a history that is dropped, is none.
+            let held = Unwanted {
                 drops_history: false,
+                doubt: Doubt::Passes,
                 ..what.unwanted(order)
             };
             let mut asked = Aside::default();
-            asked.look(site, &holding_it, threads)?;
-            if asked.holding.is_empty() {
-                aside.holding.clear();
+            asked.look(site, &held, threads)?;
+            if asked.holding.is_empty() && backups_holding(site, &what.chosen, Doubt::Passes, threads)?.is_empty() {
+                unread.append(&mut backups);
+                unread.append(&mut aside.holding);
             }
         }
-        let mentions = reach.look(|store| Ok(what.chosen.mentions(&store.state)))?;
+        let mentions = reach.look(|store| Ok(mentions(&what.chosen, &store.state)))?;
         Ok(Self {
             site,
             options,
@@ -102,6 +107,7 @@ impl<'a> Preparing<'a> {
             past,
             backups,
             aside,
+            unread,
             mentions,
             mentioned_at: what.until.end,
             dropped: what.past_files(site),
@@ -135,6 +141,7 @@ impl<'a> Preparing<'a> {
             },
             backups: std::mem::take(&mut self.backups),
             quarantine: std::mem::take(&mut self.aside.holding),
+            unread: std::mem::take(&mut self.unread),
             ..Erased::default()
         }
     }
@@ -269,10 +276,9 @@ impl<'a> Preparing<'a> {
     /// `Io`, `OutOfMemory`.
     pub fn look_again(&mut self, store: &Store) -> Result<()> {
         let touched = store.state.slots_since(self.mentioned_at)?;
-        for &slot in &touched {
-            self.mentions.remove(&unspelled(store.state.spelled_id(slot)));
+        if self.what.chosen.tie(&store.state, &touched) {
+            self.mentions = mentions(&self.what.chosen, &store.state);
         }
-        self.mentions.extend(self.what.chosen.speaking(&store.state, &touched));
         let Self {
             aside,
             what,

@@ -195,14 +195,23 @@ pub(in crate::store) fn walk_without(
     Ok(walk)
 }
 
+/// What a copy is that cannot be read to its end, and shows nothing of what goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) enum Doubt {
+    /// It may hold it.
+    Counts,
+    /// It is not known to hold it.
+    Passes,
+}
+
 /// Whether a file is a state that holds none of the records that go, read to its end.
-pub(in crate::store) fn is_state_without(site: &Site, path: &std::path::Path, chosen: &Chosen) -> bool {
+pub(in crate::store) fn is_state_without(site: &Site, path: &std::path::Path, chosen: &Chosen, doubt: Doubt) -> bool {
     let mut search = StateSearch {
         chosen,
         is_there: false,
     };
     let read = archive::open(&*site.disk, path).and_then(|base| snapshot::read(&*base.log, &mut search));
-    read.is_ok_and(|contents| contents.header.is_ok()) && !search.is_there
+    (doubt == Doubt::Passes || read.is_ok_and(|contents| contents.header.is_ok())) && !search.is_there
 }
 
 /// Looks for a record that goes.

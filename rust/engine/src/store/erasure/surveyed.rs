@@ -1,5 +1,6 @@
 //! What goes, and where is it said?
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::disk::DiskFile;
@@ -9,13 +10,15 @@ use crate::origin::Origin;
 
 use super::chosen::Chosen;
 use super::copies::Unwanted;
-use super::lines::{LiveLines, Sight};
+use super::lines::{LiveLines, SeenLog};
 use super::order::Erase;
 use super::reach::Reach;
 use super::rewrite::names_of_base;
-use super::survey::{Found, Volumes};
+use super::survey::{Doubt, Found, Volumes};
 use crate::store::archives::pruned::pruned_until;
 use crate::store::archives::segments::{Segment, Start, segments};
+use crate::store::files::copies::past_files_beside;
+use crate::store::upkeep::history_files::put_aside;
 
 /// What goes, as far as one moment told, and the log of that moment.
 pub(super) struct Ahead {
@@ -83,7 +86,7 @@ impl Surveyed {
         (site, threads): (&Site, usize),
         mut chosen: Chosen,
         log: LogAhead,
-        sight: Sight,
+        sight: SeenLog,
     ) -> Result<Self> {
         let mut until = log.until;
         let seen = sight.lines().map(|(live, seen)| {
@@ -124,6 +127,27 @@ impl Surveyed {
         })
     }
 
+    /// Puts files of the past aside that neither the log nor its past names, so that they are looked through like all that is there.
+    /// In a log of another tool only who has read all of it knows which it names.
+    ///
+    /// # Errors
+    /// `Io`, `Locked`.
+    pub fn put_unnamed_aside(&self, reach: &impl Reach, site: &Site) -> Result<()> {
+        let archives = self.segments.iter().map(|segment| segment.name.clone());
+        let named: BTreeSet<String> = archives.chain(self.bases()).collect();
+        for name in past_files_beside(site, &named)? {
+            reach.locked(|store, now| put_aside(&store.site, &store.site.layout.inside(&name), now))?;
+        }
+        Ok(())
+    }
+
+    /// What the bases may be called that the logs start from.
+    fn bases(&self) -> impl Iterator<Item = String> {
+        let starts = self.segments.iter().map(|segment| &segment.start).chain([&self.start]);
+        let bases = starts.filter_map(|start| start.base);
+        bases.flat_map(|base| names_of_base(&base))
+    }
+
     /// How many lines of the live log go.
     pub fn live_hits(&self) -> u64 {
         self.live.lines.hits.len() as u64
@@ -135,17 +159,14 @@ impl Surveyed {
             chosen: &self.chosen,
             spaces: Some(&self.chosen.spaces).filter(|_| self.is_told),
             drops_history: order.drop_history,
+            doubt: Doubt::Counts,
         }
     }
 
     /// The files of the past that go if no history is kept.
     pub fn past_files(&self, site: &Site) -> Vec<String> {
-        let starts = self.segments.iter().map(|segment| &segment.start).chain([&self.start]);
-        let bases = starts
-            .filter_map(|start| start.base)
-            .flat_map(|base| names_of_base(&base));
         let is_there = |name: &String| site.disk.exists(&site.layout.inside(name));
         let archives = self.segments.iter().map(|segment| segment.name.clone());
-        archives.chain(bases.filter(is_there)).collect()
+        archives.chain(self.bases().filter(is_there)).collect()
     }
 }

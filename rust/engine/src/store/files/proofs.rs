@@ -29,6 +29,21 @@ pub(in crate::store) fn other_folders(disk: &dyn Disk, layout: &Layout) -> Vec<L
     found
 }
 
+/// The folders that recovery set aside, laid out like the store; newest first.
+pub(in crate::store) fn set_aside(disk: &dyn Disk, layout: &Layout) -> Vec<Layout> {
+    let parent = layout.quarantine();
+    let names = if is_folder(disk, &parent) {
+        disk.list(&parent).unwrap_or_default()
+    } else {
+        Vec::new()
+    };
+    let folders = names.into_iter().rev().filter(|name| is_aside_folder(name));
+    let there = folders
+        .map(|name| parent.join(name))
+        .filter(|folder| is_folder(disk, folder));
+    there.map(Layout::of_folder).collect()
+}
+
 /// The copies that show that there was a log: folders of `backup/` and `quarantine/` with names of ours whose log holds an
 /// event; those of a kind newest first. What cannot be read shows nothing.
 pub(in crate::store) fn copies_of_logs(disk: &dyn Disk, layout: &Layout) -> impl Iterator<Item = Layout> {

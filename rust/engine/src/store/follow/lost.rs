@@ -8,9 +8,10 @@
 use crate::error::{At, Error, Result};
 use crate::hint::{Hint, hint_for};
 use crate::log::{Log, Site};
+use crate::remembered::{Standing, standing_to};
 use crate::wal::synced::Synced;
 
-use crate::store::files::proofs::other_logs;
+use crate::store::files::proofs::{other_logs, set_aside};
 use crate::store::load::found::Traces;
 
 /// What is wrong if the log at its path does not hold what is known of it, other than by a deed of ours. Whoever keeps the
@@ -23,7 +24,7 @@ pub(in crate::store) fn missed(site: &Site, log: &Log) -> Result<Option<Error>> 
     let Some(known) = log.missed()?.filter(|_| !is_damaged) else {
         return Ok(None);
     };
-    Ok((!is_kept_elsewhere(site, &known)?).then(|| log.gone(&known)))
+    Ok((!is_our_deed(site, log, &known)?).then(|| log.gone(&known)))
 }
 
 /// Under the lock: whether the log is lost and left something behind that should be set aside. Copies that were made of it are
@@ -44,14 +45,25 @@ pub(in crate::store) fn has_remains(site: &Site, log: &Log) -> Result<bool> {
 /// `Corrupted` if it does not; `Io`.
 pub(in crate::store) fn check_follows(site: &Site, log: &Log) -> Result<()> {
     match log.find_loss()? {
-        Some(known) if !is_kept_elsewhere(site, &known)? => Err(log.gone(&known)),
+        Some(known) if !is_our_deed(site, log, &known)? => Err(log.gone(&known)),
         _ => Ok(()),
     }
 }
 
-/// Whether a restore or a repair of ours put the log aside that is known here.
+/// Whether a deed of ours took away what is known here: the log lies aside, with all that it leads back to, or the note outside
+/// tells of another one, which is here.
+fn is_our_deed(site: &Site, log: &Log, known: &Synced) -> Result<bool> {
+    Ok(is_kept_elsewhere(site, known)? || log.open().is_some_and(|open| log.head.tells_of_another(open)))
+}
+
+/// Whether a restore or a repair of ours put the log aside that is known here, or what became of it since.
 fn is_kept_elsewhere(site: &Site, known: &Synced) -> Result<bool> {
     let quarantine = site.layout.quarantine();
+    for copy in set_aside(&*site.disk, &site.layout) {
+        if matches!(standing_to(&*site.disk, &copy, &(*known).into()), Ok(Standing::Kept)) {
+            return Ok(true);
+        }
+    }
     for log in other_logs(&*site.disk, &site.layout).at(&quarantine)? {
         let length = log.length().at(&quarantine)?;
         if let Ok(Hint::Synced(_)) = hint_for(Some(*known), &*log, length) {

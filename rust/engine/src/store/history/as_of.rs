@@ -211,9 +211,10 @@ impl History<'_> {
             Moment::Time(micros) => micros,
             Moment::Seq(_) => match (loader.last_ts, state.seen_version(&Viewer::Everyone)) {
                 (Some(micros), _) => micros,
-                // All of it is in the base, which was made later than its last event.
-                (None, (_, spoken)) if spoken > 0 => spoken.min(segment.beginning.ts),
-                (None, _) => segment.beginning.ts,
+                // All of it is in the base, which was made later than its last event. A clock may have been set back since the
+                // latest one, but which moment the last one has is known only if it spoke of a record that is there.
+                (None, (seq, spoken)) if spoken > 0 && seq == loader.last_seq => spoken.min(segment.beginning.ts),
+                (None, _) => loader.base_ts.unwrap_or(i64::MAX).min(segment.beginning.ts),
             },
         });
         Ok(View {

@@ -7,6 +7,7 @@ use crate::chain::Held;
 use crate::disk::DiskFile;
 use crate::event::act::each_concerned;
 use crate::event::faces::{ERASURES, VECTORS, face_of};
+use crate::event::stamp;
 use crate::event::{Coming, Known, Op};
 use crate::json::RecordSpans;
 use crate::memory::{self, Refused};
@@ -39,6 +40,8 @@ pub struct Loader {
     pub last_seq: u64,
     /// The moment of that event; `None` if it is that of a base.
     pub last_ts: Option<i64>,
+    /// The latest moment that the base knows of, if there is one.
+    pub base_ts: Option<i64>,
     holding: Holding,
     satisfied: bool,
     /// Only what is said about embeddings is taken.
@@ -147,6 +150,7 @@ impl Loader {
     /// Takes over what another has loaded.
     pub(in crate::store) fn replace_state(&mut self, other: Self) {
         (self.state, self.last_seq, self.last_ts) = (other.state, other.last_seq, other.last_ts);
+        self.base_ts = other.base_ts;
     }
 
     /// The ids of the records of which there is nothing but what was changed in them.
@@ -217,6 +221,7 @@ impl Loader {
         }?;
         if let Ok(header) = &contents.header {
             self.last_seq = header.seq;
+            self.base_ts = stamp::read(header.ts.as_bytes());
         }
         Ok(contents)
     }

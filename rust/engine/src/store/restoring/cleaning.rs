@@ -27,6 +27,7 @@ use crate::store::erasure::chosen::Chosen;
 use crate::store::erasure::copies::is_copy_without;
 use crate::store::erasure::erase::erase;
 use crate::store::erasure::order::{Erase, is_reserved};
+use crate::store::erasure::survey::Doubt;
 use crate::store::files::copies::{IMMUTABLE, immutable_names};
 use crate::store::files::erasing::{Erasing, remove_draft};
 use crate::store::recovery::judge::verify_at;
@@ -305,7 +306,12 @@ impl Cleaning<'_> {
             copy.site.disk.remove(path).at(path)?;
         }
         let chosen = Chosen::by(&order)?;
-        let is_clean = is_copy_without(&copy.site, self.layout.folder(), &chosen, self.options.threads)?;
+        let is_clean = is_copy_without(
+            &copy.site,
+            self.layout.folder(),
+            (&chosen, Doubt::Counts),
+            self.options.threads,
+        )?;
         let (left, _) = self.said_in(copy)?;
         if left.lines > 0 || !is_clean {
             let lines = left.lines;

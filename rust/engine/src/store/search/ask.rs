@@ -6,15 +6,10 @@
 use std::sync::Arc;
 
 use super::live_text::{catch_up, check_room};
-use super::moments::edge_at;
 use super::rank::{Asker, Hit, Search, rank};
 use super::select::{Scene, Verdicts, prepare};
-use crate::disk::DiskFile;
 use crate::error::{Error, Result};
-use crate::layout::LOG;
-use crate::state::State;
 use crate::store::View;
-use crate::store::archives::faults::OrDamage;
 use crate::store::shared::Shared;
 use crate::store::vectors::no_past;
 use crate::text::{CHOICE_ID, Fields, Filter, Index};
@@ -33,8 +28,7 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
         tries += 1;
         let live = catch_up(shared)?;
         let (filter, life, seen, (nearby, coded), (prepared, hidden)) = shared.read(|store| {
-            let log = store.log.open().map(|log| (&*log.file, log.walk.end));
-            let filter = filter_of(search, log, &store.state)?;
+            let filter = filter_of(search);
             let changes = store.state.changes();
             let nearby = match search.vector.as_deref() {
                 Some(vector) => {
@@ -120,20 +114,12 @@ fn check(search: &Search) -> Result<()> {
     Ok(())
 }
 
-/// The filter of a search, with the events that stand for its moments.
-fn filter_of(search: &Search, log: Option<(&dyn DiskFile, u64)>, state: &State) -> Result<Filter> {
-    let edge = |micros: Option<i64>| match (micros, log) {
-        (Some(micros), Some((file, length))) => {
-            edge_at(file, length, state.timeline(), micros).map(Some).or_damage(LOG)
-        }
-        _ => Ok(None),
-    };
-    Ok(Filter {
+/// The filter of a search, and who asks.
+fn filter_of(search: &Search) -> Filter {
+    Filter {
         viewer: Arc::clone(&search.viewer),
-        since: edge(search.since)?,
-        until: edge(search.until.map(|micros| micros.saturating_add(1)))?,
         ..search.filter.clone()
-    })
+    }
 }
 
 impl View {
@@ -151,8 +137,7 @@ impl View {
         }
         let fields = || Fields::chosen(self.state.get(CHOICE_ID));
         let index = self.text.get_or_init(|| Index::of_state(fields(), &self.state));
-        let log = self.log.as_ref().map(|(file, length)| (&**file, *length));
-        let filter = filter_of(search, log, &self.state)?;
+        let filter = filter_of(search);
         let ask = |look: &mut dyn FnMut(Scene<'_>)| {
             look(self.scene());
             Some(())

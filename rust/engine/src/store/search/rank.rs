@@ -36,10 +36,6 @@ pub struct Search {
     pub filter: Filter,
     /// What must hold for it besides.
     pub condition: Option<Condition>,
-    /// Not before this moment, in microseconds since 1970.
-    pub since: Option<i64>,
-    /// Not after this moment.
-    pub until: Option<i64>,
     /// At most so many.
     pub limit: usize,
     /// Whether what surrounds a hit lifts it.

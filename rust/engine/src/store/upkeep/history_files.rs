@@ -293,7 +293,10 @@ fn clear_files(turns: &impl Turns, garbage: Vec<PathBuf>, retired: &BTreeSet<Str
 }
 
 /// Puts a file aside that no log names and nobody retired.
-fn put_aside(site: &Site, file: &Path, now: i64) -> Result<()> {
+///
+/// # Errors
+/// `Io`.
+pub(in crate::store) fn put_aside(site: &Site, file: &Path, now: i64) -> Result<()> {
     let quarantine = site.layout.quarantine();
     site.make_folder(&quarantine, site.layout.folder())?;
     let folder = quarantine.join(format!("{}-unnamed", stamp::spell_name(now)));
