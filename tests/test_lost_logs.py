@@ -184,7 +184,7 @@ def test_what_was_retired_before_a_restore_elsewhere_is_followed(tmp_path: Path,
                     other.compact()
                     other.upsert({"id": "D"})
                 case "erase":
-                    other.erase(ids=["B", "A"][: 1 if "restore erase" != deeds else 2], reason="asked for")
+                    other.erase(ids=["A"] if deeds == "restore erase" else ["B"], reason="asked for")
                 case _:
                     other.restore(backup)
         assert store.record_count() == other.record_count()

@@ -136,7 +136,7 @@ def bring_history(store: ChronoStore, source: Path, progress: Progress | None) -
             path=missed[0].path,
             seq=missed[0].seq,
             damage=missed[0].kind,
-            recovery="Nothing was imported; repair or restore this project first, or import into an empty one.",
+            recovery="Nothing was imported; repair or restore this project first.",
         )
     with tempfile.TemporaryDirectory(prefix="chronomemory-") as folder:
         staged = Path(folder)
