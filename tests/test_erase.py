@@ -359,3 +359,27 @@ def test_what_nobody_ever_had_takes_no_damaged_copy_along(tmp_path: Path) -> Non
         assert [path.name for path in (log.parent / "quarantine").iterdir()] == aside
         told = store.erase(ids=["r1"], reason="asked for")
         assert told.quarantine == tuple(f"quarantine/{name}" for name in aside) and not told.unread
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_of_a_scope_that_is_emptied_not_even_the_name_is_left(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    users = [f"name{chance.randrange(10**12):012}" for _ in range(5)]
+    with ChronoStore(tmp_path) as store:
+        for number in range(60):
+            levels = {"user": chance.choice(users)}
+            if chance.random() < 0.3:
+                levels["session"] = f"room-of-{levels['user']}"
+            store.scoped(**levels).upsert({"id": f"{levels['user']}-{number}", "label": f"tea {number}"})
+            if chance.random() < 0.1:
+                chance.choice([store.compact, store.backup])()
+        present = {scope.scope.user for scope in store.scopes()}
+        for user in chance.sample(users, 3):
+            store.erase(scope={"user": user}, reason="asked for")
+            present.discard(user)
+            assert holding(tmp_path / ".chronomemory", user) == []
+            with ChronoStore(tmp_path, own_engine=True) as other:
+                for handle in (store, other):
+                    assert {scope.scope.user for scope in handle.scopes()} - {None} == present
+                    assert not handle.scoped(user=user).known
+        assert is_valid_for_both(store)
