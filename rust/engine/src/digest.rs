@@ -26,8 +26,14 @@ pub struct Hex([u8; 64]);
 impl Hex {
     /// Reads a digest; `None` unless it is exactly 64 lower-case hexadecimal digits.
     pub fn read(text: &[u8]) -> Option<Self> {
+        Self::read_with_raw(text).map(|(hex, _)| hex)
+    }
+
+    /// The same with the bytes that it stands for.
+    #[inline]
+    pub fn read_with_raw(text: &[u8]) -> Option<(Self, [u8; 32])> {
         let digits: &[u8; 64] = text.try_into().ok()?;
-        parsed(digits).map(|_| Self(*digits))
+        parsed(digits).map(|raw| (Self(*digits), raw))
     }
 
     /// The bytes that a digest stands for; `None` unless it is exactly 64 lower-case hexadecimal digits.

@@ -144,7 +144,12 @@ impl Event {
 
     /// The event's hash.
     pub fn hash(&self, line: &[u8]) -> Hex {
-        Hex::read(&self.text(line)[9..73]).unwrap_or(Hex::spell(&[0; 32]))
+        self.hash_and_raw(line).0
+    }
+
+    /// The same with the bytes that it stands for.
+    pub fn hash_and_raw(&self, line: &[u8]) -> (Hex, [u8; 32]) {
+        Hex::read_with_raw(&self.text(line)[9..73]).unwrap_or((Hex::spell(&[0; 32]), [0; 32]))
     }
 
     /// The hash it names as its predecessor's: 64 digits or nothing.
