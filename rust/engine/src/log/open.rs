@@ -7,7 +7,7 @@ use crate::chain::Mark;
 use crate::damage::Tail;
 use crate::digest::{Hex, sha256};
 use crate::disk::{DiskFile, Identity, read_upto};
-use crate::hint::line_before;
+use crate::hint::{KeptHint, line_before};
 use crate::origin::Origin;
 use crate::remembered::SeenHead;
 use crate::trail::{Trail, TrailEnd};
@@ -42,6 +42,8 @@ pub(crate) struct OpenLog {
     pub(super) writable: bool,
     /// Whether the hint about the last sync speaks of this log, so that a torn write is known for a tail.
     pub(super) anchored: bool,
+    /// What that hint says now.
+    pub(super) hint: KeptHint,
 }
 
 impl OpenLog {
@@ -54,6 +56,7 @@ impl OpenLog {
             origin,
             writable: false,
             anchored: false,
+            hint: KeptHint::default(),
         })
     }
 
