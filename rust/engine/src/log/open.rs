@@ -188,9 +188,9 @@ impl OpenLog {
 
     fn extend_trail(&mut self, lines: &Lines) {
         let follower = &mut self.walk.follower;
-        if follower.mark.first.is_some() && follower.trail.is_some() && lines.trail.is_some() {
+        if let (Some(_), Some(trail), Some(spelled)) = (follower.mark.first, &mut follower.trail, &lines.trail) {
             // Whoever spelled them has gone along it, beside the one who waits here.
-            follower.trail.clone_from(&lines.trail);
+            trail.clone_from(spelled);
             return;
         }
         if follower.has_trail && follower.mark.first.is_none() {
@@ -198,9 +198,7 @@ impl OpenLog {
             follower.trail = Some(Trail::new(lines.link.next_seq - lines.starts.len() as u64));
         }
         if let Some(trail) = &mut follower.trail {
-            let digits = |start: &usize| lines.bytes.get(start + 9..start + 73);
-            let hashes = lines.starts.iter().filter_map(digits).filter_map(Hex::read_raw);
-            hashes.for_each(|hash| trail.add(&hash));
+            lines.hashes.iter().for_each(|hash| trail.add(hash));
         }
     }
 }
