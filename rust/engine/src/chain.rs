@@ -222,12 +222,12 @@ impl Follower {
     }
 
     fn take(&mut self, event: &Event, line: &[u8]) {
-        let hash = event.hash(line);
+        let (hash, raw) = event.hash_and_raw(line);
         if self.has_trail && self.mark.first.is_none() {
             self.trail = Some(Trail::beginning(event.spans.seq, event.op, event.record(line)));
         }
         if let Some(trail) = &mut self.trail {
-            trail.add(&hash.raw());
+            trail.add(&raw);
         }
         let mark = &mut self.mark;
         mark.head = Some(hash);

@@ -1,9 +1,10 @@
 //! What does the hint about the last sync say of a log, and which lines does it speak of?
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
-use crate::disk::{Access, Disk, DiskFile, Found, Naming, Stranger, is_swapped, read_upto};
+use crate::disk::{Access, Disk, DiskFile, Found, Identity, Naming, Stranger, is_swapped, read_upto};
 use crate::error::{At, Error, Result};
 use crate::json;
 use crate::layout::Layout;
@@ -46,6 +47,36 @@ pub fn read_hint(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Synced>>
     let mut bytes = Vec::new();
     read_upto(&*file, &mut bytes, 0, SYNCED_BYTES + 1).naming(&path)?;
     Ok(Synced::read(&bytes))
+}
+
+/// The hint of one who looks at it whenever it takes the lock: the file stays open, so that a look is two calls to the system.
+#[derive(Default)]
+pub struct KeptHint(Option<(Arc<dyn DiskFile>, Identity)>);
+
+impl KeptHint {
+    /// What [`read_hint`] says, of a hint at this place.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn read(&mut self, disk: &dyn Disk, path: &Path) -> io::Result<Option<Synced>> {
+        let there = match disk.status(path) {
+            Ok(there) => there,
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(fault) => return Err(fault).naming(path),
+        };
+        if self.0.as_ref().is_none_or(|(_, known)| *known != there.identity) {
+            let file = disk.open(path, Access::Read).naming(path)?;
+            let identity = file.identity().naming(path)?;
+            self.0 = Some((file, identity));
+        }
+        // One of another length is not whole.
+        let Some((file, _)) = self.0.as_ref().filter(|_| there.length == SYNCED_BYTES as u64) else {
+            return Ok(None);
+        };
+        let mut bytes = Vec::new();
+        read_upto(&**file, &mut bytes, 0, SYNCED_BYTES).naming(path)?;
+        Ok(Synced::read(&bytes))
+    }
 }
 
 /// Overwrites the hint in place: one sector, so that a crash leaves the old or the new one.
@@ -189,5 +220,49 @@ pub fn line_from(file: &dyn DiskFile, offset: u64, length: u64) -> io::Result<Ve
         if got == 0 {
             return Ok(line);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest::sha256;
+    use crate::disk::CrashDisk;
+
+    #[test]
+    fn a_hint_that_is_kept_open_is_seen_as_it_is_now() {
+        let (disk, layout) = (CrashDisk::new(), Layout::of_folder("/store".into()));
+        disk.create_dir(layout.folder()).expect("a folder");
+        let (path, mut kept) = (layout.synced(), KeptHint::default());
+        let synced = |seq: u64| Synced {
+            offset: 100 * seq,
+            seq,
+            first: sha256(b"first"),
+            head: sha256(b"head"),
+        };
+        let mut look = || {
+            let seen = kept.read(&disk, &path).expect("read");
+            assert_eq!(seen, read_hint(&disk, &layout).expect("read"));
+            seen.map(|synced| synced.seq)
+        };
+        assert_eq!(look(), None);
+        // Overwritten in place, as all do.
+        for seq in [1, 2, 3] {
+            write_hint(&disk, &layout, &synced(seq)).expect("written");
+            assert_eq!(look(), Some(seq));
+        }
+        // Another file in its place, one that is not whole, and none.
+        let other = disk.create(&layout.log_draft()).expect("a file");
+        other.write_at(&synced(4).spell(), 0).expect("written");
+        disk.rename(&layout.log_draft(), &path).expect("renamed");
+        assert_eq!(look(), Some(4));
+        other.write_at(b"more", SYNCED_BYTES as u64).expect("written");
+        assert_eq!(look(), None);
+        other.truncate(7).expect("cut");
+        assert_eq!(look(), None);
+        disk.remove(&path).expect("removed");
+        assert_eq!(look(), None);
+        write_hint(&disk, &layout, &synced(5)).expect("written");
+        assert_eq!(look(), Some(5));
     }
 }

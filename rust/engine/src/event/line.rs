@@ -6,7 +6,7 @@
 use super::erasure::{op_of, redacted};
 use super::{HASH_PREFIX_BYTES, Op};
 use crate::damage::DamageKind;
-use crate::digest::{Hex, sha256, sha256_after_brace};
+use crate::digest::{Hex, Run, sha256, sha256_after_brace};
 use crate::json::{self, EventSpans, Span, Value};
 
 /// The fields of an event, in the order of the canonical line.
@@ -20,6 +20,18 @@ pub const FIELDS: [&str; 8] = [
     "seq",
     "ts",
 ];
+
+/// What is hashed of a line and the hash that it names, if it seems to be of our own form: whoever has many lines hashes them
+/// together.
+pub fn hashed_of(line: &[u8]) -> Option<(Run<'_>, [u8; 32])> {
+    let (before, _) = line.split_at_checked(HASH_PREFIX_BYTES)?;
+    let hash = before.strip_prefix(b"{\"hash\":\"")?.strip_suffix(b"\",")?;
+    let run = Run {
+        bytes: &line[HASH_PREFIX_BYTES - 1..],
+        first: b'{',
+    };
+    Some((run, Hex::read_raw(hash)?))
+}
 
 /// An event that was read from a line. Its text is the line itself, or a canonical copy if the line was foreign.
 #[derive(Debug)]
@@ -144,7 +156,12 @@ impl Event {
 
     /// The event's hash.
     pub fn hash(&self, line: &[u8]) -> Hex {
-        Hex::read(&self.text(line)[9..73]).unwrap_or(Hex::spell(&[0; 32]))
+        self.hash_and_raw(line).0
+    }
+
+    /// The same with the bytes that it stands for.
+    pub fn hash_and_raw(&self, line: &[u8]) -> (Hex, [u8; 32]) {
+        Hex::read_with_raw(&self.text(line)[9..73]).unwrap_or((Hex::spell(&[0; 32]), [0; 32]))
     }
 
     /// The hash it names as its predecessor's: 64 digits or nothing.

@@ -360,11 +360,12 @@ impl Log {
 
     /// Whether what another process has synced since is not there any more: then a log may be just as long as it was known to
     /// be, and nothing else tells that it was longer.
-    pub fn is_short_of_synced(&self) -> Result<bool> {
-        let (Some(open), None) = (&self.open, &self.report.cut) else {
+    pub fn is_short_of_synced(&mut self) -> Result<bool> {
+        let (Some(open), None) = (&mut self.open, &self.report.cut) else {
             return Ok(false);
         };
-        let known = read_hint(&*self.site.disk, &self.site.layout).at(&self.site.layout.synced())?;
+        let path = self.site.layout.synced();
+        let known = open.hint.read(&*self.site.disk, &path).at(&path)?;
         let mark = open.mark();
         // What is written from here counts as well: others may have synced it.
         let reached = open.walk.follower.claimed.max(mark.highest_seq).max(mark.last_seq);

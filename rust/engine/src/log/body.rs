@@ -266,8 +266,8 @@ impl Log {
 
     /// No lines yet behind the log, in memory that was used before.
     pub fn fresh_lines(&mut self, salts: Option<SaltTerms<'_>>) -> Lines {
-        let (link, trail) = (self.link(), self.open.as_ref().and_then(OpenLog::trail_to_extend));
-        std::mem::take(&mut self.spare).reusing(link, salts, trail)
+        let link = self.link();
+        std::mem::take(&mut self.spare).reusing(link, salts)
     }
 
     /// Keeps the memory of lines for the next ones.

@@ -7,7 +7,7 @@ use crate::chain::Mark;
 use crate::damage::Tail;
 use crate::digest::{Hex, sha256};
 use crate::disk::{DiskFile, Identity, read_upto};
-use crate::hint::line_before;
+use crate::hint::{KeptHint, line_before};
 use crate::origin::Origin;
 use crate::remembered::SeenHead;
 use crate::trail::{Trail, TrailEnd};
@@ -55,6 +55,8 @@ pub(crate) struct OpenLog {
     pub(super) writable: bool,
     /// Whether the hint about the last sync speaks of this log, so that a torn write is known for a tail.
     pub(super) anchored: bool,
+    /// What that hint says now.
+    pub(super) hint: KeptHint,
 }
 
 impl OpenLog {
@@ -67,6 +69,7 @@ impl OpenLog {
             origin,
             writable: false,
             anchored: false,
+            hint: KeptHint::default(),
         })
     }
 
@@ -215,9 +218,9 @@ impl OpenLog {
 
     fn extend_trail(&mut self, lines: &Lines) {
         let follower = &mut self.walk.follower;
-        if follower.mark.first.is_some() && follower.trail.is_some() && lines.trail.is_some() {
+        if let (Some(_), Some(trail), Some(spelled)) = (follower.mark.first, &mut follower.trail, &lines.trail) {
             // Whoever spelled them has gone along it, beside the one who waits here.
-            follower.trail.clone_from(&lines.trail);
+            trail.clone_from(spelled);
             return;
         }
         if follower.has_trail && follower.mark.first.is_none() {
@@ -225,9 +228,7 @@ impl OpenLog {
             follower.trail = Some(Trail::new(lines.link.next_seq - lines.starts.len() as u64));
         }
         if let Some(trail) = &mut follower.trail {
-            let digits = |start: &usize| lines.bytes.get(start + 9..start + 73);
-            let hashes = lines.starts.iter().filter_map(digits).filter_map(Hex::read_raw);
-            hashes.for_each(|hash| trail.add(&hash));
+            lines.hashes.iter().for_each(|hash| trail.add(hash));
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::event::draft::Draft;
 use crate::event::stamp;
+use crate::log::OpenLog;
 use crate::state::Edition;
 use crate::wal::writer::{Lines, Link};
 
@@ -56,6 +57,8 @@ impl Store {
         let (from, depth) = (self.log.link(), self.options.recursion_depth);
         let ts = stamp::digits(now);
         let mut lines = self.log.fresh_lines(self.options.salts());
+        // Whoever writes them waits for nothing else then.
+        lines.trail = self.log.open().and_then(OpenLog::trail_to_extend).map(Box::new);
         lines.begin(changes, &ts, depth);
         let ahead = Ahead {
             lines,

@@ -9,9 +9,10 @@ use std::ops::Range;
 use memchr::{memchr, memchr_iter};
 
 use crate::damage::DamageKind;
+use crate::digest::{at_once, sha256_runs};
 use crate::disk::{DiskFile, read_over, read_upto};
 use crate::event::act::beyond;
-use crate::event::line::{Event, Fault, Trust};
+use crate::event::line::{Event, Fault, Trust, hashed_of};
 use crate::event::{Coming, Op};
 use crate::json::MAX_LINE_BYTES;
 use crate::memory::{self, Refused, gathered};
@@ -27,6 +28,8 @@ const PARSED_BYTES: usize = 32;
 const LONG_LINE_BYTES: usize = 64 * 1024;
 /// How much more is read when a line reaches beyond its piece.
 const REACH_BYTES: usize = 64 * 1024;
+/// Longer lines are hashed by themselves: nobody waits for the last of them then.
+const TOGETHER_BYTES: usize = 16 * 1024;
 
 /// One line of a piece.
 #[derive(Debug)]
@@ -151,7 +154,9 @@ fn read_piece(
         newlines.push(newline);
     }
     piece.lines.try_reserve(newlines.len()).map_err(Refused::from)?;
-    for newline in newlines {
+    let untrusted = trusted_until.saturating_sub(origin) as usize;
+    let proven = proven(&piece.bytes, start, &newlines, untrusted)?;
+    for (newline, is_proven) in newlines.into_iter().zip(proven) {
         let number = piece.physical;
         piece.physical += 1;
         piece.end = Some(origin + newline as u64 + 1);
@@ -174,7 +179,7 @@ fn read_piece(
             if text.len() > LONG_LINE_BYTES {
                 memory::could_have(text.len() * PARSED_BYTES)?;
             }
-            let trust = if offset < trusted_until {
+            let trust = if offset < trusted_until || is_proven {
                 Trust::Hashes
             } else {
                 Trust::Nothing
@@ -192,6 +197,30 @@ fn read_piece(
         });
     }
     Ok(())
+}
+
+/// Which lines have the hashes that they name, as far as many can be hashed together. Of the others nothing is known yet.
+fn proven(bytes: &[u8], start: usize, newlines: &[usize], untrusted: usize) -> Result<Vec<bool>, Refused> {
+    let mut proven = gathered(newlines.iter().map(|_| false))?;
+    if at_once() == 1 || newlines.len() < at_once() {
+        return Ok(proven);
+    }
+    let starts = std::iter::once(start).chain(newlines.iter().map(|newline| newline + 1));
+    let hashed = |(number, (start, newline)): (usize, (usize, &usize))| {
+        let line = bytes.get(start..*newline).filter(|line| line.len() <= TOGETHER_BYTES)?;
+        hashed_of(line)
+            .filter(|_| start >= untrusted)
+            .map(|hashed| (number, hashed))
+    };
+    let named = gathered(starts.zip(newlines).enumerate().filter_map(hashed))?;
+    let runs = gathered(named.iter().map(|(_, (run, _))| *run))?;
+    let mut digests = Vec::new();
+    digests.try_reserve(runs.len())?;
+    sha256_runs(&runs, &mut digests);
+    for ((number, (_, hash)), digest) in named.iter().zip(&digests) {
+        proven[*number] = hash == digest;
+    }
+    Ok(proven)
 }
 
 /// Reads on until the line that begins at `start` ends; gives the newline's position relative to `origin`. What lies beyond
@@ -222,6 +251,69 @@ fn reach_newline(
         }
         if let Some(newline) = newline {
             return Ok(Some(known + newline));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::Bytes;
+    use crate::wal::writer::{EventBody, Lines, Link};
+
+    /// Which of some lines are no events.
+    fn faulty(log: Vec<u8>, trusted_until: u64) -> Vec<usize> {
+        let (length, mut found) = (log.len() as u64, Vec::new());
+        let reading = Reading {
+            trusted_until,
+            threads: 2,
+        };
+        read_pieces(&Bytes(log), 0..length, reading, |piece| {
+            let bad = piece.lines.iter().enumerate().filter(|(_, line)| line.event.is_err());
+            found.extend(bad.map(|(number, _)| number));
+            io::Result::Ok(true)
+        })
+        .expect("memory does not fail");
+        found
+    }
+
+    #[test]
+    fn of_many_lines_just_the_altered_one_is_found() {
+        let mut lines = Lines::after(Link {
+            head: None,
+            next_seq: 1,
+        });
+        for number in 0..50 {
+            // Short ones beside one that is too long to be hashed together with others.
+            let words = "x".repeat(if number == 20 { TOGETHER_BYTES } else { number * 9 });
+            lines.push(EventBody {
+                op: Op::Upsert,
+                id: b"a",
+                record: format!("{{\"id\":\"a\",\"label\":\"{words}\"}}").as_bytes(),
+                ts: b"2026-11-17T00:00:00.000000+00:00",
+                depth: 0,
+            });
+        }
+        assert_eq!(faulty(lines.bytes.clone(), 0), [0; 0]);
+        for number in 0..50 {
+            let mut log = lines.bytes.clone();
+            // Of the hash, and of what it is of: the last digit of the moment.
+            for at in [
+                lines.starts[number] + 20,
+                lines.starts[number] + lines.line(number).len() - 9,
+            ] {
+                let right = std::mem::replace(&mut log[at], b'7');
+                let is_other = right != b'7';
+                assert_eq!(
+                    faulty(log.clone(), 0),
+                    if is_other { vec![number] } else { vec![] },
+                    "{number}"
+                );
+                log[at] = right;
+            }
+            // What is trusted is not hashed.
+            log[lines.starts[number] + lines.line(number).len() - 9] = b'7';
+            assert_eq!(faulty(log, lines.bytes.len() as u64), [0; 0], "{number}");
         }
     }
 }

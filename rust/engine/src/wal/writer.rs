@@ -47,12 +47,14 @@ pub struct Lines {
     pub bytes: Vec<u8>,
     /// Where each line begins in them.
     pub starts: Vec<usize>,
+    /// The hash of each line.
+    pub hashes: Vec<[u8; 32]>,
     /// Where the chain stands behind them.
     pub link: Link,
     /// What keeps their hashes from being guessed.
     pub salts: Salts,
-    /// The chain of hashes alone, up to the last of them; `None` if it was not known where they begin.
-    pub trail: Option<Trail>,
+    /// The chain of hashes alone, up to the last of them, if whoever spells them goes along it.
+    pub trail: Option<Box<Trail>>,
 }
 
 impl Lines {
@@ -61,6 +63,7 @@ impl Lines {
         Self {
             bytes: Vec::new(),
             starts: Vec::new(),
+            hashes: Vec::new(),
             link,
             salts: Salts::default(),
             trail: None,
@@ -87,6 +90,7 @@ impl Lines {
     /// `Refused` if there is not so much.
     pub fn make_room(&mut self, coming: Coming) -> Result<(), Refused> {
         self.bytes.try_reserve(coming.bytes + coming.events * ENVELOPE_BYTES)?;
+        self.hashes.try_reserve(coming.events)?;
         Ok(self.starts.try_reserve(coming.events)?)
     }
 
@@ -136,27 +140,33 @@ impl Lines {
         }
         out[start + HASH_KEY.len()..start + HASH_KEY.len() + 64].copy_from_slice(hash.bytes());
         out[payload] = b',';
-        // The rest is of our own making and has none.
-        let said = [saying.record, saying.id, saying.ts];
+        // The rest is of our own making and has none, the moment too.
+        debug_assert!(saying.ts.is_ascii());
+        let said = [saying.record, saying.id];
         if said.into_iter().any(json::has_line_separators) {
             let text = out.split_off(payload);
             json::escape_line_separators(&text, out);
         }
         out.push(b'\n');
         self.starts.push(start);
+        self.hashes.push(raw);
         self.link = Link {
             head: Some(hash),
             next_seq: self.link.next_seq + 1,
         };
     }
 
-    /// No lines behind `link`, in the memory of lines that nobody needs any more; with salts on these terms, and the trail up to
-    /// there.
-    pub fn reusing(mut self, link: Link, salts: Option<SaltTerms<'_>>, trail: Option<Trail>) -> Self {
+    /// No lines behind `link`, in the memory of lines that nobody needs any more; with salts on these terms.
+    pub fn reusing(mut self, link: Link, salts: Option<SaltTerms<'_>>) -> Self {
         self.bytes.clear();
         self.starts.clear();
+        self.hashes.clear();
         self.salts.draw_on(salts);
-        Self { link, trail, ..self }
+        Self {
+            link,
+            trail: None,
+            ..self
+        }
     }
 
     /// One of the lines, without its newline.

@@ -269,7 +269,10 @@ struct Watched<'a, T>(&'a mut T, Option<&'a mut ScopeWatch>);
 impl<T: Taker> Taker for Watched<'_, T> {
     fn make_room(&mut self, bytes: usize) -> Result<(), Refused> {
         if let Some(watch) = &mut self.1 {
-            watch.make_room(1)?;
+            watch.make_room(Coming {
+                events: 1,
+                ..Coming::default()
+            })?;
         }
         self.0.make_room(bytes)
     }
@@ -325,7 +328,7 @@ impl Taker for OnlyVectors<'_> {
 impl Sink for Loader {
     fn make_room(&mut self, coming: Coming) -> Result<(), Refused> {
         if let Some(watch) = &mut self.watch {
-            watch.make_room(coming.events)?;
+            watch.make_room(coming)?;
         }
         let Some(state) = &mut self.state else {
             return memory::check();

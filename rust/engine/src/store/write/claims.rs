@@ -23,8 +23,10 @@ use crate::state::{State, spelled, unspelled};
 /// What separates a name from the digits of a scope at the end of an id.
 const DIGITS_MARK: u8 = b'@';
 const DIGITS: usize = 16;
-/// What the ids of the records begin with that require a name; the names of levels follow.
-const REQUIRE_PREFIX: &str = "search:require:";
+/// The ids of the records that say that a name of a level is required, in the order of the levels. Every commit looks for them,
+/// so none is spelled for that.
+pub(in crate::store) const REQUIRING: [&str; LEVELS.len()] =
+    ["search:require:user", "search:require:agent", "search:require:session"];
 
 /// Whether all changes are their writer's to make. If records that are there carry narrower scopes than whoever changes
 /// them, the parts as they are to be written: what such a record says is changed, not whose it is.
@@ -217,14 +219,10 @@ pub(in crate::store) fn check_owned<'a>(
     Ok(())
 }
 
-/// The id of the record that says that a name is required.
-pub(in crate::store) fn requiring(level: &str) -> String {
-    format!("{REQUIRE_PREFIX}{level}")
-}
-
-/// Whether a name is required of who writes.
-pub(in crate::store) fn is_required(state: &State, level: &str) -> bool {
-    let slot = state.slot_of(&requiring(level));
+/// Whether a name of a level, by its place, is required of who writes.
+pub(in crate::store) fn is_required(state: &State, place: usize) -> bool {
+    // Such an id is spelled as it is.
+    let slot = state.slot_spelled(REQUIRING[place].as_bytes());
     slot.and_then(|slot| state.row(slot))
         .is_some_and(|row| *row.class.status == *b"active")
 }
@@ -241,10 +239,8 @@ fn is_of_store(draft: &Draft) -> bool {
 /// `ScopeRequired`.
 pub(in crate::store) fn check_required(state: &State, parts: &[impl Borrow<Draft>]) -> Result<()> {
     for (place, &level) in LEVELS.iter().enumerate() {
-        let lacks = parts
-            .iter()
-            .any(|part| !part.borrow().author().gives(place) && !is_of_store(part.borrow()));
-        if lacks && is_required(state, level) {
+        let lacks = |draft: &Draft| !draft.author().gives(place) && !is_of_store(draft);
+        if is_required(state, place) && parts.iter().any(|part| lacks(part.borrow())) {
             return Err(Error::ScopeRequired { level });
         }
     }
@@ -300,4 +296,18 @@ fn moved(id: &[u8]) -> Error {
         "data.@scope",
         format!("the record {id:?} keeps the scope that it was born with; write a new record instead"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_requires_a_name_is_called_after_its_level() {
+        assert_eq!(
+            REQUIRING.map(str::to_owned),
+            LEVELS.map(|level| format!("search:require:{level}"))
+        );
+        assert_eq!(REQUIRING.map(spelled), REQUIRING.map(|id| id.as_bytes().to_vec()));
+    }
 }

@@ -10,7 +10,7 @@ use crate::json::Value;
 use crate::scope::LEVELS;
 use crate::store::Store;
 
-use super::claims::{is_required, requiring};
+use super::claims::{REQUIRING, is_required};
 
 impl Store {
     /// Declares an index of a field, for all who use the store; says whether there was none.
@@ -65,16 +65,16 @@ impl Store {
     /// # Errors
     /// `Argument` for what is no level; `Io`, `Locked`, `Closed`, `Poisoned`.
     pub fn require(&mut self, level: &str, is_wanted: bool, now: i64) -> Result<bool> {
-        if !LEVELS.contains(&level) {
+        let Some(place) = LEVELS.iter().position(|known| *known == level) else {
             let known = LEVELS.join(", ");
             return Err(Error::must("level", format!("be one of {known}"), format!("{level:?}")));
-        }
+        };
         self.with_lock(now, |store| {
             store.settle();
-            if is_required(&store.state, level) == is_wanted {
+            if is_required(&store.state, place) == is_wanted {
                 return Ok(false);
             }
-            let (id, mut draft) = (requiring(level), Draft::default());
+            let (id, mut draft) = (REQUIRING[place], Draft::default());
             if is_wanted {
                 let record = Value::object([
                     ("confidence", Value::from(1.0)),
@@ -84,7 +84,7 @@ impl Store {
                 ]);
                 draft.upsert_value(&record, store.options.recursion_depth, Some(SEARCH))?;
             } else {
-                draft.delete(&id, Some(SEARCH))?;
+                draft.delete(id, Some(SEARCH))?;
             }
             store.write(&[&draft], now)?;
             store.sync_if_due(now)?;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, Scope};
 
-use crate::digest::{Hex, sha256_each};
+use crate::digest::{Hex, at_once, sha256_each};
 use crate::disk::{Access, DiskFile};
 use crate::error::{At, Error, Result};
 use crate::event::draft::Draft;
@@ -97,7 +97,8 @@ impl Target<'_> {
         let dim = self.bound.dim;
         let start = number * GROUP_ROWS;
         let end = attachment.ids.len().min(start + GROUP_ROWS);
-        let each = (AT_ONCE_BYTES / (4 * dim)).max(1) * dim;
+        // So that none is left over that would have to be hashed alone.
+        let each = (AT_ONCE_BYTES / (4 * dim)).max(1).next_multiple_of(at_once()) * dim;
         let mut offset = (u64::from(self.first) + start as u64) * self.bound.stride();
         piece.digests.clear();
         for floats in attachment.rows[start * dim..end * dim].chunks(each) {
