@@ -296,6 +296,9 @@ impl Attempts {
     }
 
     fn without_one(&mut self, line: &[u8], places: &[usize]) -> Option<Vec<u8>> {
+        if self.left < blocks_of(line) {
+            return None;
+        }
         let places = places.iter().filter(|place| **place < line.len());
         places
             .map(|place| [&line[..*place], &line[place + 1..]].concat())

@@ -36,7 +36,13 @@ impl Neighbours {
 pub struct Budget {
     left: u64,
     for_spellings: u64,
+    is_brief: bool,
+    /// What was altered in the lines before, and what it was: somebody may have replaced it in all of them.
+    seen: Vec<(u8, u8)>,
 }
+
+/// So many of these are tried.
+const MOST_SEEN: usize = 4;
 
 impl Budget {
     /// So many blocks of 64 bytes.
@@ -44,12 +50,29 @@ impl Budget {
         Self {
             left: blocks,
             for_spellings: blocks / 2,
+            is_brief: false,
+            seen: Vec::new(),
         }
+    }
+
+    /// Whether only what is likely, and costs little, is tried: so that among many lines none is left out for the sake of one.
+    pub(super) fn be_brief(&mut self, is_brief: bool) {
+        self.is_brief = is_brief;
     }
 
     /// What the spellings of one line may cost.
     pub(super) fn for_one_line(&self) -> u64 {
-        self.for_spellings.min(self.left) / 2
+        match self.is_brief {
+            true => 0,
+            false => self.for_spellings.min(self.left) / 2,
+        }
+    }
+
+    fn remember(&mut self, altered: (u8, u8)) {
+        if !self.seen.contains(&altered) {
+            self.seen.insert(0, altered);
+            self.seen.truncate(MOST_SEEN);
+        }
     }
 
     /// Pays for spellings that were tried.
@@ -93,69 +116,90 @@ impl Search<'_> {
         self.find_likely(budget).or_else(|| self.find_other(budget))
     }
 
-    /// A single bit was altered, or a byte slipped in.
+    /// A byte was altered as one was before, a single bit was, or a byte slipped in.
     pub(super) fn find_likely(&self, budget: &mut Budget) -> Option<Vec<u8>> {
         let bits: Vec<u8> = (0..8).map(|bit| 1 << bit).collect();
-        self.altered(budget, &bits).or_else(|| self.one_too_many(budget))
+        self.altered_as_before(budget)
+            .or_else(|| self.altered(budget, &bits))
+            .or_else(|| self.one_too_many(budget))
     }
 
     /// A byte is any other one, or is missing.
     pub(super) fn find_other(&self, budget: &mut Budget) -> Option<Vec<u8>> {
+        if budget.is_brief {
+            return None;
+        }
         self.altered(budget, &(1..=u8::MAX).collect::<Vec<u8>>())
             .or_else(|| self.one_missing(budget))
     }
 
-    /// What it costs to try so many variants at every place.
-    fn cost(&self, variants: usize) -> u64 {
+    /// What it costs to try so often.
+    fn cost(&self, tries: usize) -> u64 {
         let blocks = (self.payload.len() / BLOCK_BYTES + 2) as u64;
         // What stands before a place is hashed once for all.
-        self.payload.len() as u64 * variants as u64 * blocks.div_ceil(2)
+        tries as u64 * blocks.div_ceil(2)
+    }
+
+    fn altered_as_before(&self, budget: &mut Budget) -> Option<Vec<u8>> {
+        budget.seen.clone().into_iter().find_map(|(is, was)| {
+            let tries = memchr::memchr_iter(is, self.payload).count();
+            let found = self.at_each_place(budget, self.cost(tries), |search, at, before| {
+                let fits = search.payload.get(at) == Some(&is) && search.is_it(before, at, &[was], 1);
+                fits.then_some(was)
+            });
+            found.map(|(at, was)| self.with(at, &[was], 1))
+        })
     }
 
     fn altered(&self, budget: &mut Budget, masks: &[u8]) -> Option<Vec<u8>> {
-        let found = self.at_each_place(budget, masks.len(), |search, at, before| {
-            masks.iter().find_map(|mask| {
-                let byte = [search.payload[at] ^ mask];
-                search.is_it(before, at, &byte, 1).then_some(byte.to_vec())
-            })
-        });
-        found.map(|(at, bytes)| [&self.payload[..at], &bytes[..], &self.payload[at + 1..]].concat())
+        let cost = self.cost(self.payload.len() * masks.len());
+        let (at, was) = self.at_each_place(budget, cost, |search, at, before| {
+            let is = search.payload.get(at)?;
+            let mut bytes = masks.iter().map(|mask| is ^ mask);
+            bytes.find(|byte| search.is_it(before, at, &[*byte], 1))
+        })?;
+        budget.remember((self.payload[at], was));
+        Some(self.with(at, &[was], 1))
     }
 
     fn one_too_many(&self, budget: &mut Budget) -> Option<Vec<u8>> {
-        let found = self.at_each_place(budget, 1, |search, at, before| {
-            search.is_it(before, at, &[], 1).then(Vec::new)
-        });
-        found.map(|(at, _)| [&self.payload[..at], &self.payload[at + 1..]].concat())
+        let (at, ()) = self.at_each_place(budget, self.cost(self.payload.len()), |search, at, before| {
+            (at < search.payload.len() && search.is_it(before, at, &[], 1)).then_some(())
+        })?;
+        Some(self.with(at, &[], 1))
     }
 
     fn one_missing(&self, budget: &mut Budget) -> Option<Vec<u8>> {
-        let found = self.at_each_place(budget, 256, |search, at, before| {
-            (0..=u8::MAX).find_map(|byte| search.is_it(before, at, &[byte], 0).then_some(vec![byte]))
-        });
-        found.map(|(at, bytes)| [&self.payload[..at], &bytes[..], &self.payload[at..]].concat())
+        let cost = self.cost(self.payload.len() * 256);
+        let (at, byte) = self.at_each_place(budget, cost, |search, at, before| {
+            (0..=u8::MAX).find(|byte| search.is_it(before, at, &[*byte], 0))
+        })?;
+        Some(self.with(at, &[byte], 0))
     }
 
-    /// Tries something at each place, with what stands in the blocks before it hashed already.
-    fn at_each_place(
+    fn with(&self, at: usize, instead: &[u8], skipped: usize) -> Vec<u8> {
+        [&self.payload[..at], instead, &self.payload[at + skipped..]].concat()
+    }
+
+    /// Tries something at each place, with what stands in the blocks before it hashed already. Behind the last byte there is
+    /// a place too: one may be missing there.
+    fn at_each_place<Found>(
         &self,
         budget: &mut Budget,
-        variants: usize,
-        attempt: impl Fn(&Self, usize, &(usize, Hasher)) -> Option<Vec<u8>>,
-    ) -> Option<(usize, Vec<u8>)> {
-        if !budget.take(self.cost(variants)) {
+        cost: u64,
+        attempt: impl Fn(&Self, usize, &(usize, Hasher)) -> Option<Found>,
+    ) -> Option<(usize, Found)> {
+        if !budget.take(cost) {
             return None;
         }
         let mut before = (0, Hasher::default());
-        // Behind the last byte only one can be missing.
-        let places = self.payload.len() + usize::from(variants > usize::from(u8::MAX));
-        for at in self.first..places {
+        for at in self.first..=self.payload.len() {
             while before.0 + BLOCK_BYTES <= at {
                 before.1.update(&self.payload[before.0..before.0 + BLOCK_BYTES]);
                 before.0 += BLOCK_BYTES;
             }
-            if let Some(bytes) = attempt(self, at, &before) {
-                return Some((at, bytes));
+            if let Some(found) = attempt(self, at, &before) {
+                return Some((at, found));
             }
         }
         None

@@ -61,7 +61,7 @@ impl Drop for Care {
 pub(super) fn take_care(turns: &impl Turns, now: i64) -> Result<Care> {
     let candidate = turns.turn(|store| store.candidate())?;
     let care = candidate.wait()?;
-    turns.turn(|store| store.with_lock_regardless(now, |store| sweep(&*store.site.disk, &store.site.layout)))?;
+    turns.turn(|store| store.with_lock_sparing_tail(now, |store| sweep(&*store.site.disk, &store.site.layout)))?;
     Ok(care)
 }
 

@@ -129,6 +129,8 @@ pub struct Store {
     vectors: vectors::Vectors,
     /// The moment that was told last: what has expired by then is left out.
     clock: i64,
+    /// A whole event that lies beyond the end of a damaged log is not moved aside now.
+    spares_tail: bool,
 }
 
 impl Store {
@@ -163,6 +165,7 @@ impl Store {
             blocks: Arc::default(),
             vectors,
             clock: i64::MIN,
+            spares_tail: false,
         };
         store.reload(progress)?;
         if store.is_erasing() {

@@ -1,9 +1,10 @@
 //! What is written on top of? Under the lock, before a change: the newest state and nothing beyond its end.
 
-use crate::error::Result;
+use crate::error::{At, Result};
+use crate::layout::LOG;
 
 use crate::store::Store;
-use crate::store::load::tails::keep_hint;
+use crate::store::load::tails::{ends_with_event, keep_hint};
 
 impl Store {
     /// Under the lock, before anything is written: the newest state, and no bytes beyond the committed end.
@@ -23,19 +24,34 @@ impl Store {
         }
         self.log.sign()?;
         self.log.check_is_ours()?;
+        let mut is_spared = false;
         if self.log.report.tail.is_some() {
             // What others have synced since this store was opened is no tail: only a fresh look may cut.
             self.reload(&mut |_, _| {})?;
             // Of a log that is lost, these bytes may be all that is left.
             if self.log.check_is_there().is_ok() {
-                self.log.cut_tail(now)?;
+                is_spared = self.spares_tail && self.has_event_in_tail()?;
+                if !is_spared {
+                    self.log.cut_tail(now)?;
+                }
             }
         }
         if self.is_erasing() {
             self.finish_erasing()?;
         }
-        self.log.set_prepared();
+        if !is_spared {
+            self.log.set_prepared();
+        }
         Ok(())
+    }
+
+    /// Whether the log is damaged and ends with a whole event that lost its newline: so much of a tail is for a repair to judge.
+    fn has_event_in_tail(&self) -> Result<bool> {
+        let is_damaged = self.log.report.damage.iter().any(|damage| damage.path == LOG);
+        match (&self.log.report.tail, self.log.open()) {
+            (Some(tail), Some(log)) if is_damaged => ends_with_event(&*log.file, tail).at(self.site.log()),
+            _ => Ok(false),
+        }
     }
 
     /// After a failed sync of somebody else: copies the committed part of the log into a fresh file and removes the mark.

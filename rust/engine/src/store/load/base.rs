@@ -17,11 +17,15 @@ use crate::origin::{Adoption, Sentinel, WayBack, foreign_traces};
 use crate::snapshot;
 use crate::verify::{BaseState, Report, Walk, finding};
 
+use super::copied_snapshot::copied_snapshot;
 use super::loader::Loader;
 pub(in crate::store) use super::rebuild::BasePlace;
 use super::rebuild::rebuild;
 use super::twin::with_snapshot;
 use crate::store::files::proofs::copy_of_base;
+
+/// So many records are named that are lost with what a log starts from.
+const MOST_NAMED: usize = 100;
 
 /// What stands behind the state that was loaded before the first event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -262,13 +266,13 @@ impl Base {
             Ok(header) => header,
             Err(reason) => {
                 self.hurt(BaseState::Missing, SNAPSHOT, DamageKind::BaseMissing, reason);
-                return Ok(());
+                return self.foreign_elsewhere(place, log, length, hint, loader);
             }
         };
         if !traces.hashes.is_empty() && !traces.hashes.iter().any(|hash| hash == header.last_hash.as_bytes()) {
             let reason = format!("its last_hash is not the hash of event {seq} in the log");
             self.hurt(BaseState::Damaged, SNAPSHOT, DamageKind::SnapshotRefused, reason);
-            return Ok(());
+            return self.foreign_elsewhere(place, log, length, hint, loader);
         }
         if let Some(file) = snapshot {
             loader.take_base(&*file).naming(&place.layout.snapshot())?;
@@ -277,6 +281,52 @@ impl Base {
         self.state = BaseState::Unanchored;
         self.notes
             .push("the base is not anchored: another tool compacted this log and left no digest".to_owned());
+        Ok(())
+    }
+
+    /// The same, from a copy of the store: its own snapshot is lost. Without one, a repair that is told to takes what is left.
+    fn foreign_elsewhere(
+        &mut self,
+        place: BasePlace<'_>,
+        log: &dyn DiskFile,
+        length: u64,
+        hint: Hint,
+        loader: &mut Loader,
+    ) -> io::Result<()> {
+        if !loader.keeps() || place.way.is_some() {
+            return Ok(());
+        }
+        let copy = copied_snapshot(place, log, length, hint)?;
+        if let Some(copy) = copy.as_ref().filter(|copy| copy.is_agreed) {
+            loader.take_base(&*copy.file).naming(&place.layout.inside(&copy.name))?;
+            loader.settled_until = Some(copy.seq);
+            self.proof = Proof::Whole;
+            self.notes.push(format!(
+                "the state that the log starts from was read from {}, beside a log that begins alike: no digest names it",
+                copy.name
+            ));
+            return Ok(());
+        }
+        if !loader.is_salvaging() {
+            return Ok(());
+        }
+        let (name, file) = match copy {
+            Some(copy) => (copy.name, Some(copy.file)),
+            None => (SNAPSHOT.to_owned(), open_inside(place.disk, place.layout, SNAPSHOT)?),
+        };
+        if let Some(file) = file {
+            let gone = loader.take_remains(&*file).naming(&place.layout.inside(&name))?;
+            self.notes
+                .push(format!("nothing proves what {name} says: it is loaded as it is"));
+            let ids: Vec<String> = gone.iter().take(MOST_NAMED).map(|id| format!("{id:?}")).collect();
+            self.unknown = (!gone.is_empty()).then(|| {
+                let count = gone.len();
+                format!(
+                    "{name} names {count} records that cannot be read there: {}",
+                    ids.join(", ")
+                )
+            });
+        }
         Ok(())
     }
 

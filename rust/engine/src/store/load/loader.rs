@@ -4,19 +4,22 @@ use std::collections::BTreeSet;
 use std::io;
 
 use crate::chain::Held;
-use crate::disk::DiskFile;
+use crate::disk::{DiskFile, read_upto};
 use crate::event::act::each_concerned;
 use crate::event::faces::{ERASURES, VECTORS, face_of};
 use crate::event::stamp;
 use crate::event::{Coming, Known, Op};
-use crate::json::RecordSpans;
+use crate::json::{self, RecordSpans};
 use crate::memory::{self, Refused};
 use crate::snapshot::{self, Contents, Moments, Taker};
 use crate::state::{State, unspelled};
 use crate::verify::{Holding, ScopeFinding, Sink};
 
 use super::scope_watch::ScopeWatch;
-use super::unproven::{Marking, take_lines};
+use super::unproven::{Marking, ids_named, take_lines, take_objects};
+
+/// So much is read of a state that cannot be read as a whole.
+const MOST_REMAINS: usize = 256 * 1024 * 1024;
 
 /// Where to stop when the past is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -109,6 +112,29 @@ impl Loader {
             }
             _ => Ok(self.take_base(file)?.header.is_ok()),
         }
+    }
+
+    /// The same of a state that another tool spelled and that cannot be read as a whole: what can be. Gives the ids that it names
+    /// and that are not among them.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub(in crate::store) fn take_remains(&mut self, file: &dyn DiskFile) -> io::Result<Vec<String>> {
+        let is_state = self.take_unproved(file)?;
+        let Some(state) = &mut self.state else {
+            return Ok(Vec::new());
+        };
+        let mut text = Vec::new();
+        read_upto(file, &mut text, 0, MOST_REMAINS)?;
+        if json::parse(&text).is_ok() {
+            return Ok(Vec::new());
+        }
+        if !is_state {
+            take_objects(&text, &mut Marking(state))?;
+        }
+        let mut named = ids_named(&text);
+        named.retain(|id| state.get(id).is_none());
+        Ok(named)
     }
 
     /// Checks everything and keeps nothing.

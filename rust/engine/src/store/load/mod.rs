@@ -17,6 +17,8 @@ pub(in crate::store) mod found;
 
 pub(in crate::store) mod which_base;
 
+pub(in crate::store) mod copied_snapshot;
+
 pub(in crate::store) mod base;
 
 pub(in crate::store) mod lost_beginning;

@@ -6,14 +6,16 @@
 use std::io;
 use std::ops::Range;
 
-use crate::damage::{Damage, DamageKind};
+use crate::damage::{Damage, DamageKind, Tail};
 use crate::digest::Hex;
 use crate::disk::{Access, Bytes, Disk, DiskFile, read_over, read_whole};
 use crate::error::{At, Error, Result};
 use crate::event::line::{Event, Trust};
 use crate::event::mend::{Budget, Neighbours, mend};
+use crate::event::parts::{Behind, parts};
 use crate::event::stamp;
 use crate::hint::{Hint, first_line, hint_for, line_before, line_from, read_hint};
+use crate::json::MAX_LINE_BYTES;
 use crate::layout::{LOG, Layout, is_kept_hint, offset_of_tail};
 use crate::log::files::{copy_range, free_name};
 use crate::log::{Log, OpenLog, Site};
@@ -166,6 +168,16 @@ pub(in crate::store) fn whole_events(
         events: 1,
         first_seq: event.spans.seq,
     }))
+}
+
+/// Whether behind its last newline a tail has a whole event, which lost no more than that newline.
+pub(in crate::store) fn ends_with_event(log: &dyn DiskFile, tail: &Tail) -> io::Result<bool> {
+    let (start, end) = (tail.offset, tail.offset + tail.length);
+    let mut text = Vec::new();
+    let wanted = tail.length.min(2 * MAX_LINE_BYTES as u64);
+    read_over(log, &mut text, start.max(end - wanted), wanted as usize)?;
+    let line = text.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    Ok(!parts(line, Behind::default(), &mut Budget::of(0)).is_empty())
 }
 
 /// The hash of the event whose line ends at a place of a log, and its seq.

@@ -136,9 +136,13 @@ impl Gaps {
         };
         let holes = self.gaps.iter().filter_map(|gap| Some((gap, gap.hole?)));
         let mut torn: Vec<TornLines> = holes
-            .map(|(gap, hole)| TornLines {
-                offsets: unreadable(gap),
-                next: hole.after,
+            .map(|(gap, hole)| {
+                let offsets = unreadable(gap);
+                TornLines {
+                    is_alone: offsets.len() == 1 && gap.seq_of_the_only().is_some(),
+                    offsets,
+                    next: hole.after,
+                }
             })
             .collect();
         let is_known = torn.iter().any(|lines| lines.offsets.contains(&self.end));
@@ -146,6 +150,8 @@ impl Gaps {
             torn.push(TornLines {
                 offsets: vec![self.end],
                 next: None,
+                // A write that was never finished is not finished here.
+                is_alone: true,
             });
         }
         torn
@@ -178,12 +184,9 @@ impl Gaps {
             }
             // A line that can be read is tried only where no other stands: somebody may have altered it, and its hash too.
             let unreadable: Vec<&BadLine> = gap.bad.iter().filter(|line| !line.is_whole).collect();
-            // Of one line between two others its place tells the seq.
-            let seq = gap.seqs.filter(|(before, after)| before + 2 == *after);
-            let mut found_again = |line: &[u8]| {
-                retell(line, neighbours, seq.map(|(before, _)| before + 1))
-                    .or_else(|| mend(line, neighbours, &mut budget))
-            };
+            let seq = gap.seq_of_the_only();
+            let mut found_again =
+                |line: &[u8]| retell(line, neighbours, seq).or_else(|| mend(line, neighbours, &mut budget));
             gap.filling = match (&unreadable[..], &gap.bad[..]) {
                 ([line], _) => found_again(&line.text),
                 ([], [line]) => found_again(&line.text),
@@ -339,6 +342,12 @@ impl Gap {
         let replaced = (self.end - self.start) as i64;
         let length = |pieces: Vec<Instead<'_>>| pieces.iter().map(Instead::length).sum::<u64>() as i64;
         self.instead().map_or(0, |pieces| length(pieces) - replaced)
+    }
+
+    /// Of one line between two others its place tells the seq.
+    fn seq_of_the_only(&self) -> Option<u64> {
+        let (before, _) = self.seqs.filter(|(before, after)| before + 2 == *after)?;
+        Some(before + 1)
     }
 
     /// Whether the line behind follows from the line before.

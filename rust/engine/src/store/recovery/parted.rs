@@ -10,12 +10,16 @@ use std::sync::Arc;
 
 use crate::digest::Hex;
 use crate::disk::{DiskFile, Identity};
+use crate::event::beside::Beside;
 use crate::event::mend::Budget;
-use crate::event::parts::{Behind, Part, parts};
+use crate::event::parts::{Behind, Part};
 use crate::hint::line_from;
 use crate::store::files::held::Prefix;
 
-/// So much may be hashed in search of what lines have lost at their ends.
+/// So much may be hashed in search of what lines have lost that were damaged beside others, and as much in search of what they
+/// have lost at their ends. What is likely
+/// costs about 15,000 for a line of 400 bytes, and is tried in all of them first: in 1,300 lines. All the rest costs about
+/// 900,000.
 const MENDING_BLOCKS: u64 = 20_000_000;
 
 /// Lines that cannot be read, with nothing readable between them.
@@ -24,6 +28,8 @@ pub(in crate::store) struct TornLines {
     pub offsets: Vec<u64>,
     /// The hash that the line behind gives as its predecessor's.
     pub next: Option<Hex>,
+    /// It is one line, and those on both sides tell all that can be known of it: it is tried when they are asked.
+    pub is_alone: bool,
 }
 
 /// Other bytes in the place of some.
@@ -58,22 +64,33 @@ impl Parted {
     /// What the disk says.
     pub fn of(log: &Arc<dyn DiskFile>, torn: &[TornLines], synced: Option<Hex>) -> io::Result<Option<Self>> {
         let length = log.length()?;
-        let mut budget = Budget::of(MENDING_BLOCKS);
+        let (mut budget, mut for_ends) = (Budget::of(MENDING_BLOCKS), Budget::of(MENDING_BLOCKS));
+        let mut all = Vec::new();
+        for torn in torn {
+            let lines: io::Result<Vec<Vec<u8>>> = torn
+                .offsets
+                .iter()
+                .map(|offset| line_from(&**log, *offset, length))
+                .collect();
+            let behind = Behind {
+                next: torn.next,
+                synced,
+            };
+            all.push(Beside::of(lines?, behind, torn.is_alone));
+        }
+        for is_brief in [true, false] {
+            all.iter_mut()
+                .for_each(|lines| lines.look(is_brief, &mut budget, &mut for_ends));
+        }
         let mut drafted = Vec::new();
-        for lines in torn {
-            let mut next = lines.next;
-            for &offset in lines.offsets.iter().rev() {
-                let line = line_from(&**log, offset, length)?;
-                let found = parts(&line, Behind { next, synced }, &mut budget);
-                next = found
-                    .first()
-                    .filter(|part| part.bytes.start == 0)
-                    .and_then(|part| part.prev);
+        for (torn, beside) in torn.iter().zip(all) {
+            let found = beside.lines.into_iter().zip(beside.found);
+            for (&offset, (line, parts)) in torn.offsets.iter().zip(found) {
                 let draft = LineDraft {
                     offset,
                     is_ended: offset + (line.len() as u64) < length,
                     line,
-                    parts: found,
+                    parts,
                 };
                 drafted.extend(Some(draft).filter(LineDraft::is_worth_it));
             }

@@ -30,7 +30,7 @@ use crate::store::upkeep::retire::{Retirement, write_base};
 use crate::store::vectors::changes::damaged::DamagedRows;
 use crate::store::vectors::changes::regain::RowPlan;
 use crate::store::{Progress, Store};
-use crate::verify::Walk;
+use crate::verify::{Walk, finding};
 
 /// How many findings the event names; the damaged log is kept whole.
 const MOST_FINDINGS: usize = 100;
@@ -85,7 +85,7 @@ impl Store {
         now: i64,
         progress: Progress<'_>,
     ) -> Result<Option<Treated>> {
-        self.with_lock_regardless(now, |store| {
+        self.with_lock_sparing_tail(now, |store| {
             // What the hint knows of the end of the log is needed: it is not written over before the log is looked at.
             store.sync_quietly()?;
             let mut damage =
@@ -128,9 +128,18 @@ impl Store {
         let (file, mut walk, origin) = cure.source;
         // A log that tells half of an erasure would be damage in the archive too. Where the other half came back it tells all.
         let tells_half = |damage: &&Damage| damage.kind == DamageKind::EraseUnbound && damage.path == LOG;
-        let is_half = cure.filled == 0 || tells_half_of_an_erasure(&walk, &origin);
-        let half = damage.iter().find(tells_half).filter(|_| is_half);
-        cure.lost.extend(half.map(|half| {
+        let is_half = tells_half_of_an_erasure(&walk, &origin);
+        let found_before = damage.iter().find(tells_half).filter(|_| cure.filled == 0 || is_half);
+        // What came back may be no more than that half.
+        let found = || {
+            finding(
+                LOG,
+                DamageKind::EraseUnbound,
+                "no event of an erasure is bound to its sentinel",
+            )
+        };
+        let half = found_before.cloned().or_else(|| (cure.is_whole && is_half).then(found));
+        cure.lost.extend(half.iter().map(|half| {
             format!("{half}; what it tells of was erased, but copies from before it are not known as such any more")
         }));
         let mending = match cure.is_whole && half.is_none() {

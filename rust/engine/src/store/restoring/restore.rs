@@ -194,7 +194,7 @@ pub fn restore(
     }
     let _care = take_care(turns, now())?;
     // What a lost log left becomes a store again, so that it can be set aside as one.
-    if turns.turn(|store| store.with_lock_regardless(now(), |store| has_remains(&store.site, &store.log)))? {
+    if turns.turn(|store| store.with_lock_sparing_tail(now(), |store| has_remains(&store.site, &store.log)))? {
         repair_in_turn(turns, now)?;
     }
     let known = turns.turn(|store| {

@@ -192,6 +192,19 @@ impl Store {
         outcome
     }
 
+    /// The same for those who judge what lies beyond the end of a damaged log: a whole event is left there. The next writer
+    /// moves it aside as ever.
+    pub(in crate::store) fn with_lock_sparing_tail<T>(
+        &mut self,
+        now: i64,
+        change: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.spares_tail = true;
+        let outcome = self.with_lock_regardless(now, change);
+        self.spares_tail = false;
+        outcome
+    }
+
     /// Runs something short under the lock, whether this store has it already or not.
     pub(in crate::store) fn with_lock_for_a_moment<T>(
         &mut self,
