@@ -29,6 +29,7 @@ from chronomemory.episodes.storage.lineages import Lineage, joined, lineage_in, 
 from chronomemory.face.arguments import string
 from chronomemory.face.batch import Connection
 from chronomemory.record import ChronoRecord
+from chronomemory.sameness import is_same
 from chronomemory.scope import Scope
 from chronomemory.scoped import ScopedStore
 
@@ -233,7 +234,7 @@ def _is_over(conn: Connection, record: ChronoRecord, lineages: Iterable[Lineage]
     known = engine.get(record.id)
     if known is None or known.status != "tombstone":
         return False
-    if known.data.get("payload") != record.data["payload"]:
+    if not is_same(known.data.get("payload"), record.data["payload"]):
         return False
     steps = (step for lineage in lineages for step in whole(lineage, conn.glimpse))
     sources = (engine.get(episode_key(name)) for step in steps for name in sources_of(step))
