@@ -127,11 +127,13 @@ def apply(
     user: str | None = None,
     channels: Sequence[str] = (),
     bring_back: bool = True,
+    again: bool = False,
 ) -> Applied:
     """Do what a delta says as part of a batch.
 
     A fact that is there already gets its channels and a further step of its lineage. One that was taken away
-    is pinned again unless ``bring_back`` is False and its episodes have said nothing new since.
+    is pinned again unless ``bring_back`` is False and its episodes have said nothing new since. One that was
+    applied before and comes ``again`` brings nothing back.
     """
     check_provenance(delta)
     if user is not None:
@@ -160,7 +162,7 @@ def apply(
         fact.metadata = {"channels": told}
     # Checked before anything is taken away: a runner goes on with its batch when a delta is refused.
     record = _pinnable(conn, fact, delta.kind, lineage)
-    is_over = not bring_back and before is None and _is_over(conn, record, lineages)
+    is_over = before is None and (again or (not bring_back and _is_over(conn, record, lineages)))
     missing = _unpin(conn, others, scope.user, delta.kind, missing_ok)
     if is_over:
         # What it was to replace goes all the same: it is older still.
