@@ -252,6 +252,15 @@ def test_late_news_do_not_take_the_place_of_what_was_said_since(tmp_path: Path) 
         assert names(place) == ["bonn"]
 
 
+def test_who_names_a_later_turn_is_not_asked_again_when_it_comes(tmp_path: Path) -> None:
+    with Place(tmp_path, RULES[:1]) as place:
+        place.put(episode("oslo", minute=1, **LIVES, intent="update", replaces="rome"))
+        place.run()
+        place.put(episode("rome", minute=2, **LIVES))
+        place.run()
+        assert place.believed()["rome"][2] == [["oslo"], ["rome"]]
+
+
 def test_many_users_are_asked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("chronomemory.episodes.memory._MOST_DOORS", 2)
     users = ["ann", "bob", "cleo"]

@@ -66,21 +66,23 @@ def joined(told: Sorted, users: Iterable[str], passes: Sequence[Sorted]) -> Sort
     for delta, user in zip(told.deltas, told.users, strict=True):
         if user not in asked:
             result.add(delta, user)
-    new = {name: delta for delta in told.deltas for name in delta.source_episode_ids}
+    new = {name for delta in told.deltas for name in delta.source_episode_ids}
+    passed: dict[str, MemoryDelta] = {}
     for one in passes:
         for delta, user in zip(one.deltas, one.users, strict=True):
             if user not in asked:
                 continue
             if any(name in new for name in delta.source_episode_ids):
                 result.add(delta, user)
-            elif _follows(delta, new):
+                passed.update(dict.fromkeys(delta.source_episode_ids, delta))
+            elif _follows(delta, passed):
                 # It was said later than what is new, and heard earlier: it takes its place all the same.
                 result.add(delta, user, again=True)
     return result
 
 
 def _follows(delta: MemoryDelta, new: dict[str, MemoryDelta]) -> bool:
-    """Say whether a delta takes the place of one of the new ones because it speaks of the same."""
+    """Say whether a delta takes the place of one of the new ones before it because it speaks of the same."""
     topic = _topic(delta)
     if topic is None or not isinstance(delta, UpdateDelta):
         return False
