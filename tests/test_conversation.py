@@ -104,6 +104,36 @@ def test_plain_records_of_these_kinds_are_no_recollections(store: ChronoStore) -
     assert (one.kind, one.content) == ("episode", "Is there snow in Oslo?")
 
 
+@pytest.mark.parametrize("kind", ["block", "fact", "episode"])
+def test_plain_records_of_these_kinds_change_no_recollection(store: ChronoStore, kind: str) -> None:
+    told = []
+    for user, other in (("ann", "note"), ("bob", kind)):
+        memory = Memory(store, user=user)
+        memory.remember("The train, never the plane, goes to places like Oslo and many others in the north")
+        talk = Conversation(memory, "s1", agent="helper")
+        talk.say("Oslo by train tomorrow")
+        own = store.scoped(user=user)
+        # More than a question looks at.
+        own.upsert_many({"kind": other, "label": "train Oslo train Oslo"} for _ in range(50))
+        told.append([(one.kind, one.content, one.score.hex()) for one in talk.recall("train Oslo")])
+    assert told[0] == told[1]
+    assert {one[0] for one in told[1]} == {"block", "episode"}
+
+
+def test_what_no_verb_of_a_memory_can_use_changes_no_recollection(store: ChronoStore) -> None:
+    memory = Memory(store, user="ann")
+    memory.remember("Ann takes the train to Oslo, never the plane")
+    talk = Conversation(memory, "s1", agent="helper")
+    talk.say("Is there snow in Oslo?")
+    strange = ChronoRecord(id="block:strange", kind="block", label="Oslo", data={"@scope": {"user": "ann"}})
+    store.everyone().engine.upsert(strange, "blocks")
+    assert memory.blocks.store.search("Oslo")[0].id == "block:strange"
+    told = talk.recall("Oslo")
+    # The best by words and the best that the memory recalls have the whole share of it.
+    assert {one.kind for one in told} == {"block", "episode"}
+    assert max(one.score for one in told if one.kind == "episode") == pytest.approx(2 / 3)
+
+
 def test_a_clock_without_a_time_zone_is_refused(store: ChronoStore) -> None:
     memory = Memory(store, user="ann")
     Conversation(memory, "s1", agent="helper").say("Good morning")

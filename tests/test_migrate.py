@@ -195,3 +195,11 @@ def test_what_was_withdrawn_comes_back_only_if_the_file_says_something_new(
     assert store.migrate_from_json(source) == {"requirements": 1, "testcases": 0, "skipped": 3}
     assert [store.get(name).status for name in ("REQ-1", "REQ-3")] == ["active", "invalidated"]
     assert store.get("TEST-1").status == "hypothesis"
+
+
+def test_true_is_another_word_than_one(store: ChronoStore, tmp_path: Path) -> None:
+    said = {"id": "REQ-1", "title": "First", "done": 1}
+    store.migrate_from_json(folder(tmp_path, [said]))
+    store.delete("REQ-1")
+    assert store.migrate_from_json(folder(tmp_path, [said]))["requirements"] == 0
+    assert store.migrate_from_json(folder(tmp_path, [{**said, "done": True}]))["requirements"] == 1

@@ -65,6 +65,54 @@ def test_true_is_no_number(store: ChronoStore) -> None:
         store.update("A", is_hypothesis=0)
 
 
+#: Equal to Python or NumPy, or nearly, and written in several ways.
+numbers = st.sampled_from(
+    [
+        *(0, 0.0, -0.0, False, np.False_, np.float32(0), np.float64(-0.0), np.int8(0)),
+        *(1, 1.0, True, np.True_, np.int64(1), np.uint8(1), np.float16(1)),
+        *(0.1, np.float32(0.1), np.float16(0.1), np.float64(0.1)),
+        *(2**53, 2.0**53, 2**53 + 1, np.int64(2**53 + 1), np.uint64(2**53), 16777217, np.float32(16777216)),
+    ]
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(old=numbers, new=numbers, field=st.sampled_from(["data", "model_assumptions", "evidence", "both"]))
+def test_an_update_is_nothing_only_if_an_upsert_would_be(
+    old: Any, new: Any, field: str, tmp_path_factory: Any
+) -> None:
+    def told(number: Any) -> dict[str, Any]:
+        if field == "evidence":
+            return {"evidence": (number, [number])}
+        told = {"n": number, "inside": [{"n": number}]}
+        return {"data": told, "model_assumptions": told} if field == "both" else {field: told}
+
+    with ChronoStore(tmp_path_factory.mktemp("same"), durability="off") as store:
+        store.upsert({"id": "A", **told(old)})
+        before = store.get("A")
+        event = store.update("A", **told(new))
+        after = store.get("A")
+        store.upsert({"id": "A", **told(new)})
+        wanted = store.get("A")
+        assert before is not None and after is not None and wanted is not None
+        assert after.version == wanted.version
+        assert (event is None) == (before.version == wanted.version)
+
+
+@pytest.mark.parametrize("same", [1, 1.0, np.int64(1), np.float32(1)])
+def test_a_confidence_is_the_same_in_whatever_number(store: ChronoStore, same: Any) -> None:
+    store.upsert({"id": "A", "confidence": 1})
+    assert store.update("A", confidence=same) is None
+    store.upsert({"id": "A", "confidence": 0.0})
+    assert store.update("A", confidence=-0.0) is None
+    store.upsert({"id": "A", "confidence": 0.1})
+    assert store.update("A", confidence=np.float32(0.1)) is not None
+    assert (known := store.get("A")) is not None and known.confidence == float(np.float32(0.1))
+    for wrong in (True, np.True_, "1", 10**400, float("nan")):
+        with pytest.raises(InvalidRecord, match="confidence"):
+            store.update("A", confidence=wrong)
+
+
 def test_an_array_is_refused_in_the_words_of_upsert(store: ChronoStore) -> None:
     store.upsert({"id": "A", "data": {"list": [1, 2]}})
     with pytest.raises(InvalidRecord, match="tolist"):

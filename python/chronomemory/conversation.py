@@ -14,7 +14,10 @@ from typing import Any
 
 from chronomemory.answers import Answer
 from chronomemory.blocks import Memory, MemorySystem
+from chronomemory.blocks.declaration import BLOCKS
+from chronomemory.blocks.ids import BLOCK, block_key
 from chronomemory.episodes import Episode, Episodes
+from chronomemory.episodes.ids import EPISODE, FACT
 from chronomemory.episodes.storage.episodes import is_episode
 from chronomemory.episodes.storage.facts import is_fact
 from chronomemory.errors import InvalidArgument
@@ -24,12 +27,13 @@ from chronomemory.face.moments import Now, utc_now
 from chronomemory.face.results import Result
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import NOT_GIVEN
-from chronomemory.search import Hit
+from chronomemory.search import Hit, Hits
 
 __all__ = ["AwaitedConversation", "Conversation", "Recollection"]
 
-_BLOCK = "block"
-_KINDS = (_BLOCK, "episode", "fact")
+_KINDS = (BLOCK, EPISODE, FACT)
+#: What plain records of these kinds are not called: only a face writes such ids.
+_OF_A_FACE = {"or": [{"id": {"starts": f"{kind}:"}} for kind in _KINDS]}
 _MOST_RECALLED = 10_000
 #: How many more are looked for by their words than are wanted: blocks among them may come by their meaning.
 _WIDER = 4
@@ -115,24 +119,44 @@ class Conversation:
         asked = string("query", query)
         blocks = self._memory.recall(asked, top_k=most)
         # One search over all, so that what a word is worth is the same for each.
-        hits = self._memory.blocks.store.search(asked, kind=_KINDS, limit=_WIDER * most)
-        mine = [hit for hit in hits if _is_of_a_face(hit.record)]
+        hits = self._search(asked, _WIDER * most)
+        mine = self._of_a_face(hits)
+        if len(mine) < len(hits) == _WIDER * most:
+            # Plain records of these kinds took places. To look at the id of all that has the words is slower.
+            hits = self._search(asked, _WIDER * most, where=_OF_A_FACE)
+            mine = self._of_a_face(hits)
         words = _shares({hit.id: hit.score for hit in mine})
         recalled = _shares({block.id: block.score for block in blocks})
         found = [
             Recollection(
-                kind=_BLOCK,
+                kind=BLOCK,
                 id=block.id,
                 content=block.content,
-                score=_fused(words.get(f"{_BLOCK}:{block.id}", 0.0), recalled[block.id]),
+                score=_fused(words.get(block_key(block.id), 0.0), recalled[block.id]),
                 moment=block.created_at,
             )
             for block in blocks
         ]
         # Which blocks matter is the memory's to say.
-        found += [_recollection(hit, _fused(words[hit.id])) for hit in mine if hit.record.kind != _BLOCK]
+        found += [
+            _recollection(hit, _fused(words[hit.id])) for hit in mine if not _is_called_block(hit.record)
+        ]
         ranked = sorted(found, key=lambda one: -one.score)
         return Answer(_told_once(ranked)[:most], scope=hits.scope, known=hits.known)
+
+    def _search(self, asked: str, limit: int, **more: Any) -> Hits:
+        return self._memory.blocks.store.search(asked, kind=_KINDS, limit=limit, **more)
+
+    def _of_a_face(self, hits: Iterable[Hit]) -> list[Hit]:
+        """Return what somebody learned, said or concluded: plain records of these kinds are another's."""
+        engine = self._memory.blocks.store.engine
+
+        def is_ours(record: ChronoRecord) -> bool:
+            if _is_called_block(record):
+                return BLOCKS.reader.record(engine, record.id) is not None
+            return is_episode(record) or is_fact(record)
+
+        return [hit for hit in hits if is_ours(hit.record)]
 
 
 class AwaitedConversation(Awaited[Conversation]):
@@ -170,9 +194,8 @@ def _fused(words: float, recalled: float = 0.0) -> float:
     return (2 * words + recalled) / 3
 
 
-def _is_of_a_face(record: ChronoRecord) -> bool:
-    """Say whether somebody learned, said or concluded it: plain records of these kinds are another's."""
-    return record.kind == _BLOCK or is_episode(record) or is_fact(record)
+def _is_called_block(record: ChronoRecord) -> bool:
+    return record.id.startswith(block_key(""))
 
 
 def _recollection(hit: Hit, score: float) -> Recollection:

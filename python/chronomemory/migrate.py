@@ -10,6 +10,7 @@ from typing import Any
 from chronomemory.errors import InvalidRecord
 from chronomemory.record import ChronoRecord
 from chronomemory.rollback import WITHDRAWN
+from chronomemory.sameness import is_same
 from chronomemory.types import Writable
 from chronomemory.updates import Look, run
 
@@ -133,7 +134,7 @@ def _is_there(look: Look, record: ChronoRecord) -> bool:
     if known is None or known.label != record.label:
         return False
     if known.status in _DONE_SINCE:
-        return known.data == record.data
+        return is_same(known.data, record.data)
     return known.status == record.status
 
 

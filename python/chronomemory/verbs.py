@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-from chronomemory._core import Engine
+from chronomemory._core import Engine, canonical_json, parse_json
 from chronomemory.errors import Conflict, InvalidArgument, UnknownRecord
 from chronomemory.event import WalEvent
 from chronomemory.face.arguments import flag, string, string_or_none, strings
 from chronomemory.paging import page_of, query_terms
 from chronomemory.record import ChronoRecord
+from chronomemory.sameness import is_same
 from chronomemory.updates import Look, run, update_by
 from chronomemory.where import Where
 
@@ -80,7 +81,7 @@ def update(
             for side in (before, after):
                 if isinstance(side["data"], dict) and side["data"].get(_SCOPE) == record.data.get(_SCOPE):
                     side["data"] = {key: value for key, value in side["data"].items() if key != _SCOPE}
-        return None if _is_same(before, after) else look.upsert([after])
+        return None if _is_written_alike(before, after) else look.upsert([after])
 
     return run(store, work)
 
@@ -178,17 +179,24 @@ def _conflict(name: str, expected: str | None, found: str | None) -> Conflict:
     return Conflict(f'id "{name}": {said} expected, and {there}', id=name, expected=expected, found=found)
 
 
-def _is_same(one: Any, other: Any) -> bool:
-    """Say whether two values are the same in JSON, where true is no number."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_is_same, one, other))
-    if isinstance(one, bool) != isinstance(other, bool):
-        return False
-    same = one == other
-    # An array compares each of its elements; whether it can be written is not said here.
-    return getattr(same, "ndim", 0) == 0 and bool(same)
+def _is_written_alike(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Say whether the log would have the same of two records; what would be refused is a change."""
+    return all(
+        after[name] is before[name] or is_same(_spelled(name, before[name]), _spelled(name, after[name]))
+        for name in before
+    )
+
+
+def _spelled(name: str, value: Any) -> Any:
+    """Return a field as the log has it: a confidence is a float there, whatever number was given."""
+    if name != "confidence":
+        return value
+    try:
+        plain = parse_json(canonical_json(value))
+        # Without a sign if it is nothing.
+        return float(plain) + 0.0 if type(plain) in (int, float) else value
+    except (ValueError, TypeError, OverflowError):
+        return value
 
 
 def _merged(old: Any, patch: Any) -> Any:

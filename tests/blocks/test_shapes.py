@@ -12,8 +12,11 @@ import pytest
 from chronomemory import ChronoRecord, ChronoStore
 from chronomemory._core import canonical_json
 from chronomemory.blocks import Memory, open_blocks, sync
+from chronomemory.blocks.declaration import SPACES
 from chronomemory.blocks.page import graph_page
+from chronomemory.blocks.recall.searching import reading_of
 from chronomemory.cli import app
+from chronomemory.embedders import LexicalEmbedder
 from sound import SOUND, sound
 from typer.testing import CliRunner
 
@@ -366,3 +369,26 @@ def test_all_that_a_memory_exports_comes_back(tmp_path: Path) -> None:
             block["id"] for block in two.ls(status=None)
         ]
         assert two.status().unusable == ()
+
+
+def test_to_keep_by_a_where_means_blocks_alone(tmp_path: Path) -> None:
+    """A plain record may be of their kind, and end as the id of one that is not meant does."""
+    with ChronoStore(tmp_path) as store, Memory(store, user="ann", session="s1") as memory:
+        meant, other = (memory.remember(text, category=text) for text in ("tea", "chess"))
+        door = store.scoped(user="ann", session="s1")
+        for name in (other.block_id, ""):
+            door.upsert({"id": f"X:{name}", "kind": "block", "data": {"category": "tea"}})
+        scope = {"user": "ann", "session": "s1"}
+        strange = ChronoRecord(id="block:strange", kind="block", data={"category": "tea", "@scope": scope})
+        store.everyone().engine.upsert(strange, "blocks")
+        assert list(memory.keep(where={"data.category": "tea"}).kept) == [meant.block_id]
+
+
+def test_no_embedder_is_asked_because_a_plain_record_names_its_space(store: ChronoStore) -> None:
+    embedder = LexicalEmbedder()
+    store.upsert({"kind": "block", "label": "tea", "data": {"space": SPACES.of(embedder.model_name)}})
+    assert reading_of(store, embedder, "tea") == {}
+    with Memory(store, user="bob") as memory:
+        memory.remember("Bob likes tea")
+    assert reading_of(store.scoped(user="ann"), embedder, "tea") == {}
+    assert set(reading_of(store.scoped(user="bob"), embedder, "tea")) == {"vector", "space"}

@@ -116,6 +116,13 @@ def test_history_tells_what_changed(run: Run) -> None:
     assert [event["op"] for event in run("history", "A", "--json").listing] == ["upsert"] * 3 + ["delete"]
 
 
+def test_history_tells_true_from_one(run: Run) -> None:
+    run("put", "A", "--data", '{"n": 1, "x": 0.0}')
+    run("put", "A", "--data", '{"n": true, "x": 0}')
+    shown = run("history", "A").stdout
+    assert "data.n 1 → true" in shown and "data.x 0.0 → 0" in shown
+
+
 def test_history_of_a_faces_record_follows_its_patches(run: Run, tmp_path: Path) -> None:
     with ChronoStore(tmp_path) as store:
         store.engine.upsert({"id": "block:1", "data": {"a": 1, "b": {"c": 2}}}, "blocks")

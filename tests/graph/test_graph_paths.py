@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from chronomemory.graph import MemoryEvent, MemoryPath, PathError, abandon, branch, compact, merge, record
+from chronomemory.graph import (
+    DuplicateEventError,
+    MemoryEvent,
+    MemoryPath,
+    PathError,
+    abandon,
+    branch,
+    compact,
+    merge,
+    record,
+)
 from workbench import TS, Bench, event
 
 MAIN = MemoryPath("main")
@@ -81,6 +91,15 @@ def test_compacting_deletes_nothing() -> None:
 
 
 class TestTheRuntime:
+    def test_an_event_that_says_true_is_another_than_one_that_says_one(self, bench: Bench) -> None:
+        runtime = bench.runtime
+        runtime.branch("main")
+        path = runtime.record("main", [event("e", data={"n": 1})])
+        for other in (True, 1.0):
+            with pytest.raises(DuplicateEventError):
+                runtime.record("main", [event("e", data={"n": other})])
+        assert runtime.record("main", [event("e", data={"n": 1})]).event_ids == path.event_ids
+
     def test_paths_are_kept_as_the_verbs_return_them(self, bench: Bench) -> None:
         runtime = bench.runtime
         assert runtime.branch("main") == MAIN

@@ -65,6 +65,72 @@ def test_the_nine_tools_of_the_reference(desk: Desk, mode: str) -> None:
     with_desk(desk, work, mode, "reference")
 
 
+def test_rows_of_one_entity_go_on_from_each_other(desk: Desk) -> None:
+    async def work(talk: Talk) -> None:
+        await talk.call("create_entities", entities=[ANN, {**ANN, "observations": ["not this one"]}])
+        await talk.call(
+            "add_observations",
+            observations=[{"entityName": "Ann", "contents": [said]} for said in ("a", "b", "a")],
+        )
+        told = await talk.call(
+            "delete_observations",
+            deletions=[
+                {"entityName": "Ann", "observations": [said]}
+                for said in ("likes tea", "nothing", "b", "likes tea")
+            ],
+        )
+        assert told["message"] == "2 observations deleted"
+        (left,) = (await talk.call("open_nodes", names=["Ann"]))["entities"]
+        assert left["observations"] == ["lives in Bern", "a"]
+        assert bare(await talk.call("search_nodes", query="tea"))["entities"] == []
+        await talk.call("create_relations", relations=[LIVES])
+        told = await talk.call("delete_relations", relations=[LIVES, LIVES])
+        assert told["message"] == "1 of 2 relations deleted"
+        told = await talk.call("delete_entities", entityNames=["Ann", "Ann"])
+        assert told["message"] == "1 of 2 entities deleted"
+
+    with_desk(desk, work, profile="reference")
+
+
+def test_relations_go_with_the_name_though_it_is_no_entity(desk: Desk) -> None:
+    other = {"from": "Bern", "to": "Aare", "relationType": "lies on"}
+
+    async def make(talk: Talk) -> None:
+        await talk.call("create_entities", entities=[BERN])
+
+    async def work(talk: Talk) -> None:
+        await talk.call("create_relations", relations=[LIVES, other])
+        for _ in range(2):
+            told = await talk.call("delete_entities", entityNames=["Ann"])
+            assert told["message"] == "0 of 1 entities deleted"
+            assert (await talk.call("read_graph"))["relations"] == [other]
+        # What is shared stays, and so does what one says of it.
+        await talk.call("delete_entities", entityNames=["Bern"])
+        assert bare(await talk.call("read_graph")) == {"entities": [BERN], "relations": [other]}
+
+    with_desk(Desk(desk.store, Scope()), make, profile="reference")
+    with_desk(desk, work, profile="reference")
+
+
+def test_an_entity_that_another_tool_wrote_otherwise_is_none(desk: Desk) -> None:
+    async def make(talk: Talk) -> None:
+        await talk.call("create_entities", entities=[ANN, BERN])
+
+    async def work(talk: Talk) -> None:
+        await talk.call("create_relations", relations=[LIVES])
+        added = [{"entityName": "Ann", "contents": ["sings"]}]
+        assert "not found" in await talk.refusal("add_observations", observations=added)
+        await talk.call("add_observations", observations=[{"entityName": "Bern", "contents": ["old"]}])
+        (bern,) = (await talk.call("open_nodes", names=["Bern"]))["entities"]
+        assert bern == {"name": "Bern", "entityType": "", "observations": [*BERN["observations"], "old"]}
+
+    with_desk(desk, make, profile="reference")
+    for record in desk.door.query(kind="entity"):
+        lost = "observations" if record.label == "Ann" else "entityType"
+        desk.door.update(record.id, data={lost: None})
+    with_desk(desk, work, profile="reference")
+
+
 def test_the_reference_has_limits_and_says_what_it_left_out(desk: Desk) -> None:
     many = [{"name": f"E{n}", "entityType": "thing", "observations": ["word " * 50]} for n in range(100)]
 

@@ -28,6 +28,7 @@ from chronomemory.cli.tables import event_table, op_text, table, time_text
 from chronomemory.errors import HistoryUnavailable
 from chronomemory.event import WalEvent
 from chronomemory.reinstatement import Rollback
+from chronomemory.sameness import is_same
 
 __all__ = ["history", "replay"]
 
@@ -134,7 +135,7 @@ def _story(before: dict[str, Any] | None, now: dict[str, Any]) -> Text:
             known = {"content": data["content"], **known}
         return Text("\n").join(Text.assemble((f"{name} ", "dim"), _short(v)) for name, v in known.items())
     old, new = _leaves(before), _leaves(now)
-    changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    changed = [name for name in {**old, **new} if not is_same(old.get(name), new.get(name))]
     if not changed:
         return Text("nothing", style="dim")
     return Text("\n").join(

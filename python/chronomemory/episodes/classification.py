@@ -52,11 +52,20 @@ class Sorted:
     users: list[str] = field(default_factory=list)
     #: Episodes that want to update or delete, and do not say what.
     bad: list[str] = field(default_factory=list)
+    #: The places of deltas whose episodes are not new, and that take the place of what is.
+    again: set[int] = field(default_factory=set)
 
     @property
     def matched(self) -> int:
         """How many episodes there were."""
-        return len(self.deltas) + len(self.bad)
+        return len(self.deltas) - len(self.again) + len(self.bad)
+
+    def add(self, delta: MemoryDelta, user: str, *, again: bool = False) -> None:
+        """Put a delta behind those that are there."""
+        if again:
+            self.again.add(len(self.deltas))
+        self.deltas.append(delta)
+        self.users.append(user)
 
 
 def sort(

@@ -29,6 +29,7 @@ from chronomemory.episodes.storage.lineages import Lineage, joined, lineage_in, 
 from chronomemory.face.arguments import string
 from chronomemory.face.batch import Connection
 from chronomemory.record import ChronoRecord
+from chronomemory.sameness import is_same
 from chronomemory.scope import Scope
 from chronomemory.scoped import ScopedStore
 
@@ -126,11 +127,13 @@ def apply(
     user: str | None = None,
     channels: Sequence[str] = (),
     bring_back: bool = True,
+    again: bool = False,
 ) -> Applied:
     """Do what a delta says as part of a batch.
 
     A fact that is there already gets its channels and a further step of its lineage. One that was taken away
-    is pinned again unless ``bring_back`` is False and its episodes have said nothing new since.
+    is pinned again unless ``bring_back`` is False and its episodes have said nothing new since. One that was
+    applied before and comes ``again`` brings nothing back.
     """
     check_provenance(delta)
     if user is not None:
@@ -159,7 +162,7 @@ def apply(
         fact.metadata = {"channels": told}
     # Checked before anything is taken away: a runner goes on with its batch when a delta is refused.
     record = _pinnable(conn, fact, delta.kind, lineage)
-    is_over = not bring_back and before is None and _is_over(conn, record, lineages)
+    is_over = before is None and (again or (not bring_back and _is_over(conn, record, lineages)))
     missing = _unpin(conn, others, scope.user, delta.kind, missing_ok)
     if is_over:
         # What it was to replace goes all the same: it is older still.
@@ -233,7 +236,7 @@ def _is_over(conn: Connection, record: ChronoRecord, lineages: Iterable[Lineage]
     known = engine.get(record.id)
     if known is None or known.status != "tombstone":
         return False
-    if known.data.get("payload") != record.data["payload"]:
+    if not is_same(known.data.get("payload"), record.data["payload"]):
         return False
     steps = (step for lineage in lineages for step in whole(lineage, conn.glimpse))
     sources = (engine.get(episode_key(name)) for step in steps for name in sources_of(step))

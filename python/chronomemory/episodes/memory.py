@@ -20,11 +20,14 @@ from chronomemory.episodes.models import (
 from chronomemory.episodes.names import taken
 from chronomemory.episodes.storage.books import Progress, columns_of
 from chronomemory.episodes.storage.episodes import episode_of, is_episode, later, record_of
+from chronomemory.episodes.topics import joined, narrowed, users_with_topics
 from chronomemory.errors import ChronoError, HistoryUnavailable, InvalidArgument, InvalidRecord
 from chronomemory.face.arguments import LAST_SEQ, contents, count
 from chronomemory.face.moments import Now, instant, utc_now
+from chronomemory.paging import HasEngine
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
+from chronomemory.scoped import ScopedStore
 from chronomemory.store import ChronoStore
 
 __all__ = ["Episodes"]
@@ -40,6 +43,8 @@ _INDEXES = {
 _FILTERS = "chronomemory.episodes.filters"
 #: What a where may name at most; where there are more, all are looked at.
 _MOST_OPERANDS = 10_000
+#: Of so many users each is asked alone; of more, all at once.
+_MOST_DOORS = 256
 
 
 class Episodes(Kept):
@@ -176,13 +181,37 @@ class Episodes(Kept):
         except InvalidArgument as error:
             raise ConsolidationRuleError(rule_id=rule.id, violation=f"when_filter: {error}") from None
 
-    def reached(self, progress: Progress) -> int:
+    def among_all(self, told: Sorted, rule: ConsolidationRule, now: datetime, *, until: int) -> Sorted:
+        """Return what new episodes make as a pass over all that the rule matches would tell it.
+
+        Older ones that speak of the same later are made again among them.
+        """
+        users = users_with_topics(told)
+        if not users:
+            return told
+        doors: list[tuple[HasEngine, list[str]]] = [(self.handle.store, users)]
+        if len(users) <= _MOST_DOORS:
+            # One user costs what that user has, however many there are.
+            doors = [
+                (ScopedStore(self.store, taken("consolidate", user=user), shared=False), [user])
+                for user in users
+            ]
+        where = self._where(rule)
+        passes = []
+        for door, some in doors:
+            narrow = narrowed(told, some, _MOST_OPERANDS)
+            both = where if narrow is None else {"and": [where, narrow]}
+            passes.append(sort(door, both, rule.id, now, until=until))
+        return joined(told, users, passes)
+
+    def reached(self, progress: Progress, *, one_store: bool) -> int:
         """Return the event that a rule got to; 0 if it is not there any more.
 
         Episodes that went back to a copy, and on again, have other events with the same numbers. Then, and
-        where nobody can tell any more, all are gone through once more: what was made of them is found again.
+        where nobody can tell any more, all are gone through once more. In ``one_store`` with the facts what
+        is noted of them goes back with them.
         """
-        if progress.seq == 0 or progress.head is None:
+        if one_store or progress.seq == 0 or progress.head is None:
             return min(progress.seq, self._engine.wal_seq())
         try:
             return progress.seq if self._engine.has_event(progress.seq, progress.head) else 0

@@ -16,6 +16,7 @@ from chronomemory.episodes.classification import Sorted
 from chronomemory.episodes.errors import ConsolidationRuleError, MemoryScopeError
 from chronomemory.episodes.facts import apply
 from chronomemory.episodes.models import ConsolidationRule
+from chronomemory.episodes.repeats import is_repeated
 from chronomemory.episodes.storage.books import Progress, progress_of, put_progress
 from chronomemory.episodes.stores import ChronoFactStore, ChronoMemoryStore
 from chronomemory.errors import RecordTooLarge
@@ -40,7 +41,7 @@ class RuleRun(Result):
     added: int = 0
     updated: int = 0
     deleted: int = 0
-    #: Noops, and what says again what was replaced or taken away before.
+    #: Noops, what says again what was replaced or taken away before, and what this rule did before.
     left: int = 0
     #: Episodes that want to update or delete, and do not say what.
     bad_episode_ids: tuple[str, ...] = ()
@@ -101,6 +102,7 @@ class Runner:
     def run(self) -> RunReport:
         """Run the rules that are due; a second run over the same episodes makes nothing new.
 
+        However turns are divided among runs, the facts are those that one run over all of them makes.
         A rule whose filter cannot be taken stops none of the others: all are run, and then
         ``ConsolidationRuleError`` has the ``report`` of those that were.
         """
@@ -135,23 +137,39 @@ class Runner:
             if isinstance(cadence, Cron):
                 # Its times are counted from when it was seen first.
                 put_progress(conn, self._name, rule.id, progress)
-        told = self._episodes.sort(rule, now, after=self._episodes.reached(progress), until=last)
+        reached = self._episodes.reached(progress, one_store=self._one_store)
+        told = self._episodes.sort(rule, now, after=reached, until=last)
         if isinstance(cadence, Cron):
             is_due = cadence.is_due(datetime.fromisoformat(progress.at), now)
         else:
             is_due = cadence.is_due(told.matched)
         if not is_due:
             return RuleRun(rule.id, due=False, matched=told.matched)
-        run = self._applied(conn, rule, told)
+        if reached:
+            told = self._episodes.among_all(told, rule, now, until=last)
+        run = self._applied(conn, rule, told, is_whole=not reached)
         put_progress(conn, self._name, rule.id, Progress(last, now.isoformat(), head))
         return run
 
-    def _applied(self, conn: Connection, rule: ConsolidationRule, told: Sorted) -> RuleRun:
+    @property
+    def _one_store(self) -> bool:
+        """Whether episodes and facts are in one log."""
+        roots = {kept.store.project_root.resolve() for kept in (self._episodes, self._facts)}
+        return len(roots) == 1
+
+    def _applied(self, conn: Connection, rule: ConsolidationRule, told: Sorted, *, is_whole: bool) -> RuleRun:
         done: Counter[str] = Counter()
         refused: list[str] = []
         missing: list[str] = []
         over: set[str] = set()
-        for delta, user in zip(told.deltas, told.users, strict=True):
+        one_store = self._one_store
+        for place, (delta, user) in enumerate(zip(told.deltas, told.users, strict=True)):
+            is_again = place in told.again
+            if not is_again and is_repeated(
+                conn, delta, self._episodes, is_whole=is_whole, one_store=one_store
+            ):
+                done["noop"] += 1
+                continue
             try:
                 applied = apply(
                     conn,
@@ -161,6 +179,7 @@ class Runner:
                     channels=rule.then_emits,
                     # Another rule made it and saw it replaced: this one only comes late.
                     bring_back=False,
+                    again=is_again,
                 )
             except (MemoryScopeError, RecordTooLarge):
                 refused += delta.source_episode_ids

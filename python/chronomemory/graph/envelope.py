@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from chronomemory._core import canonical_json
 from chronomemory.face.results import Result, counted
 from chronomemory.graph.changes import Changes, Look
 from chronomemory.graph.errors import DuplicateEventError, EnvelopeError, ModelError
 from chronomemory.graph.models import Edge, MemoryEvent, MemoryPath, Model, Node, Profile
 from chronomemory.graph.replaying import replayed, saved_events, snapshot_of
 from chronomemory.graph.spelling import ENVELOPE, page_of
+from chronomemory.sameness import is_same
 
 __all__ = ["Imported", "KeyMap", "changes_of", "envelope_of", "envelope_page", "read_envelope", "report_of"]
 
@@ -219,8 +219,7 @@ def _untold(items: Mapping[str, Any], told: Mapping[str, Any]) -> list[Any]:
 
 
 def _is_same(one: Model | None, other: Model) -> bool:
-    """Say whether two values are written alike: to Python 1, 1.0 and True are equal."""
-    return one == other and one is not None and canonical_json(one.shown()) == canonical_json(other.shown())
+    return one is not None and is_same(one.shown(), other.shown())
 
 
 def report_of(changes: Changes) -> Imported:

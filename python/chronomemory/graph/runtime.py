@@ -25,6 +25,7 @@ from chronomemory.graph.models import (
     moment_of,
 )
 from chronomemory.graph.protocols import AuditSink, MemoryEventLog, MemoryGraphStore
+from chronomemory.sameness import is_same
 
 __all__ = ["PhaseMemoryRuntime"]
 
@@ -199,7 +200,7 @@ def _is_there(look: Look, event: MemoryEvent) -> bool:
     known = look.event(event.id) if event.id else None
     if known is None:
         return False
-    if replace(known, path_id=event.path_id) != event:
+    if not is_same({**known.shown(), "path_id": event.path_id}, event.shown()):
         raise DuplicateEventError(event_id=event.id)
     return True
 

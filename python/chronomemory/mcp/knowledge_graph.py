@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 from chronomemory._core import canonical_json
 from chronomemory.errors import ChronoError, InvalidArgument, UnknownRecord
@@ -86,6 +86,7 @@ class KnowledgeGraph:
             changed: dict[str, ChronoRecord] = {}
             told = []
             for row in observations:
+                # Rows of one entity go on from each other: of several copies the last would win.
                 record = changed.get(row["entityName"]) or self._known(look, row["entityName"])
                 held = record.data["observations"]
                 new = [text for text in dict.fromkeys(row["contents"]) if text not in held]
@@ -95,8 +96,8 @@ class KnowledgeGraph:
                         field="observations",
                         recovery="Divide the entity, or delete observations that no longer matter.",
                     )
-                record.data = _data(record.data["entityType"], [*held, *new], record.data)
                 if new:
+                    record.data = _data([*held, *new], record.data)
                     changed[row["entityName"]] = record
                 told.append({"entityName": row["entityName"], "addedObservations": new})
             if changed:
@@ -106,13 +107,18 @@ class KnowledgeGraph:
         return self._run(work)
 
     def delete_entities(self, names: Sequence[str]) -> int:
-        """Take entities away, and the relations that begin or end there."""
+        """Take entities away, and the relations that begin or end there; return how many entities.
+
+        Relations may name what is no entity, or none any more: they go as well, unless the name is that of an
+        entity that is shared, which stays.
+        """
 
         def work(look: Look) -> int:
             gone = [
                 record for name in dict.fromkeys(names) if (record := self._entity(look, name)) is not None
             ]
             ends = {record.label for record in gone}
+            ends |= {name for name in names if not _is_entity(self._shared(name))}
             loose = [
                 record
                 for record in self._own(RELATION)
@@ -127,18 +133,20 @@ class KnowledgeGraph:
         """Take observations away; entities that are not there are passed over."""
 
         def work(look: Look) -> int:
-            changed, count = [], 0
+            changed: dict[str, ChronoRecord] = {}
+            count = 0
             for row in deletions:
-                record = self._entity(look, row["entityName"])
+                record = changed.get(row["entityName"]) or self._entity(look, row["entityName"])
                 if record is None:
                     continue
-                kept = [text for text in record.data["observations"] if text not in row["observations"]]
-                count += len(record.data["observations"]) - len(kept)
-                if len(kept) < len(record.data["observations"]):
-                    record.data = _data(record.data["entityType"], kept, record.data)
-                    changed.append(record)
+                held, unwanted = record.data["observations"], set(row["observations"])
+                kept = [text for text in held if text not in unwanted]
+                if len(kept) < len(held):
+                    count += len(held) - len(kept)
+                    record.data = _data(kept, record.data)
+                    changed[row["entityName"]] = record
             if changed:
-                look.upsert(changed)
+                look.upsert(list(changed.values()))
             return count
 
         return self._run(work)
@@ -239,9 +247,7 @@ class KnowledgeGraph:
 
     def _entity(self, look: Look, name: str) -> ChronoRecord | None:
         known = look.get(look.own_id(_key(ENTITY, name)))
-        return (
-            known if known is not None and known.status == "active" and _entity(known) is not None else None
-        )
+        return known if _is_entity(known) else None
 
     def _shared(self, name: str) -> ChronoRecord | None:
         known = self._desk.door.get(_key(ENTITY, name))
@@ -249,7 +255,7 @@ class KnowledgeGraph:
 
     def _known(self, look: Look, name: str) -> ChronoRecord:
         found = self._entity(look, name) or self._shared(name)
-        if found is None:
+        if not _is_entity(found):
             raise UnknownRecord(
                 f"Entity with name {name[:200]} not found",
                 id=name,
@@ -258,7 +264,7 @@ class KnowledgeGraph:
         return found
 
     def _record(self, look: Look, row: Row) -> ChronoRecord:
-        data = _data(row["entityType"], row["observations"], {})
+        data = _data(row["observations"], {"entityType": row["entityType"]})
         return ChronoRecord(
             id=look.own_id(_key(ENTITY, row["name"])), kind=ENTITY, label=row["name"], data=data
         )
@@ -271,10 +277,10 @@ def _key(kind: str, called: Any) -> str:
     return f"{kind.upper()}-{hashlib.sha256(canonical_json([called])).hexdigest()[:_DIGITS]}"
 
 
-def _data(entity_type: str, observations: Sequence[str], before: Row) -> Row:
+def _data(observations: Sequence[str], before: Row) -> Row:
     """Return what an entity holds; ``content`` is what a search reads."""
-    content = "\n".join([entity_type, *observations])
-    return {**before, "entityType": entity_type, "observations": list(observations), "content": content}
+    content = "\n".join([str(before.get("entityType", "")), *observations])
+    return {**before, "observations": list(observations), "content": content}
 
 
 def _entity(record: ChronoRecord) -> Row | None:
@@ -287,6 +293,10 @@ def _entity(record: ChronoRecord) -> Row | None:
         "entityType": str(record.data.get("entityType", "")),
         "observations": observations,
     }
+
+
+def _is_entity(record: ChronoRecord | None) -> TypeGuard[ChronoRecord]:
+    return record is not None and record.status == "active" and _entity(record) is not None
 
 
 def _relation(record: ChronoRecord) -> Row | None:

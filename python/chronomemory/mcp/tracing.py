@@ -19,6 +19,7 @@ from chronomemory.mcp.quoting import clipped, one_line, quoted
 from chronomemory.mcp.reading import Told, heading
 from chronomemory.reasons import Reason
 from chronomemory.record import ChronoRecord
+from chronomemory.sameness import is_same
 
 __all__ = ["explain", "history"]
 
@@ -79,7 +80,7 @@ def _leaves(value: Any, path: str = "") -> dict[str, Any]:
 def _changes(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     told = []
     for path in dict.fromkeys([*old, *new]):
-        if path in ("", "id", "recursion_depth") or old.get(path) == new.get(path):
+        if path in ("", "id", "recursion_depth") or is_same(old.get(path), new.get(path)):
             continue
         # What is empty at the beginning was not changed.
         if path not in old and new[path] in ("", [], {}, False, None):

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from chronomemory.blocks.declaration import READER, SPACES
 from chronomemory.blocks.engine import Blocks
-from chronomemory.blocks.ids import BLOCK, block_key
+from chronomemory.blocks.ids import BLOCK
+from chronomemory.blocks.storage.blocks import blocks_among
 from chronomemory.blocks.types import BlockStatus
 from chronomemory.embedders import Embedder
 from chronomemory.embedders.protocol import offers_tokens
@@ -53,9 +54,7 @@ def lacking(store: HasEngine, embedder: Embedder) -> list[ChronoRecord]:
             for record in found
             if record.data.get("space") != SPACES.of(model) or record.id not in has_codes
         ]
-    # A plain record may be of any kind, and what no verb of the face can use is none of its blocks.
-    blocks = (record for record in found if record.id.startswith(block_key("")))
-    return [record for record in blocks if store.engine.block_record(record.id) is not None]
+    return blocks_among(store, found)
 
 
 def reembed(

@@ -10,7 +10,7 @@ from chronomemory.blocks.declaration import READER
 from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.ids import BLOCK, block_key, content_hash, plain_id
 from chronomemory.blocks.life.learning import archive, drafted, return_to_inbox
-from chronomemory.blocks.storage.blocks import known_block, own_of, tags_of
+from chronomemory.blocks.storage.blocks import blocks_among, known_block, own_of, tags_of
 from chronomemory.blocks.storage.config import hours_for
 from chronomemory.blocks.storage.tags import add_tags
 from chronomemory.blocks.types import BlockStatus
@@ -63,7 +63,8 @@ def chosen_to_keep(blocks: Blocks, block_ids: Sequence[str] | None, where: Where
         raise InvalidArgument("block_ids: give either ids or where", field="block_ids")
     if block_ids is not None:
         return list(unique_strings("block_ids", block_ids))
-    found = query(blocks.store, kind=BLOCK, status=None, where=where, faces=True)
+    named = query(blocks.store, kind=BLOCK, status=None, where=where, faces=True)
+    found = blocks_among(blocks.store, named)
     waiting = (BlockStatus.INBOX.value, BlockStatus.ACTIVE.value)
     ids = [plain_id(record.id) for record in found if record.status in waiting and _session_of(record)]
     with blocks.connect() as conn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chronomemory.blocks.declaration import READER, SPACES
-from chronomemory.blocks.ids import BLOCK
+from chronomemory.blocks.ids import BLOCK, block_key
 from chronomemory.embedders import Embedder
 from chronomemory.records import Records
 from chronomemory.vectors import spaces
@@ -19,11 +19,14 @@ def reading_of(door: Records, embedder: Embedder, text: str) -> dict[str, Any]:
     That others have such blocks does not count: what one scope holds changes no answer in another.
     """
     space = SPACES.of(embedder.model_name)
-    if not text.strip() or not door.query(kind=BLOCK, where={"data.space": space}, limit=1):
+    # A plain record may be of any kind, and say anything of spaces.
+    embedded = {"id": {"starts": block_key("")}, "data.space": space}
+    known = {one.name for one in spaces(door)}
+    if not text.strip() or space not in known or not door.query(kind=BLOCK, where=embedded, limit=1):
         return {}
     reading: dict[str, Any] = {"vector": SPACES.of_query(door, text, embedder), "space": space}
     token_space = READER.tokens.of(embedder.model_name)
-    if any(known.name == token_space for known in spaces(door)):
+    if token_space in known:
         tokens = READER.query_tokens(text, embedder)
         if tokens is not None:
             reading.update(query_tokens=tokens, token_space=token_space)

@@ -25,12 +25,14 @@ from chronomemory.face.moments import now
 from chronomemory.face.spaces import embedding_of, has_embedding
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope, carrying
+from chronomemory.vectors import HasEngine
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 __all__ = [
     "block_exists",
+    "blocks_among",
     "get_active_blocks",
     "get_active_blocks_with_embeddings",
     "get_block",
@@ -165,6 +167,15 @@ def known_block(conn: Connection, block_id: str) -> ChronoRecord:
     if record is None:
         raise IntegrityError(f"there is no block {block_id!r}", recovery="Check the id: ls() lists them.")
     return record
+
+
+def blocks_among(store: HasEngine, records: Iterable[ChronoRecord]) -> list[ChronoRecord]:
+    """Return the blocks among records of their kind.
+
+    A plain record may be of any kind, and what no verb of the face can use is none of its blocks.
+    """
+    named = (record for record in records if record.id.startswith(block_key("")))
+    return [record for record in named if store.engine.block_record(record.id) is not None]
 
 
 def own_of(conn: Connection, block_ids: Sequence[str]) -> list[str]:
