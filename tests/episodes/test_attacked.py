@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -243,3 +244,16 @@ def test_a_parser_keeps_its_words_to_itself(
         episodes.consolidate(rule(text))
     said = f"{caught.value}{caplog.text}{capfd.readouterr().err}"
     assert "sqlglot" not in said and "JSON path" not in said and len(said) < 200
+
+
+def test_nobody_takes_a_turn_of_another_out_of_the_way(store: ChronoStore, episodes: Episodes) -> None:
+    said = {"subject": "ann", "predicate": "lives in"}
+    put(
+        episodes,
+        episode("rome", "in Rome", minute=0, object="Rome", **said),
+        episode("bob", "away", user="bob", minute=1, intent="delete", replaces=["rome"]),
+        episode("oslo", "in Oslo", minute=2, object="Oslo", **said),
+    )
+    deltas = asyncio.run(ChronoMemoryStore(store).consolidate(rule()))
+    (last,) = [delta for delta in deltas if "oslo" in delta.source_episode_ids]
+    assert last.kind == "update" and last.replaces == ["rome"]

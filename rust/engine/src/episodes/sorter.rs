@@ -92,7 +92,7 @@ impl EpisodeSorter {
             Some(b"\"noop\"") => (Verdict::Noop, Vec::new()),
             Some(intent @ (b"\"delete\"" | b"\"update\"")) => {
                 let replaces = meaning.replaced();
-                self.forget(&replaces);
+                self.forget(owner, &replaces);
                 match (replaces.is_empty(), intent == b"\"delete\"") {
                     (true, _) => (Verdict::Bad, replaces),
                     (false, true) => {
@@ -158,8 +158,8 @@ impl EpisodeSorter {
         }
     }
 
-    /// Forgets episodes that are replaced by name, so that nothing replaces them once more.
-    fn forget(&mut self, replaced: &[Arc<str>]) {
+    /// Forgets episodes that are replaced by name, so that nothing replaces them once more. Nobody replaces those of others.
+    fn forget(&mut self, owner: usize, replaced: &[Arc<str>]) {
         if replaced.is_empty() {
             return;
         }
@@ -169,7 +169,9 @@ impl EpisodeSorter {
             turned.collect()
         });
         for id in replaced {
-            if let Some(topic) = topics.remove(id)
+            let is_own = |topic: &Box<[u8]>| topic.starts_with(&owner.to_le_bytes());
+            if topics.get(id).is_some_and(is_own)
+                && let Some(topic) = topics.remove(id)
                 && latest.get(&topic) == Some(id)
             {
                 latest.remove(&topic);

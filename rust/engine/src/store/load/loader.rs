@@ -175,8 +175,8 @@ impl Loader {
 
     /// Takes over what another has loaded.
     pub(in crate::store) fn replace_state(&mut self, other: Self) {
-        (self.state, self.last_seq, self.last_ts) = (other.state, other.last_seq, other.last_ts);
-        self.base_ts = other.base_ts;
+        (self.state, self.last_seq) = (other.state, other.last_seq);
+        (self.last_ts, self.base_ts) = (other.last_ts, other.base_ts);
     }
 
     /// The ids of the records of which there is nothing but what was changed in them.
