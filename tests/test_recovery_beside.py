@@ -74,7 +74,9 @@ def test_what_somebody_replaced_in_a_whole_log_comes_back(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("length", ["lost", "more"])
-def test_neighbours_that_lost_or_got_a_byte_come_back(tmp_path: Path, guests: dict[str, str], length: str) -> None:
+def test_neighbours_that_lost_or_got_a_byte_come_back(
+    tmp_path: Path, guests: dict[str, str], length: str
+) -> None:
     damage(tmp_path, replaced({"lost": b"te", "more": b"teas"}[length], 7, 8))
     told = repair(tmp_path)
     assert (told["healed"], told["lost"], told["history_kept"]) == (2, [], True)
@@ -122,7 +124,9 @@ def test_neighbours_of_another_tool_come_back(tmp_path: Path, payload: tuple[str
     assert labels(tmp_path) == truth
 
 
-def test_a_line_altered_twice_is_lost_and_its_neighbours_are_not(tmp_path: Path, guests: dict[str, str]) -> None:
+def test_a_line_altered_twice_is_lost_and_its_neighbours_are_not(
+    tmp_path: Path, guests: dict[str, str]
+) -> None:
     def change(lines: Lines) -> Lines:
         lines = replaced(b"tee", 7, 9)(lines)
         return replaced(b"mud", 8)(lines)

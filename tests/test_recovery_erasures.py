@@ -53,7 +53,9 @@ def is_upheld(project: Path, copy: Path) -> None:
 
 @pytest.mark.parametrize("is_synced", [True, False])
 @pytest.mark.parametrize("is_copied", [True, False])
-def test_an_erase_event_without_its_newline_is_not_dropped(tmp_path: Path, is_copied: bool, is_synced: bool) -> None:
+def test_an_erase_event_without_its_newline_is_not_dropped(
+    tmp_path: Path, is_copied: bool, is_synced: bool
+) -> None:
     project, copy = erased(tmp_path, is_copied=is_copied)
     damage(project, lambda lines: [altered(lines[0]), lines[1][:-1]], is_synced=is_synced)
     with quiet(), ChronoStore(project) as store:

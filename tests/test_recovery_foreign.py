@@ -1,4 +1,4 @@
-"""Is the state found again that another tool's compaction left, when its snapshot is lost and a copy holds it?"""
+"""Is the state found again that another tool's compaction left, if its snapshot is lost and a copy holds it?"""
 
 from __future__ import annotations
 
