@@ -1,4 +1,4 @@
-"""Is the state found again that another tool's compaction left, if its snapshot is lost and a copy holds it?"""
+"""Is the state that another tool's compaction left found again in a copy, if its snapshot is lost?"""
 
 from __future__ import annotations
 
