@@ -169,8 +169,10 @@ impl EpisodeSorter {
             turned.collect()
         });
         for id in replaced {
-            let is_own = |topic: &Box<[u8]>| topic.starts_with(&owner.to_le_bytes());
-            if topics.get(id).is_some_and(is_own)
+            let is_own = topics
+                .get(id)
+                .is_some_and(|topic| topic.starts_with(&owner.to_le_bytes()));
+            if is_own
                 && let Some(topic) = topics.remove(id)
                 && latest.get(&topic) == Some(id)
             {

@@ -34,7 +34,7 @@ pub fn is_of_store(kind: &[u8], is_of_face: bool) -> bool {
 /// Whether what happens to records of a kind is told to those who see them. Rows of embeddings are there for all, whoever brought
 /// them, and so is a space of them.
 pub fn is_told(kind: &[u8], is_of_face: bool) -> bool {
-    !is_of_store(kind, is_of_face) && !(is_of_face && kind == b"vector_space")
+    !is_of_face || (kind != b"vector_space" && !STORE_KINDS.contains(&kind))
 }
 
 /// A face that only the store itself writes.

@@ -21,7 +21,7 @@ pub(super) fn both<A, B: Send>(
         None => Err(Error::Closed),
     };
     thread::scope(|scope| {
-        let beside = Builder::new().spawn_scoped(scope, &run).ok();
+        let beside = Builder::new().spawn_scoped(scope, run).ok();
         let done = first();
         let other = match beside {
             Some(beside) => beside.join().unwrap_or_else(|panic| resume_unwind(panic)),
