@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -50,6 +51,12 @@ def test_a_compaction_says_what_the_folder_weighs(tmp_path: Path) -> None:
         told = store.compact()
         assert told == 2 and isinstance(told, int)
         assert before == told.bytes_before > 0
+        copied = pickle.loads(pickle.dumps(told))
+        assert (copied, copied.bytes_before, copied.bytes_after) == (
+            told,
+            told.bytes_before,
+            told.bytes_after,
+        )
         assert told.bytes_after == weight_of(tmp_path / ".chronomemory")
 
 

@@ -37,6 +37,10 @@ class Compacted(int):
         told.bytes_before, told.bytes_after = bytes_before, bytes_after
         return told
 
+    def __reduce__(self) -> tuple[type[Compacted], tuple[int, int, int]]:
+        """Say what a copy is made of, in another process too."""
+        return type(self), (int(self), self.bytes_before, self.bytes_after)
+
 
 @dataclass(frozen=True, slots=True)
 class Backup:
