@@ -78,8 +78,9 @@ impl HeadNote {
         self.file.as_ref().is_some_and(|note| self.site.disk.exists(note))
     }
 
-    /// Whether the note tells of another log than one that was read here, and that one is at its path. A note is replaced only by
-    /// what follows from it, or by what was announced there before it came: so whoever put it there meant to.
+    /// Whether the note tells of another log than one that was read here, and that one is at its path and begins alike. A note is
+    /// replaced only by what follows from it, or by what was announced there before it came: so whoever put it there meant to. Only
+    /// where the whole folder went nothing follows, and what is there then begins otherwise.
     pub fn tells_of_another(&self, read: &OpenLog) -> bool {
         let Some(note) = &self.file else {
             return false;
@@ -96,7 +97,11 @@ impl HeadNote {
                 Hint::Synced(_)
             ))
         };
-        is_here && says.next.is_none() && matches!(is_of_this(), Ok(false))
+        let begins_alike = || {
+            let first = read.first_head().ok().flatten()?;
+            Some(remembered::standing_to(disk, layout, &first.into()).ok()? == Standing::Kept)
+        };
+        is_here && says.next.is_none() && matches!(is_of_this(), Ok(false)) && begins_alike() == Some(true)
     }
 
     /// Looks again how the log stands to the note.

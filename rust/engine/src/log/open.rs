@@ -7,7 +7,7 @@ use crate::chain::Mark;
 use crate::damage::Tail;
 use crate::digest::{Hex, sha256};
 use crate::disk::{DiskFile, Identity, read_upto};
-use crate::hint::{KeptHint, line_before};
+use crate::hint::{KeptHint, first_line, line_before};
 use crate::origin::Origin;
 use crate::remembered::SeenHead;
 use crate::trail::{Trail, TrailEnd};
@@ -122,6 +122,24 @@ impl OpenLog {
             first: mark.first?,
             head: mark.head?,
         })
+    }
+
+    /// The same of its first event.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn first_head(&self) -> io::Result<Option<Synced>> {
+        let mark = self.mark();
+        let line = first_line(&*self.file, mark.end)?;
+        let Some(((line, first), seq)) = line.zip(mark.first).zip(mark.first_seq) else {
+            return Ok(None);
+        };
+        Ok(Some(Synced {
+            offset: line.len() as u64 + 1,
+            seq,
+            first,
+            head: first,
+        }))
     }
 
     /// The same with the trail up to there: what is noted outside.
