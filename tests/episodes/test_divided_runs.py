@@ -252,6 +252,25 @@ def test_late_news_do_not_take_the_place_of_what_was_said_since(tmp_path: Path) 
         assert names(place) == ["bonn"]
 
 
+@pytest.mark.parametrize("apart", [True, False])
+@pytest.mark.parametrize("between", ["a late", "a b late", "a late drop", "drop late"])
+def test_who_goes_over_all_again_lets_late_news_be_replaced(
+    tmp_path: Path, between: str, apart: bool
+) -> None:
+    with Place(tmp_path, RULES[:1], apart=apart) as place:
+        place.put(OSLO)
+        for step in between.split():
+            if step == "late":
+                place.put(ROME)
+            elif step == "drop":
+                place.store.compact(keep_history=False)
+            else:
+                place.run(step)
+        for name in ("b", "a"):
+            place.run(name)
+            assert names(place) == ["oslo"]
+
+
 def test_who_names_a_later_turn_is_not_asked_again_when_it_comes(tmp_path: Path) -> None:
     with Place(tmp_path, RULES[:1]) as place:
         place.put(episode("oslo", minute=1, **LIVES, intent="update", replaces="rome"))

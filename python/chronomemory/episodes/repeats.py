@@ -26,6 +26,9 @@ def is_repeated(
     nobody has added to since is known to be made of it as it is. ``one_store`` says that facts and episodes
     are in one log, whose events can be compared.
     """
+    if isinstance(delta, UpdateDelta) and any(_is_of_this_batch(conn, name) for name in delta.replaces):
+        # It was not there when the rule did so: a turn that was heard late.
+        return False
     if isinstance(delta, AddDelta | UpdateDelta):
         known = [conn.store.engine.get(fact_key(str(delta.fact_payload.get("id"))))]
     elif isinstance(delta, DeleteDelta) and is_whole:
@@ -41,6 +44,12 @@ def is_repeated(
         and all(one is None or _is_later(record, one, one_store) for one in said)
         for record in known
     )
+
+
+def _is_of_this_batch(conn: Connection, name: str) -> bool:
+    """Say whether a fact is there that has no event yet."""
+    record = conn.glimpse(fact_key(name))
+    return record is not None and record.status == "active" and record.updated_seq is None
 
 
 def _is_made_by(conn: Connection, record: ChronoRecord, delta: MemoryDelta, is_whole: bool) -> bool:
