@@ -7,6 +7,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
+from chronomemory import ChronoStore
 from chronomemory.blocks import Memory, MemorySystem, sync
 from chronomemory.blocks.storage import sessions
 
@@ -125,3 +126,18 @@ def test_a_cancelled_entry_leaves_none_open(tmp_path: Path, steps: int) -> None:
             raise AssertionError("a session stays open")
 
     asyncio.run(live())
+
+
+def test_a_session_that_was_erased_elsewhere_is_over(tmp_path: Path) -> None:
+    with Memory(tmp_path, user="ann") as memory:
+        session = memory.begin_session()
+        memory.learn("tea at four")
+        with ChronoStore(tmp_path, own_engine=True) as other:
+            other.erase(scope={"user": "ann"}, reason="asked for")
+        again = memory.begin_session()
+        assert again != session
+        memory.learn("milk at five")
+        with ChronoStore(tmp_path, own_engine=True) as other:
+            other.erase(scope={"user": "ann"}, reason="asked for again")
+        assert memory.end_session() >= 0.0
+        assert memory.session_id is None

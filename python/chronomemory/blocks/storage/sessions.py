@@ -12,7 +12,7 @@ from chronomemory.face.batch import Connection
 from chronomemory.face.moments import now
 from chronomemory.record import ChronoRecord
 
-__all__ = ["end_session", "get_active_session", "start_session"]
+__all__ = ["end_session", "get_active_session", "has_session", "start_session"]
 
 #: The statuses of a session.
 OPEN, ENDED = "active", "ended"
@@ -36,9 +36,14 @@ def start_session(
     conn.put(ChronoRecord(id=session_key(session_id), kind=SESSION, status=OPEN, data=data))
 
 
+def has_session(conn: Connection, session_id: str) -> bool:
+    """Say whether a session is known, open or ended; one that was erased is not."""
+    return conn.record(session_key(session_id)) is not None
+
+
 def end_session(conn: Connection, session_id: str) -> None:
     """Write down that a session ended; IntegrityError if it never began."""
-    if conn.record(session_key(session_id)) is None:
+    if not has_session(conn, session_id):
         raise IntegrityError(f"there is no session {session_id!r}", recovery="Check the id.")
     conn.patch(session_key(session_id), {"status": ENDED, "data": {"ended_at": now()}})
 

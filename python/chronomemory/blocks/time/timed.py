@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from chronomemory.blocks.engine import Blocks
-from chronomemory.blocks.storage.sessions import end_session, start_session
+from chronomemory.blocks.storage.sessions import end_session, has_session, start_session
 from chronomemory.blocks.time.clock import Clock
 from chronomemory.face.arguments import contents, string
 from chronomemory.face.batch import Connection
@@ -53,7 +53,10 @@ class Timed:
             string("task_type", task_type)
         with self._door:
             if self._session is not None:
-                return self._session
+                if has_session(self.blocks.look(), self._session):
+                    return self._session
+                # It was erased, by another process.
+                self.end_session()
             session_id = uuid.uuid4().hex
 
             def work(conn: Connection) -> None:
@@ -75,7 +78,8 @@ class Timed:
 
             def work(conn: Connection) -> None:
                 self._clock.tick(conn, to_the_last=True)
-                end_session(conn, session_id)
+                if has_session(conn, session_id):
+                    end_session(conn, session_id)
 
             self._write(work)
             self._clock.stop()
