@@ -158,6 +158,9 @@ def _faded_weight(conn: Connection, link: ChronoRecord, hours: float) -> float:
     """Return what a link weighs now; that its blocks are used meanwhile is no reason to begin again."""
     ends = [conn.glimpse(block_key(link.data[name])) for name in ("from_id", "to_id")]
     data = [end.data for end in ends if end is not None]
+    if not data:
+        # Both were erased while links were gone through, and it with them: what is written of it conflicts.
+        return float(link.data["weight"])
     fading = _LINK_FADING * min(item.get("decay_lambda", DEFAULT_LAMBDA) for item in data)
     used = link.data.get("last_active_hours")
     if used is None:
