@@ -86,16 +86,20 @@ def test_half_of_an_erasure_is_named_and_leaves_a_valid_store(tmp_path: Path) ->
         assert store.get("tea") is not None
 
 
-@pytest.mark.parametrize("is_synced", [True, False])
-def test_a_last_event_without_its_newline_counts_in_a_damaged_log(tmp_path: Path, is_synced: bool) -> None:
-    with ChronoStore(tmp_path) as store:
+def lose_a_value_and_the_last_newline(project: Path, *, is_synced: bool) -> None:
+    with ChronoStore(project) as store:
         for n in range(4):
             store.upsert({"id": f"R-{n}", "label": "a value"})
 
     def change(lines: Lines) -> Lines:
         return [lines[0], lines[1].replace(b"a value", b"another"), lines[2], lines[3][:-1]]
 
-    damage(tmp_path, change, is_synced=is_synced)
+    damage(project, change, is_synced=is_synced)
+
+
+@pytest.mark.parametrize("is_synced", [True, False])
+def test_a_last_event_without_its_newline_counts_in_a_damaged_log(tmp_path: Path, is_synced: bool) -> None:
+    lose_a_value_and_the_last_newline(tmp_path, is_synced=is_synced)
     with quiet(), ChronoStore(tmp_path) as store:
         told = store.repair()
         assert len(told["lost"]) == 1
@@ -103,14 +107,7 @@ def test_a_last_event_without_its_newline_counts_in_a_damaged_log(tmp_path: Path
 
 
 def test_the_next_writer_moves_a_tail_aside_as_ever(tmp_path: Path) -> None:
-    with ChronoStore(tmp_path) as store:
-        for n in range(4):
-            store.upsert({"id": f"R-{n}", "label": "a value"})
-
-    def change(lines: Lines) -> Lines:
-        return [lines[0], lines[1].replace(b"a value", b"another"), lines[2], lines[3][:-1]]
-
-    damage(tmp_path, change, is_synced=False)
+    lose_a_value_and_the_last_newline(tmp_path, is_synced=False)
     with quiet(), ChronoStore(tmp_path) as store:
         store.backup()
         store.upsert({"id": "new", "label": "behind it"})

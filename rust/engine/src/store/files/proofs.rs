@@ -29,19 +29,23 @@ pub(in crate::store) fn other_folders(disk: &dyn Disk, layout: &Layout) -> Vec<L
     found
 }
 
-/// The folders that recovery set aside, laid out like the store; newest first.
-pub(in crate::store) fn set_aside(disk: &dyn Disk, layout: &Layout) -> Vec<Layout> {
-    let parent = layout.quarantine();
-    let names = if is_folder(disk, &parent) {
-        disk.list(&parent).unwrap_or_default()
+/// The folders of a place whose names are of a shape of ours, laid out like the store; newest first.
+fn folders_in(disk: &dyn Disk, parent: &std::path::Path, is_named_so: Shape) -> Vec<Layout> {
+    let names = if is_folder(disk, parent) {
+        disk.list(parent).unwrap_or_default()
     } else {
         Vec::new()
     };
-    let folders = names.into_iter().rev().filter(|name| is_aside_folder(name));
+    let folders = names.into_iter().rev().filter(|name| is_named_so(name));
     let there = folders
         .map(|name| parent.join(name))
         .filter(|folder| is_folder(disk, folder));
     there.map(Layout::of_folder).collect()
+}
+
+/// The folders that recovery set aside.
+pub(in crate::store) fn set_aside(disk: &dyn Disk, layout: &Layout) -> Vec<Layout> {
+    folders_in(disk, &layout.quarantine(), is_aside_folder)
 }
 
 /// The copies that show that there was a log: folders of `backup/` and `quarantine/` with names of ours whose log holds an
@@ -78,18 +82,7 @@ fn holds_event(log: &dyn DiskFile) -> bool {
 
 /// The backups, newest first.
 pub(in crate::store) fn backup_folders(disk: &dyn Disk, layout: &Layout) -> Vec<Layout> {
-    let parent = layout.backups();
-    let names = if is_folder(disk, &parent) {
-        disk.list(&parent).unwrap_or_default()
-    } else {
-        Vec::new()
-    };
-    let folders = names.into_iter().rev().filter(|name| is_backup_folder(name));
-    folders
-        .map(|name| parent.join(name))
-        .filter(|folder| is_folder(disk, folder))
-        .map(Layout::of_folder)
-        .collect()
+    folders_in(disk, &layout.backups(), is_backup_folder)
 }
 
 /// A path as reports name it: from the store's folder on.
