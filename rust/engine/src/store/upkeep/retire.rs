@@ -13,8 +13,8 @@ use crate::layout::{NEW_BASE, base_name};
 use crate::log::files::Scratch;
 use crate::log::{Log, OpenLog, Site};
 use crate::origin::{Origin, Repair};
-use crate::snapshot::{BaseWriter, Header};
-use crate::state::{Frozen, State};
+use crate::snapshot::BaseWriter;
+use crate::state::State;
 use crate::verify::BaseState;
 use crate::wal::writer::{EventBody, Lines};
 
@@ -111,27 +111,13 @@ pub(in crate::store) fn write_base(
     salts: Option<SaltTerms<'_>>,
     progress: Progress<'_>,
 ) -> Result<Hex> {
-    let salt = base_salt(salts)?;
-    write_frozen(site, &header_of(log), salt.as_deref(), &state.freeze()?, progress)
-}
-
-/// The same of records that are frozen already.
-///
-/// # Errors
-/// `Io`.
-pub(in crate::store) fn write_frozen(
-    site: &Site,
-    header: &Header,
-    salt: Option<&str>,
-    frozen: &Frozen,
-    progress: Progress<'_>,
-) -> Result<Hex> {
+    let (header, salt, frozen) = (header_of(log), base_salt(salts)?, state.freeze()?);
     let bases = site.layout.bases();
     site.make_folder(&bases, site.layout.folder())?;
     let scratch = Scratch::at(&site.disk, bases.join(NEW_BASE));
     let mut writer = BaseWriter::create(&*site.disk, scratch.path()).at(scratch.path())?;
     writer.add(frozen.rows(), progress).at(scratch.path())?;
-    let sha256 = writer.finish(header, salt).at(scratch.path())?.sha256;
+    let sha256 = writer.finish(&header, salt.as_deref()).at(scratch.path())?.sha256;
     scratch.name(&site.layout.base(sha256.text()))?;
     Ok(sha256)
 }
