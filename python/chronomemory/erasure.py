@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 from chronomemory._core import Engine
+from chronomemory.copying import whole_copy_inside
+from chronomemory.errors import ChronoError
 from chronomemory.face.arguments import flag, function_or_none, must, string, word
 from chronomemory.where import Where, where_json
 
@@ -34,6 +36,8 @@ class Erased:
     ``copies`` are copies outside that the store knows of and that hold it too, or cannot be read to the end;
     ``missing_copies`` are not there now, and may hold it. To erase those is up to you, as is what else lies
     outside the store's folder, and what the medium keeps of removed files.
+    ``new_backup`` is the copy that was made in place of the ``backups``, read again and found whole; where
+    that failed, ``backup_fault`` says why, and what was erased is erased all the same.
     """
 
     seq: int | None
@@ -50,6 +54,8 @@ class Erased:
     unread: tuple[str, ...] = ()
     copies: tuple[str, ...] = ()
     missing_copies: tuple[str, ...] = ()
+    new_backup: str | None = None
+    backup_fault: str | None = None
     dry_run: bool = False
 
 
@@ -80,6 +86,7 @@ def erase(
     history: str,
     again: Iterable[str],
     derived: bool,
+    backup: bool,
     dry_run: bool,
     progress: Any,
 ) -> Erased:
@@ -90,7 +97,7 @@ def erase(
     for name, several in (("ids", ids), ("again", again)):
         if isinstance(several, str):
             raise must(name, "be several ids, not one text", repr(several))
-    names = [string("ids", name) for name in ids or ()]
+    names, wants_copy = [string("ids", name) for name in ids or ()], flag("backup", backup)
     if where is not None and not where:
         raise must("where", "say something: every record would do", repr(where))
     # What a where means is found when nobody else writes: tombstones too, and of any scope.
@@ -106,12 +113,26 @@ def erase(
         condition=where_json(where),
         progress=function_or_none("progress", progress),
     )
-    return _erased(told, dry_run)
+    return _copied_anew(engine, _erased(told, dry_run), wants_copy)
 
 
-def erase_due(engine: Engine, ids: list[str], moment: int, reason: str, *, dry_run: bool) -> Erased:
+def erase_due(
+    engine: Engine, ids: list[str], moment: int, reason: str, *, backup: bool, dry_run: bool
+) -> Erased:
     """Erase those of some records, in one erasure, that have expired by a moment when it comes to it."""
-    return _erased(engine.erase(ids, reason=reason, dry_run=dry_run, due_at=moment), dry_run)
+    told = engine.erase(ids, reason=reason, dry_run=dry_run, due_at=moment)
+    return _copied_anew(engine, _erased(told, dry_run), backup)
+
+
+def _copied_anew(engine: Engine, told: Erased, wanted: bool) -> Erased:
+    """Make one new copy where an erasure took copies away: else a store that was saved is saved no more."""
+    if not wanted or told.dry_run or told.seq is None or not told.backups:
+        return told
+    try:
+        return replace(told, new_backup=whole_copy_inside(engine))
+    except (ChronoError, OSError) as fault:
+        # What was erased is erased: the call must not look as if it were not.
+        return replace(told, backup_fault=str(fault))
 
 
 def _erased(told: dict[str, Any], dry_run: bool) -> Erased:

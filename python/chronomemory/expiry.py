@@ -57,16 +57,18 @@ def sweep(
     erase: bool = False,
     reason: str = _WHY,
     now: Now | None = None,
+    backup: bool = True,
     dry_run: bool = False,
 ) -> Swept:
     """Delete the handle's own records that have expired, as one batch; return which.
 
     With ``erase`` all of them are erased in one erasure, for this ``reason``: nobody reads them any more.
+    If that takes copies away, one new is made unless ``backup=False``.
     ``now()`` says which moment it is. ``dry_run`` writes nothing.
     """
     moment = None if now is None else micros("now", now())
     engine, dry = store.engine, flag("dry_run", dry_run)
-    why = string("reason", reason)
+    why, wants_copy = string("reason", reason), flag("backup", backup)
     if not flag("erase", erase):
         return Swept(tuple(engine.due(moment) if dry else engine.sweep(moment)), dry_run=dry)
     moment = engine.moment() if moment is None else moment
@@ -74,5 +76,5 @@ def sweep(
     if not due:
         return Swept((), dry_run=dry)
     # What is written anew until then lives: the erasure looks once more, while nobody writes.
-    told = erase_due(engine, due, moment, why, dry_run=dry)
+    told = erase_due(engine, due, moment, why, backup=wants_copy, dry_run=dry)
     return Swept(told.ids, told, dry_run=dry)

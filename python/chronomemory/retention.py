@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path, PosixPath
 from typing import Any
 
+from chronomemory.copying import copy_inside
 from chronomemory.face.arguments import (
     absolute,
     count,
@@ -216,12 +216,8 @@ class Upkeep(Records):
                 made = engine.copy_out(absolute("to", to), newest, progress)
                 made["verified"] = True
             else:
-                folder = engine.backup(progress)
+                made = copy_inside(engine, progress)
                 gone = [] if newest is None else engine.prune(None, newest, "", False)["backups"]
-                found = [copy for copy in engine.copies() if copy["path"] == folder]
-                if not found:
-                    raise OSError(errno.EIO, "the copy was made, but cannot be looked at", folder)
-                made = found[0]
                 made["removed"] = [os.fspath(log_folder(self.project_root) / name) for name in gone]
             return BackedUp.of(made, before, self._weight())
 

@@ -304,6 +304,7 @@ class ChronoStore(Upkeep):
         history: str = "redact",
         again: Iterable[str] = (),
         derived: bool = False,
+        backup: bool = True,
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Erased:
@@ -313,7 +314,8 @@ class ChronoStore(Upkeep):
         them or not), or by what they say now (``where``). With ``history="drop"`` the history of all goes.
         What those in ``again`` say now is said again: their past goes, and they stay. What belongs to one
         goes with it, with ``derived`` also facts that rest on it. The ``reason`` stays for ever. ``dry_run``
-        writes nothing. Backups and quarantined files that hold a record go too.
+        writes nothing. Backups and quarantined files that hold a record go too; in place of the backups one
+        new is made and verified, unless ``backup=False``.
         """
         with watched("erase", self.project_root, large=True):
             return erasure.erase(
@@ -325,6 +327,7 @@ class ChronoStore(Upkeep):
                 history=history,
                 again=again,
                 derived=derived,
+                backup=backup,
                 dry_run=dry_run,
                 progress=progress,
             )

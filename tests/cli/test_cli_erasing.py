@@ -17,6 +17,7 @@ def test_erase_takes_a_record_out_of_everything(run: Run) -> None:
     assert run("erase", "--check", "elm street").code == 1
     told = run("erase", "mia", "--reason", "asked for", "--yes", "--json").document
     assert (told["ids"], told["lines"], len(told["backups"])) == (["mia"], 1, 1)
+    assert Path(told["new_backup"]).is_dir() and told["backup_fault"] is None
     assert run("erase", "--check", "elm street").code == 0
     assert run("get", "mia").code == 1
     assert run("get", "tea").code == 0

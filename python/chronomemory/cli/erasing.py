@@ -32,6 +32,9 @@ def erase(
         bool, typer.Option("--drop-history", help="Keep no history at all, of any record.")
     ] = False,
     derived: Annotated[bool, typer.Option("--derived", help="Facts that rest on an episode go too.")] = False,
+    backup: Annotated[
+        bool, typer.Option(help="If backups went with it, make one new, and verify it.")
+    ] = True,
     check: Annotated[
         str | None, typer.Option(help="Only look where a text is left; - reads it from stdin.")
     ] = None,
@@ -68,6 +71,7 @@ def erase(
             "reason": reason,
             "history": history,
             "derived": derived,
+            "backup": backup,
         }
         told = here.store.erase(**order, dry_run=True)
         if not yes:
@@ -92,6 +96,8 @@ def erase(
                     "unread": list(told.unread),
                     "copies": list(told.copies),
                     "missing_copies": list(told.missing_copies),
+                    "new_backup": told.new_backup,
+                    "backup_fault": told.backup_fault,
                 }
             )
         elif told.seq is None:
@@ -101,6 +107,8 @@ def erase(
         else:
             here.out.done(f"erased {counted(len(told.ids), 'record')}; event {told.seq} tells of it")
             here.out.show(_table(told))
+            if told.backup_fault is not None:
+                here.out.warn(f"no new backup could be made: {clean(told.backup_fault)}")
 
 
 _UNREAD = "cannot be read to the end, and stays; remove it if it may hold it"
@@ -123,6 +131,8 @@ def _table(told: Erased) -> Table:
         said["copies elsewhere that hold it; erasing there is up to you"] = "\n".join(map(clean, told.copies))
     if told.missing_copies:
         said["copies that are not there now, and may hold it"] = "\n".join(map(clean, told.missing_copies))
+    if told.new_backup is not None:
+        said["new backup, verified"] = clean(told.new_backup)
     return pairs(said)
 
 

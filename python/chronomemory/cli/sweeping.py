@@ -24,6 +24,9 @@ def sweep(
     reason: Annotated[
         str, typer.Option(help="Why they are erased; it stays in the log for ever.")
     ] = "expired",
+    backup: Annotated[
+        bool, typer.Option(help="If backups went with what was erased, make one new, and verify it.")
+    ] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what has expired.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     user: UserName = None,
@@ -45,7 +48,7 @@ def sweep(
             if erase and not yes and sys.stdin.isatty():
                 here.out.warn(f"{counted(len(told.ids), 'record')} go for good, with all of their past")
                 typer.confirm("Erase them?", abort=True, err=True)
-            told = here.door.sweep(erase=erase, reason=reason)
+            told = here.door.sweep(erase=erase, reason=reason, backup=backup)
         if as_json:
             seq = None if told.erased is None else told.erased.seq
             here.out.document({"ids": list(told.ids), "erased": seq, "dry_run": dry_run})
@@ -59,3 +62,5 @@ def sweep(
                 here.out.show(f"  {clean(name)}")
             if len(told.ids) > _SHOWN:
                 here.out.show(f"  and {len(told.ids) - _SHOWN:,} more")
+            if told.erased is not None and told.erased.backup_fault is not None:
+                here.out.warn(f"no new backup could be made: {clean(told.erased.backup_fault)}")

@@ -1,0 +1,113 @@
+"""Is a store that was saved still saved when an erasure has taken its copies away?"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from chronomemory import ChronoStore, copying
+from chronomemory._core import Engine
+from test_erase import holding
+
+SECRET = "Elm Street 17"
+COPIES = Path(".chronomemory") / "backup"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ChronoStore:
+    store = ChronoStore(tmp_path / "here", head_file=tmp_path / "head")
+    store.upsert({"id": "mia", "label": SECRET})
+    store.upsert({"id": "tea", "label": "Tea at four"})
+    return store
+
+
+def copies(store: ChronoStore) -> list[str]:
+    return sorted(str(path) for path in (store.project_root / COPIES).glob("*"))
+
+
+def test_one_new_copy_takes_the_place_of_those_that_went(store: ChronoStore) -> None:
+    with store:
+        store.backup()
+        store.backup()
+        told = store.erase(ids=["mia"], reason="asked for")
+        assert len(told.backups) == 2
+        assert copies(store) == [told.new_backup] and told.backup_fault is None
+        assert holding(store.project_root, SECRET) == []
+        saved = ChronoStore(Path(str(told.new_backup)))
+        assert saved.verify().valid
+        store.delete("tea")
+        store.restore(Path(str(told.new_backup)))
+        assert [record.id for record in store.query()] == ["tea"]
+
+
+def test_none_is_made_unasked(store: ChronoStore) -> None:
+    with store:
+        # Nobody had made a copy.
+        assert store.erase(ids=["mia"], reason="asked for").new_backup is None
+        store.upsert({"id": "mia", "label": SECRET})
+        store.backup()
+        # A look writes nothing, nor does an erasure that finds nothing.
+        assert store.erase(ids=["mia"], reason="asked for", dry_run=True).new_backup is None
+        assert store.erase(ids=["nobody"], reason="asked for").new_backup is None
+        assert len(copies(store)) == 1
+        told = store.erase(ids=["mia"], reason="asked for", backup=False)
+        assert (len(told.backups), told.new_backup, told.backup_fault) == (1, None, None)
+        assert copies(store) == []
+
+
+def test_what_is_swept_leaves_a_copy_too(store: ChronoStore) -> None:
+    over = (datetime.now(timezone.utc) - timedelta(days=1)).isoformat()
+    with store:
+        store.scoped(user="mia").upsert({"id": "note", "label": SECRET, "data": {"expires_at": over}})
+        store.backup()
+        told = store.scoped(user="mia").sweep(erase=True).erased
+        assert told is not None and copies(store) == [told.new_backup]
+        store.scoped(user="mia").upsert({"id": "note", "label": SECRET, "data": {"expires_at": over}})
+        store.backup()
+        told = store.everyone().sweep(erase=True, backup=False).erased
+        assert told is not None and told.new_backup is None and len(copies(store)) == 1
+
+
+def test_without_a_new_copy_the_erasure_stands_and_says_why(
+    store: ChronoStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> str:
+        raise OSError(28, "No space left on device")
+
+    with store:
+        store.backup()
+        monkeypatch.setattr(Engine, "backup", fail)
+        told = store.erase(ids=["mia"], reason="asked for")
+        assert told.seq is not None and told.new_backup is None
+        assert "No space left" in str(told.backup_fault)
+        assert store.get("mia") is None and holding(store.project_root, SECRET) == []
+
+
+def test_a_copy_that_is_not_whole_is_told(store: ChronoStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {"valid": False, "damage": ["a line"]}
+    with store:
+        store.backup()
+        monkeypatch.setattr(copying, "verify_path", lambda _: found)
+        told = store.erase(ids=["mia"], reason="asked for")
+        assert told.new_backup is None and "not whole" in str(told.backup_fault)
+
+
+def test_a_copy_that_somebody_else_takes_away_is_made_again(
+    store: ChronoStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with store, ChronoStore(store.project_root, head_file=store.head_file) as other:
+        make, number = Engine.backup, 0
+
+        def backup(engine: Engine, progress: object = None) -> str:
+            nonlocal number
+            folder = make(engine)
+            if number == 0:
+                number += 1
+                other.erase(ids=["mia"], reason="asked for", backup=False)
+            return folder
+
+        monkeypatch.setattr(Engine, "backup", backup)
+        saved = store.backup()
+        assert saved.is_dir() and number == 1
+        assert ChronoStore(saved).verify().valid and holding(saved, SECRET) == []
