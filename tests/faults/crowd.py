@@ -20,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import harness
+from children import die_with_parent
 from chronomemory import ChronoStore
 from workload import second_opinion, zstd
 
@@ -80,6 +81,7 @@ def start(project: Path, name: str, durability: str, work: Work) -> int:
         return pid
     code = 0
     try:
+        die_with_parent()
         warnings.simplefilter("error")
         # A look beside a running writer may see a line whose batch is still being written.
         warnings.filterwarnings("ignore", ".*uncommitted", RuntimeWarning)

@@ -33,6 +33,8 @@ LIVES_A_PROJECT = 4
 WRITES = 36
 VICTIMS = 3
 DIM = 8
+#: So many seconds an erasure has at most until it is killed: it takes some hundredths, or longer in a crowd.
+PATIENCE = (0.02, 0.1, 0.8)
 
 
 @dataclass
@@ -150,10 +152,14 @@ def caring(project: Path, seed: int, *, in_place: bool) -> Callable[[Tell], None
 
 def stopped_now_and_then(child: Child, dice: random.Random, until: float) -> None:
     """Stop a child in the middle of what it does, and let it go on."""
+
+    def rest(seconds: float) -> None:
+        time.sleep(max(0.0, min(seconds, until - time.monotonic())))
+
     while time.monotonic() < until:
-        time.sleep(dice.random() * 0.02)
+        rest(dice.random() * 0.02)
         os.kill(child.pid, signal.SIGSTOP)
-        time.sleep(dice.random() * 0.2)
+        rest(dice.random() * 0.2)
         os.kill(child.pid, signal.SIGCONT)
 
 
@@ -186,7 +192,7 @@ def live_once(
     while not eraser.told() and eraser.listen(1):
         pass
     is_killed = dice.random() < 0.6
-    stopped_now_and_then(sealer, dice, time.monotonic() + dice.random() * 0.8)
+    stopped_now_and_then(sealer, dice, time.monotonic() + dice.random() * dice.choice(PATIENCE))
     done = eraser.kill() if is_killed else eraser.end()
     for writer in writers:
         # Whatever was acknowledged before the erasure was over lies in the pipe by now.
@@ -196,11 +202,10 @@ def live_once(
     written = [writer.end() for writer in writers]
     time.sleep(0.1)
     ended = [child.kill() for child in (*others, sealer)]
-    wrong = (
-        ["a child failed"]
-        if FAILED in [number for told in (done, *written, *ended) for number in told]
-        else []
-    )
+    children = [*writers, *others, sealer, eraser]
+    wrong = [f"a child failed: {fault}" for child in children if (fault := child.fault())]
+    if not wrong and FAILED in [number for told in (done, *written, *ended) for number in told]:
+        wrong = ["a child failed"]
     wrong += judged(
         project, past, said, Told(victims, words, names, known_then, written, done), in_place, outcome
     )

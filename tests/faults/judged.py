@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -31,6 +32,10 @@ DIM = 16
 #: verdict takes, and the more happens beside it.
 VERSIONS = 40
 SECONDS_THOROUGH = 60.0
+#: A storm is about who comes between what; one that writes faster than anybody reads only fills the disk.
+REST_SECONDS = 0.005
+#: Whoever restores compacts now and then: each restore sets a whole log aside.
+RESTORES_A_LOG = 5
 
 Judge = Callable[[Path], list[str]]
 
@@ -72,13 +77,18 @@ def writer(store: ChronoStore, stop: Path) -> None:
     while not stop.exists():
         store.upsert_many([{"id": f"w-{number % 7}-{one}", "label": "x" * 500} for one in range(40)])
         number += 1
+        time.sleep(REST_SECONDS)
 
 
 def restorer(store: ChronoStore, stop: Path) -> None:
+    number = 0
     while not stop.exists():
         saved = store.backup()
         time.sleep(0.02)
         store.restore(saved)
+        number += 1
+        if number % RESTORES_A_LOG == 0:
+            store.compact()
 
 
 #: Who makes each storm. All share one note of the last head: a restore is meant only to whoever shares it.
@@ -144,6 +154,9 @@ def storm(
 ) -> list[str]:
     """Judge as long as the storm blows; what was said that is not true."""
     company = {crowd.start(project, name, "normal", work): name for name, work in makers.items()}
+    # It does not wait for the verdict that is given when its time is over: a slow one would let it grow on.
+    over = threading.Timer(seconds, (project / "stop").touch)
+    over.start()
     names, weights = list(JUDGES), [weight for _, weight in JUDGES.values()]
     wrong: list[str] = []
     end = time.monotonic() + seconds
@@ -154,6 +167,8 @@ def storm(
             outcome.count(f"verdicts, {name}")
             outcome.runs += 1
     finally:
+        over.cancel()
+        over.join()
         (project / "stop").touch()  # whoever makes the storm must not outlive it
         wrong += crowd.wait_for(company, 60)
     wrong += [path.read_text().strip().splitlines()[-1] for path in sorted(project.glob("failed-*"))]
