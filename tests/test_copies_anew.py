@@ -111,3 +111,14 @@ def test_a_copy_that_somebody_else_takes_away_is_made_again(
         saved = store.backup()
         assert saved.is_dir() and number == 1
         assert ChronoStore(saved).verify().valid and holding(saved, SECRET) == []
+
+
+def test_the_name_of_a_copy_that_went_is_not_given_again(store: ChronoStore) -> None:
+    with store:
+        # Several, since a second may end between two of them.
+        for number in range(5):
+            store.upsert({"id": "mia", "label": f"{SECRET}, {number}"})
+            kept = store.backup()
+            told = store.erase(ids=["mia"], reason="asked for", backup=number % 2 == 0)
+            assert str(told.new_backup) != str(kept) and not kept.exists()
+            assert str(store.backup()) != str(kept) and not kept.exists()

@@ -190,3 +190,18 @@ def test_a_handle_sees_only_its_own_rollbacks(store: ChronoStore) -> None:
     with pytest.raises(OutOfScope):
         bob.reinstate("ROLLBACK-F", "no")
     assert store.reinstate("ROLLBACK-F", "right after all").restored
+
+
+@pytest.mark.parametrize("others", [0, 1, 2])
+def test_what_an_import_brought_is_left_alone(beliefs: ChronoStore, tmp_path: Path, others: int) -> None:
+    beliefs.invalidate("DEC-1", "the source was wrong")
+    changed = everything(beliefs)
+    with ChronoStore(tmp_path / "elsewhere") as there:
+        # By chance the records may lie where the report says that its changes are.
+        there.upsert_many([{"id": f"other-{number}"} for number in range(others)])
+        for name in ("DEC-1", "DEC-2", "ROLLBACK-DEC-1"):
+            there.upsert(changed[name])
+        before = everything(there)
+        told = there.reinstate("ROLLBACK-DEC-1", "no")
+        assert told.restored == () and everything(there) == before
+        assert all("without its events" in each.why for each in told.left)

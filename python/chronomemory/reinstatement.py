@@ -166,6 +166,8 @@ def _obstacle(
         return "it is not there any more"
     if record.updated_seq is None or told is None:
         return "it is not known when it changed last"
+    if not _is_told_by_this_log(record, change, told):
+        return "its rollback was brought here without its events: it is not known what changed since"
     if record.updated_seq == told:
         return ""
     others = [each for each in rollbacks(store, change.record_id) if each.rollback_id != own]
@@ -175,6 +177,16 @@ def _obstacle(
     later = next((each.rollback_id for each in others if each.seq == last), None)
     by = f", by {later}: take that back first" if later else ""
     return f"it changed since, with event {record.updated_seq}{by}"
+
+
+def _is_told_by_this_log(record: ChronoRecord, change: RecordStatusChange, told: int) -> bool:
+    """Say whether the event of a rollback can be one of this log: an import brings records, not events."""
+    if record.updated_seq is None or record.updated_seq < told:
+        return False
+    if record.updated_seq > told:
+        return True
+    was_there_before = record.created_seq is None or record.created_seq < told
+    return was_there_before and record.status == change.new_status
 
 
 def _before_what_was_taken_back(

@@ -131,6 +131,9 @@ pub struct Store {
     clock: i64,
     /// A whole event that lies beyond the end of a damaged log is not moved aside now.
     spares_tail: bool,
+    /// What the last copy in `backup/` was called that was made here: an erasure may have taken it away, and whoever kept the
+    /// name must not find another in its place.
+    last_copy: Option<String>,
 }
 
 impl Store {
@@ -166,6 +169,7 @@ impl Store {
             vectors,
             clock: i64::MIN,
             spares_tail: false,
+            last_copy: None,
         };
         store.reload(progress)?;
         if store.is_erasing() {

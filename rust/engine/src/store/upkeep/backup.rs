@@ -162,21 +162,21 @@ pub fn backup(turns: &impl Turns, now: &dyn Fn() -> i64, progress: Progress<'_>)
             let rows = store.vectors.named_rows(&store.state);
             let backups = store.site.layout.backups();
             store.site.make_folder(&backups, store.site.layout.folder())?;
-            let target = backups.join(next_name(&*store.site.disk, &backups, now)?);
+            let name = next_name(&*store.site.disk, &backups, store.last_copy.as_deref(), now)?;
+            let target = backups.join(&name);
+            store.last_copy = Some(name);
             Ok(BackingUp::start(&store.site, &store.log, rows, target))
         })
     })?;
     copy.run(progress)
 }
 
-/// The name of a copy that is made now: behind all that are there, whatever the clock said when those were made. Who keeps the
-/// newest goes by it.
-fn next_name(disk: &dyn Disk, backups: &Path, now: i64) -> Result<String> {
+/// The name of a copy that is made now: behind all that are there, and the one that was made last, whatever the clock said
+/// when those were made. Who keeps the newest goes by it.
+fn next_name(disk: &dyn Disk, backups: &Path, made_last: Option<&str>, now: i64) -> Result<String> {
     let names = disk.list(backups).at(backups)?;
-    let last = names
-        .iter()
-        .filter(|name| is_backup_folder(name))
-        .map(|name| order_of(name));
+    let there = names.iter().map(String::as_str).filter(|name| is_backup_folder(name));
+    let last = there.chain(made_last).map(order_of);
     let stamp = stamp::spell_name(now);
     Ok(match last.max() {
         Some((last, number)) if last >= stamp => format!("{last}-{}", number.saturating_add(1)),
