@@ -1,14 +1,18 @@
 //! Who looks on while logs are proved, so that nobody has to read them once more?
 
+use std::sync::Arc;
+
 use crate::chain::Held;
 use crate::digest::Hex;
 use crate::event::{Coming, Known};
 use crate::memory::Refused;
-use crate::state::State;
+use crate::state::{Likeness, State};
 use crate::verify::{Sink, Walk};
 
 /// Somebody who looks on while a log and its past are examined.
 pub trait Onlooker {
+    /// Records that the logs are likely to tell of, if somebody has them in memory.
+    fn likeness(&self) -> Option<Arc<Likeness>>;
     /// The log is read from its first line on; what was seen before counts no more.
     fn begin(&self);
     /// A line of the log that is read, whether its batch is whole or not; what it says may have its salt.

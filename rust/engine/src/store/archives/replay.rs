@@ -13,7 +13,7 @@ use crate::event::{Coming, Known};
 use crate::json::RecordSpans;
 use crate::memory::{self, Refused};
 use crate::snapshot::{self, Moments, Taker};
-use crate::state::State;
+use crate::state::{Likeness, State};
 use crate::verify::{Holding, Sink};
 
 /// Takes in retired logs, one after the other; without a state it only looks.
@@ -30,9 +30,19 @@ pub(in crate::store) struct Replay {
     /// What the next log starts from accounts for its events up to here.
     pub settled_until: Option<u64>,
     holding: Holding,
+    /// Records that are likely to come, if anyone knows some.
+    likeness: Option<Arc<Likeness>>,
 }
 
 impl Replay {
+    /// One to which records like these are likely to come, if anyone knows some.
+    pub fn of(likeness: Option<Arc<Likeness>>) -> Self {
+        Self {
+            likeness,
+            ..Self::default()
+        }
+    }
+
     /// One for which these records were never there.
     pub fn without(doomed: &Arc<Doomed>) -> Self {
         Self {
@@ -41,12 +51,22 @@ impl Replay {
         }
     }
 
+    /// A state without records.
+    fn empty(&self) -> State {
+        self.likeness.as_ref().map_or_else(State::default, State::awaiting)
+    }
+
+    /// Begins with nothing.
+    pub fn begin(&mut self) {
+        self.state = (!self.gave_up).then(|| self.empty());
+    }
+
     /// Begins with what a base holds, if it is the one with this digest.
     pub fn begin_with(&mut self, file: &dyn DiskFile, sha256: &Hex) {
         if self.gave_up {
             return;
         }
-        let mut state = State::default();
+        let mut state = self.empty();
         self.state = match snapshot::read(file, &mut state) {
             Ok(contents) => (contents.sha256 == *sha256 && contents.header.is_ok()).then_some(state),
             Err(fault) => {

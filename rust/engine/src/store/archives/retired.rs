@@ -53,7 +53,7 @@ impl RetiredLogs {
         ask_for_trails(&mut way.hops);
         let mut differing = BTreeSet::new();
         let mut beside: Vec<Beside> = way.hops.iter().map(|_| Beside::default()).collect();
-        let mut replay = Replay::default();
+        let mut replay = Replay::of(onlooker.and_then(|onlooker| onlooker.likeness()));
         let wanted = wanted_sums(disk, layout, &way.hops);
         for number in (1..way.hops.len()).rev() {
             let older = way.hops.get(number + 1).filter(|older| older.wrong.is_none());
@@ -172,7 +172,7 @@ fn first_trail(hop: &Hop, older: Option<&Hop>) -> Option<Trail> {
 /// Sees to it that what a retired log starts from is known, if it can be had.
 fn begin(disk: &dyn Disk, layout: &Layout, hop: &Hop, replay: &mut Replay) {
     if hop.sentinel.is_none() && !hop.is_foreign {
-        replay.state = (!replay.gave_up).then(Default::default);
+        replay.begin();
         return;
     }
     if hop.is_foreign {

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
+use std::sync::Arc;
 
 use crate::chain::Held;
 use crate::digest::Hex;
@@ -10,7 +11,7 @@ use crate::disk::DiskFile;
 use crate::event::tie::Said;
 use crate::event::{Coming, Known, Op};
 use crate::memory::{self, Refused};
-use crate::state::State;
+use crate::state::{Likeness, State};
 use crate::store::archives::onlooker::Onlooker;
 use crate::store::archives::replay::Replay;
 use crate::verify::{Sink, Walk};
@@ -178,15 +179,17 @@ pub(in crate::store) struct Watcher<'a> {
     chosen: &'a Chosen,
     /// The log ended here when that was chosen.
     chosen_at: u64,
+    likeness: Option<Arc<Likeness>>,
     sight: RefCell<SeenLog>,
 }
 
 impl<'a> Watcher<'a> {
-    /// Who looks for these, which were chosen when the log ended here.
-    pub fn of(chosen: &'a Chosen, chosen_at: u64) -> Self {
+    /// Who looks for these, which were chosen when the log ended here, and may know records that are likely to come.
+    pub fn of(chosen: &'a Chosen, chosen_at: u64, likeness: Option<Likeness>) -> Self {
         Self {
             chosen,
             chosen_at,
+            likeness: likeness.map(Arc::new),
             sight: RefCell::default(),
         }
     }
@@ -207,6 +210,10 @@ impl<'a> Watcher<'a> {
 }
 
 impl Onlooker for Watcher<'_> {
+    fn likeness(&self) -> Option<Arc<Likeness>> {
+        self.likeness.clone()
+    }
+
     fn begin(&self) {
         *self.sight.borrow_mut() = SeenLog::default();
     }
