@@ -45,6 +45,10 @@ pub trait Taker {
     fn make_room(&mut self, _: usize) -> Result<(), Refused> {
         memory::check()
     }
+    /// Whether the next record is known, byte for byte: then it counts as taken, and nobody looks where its fields lie.
+    fn knows(&mut self, _record: &[u8]) -> bool {
+        false
+    }
     /// One record in canonical JSON, where its fields lie, and its moments if they are known by now.
     fn take(&mut self, record: &[u8], fields: RecordSpans, moments: Option<Moments>);
     /// The moments of a record that was taken without, by its id as it stands between quotes.
@@ -209,19 +213,22 @@ fn read_dated(
         if line == TO_LATER_MOMENTS {
             break;
         }
-        let record = list.item(line);
-        let Some((record, fields)) = record.and_then(|record| Some((record, json::scan_record(record)?))) else {
+        let Some(record) = list.item(line) else {
             return Ok(None);
         };
         let moments = match front.next()? {
+            Next::Moments(_) if taker.knows(record) => continue,
             Next::Moments(moments) => Some(moments),
-            Next::End => {
-                let id = fields.id.map(|span| span.of(record)).unwrap_or_default();
-                undated.push(id.to_vec());
-                None
-            }
+            Next::End => None,
             Next::Foreign => return Ok(None),
         };
+        let Some(fields) = json::scan_record(record) else {
+            return Ok(None);
+        };
+        if moments.is_none() {
+            let id = fields.id.map(|span| span.of(record)).unwrap_or_default();
+            undated.push(id.to_vec());
+        }
         taker.make_room(record.len())?;
         let (record, fields) = salt::without(record, fields);
         taker.take(&record, fields, moments);

@@ -25,6 +25,8 @@ pub struct Address {
 #[derive(Debug, Default)]
 pub struct Arena {
     full: Vec<Arc<Room>>,
+    /// So many of those are another's, who counts what lies there.
+    shared: usize,
     /// None before the first record and just after a freeze.
     open: Option<Room>,
     /// Chunks for what was announced.
@@ -37,6 +39,20 @@ pub struct Arena {
 }
 
 impl Arena {
+    /// An arena in which all that lies in another can be read too, at the same addresses.
+    pub fn beside(other: &Self) -> Self {
+        Self {
+            full: other.full.clone(),
+            shared: other.full.len(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether bytes lie where another counts them.
+    pub fn is_shared(&self, at: Address) -> bool {
+        (at.chunk as usize) < self.shared
+    }
+
     /// Asks for the memory that `push` will need for so many bytes, of which no record has more than `longest`.
     pub fn make_room(&mut self, bytes: usize, longest: usize) -> Result<(), Refused> {
         let left = self.left();
@@ -104,7 +120,9 @@ impl Arena {
 
     /// Notes that nobody will ask for these bytes again.
     pub fn forget(&mut self, at: Address) {
-        self.dead += at.length as usize;
+        if !self.is_shared(at) {
+            self.dead += at.length as usize;
+        }
     }
 
     /// Forgets these bytes for good: nothing is left of them here. Whoever froze them before still reads them.
@@ -127,7 +145,11 @@ impl Arena {
 
     /// An empty arena with room for all that is not forgotten here, and for what was announced here.
     pub fn successor(&mut self) -> Result<Self, Refused> {
-        let mut next = Self::default();
+        let mut next = Self {
+            full: self.full[..self.shared].to_vec(),
+            shared: self.shared,
+            ..Self::default()
+        };
         next.make_room(self.total - self.dead + self.left(), self.longest)?;
         next.spare.append(&mut self.spare);
         Ok(next)

@@ -3,6 +3,7 @@
 //! To freeze a state copies no record and no moment: chunks and pieces are shared, and whoever changes one makes its own.
 
 use super::arena::{Address, Arena};
+use super::likeness::Likeness;
 use super::moments::MomentColumn;
 use super::records::{NO_CLASS, Slot, State};
 use crate::memory::{Refused, gathered};
@@ -26,6 +27,14 @@ impl Frozen {
     pub fn rows(&self) -> impl ExactSizeIterator<Item = (&[u8], Moments)> + Clone {
         let row = |&(slot, at): &(u32, Address)| (self.arena.get(at), self.moments.get(slot));
         self.records.iter().map(row)
+    }
+
+    /// They, for whoever takes in another state that is much like this one.
+    pub fn likeness(self) -> Likeness {
+        Likeness {
+            arena: self.arena,
+            records: self.records,
+        }
     }
 
     /// How many there are.

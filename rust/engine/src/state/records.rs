@@ -1,6 +1,7 @@
 //! What is the last word on a record?
 
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
@@ -9,6 +10,7 @@ use super::arena::{Address, Arena};
 use super::catalog::Catalog;
 use super::changes::Changes;
 use super::expiries::Expiries;
+use super::likeness::{Awaited, Likeness};
 use super::moments::MomentColumn;
 use super::query::{Query, wanted};
 use super::scopes::{Directory, SHARED};
@@ -64,9 +66,20 @@ pub struct State {
     pub(super) scopes: Directory,
     pub(super) moments: MomentColumn,
     pub(super) expiries: Expiries,
+    /// Records that may come, if anyone knows some.
+    awaited: Option<Awaited>,
 }
 
 impl State {
+    /// A state without records, to which records like these are likely to come: those are not copied.
+    pub fn awaiting(likeness: &Arc<Likeness>) -> Self {
+        Self {
+            arena: Arena::beside(&likeness.arena),
+            awaited: Some(Awaited::of(likeness)),
+            ..Self::default()
+        }
+    }
+
     /// How many records there are, tombstones and the faces' included.
     pub fn len(&self) -> usize {
         usize::try_from(self.catalog.count(|_, _, _| true)).unwrap_or(usize::MAX)
@@ -252,7 +265,7 @@ impl State {
         };
         let slot = Slot {
             confidence: fields.confidence.unwrap_or(defaults::CONFIDENCE),
-            at: self.arena.push(record),
+            at: self.lay(found, record),
             id: fields.id.unwrap_or_default(),
             class,
             scope,
@@ -283,6 +296,13 @@ impl State {
         };
         self.expiries.set(number, expires);
         number
+    }
+
+    /// Lays a record down, unless it lies somewhere already.
+    fn lay(&mut self, found: Option<u32>, record: &[u8]) -> Address {
+        let number = found.unwrap_or(self.slots.len() as u32);
+        let there = self.awaited.as_mut().and_then(|awaited| awaited.find(number, record));
+        there.unwrap_or_else(|| self.arena.push(record))
     }
 
     fn replace(&mut self, number: u32, new: Slot) -> u32 {
@@ -341,7 +361,9 @@ impl State {
             return;
         };
         for slot in &mut self.slots {
-            slot.at = arena.push(self.arena.get(slot.at));
+            if !self.arena.is_shared(slot.at) {
+                slot.at = arena.push(self.arena.get(slot.at));
+            }
         }
         self.arena = arena;
     }

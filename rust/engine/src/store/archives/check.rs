@@ -18,6 +18,7 @@ use crate::snapshot;
 use crate::verify::{ErasureSeen, finding};
 
 use super::bound::{Named, unbound};
+use super::onlooker::Onlooker;
 use super::retired::{RetiredLogs, is_compared};
 use super::returned::FilesTold;
 use super::way::{End, Hop, Way};
@@ -49,15 +50,21 @@ pub(in crate::store) struct LiveEnd<'a> {
 }
 
 impl Past {
-    /// Follows the archives back from a log, as far as they were kept.
+    /// Follows the archives back from a log, as far as they were kept; somebody may look on.
     ///
     /// # Errors
     /// What the disk says. Damage is no error.
-    pub fn follow(disk: &dyn Disk, layout: &Layout, live: LiveEnd<'_>, threads: usize) -> io::Result<Self> {
+    pub fn follow(
+        disk: &dyn Disk,
+        layout: &Layout,
+        live: LiveEnd<'_>,
+        threads: usize,
+        onlooker: Option<&dyn Onlooker>,
+    ) -> io::Result<Self> {
         let hop = Hop::live(live.origin, live.offset, live.seq, live.erasures);
         let mut way = Way::find(disk, layout, hop)?;
         let mut past = Self::default();
-        let read = RetiredLogs::read(disk, layout, &mut way, threads)?;
+        let read = RetiredLogs::read(disk, layout, &mut way, threads, onlooker)?;
         if read.gave_up {
             let note = "bases not compared with the history before them: not enough memory";
             past.notes.push(note.to_owned());

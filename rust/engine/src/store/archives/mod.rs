@@ -16,6 +16,8 @@ mod bound;
 
 pub(in crate::store) mod returned;
 
+pub(in crate::store) mod onlooker;
+
 pub(in crate::store) mod replay;
 
 mod retired;

@@ -1,6 +1,7 @@
 //! What does a retired log add up to, and is that what the log behind it starts from?
 
 use std::io;
+use std::iter::Peekable;
 use std::sync::Arc;
 
 use super::archive_index::Mentions;
@@ -12,7 +13,7 @@ use crate::event::{Coming, Known};
 use crate::json::RecordSpans;
 use crate::memory::{self, Refused};
 use crate::snapshot::{self, Moments, Taker};
-use crate::state::State;
+use crate::state::{Likeness, State};
 use crate::verify::{Holding, Sink};
 
 /// Takes in retired logs, one after the other; without a state it only looks.
@@ -29,9 +30,19 @@ pub(in crate::store) struct Replay {
     /// What the next log starts from accounts for its events up to here.
     pub settled_until: Option<u64>,
     holding: Holding,
+    /// Records that are likely to come, if anyone knows some.
+    likeness: Option<Arc<Likeness>>,
 }
 
 impl Replay {
+    /// One to which records like these are likely to come, if anyone knows some.
+    pub fn of(likeness: Option<Arc<Likeness>>) -> Self {
+        Self {
+            likeness,
+            ..Self::default()
+        }
+    }
+
     /// One for which these records were never there.
     pub fn without(doomed: &Arc<Doomed>) -> Self {
         Self {
@@ -40,12 +51,22 @@ impl Replay {
         }
     }
 
+    /// A state without records.
+    fn empty(&self) -> State {
+        self.likeness.as_ref().map_or_else(State::default, State::awaiting)
+    }
+
+    /// Begins with nothing.
+    pub fn begin(&mut self) {
+        self.state = (!self.gave_up).then(|| self.empty());
+    }
+
     /// Begins with what a base holds, if it is the one with this digest.
     pub fn begin_with(&mut self, file: &dyn DiskFile, sha256: &Hex) {
         if self.gave_up {
             return;
         }
-        let mut state = State::default();
+        let mut state = self.empty();
         self.state = match snapshot::read(file, &mut state) {
             Ok(contents) => (contents.sha256 == *sha256 && contents.header.is_ok()).then_some(state),
             Err(fault) => {
@@ -154,7 +175,7 @@ impl Sink for Replay {
 /// Holds the records of a base against those of a state, one after the other: neither is copied.
 struct Compared<'a> {
     state: &'a State,
-    next: Box<dyn Iterator<Item = &'a [u8]> + 'a>,
+    next: Peekable<Box<dyn Iterator<Item = &'a [u8]> + 'a>>,
     differs: bool,
 }
 
@@ -162,7 +183,7 @@ impl<'a> Compared<'a> {
     fn with(state: &'a State) -> Self {
         Self {
             state,
-            next: Box::new(state.in_order()),
+            next: (Box::new(state.in_order()) as Box<dyn Iterator<Item = &'a [u8]> + 'a>).peekable(),
             differs: false,
         }
     }
@@ -173,6 +194,11 @@ impl<'a> Compared<'a> {
 }
 
 impl Taker for Compared<'_> {
+    fn knows(&mut self, record: &[u8]) -> bool {
+        // What a state holds has a name, and no salt: nothing about it is left to find out.
+        !self.differs && self.next.next_if(|next| *next == record).is_some()
+    }
+
     fn take(&mut self, record: &[u8], fields: RecordSpans, _: Option<Moments>) {
         let id = fields.id.map(|span| span.of(record)).unwrap_or_default();
         if !self.differs && !id.is_empty() {

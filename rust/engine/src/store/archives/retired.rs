@@ -11,10 +11,11 @@ use crate::layout::{Layout, index_name};
 use crate::log::files::open_base;
 use crate::origin::{Sentinel, TrailTold};
 use crate::trail::Trail;
-use crate::verify::{Walk, finding};
+use crate::verify::{Sink, Walk, finding};
 use crate::wal::reader::Reading;
 
 use super::archive_index::{Mentions, is_forged};
+use super::onlooker::{LookedOn, Onlooker};
 use super::replay::Replay;
 use super::way::{Hop, Way, fault_of};
 
@@ -42,11 +43,17 @@ impl RetiredLogs {
     ///
     /// # Errors
     /// What keeps this process from reading on, and is no fault of an archive.
-    pub fn read(disk: &dyn Disk, layout: &Layout, way: &mut Way, threads: usize) -> io::Result<Self> {
+    pub fn read(
+        disk: &dyn Disk,
+        layout: &Layout,
+        way: &mut Way,
+        threads: usize,
+        onlooker: Option<&dyn Onlooker>,
+    ) -> io::Result<Self> {
         ask_for_trails(&mut way.hops);
         let mut differing = BTreeSet::new();
         let mut beside: Vec<Beside> = way.hops.iter().map(|_| Beside::default()).collect();
-        let mut replay = Replay::default();
+        let mut replay = Replay::of(onlooker.and_then(|onlooker| onlooker.likeness()));
         let wanted = wanted_sums(disk, layout, &way.hops);
         for number in (1..way.hops.len()).rev() {
             let older = way.hops.get(number + 1).filter(|older| older.wrong.is_none());
@@ -60,7 +67,7 @@ impl RetiredLogs {
             let index = hop.archive.as_ref().map(|_| layout.history_index(&hop.name));
             let index = index.filter(|path| disk.exists(path));
             replay.mentions = index.as_ref().map(|_| Mentions::default());
-            read_log(hop, &head, threads, &mut replay).naming(&layout.inside(&hop.name))?;
+            read_shown(hop, &head, threads, &mut replay, onlooker).naming(&layout.inside(&hop.name))?;
             if hop.wrong.is_some() {
                 replay.state = None;
                 replay.leave_segment();
@@ -71,7 +78,12 @@ impl RetiredLogs {
             }
             replay.leave_segment();
             match held_against(disk, layout, &way.hops[number - 1], &mut replay) {
-                Sum::Like => {}
+                Sum::Same(sha256) => {
+                    if let (Some(onlooker), Some(state)) = (onlooker, &replay.state) {
+                        onlooker.base(&sha256, state);
+                    }
+                }
+                Sum::Untold => {}
                 Sum::Other => {
                     differing.insert(number - 1);
                     replay.state = None;
@@ -89,8 +101,10 @@ impl RetiredLogs {
 
 /// How the sum of a retired log stands to the base behind it.
 enum Sum {
-    /// They are alike, as far as that can be told.
-    Like,
+    /// They are the same: the base has this digest.
+    Same(Hex),
+    /// Nobody can tell that they differ.
+    Untold,
     /// The base is another.
     Other,
     /// Nobody asks: the base counts as it is.
@@ -158,7 +172,7 @@ fn first_trail(hop: &Hop, older: Option<&Hop>) -> Option<Trail> {
 /// Sees to it that what a retired log starts from is known, if it can be had.
 fn begin(disk: &dyn Disk, layout: &Layout, hop: &Hop, replay: &mut Replay) {
     if hop.sentinel.is_none() && !hop.is_foreign {
-        replay.state = (!replay.gave_up).then(Default::default);
+        replay.begin();
         return;
     }
     if hop.is_foreign {
@@ -174,8 +188,27 @@ fn begin(disk: &dyn Disk, layout: &Layout, hop: &Hop, replay: &mut Replay) {
     }
 }
 
+/// Reads a retired log while somebody looks on, perhaps.
+fn read_shown(
+    hop: &mut Hop,
+    head: &str,
+    threads: usize,
+    replay: &mut Replay,
+    onlooker: Option<&dyn Onlooker>,
+) -> io::Result<()> {
+    let Some(onlooker) = onlooker else {
+        return read_log(hop, head, threads, replay);
+    };
+    onlooker.begin_retired();
+    read_log(hop, head, threads, &mut LookedOn(replay, onlooker))?;
+    if let Some((_, digest)) = hop.archive.as_ref().filter(|_| hop.wrong.is_none()) {
+        onlooker.end_retired(digest, hop.redacted.is_even());
+    }
+    Ok(())
+}
+
 /// Reads a retired log and says what is wrong with it.
-fn read_log(hop: &mut Hop, head: &str, threads: usize, replay: &mut Replay) -> io::Result<()> {
+fn read_log(hop: &mut Hop, head: &str, threads: usize, sink: &mut dyn Sink) -> io::Result<()> {
     let Some((archive, _)) = &hop.archive else {
         return Ok(());
     };
@@ -188,7 +221,7 @@ fn read_log(hop: &mut Hop, head: &str, threads: usize, replay: &mut Replay) -> i
     let log = &*archive.log;
     let went = log
         .length()
-        .and_then(|length| walk.go(log, length, reading, replay, &mut |_, _| {}));
+        .and_then(|length| walk.go(log, length, reading, sink, &mut |_, _| {}));
     archive.rest();
     hop.trail = walk.follower.trail.take();
     let found = |offset: u64, line: u64, reason: &str| Damage {
@@ -222,19 +255,20 @@ fn read_log(hop: &mut Hop, head: &str, threads: usize, replay: &mut Replay) -> i
 /// Holds the base that a log starts from against what came before it.
 fn held_against(disk: &dyn Disk, layout: &Layout, hop: &Hop, replay: &mut Replay) -> Sum {
     let Some(sha256) = hop.base.1.filter(|_| replay.state.is_some()) else {
-        return Sum::Like;
+        return Sum::Untold;
     };
     if !is_compared(hop) {
         let is_mended = hop.sentinel.as_ref().is_some_and(|sentinel| sentinel.told.mended);
         return match is_mended || is_base_there(disk, layout, hop) {
             true => Sum::Unasked,
-            false => Sum::Like,
+            false => Sum::Untold,
         };
     }
     let base = open_base(disk, layout, &sha256).ok().flatten();
     match base.and_then(|(_, base)| replay.is_like(&*base.log, &sha256)) {
         Some(false) => Sum::Other,
-        _ => Sum::Like,
+        Some(true) => Sum::Same(sha256),
+        None => Sum::Untold,
     }
 }
 

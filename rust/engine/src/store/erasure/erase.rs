@@ -15,9 +15,9 @@ use crate::json::{RecordSpans, Value};
 use crate::layout::ERASED_SUFFIX;
 use crate::log::{Progress, Site};
 use crate::options::Options;
-use crate::origin::ALONE;
+use crate::origin::{ALONE, Origin};
 use crate::remembered::Standing;
-use crate::state::{State, Watermark};
+use crate::state::{Frozen, State, Watermark};
 use crate::verify::{BaseState, Walk};
 use crate::wal::writer::EventBody;
 
@@ -312,7 +312,14 @@ pub fn erase(turns: &impl Turns, order: &Erase, now: &dyn Fn() -> i64, progress:
     })?;
     let mut ahead = Ahead::look(&reach, order)?;
     let until = ahead.log.as_ref().map_or(0, |log| log.until.end);
-    let watcher = Watcher::of(&ahead.chosen, until);
+    // The past says mostly what is there: where it is added up, that need not be in memory twice.
+    let likeness = reach.look(|store| {
+        let has_past =
+            matches!(store.log.open().map(|log| &log.origin), Some(Origin::Ours(one)) if one.archive.is_some());
+        let frozen = has_past.then(|| store.state.freeze().ok()).flatten();
+        Ok(frozen.map(Frozen::likeness))
+    })?;
+    let watcher = Watcher::of(&ahead.chosen, until, likeness);
     let damage = prove(&*site.disk, &site.layout, options.threads, &watcher, progress)?;
     // What was seen here need not be looked for again.
     let mut sight = watcher.sight();

@@ -1,8 +1,9 @@
 //! Which lines of a log go, and does what is appended meanwhile change what goes?
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
+use std::sync::Arc;
 
 use crate::chain::Held;
 use crate::digest::Hex;
@@ -10,12 +11,13 @@ use crate::disk::DiskFile;
 use crate::event::tie::Said;
 use crate::event::{Coming, Known, Op};
 use crate::memory::{self, Refused};
+use crate::state::{Likeness, State};
+use crate::store::archives::onlooker::Onlooker;
 use crate::store::archives::replay::Replay;
-use crate::store::load::examine::Onlooker;
 use crate::verify::{Sink, Walk};
 use crate::wal::reader::Reading;
 
-use super::chosen::{Chosen, says_a_record};
+use super::chosen::{Chosen, said_by, says_a_record};
 use super::redact::Hit;
 
 /// The lines of one log that go.
@@ -130,42 +132,64 @@ impl Sink for Rest<'_> {
     }
 }
 
-/// What was seen of a log while it was proved.
+/// What was seen of a store while it was proved, and need not be read again.
+pub(in crate::store) struct SeenStore {
+    /// The live log.
+    pub live: LiveLines,
+    /// The retired logs, by the digests of their archives.
+    pub retired: HashMap<Hex, LinesOfLog>,
+    /// The bases, by their digests, and whether they hold one of the records.
+    pub bases: HashMap<Hex, bool>,
+}
+
+/// What was seen of a log and of its past while it was proved.
 #[derive(Default)]
 pub(in crate::store) struct SeenLog {
     /// The lines that go.
     lines: LinesOfLog,
+    /// What is read is a retired log, of which these go.
+    is_past: bool,
+    past: LinesOfLog,
+    retired: HashMap<Hex, LinesOfLog>,
+    bases: HashMap<Hex, bool>,
     /// The records that go and are in it.
     seen: BTreeSet<Vec<u8>>,
-    /// The log says more of what is meant than was known.
+    /// The log, or its past, says more of what is meant than was known.
     knows_more: bool,
     /// How far it was read.
     walk: Option<Walk>,
 }
 
 impl SeenLog {
-    /// The log as far as it was seen, and the records in it that go; `None` if it has to be looked through anew.
-    pub fn lines(self) -> Option<(LiveLines, BTreeSet<Vec<u8>>)> {
+    /// The store as far as it was seen, and the records in it that go; `None` if it has to be looked through anew.
+    pub fn store(self) -> Option<(SeenStore, BTreeSet<Vec<u8>>)> {
         let walk = self.walk.filter(|_| !self.knows_more)?;
         let lines = self.lines;
-        Some((LiveLines { lines, walk }, self.seen))
+        let seen = SeenStore {
+            live: LiveLines { lines, walk },
+            retired: self.retired,
+            bases: self.bases,
+        };
+        Some((seen, self.seen))
     }
 }
 
-/// Looks for what goes while the live log is proved.
+/// Looks for what goes while the live log and its past are proved.
 pub(in crate::store) struct Watcher<'a> {
     chosen: &'a Chosen,
     /// The log ended here when that was chosen.
     chosen_at: u64,
+    likeness: Option<Arc<Likeness>>,
     sight: RefCell<SeenLog>,
 }
 
 impl<'a> Watcher<'a> {
-    /// Who looks for these, which were chosen when the log ended here.
-    pub fn of(chosen: &'a Chosen, chosen_at: u64) -> Self {
+    /// Who looks for these, which were chosen when the log ended here, and may know records that are likely to come.
+    pub fn of(chosen: &'a Chosen, chosen_at: u64, likeness: Option<Likeness>) -> Self {
         Self {
             chosen,
             chosen_at,
+            likeness: likeness.map(Arc::new),
             sight: RefCell::default(),
         }
     }
@@ -174,9 +198,22 @@ impl<'a> Watcher<'a> {
     pub fn sight(self) -> SeenLog {
         self.sight.into_inner()
     }
+
+    /// Hears what a record was some time.
+    fn hear(&self, sight: &mut SeenLog, said: &Said<'_>) {
+        if self.chosen.is_news(said) {
+            sight.knows_more = true;
+        } else if self.chosen.doomed.has(said.id) && !sight.seen.contains(said.id) {
+            sight.seen.insert(said.id.to_vec());
+        }
+    }
 }
 
 impl Onlooker for Watcher<'_> {
+    fn likeness(&self) -> Option<Arc<Likeness>> {
+        self.likeness.clone()
+    }
+
     fn begin(&self) {
         *self.sight.borrow_mut() = SeenLog::default();
     }
@@ -184,16 +221,15 @@ impl Onlooker for Watcher<'_> {
     fn see(&self, known: &Known<'_>) {
         let mut sight = self.sight.borrow_mut();
         if self.chosen.doomed.takes(known) {
-            sight.lines.take(known);
+            match sight.is_past {
+                true => sight.past.take(known),
+                false => sight.lines.take(known),
+            }
         }
-        sight.knows_more |= known.offset >= self.chosen_at && self.chosen.is_upset_by(known);
-        if !says_a_record(known.op) {
-            return;
-        }
-        if self.chosen.is_news(&Said::of(known.id, known.record, known.fields)) {
-            sight.knows_more = true;
-        } else if self.chosen.doomed.has(known.id) && !sight.seen.contains(known.id) {
-            sight.seen.insert(known.id.to_vec());
+        let is_later = !sight.is_past && known.offset >= self.chosen_at;
+        sight.knows_more |= is_later && self.chosen.is_upset_by(known);
+        if says_a_record(known.op) {
+            self.hear(&mut sight, &Said::of(known.id, known.record, known.fields));
         }
     }
 
@@ -202,5 +238,26 @@ impl Onlooker for Watcher<'_> {
         sight.lines.hits.retain(|hit| hit.offset < walk.end);
         sight.lines.is_even = walk.redacted.is_even();
         sight.walk = Some(walk.clone());
+    }
+
+    fn begin_retired(&self) {
+        let mut sight = self.sight.borrow_mut();
+        (sight.is_past, sight.past) = (true, LinesOfLog::default());
+    }
+
+    fn end_retired(&self, digest: &Hex, is_even: bool) {
+        let mut sight = self.sight.borrow_mut();
+        let lines = std::mem::take(&mut sight.past);
+        sight.retired.insert(*digest, LinesOfLog { is_even, ..lines });
+    }
+
+    fn base(&self, sha256: &Hex, state: &State) {
+        let mut sight = self.sight.borrow_mut();
+        let mut holds = false;
+        for row in (0..state.slot_count() as u32).filter_map(|slot| state.row(slot)) {
+            self.hear(&mut sight, &said_by(&row));
+            holds |= self.chosen.doomed.has(row.id);
+        }
+        sight.bases.insert(*sha256, holds);
     }
 }

@@ -19,7 +19,7 @@ use crate::verify::{RedactedLines, Sink, Walk};
 use crate::wal::reader::Reading;
 
 use super::chosen::{Chosen, Present, says_a_record};
-use super::lines::{LinesOfLog, LiveLines};
+use super::lines::{LinesOfLog, LiveLines, SeenStore};
 use super::reach::{Asking, Reach};
 
 /// All that goes, wherever it is said.
@@ -94,7 +94,7 @@ pub(super) struct Volumes<'a> {
 
 impl Volumes<'_> {
     /// Adds all that belongs to what goes to a choice that knows the present, whatever log or base says it, and finds it. What
-    /// was seen of the live log for this choice is not read again.
+    /// was seen already for this choice is not read again.
     ///
     /// # Errors
     /// `Io`.
@@ -102,7 +102,7 @@ impl Volumes<'_> {
         &self,
         chosen: &mut Chosen,
         reach: &impl Reach,
-        mut seen: Option<LiveLines>,
+        mut seen: Option<SeenStore>,
     ) -> Result<(Found, LiveLines)> {
         loop {
             let present = Asking::of(reach);
@@ -122,9 +122,13 @@ impl Volumes<'_> {
         &self,
         chosen: &mut Chosen,
         present: &dyn Present,
-        seen: Option<LiveLines>,
+        seen: Option<SeenStore>,
     ) -> Result<(Found, LiveLines, bool)> {
         let mut found = Found::default();
+        let (live, mut retired, bases) = match seen {
+            Some(seen) => (Some(seen.live), seen.retired, seen.bases),
+            None => Default::default(),
+        };
         let mut all = Everything {
             chosen,
             present,
@@ -133,6 +137,10 @@ impl Volumes<'_> {
             grew: false,
         };
         for sha256 in &self.bases {
+            if let Some(&holds) = bases.get(sha256) {
+                found.bases.extend(holds.then_some(*sha256));
+                continue;
+            }
             let path = self.site.layout.base(sha256.text());
             if let Some((_, base)) = open_base(&*self.site.disk, &self.site.layout, sha256).at(&path)? {
                 all.holds = false;
@@ -146,6 +154,10 @@ impl Volumes<'_> {
             }
         }
         for segment in self.segments {
+            if let Some(lines) = retired.remove(&segment.digest) {
+                found.retired.push(lines);
+                continue;
+            }
             let log = &*segment.archive.log;
             let path = self.site.layout.inside(&segment.name);
             let seqs = walk(log, log.length().at(&path)?, self.threads, &mut all).at(&path)?;
@@ -153,8 +165,8 @@ impl Volumes<'_> {
             found.retired.push(std::mem::take(&mut all.lines));
             segment.archive.rest();
         }
-        let live = match seen {
-            Some(seen) => seen,
+        let live = match live {
+            Some(live) => live,
             None => {
                 let (log, end) = self.live;
                 let walk = walk_without(&**log, end, self.threads, HashSet::new(), &mut all).at(self.site.log())?;

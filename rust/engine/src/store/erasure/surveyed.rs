@@ -76,8 +76,8 @@ pub(super) struct Surveyed {
 }
 
 impl Surveyed {
-    /// Finds all that goes with what was chosen, and where all of that is said. What was seen of the live log while it was
-    /// proved need not be read again.
+    /// Finds all that goes with what was chosen, and where all of that is said. What was seen while all of it was proved need
+    /// not be read again.
     ///
     /// # Errors
     /// `Corrupted`, `Busy`, `Io`.
@@ -89,10 +89,11 @@ impl Surveyed {
         sight: SeenLog,
     ) -> Result<Self> {
         let mut until = log.until;
-        let seen = sight.lines().map(|(live, seen)| {
-            chosen.saw(seen);
-            (until.end, until.head) = (live.walk.end, live.walk.mark().head);
-            live
+        let seen = sight.store().map(|(seen, ids)| {
+            chosen.saw(ids);
+            let walk = &seen.live.walk;
+            (until.end, until.head) = (walk.end, walk.mark().head);
+            seen
         });
         let live = (&log.file, until.end);
         let (segments, start) = segments(

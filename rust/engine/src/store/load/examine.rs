@@ -3,13 +3,10 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::chain::Held;
 use crate::damage::{Damage, DamageKind};
 use crate::disk::{Disk, DiskFile};
-use crate::event::{Coming, Known};
 use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::{LOG, Layout};
-use crate::memory::Refused;
 use crate::options::Checking;
 use crate::origin::{Origin, WayBack, beginning_of};
 use crate::verify::{BaseState, Report, Sink, Walk, finding, open_log};
@@ -21,6 +18,7 @@ use super::loader::Loader;
 use super::replaced::Unfit;
 use super::tails::whole_events;
 use crate::store::archives::check::{LiveEnd, Past};
+use crate::store::archives::onlooker::{LookedOn, Onlooker};
 use crate::store::files::held::{HeldFiles, Need};
 
 /// What was found and how far it was read.
@@ -56,51 +54,6 @@ pub struct Look<'a> {
     pub way: Option<&'a WayBack>,
     /// Who looks on.
     pub onlooker: Option<&'a dyn Onlooker>,
-}
-
-/// Somebody who looks on while a log is examined, so that nobody has to read it once more.
-pub trait Onlooker {
-    /// The log is read from its first line on.
-    fn begin(&self);
-    /// A line of it, whether its batch is whole or not; what it says may have its salt.
-    fn see(&self, known: &Known<'_>);
-    /// It was read to its end.
-    fn end(&self, walk: &Walk);
-}
-
-/// Takes in what a log says while somebody looks on.
-struct LookedOn<'a>(&'a mut Loader, &'a dyn Onlooker);
-
-impl Sink for LookedOn<'_> {
-    fn make_room(&mut self, coming: Coming) -> Result<(), Refused> {
-        self.0.make_room(coming)
-    }
-
-    fn count(&mut self, known: Known<'_>, ts: i64) {
-        self.1.see(&known);
-        self.0.count(known, ts);
-    }
-
-    fn hold(&mut self, known: Known<'_>, ts: i64) {
-        self.1.see(&known);
-        self.0.hold(known, ts);
-    }
-
-    fn settle(&mut self, held: Held) {
-        self.0.settle(held);
-    }
-
-    fn note_loss(&mut self) {
-        self.0.note_loss();
-    }
-
-    fn minds_salt(&self, id: &[u8]) -> bool {
-        self.0.minds_salt(id)
-    }
-
-    fn is_satisfied(&self) -> bool {
-        self.0.is_satisfied()
-    }
 }
 
 /// Looks at a log and at all that it names.
@@ -176,7 +129,7 @@ pub fn examine(
             seq: beginning.seq,
             erasures: Some(walk.told_erasures().cloned().collect()),
         };
-        let past = Past::follow(disk, layout, live, look.threads)?;
+        let past = Past::follow(disk, layout, live, look.threads, look.onlooker)?;
         base.damage.extend(past.damage);
         base.returned.extend(past.returned);
         base.altered.extend(past.altered);

@@ -212,7 +212,7 @@ impl Mending {
                     seq: Some(sentinel.last_seq + 1),
                     erasures: None,
                 };
-                Past::follow(&plan.after, &site.layout, live, threads).at(&archives)
+                Past::follow(&plan.after, &site.layout, live, threads, None).at(&archives)
             };
             let past = look()?;
             if past.damage.is_empty() {
