@@ -9,6 +9,9 @@ from chronomemory.scope import Scope
 
 __all__ = ["Answer", "Asked", "answered"]
 
+#: No names: what all share.
+_SHARED = Scope()
+
 _Found = TypeVar("_Found")
 
 
@@ -39,7 +42,10 @@ class Answer(list[_Found]):
         self.known = known
 
 
-def answered(asked: Asked, found: Iterable[_Found]) -> Answer[_Found]:
-    """Say of what was found who asked."""
+def answered(asked: Asked, found: Iterable[_Found], *, is_any: bool) -> Answer[_Found]:
+    """Say of what was found, if it was anything, who asked."""
     names = asked.scope_names()
+    if names == _SHARED.names:
+        # What is found without names is shared, and so one's own: nobody has to be asked.
+        return Answer(found, scope=_SHARED, known=is_any or asked.is_known())
     return Answer(found, scope=None if names is None else Scope(*names), known=asked.is_known())

@@ -299,7 +299,7 @@ def nearest(
             condition=where_json(where),
         )
     named = [[Neighbour(*hit) for hit in hits] for hits in found]
-    return answered(engine, named if queries.ndim == 2 else named[0])
+    return answered(engine, named if queries.ndim == 2 else named[0], is_any=any(named))
 
 
 def _least(score: float) -> float:

@@ -47,14 +47,22 @@ def watched(task: str, place: Path, *, large: bool = False) -> Iterator[None]:
         LOGGER.warning("%s: slow: %s took %.3f s", place, task, seconds, extra={SEEN_ANYWAY: True})
 
 
-@contextmanager
-def timed(question: str) -> Iterator[None]:
+class timed:  # noqa: N801 (it is used as a function is)
     """Tell of a question that took long, and nothing of what was asked."""
-    began = time.perf_counter()
-    yield
-    seconds = _since(began)
-    if seconds >= SLOW_SECONDS:
-        LOGGER.warning("slow: %s took %.3f s", question, seconds, extra={SEEN_ANYWAY: True})
+
+    # No generator: this stands around every question, however quick.
+    __slots__ = ("_began", "_question")
+
+    def __init__(self, question: str) -> None:
+        self._question = question
+
+    def __enter__(self) -> None:
+        self._began = time.perf_counter()
+
+    def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
+        seconds = _since(self._began)
+        if failed is None and seconds >= SLOW_SECONDS:
+            LOGGER.warning("slow: %s took %.3f s", self._question, seconds, extra={SEEN_ANYWAY: True})
 
 
 def _since(began: float) -> float:

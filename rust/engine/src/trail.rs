@@ -9,6 +9,8 @@ use crate::json;
 
 /// After so many events the trail begins anew, with what it was.
 const STRETCH: u64 = 1024;
+/// So many hashes are taken in at once: a writer of single events waits for each of them.
+const AT_ONCE: usize = 8;
 
 /// A trail that goes on from event to event. It costs one block of SHA-256 for two events.
 #[derive(Clone)]
@@ -16,6 +18,8 @@ pub struct Trail {
     hasher: Hasher,
     start: [u8; 32],
     events: u64,
+    /// The last hashes, as far as they were not taken in yet.
+    held: [[u8; 32]; AT_ONCE],
     /// The first seq that it covers.
     pub from: u64,
 }
@@ -51,6 +55,7 @@ impl Trail {
             hasher,
             start,
             events: 0,
+            held: [[0; 32]; AT_ONCE],
             from,
         }
     }
@@ -58,12 +63,23 @@ impl Trail {
     /// Takes the hash of the next event.
     #[inline]
     pub fn add(&mut self, hash: &[u8; 32]) {
-        self.hasher.update(hash);
+        let held = self.held();
+        self.held[held] = *hash;
         self.events += 1;
+        if held + 1 == AT_ONCE {
+            self.hasher.update(self.held.as_flattened());
+        }
+        // INVARIANT: nothing is held then.
         if self.events.is_multiple_of(STRETCH) {
             self.start = std::mem::take(&mut self.hasher).finish_raw();
             self.hasher.update(&self.start);
         }
+    }
+
+    /// How many hashes are held.
+    #[inline]
+    fn held(&self) -> usize {
+        (self.events % AT_ONCE as u64) as usize
     }
 
     /// What it is behind the last event.
@@ -71,7 +87,9 @@ impl Trail {
         if self.events.is_multiple_of(STRETCH) {
             Hex::spell(&self.start)
         } else {
-            self.hasher.clone().finish()
+            let mut hasher = self.hasher.clone();
+            hasher.update(self.held[..self.held()].as_flattened());
+            hasher.finish()
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::scope::{Seen, Viewer, check, stamp};
+use crate::scope::{Seen, Viewer, check, given, stamp};
 
 /// Whoever writes a draft.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +38,18 @@ impl Author {
         }
     }
 
+    /// Is that one from now on. Mostly it was already: whoever writes does so again and again.
+    pub fn take_after(&mut self, other: &Self) {
+        let for_whom = |author: &Self| author.acts_for.as_ref().map(Arc::as_ptr);
+        let is_same = Arc::ptr_eq(&self.writer, &other.writer)
+            && Arc::ptr_eq(&self.spelled, &other.spelled)
+            && for_whom(self) == for_whom(other)
+            && (self.is_public, self.is_import) == (other.is_public, other.is_import);
+        if !is_same {
+            *self = other.clone();
+        }
+    }
+
     /// The scope of whoever writes as it is spelled in a record; nothing without names.
     pub fn spelled(&self) -> &[u8] {
         &self.spelled
@@ -60,18 +72,19 @@ impl Author {
         }
     }
 
-    /// Sees to it that `data`, which stands at the end of a text, carries the scope that it should.
+    /// Sees to it that `data`, which stands at the end of a text, carries the scope that it should; says whether that is none.
     ///
     /// # Errors
     /// `Invalid` if it carries another one.
-    pub fn settle_scope(&self, text: &mut Vec<u8>, start: usize) -> Result<()> {
+    pub fn settle_scope(&self, text: &mut Vec<u8>, start: usize) -> Result<bool> {
         match &*self.writer {
             // What is one's own may carry another name more: whoever writes it back changes what it says, not whose it is.
             Viewer::Named { .. } => stamp(text, start, &self.spelled, |given| {
                 self.writer.sees(given) == Some(Seen::Own)
-            }),
-            _ if self.is_import => Ok(()),
-            _ => check(&text[start..]),
+            })?,
+            _ if self.is_import => {}
+            _ => check(&text[start..])?,
         }
+        Ok(given(&text[start..]).is_none())
     }
 }

@@ -30,6 +30,8 @@ pub struct Change {
     pub op: Op,
     /// Where the fields lie in the record.
     pub fields: RecordSpans,
+    /// Whether it carries no scope and says nothing of its expiry: nobody has to look again.
+    pub is_plain: bool,
     id: Range<usize>,
     record: Range<usize>,
 }
@@ -50,7 +52,7 @@ impl Draft {
 
     /// The same, and on what terms.
     pub fn by(&mut self, author: &Author) {
-        self.author = author.clone();
+        self.author.take_after(author);
     }
 
     /// Who writes, and on what terms.
@@ -141,8 +143,8 @@ impl Draft {
         RecordWriter {
             draft: self,
             start,
-            id: Span { start: 0, end: 0 },
             fields: RecordSpans::default(),
+            is_shared: false,
         }
     }
 
@@ -158,7 +160,7 @@ impl Draft {
         json::write_string(id, &mut self.text);
         let id = id_start + 1..self.text.len() - 1;
         self.text.extend_from_slice(b",\"status\":\"tombstone\"}");
-        self.push(Op::Delete, id, start, RecordSpans::default())
+        self.push(Op::Delete, id, start, RecordSpans::default(), false)
     }
 
     /// Says how a face's record changes: a canonical object that is an RFC 7396 merge patch.
@@ -172,7 +174,7 @@ impl Draft {
         let id = id_start + 1..self.text.len() - 1;
         let start = self.text.len();
         self.text.extend_from_slice(patch);
-        self.push(Op::Patch, id, start, RecordSpans::default())
+        self.push(Op::Patch, id, start, RecordSpans::default(), false)
     }
 
     /// Says what happened to several records of a face; records that come about have this depth.
@@ -213,7 +215,7 @@ impl Draft {
         self.text.extend_from_slice(id);
         let (id, start) = (start..self.text.len(), self.text.len());
         self.text.extend_from_slice(record);
-        self.push(op, id, start, fields)
+        self.push(op, id, start, fields, false)
     }
 
     /// Takes a record given as JSON; missing fields get their defaults, `depth` where the record names none.
@@ -225,7 +227,7 @@ impl Draft {
         super::draft_value::write(self, record, depth, face)
     }
 
-    fn push(&mut self, op: Op, id: Range<usize>, start: usize, fields: RecordSpans) -> Result<()> {
+    fn push(&mut self, op: Op, id: Range<usize>, start: usize, fields: RecordSpans, is_shared: bool) -> Result<()> {
         let record = start..self.text.len();
         let length = [&id, &record].map(|part| json::escaped_length(&self.text[part.clone()]));
         if length[0] + length[1] + ENVELOPE_BYTES > json::MAX_LINE_BYTES {
@@ -233,8 +235,14 @@ impl Draft {
         }
         // Whether the id is the one in the record: it may stand before that, as others gave it.
         let id_at = id.start.checked_sub(start).filter(|at| *at > 0);
-        check_expiry(&self.text[record.clone()], id_at)?;
-        self.changes.push(Change { op, fields, id, record });
+        let is_plain = !check_expiry(&self.text[record.clone()], id_at)? && is_shared;
+        self.changes.push(Change {
+            op,
+            fields,
+            is_plain,
+            id,
+            record,
+        });
         Ok(())
     }
 }
@@ -243,8 +251,8 @@ impl Draft {
 pub struct RecordWriter<'a> {
     draft: &'a mut Draft,
     start: usize,
-    id: Span,
     fields: RecordSpans,
+    is_shared: bool,
 }
 
 impl RecordWriter<'_> {
@@ -289,7 +297,8 @@ impl RecordWriter<'_> {
     /// `Invalid` if it carries another one.
     pub fn end_data(&mut self, start: usize) -> Result<()> {
         let Draft { text, author, .. } = &mut *self.draft;
-        author.settle_scope(text, start)
+        self.is_shared = author.settle_scope(text, start)?;
+        Ok(())
     }
 
     /// A field whose canonical value the caller puts behind what is there.
@@ -310,8 +319,7 @@ impl RecordWriter<'_> {
                 format!("ids such as {value:?} are kept for what happens to several records"),
             ));
         }
-        self.id = self.string(",\"id\":", value);
-        self.fields.id = Some(self.id);
+        self.fields.id = Some(self.string(",\"id\":", value));
         Ok(())
     }
 
@@ -353,8 +361,9 @@ impl RecordWriter<'_> {
     pub fn status(mut self, value: &str) -> Result<()> {
         self.fields.status = Some(self.string(",\"status\":", value));
         self.text().push(b'}');
-        let id = self.start + self.id.start as usize..self.start + self.id.end as usize;
-        self.draft.push(Op::Upsert, id, self.start, self.fields)
+        let id = self.fields.id.unwrap_or_default();
+        let id = self.start + id.start as usize..self.start + id.end as usize;
+        self.draft.push(Op::Upsert, id, self.start, self.fields, self.is_shared)
     }
 }
 

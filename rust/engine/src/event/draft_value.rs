@@ -125,3 +125,45 @@ fn check_depth(field: &str, depth: usize) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::event::expiry::expiry_of;
+    use crate::scope::{Scope, Viewer, carried};
+
+    #[test]
+    fn what_is_drafted_as_plain_carries_no_scope_and_never_expires() {
+        let ann = Viewer::Named {
+            scope: Scope::new([Some("ann"), None, None]).expect("a good name"),
+            shared: true,
+        };
+        for (data, is_plain) in [
+            ("{}", true),
+            (r#"{"1":1,"a":{"@scope":{"user":"ann"}}}"#, true),
+            (r#"{"a":{"expires_at":"2026-01-01T00:00:00Z"}}"#, true),
+            (r#"{"a":"expires_at"}"#, true),
+            (r#"{"expires_at":"2026-01-01T00:00:00Z"}"#, false),
+            (r#"{"expires_at":null}"#, false),
+            (r#"{"@scope":{"user":"ann"}}"#, false),
+            (r#"{"1":1,"@scope":{"user":"ann"},"a":1}"#, false),
+        ] {
+            let text = format!(r#"{{"id":"a","data":{data}}}"#);
+            let record = json::parse(text.as_bytes()).expect("JSON");
+            for writer in [Viewer::default(), Viewer::Everyone, ann.clone()] {
+                let (mut draft, has_names) = (Draft::default(), writer == ann);
+                draft.written_by(&Arc::new(writer));
+                if draft.upsert_value(&record, 0, None).is_err() {
+                    assert!(data.contains("@scope"), "{data}");
+                    continue;
+                }
+                let change = &draft.changes()[0];
+                let record = draft.record(change);
+                assert_eq!(change.is_plain, is_plain && !has_names, "{data}");
+                assert!(!change.is_plain || (carried(record).is_none() && expiry_of(record, None).is_none()));
+            }
+        }
+    }
+}

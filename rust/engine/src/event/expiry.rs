@@ -46,14 +46,14 @@ pub fn expiry_of(record: &[u8], id: Option<usize>) -> Option<i64> {
     said(record, id).and_then(moment)
 }
 
-/// Whether what a canonical record, or a patch of one, says of it can be kept.
+/// Whether a canonical record, or a patch of one, says anything of it.
 ///
 /// # Errors
 /// `Invalid` if it is neither null nor a moment in UTC.
-pub fn check_expiry(record: &[u8], id: Option<usize>) -> Result<()> {
+pub fn check_expiry(record: &[u8], id: Option<usize>) -> Result<bool> {
     match said(record, id) {
-        None | Some(b"null") => Ok(()),
-        Some(value) if moment(value).is_some() => Ok(()),
+        None => Ok(false),
+        Some(value) if value == b"null" || moment(value).is_some() => Ok(true),
         Some(value) => Err(Error::invalid(
             "data.expires_at",
             format!(

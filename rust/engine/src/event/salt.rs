@@ -80,10 +80,10 @@ impl Salting {
     /// Whether a line has one. A patch, a deletion and an act do not say whose records they are of, and a group of rows is of
     /// records of any scope: these have one unless none has.
     #[inline]
-    fn wants(self, op: Op, id: &[u8], record: &[u8]) -> bool {
+    fn wants(self, op: Op, id: &[u8], record: &[u8], is_plain: bool) -> bool {
         match (self, op) {
             (Self::Always, Op::Upsert) | (Self::Always | Self::Scoped, Op::Patch | Op::Delete | Op::Act) => true,
-            (Self::Scoped, Op::Upsert) => carried(record).is_some() || face_of(id) == Some(VECTORS),
+            (Self::Scoped, Op::Upsert) => (!is_plain && carried(record).is_some()) || face_of(id) == Some(VECTORS),
             _ => false,
         }
     }
@@ -109,7 +109,10 @@ pub struct Salts {
 impl Salts {
     /// From here on they are drawn on these terms; none if there are none.
     pub fn draw_on(&mut self, terms: Option<SaltTerms<'_>>) {
-        self.source = terms.map(|terms| terms.source.clone());
+        let is_known = |source: &Randomness| self.source.as_ref().is_some_and(|own| own.is(source));
+        if !terms.is_some_and(|terms| is_known(terms.source)) {
+            self.source = terms.map(|terms| terms.source.clone());
+        }
         self.salting = terms.map_or(Salting::Never, |terms| terms.salting);
     }
 
@@ -126,11 +129,11 @@ impl Salts {
     }
 
     /// Writes a canonical record, with a salt if it is of an event that has one. A record that says something by that key keeps
-    /// what it says.
+    /// what it says. One that is plain is known to carry no scope.
     #[inline]
-    pub fn write(&mut self, op: Op, id: &[u8], record: &[u8], out: &mut Vec<u8>) {
+    pub fn write(&mut self, op: Op, id: &[u8], record: &[u8], is_plain: bool, out: &mut Vec<u8>) {
         let left = self.drawn.len().checked_sub(SALT_BYTES);
-        let left = left.filter(|_| self.source.is_some() && self.salting.wants(op, id, record));
+        let left = left.filter(|_| self.source.is_some() && self.salting.wants(op, id, record, is_plain));
         let (Some(left), Some((before, behind))) = (left, left.and_then(|_| around(record))) else {
             return out.extend_from_slice(record);
         };
@@ -312,7 +315,7 @@ mod tests {
             (Op::Begin, r#"{"events":2}"#, false),
         ] {
             let mut line = Vec::new();
-            salts.write(op, b"a", record.as_bytes(), &mut line);
+            salts.write(op, b"a", record.as_bytes(), false, &mut line);
             let added = match is_salted {
                 false => 0,
                 true if record == "{}" => 22,
@@ -348,7 +351,7 @@ mod tests {
             ];
             for ((op, id, record), is_salted) in said.into_iter().zip(salted) {
                 let mut line = Vec::new();
-                salts.write(op, id.as_bytes(), record.as_bytes(), &mut line);
+                salts.write(op, id.as_bytes(), record.as_bytes(), false, &mut line);
                 assert_eq!(line != record.as_bytes(), is_salted, "{salting:?} {op:?} {record}");
             }
         }
@@ -361,12 +364,12 @@ mod tests {
         let mut lines = Vec::new();
         for _ in 0..DRAWN_SALTS {
             let mut line = Vec::new();
-            salts.write(Op::Upsert, b"a", b"{}", &mut line);
+            salts.write(Op::Upsert, b"a", b"{}", false, &mut line);
             assert!(!lines.contains(&line));
             lines.push(line);
         }
         let mut line = Vec::new();
-        salts.write(Op::Upsert, b"a", b"{}", &mut line);
+        salts.write(Op::Upsert, b"a", b"{}", false, &mut line);
         assert_eq!(line, b"{}", "none is left: whoever writes draws them first");
         let source = Randomness::of(|bytes: &mut [u8]| {
             bytes.fill(255);

@@ -34,7 +34,8 @@ fn piece() -> Result<Vec<Stamp>, Refused> {
 
 /// A piece of one's own, to be changed.
 fn own(piece: &mut Arc<Vec<Stamp>>) -> &mut Vec<Stamp> {
-    if Arc::get_mut(piece).is_none() {
+    // Whoever else has it only gives it back: nobody takes it from here meanwhile.
+    if Arc::strong_count(piece) > 1 {
         let mut copy = Vec::with_capacity(PIECE);
         copy.extend_from_slice(piece);
         *piece = Arc::new(copy);
@@ -102,6 +103,8 @@ impl MomentColumn {
 
     /// The next slot, made by an event.
     pub fn push(&mut self, stamp: Stamp) {
+        // No piece is empty.
+        let before = self.created.last().and_then(|piece| piece.last()).copied();
         if self.created.last().is_none_or(|piece| piece.len() == PIECE) {
             let piece = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(PIECE));
             self.created.push(Arc::new(piece));
@@ -113,7 +116,7 @@ impl MomentColumn {
         if let Some(Some(piece)) = self.updated.last_mut() {
             own(piece).push(stamp);
         }
-        self.inversions += usize::from(self.is_inverted(self.len() - 1));
+        self.inversions += usize::from(before.is_some_and(|before| before.seq() > stamp.seq()));
     }
 
     /// All that is known of a slot.
@@ -143,6 +146,10 @@ impl MomentColumn {
     pub fn speak(&mut self, slot: u32, stamp: Stamp) {
         let created = self.created(slot);
         let updated = stamp.not_before(created);
+        // So it is with a record that was just made.
+        if updated == created && self.updated[slot as usize / PIECE].is_none() {
+            return;
+        }
         self.set(slot, Moments { created, updated });
     }
 

@@ -19,7 +19,7 @@ use super::timeline::{Mark, Timeline};
 use crate::event::act::is_of_one;
 use crate::event::draft_value::defaults;
 use crate::event::expiry::expiry_of;
-use crate::event::faces::face_of;
+use crate::event::faces::{SEARCH, face_of};
 use crate::event::{Coming, Known, Op};
 use crate::json::{self, RecordSpans, Span, Value};
 use crate::memory::{Refused, gathered};
@@ -68,6 +68,8 @@ pub struct State {
     pub(super) expiries: Expiries,
     /// Records that may come, if anyone knows some.
     awaited: Option<Awaited>,
+    /// Whether a record ever was of what a store says of itself.
+    declares: bool,
 }
 
 impl State {
@@ -173,14 +175,25 @@ impl State {
         self.timeline.push(known.offset, known.seq, None);
     }
 
+    /// Whether the store may say anything of itself, such as which names it requires: every commit asks.
+    #[inline]
+    pub fn declares(&self) -> bool {
+        self.declares
+    }
+
     /// Takes an event of some moment.
     pub fn apply(&mut self, known: Known<'_>, micros: i64) {
+        self.apply_drafted(known, micros, false);
+    }
+
+    /// The same; of one that is plain it is known that it carries no scope and says nothing of its expiry.
+    pub fn apply_drafted(&mut self, known: Known<'_>, micros: i64, is_plain: bool) {
         let stamp = Stamp::new(known.seq, micros);
         let found = self.find(known.id);
         let slot = match known.op {
             Op::Upsert | Op::Migrate | Op::Erase | Op::Prune => {
                 if known.fields.id.map(|span| span.of(known.record)) == Some(known.id) {
-                    self.put(found, known.id, known.record, known.fields, stamp)
+                    self.put(found, known.id, known.record, known.fields, (stamp, is_plain))
                 } else {
                     self.put_value(found, known.id, parsed(known.record), stamp)
                 }
@@ -241,27 +254,37 @@ impl State {
         let mut text = Vec::new();
         json::write_value(&record, &mut text);
         match json::scan_record(&text) {
-            Some(fields) => self.put(found, id, &text, fields, stamp),
+            Some(fields) => self.put(found, id, &text, fields, (stamp, false)),
             // Too long for any line: our writers refuse such a patch, so nobody was told that it was kept.
             None => found.unwrap_or_else(|| self.mention(id, stamp)),
         }
     }
 
-    /// Puts a record in the place of the one that is there, or makes a new one, at this moment.
-    fn put(&mut self, found: Option<u32>, id: &[u8], record: &[u8], fields: RecordSpans, stamp: Stamp) -> u32 {
+    /// Puts a record in the place of the one that is there, or makes a new one, at this moment; it may be known to be plain.
+    fn put(
+        &mut self,
+        found: Option<u32>,
+        id: &[u8],
+        record: &[u8],
+        fields: RecordSpans,
+        (stamp, is_plain): (Stamp, bool),
+    ) -> u32 {
         let text = |span: Option<Span>, default: &'static str| span.map_or(default.as_bytes(), |span| span.of(record));
-        let class = self.catalog.class(
-            text(fields.kind, defaults::KIND),
-            text(fields.status, defaults::STATUS),
-            face_of(id).is_some(),
-        );
+        let (status, face) = (text(fields.status, defaults::STATUS), face_of(id));
+        self.declares |= face == Some(SEARCH);
+        let kind = text(fields.kind, defaults::KIND);
+        let class = self.catalog.class(kind, status, face.is_some());
         // What is deleted is deleted: that it would have expired makes no difference.
-        let is_there = text(fields.status, defaults::STATUS) != b"tombstone";
+        let is_there = status != b"tombstone";
         let id_at = fields.id.map(|id| id.start as usize);
-        let expires = expiry_of(record, id_at).filter(|_| is_there);
-        let scope = match (self.scopes.number(record), self.expiries.is_over(expires)) {
-            (scope, false) => scope,
-            (scope, true) => self.scopes.twin_of(scope),
+        let expiry = || expiry_of(record, id_at).filter(|_| is_there);
+        let (scope, expires) = match is_plain {
+            true => (SHARED, None),
+            false => (self.scopes.number(record), expiry()),
+        };
+        let scope = match self.expiries.is_over(expires) {
+            false => scope,
+            true => self.scopes.twin_of(scope),
         };
         let slot = Slot {
             confidence: fields.confidence.unwrap_or(defaults::CONFIDENCE),
@@ -376,7 +399,7 @@ impl Taker for State {
 
     fn take(&mut self, record: &[u8], fields: RecordSpans, moments: Option<Moments>) {
         if let Some(id) = fields.id.map(|span| span.of(record)) {
-            let slot = self.put(self.find(id), id, record, fields, Stamp::UNKNOWN);
+            let slot = self.put(self.find(id), id, record, fields, (Stamp::UNKNOWN, false));
             if let Some(moments) = moments {
                 self.moments.set(slot, moments);
                 self.note_speech(slot, moments.updated);

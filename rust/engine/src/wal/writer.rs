@@ -97,18 +97,25 @@ impl Lines {
     /// Spells a draft, one line for each change.
     pub fn add(&mut self, draft: &Draft, ts: &[u8], depth: i64) {
         for change in draft.changes() {
-            self.push(EventBody {
+            let saying = EventBody {
                 op: change.op,
                 id: draft.id(change),
                 record: draft.record(change),
                 ts,
                 depth,
-            });
+            };
+            self.spell(saying, change.is_plain);
         }
     }
 
     /// Spells one event behind the others.
     pub fn push(&mut self, saying: EventBody<'_>) {
+        self.spell(saying, false);
+    }
+
+    /// The same of a record that may be known to be plain.
+    #[inline]
+    fn spell(&mut self, saying: EventBody<'_>, is_plain: bool) {
         let start = self.bytes.len();
         let out = &mut self.bytes;
         out.extend_from_slice(HASH_KEY);
@@ -123,7 +130,7 @@ impl Lines {
             out.extend_from_slice(head.bytes());
         }
         out.extend_from_slice(b"\",\"record\":");
-        self.salts.write(saying.op, saying.id, saying.record, out);
+        self.salts.write(saying.op, saying.id, saying.record, is_plain, out);
         out.extend_from_slice(b",\"record_id\":\"");
         out.extend_from_slice(saying.id);
         out.extend_from_slice(b"\",\"recursion_depth\":");

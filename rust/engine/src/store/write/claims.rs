@@ -238,6 +238,9 @@ fn is_of_store(draft: &Draft) -> bool {
 /// # Errors
 /// `ScopeRequired`.
 pub(in crate::store) fn check_required(state: &State, parts: &[impl Borrow<Draft>]) -> Result<()> {
+    if !state.declares() {
+        return Ok(());
+    }
     for (place, &level) in LEVELS.iter().enumerate() {
         let lacks = |draft: &Draft| !draft.author().gives(place) && !is_of_store(draft);
         if is_required(state, place) && parts.iter().any(|part| lacks(part.borrow())) {

@@ -79,7 +79,7 @@ pub(in crate::store) fn take_in(state: &mut State, parts: &[impl Borrow<Draft>],
             offset: base + *start as u64,
             seq,
         };
-        state.apply(known, micros);
+        state.apply_drafted(known, micros, change.is_plain);
         seq += 1;
     }
 }
