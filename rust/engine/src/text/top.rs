@@ -61,8 +61,9 @@ impl Question<'_> {
                     let score = score(own) as f32;
                     let comes_before =
                         |other: &(T, f32)| other.1.total_cmp(&score).then_with(|| order(&name, &other.0)).is_ge();
-                    let place = best.partition_point(comes_before);
-                    if place < limit {
+                    // Most come behind the worst of those that are kept.
+                    if best.len() < limit || !best.last().is_some_and(comes_before) {
+                        let place = best.partition_point(comes_before);
                         best.truncate(limit - 1);
                         best.insert(place, (name, score));
                     }
