@@ -312,10 +312,22 @@ def of_seam(truth: Truth, seam: strikes.Seam, told: dict[str, Any], project: Pat
     return wrong
 
 
-def of_marks(truth: Truth, project: Path) -> list[str]:
-    """The same where what is left of the log spells every record that it lost something of."""
+def spelled_still(whole: Path, broken: Path) -> bytes:
+    """What is left of the lines that were struck, and the whole lines that tell what a batch changed."""
+    before, after = (
+        (project / FOLDER / "events.wal").read_bytes().split(b"\n") for project in (whole, broken)
+    )
+    return b"\n".join(line for line in after if line not in before or b'"affected"' in line)
+
+
+def of_marks(truth: Truth, project: Path, left: bytes) -> list[str]:
+    """The same where what is left of the log spells a record that it lost something of.
+
+    Where nothing is left of a name, nobody can know it: then only the event is named as lost.
+    """
     records, _ = held(project)
     other = [name for name in differing(truth, records) if name in records and name.startswith(SPELLED)]
+    other = [name for name in other if name.encode() in left]
     unnamed = [name for name in other if not is_marked(records[name])]
     return [f"{unnamed[:3]} are other than they were, and not marked"] if unnamed else []
 
@@ -349,6 +361,7 @@ def run(seed: str, rounds: int, outcome: harness.Outcome) -> None:
                 if done.name == "events.wal"
                 else f"in {done.name.split('/')[0]}"
             )
+            left = spelled_still(whole, broken) if what in MARKED else b""
             try:
                 told = harness.repaired(broken, outcome)
                 outcome.count("healed", told["healed"])
@@ -358,7 +371,8 @@ def run(seed: str, rounds: int, outcome: harness.Outcome) -> None:
                     wrong = of_seam(truth, seam, told, broken)
                 else:
                     wrong = of_strike(truth, told, broken) if struck else wrongs(truth, done, told, broken)
-                wrong += of_marks(truth, broken) if what in MARKED else []
+                wrong += of_marks(truth, broken, left) if what in MARKED else []
+                outcome.count("spelled still", bool(left))
             except (ChronoError, OSError) as error:
                 wrong = [f"{type(error).__name__}: {error}"]
             return [f"{what}, {done}: {one}" for one in wrong]
