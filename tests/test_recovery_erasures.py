@@ -24,9 +24,8 @@ def erased(root: Path, *later: str, is_copied: bool = False) -> tuple[Path, Path
         store.upsert({"id": "mia", "label": "SECRET"})
         store.upsert({"id": "tea", "label": "Tea at four"})
         shutil.copytree(store.backup(), copy)
-        store.erase(ids=["mia"], reason="ticket 17")
-        if is_copied:
-            store.backup()
+        # The copy in the folder goes; a new one would tell a repair all that it has to find out.
+        store.erase(ids=["mia"], reason="ticket 17", backup=is_copied)
         for name in later:
             store.upsert({"id": name, "label": "later"})
     return project, copy
