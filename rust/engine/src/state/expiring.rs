@@ -81,22 +81,13 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Known, Op};
-    use crate::json;
+    use crate::event::Op;
     use crate::state::Query;
+    use crate::state::slots::tests::says;
 
     fn put(state: &mut State, seq: u64, id: &str, expires: &str, status: &str) {
         let record = format!("{{\"data\":{{\"expires_at\":{expires}}},\"id\":\"{id}\",\"status\":\"{status}\"}}");
-        let known = Known {
-            op: Op::Upsert,
-            seq,
-            hash: b"",
-            offset: seq,
-            id: id.as_bytes(),
-            record: record.as_bytes(),
-            fields: json::scan_record(record.as_bytes()).expect("a record"),
-        };
-        state.apply(known, 0);
+        says(state, Op::Upsert, seq, id, &record);
     }
 
     #[test]

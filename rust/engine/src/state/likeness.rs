@@ -55,23 +55,14 @@ impl Awaited {
 mod tests {
     use std::sync::Arc;
 
-    use crate::event::{Known, Op};
-    use crate::json;
+    use crate::event::Op;
     use crate::state::State;
+    use crate::state::slots::tests::says;
 
     /// Lets a state hear that a record says something.
     fn hears(state: &mut State, op: Op, seq: u64, id: usize, text: &str) {
         let (id, record) = (format!("r{id}"), format!("{{\"id\":\"r{id}\",\"label\":\"{text}\"}}"));
-        let known = Known {
-            op,
-            seq,
-            hash: b"",
-            offset: seq,
-            id: id.as_bytes(),
-            record: record.as_bytes(),
-            fields: json::scan_record(record.as_bytes()).expect("a record"),
-        };
-        state.apply(known, 0);
+        says(state, op, seq, &id, &record);
     }
 
     #[test]

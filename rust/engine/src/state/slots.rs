@@ -202,21 +202,24 @@ pub(super) mod tests {
     use crate::event::{Known, Op};
     use crate::json;
 
+    /// Lets a state hear what is said of a record.
+    pub(in crate::state) fn says(state: &mut State, op: Op, seq: u64, id: &str, record: &str) {
+        let known = Known {
+            op,
+            seq,
+            hash: b"",
+            offset: seq,
+            id: id.as_bytes(),
+            record: record.as_bytes(),
+            fields: json::scan_record(record.as_bytes()).expect("a record"),
+        };
+        state.apply(known, 0);
+    }
+
     /// Lets a state hear of a record that says nothing.
     pub(in crate::state) fn hears(state: &mut State, op: Op, seq: u64, id: &str) {
         let record = format!("{{\"id\":\"{id}\",\"kind\":\"{}\"}}", defaults::KIND);
-        state.apply(
-            Known {
-                op,
-                seq,
-                hash: b"",
-                offset: seq,
-                id: id.as_bytes(),
-                record: record.as_bytes(),
-                fields: json::scan_record(record.as_bytes()).expect("a record"),
-            },
-            0,
-        );
+        says(state, op, seq, id, &record);
     }
 
     #[test]
