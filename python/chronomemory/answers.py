@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
-from chronomemory.scope import Scope
+from chronomemory.scope import SHARED, Scope
 
 __all__ = ["Answer", "Asked", "answered"]
-
-#: No names: what all share.
-_SHARED = Scope()
 
 _Found = TypeVar("_Found")
 
@@ -45,7 +42,7 @@ class Answer(list[_Found]):
 def answered(asked: Asked, found: Iterable[_Found], *, is_any: bool) -> Answer[_Found]:
     """Say of what was found, if it was anything, who asked."""
     names = asked.scope_names()
-    if names == _SHARED.names:
+    if names == SHARED.names:
         # What is found without names is shared, and so one's own: nobody has to be asked.
-        return Answer(found, scope=_SHARED, known=is_any or asked.is_known())
+        return Answer(found, scope=SHARED, known=is_any or asked.is_known())
     return Answer(found, scope=None if names is None else Scope(*names), known=asked.is_known())

@@ -16,7 +16,7 @@ from chronomemory._core import canonical_json
 from chronomemory.errors import InvalidArgument
 from chronomemory.face.arguments import word
 
-__all__ = ["NOT_GIVEN", "Scope", "carrying"]
+__all__ = ["NOT_GIVEN", "SHARED", "Scope", "carrying"]
 
 #: How long a name may be, and what may not stand in it.
 _MOST_BYTES = 256
@@ -115,6 +115,10 @@ class Scope:
 
     def __str__(self) -> str:
         return ", ".join(f"{level}={name}" for level, name in self.to_dict().items()) or "what is shared"
+
+
+#: No names: what all share.
+SHARED: Final = Scope()
 
 
 def carrying(scope: Scope, data: dict[str, Any]) -> dict[str, Any]:

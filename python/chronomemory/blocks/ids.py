@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from chronomemory.blocks.types import Edge
-from chronomemory.scope import Scope
+from chronomemory.scope import SHARED, Scope
 
 __all__ = [
     "BLOCK",
@@ -44,11 +44,9 @@ CONFIG = "config"
 
 _HASH_DIGITS, _SCOPED_DIGITS = 16, 32
 _SCOPED_NAME = re.compile("[0-9a-f]{16}:")
-#: Of no scope.
-_SHARED = Scope()
 
 
-def content_hash(content: str, scope: Scope = _SHARED) -> str:
+def content_hash(content: str, scope: Scope = SHARED) -> str:
     """Return the id of a content in a scope: regardless of case and of white space around it.
 
     >>> content_hash("  Water is wet\\n") == content_hash("water is WET")
@@ -57,7 +55,7 @@ def content_hash(content: str, scope: Scope = _SHARED) -> str:
     False
     """
     text = content.strip().lower().encode("utf-8")
-    if scope == _SHARED:
+    if scope == SHARED:
         return hashlib.sha256(text).hexdigest()[:_HASH_DIGITS]
     return hashlib.sha256(scope.spelled + b"\n" + text).hexdigest()[:_SCOPED_DIGITS]
 
@@ -77,7 +75,7 @@ def contradiction_key(block_a_id: str, block_b_id: str) -> str:
     return _pair_key(CONTRADICTION, block_a_id, block_b_id)
 
 
-def frame_key(name: str, scope: Scope = _SHARED) -> str:
+def frame_key(name: str, scope: Scope = SHARED) -> str:
     """Return the record id of a frame of a scope."""
     return _scoped_key(FRAME, name, scope)
 
@@ -87,7 +85,7 @@ def session_key(session_id: str) -> str:
     return f"{SESSION}:{session_id}"
 
 
-def config_key(key: str, scope: Scope = _SHARED) -> str:
+def config_key(key: str, scope: Scope = SHARED) -> str:
     """Return the record id of a setting of a scope."""
     return _scoped_key(CONFIG, key, scope)
 
@@ -104,7 +102,7 @@ def looks_scoped(name: str) -> bool:
 
 
 def _scoped_key(kind: str, name: str, scope: Scope) -> str:
-    return f"{kind}:{scope.digits}:{name}" if scope != _SHARED else f"{kind}:{name}"
+    return f"{kind}:{scope.digits}:{name}" if scope != SHARED else f"{kind}:{name}"
 
 
 def plain_id(record_id: str) -> str:

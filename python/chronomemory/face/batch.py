@@ -22,7 +22,7 @@ from chronomemory.face.attachments import Attachments, Vector
 from chronomemory.face.declaration import Face
 from chronomemory.face.moments import Now, micros
 from chronomemory.record import ChronoRecord
-from chronomemory.scope import Scope
+from chronomemory.scope import SHARED, Scope
 from chronomemory.vectors import HasEngine
 
 __all__ = ["Batch", "Connection", "merged"]
@@ -30,8 +30,6 @@ __all__ = ["Batch", "Connection", "merged"]
 #: How long a batch waits for another one of this process, and how often a task looks, in seconds.
 _PATIENCE_SECONDS = 5.0
 _LOOK_SECONDS = 0.001
-#: No names: what all share.
-_SHARED = Scope()
 
 
 def merged(value: Any, patch: Any) -> Any:
@@ -57,7 +55,7 @@ class Connection:
         *,
         writable: bool,
         echo: bool = False,
-        scope: Scope = _SHARED,
+        scope: Scope = SHARED,
         clock: Now | None = None,
     ) -> None:
         self.store = store
@@ -152,7 +150,7 @@ class Connection:
         """Write a whole record; one that names no scope is given that of the connection."""
         self._check_writable()
         self._begin()
-        if self.scope != _SHARED and "@scope" not in record.data:
+        if self.scope != SHARED and "@scope" not in record.data:
             record = replace(record, data={"@scope": self.scope.to_dict(), **record.data})
         self._watched.add(record.id)
         self._changes.append(("upsert", record))
@@ -257,7 +255,7 @@ class Batch:
         *,
         writable: bool,
         echo: bool = False,
-        scope: Scope = _SHARED,
+        scope: Scope = SHARED,
         clock: Now | None = None,
     ) -> None:
         self._face = face

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeVar
 from chronomemory.face.batch import Batch, Connection
 from chronomemory.face.declaration import Face
 from chronomemory.face.moments import Now
-from chronomemory.scope import Scope
+from chronomemory.scope import SHARED, Scope
 from chronomemory.scoped import Everyone, ScopedStore
 from chronomemory.store import ChronoStore
 from chronomemory.updates import CONFLICT_SECONDS, again_if_changed
@@ -22,9 +22,6 @@ __all__ = ["Handle", "open_handle", "open_test_handle"]
 
 #: Where a folder is memory, on systems that have such a place.
 _MEMORY_FOLDER = Path("/dev/shm")
-
-#: No names: what all share.
-_SHARED = Scope()
 
 T = TypeVar("T")
 Own = TypeVar("Own", bound="Handle")
@@ -44,7 +41,7 @@ class Handle:
         *,
         owned: bool,
         echo: bool = False,
-        scope: Scope = _SHARED,
+        scope: Scope = SHARED,
         shared: bool = True,
         everyone: bool = False,
         clock: Now | None = None,
@@ -56,7 +53,7 @@ class Handle:
         self.store: ChronoStore | ScopedStore | Everyone
         if everyone:
             self.store = store.everyone()
-        elif scope == _SHARED and shared:
+        elif scope == SHARED and shared:
             self.store = store
         else:
             self.store = ScopedStore(store, scope, shared=shared)
@@ -133,7 +130,7 @@ def open_handle(
     place: str | os.PathLike[str] | ChronoStore,
     *,
     echo: bool = False,
-    scope: Scope = _SHARED,
+    scope: Scope = SHARED,
     shared: bool = True,
     everyone: bool = False,
     clock: Now | None = None,

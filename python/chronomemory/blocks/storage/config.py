@@ -11,7 +11,7 @@ from chronomemory.errors import InvalidArgument, InvalidRecord
 from chronomemory.face.arguments import contents, count, finite, must, string, within
 from chronomemory.face.batch import Connection
 from chronomemory.record import ChronoRecord
-from chronomemory.scope import Scope, carrying
+from chronomemory.scope import SHARED, Scope, carrying
 
 __all__ = [
     "DEFAULT_CONFIG",
@@ -27,7 +27,6 @@ __all__ = [
     "set_total_active_hours",
 ]
 
-_SHARED = Scope()
 TOTAL_ACTIVE_HOURS = "total_active_hours"
 #: What every store begins with, and what holds until someone sets it.
 DEFAULT_CONFIG = {TOTAL_ACTIVE_HOURS: "0.0", "prune_threshold": "0.05", "top_k": "10"}
@@ -137,5 +136,5 @@ def set_total_active_hours(conn: Connection, hours: float) -> None:
 
 def hours_for(conn: Connection, record: ChronoRecord, hours: float) -> float:
     """Return how late it is for a record, on the clock of its scope; ``hours`` is what one's own shows."""
-    scope = record.scope or _SHARED
+    scope = record.scope or SHARED
     return hours if scope.of_clock == conn.scope.of_clock else glimpse_total_active_hours(conn, scope)
