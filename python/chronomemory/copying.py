@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,9 @@ def copy_inside(engine: Engine, progress: Progress | None = None) -> dict[str, A
         for told in engine.copies():
             if told["path"] == folder:
                 return told
-    raise FileNotFoundError(f"{folder}: the copy was made, and somebody takes copies away again and again")
+        if Path(folder).exists():
+            raise OSError(errno.EIO, "the copy was made, but cannot be looked at", folder)
+    raise _taken_away(folder)
 
 
 def whole_copy_inside(engine: Engine) -> str:
@@ -34,4 +37,8 @@ def whole_copy_inside(engine: Engine) -> str:
             return folder
         if Path(folder).exists():
             raise LogCorrupted(f"{folder}: the copy is not whole: {found['damage']}")
-    raise FileNotFoundError(f"{folder}: the copy was made, and somebody takes copies away again and again")
+    raise _taken_away(folder)
+
+
+def _taken_away(folder: str) -> OSError:
+    return FileNotFoundError(errno.ENOENT, "copies are made, and taken away again and again", folder)

@@ -24,13 +24,16 @@ def test_what_is_over_goes(tmp_path: Path) -> None:
         for name, expires in (("over", OVER), ("later", LATER), ("never", None)):
             store.upsert({"id": name, "data": {"expires_at": expires}})
         store.scoped(user="ann").upsert({"id": "ann's", "data": {"expires_at": OVER}})
-    assert swept(tmp_path, "--dry-run") == {"ids": ["over"], "erased": None, "dry_run": True}
+    nothing = {"erased": None, "new_backup": None, "backup_fault": None}
+    assert swept(tmp_path, "--dry-run") == {"ids": ["over"], "dry_run": True, **nothing}
     assert swept(tmp_path)["ids"] == ["over"]
     assert swept(tmp_path)["ids"] == []
     with ChronoStore(tmp_path) as store:
         assert store.get("over").status == "tombstone"
         assert [record.id for record in store.query()] == ["later", "never"]
+        store.backup()
     told = swept(tmp_path, "--erase", "--yes", "--user", "ann")
     assert told["ids"] == ["ann's"] and isinstance(told["erased"], int)
+    assert Path(str(told["new_backup"])).is_dir() and told["backup_fault"] is None
     with ChronoStore(tmp_path) as store:
         assert store.everyone().get("ann's", expired=True) is None

@@ -50,8 +50,16 @@ def sweep(
                 typer.confirm("Erase them?", abort=True, err=True)
             told = here.door.sweep(erase=erase, reason=reason, backup=backup)
         if as_json:
-            seq = None if told.erased is None else told.erased.seq
-            here.out.document({"ids": list(told.ids), "erased": seq, "dry_run": dry_run})
+            gone = told.erased
+            here.out.document(
+                {
+                    "ids": list(told.ids),
+                    "erased": None if gone is None else gone.seq,
+                    "new_backup": None if gone is None else gone.new_backup,
+                    "backup_fault": None if gone is None else gone.backup_fault,
+                    "dry_run": dry_run,
+                }
+            )
         elif not told.ids:
             here.out.done("nothing has expired")
         else:
