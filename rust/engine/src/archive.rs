@@ -1,4 +1,4 @@
-//! How is a retired log kept small, and read as if it were not?
+//! Packs a retired log as zstd frames, and reads it as if it were not packed.
 //!
 //! A packed archive is a row of zstd frames, each on its own, each with its length and a checksum, each of one mebibyte of
 //! the log and only the last of less. So the memory that reading takes is known before a byte is unpacked, any place in the

@@ -1,4 +1,4 @@
-//! Does it follow from what came before?
+//! Follows the hash chain line by line, and says for each line what a reader may believe.
 //!
 //! The follower is shown the log line by line. It checks the links, gathers batches and says for each line what a reader
 //! may believe: at once, once its batch is whole, or never. Verification, loading and catching up all follow the same way.

@@ -1,4 +1,4 @@
-//! What is wrong with a file, and where?
+//! The kinds of damage that a file may have, each with the place where it was found.
 
 use std::fmt;
 

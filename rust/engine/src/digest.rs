@@ -1,4 +1,4 @@
-//! What are these bytes called? SHA-256 and its hexadecimal spelling.
+//! SHA-256 of bytes, and its hexadecimal spelling.
 
 #[cfg(target_arch = "x86_64")]
 mod wide;

@@ -1,4 +1,4 @@
-//! What can go wrong, said so that a caller can act on it?
+//! The errors of the engine, by what a caller can do about each.
 
 use std::io;
 use std::path::{Path, PathBuf};

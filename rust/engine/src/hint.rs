@@ -1,4 +1,4 @@
-//! What does the hint about the last sync say of a log, and which lines does it speak of?
+//! Reads and writes the hint about the last sync, and finds the lines of the log that it speaks of.
 
 use std::io;
 use std::path::Path;

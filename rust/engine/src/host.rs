@@ -1,4 +1,4 @@
-//! What does the engine borrow from whoever runs it: which time is it, what cannot be guessed, and who works beside the caller?
+//! What the engine borrows from whoever runs it: the time, bytes that nobody can guess, and threads.
 //!
 //! The engine looks at no clock, draws no lots and starts no lasting thread by itself: all of it comes in here, so that a run can
 //! be replayed, with the work of the [`Engine`](crate::Engine) between calls included. [`Machine`] is the one that a program wants.

@@ -1,4 +1,4 @@
-//! Where do bytes live? The only place that knows the names of the files.
+//! The names of all files and folders of a store. No other place knows them.
 
 mod shape;
 

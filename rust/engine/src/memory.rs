@@ -1,4 +1,4 @@
-//! Where do large pieces of memory lie, and what if there are none?
+//! Large pieces of memory on large pages, and the error for memory that was refused.
 //!
 //! Memory comes in pages of four kilobytes, and each costs twice: the system gives it out when it is touched first, and a
 //! processor that sweeps over many of them looks up where each lies, which takes a third of the time. So large rooms ask

@@ -1,4 +1,4 @@
-//! What may a caller choose?
+//! The options with which a caller opens a store.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How is work shared between threads and still handed over in order?
+//! Shares work between threads and hands over the results in order.
 
 use std::collections::BTreeMap;
 use std::io;

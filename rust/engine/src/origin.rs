@@ -1,4 +1,4 @@
-//! What does a log start from?
+//! Finds what a log starts from, by its first lines.
 
 mod way_back;
 

@@ -1,4 +1,4 @@
-//! Which head was seen last? A note outside the project, so that a log whose end is cut off, or that is gone, is missed.
+//! A note of the head that was seen last, outside the project, so that a log that was cut or is gone is missed.
 //!
 //! A chain proves that nothing is missing inside; that nothing is missing at its end only someone can tell who saw it
 //! before. The note is small, written as a whole after a sync, and never replaced by a head that does not follow from it.

@@ -1,4 +1,4 @@
-//! How is a whole state written down and read back?
+//! Reads a whole state back from a base or from `snapshot.json`, whoever wrote it.
 //!
 //! Bases and `snapshot.json` have one shape: a header and the records in insertion order, one a line; a base has the moments
 //! of its records too. Files of other tools, spelled in any way, are read as well.

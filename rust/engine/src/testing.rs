@@ -1,4 +1,4 @@
-//! Which rooms do the tests, measurements and fuzzers of this tree look into?
+//! Opens rooms of the engine to the tests, measurements and fuzzers of this tree.
 //!
 //! A program has the export list of the crate. These are the same rooms without it, as they are today.
 

@@ -1,4 +1,4 @@
-//! Which hashes came before, whatever their events said? A chain over hashes alone.
+//! A chain over hashes alone, which also goes over lines that were erased.
 //!
 //! The hash of an event covers the one before it only through its payload, and an erased event has none any more. The trail
 //! goes over such lines, so what stands before a hole cannot be changed without changing every trail behind it.

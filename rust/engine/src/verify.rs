@@ -1,4 +1,4 @@
-//! Is it still true?
+//! Walks a log from its first line to its committed end, and checks what it says.
 //!
 //! One walk serves verification and loading: it follows the chain from the first line to the committed end, checks what the
 //! log says about its base and its archives, and shows a [`Sink`] every event that counts.

@@ -1,4 +1,4 @@
-//! What follows from what happened?
+//! The rules by which records follow from an act, and the records that an act speaks of.
 //!
 //! Most events say what a record is now. An act says what happened to several records of a face at once (they were shown, they
 //! heard how it went), and what each of them is afterwards follows by a rule. The rule is applied when the state takes the

@@ -1,4 +1,4 @@
-//! What is asked of blocks, and what comes back?
+//! The question that a recall puts to the blocks, and the answer to it.
 
 use std::sync::Arc;
 

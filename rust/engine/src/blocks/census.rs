@@ -1,4 +1,4 @@
-//! How many links does somebody see, and how many blocks lie in sessions?
+//! Counts the links and contradictions that somebody sees, and the blocks that lie in sessions.
 
 use super::columns::Columns;
 use super::links::Links;

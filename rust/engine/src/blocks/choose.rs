@@ -1,4 +1,4 @@
-//! Which of the best are shown: unlike each other, without contradictions, within a budget?
+//! Chooses what is shown of the best: unlike each other, without contradictions, within a budget.
 
 use super::columns::Columns;
 use super::rate::{Measure, Rated, better_first};

@@ -1,4 +1,4 @@
-//! In which conversation was a block said, by whom, when, and after what?
+//! Columns that say in which conversation a block was said, by whom, when, and after which other.
 
 use super::fields::{number, plain, quoted};
 use super::links::Pairs;

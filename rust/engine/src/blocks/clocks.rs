@@ -1,4 +1,4 @@
-//! How late is it for a block?
+//! The clocks of active hours, one for each scope, by which blocks grow older.
 //!
 //! Hours pass where somebody is at work. Every scope has a clock, without its session unless that is all it has, and a block
 //! ages on the clock of its own scope: what one does makes nothing older that belongs to another.

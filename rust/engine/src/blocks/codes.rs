@@ -1,4 +1,4 @@
-//! What do blocks say of the tokens of a question?
+//! Keeps the token codes of blocks in memory, and scores them against the tokens of a question.
 //!
 //! Rows of codes in memory, side by side, one list for each space. They come from the files of rows, each checked against the
 //! log. All rows of a space have the same length, so what is said anew takes the place of what was.

@@ -1,4 +1,4 @@
-//! What is a score made of? Numbers of all blocks, side by side, kept up with the state.
+//! The numbers that a score is made of: those of all blocks, side by side, kept up with the state.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};

@@ -1,4 +1,4 @@
-//! What do the bytes of a record say, without a value for each of them?
+//! Reads the fields of a block from the bytes of its record, without a value for each of them.
 //!
 //! The state has proven that its records are canonical, so `json::members` tells their members apart; here is what one is.
 

@@ -1,4 +1,4 @@
-//! Which blocks may be found at all, and which are guaranteed?
+//! Tells which blocks a recall may find, and which of them are guaranteed a place.
 
 use roaring::RoaringBitmap;
 

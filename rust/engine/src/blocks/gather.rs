@@ -1,4 +1,4 @@
-//! Which blocks are alike to the query, and what is linked to them?
+//! Gathers the candidates of a recall: the blocks that are like the query, and those linked to them.
 
 use std::collections::{HashMap, HashSet};
 

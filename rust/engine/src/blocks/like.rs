@@ -1,4 +1,4 @@
-//! Does a tag fit a pattern of SQL's LIKE?
+//! Compares a tag with a pattern of SQL's LIKE.
 
 /// Whether a text fits: `%` stands for any text, `_` for one character, ASCII letters for either case.
 pub fn like(pattern: &str, text: &str) -> bool {

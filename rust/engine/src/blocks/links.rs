@@ -1,4 +1,4 @@
-//! Which blocks belong together, and which contradict each other?
+//! Lists of the blocks that are linked, and of those that contradict each other.
 
 use std::collections::{BTreeSet, HashMap};
 

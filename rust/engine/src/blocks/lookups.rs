@@ -1,4 +1,4 @@
-//! What do the columns tell whoever asks for blocks, links and contradictions by name?
+//! Looks up blocks, links and contradictions by name in the columns.
 
 use super::columns::Columns;
 use super::links::Links;

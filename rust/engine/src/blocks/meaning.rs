@@ -1,4 +1,4 @@
-//! Which blocks mean something like the query?
+//! Searches the embeddings of blocks for those that mean something like the query.
 //!
 //! Embeddings in memory, one matrix for each space, with the companions that make an exact search fast. They come from
 //! the files of rows, each checked against the log.

@@ -1,4 +1,4 @@
-//! Whose is a block?
+//! A column that says to which scope each block belongs.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Which blocks matter here, and why?
+//! Recalls blocks: finds those that matter for a question, and says why.
 //!
 //! A block is a record of the blocks face; so are the links and contradictions between blocks. For a recall this room
 //! keeps what a score is made of in [`Columns`]: numbers side by side, tags and categories as numbers of their names,

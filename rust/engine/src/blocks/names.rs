@@ -1,4 +1,4 @@
-//! Which number stands for a name?
+//! Gives each name a number, and finds either by the other.
 
 use std::hash::BuildHasher;
 

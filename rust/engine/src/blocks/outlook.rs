@@ -1,4 +1,4 @@
-//! What does somebody see of the blocks, and which clock is theirs?
+//! What somebody sees of the blocks, and the clock that counts for them.
 
 use crate::scope::Viewer;
 use crate::state::{Sight, State};

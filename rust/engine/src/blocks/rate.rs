@@ -1,4 +1,4 @@
-//! What is each candidate worth, and why?
+//! Scores the candidates of a recall, part by part, and keeps the best.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! How does a question become an answer?
+//! Runs a recall from the question to the answer: filter, gather, rate and choose.
 
 use super::ask::{Answer, Ask, Dropped, Found};
 use super::choose::{Pool, fit, settle};

@@ -1,4 +1,4 @@
-//! Is a record of this face what the face would have written?
+//! Checks that a record of the blocks face has the form in which the face writes it.
 //!
 //! A kind is only a word that any record may carry: what belongs to the face has its kind for the prefix of its id, and
 //! the fields that its verbs rely on. A record that has not is one that another tool wrote, or an import before there

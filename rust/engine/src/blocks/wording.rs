@@ -1,4 +1,4 @@
-//! What do the words of a query say about blocks?
+//! Scores blocks by the words of a query.
 
 use super::columns::Columns;
 use super::filter::Filter;

@@ -1,4 +1,4 @@
-//! Which fields does a store look records up by?
+//! The indexes over fields that a store declares for all of its records.
 //!
 //! A store says so in records of its own, `search:index:<path>`, so all processes have the same. Each index has an entry for
 //! every value of its field, or for every element of an array, whatever the record is otherwise.

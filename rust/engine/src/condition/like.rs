@@ -1,4 +1,4 @@
-//! Does a text fit a pattern of SQL's LIKE, in time that grows with the text?
+//! Matches a text with a pattern of SQL's LIKE, in time that grows with the text.
 //!
 //! What stands between two `%` is looked for once, from left to right: the first place where it fits leaves most for what
 //! follows, so nothing is ever tried again.

@@ -1,4 +1,4 @@
-//! Does a record answer this question?
+//! A condition on the fields of a record: it is parsed once, and then asked of canonical records.
 //!
 //! A *where* is one JSON value that says of the fields of a record what they must be. It is checked once ([`Condition::parse`]
 //! refuses what it cannot mean, with the place in it) and then asked of canonical records, without making values of them.

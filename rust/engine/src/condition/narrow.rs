@@ -1,4 +1,4 @@
-//! Which keys of an index lead to all that a test lets through?
+//! Turns a test of one field into the keys of an index that lead to all that it lets through.
 //!
 //! More may be there than the test lets through: whoever goes by an index asks the whole condition again of each record.
 

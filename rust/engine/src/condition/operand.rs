@@ -1,4 +1,4 @@
-//! What is a field compared with?
+//! The values that a field is compared with, and how it compares with them.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;

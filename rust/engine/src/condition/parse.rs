@@ -1,4 +1,4 @@
-//! What does a where say, and if it says nothing, where is it wrong?
+//! Parses a *where* into a condition, and says at which place it is wrong if it is.
 
 use super::Clause;
 use super::like::Pattern;

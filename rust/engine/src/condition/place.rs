@@ -1,4 +1,4 @@
-//! Where does a path lead in a record?
+//! Follows the path of a field into a record, or into what is known beside it.
 
 use std::borrow::Cow;
 use std::fmt;

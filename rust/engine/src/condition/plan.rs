@@ -1,4 +1,4 @@
-//! Which records must be looked at to find all for which a condition holds?
+//! Plans which records must be looked at to find all for which a condition holds.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How does a database print what a field holds?
+//! Prints what a field holds as SQLite would.
 //!
 //! SQL asks a pattern of anything, and takes what is no text as it would print it: `7 LIKE '7%'` is true. Here a where says so
 //! with `text`, and what is printed is what SQLite prints of what `json_extract` finds.

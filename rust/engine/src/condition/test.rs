@@ -1,4 +1,4 @@
-//! What is asked of one field?
+//! One test of one field: its operators, and whether it holds for a value.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! Does each operator mean what it says?
+//! Tests what each operator of a condition means.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! How are many runs of bytes hashed at the same time?
+//! Computes SHA-256 of many runs of bytes at the same time, with AVX-512.
 //!
 //! One SHA-256 is a chain of steps that wait for each other. AVX-512 takes the same step for sixteen runs at once, a lane each;
 //! a lane whose run has ended takes the next one. What comes out is held against `ring` before anyone relies on it.

@@ -1,4 +1,4 @@
-//! How are bytes in memory read as a file?
+//! A file that is read from bytes in memory.
 
 use std::io;
 

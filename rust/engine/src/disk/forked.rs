@@ -1,4 +1,4 @@
-//! Which locks must a forked child let go?
+//! Lets go, in a forked child, of the file locks that belong to its parent.
 //!
 //! `flock` belongs to the open file, and a fork shares it: a child that only sleeps would keep its parent's lock after the
 //! parent was killed. So the descriptors of all locks are known here, and whoever hears of a fork lets go of them in the

@@ -1,4 +1,4 @@
-//! How is a file read without copying it?
+//! Reads a file without copying it, by mapping it into memory.
 //!
 //! A real disk maps it. That asks for one promise that the compiler cannot check: nobody may make the file shorter while it
 //! is mapped. So only files are mapped that we never cut: rows of embeddings, and what is derived from them. The other

@@ -1,4 +1,4 @@
-//! What may be asked of a disk, and what does it promise?
+//! The interface through which the engine uses files, and what a disk promises with it.
 //!
 //! The engine touches files only through [`Disk`], so that a test can put a disk underneath that forgets whatever was
 //! not synced ([`CrashDisk`]). The promises are few: `write_at` may be lost until `sync` returned; a name may be

@@ -1,4 +1,4 @@
-//! Which file does a failure speak of, if whoever hears of it had asked for several?
+//! An I/O error that names its file, for callers that asked for several.
 
 use std::error::Error;
 use std::fmt;

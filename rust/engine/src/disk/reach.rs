@@ -1,4 +1,4 @@
-//! How is a name reached without following a link, and who may read what is made there?
+//! Reaches a name from folder to folder without following a link, and gives what is made there its permissions.
 //!
 //! A project is cloned, unpacked, shared: what lies in its store's folder may have been put there by somebody else. So
 //! from that folder on every step is taken by itself, from the folder before it, and a symbolic link is refused; nobody

@@ -1,4 +1,4 @@
-//! How is the operating system asked?
+//! The disk of the operating system.
 
 use std::fs::{self, File, TryLockError};
 use std::io;

@@ -1,4 +1,4 @@
-//! What stands where something of ours should be, and is not ours?
+//! The error for what stands in the place of a file or folder of ours, and is not ours.
 
 use std::error::Error;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Whose turn is it, if one writer is always faster than the others?
+//! Lets writers take turns at the lock when one of them is always faster than the others.
 //!
 //! A writer that lets go of the lock and takes it again at once leaves a gap of microseconds; those who wait look only
 //! every millisecond or two and might never hit it. So whoever waits says so, by a shared `flock` on the store's folder.

@@ -1,4 +1,4 @@
-//! What does the record of an episode say, as far as a rule goes by it?
+//! Reads from the record of an episode the fields that a rule goes by.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What does a rule make of an episode?
+//! The rules that make one delta of each episode.
 //!
 //! Of each episode one delta is made, in the order in which they come, by the first row that fits:
 //!

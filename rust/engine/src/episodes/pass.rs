@@ -1,4 +1,4 @@
-//! How are episodes sorted that are many, while somebody makes something of those before them?
+//! Sorts many episodes page by page, on threads that work ahead of the reader.
 
 use std::hint::black_box;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Which delta is made of an episode, after those that came before it?
+//! Decides which delta is made of an episode, by those that came before it.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Which records does an event speak of, and what does an act make of them?
+//! Finds the records that an event speaks of, and what an act makes of them.
 
 use super::faces::rules_of;
 use super::{Coming, Op};

@@ -1,4 +1,4 @@
-//! Who writes, and on what terms?
+//! The writer of a draft, and the terms of its writing: for whom it is done, and whether it is an import.
 
 use std::sync::Arc;
 

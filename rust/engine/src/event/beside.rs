@@ -1,4 +1,4 @@
-//! Which events are found again in lines that were damaged beside each other?
+//! Finds events again in lines that were damaged one beside the other.
 //!
 //! Of a damaged line between two whole ones both neighbours tell. Where several are damaged one behind the other, or one beside
 //! those that are gone, each still says its own hash, and once the line behind it is found again that one says it too. So the

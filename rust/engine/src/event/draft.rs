@@ -1,4 +1,4 @@
-//! What does a caller want to say?
+//! A draft: the changes that a caller wants, as canonical bytes, before the log gives them a place.
 //!
 //! A draft holds changes as canonical bytes, checked and complete, before the log gives them a seq, a moment and a hash.
 //! Whoever fills it, from Python objects or from JSON, goes through the same [`RecordWriter`].

@@ -1,4 +1,4 @@
-//! Is this JSON a record? Bulk loading asks so, row by row.
+//! Drafts a record from JSON, as bulk loading does row by row.
 
 use super::draft::{Draft, FIELD_DEPTH, RawField};
 use crate::error::{Error, Result};

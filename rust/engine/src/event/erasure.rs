@@ -1,4 +1,4 @@
-//! What does a log say of what was erased?
+//! The forms in which a log tells of an erasure.
 //!
 //! The law is section 16 of `docs/format.md`. Here are the shapes: what is left of a line, the event that tells of an
 //! erasure, and what a sentinel says of files that were replaced.

@@ -1,4 +1,4 @@
-//! When does a record expire?
+//! Reads the moment at which a record expires.
 //!
 //! `data.expires_at` says it: a moment in UTC, as RFC 3339 spells it. Our doors refuse anything else but null. Where another tool
 //! wrote something else, the record never expires: nobody should lose one to a guess.

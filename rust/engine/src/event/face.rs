@@ -1,4 +1,4 @@
-//! What does a face declare of itself?
+//! The types with which a face declares its prefixes, indexes, networks, acts and ties.
 
 use super::tie::Tie;
 use crate::acts::Rules;

@@ -1,4 +1,4 @@
-//! What does this line say, and is it still what was written?
+//! Reads one line of the log as an event, and proves that it is what was written.
 //!
 //! A line of our own form is proven by one scan and one hash. Any other line is parsed, spelled canonically and then
 //! scanned like our own: behind this file there is one shape of event, whoever wrote it.

@@ -1,4 +1,4 @@
-//! What did a line say before one of its bytes was lost?
+//! Finds again what a line said before one of its bytes was altered, lost or slipped in.
 //!
 //! A line names the hash of its payload, and the line behind it names it again. So if a single byte was altered, lost or
 //! slipped in, the line can be found again by trying: no other bytes have that hash. What is found is proved, not guessed.

@@ -1,4 +1,4 @@
-//! What happened?
+//! An event of the log: how it is drafted, spelled, read, and found again in damaged lines.
 //!
 //! An event is one line of the log. [`line`] reads a line back, whoever wrote it; [`draft`] holds what a caller wants to
 //! say until the log gives it a place; [`act`] tells which records an event speaks of that is of several; [`mend`] finds a line again that lost a byte, whoever wrote it; [`parts`]

@@ -1,4 +1,4 @@
-//! Which events stand in a line that cannot be read?
+//! Finds the events in a line that cannot be read because lines have grown together.
 //!
 //! Where a newline is lost two lines grow together, and some bytes of either may be lost with it. An event in there is whole if
 //! it has the hash that it names. One that lost its beginning, which holds nothing but that hash, or its end, which is spelled

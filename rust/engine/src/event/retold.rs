@@ -1,4 +1,4 @@
-//! What did a line of ours say, if what it lost is told elsewhere?
+//! Spells a line of ours again from what other lines tell of it.
 //!
 //! Beside its record and its moment a line says little that is not said elsewhere too. The line behind names its hash, the line
 //! before has the hash that it names, the record has its id, the lines on both sides tell its seq, and operations are few. So a

@@ -1,4 +1,4 @@
-//! What in a record keeps its hash from being guessed?
+//! The salt that keeps the hash of a record from being guessed: drawn, written, and left out again.
 //!
 //! A salt stands in the key `~` of a record, 16 characters. It is part of the line and no part of the state: whoever takes a
 //! record in leaves it out.

@@ -1,4 +1,4 @@
-//! What did a line of another tool say before one of its bytes was lost?
+//! Finds again what a line of another tool said before one of its bytes was altered or lost.
 //!
 //! Other tools spell their events as they like: spaces, escapes, any order of keys. The hash is that of the canonical payload,
 //! compact or spaced, so the bytes of such a line prove nothing by themselves. A line that can still be read gives a

@@ -1,4 +1,4 @@
-//! When was it? Moments as microseconds since 1970, and their spelling in the log.
+//! Moments as microseconds since 1970, and their spelling in the log.
 
 /// The length of `2026-05-18T12:00:00.000000Z`.
 pub const STAMP_BYTES: usize = 27;

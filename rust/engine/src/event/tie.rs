@@ -1,4 +1,4 @@
-//! What belongs to a record, and what only speaks of it?
+//! Ties between records: the fields by which one belongs to another, or only speaks of it.
 //!
 //! A tie says in which fields records of one kind name others. Who erases a record follows the ties: what belongs to it goes with
 //! it, what speaks of it is told. Each face declares its own.

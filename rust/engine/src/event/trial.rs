@@ -1,4 +1,4 @@
-//! Which bytes have a hash that is known, and may be tried for how long?
+//! Tries changes of one byte until the bytes have a known hash, within a budget.
 //!
 //! If a single byte was altered, lost or slipped in, what was there before is found by trying: no other bytes have that hash.
 

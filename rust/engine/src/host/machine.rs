@@ -1,5 +1,6 @@
-//! Which time is it here, and who works beside the caller? The only place that asks the wall clock, draws lots and starts
-//! threads that outlive a call.
+//! The host that a program wants: the wall clock, random bytes and threads of this machine.
+//!
+//! This is the only place that asks the wall clock, draws lots and starts threads that outlive a call.
 
 use std::io;
 use std::thread::{Builder, available_parallelism};

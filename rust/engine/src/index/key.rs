@@ -1,4 +1,4 @@
-//! How is a canonical value spelled so that bytes sort as values do?
+//! Spells canonical values as keys, so that their bytes sort as the values do.
 //!
 //! Null comes first, then false and true, numbers by their exact value, text by code point, arrays and objects by what is
 //! in them. Two values are equal if their spellings are. No spelling is the beginning of another, so several can stand one

@@ -1,4 +1,4 @@
-//! What has this value? Ordered indexes over fields of canonical records, as faces and stores declare them.
+//! Ordered indexes over fields of canonical records, as faces and stores declare them.
 //!
 //! An index is derived: it is made when it is first asked, follows the state from then on, and is never on disk. A face
 //! declares what its own records are looked up by, in a table; a store declares fields of all records, in records of its own.

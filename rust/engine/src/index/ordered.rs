@@ -1,4 +1,4 @@
-//! Which records of a kind have these values, in which order? One index answers that.
+//! One index that a face declared: records of a kind by the values of its fields, in their order.
 //!
 //! It follows the state when it is asked, so a store that nobody asks pays nothing. A lookup costs what it returns, and the
 //! logarithm of what there is.

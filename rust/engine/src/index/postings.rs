@@ -1,4 +1,4 @@
-//! Which slots have which key? Sets of slots by key, in the order of keys, that follow the state.
+//! Sets of slots by key, in the order of keys, that follow the state.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;

@@ -1,4 +1,6 @@
-//! What does a text say that is known to be canonical? All who read such bytes do it here.
+//! Reads a text that is known to be canonical, piece by piece, without making values of it.
+//!
+//! All who read such bytes do it here.
 //!
 //! Records in a state were proven when they came in (see `scan_event`), so whoever reads one afterwards need not prove it
 //! again, and needs no value for each of its parts: a cursor steps over what must be there and hands out pieces of the text

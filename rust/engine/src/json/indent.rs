@@ -1,4 +1,4 @@
-//! How is a canonical text set so that people can read it?
+//! Sets a canonical text over several indented lines, for people to read.
 
 /// Sets a canonical text over several lines, each part two spaces further in than what it is part of, as Python's
 /// `json.dumps(value, sort_keys=True, ensure_ascii=False, indent=2)` does.

@@ -1,4 +1,4 @@
-//! What remains after a patch?
+//! Applies an RFC 7396 merge patch to a value.
 
 use super::Value;
 

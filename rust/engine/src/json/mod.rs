@@ -1,4 +1,4 @@
-//! How is a value written so that everyone gets the same bytes?
+//! Reads and writes JSON in the one canonical spelling that hashes rely on.
 //!
 //! A hash chain is only as good as its spelling. Two programs that agree on a value but write `1.0` and `1` for it
 //! get two hashes, and one of them will call the other's log damaged. So this room knows exactly one way to write a

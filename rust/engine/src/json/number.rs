@@ -1,4 +1,4 @@
-//! How is a float spelled?
+//! Spells a float as CPython's `repr` does.
 //!
 //! The way CPython's `repr(float)` spells it: the fewest digits that read back as the same float, of those the
 //! closest to its true value, and when two are equally close the one whose last digit is even. Plain notation from

@@ -1,4 +1,4 @@
-//! What does this text say?
+//! Parses a JSON text into a value, and says where it is wrong.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Where does a parser stand, and what does the string or number there say?
+//! Parses the strings and numbers of a JSON text, and knows the place where the parser stands.
 
 use super::special::next_special;
 use super::{Int, MAX_INT_DIGITS, Value};

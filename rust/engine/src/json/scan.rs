@@ -1,4 +1,4 @@
-//! Is this text already what we would have written?
+//! Recognises texts that are already spelled as we would spell them.
 //!
 //! The scan never decides what a text means, it only recognises its one spelling. So it may give up whenever a
 //! question gets expensive: giving up sends the text to the slow path, which gives the verdict.

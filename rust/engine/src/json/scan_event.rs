@@ -1,4 +1,4 @@
-//! Is this line an event, or this text a record, exactly as we would have written it?
+//! Recognises an event or a record that is spelled exactly as we would, and finds its parts.
 
 use super::MAX_LINE_BYTES;
 use super::scan::{find_end, skip_literal, skip_members, skip_value};

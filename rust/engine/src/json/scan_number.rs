@@ -1,4 +1,4 @@
-//! Is this number spelled as we would have spelled it?
+//! Recognises a number that is spelled as we would spell it.
 
 use super::MAX_INT_DIGITS;
 use super::number::spell;

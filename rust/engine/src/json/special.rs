@@ -1,4 +1,4 @@
-//! Where does a run of plain characters end?
+//! Finds the end of a run of plain characters in a string, many bytes at a time.
 //!
 //! Special are the bytes that a JSON string cannot hold as they are: the quote, the backslash and the control
 //! characters below 0x20.

@@ -1,4 +1,4 @@
-//! What can a JSON text say?
+//! A JSON value, and the ways to look into it.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! How is it written?
+//! Writes a JSON value in its canonical spelling.
 
 use memchr::{memchr, memchr2_iter};
 

@@ -1,4 +1,4 @@
-//! Which names are ours?
+//! Recognises the names that are ours by their shape.
 //!
 //! What is removed, replaced or moved has exactly the shape of a name of ours: anything else in the folder is somebody's, and
 //! left alone.

@@ -1,4 +1,4 @@
-//! How do lines reach the disk, and what if they do not?
+//! Appends lines to the log, and takes back what could not be written.
 
 use std::io;
 use std::sync::Arc;

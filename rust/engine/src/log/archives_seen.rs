@@ -1,4 +1,4 @@
-//! What was seen of archives before?
+//! What was seen of archives before, so that they need not be opened each time.
 //!
 //! They never change, and their names are their digests. So whoever looks after a store night by night need not open a long history
 //! each time; whether the files are there is for the caller to see.

@@ -1,4 +1,4 @@
-//! What is known of the log, who may write to it now, and what if the disk broke a promise?
+//! The log as one of those who read and write it has it, and its refusal after the disk broke a promise.
 //!
 //! After a failed sync nobody knows what is on disk, and the system no longer tries: the pages count as clean. So the log
 //! refuses writes from then on, and every other process learns it from the lock file. Whoever opens the log later starts

@@ -1,4 +1,4 @@
-//! How are files written and removed so that a crash leaves all of one or none, and nobody else's is touched?
+//! Writes, copies and removes files so that a crash leaves all of one or none, and touches nobody else's.
 
 use std::io;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! When is the head of the log noted outside the project?
+//! Keeps the note outside the project in step with the head of the log.
 //!
 //! INVARIANT: the log at its path always stands to the note: it holds the head that was seen, or a log that was announced in
 //! the note before it came. So whoever finds a note and a log that do not fit, and both are the same after the look as before

@@ -1,4 +1,4 @@
-//! Who may write now?
+//! The writer lock and its lease, and the mark of a failed sync in the lock file.
 //!
 //! Whoever has the lock on a permanent file, never unlinked. Of many commits in a row only the first pays for taking it: it
 //! is kept for a moment, see [`LEASE_MICROS`]. The file also carries the mark of a failed sync: it is made so long that one

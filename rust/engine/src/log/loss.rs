@@ -1,4 +1,4 @@
-//! Is a log still there that was read before?
+//! Tells whether a log that was read before is still there.
 
 use crate::damage::{Damage, DamageKind};
 use crate::disk::Access;

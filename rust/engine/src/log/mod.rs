@@ -1,4 +1,4 @@
-//! How does the log grow, and who may write to it?
+//! The log on disk: appending, locking, syncing, and following what others append.
 //!
 //! A `Log` is the file at its path as one of those has it who read and write it. It appends lines that were spelled
 //! elsewhere, holds the writer lock and its lease, syncs, says how far the disk has followed, and refuses to write after the

@@ -1,4 +1,4 @@
-//! What is known of a log that is open: its file, how far it was read, and what it starts from?
+//! What is known of an open log: its file, how far it was read, and what it starts from.
 
 use std::io;
 use std::sync::Arc;

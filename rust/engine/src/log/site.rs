@@ -1,4 +1,4 @@
-//! Where does a log live?
+//! The place of a log: its disk, its layout and its files.
 
 use std::path::Path;
 use std::sync::Arc;

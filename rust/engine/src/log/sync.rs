@@ -1,4 +1,4 @@
-//! When is a write safe from a power failure?
+//! Counts what is not yet synced, decides when a sync is due, and carries it out.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What if a small piece of memory is refused?
+//! Keeps a reserve of memory, so that a small piece that is refused does not end the process.
 //!
 //! Nearly every line of a program may ask for a little memory, and the language ends the process when that is refused. So
 //! some is kept aside. When the system refuses a piece, the reserve is given up and the piece is had from what it held;

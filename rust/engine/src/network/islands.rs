@@ -1,4 +1,4 @@
-//! Which ends hang together?
+//! Groups ends that hang together.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What is joined to what, and over how many steps? Walks over records that join two others, as a face declares them.
+//! Walks over records that join two others, as a face declares them: what is joined, over how many steps.
 //!
 //! A walk goes along two declared indexes: from an end to the records that name it on one side, and on to what these name
 //! on the other. It costs what it passes. An end counts if its record is there, active and seen; what joins two of which one

@@ -1,4 +1,4 @@
-//! Where does one step lead from an end?
+//! The network as a walk sees it: one step from an end to those that it is joined to.
 
 use crate::event::faces::Network;
 use crate::index::{Ordered, field};

@@ -1,4 +1,4 @@
-//! What lies within so many steps?
+//! Finds all ends within a number of steps.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! By which ways does one come from one end to another?
+//! Finds the routes from one end to another, the shortest first.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Do walks find what is joined, and nothing else?
+//! Tests that walks find what is joined, and nothing else.
 
 use super::{Direction, Net, Steps, islands, reach, routes};
 use crate::event::faces::{index_named, network_named};

@@ -1,4 +1,4 @@
-//! Which files did erasures put in the place of those that a log names?
+//! Finds the files that erasures put in the place of those that a log names.
 
 use super::{Origin, Sentinel};
 use crate::digest::Hex;

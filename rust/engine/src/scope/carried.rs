@@ -1,4 +1,4 @@
-//! Which scope does a record carry?
+//! Reads, writes and checks the scope that a record carries.
 
 use std::cmp::Ordering;
 use std::ops::Range;

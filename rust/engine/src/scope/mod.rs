@@ -1,4 +1,4 @@
-//! Whose is a record, and who sees it?
+//! Scopes: which one a record carries, and who sees it.
 //!
 //! A record carries a scope in `data["@scope"]`: some of three names. A caller gives one too. What follows from the two is
 //! decided here and nowhere else; a scope separates, it protects nothing from somebody who opens the files.

@@ -1,4 +1,4 @@
-//! What is a scope, and how is it spelled?
+//! A scope as up to three names, and its spellings.
 
 use std::sync::Arc;
 

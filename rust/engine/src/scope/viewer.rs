@@ -1,4 +1,4 @@
-//! Who asks, and what does that one see?
+//! The one who asks, with the scopes that they see.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! How do a text score, a cosine and what a record says of a question's tokens become one score?
+//! Joins a text score, a cosine and a score of tokens into one score.
 //!
 //! Each is first brought to a share of what the question can reach: a text score has a natural zero, a cosine has not, so
 //! that one begins at the worst of its pool. Nothing changes if all cosines are shifted or stretched, as they are from one

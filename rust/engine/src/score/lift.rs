@@ -1,4 +1,4 @@
-//! How much does what surrounds a hit speak for it?
+//! Lifts the score of a hit by what surrounds it.
 //!
 //! An answer often stands beside the words of its question: the line before asked, the line after laughs, and the day that
 //! is asked about stands on neither. A candidate is lifted by the best score one and two steps away, by the best others of

@@ -1,4 +1,4 @@
-//! How do scores of different kinds become one?
+//! Joins scores of different kinds into one.
 
 mod fusion;
 mod lift;

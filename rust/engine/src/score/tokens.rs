@@ -1,4 +1,4 @@
-//! What is each token of a question worth, and how much of all of them does a candidate say?
+//! Weighs each token of a question, and scores how much of all of them a candidate says.
 //!
 //! A token that half of the records say as well as the best of them tells nothing apart, as a word that stands everywhere.
 //! So it is counted how many say it well: at least half way from what they say of it on average to what the best says.

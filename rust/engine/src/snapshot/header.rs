@@ -1,4 +1,4 @@
-//! What stands around the records of a state?
+//! The header and the keys around the records of a state that was written down.
 
 use crate::json::{self, Value};
 

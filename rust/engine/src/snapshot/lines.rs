@@ -1,4 +1,4 @@
-//! Which lines has a file, one after the other?
+//! Reads the lines of a file one after the other, and digests them meanwhile.
 
 use std::io;
 

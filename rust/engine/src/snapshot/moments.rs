@@ -1,4 +1,4 @@
-//! When was a record made, and when was it spoken of last?
+//! The moments at which a record was made and was spoken of last, and how a base spells them.
 //!
 //! In a base this is a row of four numbers a record: what the events said that are in the archive now. A number that is
 //! not known is `null`, and counts as lower than any other.

@@ -1,4 +1,4 @@
-//! How is a whole state written down?
+//! Writes a whole state down, as a base or as `snapshot.json`.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! How does the state take in what happened to several records?
+//! Takes an act into the state: applies its rule, and notes the event for every record that it speaks of.
 //!
 //! The rule of the act says what each record is afterwards. One event of the log speaks of all of them: of those that it
 //! changed, and of those that it tells of. The latter is told by the act alone, so that whoever has only the log comes to the

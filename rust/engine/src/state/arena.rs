@@ -1,4 +1,4 @@
-//! Where do the bytes of the records lie?
+//! Stores the bytes of records in chunks that only grow.
 //!
 //! In chunks that only grow. A full chunk is shared, never moved: whoever froze the state keeps reading it while new
 //! records arrive behind.

@@ -1,4 +1,4 @@
-//! Which records are of this kind and status?
+//! Lists and counts the records of each kind and status.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,4 +1,4 @@
-//! Which records changed since someone looked last?
+//! One list of the records that changed, which all who follow the state read from their own watermark.
 //!
 //! Whatever is derived from the state and kept in memory follows it with a [`Watermark`]: text, embeddings, blocks, indexes,
 //! and which rows are on disk. There is one list for all of them. It does not grow for ever: who is so far behind that the list has begun anew reads the whole state,

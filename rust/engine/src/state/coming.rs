@@ -1,4 +1,4 @@
-//! Is there memory for what comes?
+//! Asks for all memory that coming events will need, before the first of them is taken in.
 //!
 //! A state cannot stop in the middle of an event. So all memory that some events will need is asked for before the first
 //! of them is taken in, or written.

@@ -1,4 +1,4 @@
-//! In what do two states differ?
+//! Finds the records in which two states differ.
 
 use std::collections::BTreeSet;
 

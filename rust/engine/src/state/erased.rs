@@ -1,4 +1,4 @@
-//! What is left of a state when records are erased?
+//! Removes records from a state as if the base that an erasure wrote had been loaded.
 //!
 //! The same as if the base had been loaded that the erasure wrote, without reading it: the others keep their places, their
 //! moments and the bytes they lie in. It is another life of the state, so whatever was derived from the one before is made anew.

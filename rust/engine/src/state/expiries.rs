@@ -1,4 +1,4 @@
-//! Who expires when?
+//! The moments at which slots expire, in order.
 //!
 //! What is in which slot expires at which moment, in order: so what is due next is found at once, and what is due costs what it is.
 

@@ -1,4 +1,4 @@
-//! Which records have expired, and which will next?
+//! Hides records once they have expired, and tells which will be next.
 //!
 //! A record that has expired goes over to the twin of its scope, which nobody sees unless asked. So whatever is answered, by
 //! scope, leaves it out, and all who follow the state hear of it as of any other change. It costs what is due, when it is due.

@@ -1,4 +1,4 @@
-//! Which records were there at one moment?
+//! The records of a state at one moment, which stay while the state goes on.
 //!
 //! To freeze a state copies no record and no moment: chunks and pieces are shared, and whoever changes one makes its own.
 

@@ -1,4 +1,4 @@
-//! Which records are likely to come, so that they need not be copied?
+//! Recognises records that are in memory already, so that taking in the past does not copy them.
 //!
 //! Whoever takes in the past of a store has most of its records in memory already, as they are now and in the same order. What
 //! comes is compared with them byte for byte: nothing is believed.

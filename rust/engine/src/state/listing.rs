@@ -1,4 +1,4 @@
-//! In which order do records come, and where did the last page end?
+//! Lists records in an order, page by page, and tells where a page ended.
 //!
 //! Records that agree in what they are ordered by come in the order in which they were made, which is that of their slots.
 //! So a page ends at a key and a record; whoever goes on needs nothing of the page before.

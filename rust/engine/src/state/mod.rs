@@ -1,4 +1,4 @@
-//! What is known now?
+//! The state: for every id the last record that the log spoke of it, and what is looked up beside it.
 //!
 //! The state remembers, for every id, the last record the log spoke of it: canonical bytes in an [`arena`], a slot of
 //! numbers beside them, [`moments`] that tell when it was made and spoken of last, a [`catalog`] of kinds and statuses so

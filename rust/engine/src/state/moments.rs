@@ -1,4 +1,4 @@
-//! When was a record made, and when was it spoken of last?
+//! A column of the moments at which records were made and spoken of last.
 //!
 //! A column beside the slots, in small pieces that are shared with whoever froze the state and copied when they change: to
 //! freeze it copies nothing. Most records are never spoken of again, so the second half of a piece is only there if one of

@@ -1,4 +1,4 @@
-//! Which records does a caller look for?
+//! The query with which a caller looks for records.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is the last word on a record?
+//! The state itself: takes events in, and finds the last record of each id.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;

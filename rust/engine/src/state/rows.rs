@@ -1,4 +1,4 @@
-//! What does the state keep beside a record, for those who index it?
+//! Hands out records with what the state keeps beside them, for those who index or date them.
 
 use super::arena::Arena;
 use super::catalog::Class;

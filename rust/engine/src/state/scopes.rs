@@ -1,4 +1,4 @@
-//! Whose are the records, and which of them does somebody see?
+//! Numbers the scopes that records carry, and lists the slots of each.
 //!
 //! Every scope that a record carries has a number and a list of its slots, in their order. What somebody sees is a handful
 //! of scopes, or all: so a question costs what these hold, however many others there are.

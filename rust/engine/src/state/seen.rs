@@ -1,4 +1,4 @@
-//! Which records does somebody see?
+//! Finds and counts the records that somebody sees.
 
 use std::collections::BTreeMap;
 

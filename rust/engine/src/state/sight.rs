@@ -1,4 +1,4 @@
-//! Which scopes does somebody see?
+//! A set of scopes that somebody sees.
 
 /// The scopes that somebody sees in a state, by their numbers. It is good until the state changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-//! Which number has a record, so that other indexes can speak of it in four bytes?
+//! Finds records by the number of their slot, and slots by face, kind or query.
 //!
 //! A record keeps its slot as long as the state lives.
 

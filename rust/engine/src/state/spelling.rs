@@ -1,4 +1,4 @@
-//! How does a text stand in a record, and what does a record say?
+//! Spells a text as it stands in a record, and reads it back.
 
 use crate::json::{self, Value};
 

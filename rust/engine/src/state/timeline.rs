@@ -1,4 +1,4 @@
-//! Which events speak of a record, and where in the log does an event stand?
+//! Leads from a record to its events, and from an event to its place in the log.
 
 use crate::memory::Refused;
 

@@ -1,4 +1,4 @@
-//! What can be done before the lock is taken? The lines of a large batch, on the guess that nobody writes in between.
+//! Spells the lines of a large batch before the lock is taken, on the guess that nobody writes in between.
 //!
 //! Each line needs the hash of the one before, so lines are spelled one after another, but not by the thread that reads
 //! the caller's objects: while that one drafts the next part, another spells the last.

@@ -1,4 +1,4 @@
-//! Who looks after the store, and what did those leave behind who could not finish?
+//! The lock of those who look after a store, and the removal of what others left unfinished.
 //!
 //! Compaction, backup, restore and repair take long, and others must not wait for them. So they ask for the store only for
 //! moments ([`Turns`]), and a lock of their own keeps them from each other. Whoever has it knows that unfinished files in

@@ -1,4 +1,4 @@
-//! What may a caller ask?
+//! The store, which ties the rooms together for one caller at a time.
 //!
 //! A [`Store`] ties the rooms together. It opens without a lock and reads what is committed; a commit takes the lock,
 //! catches up with what others wrote, appends, syncs as its mode asks and only then lets go. Time comes in with each call.

@@ -1,4 +1,4 @@
-//! How do threads share a store?
+//! A store that threads share: readers side by side, and writers in groups behind one leader.
 //!
 //! Readers look at the state side by side. Of the writers one leads: whoever comes while it writes or waits for the disk
 //! stands in line, and the next leader writes for all of them and syncs once. A reader never waits for a sync.

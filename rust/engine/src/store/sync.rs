@@ -1,4 +1,4 @@
-//! What must be on disk before the log is, and who waits for it?
+//! Syncs the log of a store, and first what must be on disk before it.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Which documents answer a question best?
+//! Finds the documents that answer a question best, and scores single ones.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

@@ -1,4 +1,4 @@
-//! With which words does a language say when something was?
+//! The words with which a language says when something was.
 
 /// The words of one language, all in small letters. Another language is another table.
 pub struct Language {

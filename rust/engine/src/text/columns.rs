@@ -1,4 +1,4 @@
-//! What is kept of each document beside its words?
+//! What is kept of each document beside its words, as columns.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Are sealed documents those of their records?
+//! Compares sealed documents with the records that they were made of.
 //!
 //! A file of documents is believed by its own digest, and whoever forges one computes that too. So all that a search would
 //! take from it is held against the records: of every document its words with their counts, as one sum, and its columns; and

@@ -1,4 +1,4 @@
-//! Which parts of a record are read, and as what?
+//! Chooses the parts of a record that are read, and as what.
 //!
 //! A record says by its field names what is text, what is a tag, what leads to another record, what puts it into a group and
 //! when it happened. The names are chosen once for a store, by a record of its own, so that all processes read alike; until

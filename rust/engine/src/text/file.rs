@@ -1,4 +1,4 @@
-//! How are sealed documents kept on disk?
+//! Spells sealed documents as a file, and reads them back.
 //!
 //! In one file: what it was made of (seq and head of the log, and the choice of fields), the columns and lists as arrays of
 //! little-endian numbers, and the SHA-256 of all that. A file that is not whole, or not of this version, is no file.

@@ -1,4 +1,4 @@
-//! Which documents may be found at all?
+//! Tells which documents may be found at all.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Which differences between letters does nobody mean?
+//! Folds letters, so that differences that nobody means are gone.
 //!
 //! Case, accents and vowel points, compatibility forms, strokes through letters, the colour of a thumb: whoever looks for a
 //! word leaves them out, or types them in another way. Marks that make another letter, as in kana or Devanagari, stay.

@@ -1,4 +1,4 @@
-//! Which records answer a question, as of the last change?
+//! A text index of records as of the last change: a sealed part, and an open one on top.
 //!
 //! Most documents lie in the sealed part; what changed since then is in the open part, and what it replaced is dead. Both
 //! are searched with one set of numbers, exactly those of the living documents.

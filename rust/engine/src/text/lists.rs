@@ -1,4 +1,4 @@
-//! In which documents does a word stand, and how often?
+//! The lists of documents in which a word stands, with how often it does.
 //!
 //! Documents are numbered and cut into spans of [`SPAN_DOCS`]. A word's list has a [`Run`] for each span it occurs in: the
 //! places within the span, the counts, and two numbers that bound what any of them can score.

@@ -1,4 +1,4 @@
-//! Which records hold these words?
+//! Text search: finds the records that hold the words of a question.
 //!
 //! A record becomes a document: its [`fields`] say which parts are text, and [`words`] how a text becomes words. A question
 //! is made ready by the [`index`]: each word's list, what the word is worth among all living documents, and which documents

@@ -1,4 +1,4 @@
-//! How are documents taken in, one by one?
+//! Takes documents into the open part of an index, one by one.
 
 use std::collections::HashMap;
 

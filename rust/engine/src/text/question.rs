@@ -1,4 +1,4 @@
-//! What does a question ask for?
+//! Reduces a question to the words that it asks for.
 
 use std::collections::HashSet;
 

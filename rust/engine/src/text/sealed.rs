@@ -1,4 +1,4 @@
-//! How do many documents lie close together?
+//! The sealed part of an index: many documents, packed close together.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -1,4 +1,4 @@
-//! Whose documents lie where?
+//! Keeps documents in sections by scope, and finds those that somebody sees.
 //!
 //! In a sealed part documents lie in the order of their scopes, so those that somebody sees are a few sections, however many
 //! there are in all. In an open one they lie as they came.

@@ -1,4 +1,4 @@
-//! Which documents score highest, without scoring all of them?
+//! Finds the documents that score highest, without scoring all of them.
 //!
 //! One span after the other: the words that could alone lift a document over the threshold add their scores into an array
 //! that fits the cache; only documents that got far enough are then looked up in the lists of the other words. The words

@@ -1,4 +1,4 @@
-//! Which documents of a choice score highest, exactly, and in an order that the caller gives?
+//! Finds the best-scoring documents of a choice, exactly, in an order that the caller gives.
 //!
 //! A sweep adds in single precision. Whatever comes as near to the worst of the best as its sums may be off is scored again
 //! in double precision, so neither the choice nor its order depends on how the index happens to be cut into parts.

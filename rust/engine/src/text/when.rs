@@ -1,4 +1,4 @@
-//! Which days does a question speak of, and how close is a moment to them?
+//! Finds the days that a question speaks of, and scores how close a moment is to them.
 
 use super::calendar::{LANGUAGES, Language, Unit};
 use crate::event::stamp::{DAY_MICROS, civil, days_from_civil};

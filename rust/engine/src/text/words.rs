@@ -1,4 +1,4 @@
-//! How does a text become words?
+//! Cuts a text into words.
 //!
 //! Characters are folded, runs of letters and digits are words, and English endings are cut (Snowball). Scripts that put no
 //! spaces between words, and emoji, become single characters and pairs of neighbours. The same rules hold for records and

@@ -1,4 +1,4 @@
-//! How does a vector become codes, and how much do they miss?
+//! Turns a vector into codes, and measures how much they miss.
 
 use super::lanes::{LANES, has_direction, tree};
 

@@ -1,4 +1,4 @@
-//! What is a row in eight bits a component, and how much of it is lost?
+//! The companion of rows: their codes in eight bits a component, with a bound of what is lost.
 //!
 //! A row `x` of norm `n` becomes codes `c`, whole numbers from -127 to 127, and a scale `a`, so that `x / n = a·c + e`.
 //! The norm of the rest `e` is kept, rounded up. Codes are rounded to the nearest, but nothing depends on it: whatever

@@ -1,4 +1,4 @@
-//! What do rows score, from their floats?
+//! Scores rows from their floats, on several threads.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,4 @@
-//! May this row be scored, and was it what its companion says? Whoever keeps the rows may know better than to believe all
-//! of them.
+//! Asks whoever keeps the rows before one is scored, and tells of scores that its companion does not allow.
 
 use std::fmt;
 

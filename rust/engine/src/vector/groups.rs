@@ -1,4 +1,4 @@
-//! Where do the codes of sixteen rows lie?
+//! The layout of codes in groups of sixteen rows.
 
 use super::rows::{Misfit, checked_dim};
 

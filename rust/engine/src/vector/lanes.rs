@@ -1,4 +1,4 @@
-//! In which order are products added, so that every processor comes to the same bits?
+//! Adds products in a fixed order, so that every processor comes to the same bits.
 
 /// How many sums run beside each other.
 pub const LANES: usize = 8;

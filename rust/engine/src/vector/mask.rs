@@ -1,4 +1,4 @@
-//! Which rows of each group does a filter keep?
+//! Masks of the rows that a filter keeps, group by group.
 
 use std::ops::Range;
 

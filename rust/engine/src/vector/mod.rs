@@ -1,4 +1,4 @@
-//! Which rows are nearest to a query, exactly, and without reading every float?
+//! Finds the rows that are nearest to a query, exactly, and without reading every float.
 //!
 //! What "exact" means is one function, [`score::Scorer::score`]: products and sums in float64, in a fixed order, rounded
 //! once. A search answers with the rows that are best by it, in the order score descending, then row ascending, and the

@@ -1,4 +1,4 @@
-//! In which pieces, and in which order, are the groups swept?
+//! Divides the groups into pieces, in the order in which they are swept.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! What is the product of whole numbers with signs, if only bits are counted?
+//! Multiplies signed whole numbers with codes of signs by counting bits.
 //!
 //! The numbers are taken apart: plane `p` holds bit `p` of each in two's complement, at the place that its sign has in a code. Bits
 //! that a plane and a code have in common count 2^`p` each, and those of the last plane as much less.

@@ -1,4 +1,4 @@
-//! What must be known of a query to bound its score with a row?
+//! What is known of a query so that its score with a row can be bounded.
 //!
 //! With query and row divided by their norms, `q = s·d + f` and `x = a·c + e` in codes `d` and `c`,
 //!

@@ -1,4 +1,4 @@
-//! Where in memory do the rows lie, and do they fit each other?
+//! Rows of floats in memory, checked to fit each other.
 
 use thiserror::Error;
 

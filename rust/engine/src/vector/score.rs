@@ -1,4 +1,4 @@
-//! How alike are two vectors, to the last bit?
+//! The reference score: how alike two vectors are, to the last bit.
 //!
 //! The reference score of a query and a row, both float32 of any length: products and sums in float64; lane `j` of
 //! eight adds the components `i ≡ j (mod 8)` in order; the lanes are added as a fixed tree; the sum is divided by the

@@ -1,4 +1,4 @@
-//! Which rows are the best for these queries, and in what order is that found out?
+//! Searches for the best rows of several queries: sweep, shortlist, exact scores.
 
 use std::slice::from_ref;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};

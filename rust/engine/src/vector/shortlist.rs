@@ -1,4 +1,4 @@
-//! Which rows may still be among the best, as far as bounds can tell?
+//! The rows that may still be among the best, as far as bounds can tell.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,4 +1,4 @@
-//! Which rows may be good enough, by their codes?
+//! Sweeps over codes for the rows that may be good enough.
 //!
 //! The loop is written once and compiled for every way a processor can go; what differs is [`Dots`]. A group of rows
 //! is read once and held against all queries while it is in the nearest cache.

@@ -1,4 +1,4 @@
-//! How do several threads share one piece of work?
+//! Runs one piece of work on several threads.
 
 use std::panic::resume_unwind;
 use std::thread::{self, Builder};

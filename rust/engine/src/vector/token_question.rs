@@ -1,4 +1,4 @@
-//! Which token vectors does a question have, and what are they held against?
+//! The token vectors of a question, and the space that they are held against.
 
 /// The space that is asked for tokens when none is named.
 const TOKEN_SPACE: &str = "tokens";

@@ -1,4 +1,4 @@
-//! How much of a question's tokens does a record say?
+//! Makes codes of token vectors, and scores how much of a question's tokens a record says.
 //!
 //! A model can give a vector for each token of a text instead of one for all of it. What a record says of one token of a
 //! question is the best likeness among its own tokens; a question asks for all of its tokens.

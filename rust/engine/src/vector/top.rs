@@ -1,4 +1,4 @@
-//! Which scores are the best so far?
+//! Keeps the best scores so far.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,4 +1,4 @@
-//! How is a vector turned, so that each of its components says as much as any other?
+//! Rotates a vector, so that each of its components says as much as any other.
 
 /// A rotation is this often a flip of signs and a Hadamard transform.
 const ROUNDS: u64 = 2;

@@ -1,4 +1,4 @@
-//! Which events wait until their batch is whole?
+//! Holds back events until their batch is whole.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Which lines of a log were erased, and do they stand in their places?
+//! Follows the lines of a log that were erased, and checks that they stand in their places.
 
 use std::collections::HashSet;
 

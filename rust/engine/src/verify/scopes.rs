@@ -1,4 +1,4 @@
-//! What is wrong with whose records are?
+//! The faults that the scopes of records may have.
 
 /// What is wrong with the scope of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

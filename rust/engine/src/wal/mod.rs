@@ -1,4 +1,4 @@
-//! How does it get to disk, and back?
+//! Reads and spells the lines of the log, and the hint of how far the disk has followed.
 //!
 //! Split by verb: [`reader`] takes the log apart on all cores and hands its lines over in order; [`writer`] spells drafts
 //! as chained lines; [`synced`] remembers how far the disk has followed.

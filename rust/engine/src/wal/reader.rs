@@ -1,4 +1,4 @@
-//! What lines does the log hold?
+//! Reads the lines of the log in pieces, on several threads, in order.
 //!
 //! The log is cut into pieces; each piece is read, split, scanned and hashed on its own by one of several threads, and the
 //! pieces are handed over in order. A line belongs to the piece it begins in.

@@ -1,4 +1,4 @@
-//! How far is the log known to be on disk?
+//! The hint that says how far the log is known to be on disk.
 //!
 //! One sector, overwritten in place after each successful sync: a power failure leaves the old or the new text, both of
 //! which are true. It only tells an unsynced tail from damage and never says that anything is valid.

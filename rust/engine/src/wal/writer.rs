@@ -1,4 +1,4 @@
-//! How is a draft spelled as lines of the log?
+//! Spells a draft as chained lines of the log.
 
 use crate::digest::{Hex, sha256_raw};
 use crate::event::draft::Draft;

@@ -1,4 +1,4 @@
-//! Which links of a block are only forming?
+//! The list that a block keeps of its links that are only forming, and which of them make room for others.
 //!
 //! No index is at hand when a rule is applied, so a block keeps a list of the other ends under `data.forming`. It may name
 //! links that count by now or are gone: whoever needs to know looks at the links.

@@ -1,4 +1,4 @@
-//! What are the records called that an act of blocks speaks of?
+//! The ids of the records that an act of blocks speaks of.
 
 use std::borrow::Cow;
 

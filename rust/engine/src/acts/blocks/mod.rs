@@ -1,4 +1,4 @@
-//! What follows for blocks that were shown, or that heard how it went?
+//! The rules for what becomes of blocks that were shown, or that heard how it went.
 //!
 //! The rules are those of `docs/format.md`, section 7. They are a promise: a log that was written with them must come to the
 //! same records for ever. Whoever wants another rule writes it beside these, under the next number.

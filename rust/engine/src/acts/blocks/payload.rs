@@ -1,4 +1,4 @@
-//! What does an act of blocks say?
+//! Reads what an act of blocks says, and refuses one that says something else.
 
 use std::collections::HashSet;
 

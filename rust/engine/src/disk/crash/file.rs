@@ -1,4 +1,4 @@
-//! How does a file on the crash disk behave?
+//! A file and a lock file on the crash disk.
 
 use std::io;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What would have survived if the power had failed just now?
+//! A disk in memory that can show what would have survived if the power had failed.
 //!
 //! A disk in memory that remembers, for every file and folder, what was synced and what was not. `crash_at` stops the
 //! world at one operation; `after_crash` gives a disk as a machine might find it at the next start: unsynced writes are

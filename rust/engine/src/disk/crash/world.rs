@@ -1,4 +1,4 @@
-//! What does the disk hold, and what of it is safe?
+//! The files and folders of the crash disk, with what of them was synced and what was not.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;

@@ -1,4 +1,4 @@
-//! What do blocks declare of themselves?
+//! The declaration of the blocks face.
 
 use crate::acts;
 use crate::event::face::{Call, Face, Index};

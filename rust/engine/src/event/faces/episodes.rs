@@ -1,4 +1,4 @@
-//! What do episodes and facts declare of themselves?
+//! The declaration of the episodes face, with its facts.
 
 use crate::event::face::{Face, Index};
 use crate::event::tie::{Bond, tie};

@@ -1,4 +1,4 @@
-//! What does the graph declare of itself?
+//! The declaration of the graph face.
 
 use crate::event::face::{Face, Index, Network};
 use crate::event::tie::{Bond, tie};

@@ -1,4 +1,4 @@
-//! Which face does a record belong to, and what does a face look records up by?
+//! The table of all faces, and the lookups in what they declare.
 //!
 //! This table is the only place that names a face, but for the rooms that read records of one in place: `blocks`, `episodes`.
 //! A new face is a file here, a row in the table, and a package in Python.

@@ -1,4 +1,4 @@
-//! What do pages and their entries declare of themselves?
+//! The declaration of the pages face, with its entries.
 
 use crate::event::face::{Face, Index};
 use crate::event::tie::{Bond, tie};

@@ -1,4 +1,4 @@
-//! Which events of an archive speak of a record, without looking through all of it?
+//! Finds the events of an archive that speak of a record, by an index that lies beside it.
 //!
 //! Beside each archive that was ever asked lies an index: for every event the hash of the ids that it speaks of and its place, sorted.
 //! It is derived: it names the digest of its archive and ends with its own, and whatever is wrong with it, it is made anew.

@@ -1,4 +1,4 @@
-//! Do a sentinel and an event tell of an erasure together?
+//! Checks that a sentinel and the event behind it tell of the same erasure.
 
 use std::collections::{HashMap, HashSet};
 

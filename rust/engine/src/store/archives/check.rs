@@ -1,4 +1,4 @@
-//! Are the archives those that the log names, and do they lead to what it starts from?
+//! Checks that the archives are those that the log names, and lead to what it starts from.
 //!
 //! The way back is found first, from sentinel to sentinel. Then the retired logs are read from the oldest on: each is judged,
 //! its trail is followed, and what it adds up to is held against the base behind it. What is told begins with the newest, and

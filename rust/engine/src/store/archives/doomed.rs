@@ -1,4 +1,4 @@
-//! Which lines go when records are erased?
+//! The records that an erasure takes, and whether a line goes with them.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! What if an archive is not what the log names, or is not there?
+//! The errors and findings for an archive that is altered or not there.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What do the archives of retired logs hold?
+//! Reads the archives of retired logs: indexes, checks, replays and packs them.
 //!
 //! A file uses only files above it in this list.
 

@@ -1,4 +1,4 @@
-//! Who looks on while logs are proved, so that nobody has to read them once more?
+//! Lets others see the events of logs while these are proved, so that nobody reads them once more.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How does a log become an archive while it still grows?
+//! Packs a log as an archive while it still grows.
 
 use std::io;
 use std::path::Path;

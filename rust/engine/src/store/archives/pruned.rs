@@ -1,4 +1,4 @@
-//! Which archives were removed on purpose?
+//! Tells which archives were removed on purpose.
 
 use crate::event::erasure::Pruning;
 use crate::event::faces::ERASURES;

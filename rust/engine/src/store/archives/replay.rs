@@ -1,4 +1,4 @@
-//! What does a retired log add up to, and is that what the log behind it starts from?
+//! Replays retired logs into a state, and compares it with the base behind them.
 
 use std::io;
 use std::iter::Peekable;

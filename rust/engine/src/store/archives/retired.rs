@@ -1,4 +1,4 @@
-//! What do the retired logs say, read from the oldest on?
+//! Reads the retired logs from the oldest on, and judges each.
 
 use std::collections::BTreeSet;
 use std::io;

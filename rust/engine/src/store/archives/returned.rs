@@ -1,4 +1,4 @@
-//! Which files are there that an erasure took away?
+//! Finds files that an erasure took away and that are there again.
 
 use std::collections::BTreeSet;
 

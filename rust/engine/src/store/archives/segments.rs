@@ -1,4 +1,4 @@
-//! Which retired logs does a history have, the oldest that was kept first?
+//! Lists the retired logs of a history, the oldest that was kept first.
 
 use crate::archive::Archive;
 use crate::digest::Hex;

@@ -1,4 +1,4 @@
-//! Which archives does a log lead back to, and which bases?
+//! Finds the way back from a log through its archives and bases.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Which copies of a store are there?
+//! Lists the copies that a store has or knows of, and forgets those that it should.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

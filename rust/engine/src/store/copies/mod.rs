@@ -1,4 +1,4 @@
-//! Where do copies of a store lie, and how are they made outside of it?
+//! The copies of a store: a list of them, and how one is made outside its folder.
 //!
 //! A file uses only files above it in this list.
 

@@ -1,4 +1,4 @@
-//! How is a whole copy made outside the store, and how does anybody know that it is right?
+//! Makes a verified copy outside the store.
 //!
 //! It is written under a name that nobody takes for a copy, read again and verified as the store itself would be, and only then
 //! given its name. The store notes where it will lie before the first byte of it is there, so that an erasure can always tell

@@ -1,4 +1,4 @@
-//! What may be asked of an engine?
+//! The reading methods of the engine: records, history, searches and recalls.
 
 use std::sync::PoisonError;
 

@@ -1,4 +1,4 @@
-//! How is a large batch drafted and spelled at the same time?
+//! Drafts a large batch on the caller's thread while another thread spells it.
 //!
 //! The caller drafts its records, part by part; another thread turns each part into chained lines meanwhile.
 

@@ -1,5 +1,6 @@
-//! What does a program hold in its hands? One handle: an open store that any thread may use, that looks after itself between
-//! calls, and that a forked child cannot use by accident.
+//! The engine: one handle to an open store, which any thread may use.
+//!
+//! It looks after itself between calls, and a forked child cannot use it by accident.
 
 mod ask;
 mod batch;

@@ -1,4 +1,4 @@
-//! How is a store looked after: checked, compacted, copied, brought back, made whole?
+//! The methods of the engine that check, compact, copy, bring back and repair a store.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Does a file hold a text, unpacked if it is packed?
+//! Searches a file for texts, unpacked if it is packed.
 
 use std::path::Path;
 

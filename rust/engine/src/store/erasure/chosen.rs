@@ -1,4 +1,4 @@
-//! Which records are to be erased, what goes with them, and what only speaks of them?
+//! Chooses the records that an erasure takes, with what belongs to them, and notes what only speaks of them.
 //!
 //! What is asked for binds what belongs to it, whenever that was said; how, the table of ties tells. All of it goes from the past.
 //! Of what belongs, that is said again which the present does not bind any more: a link that leads elsewhere by now, an event

@@ -1,4 +1,4 @@
-//! Which backups and quarantined files hold what is to be erased?
+//! Finds the backups and quarantined files that hold what is to be erased.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! How is a record erased?
+//! Carries out an erasure, beside others as far as that goes and under the lock at the end.
 //!
 //! While others go on, as far as that goes: what goes is found and the files are written without it. The rest is done under the
 //! lock, which ends with the last file that goes. If what others write changes what goes, all begins anew; and if that happens

@@ -1,4 +1,4 @@
-//! Which lines of a log go, and does what is appended meanwhile change what goes?
+//! Finds the lines of a log that an erasure takes, also those that are appended meanwhile.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};

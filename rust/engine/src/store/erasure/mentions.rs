@@ -1,4 +1,4 @@
-//! Which records stay, and speak of one that goes?
+//! Finds the records that stay and speak of one that goes.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! How is a record erased so that the chain still proves all the rest?
+//! Erases records so that the chain still proves all the rest.
 //!
 //! An erasure is a compaction: the retired logs are packed anew without the lines that speak of the record, the new log begins
 //! with a sentinel that binds them and an event that tells of it. One rename commits all of that; what is left behind is named

@@ -1,4 +1,4 @@
-//! What is asked of an erasure, and what is told of it?
+//! The order for an erasure, and the report of it.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What is done of an erasure while others go on?
+//! Does the part of an erasure that needs no lock: chooses, searches, and writes the files of the past anew.
 //!
 //! What goes is chosen and looked for; the files of the past are written anew, those of the present begun. Under the lock
 //! only the rest is left, unless what was appended meanwhile changes what goes: then all of it begins anew.

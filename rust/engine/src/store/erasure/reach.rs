@@ -1,4 +1,4 @@
-//! How is the store asked while something is erased: for moments, so that others go on, or with its lock held all along?
+//! Two ways to use the store during an erasure: for moments beside others, or with its lock held.
 
 use super::chosen::Present;
 use crate::error::{Error, Result};

@@ -1,4 +1,4 @@
-//! How does a log become an archive in which some lines are erased?
+//! Packs a log as an archive in which some lines are erased.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What becomes of the files of the past when records are erased from it?
+//! Writes the bases and archives of the past anew without the records that are erased.
 
 use std::collections::HashSet;
 use std::io;

@@ -1,4 +1,4 @@
-//! How do the rows of records that are to be erased leave their files?
+//! Moves embeddings to a new file without the rows of records that are erased.
 //!
 //! The others are copied into the file of the next generation, which nobody names before the new log does. So until that takes
 //! its place nothing has happened to anybody's embedding.

@@ -1,4 +1,4 @@
-//! What did the store ever say?
+//! Looks through all that the store ever said, for the records that an erasure takes.
 
 use std::collections::HashSet;
 use std::sync::Arc;

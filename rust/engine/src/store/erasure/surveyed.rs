@@ -1,4 +1,4 @@
-//! What goes, and where is it said?
+//! What a survey found: what goes, and in which files it is said.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

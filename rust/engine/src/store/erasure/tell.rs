@@ -1,4 +1,4 @@
-//! What does the new log say of an erasure?
+//! Writes the events with which the new log tells of an erasure, and says again what stays.
 
 use crate::error::{Error, Result};
 use crate::event::Op;

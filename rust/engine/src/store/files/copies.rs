@@ -1,4 +1,4 @@
-//! Which files of a store are carried along when it is copied?
+//! Lists the files of a store that are carried along when it is copied.
 
 use std::collections::BTreeSet;
 

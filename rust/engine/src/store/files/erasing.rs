@@ -1,4 +1,4 @@
-//! What is left to do of an erasure, so that whoever comes next can end it?
+//! The file `erasing`: what is left to do of an erasure, for whoever comes next.
 //!
 //! `erasing` is written before the log is replaced, and removed when all is gone that it names. It is a hint: only names of
 //! our own shape are followed, never a link, and never what the log names. While a copy is cleaned of what was erased since it was

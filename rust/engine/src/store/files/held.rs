@@ -1,4 +1,4 @@
-//! Which files belong together?
+//! Opens the files that one log names, all at one moment, so that they belong together.
 //!
 //! Whoever looks at a store takes no lock, and a compaction beside them replaces the log, removes the base that it started
 //! from and moves the rows of embeddings. So the files that one log names are opened first, in a moment, and the log must

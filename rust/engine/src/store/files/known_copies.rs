@@ -1,4 +1,4 @@
-//! Which copies outside its folder does a store know of?
+//! The file `copies`: the copies outside its folder that a store knows of.
 //!
 //! `copies` names them: those that were made by `backup(to=)`, before their first byte was written, and those that were brought
 //! back. Nobody can prove it and nothing rests on it: it is there so that an erasure can tell where else a text lies. A copy that

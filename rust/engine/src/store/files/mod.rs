@@ -1,4 +1,4 @@
-//! Which files belong to a store, and where do copies of them lie?
+//! The files of a store, and the places where copies of them lie.
 //!
 //! Nothing here knows a store that is open: where its files are is enough, and for a snapshot the log and its state. A file
 //! uses only files above it in this list.

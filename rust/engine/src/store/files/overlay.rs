@@ -1,4 +1,4 @@
-//! What would be read if some files were others, or gone? A disk that shows them so, and on which nothing can be changed.
+//! A disk that shows some files as others, or as gone, and on which nothing can be changed.
 
 use std::collections::HashMap;
 use std::io;

@@ -1,4 +1,4 @@
-//! Where else do bytes lie that a digest names? In backups, and in what was set aside.
+//! Finds other places of bytes that a digest names: in backups, and in what was set aside.
 //!
 //! Bases and archives are named by their digests, so a copy of one is as good as the file itself: it proves itself. What
 //! cannot be read proves nothing and is passed over.

@@ -1,4 +1,4 @@
-//! How is what a repair or a restore replaces kept, so that it can be brought back?
+//! Keeps what a repair or a restore replaces, in `quarantine/`, so that it can be brought back.
 //!
 //! As a store of its own, in a folder of `quarantine/`: the log, and every file that it stands on, each by a second name
 //! where the file system can, else by a copy. So nothing whole is lost by being replaced: `restore` takes such a folder.

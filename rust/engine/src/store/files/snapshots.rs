@@ -1,4 +1,4 @@
-//! What is written beside the log, for those who read no log?
+//! Decides when `snapshot.json` is due, and writes it for those who read no log.
 
 use std::io;
 use std::path::{Path, PathBuf};

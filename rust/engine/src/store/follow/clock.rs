@@ -1,4 +1,4 @@
-//! Which moment is it for the state?
+//! Tells the state which moment it is, where a record may have expired by it.
 //!
 //! The engine looks at no clock: whoever asks is asked for the moment, and only where a record may have expired by it.
 

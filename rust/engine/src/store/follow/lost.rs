@@ -1,4 +1,4 @@
-//! What if the log goes away under an open store, or was gone before?
+//! Notices that the log went away under an open store, or was gone before.
 //!
 //! A log is only ever appended to, or replaced by one that names its head. So a store that is open and finds something else
 //! knows that somebody took the log away, cut it, or put another in its place. It says so at every call, writes nothing, and

@@ -1,4 +1,4 @@
-//! How does the memory follow the files?
+//! Keeps the memory in step with the files.
 //!
 //! A file uses only files above it in this list.
 

@@ -1,4 +1,4 @@
-//! What is written on top of? Under the lock, before a change: the newest state and nothing beyond its end.
+//! Prepares the store for a change, under the lock: the newest state, and nothing beyond its end.
 
 use crate::error::{At, Result};
 use crate::layout::LOG;

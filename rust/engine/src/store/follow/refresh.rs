@@ -1,4 +1,4 @@
-//! How does the memory follow the files?
+//! Catches up with what others wrote, or reads everything anew.
 
 use super::lost::check_follows;
 use super::swap::{follow_swap, take_in_lines};

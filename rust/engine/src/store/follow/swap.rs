@@ -1,4 +1,4 @@
-//! How does a store that is open elsewhere follow when the log is compacted?
+//! Follows from a log that was compacted to the one that took its place, without reading it again.
 //!
 //! Its handle still reads the old log to its end, and what is known there is what the new log starts from: nothing has to be
 //! read again. That counts, because writers follow under the lock and others wait for them.

@@ -1,4 +1,4 @@
-//! Who ends an erasure that somebody could not finish?
+//! Ends an erasure that somebody could not finish.
 
 use crate::error::Result;
 use crate::layout::{ERASING, digest_in_base_name, is_draft, is_text_draft, short_digest_in_archive_name};

@@ -1,4 +1,4 @@
-//! What was known then?
+//! Shows the records as they were known at an earlier event or moment.
 
 use std::sync::{Arc, OnceLock, RwLock};
 

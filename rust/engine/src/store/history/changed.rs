@@ -1,4 +1,4 @@
-//! What was written since a moment, also if the log was compacted meanwhile?
+//! Lists what was written since a moment, also if the log was compacted meanwhile.
 
 use std::collections::HashSet;
 use std::sync::Arc;

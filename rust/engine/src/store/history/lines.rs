@@ -1,4 +1,4 @@
-//! What was said before?
+//! Finds the earlier events of a record, in the live log and in archives.
 
 use std::sync::Arc;
 

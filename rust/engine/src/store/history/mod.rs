@@ -1,4 +1,4 @@
-//! What was said before, and what was known then?
+//! Answers questions about the past: earlier events, and what was known then.
 //!
 //! A file uses only files above it in this list.
 

@@ -1,4 +1,4 @@
-//! What does a log start from, and do the files still hold it?
+//! Loads the base that a log starts from, or finds the best substitute for one that is damaged.
 //!
 //! The state before the first event is in a base that the log names by its digest. A base that is not what the log says is
 //! not believed: a copy with the right digest is, or what the archives before it add up to. Only if neither is there the

@@ -1,4 +1,4 @@
-//! Where else does the state lie that another tool's compaction left?
+//! Finds a copy of the snapshot that another tool's compaction left.
 //!
 //! Such a log names no digest: its snapshot is taken at its word. A copy of the store that begins with the same event started
 //! from the same state, so the snapshot in there is as good as the one that lay beside the log. Copies that contradict each other

@@ -1,4 +1,4 @@
-//! What do the files say, taken together?
+//! Reads log, base and archives into a state and a report, and looks twice where others may be writing.
 
 use std::io;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What was a log, and what did it start from, when its first line cannot be read or the log itself is gone?
+//! Finds the traces of a log whose first line cannot be read, or that is gone.
 //!
 //! Bases, archives, copies and the hint about the last sync show that there was one. Which base it started from is found in
 //! [`super::which_base`].

@@ -1,4 +1,4 @@
-//! Which folder is a project's store?
+//! Finds the folder of a project's store.
 //!
 //! `.chronomemory` in the project. A folder that holds the files of a store itself can be looked at as well: a backup, or a
 //! copy of a store. But a file called `events.wal` does not make a store of a folder: other programs have such files too. So

@@ -1,4 +1,4 @@
-//! Who takes in what the files say?
+//! The sink that takes what the files say into a state.
 
 use std::collections::BTreeSet;
 use std::io;

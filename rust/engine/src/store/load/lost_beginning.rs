@@ -1,4 +1,4 @@
-//! What does a log start from whose first line cannot be read, or that lost the line which adopted its base?
+//! Loads what a log starts from if the line that tells it is lost.
 //!
 //! What is left of the line is tried first, then a line that adopts a base, then what the folder holds that fits. A log of
 //! which nothing tells how it began is never taken to begin with nothing: the report says that its base is missing, or at

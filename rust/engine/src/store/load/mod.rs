@@ -1,4 +1,4 @@
-//! What do the files of a store say, taken together?
+//! Reads the files of a store into a state, with a report of what is wrong with them.
 //!
 //! Log, base and archives are read into a state, and a report says what is wrong with them. Nothing here knows a store that is
 //! open. A file uses only files above it in this list.

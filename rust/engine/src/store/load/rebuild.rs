@@ -1,4 +1,4 @@
-//! What did a log start from, when its base is gone or altered? What the history before it adds up to.
+//! Rebuilds a base that is gone or altered from the history before it.
 //!
 //! The first line of a log names the archive of the log before it, by its digest. That archive's events, on top of what it
 //! started from itself, are the base again, exactly: and proved, for every step of the way is named by a hash.

@@ -1,4 +1,4 @@
-//! Is the log one that another took the place of, so that the newer one is missing?
+//! Notices a log that another one took the place of, so that the newer one is missing.
 //!
 //! A log proves itself, and one that was replaced is as whole as it ever was. But a compaction leaves a base of what it
 //! retired, and a restore keeps the log that it replaced; and the hint about the last sync knows which log was the last one.

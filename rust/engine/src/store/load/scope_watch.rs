@@ -1,4 +1,4 @@
-//! Does what events say of the scopes of records hold together?
+//! Checks that what events say of the scopes of records holds together.
 //!
 //! A record keeps the scope that it was born with, and what it carries is one. Our writers see to it; a line of another tool
 //! may say otherwise. The log counts as it stands then, and whoever verifies it is told.

@@ -1,4 +1,4 @@
-//! What was cut away that holds whole events, or knows of some?
+//! Finds whole events, and knowledge of some, in what was cut away from logs.
 //!
 //! Bytes that nobody synced and that are not whole are a tail, and the next writer moves them to `quarantine/`. An interrupted
 //! write is of no use to anybody. But behind an altered byte there may be whole lines, acknowledged ones among them.

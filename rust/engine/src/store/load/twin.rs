@@ -1,4 +1,4 @@
-//! Can an altered base be made again with the help of the snapshot beside it?
+//! Makes an altered base again with the help of the snapshot beside it.
 //!
 //! Both hold records in the order in which they came, one a line. So what a damaged base has lost, its snapshot may still
 //! have, and the digest that the log names tells when all of it is right again. Nothing is guessed: bytes with another

@@ -1,4 +1,4 @@
-//! What is taken from bytes that nothing proves, and how is it marked?
+//! Takes records from bytes that nothing proves, and marks them.
 //!
 //! A record that comes from an altered base says so in its data, until somebody writes it anew. A record that an event spoke
 //! of which is lost may be older than it should be, or withdrawn: it is put on hold.

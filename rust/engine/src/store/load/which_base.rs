@@ -1,4 +1,4 @@
-//! Which base did a log start from, when the line that names it is lost?
+//! Finds the base that a log started from when the line that names it is lost.
 //!
 //! A base is called by its digest and says which event was its last; an archive is called by the events that it holds. The
 //! lines that are left of the log tell which of them may have come before. A digest that can still be read in what is left of

@@ -1,4 +1,4 @@
-//! Which records may a name mean that was damaged?
+//! Finds the records that a damaged name may mean, by likeness.
 //!
 //! A patch names its record once, and so does an act. If that name is of no record that there ever was, some of its bytes are
 //! not what they were, and whichever record is called most alike may have been meant. A name may have swallowed what stood

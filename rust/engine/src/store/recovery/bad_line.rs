@@ -1,4 +1,4 @@
-//! What is known of a line that cannot be read, or does not belong where it stands?
+//! What is known of a line that cannot be read, or does not belong where it stands.
 
 use crate::event::line::Fault;
 

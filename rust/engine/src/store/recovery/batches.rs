@@ -1,4 +1,4 @@
-//! Of which batch was an event that is lost?
+//! Finds the batch to which a lost event belonged.
 //!
 //! The line that opens a batch says how many follow. If it is lost too, the moment tells: the events of a batch share it, to
 //! the microsecond.

@@ -1,4 +1,4 @@
-//! What can be proved of a damaged store, and what can not?
+//! Finds what of a damaged store can be proved, and what can not.
 //!
 //! Nothing is changed here: a cure is found first, and administered by [`super::repair`] if it is wanted.
 

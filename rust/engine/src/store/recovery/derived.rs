@@ -1,4 +1,4 @@
-//! Which records may be other than they seem, because an act made them of one that is in doubt?
+//! Puts on hold the records that acts made of one that is in doubt.
 //!
 //! What an act makes of its records follows from what they were. If a lost event spoke of one of them, a whole act behind it
 //! was applied to something else than it was then: all that it is about becomes as doubtful, and whatever later acts make of

@@ -1,4 +1,4 @@
-//! Where does a log not follow from itself?
+//! Finds the gaps of a log: where its lines do not follow from each other.
 //!
 //! A gap is what stands between two lines of the chain that do not follow from each other, or between which something stands
 //! that is not part of it: lines that cannot be read, lines that were moved or doubled, lines that somebody wrote with a hash

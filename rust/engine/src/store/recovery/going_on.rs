@@ -1,4 +1,4 @@
-//! How do lines come back that only a copy holds, if nothing behind them is left that leads to them?
+//! Takes lines back that only a copy holds, if nothing behind them leads to them.
 //!
 //! Where lines are lost, a copy may hold those that follow the last whole one: each has the hash that it names, and names
 //! that of the line before. They are taken as far as they go. Two copies that go on differently tell nothing any more, and

@@ -1,4 +1,4 @@
-//! Which lines did a log have where it is damaged now?
+//! Fills the gaps of a log with lines that the chain proves.
 //!
 //! A gap is what stands between two good lines that do not follow from each other: damaged lines, or none where some were
 //! taken out. The line before it says what the gap must follow from, the line behind it what it must end with. So whatever

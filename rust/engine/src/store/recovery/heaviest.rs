@@ -1,4 +1,4 @@
-//! Which of those up to a place is the heaviest? Asked and added to in O(log n) (a Fenwick tree of maxima).
+//! Finds the heaviest of those up to a place, and adds to them, in O(log n): a Fenwick tree of maxima.
 
 /// Weighted entries, ordered by a key.
 pub(in crate::store) struct Heaviest {

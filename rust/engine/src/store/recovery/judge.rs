@@ -1,4 +1,4 @@
-//! Is all of it still true, looked at together?
+//! Verifies a whole store while others go on.
 //!
 //! Nothing is locked, and others go on: they append, compact, move rows, restore. Each look is at files that belong together
 //! ([`HeldFiles`]), so what it finds was there. What may still deceive is a writer who cuts an unfinished write of another, or

@@ -1,4 +1,4 @@
-//! Which events are lost in a gap, and what can still be said of them?
+//! Counts the events that are lost in a gap, and says what can still be told of them.
 //!
 //! A line that cannot be read stands for one event at least. Where the lines on both sides are ours, their seqs tell how many
 //! there were: more than there are lines, if a newline was lost with them.

@@ -1,4 +1,4 @@
-//! Of which records does an act speak that cannot be read any more?
+//! Guesses of which records an act speaks that cannot be read any more.
 //!
 //! An act names its records in a list, by less than their ids, and what it is of stands elsewhere in its line. So each may be
 //! lost without the other.

@@ -1,4 +1,4 @@
-//! What has to be done to the files of the past, so that a repair leaves them whole?
+//! Plans and carries out what a repair does to the bases and archives of the past.
 //!
 //! A copy takes the place of an altered base or archive; one without a copy is taken away, once it is kept elsewhere: a
 //! missing one is history that is unavailable, an altered one is damage for ever. All of it is found out first and done only

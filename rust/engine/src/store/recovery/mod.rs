@@ -1,4 +1,4 @@
-//! How does a damaged store become whole again?
+//! Verifies a store, and repairs one that is damaged.
 //!
 //! A file uses only files above it in this list.
 

@@ -1,4 +1,4 @@
-//! Which records may be other than they seem, now that events are lost?
+//! Puts records on hold that lost events may have changed.
 //!
 //! A record is put on hold if a lost event names it and no later one has written it whole. Of an event that does not say any
 //! more what it was of, the rest of its batch may: whatever its good events mention is put on hold too, for those who write

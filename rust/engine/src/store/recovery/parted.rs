@@ -1,4 +1,4 @@
-//! How does a log read once the events stand on lines of their own that grew together with others?
+//! Reads a log as if events that grew together stood on lines of their own.
 //!
 //! Nothing is written here: a parted log is read in the place of the one that it was made of, byte for byte the same but where
 //! a newline came back, or the beginning or the end of a line that another one proves.

@@ -1,4 +1,4 @@
-//! How does a damaged store become whole again, without hiding that it was not?
+//! Repairs a damaged store, and tells in the log what was found.
 //!
 //! First everything is brought back that something in the folder proves: lines by the hashes of their neighbours, the base
 //! by a copy or by the archives before it. Then a new log begins that names the state and says what was found. If the old

@@ -1,4 +1,4 @@
-//! What was erased here and would come back with a copy?
+//! Finds what was erased here and would come back with a copy.
 //!
 //! Who puts an older copy back would bring back what was erased since. That is never done unasked: it is erased in the copy first,
 //! or the copy is refused, or, for whoever says so, it comes back. Either way an event behind the last line of the copy tells of

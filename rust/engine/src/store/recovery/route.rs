@@ -1,4 +1,4 @@
-//! Which runs lead from the first event of a log to its last?
+//! Finds the runs that lead from the first event of a log to its last.
 //!
 //! A hash proves what came before: so the way is found from its end. The end is the event that the last sync knew, and what
 //! follows from it; where that event is nowhere to be had, the end that most events lead to. From a run whose predecessor is

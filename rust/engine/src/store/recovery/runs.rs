@@ -1,4 +1,4 @@
-//! Which lines of a file follow each other, one directly behind the other?
+//! Divides a file into runs of lines that follow directly from each other.
 //!
 //! A log without damage is one run. Only where runs begin and end is kept, so what this takes grows with what is wrong with a
 //! log, not with its length.

@@ -1,4 +1,4 @@
-//! Which words are left in a line that cannot be read any more?
+//! Finds the texts and ids that are left in a line that cannot be read any more.
 
 use crate::json::{self, Value};
 use crate::state::unspelled;

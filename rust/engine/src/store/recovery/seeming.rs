@@ -1,4 +1,4 @@
-//! Of what does a line speak that cannot be read any more?
+//! Tells what a line that cannot be read any more seems to speak of.
 //!
 //! Nothing here is proved. What a damaged line seems to say is reason enough to doubt, and to tell somebody, and not enough
 //! to believe.

@@ -1,4 +1,4 @@
-//! Can all be read that may prove something?
+//! Checks that every copy can be read that may prove something, before a repair.
 //!
 //! What is lost in the log may lie whole in a copy. Who repairs beside a copy that only others may read would give it up for
 //! good: afterwards nothing is damaged, and nobody looks for it any more.

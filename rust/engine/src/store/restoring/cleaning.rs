@@ -1,4 +1,4 @@
-//! How does a copy lose what was erased since it was made, before it becomes the log?
+//! Erases from a copy what was erased here since it was made, before it becomes the log.
 //!
 //! In a folder of its own, which nobody takes for a store: there the copy is opened, and the records of which a line was erased
 //! here are erased in it, as anywhere. `erasing` names that folder first, so that whoever opens the store next takes it away. What

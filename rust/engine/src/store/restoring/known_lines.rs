@@ -1,4 +1,4 @@
-//! Which lines does a history hold, and of which are only seq and hash left?
+//! Lists the lines that a history holds, and those of which only seq and hash are left.
 
 use std::collections::HashSet;
 

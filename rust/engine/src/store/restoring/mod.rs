@@ -1,4 +1,4 @@
-//! How does a copy take the place of the log?
+//! Puts a copy in the place of the log.
 //!
 //! What was erased here since the copy was made is erased in it first, in a folder where nobody takes it for a store. A file
 //! uses only files above it in this list.

@@ -1,4 +1,4 @@
-//! How is a copy brought back, while others go on until it is there?
+//! Brings a copy back, while others go on until it is there.
 
 use std::collections::BTreeSet;
 use std::io;

@@ -1,4 +1,4 @@
-//! How does a tail that holds whole events come back?
+//! Brings back a tail that was cut off and holds whole events.
 //!
 //! A repair before the next write treats its lines as what they are, and afterwards `restore` puts them back in their place
 //! first. What the hint about the last sync knows of a log that was cut is kept before it is written over.

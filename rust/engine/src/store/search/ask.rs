@@ -1,4 +1,4 @@
-//! How does a search see every write before it, and keep nobody waiting?
+//! Searches as of every write before, on an index that it brings up to date, without keeping writers waiting.
 //!
 //! It brings the index up to date, takes from the store what it needs, and then works without it; only for the records
 //! themselves it comes back for a moment. So a writer never waits for a search.

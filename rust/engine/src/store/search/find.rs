@@ -1,4 +1,4 @@
-//! What has this value, as of every write before the question?
+//! Looks records up by a declared index, as of every write before the question.
 
 use std::sync::{PoisonError, RwLock};
 

@@ -1,4 +1,4 @@
-//! How is a text index kept that knows every write before the question?
+//! Keeps a text index up to date with every write before the question, and seals it.
 //!
 //! It lies beside the store under a lock of its own. Whoever searches asks the store what changed and takes that in. When
 //! much has changed, a thread that nobody waits for seals it again beside the searches ([`seal_text`]).

@@ -1,4 +1,4 @@
-//! Which records matter for a question?
+//! Finds records: by value, page, network, words, vectors and recalls.
 //!
 //! A file uses only files above it in this list.
 

@@ -1,4 +1,4 @@
-//! When did a log begin?
+//! Reads the moment at which a log began.
 
 use std::io;
 

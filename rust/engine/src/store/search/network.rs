@@ -1,4 +1,4 @@
-//! What is joined to what, as of every write before the question?
+//! Walks a network of records, as of every write before the question.
 
 use std::sync::{PoisonError, RwLock};
 

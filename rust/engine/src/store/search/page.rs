@@ -1,4 +1,4 @@
-//! Which records come next, and which did a walk begin with?
+//! Lists records page by page, and freezes those that a walk begins with.
 
 use std::sync::{PoisonError, RwLock};
 

@@ -1,4 +1,4 @@
-//! Which records matter for this question, and why?
+//! Ranks the candidates of a search by one score, with its parts.
 //!
 //! Words, cosines and tokens each put a pool of candidates forward; all numbers are known exactly for every candidate. They
 //! become one score, what surrounds a candidate lifts it, and what the state still holds is handed out.

@@ -1,4 +1,4 @@
-//! Which blocks matter, as of every write before the question?
+//! Recalls blocks as of every write before the question.
 //!
 //! A recall has two sources that follow the state, each in its own time: the columns of the blocks and the index of the
 //! text. Both are brought up to date first and then read without the store, so a recall keeps no writer waiting.

@@ -1,4 +1,4 @@
-//! Which records answer a question, as they are now?
+//! Selects the records for which a condition holds, as they are now.
 //!
 //! What stands in a record is asked of its bytes. What stands beside it, such as when it was written, is looked up only if the
 //! question asks for it.

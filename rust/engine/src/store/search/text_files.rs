@@ -1,4 +1,4 @@
-//! Where does a sealed text index lie, and may it be believed?
+//! Keeps sealed text indexes on disk, and decides which may be believed.
 //!
 //! A file is believed if it is whole, was made with the same choice of fields, and ends at an event that this very log holds
 //! (or was compacted from). Everything that the log said since is then taken in on top. A file that is anything else is left

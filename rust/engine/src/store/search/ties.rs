@@ -1,4 +1,4 @@
-//! What surrounds the records that a question put forward?
+//! Finds what surrounds the records that a question put forward.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! How is everything saved elsewhere, while others go on?
+//! Writes a backup of everything, while others go on.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Which bases of the past are kept, and which does the history before them stand in for?
+//! Packs the bases of the past, and removes those that the history before them can stand in for.
 //!
 //! The newest stays as it is. Of the others the first stays, and one behind more events than it is long itself: so whoever
 //! looks back reads one base and about as many bytes of events. They are packed, and together weigh at most as much as the

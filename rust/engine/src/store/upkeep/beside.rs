@@ -1,4 +1,4 @@
-//! How are two files written at the same time?
+//! Does two pieces of work at the same time, such as writing two files.
 
 use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! How does a log become short without losing its evidence, and without anyone waiting for it?
+//! Compacts the log: writes a base and an archive beside others, and swaps the logs at the end.
 //!
 //! In three steps, as with a sync: a short start under the lock fixes a committed prefix; the long part writes its state and
 //! packs its events without any lock; a short end under the lock adds what was appended meanwhile and swaps the logs. Before

@@ -1,4 +1,4 @@
-//! How do the living rows leave the dead ones behind?
+//! Moves the living rows of embeddings to a new file, without the dead ones.
 //!
 //! They are copied into the file of the next generation, beside the writers. Then, under the lock, one batch says that the
 //! space has moved: a commit like any other, so everybody who follows the log moves along. The old file is garbage from then

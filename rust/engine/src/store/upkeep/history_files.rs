@@ -1,4 +1,4 @@
-//! Which files of the past may stay, and which may go?
+//! Tells which files of the past may stay and which may go, and puts those away.
 //!
 //! Bases and archives are the store's history. Nothing is removed that nobody retired: what no log names is put aside.
 

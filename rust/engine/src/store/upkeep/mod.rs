@@ -1,4 +1,4 @@
-//! How is a store kept small, and saved elsewhere?
+//! Keeps a store small, and saves it elsewhere.
 //!
 //! A file uses only files above it in this list.
 

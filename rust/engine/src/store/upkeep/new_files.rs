@@ -1,4 +1,4 @@
-//! What is written down before a log is retired?
+//! Writes the base and the archive that stand before a log is retired.
 //!
 //! The state that it tells as a base, and its events as an archive. Both are drafts that nobody knows of while others go on:
 //! what is appended meanwhile comes behind, and at the end they are given their names.

@@ -1,4 +1,4 @@
-//! How do the oldest archives go, so that everybody knows it was on purpose?
+//! Removes the oldest archives, after an event that says so.
 //!
 //! An event says it first, durably: up to which seq, how many, and why. Then they go, the oldest first, so that what is left
 //! never has a hole; whoever compacts or prunes next goes on where somebody could not finish. What is kept begins with a base

@@ -1,4 +1,4 @@
-//! How does one log take the place of another?
+//! Puts a new log in the place of another, by one rename.
 //!
 //! Base and archive stand under their final names, synced; then a log of one sentinel that names and hashes them is renamed
 //! over `events.wal`: the only commit point. What no sentinel names is garbage, and removed only under the lock.

@@ -1,4 +1,4 @@
-//! Where do embeddings live, and how are they found again?
+//! Embeddings: where their rows lie, what the log says of them, and how they are found.
 //!
 //! An embedding is a row of float32 in the file of its *space*. The log never carries the floats: a *group* event names rows,
 //! the records they belong to, and the SHA-256 of each row. So the chain covers every float, and a row is believed only

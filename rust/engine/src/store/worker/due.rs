@@ -1,4 +1,4 @@
-//! What is to be done for a store between calls, and when? Only the decision: it holds no thread, no lock and no clock.
+//! Decides what is to be done for a store between calls, and when; it holds no thread, no lock and no clock.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Who looks after a store between calls?
+//! The worker, which looks after a store between calls.
 //!
 //! A [`Worker`] is asleep unless something was written: it syncs when nobody writes any more, has snapshots written and the
 //! index of the text sealed while others go on, and gives back a lock that was kept for commits that never came. What is due

@@ -1,4 +1,4 @@
-//! Who spells the lines of a large batch while its records are drafted?
+//! A thread that spells the lines of a large batch while its records are drafted.
 //!
 //! A thread of the store: started when the first large batch comes, kept for the next one, never used after a fork. It
 //! works for one batch at a time: whoever comes meanwhile, perhaps from within the drafting of the first, has another.

@@ -1,4 +1,4 @@
-//! How does an embedding get into a space?
+//! Attaches embeddings to records, and detaches them.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! May whoever writes change these records?
+//! Checks that whoever writes may change the records of a draft.
 //!
 //! One id is one record of one scope. What somebody does not see is taken, what is wider is only read, and a record keeps
 //! the scope that it was born with.

@@ -1,4 +1,4 @@
-//! How does a change become part of the log?
+//! Commits drafts: takes the lock, catches up, checks, writes and syncs.
 
 use std::borrow::Borrow;
 use std::sync::Arc;

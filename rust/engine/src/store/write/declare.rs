@@ -1,4 +1,4 @@
-//! How does a store say by which fields it looks records up, and which names it requires?
+//! Declares the fields by which a store looks records up, and the names that it requires.
 
 use std::sync::PoisonError;
 

@@ -1,4 +1,4 @@
-//! How do a million rows come in without an object for each?
+//! Loads many rows in bulk, without an object for each.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! How does a change become part of the log?
+//! Everything that makes a change part of the log.
 //!
 //! A file uses only files above it in this list.
 

@@ -1,4 +1,4 @@
-//! How does a change come in that was made from what somebody has read?
+//! Commits a change only if nothing was written meanwhile that it was made from.
 //!
 //! Whoever reads notes where the log ended: the head, and the place behind it. A change made from that is written only if
 //! the log still goes on from this head and no event behind it speaks of what was read. A seq would not do: after a restore

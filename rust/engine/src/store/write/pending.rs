@@ -1,4 +1,4 @@
-//! What is in the log that the state has not seen yet?
+//! Batches that are in the log and that the state has not seen yet.
 //!
 //! A large batch is acknowledged when it is written. Whoever looks at the state next shows it the batch first; if that
 //! is the next large batch, it happens on another thread while its records are drafted.

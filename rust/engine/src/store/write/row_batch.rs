@@ -1,4 +1,4 @@
-//! Which of many rows may be written, and which may not?
+//! Commits those of many rows that may be written, and tells which were refused.
 
 use crate::error::{Error, Result};
 use crate::event::draft::Draft;

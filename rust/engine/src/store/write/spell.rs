@@ -1,4 +1,4 @@
-//! What does a change look like in the log, and what does the state make of it?
+//! Spells changes as lines of the log, and takes them into the state.
 
 use std::borrow::Borrow;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How are all records deleted that have expired?
+//! Deletes all records that have expired.
 
 use crate::error::Result;
 use crate::event::author::Author;

@@ -1,4 +1,4 @@
-//! How does NEON multiply codes, where it has the dot product?
+//! Multiplies codes with NEON, where it has the dot product.
 //!
 //! `sdot` multiplies signed bytes, four products to a sum of 32 bits. Codes of rows are stored unsigned, 128 above their
 //! value; flipping the top bit makes them signed, so the sums start at zero. The intrinsic is not stable yet, the

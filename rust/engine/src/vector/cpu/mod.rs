@@ -1,4 +1,4 @@
-//! Which instructions does this processor have, and which way is the fastest?
+//! Knows the instructions of this processor, and goes the fastest way that it has.
 //!
 //! A [`Cpu`] that names instructions exists only if the processor has them: that is what every call into
 //! `x86.rs` and `arm.rs` relies on. The code there is as little as possible: the loops are written once, in

@@ -1,4 +1,4 @@
-//! How does a processor make and multiply codes when nothing is known about it?
+//! Makes and multiplies codes on any processor.
 
 use crate::vector::codes::{Eights, Encode, ROUNDER, ZERO_CODE};
 use crate::vector::groups::GROUP_ROWS;

@@ -1,4 +1,4 @@
-//! How do AVX2, AVX-VNNI and AVX-512 multiply codes?
+//! Makes and multiplies codes with AVX2, AVX-VNNI and AVX-512.
 //!
 //! Codes of rows are unsigned, codes of queries signed: that is what `vpdpbusd` multiplies, four products to a sum
 //! of 32 bits, without saturation. Plain AVX2 has only `vpmaddubsw`, which saturates at 16 bits; so there both are

@@ -1,4 +1,4 @@
-//! How do rows come, move, go, and come back?
+//! Changes of rows: how they come, move, go, and come back.
 //!
 //! A file uses only files above it in this list.
 

@@ -1,4 +1,4 @@
-//! Do the bytes of a damaged row lie anywhere else?
+//! Finds the bytes of damaged rows elsewhere, and puts them back.
 //!
 //! Backups, and what was set aside, hold files of rows too. A row is believed by the digest that the log names, wherever it
 //! lies: first at the same place of a file of the same name, then anywhere among the rows of its space, because a compaction

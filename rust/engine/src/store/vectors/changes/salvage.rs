@@ -1,4 +1,4 @@
-//! What becomes of rows that their space has left behind?
+//! Saves rows that their space has left behind because a line of its move is damaged.
 //!
 //! A compaction moves a space by one batch of lines. If one of them is damaged, none counts, and the groups of before stay
 //! as they were, while others have written to the new file since. Their rows are nobody's embedding then, and `verify`

@@ -1,4 +1,4 @@
-//! How do rows reach their file?
+//! Writes rows to their file, on several threads.
 //!
 //! Several threads copy, check, hash and write them, a few at a time while they are in the cache, and spell the groups that
 //! name them. Of a large attachment the first rows are on disk before the last are written, and the rest follow while the

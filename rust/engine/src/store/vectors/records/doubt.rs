@@ -1,4 +1,4 @@
-//! Whose embeddings may be other than they should be because a line about them is lost?
+//! Names the records whose embeddings are in doubt because a line about them is lost.
 //!
 //! A lost line may have replaced an embedding, or taken it back: then the one before it is found again, and it is one that
 //! the log names and whose digest is right. So it stays, and is named. The belief itself is none the worse.

@@ -1,4 +1,4 @@
-//! How does the log speak of embeddings?
+//! The records with which the log speaks of embeddings.
 //!
 //! Three kinds of records, all under ids that only this face may write: a *space* binds a name to a model and a dimension, a
 //! *group* says which rows belong to which records and what their digests are, and one record says which space is asked

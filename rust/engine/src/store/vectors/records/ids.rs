@@ -1,4 +1,4 @@
-//! Which records does an attachment speak of?
+//! The ids of an attachment, end to end in one piece of memory.
 //!
 //! A million ids as strings of their own cost more than the log that names them, so they lie end to end, as they stand
 //! between quotes in canonical JSON.

@@ -1,4 +1,4 @@
-//! What is known of a space whose own record is lost?
+//! Derives what can be known of a space whose own record is lost from its groups.
 //!
 //! One damaged line of a log may be the one that binds a space, or says that it has moved to another generation. Its groups
 //! say which file their rows lie in and how long they are, so the embeddings can still be found, and nobody writes over

@@ -1,4 +1,4 @@
-//! Which row belongs to which record?
+//! An index of which row belongs to which record.
 //!
 //! The highest row that names a record is its embedding, unless that row was taken back: then it has none. This does not
 //! depend on the order in which groups are met, so the index can be made from a base as well as from a log.

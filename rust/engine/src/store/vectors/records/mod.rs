@@ -1,4 +1,4 @@
-//! What does the log say of embeddings?
+//! What the log says of embeddings: the records of spaces and groups.
 //!
 //! The records of spaces and groups, how they are spelled, and which row is whose by them. A file uses only files above it
 //! in this list.

@@ -1,4 +1,4 @@
-//! What does a record about embeddings say?
+//! Reads a record about embeddings.
 //!
 //! A space of a million rows has a thousand groups of a hundred kilobytes. Records in a state are canonical, and ours always
 //! have the same keys, so a group is read by stepping over what must be there. Whatever is otherwise is read as any JSON.

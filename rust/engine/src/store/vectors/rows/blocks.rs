@@ -1,4 +1,4 @@
-//! What does a search need of a space in memory?
+//! Keeps in memory what a search needs of a space, and makes it when it is first needed.
 //!
 //! Rows are mapped. Of each whole block of rows there is a companion: codes in eight bits, made when a search first needs
 //! them, from rows whose digests were checked, and kept on disk. The first search of a process checks those that lie there

@@ -1,4 +1,4 @@
-//! Are the rows those that the log names?
+//! Checks that rows are those that the log names.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Where do the codes of a block lie?
+//! The place of the codes of a block of rows: in memory, or in a mapped file.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Which companions lie ready on disk, and are they right?
+//! Keeps the companions of rows on disk, with what proves them right.
 //!
 //! They lie in `index/`, a slot for each block. A slot ends with what it was made from, the digests of its rows, and a
 //! checksum. Both are XXH3: the file is derived, and guarded against accidents; whoever can forge it can forge the codes as

@@ -1,4 +1,4 @@
-//! Are the companions on disk those of their rows?
+//! Compares the companions on disk with the rows that they were made of.
 //!
 //! Their checksums guard against accidents. Whoever forges codes forges those too, and codes decide which rows are scored:
 //! so they are made again from the rows and compared.

@@ -1,4 +1,4 @@
-//! When is a row safe from a power failure?
+//! Syncs rows before the log that names them.
 //!
 //! Before the log is: whoever syncs the log first syncs the files of all rows that the log has come to name since, also of
 //! those that another process wrote. In mode `full` a row is even synced before its event is written. In the others a power

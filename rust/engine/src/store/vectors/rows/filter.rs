@@ -1,4 +1,4 @@
-//! Which rows does a question leave?
+//! Keeps the rows that pass a filter, and asks only for changed records again.
 //!
 //! Asking every record again for each search would cost more than the search. So the rows of a question are kept, and only
 //! records that changed since are asked again.

@@ -1,4 +1,4 @@
-//! Which rows were checked against their digests, and which of them failed?
+//! Marks of the rows that were checked against their digests, and of those that failed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

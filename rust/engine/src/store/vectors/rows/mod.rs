@@ -1,4 +1,4 @@
-//! Where do rows lie, and are they those that the log names?
+//! The files of rows, the companions beside them, and the checks against the log.
 //!
 //! A file uses only files above it in this list.
 

@@ -1,4 +1,4 @@
-//! What may be asked about embeddings, apart from which are near?
+//! Answers what is asked about embeddings beside which are near: spaces, single vectors, matrices.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Which embeddings of blocks came since somebody looked last?
+//! Hands out the embeddings of blocks that came since somebody looked last.
 
 use std::collections::HashMap;
 

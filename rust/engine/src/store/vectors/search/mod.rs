@@ -1,4 +1,4 @@
-//! Which rows are near, and what else may be asked about them?
+//! Searches among rows, and other questions about them.
 //!
 //! A file uses only files above it in this list.
 

@@ -1,4 +1,4 @@
-//! How near are the records that a search may find?
+//! Scores the records that a text search may find by how near they are to a vector.
 //!
 //! The store knows whose a row is, the index of words which records pass. So a search takes the living rows along, narrows
 //! them without the store, and asks for the best of those. What words or neighbours put forward is scored one by one.

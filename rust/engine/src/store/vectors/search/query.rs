@@ -1,4 +1,4 @@
-//! Which records are nearest to a vector?
+//! Finds the records that are nearest to a vector.
 //!
 //! A search holds the store only at its beginning and at its end: in between it works on what it took along, and writers go
 //! on. A row is scored only after its digest was checked, once, and checked again if it was found, or if its score is not

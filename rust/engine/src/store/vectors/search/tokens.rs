@@ -1,4 +1,4 @@
-//! What do the records that a search may find say of the tokens of its question?
+//! Scores the records that a search may find by the tokens of its question.
 //!
 //! Rows of codes are rows like any others, so which of them may be found is known as for vectors. They are only read one by
 //! one: of all records where these are few, or else of those that words and vectors put forward.
