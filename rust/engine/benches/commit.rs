@@ -1,4 +1,4 @@
-//! What does a commit cost, of 1,000 records and of one?
+//! Measures a commit of 1,000 records, and one of a single record.
 
 use std::cell::RefCell;
 

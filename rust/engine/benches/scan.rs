@@ -1,4 +1,4 @@
-//! What does it cost to prove one line of the log: its form, and its hash?
+//! Measures what it costs to prove one line of the log: its form, and its hash.
 
 use std::hint::black_box;
 

@@ -1,4 +1,4 @@
-//! What does it cost to spell a value canonically, and to read it back the slow way?
+//! Measures what it costs to spell a value canonically, and to read it back the slow way.
 
 use std::hint::black_box;
 

@@ -1,4 +1,4 @@
-//! What does an exact search over vectors cost, and what does a companion?
+//! Measures an exact search over vectors, and the making of a companion.
 
 use std::hint::black_box;
 

@@ -1,4 +1,4 @@
-//! How near does verification come to hashing alone? The same 100,000 events, on one core and on all.
+//! Measures verification beside hashing alone: the same 100,000 events, on one core and on all.
 
 use std::hint::black_box;
 

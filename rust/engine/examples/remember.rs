@@ -1,4 +1,4 @@
-//! How does a program in Rust remember something, ask for it, and find out whether it is still true?
+//! A program in Rust that remembers something, asks for it, and verifies that it is still true.
 //!
 //! `cargo run --package chronomemory --example remember -- FOLDER` keeps a store in a folder, or in one that goes away.
 

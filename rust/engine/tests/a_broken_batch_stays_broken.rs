@@ -1,4 +1,4 @@
-//! A broken batch was closed by a second one, of which only half is there. Does the next write leave both alone?
+//! The next write leaves a broken batch alone, and a second one that closed it and of which only half is there.
 
 use crate::scenario::{Action, contents, draft, fresh_disk, layout, open};
 use chronomemory::testing::disk::CrashDisk;

@@ -1,5 +1,6 @@
-//! Crashed, or failed, at every operation of making a copy outside: is what looks like a copy whole, and does the store know of
-//! every place that holds a byte of it?
+//! Crashed or failed at any operation of making a copy outside, what looks like a copy is whole.
+//!
+//! The store knows of every place that holds a byte of it.
 
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Crashed at every operation of every write path, with several outcomes each: does every mode keep its promise?
+//! Every mode keeps its promise, crashed at every operation of every write path, with several outcomes each.
 //!
 //! Every failure names the mode, the operation and the seed; the same three give the same run again.
 

@@ -1,5 +1,4 @@
-//! Does a compaction go on if whoever was writing an index of an archive finishes, or steps back, right before it is cleared
-//! away?
+//! A compaction goes on if a draft of an index is finished or gone right before it is cleared away.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A write that fails changes nothing; a sync that fails stops all writes. Is it so at every operation?
+//! At every operation, a write that fails changes nothing, and a sync that fails stops all writes.
 
 use std::sync::Arc;
 

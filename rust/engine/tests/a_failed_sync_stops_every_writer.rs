@@ -1,4 +1,4 @@
-//! A sync failed somewhere: does every process refuse to write, and can a fresh one put it right?
+//! After a failed sync every process refuses to write, until a fresh one puts it right.
 
 use crate::scenario::{Action, START, contents, draft, fresh_disk, layout, open};
 use chronomemory::testing::disk::CrashDisk;

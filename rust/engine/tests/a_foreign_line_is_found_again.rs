@@ -1,4 +1,4 @@
-//! A line of another tool that lost a byte: is it found again, whichever byte it was and however the line is spelled?
+//! A line of another tool that lost a byte is found again, whichever byte it was and however it is spelled.
 
 use chronomemory::testing::digest::Hex;
 use chronomemory::testing::event::line::{Event, Trust};

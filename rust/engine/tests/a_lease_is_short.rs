@@ -1,4 +1,4 @@
-//! A writer in a hurry keeps the lock between its commits: for how long, and who gets it then?
+//! A writer in a hurry keeps the lock between its commits for a short while only, and then others get it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Does an error name the file that could not be read, and not the log that stands on it?
+//! An error names the file that could not be read, and not the log that stands on it.
 
 use std::io;
 use std::path::{Path, PathBuf};

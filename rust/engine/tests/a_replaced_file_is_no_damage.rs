@@ -1,4 +1,4 @@
-//! Is a row found that another process moves to another file between two looks, and is damage told all the same?
+//! A row is found that another process moves to another file between two looks, and damage is still told.
 
 use std::path::Path;
 use std::sync::Arc;

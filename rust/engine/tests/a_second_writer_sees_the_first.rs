@@ -1,4 +1,4 @@
-//! Two stores on one log: does each see what the other wrote, and do their events form one chain?
+//! Two stores on one log each see what the other wrote, and their events form one chain.
 
 use crate::scenario::{Action, contents, fresh_disk, layout, open, perform};
 use chronomemory::{Durability, Store};

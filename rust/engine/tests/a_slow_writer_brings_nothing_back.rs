@@ -1,4 +1,4 @@
-//! Whoever writes down what is derived and is slow, while another erases: does nothing of it come back?
+//! A slow writer of what is derived brings nothing back that another erases meanwhile.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Is nothing told as lost or damaged because another process replaced files during the look?
+//! Nothing is told as lost or damaged because another process replaced files during the look.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

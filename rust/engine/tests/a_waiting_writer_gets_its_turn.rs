@@ -1,4 +1,4 @@
-//! One writer takes the lock again the moment it let go. Do the others get it all the same, long before they give up?
+//! Writers that wait get the lock beside one that takes it again the moment it let go.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

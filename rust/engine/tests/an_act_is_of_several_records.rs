@@ -1,4 +1,4 @@
-//! One event that several records follow from: do all who read the log come to the same, and does each record know of it?
+//! All who read an event that several records follow from come to the same, and each record knows of it.
 
 use crate::scenario::acting::{block, shown};
 use crate::scenario::{START, contents, fresh_disk, layout, open};

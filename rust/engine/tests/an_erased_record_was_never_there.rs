@@ -1,4 +1,4 @@
-//! Is a state that records were erased from as if they had never been?
+//! A state that records were erased from is as if they had never been.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Crashed at every operation of an erasure, and of ending it: has either nothing happened, or is every byte gone?
+//! Crashed at any operation of an erasure, or of ending it, either nothing has happened or every byte is gone.
 
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What others could not finish, or do not let us look into: is it cleared of what is erased, or said?
+//! What others could not finish is cleared of what is erased, and what cannot be looked into is told.
 
 use std::path::PathBuf;
 use std::sync::Arc;

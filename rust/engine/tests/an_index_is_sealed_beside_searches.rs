@@ -1,4 +1,4 @@
-//! Does no search wait until the index of the text is sealed, and is nothing lost that was written meanwhile?
+//! No search waits until the index of the text is sealed, and nothing is lost that was written meanwhile.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,4 +1,4 @@
-//! Does what somebody attaches or takes back stay so while another looks after the store, also in a space just born?
+//! What somebody attaches or takes back stays so while another looks after the store, also in a new space.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Are a record, its vector and the codes of its tokens there together or not at all, wherever a crash comes?
+//! A record, its vector and the codes of its tokens are there together or not at all, wherever a crash comes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Flipped, deleted, inserted, swapped, cut: is every edit of a log, a base or an archive found and its place named?
+//! Every edit of a log, a base or an archive is found and its place named: flipped, cut, inserted or swapped.
 
 use crate::scenario::{Action, draft, fresh_disk, layout, open};
 use chronomemory::testing::disk::{CrashDisk, read_whole};

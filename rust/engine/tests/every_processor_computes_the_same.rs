@@ -1,4 +1,4 @@
-//! Are codes, scores and answers the same bits on every way a processor can go?
+//! Codes, scores and answers are the same bits on every way a processor can go.
 
 use chronomemory::testing::vector::companion::encode_groups;
 use chronomemory::testing::vector::groups::group_bytes;

@@ -1,4 +1,4 @@
-//! Bent in thousands of ways: does every parser and reader stay calm, and do the fast and the slow path agree?
+//! No parser or reader breaks on inputs bent in thousands of ways, and the fast and the slow path agree.
 //!
 //! Each test bends its inputs for `CHRONOMEMORY_FUZZ_SECONDS` (2, unless said otherwise), beginning with the seed
 //! `CHRONOMEMORY_FUZZ_SEED`. A failure names its seed; with it and 0 seconds, that input alone comes back.

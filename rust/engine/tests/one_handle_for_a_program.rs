@@ -1,4 +1,4 @@
-//! A program holds one engine: do its threads share it, is a large batch one batch, and who may not call it?
+//! The threads of a program share one engine, a large batch is one batch, and nobody calls it while it is kept.
 
 use std::sync::Arc;
 

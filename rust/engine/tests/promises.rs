@@ -1,5 +1,6 @@
-//! Does the engine keep its promises? One file a promise; they are one program, so that it is linked once and no processor
-//! waits while another tries the longest of them.
+//! All promises of the engine as one program, one file a promise.
+//!
+//! So it is linked once, and no processor waits while another tries the longest of them.
 
 mod around;
 mod fuzzing;

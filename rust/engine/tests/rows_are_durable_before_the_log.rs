@@ -1,4 +1,4 @@
-//! Is a row on disk whenever an event on disk names it, whoever wrote it and whoever synced?
+//! A row is on disk whenever an event on disk names it, whoever wrote it and whoever synced.
 
 use crate::scenario::embedded::{DIM, attach_to, vector};
 use crate::scenario::{Action, START, draft, fresh_disk, layout, open};

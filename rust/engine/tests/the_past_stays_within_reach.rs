@@ -1,4 +1,4 @@
-//! Archived, indexed, partly lost: is every event still told once, and is it said what is out of reach?
+//! Archived, indexed, partly lost: every event is still told once, and what is out of reach is said.
 
 use std::path::PathBuf;
 

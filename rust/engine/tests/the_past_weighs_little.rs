@@ -1,4 +1,4 @@
-//! Compacted again and again: do few bases stay, packed, and is every moment still told as it was, wherever a crash came?
+//! Compacted again and again, few bases stay, and every moment is still told as it was, wherever a crash came.
 
 use crate::scenario::{Model, contents, fresh_disk, layout, model_of, open, record};
 use chronomemory::testing::archive;

@@ -1,5 +1,4 @@
-//! Mode `normal` promises that what it acknowledged is on disk a second later: does the worker keep that, whenever the power
-//! fails?
+//! What mode `normal` acknowledged is on disk a second later, for the worker sees to it, whenever the power fails.
 //!
 //! Time passes only when the test says so, and the disk forgets what was not synced. Every failure names the run, the
 //! operation and the seed.

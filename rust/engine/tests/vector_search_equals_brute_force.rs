@@ -1,4 +1,4 @@
-//! Does a search answer as if every row had been scored, bit for bit?
+//! A search answers as if every row had been scored, bit for bit.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;

@@ -1,5 +1,4 @@
-//! Crashed at every operation of bringing back a copy from before an erasure: is what was erased gone from every byte, or does the
-//! log say that it came back?
+//! Crashed at any operation of bringing back an old copy, what was erased is gone, or the log says it came back.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! A copy that may not be read, or a file that cannot be read for a moment: does a repair wait for it?
+//! A repair waits for a copy that may not be read, or a file that cannot be read for a moment.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! While something is erased others write, at any moment: is all of it as if they had come before it or behind it?
+//! Whatever others write while something is erased is as if it had come before it or behind it.
 
 use std::cell::{Cell, RefCell};
 

@@ -1,4 +1,4 @@
-//! Threads that write at the same time in mode `full`: do they share syncs, and is each told the truth?
+//! Threads that write at the same time in mode `full` share syncs, and each is told the truth.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

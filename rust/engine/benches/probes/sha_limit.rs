@@ -1,4 +1,4 @@
-//! How fast can this machine hash the lines of a log? The limit that verification is measured against.
+//! Measures how fast this machine can hash the lines of a log: the limit that verification is measured against.
 //!
 //! `sha_limit LOG` reads the log into memory and finds its lines beforehand. For every line on its standard input it
 //! then hashes each payload once, with the engine's SHA-256 on native threads, one for each core, and answers with the

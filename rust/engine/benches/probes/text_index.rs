@@ -1,4 +1,4 @@
-//! How long does each step of a text index take? `text_index FILE` takes in a file of texts, one a line.
+//! Measures each step of a text index: `text_index FILE` takes in a file of texts, one a line.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! How long does an exact search take? Driven by `benches/vectors.py`, beside what others take.
+//! Measures an exact search; `benches/vectors.py` drives it, beside what others take.
 //!
 //! `vector_scan ROWS DIM QUERIES K THREADS` reads rows and queries, raw float32, encodes the companion, and answers each
 //! line on its standard input with seconds, then the rows it found for the last query:

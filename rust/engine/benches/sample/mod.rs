@@ -1,4 +1,4 @@
-//! What do the benches write? Records of about 400 bytes with all twelve fields, and stores of them.
+//! The records that the benches write, of about 400 bytes with all twelve fields, and stores of them.
 
 #![allow(dead_code)] // each bench uses its own part
 

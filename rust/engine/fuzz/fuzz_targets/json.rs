@@ -1,4 +1,4 @@
-//! Is any JSON read and written in one way?
+//! Fuzzes JSON: any text is read and written in one way.
 #![no_main]
 
 #[allow(dead_code)] // each target asks for its own part

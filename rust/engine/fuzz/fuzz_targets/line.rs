@@ -1,4 +1,4 @@
-//! Do the fast and the slow path agree on any line?
+//! Fuzzes lines: the fast and the slow path agree on any of them.
 #![no_main]
 
 #[allow(dead_code)] // each target asks for its own part

@@ -1,4 +1,4 @@
-//! Can any log be opened, judged and written to?
+//! Fuzzes logs: any can be opened, judged and written to.
 #![no_main]
 
 #[allow(dead_code)] // each target asks for its own part

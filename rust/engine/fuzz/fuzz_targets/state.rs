@@ -1,4 +1,4 @@
-//! Can any base or snapshot be read, on both paths alike?
+//! Fuzzes bases and snapshots: any is read, on both paths alike.
 #![no_main]
 
 #[allow(dead_code)] // each target asks for its own part

@@ -1,4 +1,4 @@
-//! What if a disk did one thing differently? A disk in memory that tells someone what is opened.
+//! A disk in memory that tells someone what is opened, and may do one thing differently.
 
 use std::io;
 use std::path::{Path, PathBuf};

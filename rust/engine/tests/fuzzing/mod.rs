@@ -1,4 +1,4 @@
-//! How are good inputs bent, by a seed, so that they are bad in interesting ways?
+//! Bends good inputs by a seed, so that they are bad in interesting ways.
 
 pub mod properties;
 

@@ -1,4 +1,4 @@
-//! What must hold for any bytes whatever? The seeded mutator and the targets of `cargo fuzz` ask the same.
+//! What must hold for any bytes whatever; the seeded mutator and the targets of `cargo fuzz` both check it.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What happens to several records at once?
+//! Acts on several records at once, for scenarios.
 
 use chronomemory::Draft;
 use chronomemory::Value;

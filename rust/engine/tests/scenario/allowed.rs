@@ -1,4 +1,4 @@
-//! What may be found after a crash?
+//! The states that may be found after a crash.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! How many outcomes of chance does a test look at, and which one again?
+//! Chooses how many outcomes of chance a test looks at, and which one is replayed.
 //!
 //! `CHRONOMEMORY_SEEDS` says how many seeds each place gets (`make soak` asks for many), and
 //! `CHRONOMEMORY_REPLAY="Full 17 3"` looks only at that mode, operation and seed, as a failure names them.

@@ -1,4 +1,4 @@
-//! What does a delta do to the facts?
+//! Applies deltas to facts, for scenarios.
 
 use chronomemory::{Change, Draft, Query, Result, Store, Value};
 

@@ -1,4 +1,4 @@
-//! Which embeddings do the records of a scenario get?
+//! The embeddings that the records of a scenario get.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Which outcomes of a crash were looked at already?
+//! Remembers which outcomes of a crash were looked at already.
 //!
 //! Where little was unsynced, many power failures leave the same disk, and so does a kill. To open and verify it again, held
 //! to the same, tells nothing new: it is looked at once.

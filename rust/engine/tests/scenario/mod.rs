@@ -1,4 +1,4 @@
-//! What would a store look like after each of its commits? A plain model beside the engine.
+//! A plain model beside the engine, which tells what a store should hold after each of its commits.
 
 pub mod acting;
 pub mod allowed;

@@ -1,4 +1,4 @@
-//! What is on the disk before a scenario begins?
+//! What is on the disk before a scenario begins.
 
 use std::path::PathBuf;
 

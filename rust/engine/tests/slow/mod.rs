@@ -1,4 +1,4 @@
-//! What if a sync took its time? Every one is counted and made to wait.
+//! A disk on which every sync is counted and made to wait.
 
 use std::io;
 use std::sync::Arc;

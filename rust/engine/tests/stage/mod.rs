@@ -1,4 +1,4 @@
-//! What if time passed only when a test says so? A clock and threads for an engine, and a disk that takes its time to sync.
+//! A clock and threads for an engine on which time passes only when a test says so, and a disk slow to sync.
 
 use std::collections::BTreeSet;
 use std::io;

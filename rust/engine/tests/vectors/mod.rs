@@ -1,4 +1,4 @@
-//! Which rows are hard, and what is the right answer for them?
+//! Rows that are hard to search, and the right answers for them.
 
 use chronomemory::testing::vector::{Companion, Cpu, Doubt, Hit, Rows, Search, search};
 use roaring::RoaringBitmap;
