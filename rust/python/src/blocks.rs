@@ -1,4 +1,4 @@
-//! How do recalls of blocks look from Python?
+//! The methods that recall blocks and look them up, for Python.
 
 use std::sync::Arc;
 

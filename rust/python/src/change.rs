@@ -1,4 +1,4 @@
-//! How do the parts of a mixed batch become a draft?
+//! Adds the parts of a mixed batch of Python to a draft.
 
 use chronomemory::parse_json;
 use pyo3::prelude::*;

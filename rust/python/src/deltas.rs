@@ -1,4 +1,4 @@
-//! How do the deltas that a rule makes of many episodes get to Python?
+//! Hands the deltas that a rule makes of many episodes to Python, as objects.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! What is asked of a store so often that not even a frame of Python should stand in between?
+//! The base class of a store in Python, with the calls that must cost no frame of Python.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,4 +1,4 @@
-//! What does a change need while it is drafted, and keep for the next one?
+//! The memory that a change needs while it is drafted, kept for the next one.
 
 use chronomemory::Draft;
 

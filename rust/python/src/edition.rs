@@ -1,4 +1,4 @@
-//! How does Python know whether anything changed that somebody sees?
+//! A token by which Python sees whether anything changed that somebody sees.
 
 use pyo3::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What can Python ask of an open store?
+//! The engine as Python sees it: opening, writing and reading records.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,6 @@
-//! How does a call enter the engine, and how does it come back? The only place that lets go of the interpreter.
+//! The way of a call into the engine and back: it lets go of the interpreter and turns errors into exceptions.
+//!
+//! This is the only place that lets go of the interpreter.
 
 use std::io::ErrorKind;
 use std::path::Path;

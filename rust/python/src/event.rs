@@ -1,5 +1,7 @@
-//! What does one line of the log say? An event keeps its line, and reads it when someone looks at a field: a writer who
-//! ignores what a write returns does not pay for parsing it.
+//! One event of the log as an object of Python.
+//!
+//! An event keeps its line, and reads it when someone looks at a field: a writer who ignores what a write returns does
+//! not pay for parsing it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,4 +1,4 @@
-//! How does Python look records up by an index that a face declares?
+//! Looks records up by an index that a face declares, for Python.
 
 use chronomemory::{After, Lookup, Viewer};
 use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! What becomes of open stores when the interpreter forks?
+//! Tells the engine when the interpreter forks, so that a child lets go of open stores.
 
 use chronomemory::forked;
 use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! What does Python see of the engine? The export list of `chronomemory._core`.
+//! The export list of `chronomemory._core`: all that Python sees of the engine.
 
 mod blocks;
 mod change;

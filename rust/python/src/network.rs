@@ -1,4 +1,4 @@
-//! How does Python ask what is joined to what?
+//! The walks over networks of records, for Python.
 
 use chronomemory::{Direction, Error, Net, Steps, islands, reach, routes};
 use pyo3::prelude::*;

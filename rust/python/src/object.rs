@@ -1,4 +1,4 @@
-//! How do canonical bytes become Python objects? In one pass, straight from the bytes.
+//! Makes Python objects of canonical bytes, in one pass, straight from the bytes.
 
 use chronomemory::{Cursor, Int, Quoted, Value, defaults};
 use pyo3::exceptions::PyValueError;

@@ -1,4 +1,4 @@
-//! How does Python ask for records in order, page by page or one by one?
+//! Lists records in order for Python, page by page or one by one.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

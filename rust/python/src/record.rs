@@ -1,4 +1,4 @@
-//! How does a ChronoRecord, or a dict like one, become a draft?
+//! Drafts a ChronoRecord, or a dict like one.
 
 use chronomemory::{Error, FIELD_DEPTH, RECORD_FIELDS, RawField, defaults};
 use pyo3::intern;

@@ -1,4 +1,4 @@
-//! Where in a value does something stand that cannot be written, and why can it not?
+//! The place in a Python value that cannot be written, and the reason.
 
 use pyo3::prelude::*;
 

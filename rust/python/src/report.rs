@@ -1,4 +1,4 @@
-//! How is a report shown to Python?
+//! Turns reports of the engine into dicts of Python.
 
 use chronomemory::{Damage, Kept, Repaired, Standing, Tail, Verified, WHY_NOT_RESTORABLE};
 use pyo3::prelude::*;

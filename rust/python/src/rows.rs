@@ -1,4 +1,4 @@
-//! How do many records come in from Python at once?
+//! Takes many records in from Python at once.
 
 use std::path::PathBuf;
 

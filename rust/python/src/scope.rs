@@ -1,4 +1,4 @@
-//! For whom does Python ask and write?
+//! The scopes for which Python asks and writes, and the moment at which it does.
 
 use std::sync::Arc;
 

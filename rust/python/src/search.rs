@@ -1,4 +1,4 @@
-//! How does a search come in from Python, and how do its hits go back?
+//! Takes a search in from Python, and hands its hits back.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How does a question about records come in from Python, and how do the records go back?
+//! Takes a condition on records in from Python, and hands the records back.
 
 use std::sync::Arc;
 

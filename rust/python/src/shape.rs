@@ -1,4 +1,4 @@
-//! How are many dicts with the same keys written? Their keys are sorted and spelled once.
+//! Writes many dicts with the same keys: their keys are sorted and spelled once.
 //!
 //! Dicts that one line of a program makes have the very same key objects in the same order: comparing addresses tells.
 

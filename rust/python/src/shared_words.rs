@@ -1,4 +1,4 @@
-//! Which words do records have in common? Names of fields, kinds and statuses: each is one object of Python, made once.
+//! Words that records have in common, as objects of Python that are made once: fields, kinds and statuses.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, TryLockError};

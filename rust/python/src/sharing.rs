@@ -1,4 +1,4 @@
-//! What may each of those choose who share a store, and how is that store?
+//! The terms that each of those may choose who share a store, and how that store is.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! How do records leave the state, and what do they take along for whoever asks when they were made?
+//! Hands records out of the state, with what tells when they were made.
 //!
 //! A record of Python is made of a copy of its canonical bytes. That copy is kept behind it, together with those of its
 //! neighbours, and so are its moments: a record only knows which copy it was made of, and where in it. Few ask, and to work

@@ -1,4 +1,4 @@
-//! How does Python write what it made from what it has read?
+//! Writes what Python made from what it has read, unless that has changed.
 
 use chronomemory::{Attachment, Bookmark, Change, Ids};
 use numpy::PyReadonlyArray2;

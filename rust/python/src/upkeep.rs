@@ -1,4 +1,4 @@
-//! How is a store looked after from Python: checked, compacted, copied, brought back?
+//! The methods that check, compact, copy, bring back and repair a store, for Python.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How does a Python object become canonical bytes? Directly: no JSON text in between, no copy of the dict.
+//! Writes a Python object as canonical bytes, directly: no JSON text in between, no copy of the dict.
 
 use chronomemory::{MAX_DEPTH, MAX_INT_DIGITS, write_f64, write_i64, write_string};
 use pyo3::prelude::*;

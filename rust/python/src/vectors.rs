@@ -1,4 +1,4 @@
-//! How do embeddings pass the door? As NumPy arrays, without a copy on this side of it.
+//! Passes embeddings between Python and the engine as NumPy arrays, without a copy on this side.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How does the past look from Python?
+//! A view of the past, for Python.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What can be asked without a store?
+//! The functions that need no store.
 
 use std::path::PathBuf;
 
