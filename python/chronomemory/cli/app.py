@@ -1,4 +1,4 @@
-"""Which commands are there?"""
+"""Gathers the commands, and runs the one that is called."""
 
 from __future__ import annotations
 

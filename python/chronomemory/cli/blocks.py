@@ -1,4 +1,4 @@
-"""Which commands learn and recall?"""
+"""The commands that learn, recall, and list blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which commands keep a store small, safe and whole?"""
+"""The commands that keep a store small, safe and whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does everything leave a store, and come back without loss?
+"""Carries everything out of a store, and back into one without loss.
 
 Records travel as NDJSON in canonical spelling and in the order in which they came, so that
 export, import and export again give the same bytes. A history travels as the log itself. Embeddings are

@@ -1,4 +1,4 @@
-"""Which command looks a whole installation over, and says what to do about each finding?"""
+"""The command that looks a whole installation over, and says what to do about each finding."""
 
 from __future__ import annotations
 

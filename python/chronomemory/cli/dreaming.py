@@ -1,4 +1,4 @@
-"""Which commands keep memories in order?"""
+"""The commands that keep memories in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which embedder do the options of a command ask for?"""
+"""Makes the embedder that the options of a command ask for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which commands put episodes, consolidate them, and show facts with what led to them?"""
+"""The commands that put and consolidate episodes, and show facts with what led to them."""
 
 from __future__ import annotations
 

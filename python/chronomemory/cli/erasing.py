@@ -1,4 +1,4 @@
-"""Which command erases records, and which looks whether a text is left?"""
+"""The command that erases records, and looks whether a text is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which commands say whether it can be trusted?"""
+"""The commands that say whether a store can be trusted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which command finds beliefs by their words, and how does it show why?"""
+"""The command that finds beliefs by their words, and shows why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which commands enter the MCP server into the settings of a client, and take it out again?"""
+"""The commands that enter the MCP server into the settings of a client, and take it out again."""
 
 from __future__ import annotations
 

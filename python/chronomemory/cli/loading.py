@@ -1,4 +1,4 @@
-"""How is a command loaded only when somebody calls it, and how does its help read?"""
+"""Loads a command only when somebody calls it, and sets its help so that it reads well."""
 
 from __future__ import annotations
 

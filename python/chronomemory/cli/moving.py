@@ -1,4 +1,4 @@
-"""Which commands bring many records in, and everything out again?"""
+"""The commands that bring many records in, and everything out again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which arguments mean the same in every command?"""
+"""The arguments that mean the same in every command."""
 
 from __future__ import annotations
 

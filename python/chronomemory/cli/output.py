@@ -1,4 +1,4 @@
-"""Where does an answer go, and how does it get there unharmed?
+"""Sends an answer to where it belongs, and cleans what would steer a terminal.
 
 Answers go to stdout, everything else to stderr. With ``--json`` stdout holds JSON and nothing
 else: one document, or one object a line where a command lists things.

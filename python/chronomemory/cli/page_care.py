@@ -1,4 +1,4 @@
-"""Which commands bring pages and log together, compact pages, and take notes of other tools in?"""
+"""The commands that bring pages and log together, compact pages, and import notes of other tools."""
 
 from __future__ import annotations
 

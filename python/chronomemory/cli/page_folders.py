@@ -1,4 +1,4 @@
-"""How does a command reach a folder of pages, and which arguments mean the same in all of them?"""
+"""Opens a folder of pages for a command, with the arguments that all of these share."""
 
 from __future__ import annotations
 

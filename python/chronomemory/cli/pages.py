@@ -1,4 +1,4 @@
-"""Which commands write and read pages?"""
+"""The commands that write and read pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which commands tell what happened?"""
+"""The commands that tell what happened."""
 
 from __future__ import annotations
 

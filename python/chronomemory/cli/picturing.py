@@ -1,4 +1,4 @@
-"""Which commands draw a graph workspace?"""
+"""The commands that draw a graph workspace."""
 
 from __future__ import annotations
 

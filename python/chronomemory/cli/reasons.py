@@ -1,4 +1,4 @@
-"""Which commands say why something is believed, and give back what was withdrawn?"""
+"""The commands that say why something is believed, and give back what was withdrawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which commands write and read single beliefs?"""
+"""The commands that write and read single beliefs."""
 
 from __future__ import annotations
 

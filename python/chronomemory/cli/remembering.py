@@ -1,4 +1,4 @@
-"""Which commands remember, edit, forget, show and embed blocks, and how does any of them reach the memory?"""
+"""The commands that remember, edit, forget, show and embed blocks, and the memory they work on."""
 
 from __future__ import annotations
 

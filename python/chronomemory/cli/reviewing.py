@@ -1,4 +1,4 @@
-"""How are actions applied that somebody has reviewed?"""
+"""Applies actions that somebody has reviewed."""
 
 from __future__ import annotations
 

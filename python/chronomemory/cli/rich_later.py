@@ -1,4 +1,4 @@
-"""How is a terminal drawn on? By ``rich``, loaded when the first of its names is used.
+"""Draws on a terminal by ``rich``, loaded when the first of its names is used.
 
 A server over stdio, and a script that reads JSON, say nothing to a terminal and do not wait for it.
 """

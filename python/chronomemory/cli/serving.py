@@ -1,4 +1,4 @@
-"""Which command serves a store to assistants over the Model Context Protocol?"""
+"""The command that serves a store to assistants over the Model Context Protocol."""
 
 from __future__ import annotations
 

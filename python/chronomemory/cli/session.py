@@ -1,4 +1,4 @@
-"""How does a command reach the store, and how does what goes wrong reach the person?
+"""Opens the store for a command, and turns errors into messages and exit codes.
 
 Exit codes: 0 fine, 1 a finding or a store that cannot be used, 2 bad arguments or refused input.
 """

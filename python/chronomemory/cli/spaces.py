@@ -1,4 +1,4 @@
-"""Which embedding spaces does a store have?"""
+"""The command that lists the embedding spaces of a store."""
 
 from __future__ import annotations
 

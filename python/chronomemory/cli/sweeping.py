@@ -1,4 +1,4 @@
-"""Which command takes away what has expired?"""
+"""The command that takes away what has expired."""
 
 from __future__ import annotations
 

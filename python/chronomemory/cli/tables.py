@@ -1,4 +1,4 @@
-"""How do records, events and findings look to a person, on eighty columns?"""
+"""Shows records, events and findings as tables for a person, on eighty columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where may a command write a file of its own, and what must not be harmed by it?
+"""Writes a file of a command to where nothing is harmed by it.
 
 Nothing is replaced unasked, no store is written into, and the draft of a file has a name that nobody
 has: what lies beside the target, a link too, stays as it is.

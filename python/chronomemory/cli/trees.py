@@ -1,4 +1,4 @@
-"""How does a tree of reasons look to a person at a terminal?"""
+"""Draws a tree of reasons for a person at a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which commands make a graph workspace, bring graphs in and out, look at it, and apply what was reviewed?"""
+"""The commands that make, fill, check and replay a graph workspace, and apply what was reviewed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does a command reach a graph workspace, and which arguments mean the same in all of them?"""
+"""Opens a graph workspace for a command, with the arguments that all of these share."""
 
 from __future__ import annotations
 
