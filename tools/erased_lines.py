@@ -1,4 +1,4 @@
-"""What is left of what was erased, and what does it still prove? Section 16 of docs/format.md."""
+"""Reads what is left of what was erased, and what it still proves. Section 16 of docs/format.md."""
 
 import hashlib
 import re

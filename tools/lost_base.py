@@ -1,4 +1,4 @@
-"""What does a log start from whose first line is lost? Section 8 of docs/format.md, for `verify_log.py`.
+"""Finds what a log starts from whose first line is lost. Section 8 of docs/format.md, for `verify_log.py`.
 
 Nothing is looked for here, as a repair would do: the verdict is on the lines as they are.
 """

@@ -1,9 +1,9 @@
-"""Which files does a log name, and are they what it says? Section 8 of docs/format.md, for `verify_log.py`.
+"""Opens the files that a log names, and checks that they are what it says.
 
-Others go on using the store meanwhile: a compaction replaces the log, removes the base that it started from
-and moves the rows of embeddings. So the files that one log names are opened first, in a moment; the log must
-still be the one at its path then. What could not be looked into is kept in `unseen`: whoever says that all is
-well must have seen all of it.
+Section 8 of docs/format.md, for `verify_log.py`. Others go on using the store meanwhile: a compaction
+replaces the log, removes the base that it started from and moves the rows of embeddings. So the files that
+one log names are opened first, in a moment; the log must still be the one at its path then. What could not
+be looked into is kept in `unseen`: whoever says that all is well must have seen all of it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What log does a packed archive hold? The part of the second opinion that may need more than Python brings.
+"""Reads the log that a packed archive holds: the part that may need more than Python brings.
 
 A packed archive is a row of zstd frames (docs/format.md, section 8). Any Python can look at the frames;
 unpacking them takes Python 3.14 or later, or the package `backports.zstd`.

@@ -1,4 +1,4 @@
-"""Are the archives those that the log names, and do they lead to what it starts from? For `verify_log.py`.
+"""Reads the archives that a log names, and checks that they lead to what it starts from. For `verify_log.py`.
 
 Sections 8 and 16 of docs/format.md. The way back is found first, from sentinel to sentinel; then the retired
 logs are read from the oldest on: each is judged, its trail is followed, and what it adds up to is held

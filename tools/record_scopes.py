@@ -1,4 +1,4 @@
-"""Is what records carry a scope, and the one they were born with? Section 7 of docs/format.md."""
+"""Checks that what records carry is a scope, and the one they were born with. Section 7 of docs/format.md."""
 
 import json
 import re

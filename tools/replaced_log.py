@@ -1,4 +1,4 @@
-"""Is a log one that another took the place of? Sections 1 and 8 of docs/format.md, for `verify_log.py`.
+"""Recognises a log that another took the place of. Sections 1 and 8 of docs/format.md, for `verify_log.py`.
 
 Such a log is as whole as it ever was: what shows it are `synced`, which speaks of another one, and what a
 compaction or a restore left.

@@ -1,4 +1,4 @@
-"""What does a retired log say, and what does it add up to? For `past_logs.py`.
+"""Reads what a retired log says, and what it adds up to. For `past_logs.py`.
 
 Sections 7 and 16 of docs/format.md.
 """

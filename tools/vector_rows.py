@@ -1,4 +1,4 @@
-"""Are the rows of embeddings those that the log names? Section 9 of docs/format.md, for `verify_log.py`."""
+"""Checks that the rows of embeddings are those that the log names. Section 9 of docs/format.md."""
 
 import hashlib
 import io

@@ -1,4 +1,4 @@
-"""Is this log still true? A second opinion that shares no code with the engine.
+"""Verifies a log: a second opinion that shares no code with the engine.
 
 Standard library only, to be read in one sitting and run anywhere; beside it `named_files.py` looks at base
 and archives, `packed_log.py` unpacks those, `vector_rows.py` checks embeddings, `record_scopes.py` whose

@@ -1,4 +1,4 @@
-"""What does the package offer? One memory for agents: every belief an event in a chained log."""
+"""One memory for agents: every belief an event in a chained log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does ``python -m chronomemory`` do? The same as the command ``chronomemory``."""
+"""Runs the command ``chronomemory`` as ``python -m chronomemory``."""
 
 from __future__ import annotations
 

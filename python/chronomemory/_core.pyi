@@ -1,4 +1,4 @@
-"""What does the engine offer to Python? The library behind this page is built from rust/python.
+"""The types of what the engine offers to Python; the library behind this page is built from rust/python.
 
 Every call may raise the errors of chronomemory.errors. Records that come back are fresh copies; log lines
 come without their newline. ``face`` is None for plain records, else the name of the face of the id's prefix.

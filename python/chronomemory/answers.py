@@ -1,4 +1,4 @@
-"""Who was asked, and was anything ever written for them?"""
+"""A list that answers a question says who asked, and whether anything was ever written for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does a tool read a project that may or may not have a store yet?"""
+"""Reads a project that may or may not have a store yet, for other tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What should a caller be warned of when a store opens, and at which line of theirs?"""
+"""Warns a caller when a store opens, at the line of theirs that opened it."""
 
 from __future__ import annotations
 

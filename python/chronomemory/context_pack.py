@@ -1,4 +1,4 @@
-"""What should a prompt hold, within its budget, and what was left out and why?"""
+"""Packs beliefs into the budget of a prompt, and tells what was left out and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does a memory of blocks keep what was said, word by word, and recall over both?
+"""Keeps what was said word by word beside a memory of blocks, and recalls over both.
 
 A memory learns what it is told to; a conversation is kept as it was, turn by turn, as episodes. Both are of
 the same user and in the same log, so one question is put to both.

@@ -1,4 +1,4 @@
-"""How is a copy made in a store's folder that is still there when it is told of?"""
+"""Makes a copy in a store's folder that is still there when it is told of."""
 
 from __future__ import annotations
 

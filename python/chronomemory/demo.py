@@ -1,4 +1,4 @@
-"""What does this package do? The answer on one screen: ``python -m chronomemory.demo``."""
+"""Shows what this package does, on one screen: ``python -m chronomemory.demo``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which belief rests on which other?"""
+"""The graph of which belief rests on which other."""
 
 from __future__ import annotations
 

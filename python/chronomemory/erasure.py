@@ -1,4 +1,4 @@
-"""How is a record erased, from all that a store ever said?"""
+"""Erases records from all that a store ever said."""
 
 from __future__ import annotations
 

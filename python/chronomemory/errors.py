@@ -1,4 +1,4 @@
-"""What can go wrong, and what should a caller do next?
+"""The errors of this package, by what a caller should do next.
 
 Every error of this package is a ``ChronoError``; several also inherit what callers already
 catch (``TimeoutError``, ``ValueError``, ``LookupError``). Plain I/O failures stay ``OSError``.

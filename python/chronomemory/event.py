@@ -1,4 +1,4 @@
-"""What does one line of the log say?"""
+"""Hands out the class of one event of the log."""
 
 from chronomemory._core import WalEvent
 

@@ -1,4 +1,4 @@
-"""What becomes of a record when its time is over?
+"""Hides records whose time is over, and sweeps them.
 
 ``data.expires_at`` says when that is. From then on a record is left out of answers; it is there until it is
 swept, for whoever asks with ``expired=True``.

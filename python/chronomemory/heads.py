@@ -1,4 +1,4 @@
-"""Where is the last head of a store remembered? Outside the project, with the user's other state.
+"""Finds the note of a store's last head: outside the project, with the user's other state.
 
 A chain cannot miss its own end. So each store's last synced head is noted in a small file under
 ``$XDG_STATE_HOME/chronomemory/heads`` (``~/.local/state`` unless set), named by the store's path.

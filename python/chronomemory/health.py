@@ -1,4 +1,4 @@
-"""How is a store, as far as that can be told without reading its log?"""
+"""Tells how a store is, without reading its log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How do many records come in, from files, open files, tables and whatever else yields rows?"""
+"""Loads many records from files, open files, tables and whatever else yields rows."""
 
 from __future__ import annotations
 

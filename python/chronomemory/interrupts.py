@@ -1,4 +1,4 @@
-"""What if a command is interrupted while it is still being loaded?
+"""Ends a command quietly that is interrupted while it is still being loaded.
 
 Loading takes a moment, and no command has begun: it ends at once and quietly, with the exit code of
 an interrupt. Nothing is changed for programs that only use the package.

@@ -1,4 +1,4 @@
-"""Where does a project keep its store, seen from Python?
+"""Finds the folder and the log of a project's store, and opens files in it without following links.
 
 The engine owns every other name inside the folder, and decides which folder is a store's.
 """

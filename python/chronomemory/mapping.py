@@ -1,4 +1,4 @@
-"""How does a row of somebody else's table become a record?"""
+"""Maps a row of somebody else's table to the fields of a record."""
 
 from __future__ import annotations
 

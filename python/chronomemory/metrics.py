@@ -1,4 +1,4 @@
-"""What did the work cost, and which skills fit it?"""
+"""Records what the work cost, and finds the skills that fit it."""
 
 from __future__ import annotations
 

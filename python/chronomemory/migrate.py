@@ -1,4 +1,4 @@
-"""How do requirements and test cases kept as JSON files become records?"""
+"""Turns requirements and test cases kept as JSON files into records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a store lie on a network file system, where locks between machines cannot be relied on?"""
+"""Recognises a network file system, where locks between machines cannot be relied on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which order do records come, and where did a page end so that the next can go on?
+"""Lists records in an order, page by page, with a cursor from which the next page goes on.
 
 A cursor is a position and no resource: the key and the id of the last record of a page, and a digest of the
 question that it belongs to. It never expires, and works after a restart and in other processes.

@@ -1,4 +1,4 @@
-"""Which questions can a memory answer?
+"""The questions that a memory can answer.
 
 Eighteen of them, over any store or view. The questions about relations need a dependency graph;
 without one they answer ``[]`` unless their text says otherwise.

@@ -1,4 +1,4 @@
-"""What is one belief, and where does it come from?"""
+"""A record: one belief, with where it comes from."""
 
 from __future__ import annotations
 

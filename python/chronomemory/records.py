@@ -1,4 +1,4 @@
-"""What may be asked and written of records, by whoever holds a handle?"""
+"""The methods that read and write records, shared by all handles."""
 
 from __future__ import annotations
 

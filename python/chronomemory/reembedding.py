@@ -1,4 +1,4 @@
-"""How does a space come over to another model?"""
+"""Brings a space over to another model."""
 
 from __future__ import annotations
 

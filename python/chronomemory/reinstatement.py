@@ -1,4 +1,4 @@
-"""Which rollbacks touched a record, and how is one taken back?"""
+"""Finds the rollbacks that touched a record, and takes one back."""
 
 from __future__ import annotations
 

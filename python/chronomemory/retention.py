@@ -1,4 +1,4 @@
-"""How is a store kept small, and saved elsewhere?"""
+"""Compacts, prunes and backs up a store, and lists its backups."""
 
 from __future__ import annotations
 

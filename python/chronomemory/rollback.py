@@ -1,4 +1,4 @@
-"""What falls when a belief turns out to be wrong?"""
+"""Withdraws a belief that turned out to be wrong, with all that rests on it."""
 
 from __future__ import annotations
 

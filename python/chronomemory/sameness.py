@@ -1,4 +1,4 @@
-"""Would two values be written alike?"""
+"""Tells whether two values would be written alike."""
 
 from __future__ import annotations
 

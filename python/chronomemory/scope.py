@@ -1,4 +1,4 @@
-"""Whose is a record?
+"""A scope: whose a record is.
 
 A *scope* is some of three names: user, agent, session. Who sees what is decided by the engine.
 """

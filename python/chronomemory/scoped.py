@@ -1,4 +1,4 @@
-"""Who asks, and what is one's own?
+"""Handles that ask and write for one scope, or for everyone.
 
 A *scope* is some of three names: user, agent, session. A handle of a scope sees the records that carry it and
 what is wider, and whatever it makes carries it. Scopes separate, they do not protect: whoever may choose the

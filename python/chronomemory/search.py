@@ -1,4 +1,4 @@
-"""Which records matter here, by their words, their vectors and their neighbours?"""
+"""Searches records by their words, their vectors and their neighbours."""
 
 from __future__ import annotations
 

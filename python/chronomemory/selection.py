@@ -1,4 +1,4 @@
-"""Which records answer a question, and by which fields are they looked up?"""
+"""Selects records by conditions on their fields, and declares the fields that they are looked up by."""
 
 from __future__ import annotations
 

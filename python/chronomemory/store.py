@@ -1,4 +1,4 @@
-"""What may a caller ask of a project's memory?"""
+"""The store: what a caller may ask of a project's memory."""
 
 from __future__ import annotations
 

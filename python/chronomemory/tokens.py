@@ -1,4 +1,4 @@
-"""Where do the token vectors of records go?
+"""Attaches the token vectors of records.
 
 A model that gives a vector for each token of a text finds more than one that gives one for all of it. Of each
 token a code of 16 bytes is kept, in a *space* of its own. These functions stand below the store, which

@@ -1,4 +1,4 @@
-"""Which shapes do the modules hand to each other?
+"""The types and protocols that the modules hand to each other.
 
 The protocols let the verbs (``invalidate``, ``what_is_known``, …) stand below ``ChronoStore``
 and take any object with its reading or writing methods.

@@ -1,4 +1,4 @@
-"""How is something changed that others may change at the same moment?
+"""Changes what others may change at the same moment, again if they did.
 
 Whoever changes what it has read must not write over what another process wrote in between. So a ``Look``
 notes where the log ended and which ids were read, and what is made from them is written only if none of

@@ -1,4 +1,4 @@
-"""Where do embeddings go, and which records are near?
+"""Attaches embeddings to records, and finds those that are near.
 
 Bring your own vectors: nothing here knows a model. A *space* holds the embeddings of one model, and a
 search in it is exact. These functions stand below the store, which offers them as methods.

@@ -1,4 +1,4 @@
-"""How are records changed in part, several at once, or only if they are still what somebody read?"""
+"""Changes records in part, several at once, or only if they are still what somebody read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was known then?"""
+"""A view of a store as it was known at an earlier moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a program's own log hear of a store?
+"""Tells a program's own log what a store does.
 
 Everything goes to the logger ``chronomemory``: how long the large tasks took, what was slow, what is damaged.
 What records say never does.

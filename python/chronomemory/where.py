@@ -1,4 +1,4 @@
-"""What may a caller say of the records that it wants?
+"""Turns what a caller says of the records that it wants into JSON for the engine.
 
 The engine takes a ``where`` as JSON and refuses what it cannot mean. Here it becomes JSON: moments are
 spelled, and what JSON cannot carry is refused with its place, in the words of the engine.

@@ -1,4 +1,4 @@
-"""How does a text become a vector? A protocol, one way that needs nothing, and adapters for what people use.
+"""Embedders: a protocol, one that needs nothing, and adapters for what people use.
 
 The adapters import what they adapt at their top, so each is a module of its own: import
 ``chronomemory.embedders.sentence_transformer`` or ``chronomemory.embedders.fast`` only where the

@@ -1,4 +1,4 @@
-"""How does any function become an embedder?"""
+"""Makes an embedder of any function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does a text become a vector at a server that speaks the usual protocol?
+"""Embeds texts at a server that speaks the usual protocol.
 
 ``POST <base>/embeddings`` with a model and inputs is what OpenAI, vLLM, llama.cpp, Ollama, LM Studio
 and many others answer. The key comes from an environment variable and is kept nowhere.

@@ -1,4 +1,4 @@
-"""How does a text become a vector by fastembed? Needs the extra ``fastembed``."""
+"""Embeds texts by fastembed. Needs the extra ``fastembed``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How do the tokens of a text become vectors by fastembed? Needs the extra ``fastembed``."""
+"""Embeds the tokens of texts by fastembed. Needs the extra ``fastembed``."""
 
 from __future__ import annotations
 

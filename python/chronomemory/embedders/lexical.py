@@ -1,4 +1,4 @@
-"""How does a text become a vector without a model? By the words and pieces of words in it.
+"""Embeds texts without a model, by the words and pieces of words in them.
 
 This is honest hashing, not understanding: texts are alike if they share words or parts of words.
 It knows no synonyms and no other languages. It needs nothing, is the same on every machine, and is

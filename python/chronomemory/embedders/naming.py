@@ -1,4 +1,4 @@
-"""Which embedder is meant by a name on a command line?
+"""Finds the embedder that a name on a command line means.
 
 Whoever types a command, or writes the settings of a client, may name anything that Python can import. So a
 name is taken from there alone: never from a store, a file of settings or a model.

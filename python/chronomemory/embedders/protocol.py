@@ -1,4 +1,4 @@
-"""What must something be able to do to be an embedder?"""
+"""The protocols of embedders, and the checks that something keeps to one."""
 
 from __future__ import annotations
 

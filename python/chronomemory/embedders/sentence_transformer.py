@@ -1,4 +1,4 @@
-"""How does a text become a vector by sentence-transformers? Needs the extra ``sentence-transformers``."""
+"""Embeds texts by sentence-transformers. Needs the extra ``sentence-transformers``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does ``python -m chronomemory.verify_log PATH`` do? It runs ``verify_log.py`` as a script."""
+"""Runs ``verify_log.py`` as a script, for ``python -m chronomemory.verify_log PATH``."""
 
 from __future__ import annotations
 
