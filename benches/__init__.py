@@ -1,1 +1,1 @@
-"""How fast is it, and how near to what the machine allows?"""
+"""Measures how fast it is, and how near to what the machine allows."""

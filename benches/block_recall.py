@@ -1,4 +1,4 @@
-"""How long does a recall of blocks take with words and with meaning, beside a bare product?
+"""Measures recalls of blocks with words and with meaning, beside a bare product.
 
 ``python -m benches.block_recall [--million] [BLOCKS ...]`` fills a memory with blocks of 8 to 30 words that
 are as common as words are (Zipf's law), gives each a vector of 384 numbers, and asks natural questions: some

@@ -1,4 +1,4 @@
-"""How long do learning, consolidation and recall of blocks take, beside elfmem and a bare product?
+"""Measures learning, consolidation and recall of blocks, beside elfmem and a bare product.
 
 ``python -m benches.blocks [BLOCKS ...]`` needs ``pip install elfmem`` (the group ``bench``) and prints a
 table. Both systems get the same contents and the same vectors, 384 numbers each, from the same mock

@@ -1,4 +1,4 @@
-"""How long do others wait while a store of a million records is compacted?
+"""Measures how long others wait while a store of a million records is compacted.
 
     python -m benches.compact_beside [RECORDS] [DURABILITY]
 

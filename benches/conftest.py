@@ -1,4 +1,4 @@
-"""Which stores do the benches look at?"""
+"""The stores that the benches look at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast are episodes put, found and consolidated, and facts applied?
+"""Measures how fast episodes are put, found and consolidated, and facts applied.
 
 `python -m benches.episodes [EPISODES USERS]`. Each figure is of an answer that is checked.
 """

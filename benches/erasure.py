@@ -1,4 +1,4 @@
-"""What does it cost to erase one user of a thousand, beside a compaction?
+"""Measures the erasure of one user of a thousand, beside a compaction.
 
     python -m benches.erasure [RECORDS] [ROUNDS] [PAST]      1,000,000, 3 and `live` unless named
 

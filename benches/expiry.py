@@ -1,4 +1,4 @@
-"""What does it cost that records may expire, where none does?
+"""Measures what it costs that records may expire, where none does.
 
     python -m benches.expiry [--records N] [--rounds N] [--peer PYTHON]
 

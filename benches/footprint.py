@@ -1,4 +1,4 @@
-"""What does a record cost in memory and on disk, and a handle on a store that is open already?
+"""Measures a record in memory and on disk, and a handle on a store that is open already.
 
 ``python -m benches.footprint [RECORDS ...]`` prints what it measured, on Linux. A record has a label of ten
 words, one source of evidence and two fields of data: 280 to 290 bytes as canonical JSON.

@@ -1,4 +1,4 @@
-"""What do clock and memory say in a process that did nothing before?
+"""Measures time and memory in a process that did nothing before.
 
 ``python -m benches.fresh VERB PROJECT`` answers in JSON.
 """

@@ -1,4 +1,4 @@
-"""How fast is a graph workspace filled, asked and exported, beside networkx and sqlite?
+"""Measures how fast a graph workspace is filled, asked and exported, beside networkx and sqlite.
 
 `python -m benches.graph [NODES EDGES]`. The three take turns at each question, and every answer is checked
 against the others. Sqlite has an index on kind, source and target, and its file is as durable as it is by

@@ -1,4 +1,4 @@
-"""What do threads gain that write at the same time, each wanting its write on disk?
+"""Measures what threads gain that write at the same time, each wanting its write on disk.
 
 ``python -m benches.group_commit [--threads N] [--writes N] [--rounds N]`` compares one thread with many
 in mode ``full`` and says how many events share a sync; plain syncs of the same disk stand beside them.

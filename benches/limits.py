@@ -1,4 +1,4 @@
-"""What does the machine allow? Two things no log can do without: SHA-256 and write(2).
+"""Measures what the machine allows in two things no log can do without: SHA-256 and write(2).
 
 SHA-256 of the same lines on all cores is measured by ``rust/engine/benches/probes/sha_limit.rs``: the
 engine's own SHA-256 on native threads, lines found beforehand, nothing but hashing timed. hashlib

@@ -1,4 +1,4 @@
-"""What would a careful programmer write without us? orjson, hashlib, one file, a dict.
+"""The loop that a careful programmer would write without us: orjson, hashlib, one file, a dict.
 
 The loop does what a log needs and nothing more: no lock, no sync, no check of what it is given, no
 batch that is all or nothing. It writes the same bytes as the engine, so the engine's own

@@ -1,4 +1,4 @@
-"""How long does an assistant wait for the MCP server: for its first answer, and for a search?
+"""Measures how long an assistant waits for the MCP server: for its first answer, and for a search.
 
     python -m benches.mcp_server [RECORDS]
 

@@ -1,4 +1,4 @@
-"""How long do an append, a search and a rebuild take in a folder of many pages?
+"""Measures an append, a search and a rebuild in a folder of many pages.
 
 `python -m benches.pages [PAGES ENTRIES [FOLDER]]`. The pages are imported as files, as another tool would
 leave them; then entries are appended to pages at random, words are looked for, and the folder is thrown away

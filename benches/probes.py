@@ -1,4 +1,4 @@
-"""Where is a probe of the engine: a program that measures itself when it is asked to?"""
+"""Builds and finds the probes of the engine: programs that measure themselves when asked to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much does a store weigh that is compacted every night?
+"""Measures how much a store weighs that is compacted every night.
 
     python -m benches.retention [NIGHTS] [RECORDS]      1,000 and 20,000 unless named
 

@@ -1,4 +1,4 @@
-"""What do the salt and the trail cost: to write, to open, to verify, and to verify behind a compaction?
+"""Measures what salt and trail cost: to write, to open, to verify, also behind a compaction.
 
     python -m benches.salt [--records N] [--rounds N] [--peer PYTHON]
 

@@ -1,4 +1,4 @@
-"""What do the benches write? Records of about 400 bytes with all twelve fields."""
+"""The records that the benches write: about 400 bytes each, with all twelve fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does it cost to be one of many? Questions in a scope, against the same scope in a store of its own.
+"""Measures questions in one of many scopes, against the same scope in a store of its own.
 
     python -m benches.scopes [--scopes 200] [--records 500] [--rounds 40]
 

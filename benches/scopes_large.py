@@ -1,4 +1,4 @@
-"""Does a large store stay quick for a small scope? The bars that need a million records.
+"""Checks that a large store stays quick for a small scope: the bars that need a million records.
 
     python -m benches.scopes_large [--records 1000000] [--shared 100000] [--scopes 1000] [--only NAME]
 

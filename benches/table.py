@@ -1,4 +1,4 @@
-"""How do we compare with the machine and with a hand-written loop? One Markdown table.
+"""Compares the store with the machine and with a hand-written loop, in one Markdown table.
 
 ``python -m benches.table [--records N] [--written N] [--rounds N] [--folder PATH] [--out FILE]``
 """

@@ -1,4 +1,4 @@
-"""What does a row of the table say?"""
+"""The rows of the table."""
 
 from __future__ import annotations
 

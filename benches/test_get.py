@@ -1,4 +1,4 @@
-"""How long does it take to get one record by its id?"""
+"""Measures getting one record by its id."""
 
 from random import Random
 

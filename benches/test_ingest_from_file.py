@@ -1,4 +1,4 @@
-"""How long does it take to load an NDJSON file?"""
+"""Measures loading an NDJSON file."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How long does it take to write records in batches?"""
+"""Measures writing records in batches."""
 
 from collections.abc import Callable
 

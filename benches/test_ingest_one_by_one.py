@@ -1,4 +1,4 @@
-"""How long does it take to write records one by one?"""
+"""Measures writing records one by one."""
 
 from collections.abc import Callable
 

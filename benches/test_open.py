@@ -1,4 +1,4 @@
-"""How long does it take to open a store?"""
+"""Measures opening a store."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""How long does it take to find the records of a kind?"""
+"""Measures finding the records of a kind."""
 
 import pytest
 from chronomemory import ChronoRecord, ChronoStore

@@ -1,4 +1,4 @@
-"""How long does it take to prove a log?"""
+"""Measures proving a log."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""How fast is text search over a million short records, and after a write?
+"""Measures text search over a million short records, also after a write.
 
 ``python -m benches.text_search [RECORDS ...]`` prints a table. Records are eight to twenty words, drawn as
 often as words are in English (Zipf's law; the most frequent ones are the real ones). Questions are ten to

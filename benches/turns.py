@@ -1,4 +1,4 @@
-"""How are several ways of doing the same compared, so that whatever else the machine does meets all of them?
+"""Compares several ways of doing the same, so that whatever else the machine does meets all of them.
 
 Each has a process of its own, which does the work whenever it is asked and says how much processor time it
 took, of all its threads together: where others work, the clock says little. They are asked in turn, back and

@@ -1,4 +1,4 @@
-"""How long does an exact vector search take, beside others and beside what memory allows?
+"""Measures an exact vector search, beside others and beside what memory allows.
 
 ``python -m benches.vectors [ROWSxDIM ...]`` needs ``pip install --group bench`` and prints a table. All take
 turns, so that a busy machine is busy for all of them. Each is given two threads. A turn is a pause and some

@@ -1,4 +1,4 @@
-"""What does it cost to keep embeddings: to add them, to open them, to search where every row is alike?
+"""Measures keeping embeddings: adding, opening, and searching where every row is alike.
 
 ``python -m benches.vectors_kept [ROWS]`` prints a table. Adding takes turns with writing the same bytes to a
 plain file and syncing them. Rows that are all alike defeat every bound: there a search is held against

@@ -1,1 +1,1 @@
-"""How well does a search bring back what answers a question?"""
+"""Measures how well a search brings back what answers a question."""

@@ -1,4 +1,4 @@
-"""What does a memory bring back of what answers a question, and at what cost? ``python -m benches.retrieval``
+"""Prints what a memory brings back of what answers a question, and its cost: ``python -m benches.retrieval``.
 
 One table, printed anew after each kind of text: texts of several lengths; without a model, with sentence
 vectors, with tokens; asked through ``store.search``, ``Memory.recall`` and the frame ``attention``. Recall is

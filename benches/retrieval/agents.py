@@ -1,4 +1,4 @@
-"""How well does a memory of blocks bring back what answers a question? ``python -m benches.retrieval.agents``
+"""Measures recall by a memory of blocks: ``python -m benches.retrieval.agents``.
 
 For each conversation a memory learns its turns, with the session as conversation, the turn before, time and
 speaker; then its questions are put to ``store.search`` over the blocks, to ``Memory.recall`` and to the frame

@@ -1,4 +1,4 @@
-"""Which texts are longer than a turn, and what is asked about them?
+"""Texts that are longer than a turn, and what is asked about them.
 
 Two kinds are made of the conversations: paragraphs, which are turns of a session one after the other, and
 whole sessions. What is asked about a turn is asked about the text that holds it, among those of all

@@ -1,4 +1,4 @@
-"""What is asked about which conversation? The development half of LoCoMo, beside this tree."""
+"""The conversations and questions of the development half of LoCoMo, which lies beside this tree."""
 
 from __future__ import annotations
 

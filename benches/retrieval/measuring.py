@@ -1,4 +1,4 @@
-"""How is one kind of text measured: by every model, through every door, in every way of asking?"""
+"""Measures one kind of text: by every model, through every door, in every way of asking."""
 
 from __future__ import annotations
 

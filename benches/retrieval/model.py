@@ -1,4 +1,4 @@
-"""What does a model make of a text? Each text is read once, and what came of it is kept in a folder."""
+"""Reads each text once with a model, and keeps what came of it in a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does the table look? Needs the dependency group ``bench``."""
+"""Draws the table. Needs the dependency group ``bench``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do tokens cost in a large store? ``python -m benches.retrieval.scale [RECORDS]``
+"""Measures what tokens cost in a large store: ``python -m benches.retrieval.scale [RECORDS]``.
 
 Records of ten words and codes of twenty tokens, asked for two words and eight tokens. The codes are any bits:
 what a search does with them takes as long as with those of a model.

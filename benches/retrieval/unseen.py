@@ -1,4 +1,4 @@
-"""Which texts was no setting ever chosen on, and what is asked about them?
+"""Texts that no setting was ever chosen on, and what is asked about them.
 
 Documentation of packages for numbers, as far as they are installed: the first paragraph of a docstring asks
 for the rest of it, as in ``lengths``, where only Python's own library was looked at. And answers of the wheel

@@ -1,4 +1,4 @@
-"""What does each way of asking find? ``python -m benches.retrieval.ways [--tokens]``
+"""Measures what each way of asking finds: ``python -m benches.retrieval.ways [--tokens]``.
 
 For each of five conversations a store is filled with its turns, linked to the one before, in its session, and
 with their embeddings. It is asked through ``store.search`` like anywhere; nothing is tuned per question and
