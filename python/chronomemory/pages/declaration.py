@@ -1,4 +1,4 @@
-"""What the ground must know of this face."""
+"""What the ground must know of the pages face."""
 
 from __future__ import annotations
 

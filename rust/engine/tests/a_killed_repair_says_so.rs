@@ -1,5 +1,6 @@
-//! A repair that is interrupted anywhere leaves the damage as it was, or a store that says that it was repaired; and a second
-//! one brings every value back.
+//! A repair that is interrupted anywhere leaves the damage as it was, or a store that says it was repaired.
+//!
+//! A second one brings every value back.
 
 use std::path::{Path, PathBuf};
 
