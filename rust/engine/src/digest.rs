@@ -1,9 +1,15 @@
 //! SHA-256 of bytes, and its hexadecimal spelling.
 
+mod run;
+
 #[cfg(target_arch = "x86_64")]
 mod wide;
 
-use ring::digest::{Context, Digest, SHA256, digest};
+use ring::digest::{Context, SHA256, digest};
+
+use run::raw;
+
+pub use run::Run;
 
 /// The two digits of every byte.
 const DIGIT_PAIRS: [[u8; 2]; 256] = {
@@ -112,45 +118,13 @@ pub fn sha256(bytes: &[u8]) -> Hex {
 
 /// The same, not spelled.
 pub fn sha256_raw(bytes: &[u8]) -> [u8; 32] {
-    of(&digest(&SHA256, bytes))
-}
-
-/// The bytes of a digest.
-fn of(made: &Digest) -> [u8; 32] {
-    // INVARIANT: a SHA-256 has 32 bytes.
-    made.as_ref().try_into().unwrap_or_default()
+    raw(&digest(&SHA256, bytes))
 }
 
 /// SHA-256 of each of some runs of bytes that are all equally long and lie end to end, put behind those that are known.
 pub fn sha256_each(bytes: &[u8], length: usize, digests: &mut Vec<[u8; 32]>) {
     let runs: Vec<Run<'_>> = bytes.chunks_exact(length).map(Run::of).collect();
     sha256_runs(&runs, digests);
-}
-
-/// A run of bytes, not empty, of which the first may be meant to be another one.
-#[derive(Clone, Copy, Debug)]
-pub struct Run<'a> {
-    /// The bytes.
-    pub bytes: &'a [u8],
-    /// What the first of them is taken for.
-    pub first: u8,
-}
-
-impl<'a> Run<'a> {
-    /// One that is as it stands.
-    pub fn of(bytes: &'a [u8]) -> Self {
-        Self { bytes, first: bytes[0] }
-    }
-
-    fn digest(&self) -> [u8; 32] {
-        if self.first == self.bytes[0] {
-            return sha256_raw(self.bytes);
-        }
-        let mut hasher = Hasher::default();
-        hasher.update(&[self.first]);
-        hasher.update(&self.bytes[1..]);
-        hasher.finish_raw()
-    }
 }
 
 /// SHA-256 of each of some runs, put behind those that are known. Where a processor can hash many at the same time, it does.
@@ -222,7 +196,7 @@ impl Hasher {
 
     /// The same, not spelled.
     pub fn finish_raw(self) -> [u8; 32] {
-        of(&self.0.finish())
+        raw(&self.0.finish())
     }
 }
 

@@ -14,6 +14,7 @@
 //! | `print` | how does a database print what a field holds? |
 //! | `place` | where does a path lead in a record? |
 //! | `test` | what is asked of one field? |
+//! | `clause` | how are tests joined? |
 //! | `narrow` | which keys of an index lead to all that a test lets through? |
 //! | `parse` | what does a where say, and if nothing, where is it wrong? |
 //! | `indexes` | which fields does a store look records up by? |
@@ -28,6 +29,8 @@ mod place;
 
 mod test;
 
+mod clause;
+
 mod narrow;
 
 mod parse;
@@ -40,6 +43,7 @@ pub use indexes::{FieldIndexes, INDEX_PREFIX, MAX_INDEXES, indexable, sort_key};
 pub use place::{Facts, FieldPath, MomentField};
 pub use plan::{QueryPlan, is_of_all};
 
+use clause::Clause;
 use narrow::IndexWay;
 
 use operand::{FieldValue, Operand, Operands};
@@ -53,43 +57,6 @@ use crate::json::write_string;
 pub struct Condition {
     node: Clause,
     tests: usize,
-}
-
-/// A part of a condition.
-#[derive(Clone, Debug, PartialEq)]
-enum Clause {
-    All(Vec<Clause>),
-    Any(Vec<Clause>),
-    Not(Box<Clause>),
-    Test(Test),
-}
-
-impl Default for Clause {
-    fn default() -> Self {
-        Self::All(Vec::new())
-    }
-}
-
-impl Clause {
-    fn holds(&self, record: &[u8], facts: &Facts) -> bool {
-        match self {
-            Self::All(nodes) => nodes.iter().all(|node| node.holds(record, facts)),
-            Self::Any(nodes) => nodes.iter().any(|node| node.holds(record, facts)),
-            Self::Not(node) => !node.holds(record, facts),
-            Self::Test(test) => test.holds(record, facts),
-        }
-    }
-
-    /// Shows the tests that must all hold, or every one.
-    fn each_test<'a>(&'a self, only_joined: bool, see: &mut dyn FnMut(&'a Test)) {
-        match self {
-            Self::All(nodes) => nodes.iter().for_each(|node| node.each_test(only_joined, see)),
-            Self::Any(nodes) if !only_joined => nodes.iter().for_each(|node| node.each_test(false, see)),
-            Self::Not(node) if !only_joined => node.each_test(false, see),
-            Self::Test(test) => see(test),
-            Self::Any(_) | Self::Not(_) => {}
-        }
-    }
 }
 
 impl Condition {

@@ -1,6 +1,6 @@
 //! Parses a *where* into a condition, and says at which place it is wrong if it is.
 
-use super::Clause;
+use super::clause::Clause;
 use super::like::Pattern;
 use super::operand::{Operand, Operands, TYPES};
 use super::place::FieldPath;

@@ -12,7 +12,7 @@ use std::arch::x86_64::{
 };
 use std::sync::LazyLock;
 
-use super::Run;
+use super::run::Run;
 
 /// How many runs are hashed at once.
 pub const LANES: usize = 16;

@@ -218,15 +218,6 @@ impl Draft {
         self.push(op, id, start, fields, false)
     }
 
-    /// Takes a record given as JSON; missing fields get their defaults, `depth` where the record names none.
-    ///
-    /// # Errors
-    /// `Invalid` names the field and the reason.
-    pub fn upsert_value(&mut self, record: &Value, depth: i64, face: Option<&str>) -> Result<()> {
-        self.make_room()?;
-        super::draft_value::write(self, record, depth, face)
-    }
-
     fn push(&mut self, op: Op, id: Range<usize>, start: usize, fields: RecordSpans, is_shared: bool) -> Result<()> {
         let record = start..self.text.len();
         let length = [&id, &record].map(|part| json::escaped_length(&self.text[part.clone()]));

@@ -32,7 +32,18 @@ pub mod defaults {
     pub const SOURCE_TYPE: &str = "observed";
 }
 
-pub(super) fn write(draft: &mut Draft, record: &Value, depth: i64, face: Option<&str>) -> Result<()> {
+impl Draft {
+    /// Takes a record given as JSON; missing fields get their defaults, `depth` where the record names none.
+    ///
+    /// # Errors
+    /// `Invalid` names the field and the reason.
+    pub fn upsert_value(&mut self, record: &Value, depth: i64, face: Option<&str>) -> Result<()> {
+        self.make_room()?;
+        write(self, record, depth, face)
+    }
+}
+
+fn write(draft: &mut Draft, record: &Value, depth: i64, face: Option<&str>) -> Result<()> {
     let Value::Object(fields) = record else {
         return Err(Error::invalid("record", "not an object"));
     };

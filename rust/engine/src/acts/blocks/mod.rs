@@ -2,24 +2,27 @@
 //!
 //! The rules are those of `docs/format.md`, section 7. They are a promise: a log that was written with them must come to the
 //! same records for ever. Whoever wants another rule writes it beside these, under the next number.
+//!
+//! A file uses only files above it in this list.
+
+mod ids;
+
+mod payload;
 
 mod book;
+
 mod forming;
-mod ids;
+
 mod outcome;
-mod payload;
+
 mod shown;
 
 use self::book::Book;
-use self::payload::{OUTCOME, OUTCOME_IN_SCOPE, Payload, SHOWN, SHOWN_IN_SCOPE, Said};
+use self::outcome::GOOD_ABOVE;
+use self::payload::{LINKED_BLOCKS, OUTCOME, OUTCOME_IN_SCOPE, Payload, SHOWN, SHOWN_IN_SCOPE, Said};
 use super::{Mention, Read, Rules};
 use crate::json::Value;
 use crate::scope::Scope;
-
-/// The first so many blocks of an act are linked to each other.
-const LINKED_BLOCKS: usize = 20;
-/// Above this an outcome was good.
-const GOOD_ABOVE: f64 = 0.5;
 
 /// The rules of the face.
 pub static RULES: Rules = Rules {

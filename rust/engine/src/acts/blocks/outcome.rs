@@ -1,12 +1,14 @@
 //! `outcome/1` and `outcome/2`: blocks heard how it went.
 
 use super::book::{Book, FORMING, confidence, field, number, status};
-use super::payload::Payload;
-use super::{GOOD_ABOVE, LINKED_BLOCKS, ids};
+use super::ids;
+use super::payload::{LINKED_BLOCKS, Payload};
 use crate::json::Value;
 
 /// How much is known of a block before anything was heard of it.
 const PRIOR_STRENGTH: f64 = 2.0;
+/// Above this an outcome was good.
+pub const GOOD_ABOVE: f64 = 0.5;
 /// Below this an outcome was bad.
 const BAD_BELOW: f64 = 0.2;
 /// How strongly blocks that helped together are linked, times the signal.

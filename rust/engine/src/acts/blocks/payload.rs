@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::LINKED_BLOCKS;
 use crate::json::{self, Value};
 use crate::scope::Scope;
 
+/// The first so many blocks of an act are linked to each other.
+pub const LINKED_BLOCKS: usize = 20;
 /// An outcome that weighs more is none.
 const HEAVIEST_OUTCOME: f64 = 1e6;
 

@@ -3,18 +3,17 @@
 use std::io;
 use std::time::Duration;
 
-use super::CrashDisk;
-use super::world::{FileContents, PendingChange, overwrite};
+use super::world::{FileContents, PendingChange, SharedWorld, overwrite};
 use crate::disk::{DiskFile, Identity, LockFile};
 
 pub(super) struct CrashFile {
-    pub(super) disk: CrashDisk,
+    pub(super) world: SharedWorld,
     pub(super) inode: u64,
 }
 
 impl CrashFile {
     fn with<T>(&self, act: impl FnOnce(&mut FileContents) -> T) -> T {
-        act(self.disk.world().files.entry(self.inode).or_default())
+        act(self.world.look().files.entry(self.inode).or_default())
     }
 }
 
@@ -29,10 +28,10 @@ impl DiskFile for CrashFile {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        let was_off = self.disk.crashed();
-        let verdict = self.disk.world().step();
+        let was_off = self.world.look().crashed;
+        let verdict = self.world.look().step();
         // A write that meets the crash was under way: any part of it may have reached the disk.
-        if verdict.is_ok() || (!was_off && self.disk.crashed()) {
+        if verdict.is_ok() || (!was_off && self.world.look().crashed) {
             self.with(|contents| {
                 overwrite(&mut contents.live, usize::try_from(offset).unwrap_or(usize::MAX), bytes);
                 contents.pending.push(PendingChange::Write(offset, bytes.to_vec()));
@@ -42,7 +41,7 @@ impl DiskFile for CrashFile {
     }
 
     fn truncate(&self, length: u64) -> io::Result<()> {
-        self.disk.world().step()?;
+        self.world.look().step()?;
         self.with(|contents| {
             contents.live.resize(usize::try_from(length).unwrap_or(usize::MAX), 0);
             contents.pending.push(PendingChange::Truncate(length));
@@ -51,12 +50,12 @@ impl DiskFile for CrashFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        let was_off = self.disk.crashed();
-        let verdict = self.disk.world().step_of_sync();
+        let was_off = self.world.look().crashed;
+        let verdict = self.world.look().step_of_sync();
         match &verdict {
             Ok(()) => self.with(FileContents::settle),
             // The system gives up on what it could not write: the pages count as clean from now on.
-            Err(_) if !was_off && !self.disk.crashed() => self.with(|contents| contents.pending.clear()),
+            Err(_) if !was_off && !self.world.look().crashed => self.with(|contents| contents.pending.clear()),
             Err(_) => {}
         }
         verdict
@@ -75,28 +74,28 @@ impl DiskFile for CrashFile {
 }
 
 pub(super) struct CrashLock {
-    pub(super) disk: CrashDisk,
+    pub(super) world: SharedWorld,
     pub(super) inode: u64,
 }
 
 impl LockFile for CrashLock {
     fn acquire(&self, _patience: Duration) -> io::Result<bool> {
-        Ok(self.disk.world().locked.insert(self.inode))
+        Ok(self.world.look().locked.insert(self.inode))
     }
 
     fn release(&self) -> io::Result<()> {
-        self.disk.world().locked.remove(&self.inode);
+        self.world.look().locked.remove(&self.inode);
         Ok(())
     }
 
     fn note(&self) -> io::Result<String> {
-        let world = self.disk.world();
+        let world = self.world.look();
         let bytes = world.files.get(&self.inode).map(|contents| contents.live.clone());
         Ok(String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned())
     }
 
     fn write_note(&self, note: &str) -> io::Result<()> {
-        let mut world = self.disk.world();
+        let mut world = self.world.look();
         world.step()?;
         let contents = world.files.entry(self.inode).or_default();
         contents.live = note.as_bytes().to_vec();

@@ -3,24 +3,27 @@
 //! A disk in memory that remembers, for every file and folder, what was synced and what was not. `crash_at` stops the
 //! world at one operation; `after_crash` gives a disk as a machine might find it at the next start: unsynced writes are
 //! dropped, torn at sector borders or kept out of order, unsynced names vanish. One seed, one outcome.
+//!
+//! A file uses only files above it in this list.
+
+mod world;
 
 mod file;
-mod world;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use file::{CrashFile, CrashLock};
-use world::{Dice, FileContents, Folder, FolderEntry, World, forget_unnamed_folders};
+use world::{Dice, FileContents, Folder, FolderEntry, SharedWorld, World, forget_unnamed_folders};
 
 use super::{Access, Disk, DiskFile, Identity, LockFile, Status};
 
 /// A disk that can lose what was not synced.
 #[derive(Clone, Default)]
 pub struct CrashDisk {
-    world: Arc<Mutex<World>>,
+    world: SharedWorld,
 }
 
 impl CrashDisk {
@@ -90,7 +93,7 @@ impl CrashDisk {
             );
         }
         Self {
-            world: Arc::new(Mutex::new(next)),
+            world: SharedWorld::of(next),
         }
     }
 
@@ -104,7 +107,7 @@ impl CrashDisk {
             ..World::default()
         };
         Self {
-            world: Arc::new(Mutex::new(next)),
+            world: SharedWorld::of(next),
         }
     }
 
@@ -126,7 +129,7 @@ impl CrashDisk {
     }
 
     fn world(&self) -> MutexGuard<'_, World> {
-        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+        self.world.look()
     }
 }
 
@@ -134,7 +137,7 @@ impl Disk for CrashDisk {
     fn open(&self, path: &Path, _access: Access) -> io::Result<Arc<dyn DiskFile>> {
         let inode = self.world().find(path)?;
         Ok(Arc::new(CrashFile {
-            disk: self.clone(),
+            world: self.world.clone(),
             inode,
         }))
     }
@@ -156,7 +159,7 @@ impl Disk for CrashDisk {
         });
         world.files.entry(inode).or_default();
         Ok(Arc::new(CrashFile {
-            disk: self.clone(),
+            world: self.world.clone(),
             inode,
         }))
     }
@@ -312,7 +315,7 @@ impl Disk for CrashDisk {
             }
         };
         Ok(Box::new(CrashLock {
-            disk: self.clone(),
+            world: self.world.clone(),
             inode,
         }))
     }

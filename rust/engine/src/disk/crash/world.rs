@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a disk writes as a whole or not at all.
 pub(super) const SECTOR_BYTES: usize = 512;
@@ -18,6 +19,20 @@ pub(super) struct World {
     pub(super) fault_at: Option<u64>,
     pub(super) next_sync_fails: bool,
     pub(super) crashed: bool,
+}
+
+/// The world as a disk and its files share it.
+#[derive(Clone, Default)]
+pub(super) struct SharedWorld(Arc<Mutex<World>>);
+
+impl SharedWorld {
+    pub(super) fn of(world: World) -> Self {
+        Self(Arc::new(Mutex::new(world)))
+    }
+
+    pub(super) fn look(&self) -> MutexGuard<'_, World> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[derive(Clone, Default)]
