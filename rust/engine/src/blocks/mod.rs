@@ -18,28 +18,50 @@
 //! is an [`Outlook`].
 //!
 //! The score is float64 throughout; cosines and what words say come as float32. Ties are broken by id, everywhere.
+//!
+//! A file uses only files above it in this list.
+
+mod codes;
+
+mod fields;
+
+mod like;
+
+mod links;
+
+mod meaning;
+
+mod members;
+
+mod names;
+
+mod circumstances;
+
+mod outlook;
+
+mod shape;
 
 mod ask;
-mod census;
-mod choose;
-mod circumstances;
+
 mod clocks;
-mod codes;
+
 mod columns;
-mod fields;
+
+mod census;
+
 mod filter;
-mod gather;
-mod like;
-mod links;
+
 mod lookups;
-mod meaning;
-mod members;
-mod names;
-mod outlook;
+
 mod rate;
-mod recall;
-mod shape;
+
+mod choose;
+
 mod wording;
+
+mod gather;
+
+mod recall;
 
 pub use ask::{Answer, Ask, Dropped, Found};
 pub use census::Census;

@@ -4,16 +4,26 @@
 //! not synced ([`CrashDisk`]). The promises are few: `write_at` may be lost until `sync` returned; a name may be
 //! lost until `sync_dir` returned; `rename` replaces a name as a whole; and in a folder that it guards, a disk follows no
 //! symbolic link and touches nothing but files and folders.
+//!
+//! A file uses only files above it in this list.
 
 mod bytes;
+
 mod crash;
+
 pub mod forked;
+
 mod map;
-mod named;
-mod reach;
-mod real;
+
 mod stranger;
+
+mod named;
+
+mod reach;
+
 mod turn;
+
+mod real;
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -5,25 +5,44 @@
 //! finds events in a line that lost its newline, [`beside`] in several damaged lines one behind the other, and [`retold`] spells a line again of which only that is lost which is told elsewhere;
 //! [`erasure`] tells what is left of erased ones, [`salt`] what keeps their hashes from being guessed, [`ties`] what goes with a record that is erased; [`stamp`] spells moments in
 //! time. The law is `docs/format.md`.
+//!
+//! A file uses only files above it in this list.
+
+pub mod author;
+
+pub mod erasure;
+
+pub mod line;
+
+pub mod stamp;
+
+pub mod expiry;
+
+pub mod tie;
+
+mod face;
+
+pub mod faces;
 
 pub mod act;
-pub mod author;
-pub mod beside;
+
 pub mod draft;
+
 pub mod draft_value;
-pub mod erasure;
-pub mod expiry;
-mod face;
-pub mod faces;
-pub mod line;
-pub mod mend;
-pub mod parts;
-pub mod retold;
+
 pub mod salt;
-mod spelling;
-pub mod stamp;
-pub mod tie;
+
 mod trial;
+
+pub mod retold;
+
+mod spelling;
+
+pub mod mend;
+
+pub mod parts;
+
+pub mod beside;
 
 use crate::json::RecordSpans;
 

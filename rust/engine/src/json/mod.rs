@@ -25,18 +25,31 @@
 //! | `cursor` | what does a text say that is known to be what we would have written? |
 //! | `indent` | how is a text set so that people can read it? |
 //! | `merge` | what remains after a patch? |
+//!
+//! A file uses only files above it in the list of modules below.
+
+mod indent;
+
+mod number;
+
+mod scan_number;
+
+mod special;
+
+mod scan;
+
+mod scan_event;
+
+mod value;
+
+mod merge;
+
+mod parse_scalar;
+
+mod parse;
 
 mod cursor;
-mod indent;
-mod merge;
-mod number;
-mod parse;
-mod parse_scalar;
-mod scan;
-mod scan_event;
-mod scan_number;
-mod special;
-mod value;
+
 mod write;
 
 pub use cursor::{Cursor, Elements, Members, Quoted, compare_key, elements, members};

@@ -3,29 +3,52 @@
 //! The state remembers, for every id, the last record the log spoke of it: canonical bytes in an [`arena`], a slot of
 //! numbers beside them, [`moments`] that tell when it was made and spoken of last, a [`catalog`] of kinds and statuses so
 //! that a query costs what it returns, and a [`timeline`] that leads from a record to its events. It is derived from base and log alone and can be rebuilt at any time.
+//!
+//! A file uses only files above it in this list.
+
+mod arena;
+
+mod catalog;
+
+mod changes;
+
+mod expiries;
+
+mod likeness;
+
+mod moments;
+
+mod sight;
+
+mod scopes;
+
+mod spelling;
+
+mod query;
+
+mod timeline;
+
+mod records;
 
 mod acts;
-mod arena;
-mod catalog;
-mod changes;
+
 mod coming;
+
 mod compare;
-mod erased;
-mod expiries;
+
 mod expiring;
+
 mod frozen;
-mod likeness;
+
+mod erased;
+
 mod listing;
-mod moments;
-mod query;
-mod records;
+
 mod rows;
-mod scopes;
+
 mod seen;
-mod sight;
+
 mod slots;
-mod spelling;
-mod timeline;
 
 pub use catalog::{Class, Tally};
 pub use changes::{Changes, Edition, StateId, Watermark};

@@ -25,25 +25,44 @@
 //! | `index` | which records answer a question, as of the last change? |
 //! | `answer` | which documents answer a question best? |
 //! | `top` | which documents of a choice score highest, exactly, and in an order that the caller gives? |
+//!
+//! A file uses only files above it in the list of modules below.
+
+mod calendar;
+
+mod columns;
+
+mod fields;
+
+mod fold;
+
+mod lists;
+
+mod sweep;
+
+mod sections;
+
+mod when;
+
+mod words;
+
+mod open;
+
+mod filter;
+
+mod question;
+
+mod sealed;
+
+mod compare;
+
+pub mod file;
+
+mod index;
 
 mod answer;
-mod calendar;
-mod columns;
-mod compare;
-mod fields;
-pub mod file;
-mod filter;
-mod fold;
-mod index;
-mod lists;
-mod open;
-mod question;
-mod sealed;
-mod sections;
-mod sweep;
+
 mod top;
-mod when;
-mod words;
 
 pub use answer::Question;
 pub use compare::difference;

@@ -23,29 +23,50 @@
 //! Beside all this, [`tokens`] says how alike a question and a record are that have a vector for each of their tokens.
 //!
 //! [`cpu`] is the only place that knows processors. Nothing here touches a disk.
+//!
+//! A file uses only files above it in this list.
+
+mod lanes;
 
 mod codes;
-pub mod companion;
-pub mod cpu;
-pub mod gate;
-pub mod groups;
-mod lanes;
-pub mod mask;
+
 pub mod rows;
-pub mod score;
-pub mod search;
+
+pub mod groups;
+
+pub mod mask;
+
 pub(crate) mod team;
-pub mod tokens;
+
+mod pieces;
+
+mod planes;
+
+mod shortlist;
+
+mod sweep;
+
+pub mod cpu;
+
+pub mod companion;
+
+pub mod score;
+
+mod token_question;
+
+mod top;
+
+pub mod gate;
 
 mod exact;
-mod pieces;
-mod planes;
+
 mod query;
-mod shortlist;
-mod sweep;
-mod token_question;
-mod top;
+
+pub mod search;
+
 mod turn;
+
+pub mod tokens;
 
 pub use companion::Companion;
 pub use cpu::Cpu;
