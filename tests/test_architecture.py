@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from engine_files import ENGINE, STORE, code_of, files_of, listed_in, without_comments
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-ENGINE = ROOT / "rust" / "engine" / "src"
 PACKAGE = ROOT / "python" / "chronomemory"
 #: The floor below the faces, and the faces that stand on it.
 GROUND = PACKAGE / "face"
@@ -58,10 +58,6 @@ def room_of(path: Path) -> str:
     return path.relative_to(ENGINE).parts[0].removesuffix(".rs")
 
 
-def without_comments(source: str) -> str:
-    return re.sub(r"//[^\n]*", "", source)
-
-
 def used_rooms(source: str) -> set[str]:
     """Every room that a file names, in a ``use`` or on the spot."""
     code = without_comments(source)
@@ -70,75 +66,6 @@ def used_rooms(source: str) -> set[str]:
         flat = re.sub(r"\{[^{}]*\}", "", group)
         used |= {part.strip().split("::")[0] for part in flat.split(",") if part.strip()}
     return used
-
-
-STORE = ENGINE / "store"
-
-
-def listed_in(room: Path) -> list[str]:
-    """The files and rooms of a room, as its ``mod.rs`` lists them."""
-    listed = (room / "mod.rs").read_text(encoding="utf-8")
-    return re.findall(r"^(?:pub(?:\([^)]*\))? )?mod (\w+);$", listed, re.MULTILINE)
-
-
-def store_files(room: Path = STORE) -> list[Path]:
-    """The files of the store, in the order of the lists."""
-    found = []
-    for name in listed_in(room):
-        inner = room / name
-        found += store_files(inner) if inner.is_dir() else [inner.with_suffix(".rs")]
-    return found
-
-
-def leaves(tree: str) -> Iterator[list[str]]:
-    """The paths that a tree of names leads to: ``a::{b, c::D}`` to ``a::b`` and ``a::c::D``."""
-    path = re.match(r"\w+(?:::\w+)*", tree)
-    begun = path[0].split("::") if path else []
-    rest = tree[path.end() if path else 0 :].removeprefix("::")
-    if not rest.startswith("{"):
-        yield begun
-        return
-    depth, start = 0, 1
-    for place, char in enumerate(rest):
-        depth += {"{": 1, "}": -1}.get(char, 0)
-        if depth == 0 or (char == "," and depth == 1):
-            inner = rest[start:place].strip()
-            if inner:
-                yield from ([*begun, *leaf] for leaf in leaves(inner))
-            start = place + 1
-        if depth == 0:
-            return
-
-
-def handed_out(room: Path) -> dict[str, list[str]]:
-    """What a room hands out under its own name, and the path inside it."""
-    code = without_comments((room / "mod.rs").read_text(encoding="utf-8"))
-    trees = re.findall(r"^(?:pub(?:\([^)]*\))? )?use ([a-z_]+::[^;]+;)", code, re.MULTILINE)
-    own = [leaf for tree in trees for leaf in leaves(tree) if leaf[0] in listed_in(room)]
-    return {leaf[-1]: leaf for leaf in own}
-
-
-def names_in_the_store(path: Path) -> set[Path]:
-    """The files of the store that a file names, directly or by what their rooms hand out."""
-    code = without_comments(path.read_text(encoding="utf-8")).split("#[cfg(test)]")[0]
-    found = set()
-    for begin in re.finditer(r"\b(?:crate::store|super(?:::super)*)::", code):
-        room = path.parent
-        ups = begin[0].count("super") - 1
-        room = STORE if ups < 0 else [room, *room.parents][ups]
-        for leaf in leaves(code[begin.end() :]):
-            inside, steps = room, list(leaf)
-            while steps:
-                if (inside / f"{steps[0]}.rs").is_file():
-                    found.add(inside / f"{steps[0]}.rs")
-                    break
-                if (inside / steps[0] / "mod.rs").is_file():
-                    inside, steps = inside / steps[0], steps[1:]
-                elif steps[0] in handed_out(inside):
-                    steps = handed_out(inside)[steps[0]]
-                else:
-                    break
-    return found - {path}
 
 
 #: Stores that are tests: logs that old releases and other tools wrote.
@@ -223,42 +150,13 @@ class TestTheEngine:
         used = used_rooms(path.read_text(encoding="utf-8")) & set(order)
         assert [room for room in sorted(used) if order.index(room) > own] == []
 
-    @pytest.mark.parametrize("room", ["log"])
-    def test_a_file_uses_only_files_above_it_in_the_list_of_its_room(self, room: str) -> None:
-        listed = (ENGINE / room / "mod.rs").read_text(encoding="utf-8")
-        order = re.findall(r"^(?:pub(?:\(crate\))? )?mod (\w+);$", listed, re.MULTILINE)
-        files = {path.stem: path for path in (ENGINE / room).glob("*.rs") if path.stem != "mod"}
-        assert sorted(order) == sorted(files)
-        for name, path in files.items():
-            # By the name of its file: what the room hands out does not show where it comes from.
-            code = without_comments(path.read_text(encoding="utf-8"))
-            assert re.findall(r"\bsuper::[{A-Z]|\bcrate::" + room + r"\b", code) == [], name_of(path)
-            used = set(re.findall(r"\bsuper::(\w+)", code)) & set(order)
-            assert [other for other in used if order.index(other) >= order.index(name)] == [], name_of(path)
-
-    def test_each_file_of_the_store_stands_in_the_list_of_its_room(self) -> None:
-        assert sorted(store_files()) == sorted(path for path in STORE.rglob("*.rs") if path.name != "mod.rs")
-
-    def test_the_store_uses_only_what_stands_above(self) -> None:
-        """Room by room and file by file. The store itself, which ``mod.rs`` defines, may be named by all."""
-        order = store_files()
-        for number, path in enumerate(order):
-            named = names_in_the_store(path) & set(order)
-            below = [name_of(other) for other in sorted(named) if order.index(other) > number]
-            assert below == [], name_of(path)
-
     def test_the_first_rooms_of_the_store_know_no_store(self) -> None:
         order = listed_in(STORE)
         first = order[: order.index("load") + 1]
         assert first == ["files", "live_log", "vectors", "archives", "load"]
-        for path in store_files():
+        for path in files_of(STORE):
             if path.relative_to(STORE).parts[0].removesuffix(".rs") in first:
-                code = without_comments(path.read_text(encoding="utf-8")).split("#[cfg(test)]")[0]
-                assert re.findall(r"\b(?:Store|Shared|Turns)\b", code) == [], name_of(path)
-
-    def test_the_trees_of_a_use_are_seen(self) -> None:
-        assert list(leaves("a::{b, c::{D, E}};")) == [["a", "b"], ["a", "c", "D"], ["a", "c", "E"]]
-        assert list(leaves("a::b::C::default()")) == [["a", "b", "C", "default"]]
+                assert re.findall(r"\b(?:Store|Shared|Turns)\b", code_of(path)) == [], name_of(path)
 
     def test_groups_of_names_are_seen(self) -> None:
         source = "use crate::{disk::{Disk, DiskFile}, error::Error}; // crate::json\nlet x = crate::wal::y();"

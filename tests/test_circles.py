@@ -1,82 +1,28 @@
-"""Do files of the engine ever lead back to themselves?
+"""Files of the engine use only what stands above them, and never lead back to themselves.
 
-A file leads to those that its ``use`` lines name. A parent may hand on what its children hold, and a child
-may name its parent: that is the tree, and no circle.
+A file leads to those that it names, in a ``use`` or on the spot. A parent may hand on what its children hold,
+and a child may name its parent: that is the tree, and no circle.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from pathlib import Path
 
-SOURCE = Path(__file__).parent.parent / "rust" / "engine" / "src"
-USE = re.compile(r"^\s*(?:pub(?:\([^)]*\))? )?use ([^;]+);", re.MULTILINE)
-Module = tuple[str, ...]
+import engine_files
+import pytest
+from engine_files import ENGINE, STORE, files_named, files_of, leaves, list_of, lists_it, meant
 
 
-def modules() -> dict[Module, Path]:
-    """Return every file by the path of its module."""
-    found = {}
-    for file in SOURCE.rglob("*.rs"):
-        parts = file.relative_to(SOURCE).with_suffix("").parts
-        found[parts[:-1] if parts[-1] in ("mod", "lib") else parts] = file
-    return found
+def name_of(path: Path) -> str:
+    return path.relative_to(ENGINE).as_posix()
 
 
-def single(tree: str) -> Iterator[str]:
-    """Yield the paths of a ``use`` tree, one by one."""
-    before, brace, inside = tree.strip().partition("{")
-    if not brace:
-        yield tree.strip()
-        return
-    depth, part = 0, ""
-    for letter in inside[: inside.rindex("}")] + ",":
-        depth += (letter == "{") - (letter == "}")
-        if letter == "," and depth == 0:
-            if part.strip():
-                yield from single(before + part.strip())
-            part = ""
-        else:
-            part += letter
-
-
-def meant(path: str, where: Module, known: dict[Module, Path]) -> Module | None:
-    """Return the module that a path leads to, or None if it leads out of the crate."""
-    head, *rest = path.split("::")
-    if head == "crate":
-        base: Module = ()
-    elif head == "self":
-        base = where
-    elif head == "super":
-        base = where[:-1]
-        while rest and rest[0] == "super":
-            base, rest = base[:-1], rest[1:]
-    else:
-        return None
-    full = (*base, *rest)
-    return next((full[:end] for end in range(len(full), 0, -1) if full[:end] in known), None)
-
-
-def arrows(known: dict[Module, Path]) -> dict[Module, set[Module]]:
-    """Return where each file leads, its own parents and children aside."""
-    found: dict[Module, set[Module]] = {}
-    for module, file in known.items():
-        text = file.read_text(encoding="utf-8").partition("#[cfg(test)]")[0]
-        paths = (path for tree in USE.findall(text) for path in single(tree))
-        ends = {meant(path, module, known) for path in paths}
-        found[module] = {
-            end for end in ends if end and end[: len(module)] != module and module[: len(end)] != end
-        }
-    return found
-
-
-def circle(graph: dict[Module, set[Module]]) -> list[Module]:
+def circle(graph: dict[str, set[str]]) -> list[str]:
     """Return one circle of a graph, or nothing: what leads nowhere is taken away until nothing is left."""
-    left = {module: set(ends) for module, ends in graph.items()}
-    while gone := {module for module, ends in left.items() if not ends & left.keys()}:
-        left = {module: ends for module, ends in left.items() if module not in gone}
-    way: list[Module] = []
+    left = {name: set(ends) for name, ends in graph.items()}
+    while gone := {name for name, ends in left.items() if not ends & left.keys()}:
+        left = {name: ends for name, ends in left.items() if name not in gone}
+    way: list[str] = []
     at = min(left, default=None)
     while at is not None and at not in way:
         way.append(at)
@@ -84,16 +30,80 @@ def circle(graph: dict[Module, set[Module]]) -> list[Module]:
     return way[way.index(at) :] if at is not None else []
 
 
+def test_each_file_stands_in_the_list_of_its_room() -> None:
+    assert sorted(files_of(ENGINE)) == sorted(ENGINE.rglob("*.rs"))
+
+
+def test_a_file_uses_only_files_above_it_in_the_list_of_its_room() -> None:
+    """Room by room and file by file. What a ``mod.rs`` defines may be named by all in its room."""
+    order = {path: number for number, path in enumerate(files_of(ENGINE))}
+    named = {path: files_named(path) for path in order}
+    assert sum(len(others) for others in named.values()) > 2000
+    below = [
+        f"{name_of(path)} uses {name_of(other)}"
+        for path, others in named.items()
+        for other in sorted(others)
+        if order[other] > order[path] and not lists_it(other, path)
+    ]
+    assert below == []
+
+
+def test_no_room_uses_a_file_that_uses_the_room() -> None:
+    """Only the store does: it is defined where its rooms are listed, and all of them work on it."""
+    both = [
+        name_of(path)
+        for path in files_of(ENGINE)
+        for other in files_named(path)
+        if lists_it(other, path) and other != list_of(STORE) and path in files_named(other)
+    ]
+    assert both == []
+
+
+def test_what_a_room_hands_out_is_looked_for_where_it_comes_from() -> None:
+    assert meant(ENGINE, ["log", "Durability"]) == ENGINE / "log" / "sync.rs"
+    assert meant(ENGINE, ["disk", "Disk"]) == ENGINE / "disk" / "mod.rs"
+    assert meant(STORE, ["load", "base", "Base", "load"]) == STORE / "load" / "base.rs"
+
+
+def test_a_path_on_the_spot_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_files, "ENGINE", tmp_path)
+    (tmp_path / "room").mkdir()
+    texts = {
+        "lib.rs": "mod room;\npub use room::Thing;\n",
+        "room/mod.rs": "mod one;\n\nmod two;\n\npub use two::Thing;\n",
+        "room/one.rs": "// super::two::other()\nfn call() -> u8 { super::two::answer() }\n",
+        "room/two.rs": "use super::one::call;\n#[cfg(test)]\nuse crate::lib;\n",
+        "room/three.rs": "fn make() -> crate::Thing { crate::room::Thing }\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    named = {
+        name: {other.relative_to(tmp_path).as_posix() for other in files_named(tmp_path / name)}
+        for name in texts
+    }
+    assert named["room/one.rs"] == named["room/three.rs"] == {"room/two.rs"}
+    assert named["room/two.rs"] == {"room/one.rs"}
+    assert named["room/mod.rs"] == named["lib.rs"] == set()
+
+
+def test_the_trees_of_a_use_are_seen() -> None:
+    assert list(leaves("a::{b, c::{D, E}};")) == [["a", "b"], ["a", "c", "D"], ["a", "c", "E"]]
+    assert list(leaves("a::b::C::default()")) == [["a", "b", "C", "default"]]
+
+
 def test_no_files_lead_back_to_themselves() -> None:
-    known = modules()
-    assert len(known) > 100
-    assert circle(arrows(known)) == []
+    graph = {
+        name_of(path): {
+            name_of(other)
+            for other in files_named(path)
+            if not lists_it(other, path) and not lists_it(path, other)
+        }
+        for path in files_of(ENGINE)
+    }
+    assert len(graph) > 100
+    assert circle(graph) == []
 
 
 def test_a_circle_is_seen() -> None:
-    one, two, three = ("a", "one"), ("a", "two"), ("b",)
-    assert circle({one: {two}, two: {three}, three: {one}}) == [one, two, three]
-    assert circle({one: {two}, two: {three}, three: set()}) == []
-    known = {one: Path(), two: Path()}
-    assert [meant(path, one, known) for path in single("super::two::{Thing, other::{A, B}}")] == [two] * 3
-    assert meant("std::fmt", one, known) is None
+    assert circle({"one": {"two"}, "two": {"three"}, "three": {"one"}}) == ["one", "two", "three"]
+    assert circle({"one": {"two"}, "two": {"three"}, "three": set()}) == []
