@@ -1,4 +1,4 @@
-"""What does BM25 say, worked out in the plainest way? Every search is compared with this."""
+"""BM25 worked out in the plainest way; every search is compared with this."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do all tests share? A project folder, a store in it, and a look at the bytes on disk."""
+"""What all tests share: a project folder, a store in it, and a look at the bytes on disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does that which surrounds a hit add to its score, worked out in the plainest way?
+"""What that which surrounds a hit adds to its score, worked out in the plainest way.
 
 Numbers are added in the order that the engine adds them in: the same score is the same to the last bit.
 """

@@ -1,4 +1,4 @@
-"""Who looks at a store, and what do they remember? What tests of verdicts and heads share."""
+"""Who looks at a store, and what they remember: what tests of verdicts and heads share."""
 
 from __future__ import annotations
 

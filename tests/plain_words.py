@@ -1,4 +1,4 @@
-"""How does a text become words, worked out from Unicode's own tables and without the engine?"""
+"""Cuts a text into words by Unicode's own tables, without the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do the tests of recovery share? A look at a damaged store that warns nobody, and lines that lie."""
+"""What the tests of recovery share: a look at a damaged store that warns nobody, and lines that lie."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who sees what? The rule of the guide in a few lines of Python, for the tests to hold the engine against."""
+"""Who sees what: the rule of the guide in a few lines of Python, to hold the engine against."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does each kind of the blocks face look like, as the face writes it?"""
+"""Each kind of the blocks face as the face writes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can someone who may write the files do to them, and what should verify() say?
+"""What someone who may write the files can do to them, and what verify() should say.
 
 One row an attack. A row whose rung is not built yet says so: then verify() must say that it cannot tell. To
 switch a row on, put the verdict into it that is expected from now on.

@@ -1,4 +1,4 @@
-"""Do asyncio tasks that write at the same time share their syncs?"""
+"""Asyncio tasks that write at the same time share their syncs."""
 
 from __future__ import annotations
 

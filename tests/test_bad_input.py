@@ -1,4 +1,4 @@
-"""Is bad input refused before anything is written, with an error that names the field?"""
+"""Bad input is refused before anything is written, with an error that names the field."""
 
 from __future__ import annotations
 

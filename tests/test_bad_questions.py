@@ -1,4 +1,4 @@
-"""Is a question that makes no sense refused by the name of its field, before anything is written?"""
+"""A question that makes no sense is refused by the name of its field, before anything is written."""
 
 from __future__ import annotations
 

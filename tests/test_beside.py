@@ -1,4 +1,4 @@
-"""Do readers and writers go on while a store is compacted, backed up and restored, and is nothing lost?"""
+"""Readers and writers go on while a store is compacted, backed up and restored, and nothing is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the bridge read a project with and without a log, and never take a broken one for empty?"""
+"""The bridge reads a project with and without a log, and never takes a broken one for empty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do compaction, snapshots, backups and restoring keep every record and the evidence?"""
+"""Compaction, snapshots, backups and restoring keep every record and the evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a pack hold the most believed records that fit, and say why the others are missing?"""
+"""A pack holds the most believed records that fit, and says why the others are missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are turns kept beside a memory of blocks, and is one question put to both?"""
+"""Turns are kept beside a memory of blocks, and one question is put to both."""
 
 from __future__ import annotations
 

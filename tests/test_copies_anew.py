@@ -1,4 +1,4 @@
-"""Is a store that was saved still saved when an erasure has taken its copies away?"""
+"""A store that was saved is still saved when an erasure has taken its copies away."""
 
 from __future__ import annotations
 

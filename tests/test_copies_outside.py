@@ -1,4 +1,4 @@
-"""Is a copy outside whole, verified, private and known, and is nothing of anybody else's touched?"""
+"""A copy outside is whole, verified, private and known, and nothing of anybody else's is touched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the independent verifier give every log of the corpus the verdict that was written by hand?"""
+"""The independent verifier gives every log of the corpus the verdict that was written by hand."""
 
 from __future__ import annotations
 

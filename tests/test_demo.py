@@ -1,4 +1,4 @@
-"""Does the demo tell its story on one screen, whatever happens, and leave nothing behind?"""
+"""The demo tells its story on one screen, whatever happens, and leaves nothing behind."""
 
 from __future__ import annotations
 

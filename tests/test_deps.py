@@ -1,4 +1,4 @@
-"""Does the graph answer who rests on whom, quickly, and does the store remember it?"""
+"""The graph answers who rests on whom, quickly, and the store remembers it."""
 
 from __future__ import annotations
 

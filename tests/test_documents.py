@@ -1,4 +1,4 @@
-"""Do the documents say what is true? Their examples run as shown, their links lead somewhere."""
+"""The documents say what is true: their examples run as shown, their links lead somewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a store that an earlier version wrote answer as it did then?
+"""A store that an earlier version wrote answers as it did then.
 
 The store in ``data/november`` was written before the log had a body of its own, blocks stood on the ground
 of the faces, and a showing was one event: records, batches, tombstones, embeddings, a compaction with its

@@ -1,4 +1,4 @@
-"""Does every way to make vectors keep the protocol?"""
+"""Every way to make vectors keeps the protocol."""
 
 from __future__ import annotations
 

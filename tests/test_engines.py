@@ -1,4 +1,4 @@
-"""Do the stores of a process share one engine on a folder, each on its own terms, and nothing else?"""
+"""The stores of a process share one engine on a folder, each on its own terms, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Can anybody who has only what an erasure left confirm a guess at what went?"""
+"""Nobody who has only what an erasure left can confirm a guess at what went."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a store from before anything could be erased say all the rest as before, once something is?
+"""A store from before anything could be erased says all the rest as before, once something is.
 
 The store of ``data/november``, and every sound folder of the corpus: stores of version 1 among them, other
 tools' logs, adopted ones, packed and unpacked archives, logs that were erased from before.

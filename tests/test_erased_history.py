@@ -1,4 +1,4 @@
-"""What does a store still tell of which lines were erased? Folders of the corpus, opened and gone on with."""
+"""What a store still tells of erased lines: folders of the corpus, opened and gone on with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Can every error be caught as callers expect, and does it survive a trip between processes?"""
+"""Every error can be caught as callers expect, and survives a trip between processes."""
 
 from __future__ import annotations
 

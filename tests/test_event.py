@@ -1,4 +1,4 @@
-"""Does an event say what its line says, read lazily or made by hand?"""
+"""An event says what its line says, read lazily or made by hand."""
 
 from __future__ import annotations
 

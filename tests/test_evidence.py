@@ -1,4 +1,4 @@
-"""Is damage found, named and survived, and does a verdict claim no more than it knows?"""
+"""Damage is found, named and survived, and a verdict claims no more than it knows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the examples in the documentation of the modules run?"""
+"""The examples in the documentation of the modules run."""
 
 from __future__ import annotations
 

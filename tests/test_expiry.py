@@ -1,4 +1,4 @@
-"""Is what has expired left out of every answer, and nothing else; and does a sweep take just that?"""
+"""What has expired is left out of every answer, and nothing else; and a sweep takes just that."""
 
 from __future__ import annotations
 

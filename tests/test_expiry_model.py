@@ -1,4 +1,4 @@
-"""Does a store with expiries answer as a dict and a clock would, whatever happens?"""
+"""A store with expiries answers as a dict and a clock would, whatever happens."""
 
 from __future__ import annotations
 

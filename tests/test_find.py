@@ -1,4 +1,4 @@
-"""Does an index that a face declares lead to the records that a scan would find, in order, page by page?"""
+"""An index that a face declares leads to the records that a scan would find, in order, page by page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a lock end with its holder, also if a child was forked?"""
+"""A lock ends with its holder, also if a child was forked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are the worked examples of docs/format.md true?"""
+"""The worked examples of docs/format.md are true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to a store after damage, rough handling and odd requests?"""
+"""What happens to a store after damage, rough handling and odd requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a log missed whose end was cut off, that was replaced, or that is gone?"""
+"""A log is missed whose end was cut off, that was replaced, or that is gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who misses a head, and does it stay missed until somebody says that all is well?"""
+"""Who misses a head, and that it stays missed until somebody says that all is well."""
 
 from __future__ import annotations
 

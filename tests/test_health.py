@@ -1,4 +1,4 @@
-"""Can a program that watches over a store tell how it is, and does its log hear what it should?"""
+"""A program that watches over a store can tell how it is, and its log hears what it should."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a large batch, which two threads prepare, the same as one that a single thread writes?"""
+"""A large batch, which two threads prepare, is the same as one that a single thread writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is only that loaded which somebody asks for?"""
+"""Only that is loaded which somebody asks for."""
 
 from __future__ import annotations
 

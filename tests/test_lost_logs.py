@@ -1,4 +1,4 @@
-"""Is a log that is gone missed, and does nothing begin in its place?"""
+"""A log that is gone is missed, and nothing begins in its place."""
 
 from __future__ import annotations
 

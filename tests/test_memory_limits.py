@@ -1,4 +1,4 @@
-"""Is memory that cannot be had an error, and no end of the process?
+"""Memory that cannot be had is an error, and no end of the process.
 
 Each child of these tests may have a little more memory than it uses, does one thing, and says how it went. It
 must never end by a signal, and the store must be whole and hold what was acknowledged.

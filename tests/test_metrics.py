@@ -1,4 +1,4 @@
-"""Are costs counted without one count swallowing another, and are skills found?"""
+"""Costs are counted without one count swallowing another, and skills are found."""
 
 from __future__ import annotations
 

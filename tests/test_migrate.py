@@ -1,4 +1,4 @@
-"""Do requirements and test cases come over from JSON, once, whatever state the files are in?"""
+"""Requirements and test cases come over from JSON, once, whatever state the files are in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does any sequence of operations leave the store as a plain dict and a list would have it?"""
+"""Any sequence of operations leaves the store as a plain dict and a list would have it."""
 
 from __future__ import annotations
 

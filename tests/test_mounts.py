@@ -1,4 +1,4 @@
-"""Is a store on a network file system told from a local one?"""
+"""A store on a network file system is told from a local one."""
 
 from __future__ import annotations
 

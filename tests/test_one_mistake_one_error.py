@@ -1,4 +1,4 @@
-"""Is one mistake one error, whichever call meets it?"""
+"""One mistake is one error, whichever call meets it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does every record come exactly once, in every order, page by page or one by one, whatever others write?"""
+"""Every record comes exactly once, in every order, page by page or one by one, whatever others write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is the past, and what a search finds, true while another process compacts the log away?"""
+"""The past, and what a search finds, is true while another process compacts the log away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a store touch anything but its own files, also where somebody put a link or a stranger in there?"""
+"""A store touches nothing but its own files, also where somebody put a link or a stranger in there."""
 
 from __future__ import annotations
 

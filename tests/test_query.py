@@ -1,4 +1,4 @@
-"""Are all eighteen questions answered, with a graph and without one?"""
+"""All eighteen questions are answered, with a graph and without one."""
 
 from __future__ import annotations
 

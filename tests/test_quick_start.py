@@ -1,4 +1,4 @@
-"""Does every example of the quick start run, and give what its comments say?"""
+"""Every example of the quick start runs, and gives what its comments say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the tree of reasons hold what a belief stands on, and nothing that cannot be seen or does not end?"""
+"""The tree of reasons holds what a belief stands on, nothing that cannot be seen, and ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a record behave as a plain value?"""
+"""A record behaves as a plain value."""
 
 from __future__ import annotations
 

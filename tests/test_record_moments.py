@@ -1,4 +1,4 @@
-"""Does every record know when it was made and spoken of last, whatever happened to the files meanwhile?"""
+"""Every record knows when it was made and spoken of last, whatever happened to the files meanwhile."""
 
 from __future__ import annotations
 

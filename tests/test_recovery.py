@@ -1,4 +1,4 @@
-"""Does recovery believe only what is proved, and lose nothing that is there?"""
+"""Recovery believes only what is proved, and loses nothing that is there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is what a log starts from found again when the lines are lost that name it, and never silently left out?"""
+"""What a log starts from is found again when the lines that name it are lost, and never left out silently."""
 
 from __future__ import annotations
 

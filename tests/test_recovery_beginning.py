@@ -1,4 +1,4 @@
-"""Does the beginning of a log come back from a copy, though some lines behind it are nowhere?"""
+"""The beginning of a log comes back from a copy, though some lines behind it are nowhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are lines found again that were damaged beside each other, or beside lines that are gone?"""
+"""Lines are found again that were damaged beside each other, or beside lines that are gone."""
 
 from __future__ import annotations
 

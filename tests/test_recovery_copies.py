@@ -1,4 +1,4 @@
-"""Do lines come back that only a copy holds, and is it said what lies behind them?"""
+"""Lines come back that only a copy holds, and it is said what lies behind them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a repair keep what a damaged log tells of an erasure, so that nothing erased comes back in silence?"""
+"""A repair keeps what a damaged log tells of an erasure, so nothing erased comes back in silence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is the state that another tool's compaction left found again in a copy, if its snapshot is lost?"""
+"""The state that another tool's compaction left is found again in a copy, if its snapshot is lost."""
 
 from __future__ import annotations
 

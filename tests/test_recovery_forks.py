@@ -1,4 +1,4 @@
-"""Does a repair follow the chain back from what was synced, whatever else somebody wrote into the log?"""
+"""A repair follows the chain back from what was synced, whatever else was written into the log."""
 
 from __future__ import annotations
 

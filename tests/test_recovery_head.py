@@ -1,4 +1,4 @@
-"""Is nothing written behind a log that has lost its end, and does a store notice that it has?"""
+"""Nothing is written behind a log that has lost its end, and a store notices that it has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do whole events come back that stand in one line with others, because newlines were lost?"""
+"""Whole events come back that stand in one line with others, because newlines were lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Can all that recovery sets aside be brought back, or does the refusal say why not?"""
+"""All that recovery sets aside can be brought back, or the refusal says why not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a damaged line found again whoever wrote it, and if not, is said of whom it spoke?"""
+"""A damaged line is found again whoever wrote it, and if not, it is said of whom it spoke."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is every record on hold that a lost event may have changed, and is each lost event told?"""
+"""Every record is on hold that a lost event may have changed, and each lost event is told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is nothing made up of what is left, where the line that made a record, or the name in one, is lost?"""
+"""Nothing is made up where the line that made a record, or the name in one, is lost."""
 
 from __future__ import annotations
 

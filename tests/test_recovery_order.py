@@ -1,4 +1,4 @@
-"""Are lines told from others that do not belong where they stand, and is nothing taken that only fits?"""
+"""Lines that do not belong where they stand are told from others, and nothing is taken that only fits."""
 
 from __future__ import annotations
 

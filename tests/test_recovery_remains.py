@@ -1,4 +1,4 @@
-"""Is every record marked that what is left of a damaged line still spells?"""
+"""Every record is marked that what is left of a damaged line still spells."""
 
 from __future__ import annotations
 

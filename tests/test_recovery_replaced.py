@@ -1,4 +1,4 @@
-"""Is a log found out that was swapped for one from before a compaction, or from before a restore?"""
+"""A log that was swapped for one from before a compaction or a restore is found out."""
 
 from __future__ import annotations
 

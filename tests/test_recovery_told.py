@@ -1,4 +1,4 @@
-"""Is a line spelled again if what it lost is told elsewhere, and is it said where nobody can tell?"""
+"""A line is spelled again if what it lost is told elsewhere, and it is said where nobody can tell."""
 
 from __future__ import annotations
 

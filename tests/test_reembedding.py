@@ -1,4 +1,4 @@
-"""Do two that embed the same records again agree, and does nobody's newer vector give way to an older one?"""
+"""Two that embed the same records again agree, and no newer vector gives way to an older one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""May a store be used from where it is being used already?"""
+"""When a store may be used from where it is being used already."""
 
 from __future__ import annotations
 

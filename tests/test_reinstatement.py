@@ -1,4 +1,4 @@
-"""Does a record say which rollback touched it and why, and can a rollback be taken back?"""
+"""A record says which rollback touched it and why, and a rollback can be taken back."""
 
 from __future__ import annotations
 

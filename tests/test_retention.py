@@ -1,4 +1,4 @@
-"""Does a store stay small however often it is compacted, and does what is pruned say so?"""
+"""A store stays small however often it is compacted, and what is pruned says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does what rests on a wrong belief fall with it, all at once?"""
+"""What rests on a wrong belief falls with it, all at once."""
 
 from __future__ import annotations
 

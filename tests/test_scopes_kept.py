@@ -1,4 +1,4 @@
-"""Does a record keep its scope, whoever of its owners changes it and by which verb?"""
+"""A record keeps its scope, whoever of its owners changes it and by which verb."""
 
 from __future__ import annotations
 

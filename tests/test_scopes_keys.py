@@ -1,4 +1,4 @@
-"""Is a scope kept, and found, whatever else a record holds and however it is called?"""
+"""A scope is kept, and found, whatever else a record holds and however it is called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a search find what brute force finds, as of every write before it?"""
+"""A search finds what brute force finds, as of every write before it."""
 
 from __future__ import annotations
 

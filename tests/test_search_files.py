@@ -1,4 +1,4 @@
-"""Can the files of a text index lie? Deleted, cut, bent, swapped or old, the answers equal a rebuild."""
+"""The files of a text index cannot lie: deleted, cut, bent, swapped or old, the answers equal a rebuild."""
 
 from __future__ import annotations
 

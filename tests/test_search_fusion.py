@@ -1,4 +1,4 @@
-"""Do words and embeddings become one score as the decision says, whatever else is asked?"""
+"""Words and embeddings become one score as the decision says, whatever else is asked."""
 
 from __future__ import annotations
 

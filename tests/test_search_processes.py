@@ -1,4 +1,4 @@
-"""Does a search see what other processes and threads wrote, while they write?"""
+"""A search sees what other processes and threads wrote, while they write."""
 
 from __future__ import annotations
 

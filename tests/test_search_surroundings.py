@@ -1,4 +1,4 @@
-"""Does what surrounds a hit lift it as the decision says, to the last bit?"""
+"""What surrounds a hit lifts it as the decision says, to the last bit."""
 
 from __future__ import annotations
 

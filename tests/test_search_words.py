@@ -1,4 +1,4 @@
-"""Are the words of a text those that Unicode's tables give, and does nobody have to type an accent?"""
+"""The words of a text are those that Unicode's tables give, and nobody has to type an accent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the store keep, find, hide and prove what it was told?"""
+"""The store keeps, finds, hides and proves what it was told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does nothing whole go to quarantine without a way back?"""
+"""Nothing whole goes to quarantine without a way back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does every way of tampering get the verdict it deserves, and does verify() admit what it cannot tell?"""
+"""Every way of tampering gets the verdict it deserves, and verify() admits what it cannot tell."""
 
 from __future__ import annotations
 

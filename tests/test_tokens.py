@@ -1,4 +1,4 @@
-"""Are tokens kept as the format says, found as plain Python finds them, and safe like any other row?"""
+"""Tokens are kept as the format says, found as plain Python finds them, and safe like any other row."""
 
 from __future__ import annotations
 

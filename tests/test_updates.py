@@ -1,4 +1,4 @@
-"""Is no update lost, whatever another process writes between a read and the write that was made from it?"""
+"""No update is lost, whatever another process writes between a read and the write made from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are embeddings kept to the last bit, bound to their model, and never believed once damaged?"""
+"""Embeddings are kept to the last bit, bound to their model, and never believed once damaged."""
 
 from __future__ import annotations
 

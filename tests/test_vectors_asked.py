@@ -1,4 +1,4 @@
-"""Is what is given as a vector, a space or a yes taken for what it is, or refused by name?"""
+"""What is given as a vector, a space or a yes is taken for what it is, or refused by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a row that somebody touched never scored, never handed out, and always told?"""
+"""A row that somebody touched is never scored, never handed out, and always told."""
 
 from __future__ import annotations
 

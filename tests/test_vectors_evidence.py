@@ -1,4 +1,4 @@
-"""Do both verifiers say the same about rows, and is what a crash took only missing?"""
+"""Both verifiers say the same about rows, and what a crash took is only missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a search through the store find exactly what comparing everything finds?"""
+"""A search through the store finds exactly what comparing everything finds."""
 
 from __future__ import annotations
 

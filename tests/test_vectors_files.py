@@ -1,4 +1,4 @@
-"""Do those who look after a store leave alone what is not theirs, and keep what they take away?"""
+"""Those who look after a store leave alone what is not theirs, and keep what they take away."""
 
 from __future__ import annotations
 

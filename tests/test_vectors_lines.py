@@ -1,4 +1,4 @@
-"""Whichever line of a log is damaged: is an embedding ever given to another record, or lost by repair?"""
+"""Whichever line of a log is damaged, no embedding goes to another record or is lost by repair."""
 
 from __future__ import annotations
 

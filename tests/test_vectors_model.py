@@ -1,4 +1,4 @@
-"""Does any sequence of operations leave the embeddings as a plain dict would have them?"""
+"""Any sequence of operations leaves the embeddings as a plain dict would have them."""
 
 from __future__ import annotations
 

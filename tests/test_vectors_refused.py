@@ -1,4 +1,4 @@
-"""Is a refused embedding forgotten at once, by everyone?"""
+"""A refused embedding is forgotten at once, by everyone."""
 
 from __future__ import annotations
 

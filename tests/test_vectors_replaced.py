@@ -1,4 +1,4 @@
-"""Is a reader undisturbed while others replace, cut or remove the files of rows?"""
+"""A reader is undisturbed while others replace, cut or remove the files of rows."""
 
 from __future__ import annotations
 

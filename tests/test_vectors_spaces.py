@@ -1,4 +1,4 @@
-"""Can a space be dropped, and is nothing of it left where somebody might find it?"""
+"""A space can be dropped, and nothing of it is left where somebody might find it."""
 
 from __future__ import annotations
 

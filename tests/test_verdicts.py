@@ -1,4 +1,4 @@
-"""Is every verdict true: beside others, of what cannot be read or was forged, of a clock that was wrong?"""
+"""Every verdict is true: beside others, of what cannot be read or was forged, of a wrong clock."""
 
 from __future__ import annotations
 

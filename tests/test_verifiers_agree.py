@@ -1,4 +1,4 @@
-"""Do the engine and the independent verifier give one verdict, on the corpus and on what it can become?"""
+"""The engine and the independent verifier give one verdict, on the corpus and on what it can become."""
 
 from __future__ import annotations
 

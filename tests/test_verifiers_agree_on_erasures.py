@@ -1,4 +1,4 @@
-"""Do both verifiers judge erasures alike, honest ones and those that are not?"""
+"""Both verifiers judge erasures alike, honest ones and those that are not."""
 
 from __future__ import annotations
 

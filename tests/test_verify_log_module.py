@@ -1,4 +1,4 @@
-"""Can whoever has the wheel check a log without the engine?"""
+"""Whoever has the wheel can check a log without the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Can the past be read as it was, through compactions too?"""
+"""The past can be read as it was, through compactions too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a where leave the records that it should, indexed or not, before and after writes, now and then?"""
+"""A where leaves the records that it should, indexed or not, before and after writes, now and then."""
 
 from __future__ import annotations
 

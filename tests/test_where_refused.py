@@ -1,4 +1,4 @@
-"""Is a where that says nothing refused with its place and in words that help, before anything is done?"""
+"""A where that says nothing is refused with its place and in words that help, before anything is done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a where choose who may be found by words, vectors and recalls, and change nothing else?"""
+"""A where chooses who may be found by words, vectors and recalls, and changes nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Can a filter of SQL be said as a where? Three values become two, and SQLite agrees to the row.
+"""A filter of SQL can be said as a where: three values become two, and SQLite agrees to the row.
 
 Of each expression two wheres are made: where it is true, and where it is false. What is neither is unknown.
 """

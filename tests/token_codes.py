@@ -1,4 +1,4 @@
-"""What is kept of a token, and what does a record say of a question's tokens, worked out in the plainest way?
+"""What is kept of a token, and what a record says of a question's tokens, worked out in the plainest way.
 
 Whole numbers are compared and numbers added in the engine's order: a score is the same to the last bit.
 """

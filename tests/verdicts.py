@@ -1,4 +1,4 @@
-"""What did the corpus say, and what do two verifiers have to agree on?"""
+"""What the corpus said, and what two verifiers have to agree on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a where mean? Plain lines against which the engine is held, and random records and wheres."""
+"""What a where means: plain lines against which the engine is held, and random records and wheres."""
 
 from __future__ import annotations
 

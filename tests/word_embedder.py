@@ -1,4 +1,4 @@
-"""Which embedders with tokens do the tests use?"""
+"""The embedders with tokens that the tests use."""
 
 from __future__ import annotations
 

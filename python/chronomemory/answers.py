@@ -1,4 +1,4 @@
-"""A list that answers a question says who asked, and whether anything was ever written for them."""
+"""The list in which an answer comes: it knows who asked, and whether anything was ever written for them."""
 
 from __future__ import annotations
 

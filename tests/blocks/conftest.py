@@ -1,4 +1,4 @@
-"""What do the tests of blocks share? Blocks in memory, with and without what every store begins with."""
+"""What the tests of blocks share: blocks in memory, with and without what every store begins with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do the tests of a memory's life share? Time that can be passed, and meanings that can be chosen."""
+"""What the tests of a memory's life share: time that can be passed, and meanings that can be chosen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does the reference's memory get into a store, or out of one, and its question asked?"""
+"""Puts the reference's memory into a store or takes it out of one, and asks its question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is the right answer of a recall, computed the slow and obvious way?
+"""The right answer of a recall, computed the slow and obvious way.
 
 Everything here is plain Python and NumPy, written from the description of the score and the pipeline
 and not from the engine. Nothing is clever: every list is sorted whole, every pair is looked at.

@@ -1,4 +1,4 @@
-"""What is the similarity of a block that meaning and words both speak of?"""
+"""The similarity of a block that meaning and words both speak of, as the reference computes it."""
 
 from __future__ import annotations
 

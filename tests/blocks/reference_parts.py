@@ -1,4 +1,4 @@
-"""What are the parts of a score, computed the slow and obvious way?
+"""The parts of a score, computed the slow and obvious way.
 
 What a block, a memory and a question are to the reference, and each of the five components.
 """

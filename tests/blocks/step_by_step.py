@@ -1,4 +1,4 @@
-"""What becomes of blocks that are shown, or hear of an outcome, with one event for each record?
+"""What becomes of blocks that are shown or hear of an outcome, with one event for each record.
 
 So it was before there were acts, and the rules of the engine were written from this: they must come to the
 same records.

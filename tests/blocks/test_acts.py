@@ -1,4 +1,4 @@
-"""Does an act come to the records that many events came to, live and in every replay?"""
+"""An act comes to the records that many events came to, live and in every replay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does nothing that blocks were part of name a block that not everyone sees who sees them?"""
+"""Nothing that blocks were part of names a block that not everyone sees who sees them."""
 
 from __future__ import annotations
 

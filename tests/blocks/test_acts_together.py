@@ -1,4 +1,4 @@
-"""Do acts of several processes add up, can a person read them, and does nothing odd among them do harm?"""
+"""Acts of several processes add up, a person can read them, and odd ones among them do no harm."""
 
 from __future__ import annotations
 

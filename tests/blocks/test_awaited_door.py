@@ -1,4 +1,4 @@
-"""Is every verb of the memory there to be awaited, with the same arguments?"""
+"""Every verb of the memory can be awaited, with the same arguments."""
 
 from __future__ import annotations
 

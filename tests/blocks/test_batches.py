@@ -1,4 +1,4 @@
-"""Is a batch all or nothing, and does it see what it is about to write? For scripts, tasks and processes."""
+"""A batch is all or nothing and sees what it is about to write, for scripts, tasks and processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are the memories of all kept up, each as if its names had been given?"""
+"""The memories of all are kept up, each as if its names had been given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a memory get on beside others? Busy readers do not starve it, and nobody waits for its models."""
+"""A memory gets on beside others: busy readers do not starve it, and nobody waits for its models."""
 
 from __future__ import annotations
 

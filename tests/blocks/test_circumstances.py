@@ -1,4 +1,4 @@
-"""Does a memory that is told what was said beside what find it, as the reference does, and nobody else's?"""
+"""A memory finds what was said beside what, as the reference does, and nobody else's."""
 
 from __future__ import annotations
 

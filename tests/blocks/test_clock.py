@@ -1,4 +1,4 @@
-"""Does the clock of active hours go forward only, whatever fails, and whoever looks?"""
+"""The clock of active hours goes forward only, whatever fails, and whoever looks."""
 
 from __future__ import annotations
 

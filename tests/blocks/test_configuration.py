@@ -1,4 +1,4 @@
-"""Does a configuration say where a memory is and how it works, from a dict, a file or an object?"""
+"""A configuration says where a memory is and how it works, from a dict, a file or an object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do consolidations at the same time see each other, and does one go on past what cannot be answered?"""
+"""Consolidations at the same time see each other, and go on past what cannot be answered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often does a frame cross the border to the engine, and what does it write?"""
+"""Counts how often a frame crosses the border to the engine, and what it writes."""
 
 from __future__ import annotations
 

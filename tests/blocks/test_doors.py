@@ -1,4 +1,4 @@
-"""Is what a score or the log could not bear refused by name, before anything is written?"""
+"""What a score or the log could not bear is refused by name, before anything is written."""
 
 from __future__ import annotations
 

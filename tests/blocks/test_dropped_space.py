@@ -1,4 +1,4 @@
-"""Does recall forget the embeddings of a space that was dropped?"""
+"""Recall forgets the embeddings of a space that was dropped."""
 
 from __future__ import annotations
 

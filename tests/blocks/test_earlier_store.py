@@ -1,4 +1,4 @@
-"""Does a memory that an earlier version wrote answer as it did then?
+"""A memory that an earlier version wrote answers as it did then.
 
 The store in ``data/earlier`` was written before links that are forming had an hour and a bound, and before
 blocks knew when they were learned; ``expected.json`` is what that version answered, but for

@@ -1,4 +1,4 @@
-"""Do embeddings of blocks lie where they belong, and only there?"""
+"""Embeddings of blocks lie where they belong, and only there."""
 
 from __future__ import annotations
 

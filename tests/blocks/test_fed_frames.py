@@ -1,4 +1,4 @@
-"""Does what frames show come up ever more often because frames showed it?"""
+"""What frames show does not come up ever more often because frames showed it."""
 
 from __future__ import annotations
 

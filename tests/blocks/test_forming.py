@@ -1,4 +1,4 @@
-"""Do links that are still forming stay few, and go away with their blocks?"""
+"""Links that are still forming stay few, and go away with their blocks."""
 
 from __future__ import annotations
 

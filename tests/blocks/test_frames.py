@@ -1,4 +1,4 @@
-"""Does a frame show what it must, leave out what it should, and say so?"""
+"""A frame shows what it must, leaves out what it should, and says so."""
 
 from __future__ import annotations
 

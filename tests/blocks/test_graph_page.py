@@ -1,4 +1,4 @@
-"""Does a real browser draw the graph of blocks, without a complaint?"""
+"""A real browser draws the graph of blocks, without a complaint."""
 
 from __future__ import annotations
 

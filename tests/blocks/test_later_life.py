@@ -1,4 +1,4 @@
-"""What becomes of a block once it is part of the memory?"""
+"""What becomes of a block once it is part of the memory."""
 
 from __future__ import annotations
 

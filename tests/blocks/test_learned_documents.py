@@ -1,4 +1,4 @@
-"""Does a long text become blocks that can be found, in its order and each once?"""
+"""A long text becomes blocks that can be found, in its order and each once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does a block come into the memory, and what does it meet there?"""
+"""How a block comes into the memory, and what it meets there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do links say what was said of them, grow when they prove right, and speak of when things were learned?"""
+"""Links say what was said of them, grow when they prove right, and tell when things were learned."""
 
 from __future__ import annotations
 

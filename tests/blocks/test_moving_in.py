@@ -1,4 +1,4 @@
-"""Can who knows the reference system go on as before? Its verbs, awaited, and the twins for scripts."""
+"""Who knows the reference system can go on as before: its verbs, awaited, and the twins for scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the frame say how many blocks may come in by a link?"""
+"""The frame says how many blocks may come in by a link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does looking at a memory leave the folder as it was?"""
+"""Looking at a memory leaves the folder as it was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the engine find what the reference finds, in the same order, for the same five reasons?"""
+"""The engine finds what the reference finds, in the same order, for the same five reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the words of a question count in a recall, exactly, and as of the last write?"""
+"""The words of a question count in a recall, exactly, and as of the last write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do recalls and frames use tokens as a search does, and are codes born with their block?"""
+"""Recalls and frames use tokens as a search does, and codes are born with their block."""
 
 from __future__ import annotations
 

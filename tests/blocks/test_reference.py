@@ -1,4 +1,4 @@
-"""Is the reference itself right? Values that can be checked by hand."""
+"""The reference itself is right: values that can be checked by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Can what a block says change the frame that it stands in?"""
+"""What a block says cannot change the frame that it stands in."""
 
 from __future__ import annotations
 

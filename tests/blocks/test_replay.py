@@ -1,4 +1,4 @@
-"""Does the log alone give back everything that feeds a score? After any sequence of life."""
+"""The log alone gives back everything that feeds a score, after any sequence of life."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does every verb say what it did, in one line and as a dict?"""
+"""Every verb says what it did, in one line and as a dict."""
 
 from __future__ import annotations
 

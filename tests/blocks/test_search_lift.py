@@ -1,4 +1,4 @@
-"""Does a search over the whole store follow the links between blocks?"""
+"""A search over the whole store follows the links between blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do those who are in a session at the same time share it, and does one that is cancelled leave none open?"""
+"""Those in a session at the same time share it, and one that is cancelled leaves none open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a record that is none of this face break nothing, whoever wrote it and however it looks?"""
+"""A record that is none of this face breaks nothing, whoever wrote it and however it looks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does every storage function keep its promise? One class a table, as in the description."""
+"""Every storage function keeps its promise: one class a table, as in the description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does the command line answer?"""
+"""What the command line answered, as the tests look at it."""
 
 from __future__ import annotations
 

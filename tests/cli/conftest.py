@@ -1,4 +1,4 @@
-"""What do the tests of the command line share? A way to run it, in this process or another."""
+"""What the tests of the command line share: a way to run it, in this process or another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the commands of blocks do what they say, and draw what is there?"""
+"""The commands of blocks do what they say, and draw what is there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do compaction, backup, restore and repair do what they say, and say what they did?"""
+"""Compaction, backup, restore and repair do what they say, and say what they did."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the doctor find what is wrong, and say what to do about each finding?"""
+"""The doctor finds what is wrong, and says what to do about each finding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the command line keep the memories of all in order?"""
+"""The command line keeps the memories of all in order."""
 
 from __future__ import annotations
 

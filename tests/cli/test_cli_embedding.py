@@ -1,4 +1,4 @@
-"""Can a person name an embedder, and are the tokens that it offers kept and asked?"""
+"""A person can name an embedder, and the tokens that it offers are kept and asked."""
 
 from __future__ import annotations
 

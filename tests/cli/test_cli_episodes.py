@@ -1,4 +1,4 @@
-"""Do the commands of episodes and facts do what they say?"""
+"""The commands of episodes and facts do what they say."""
 
 from __future__ import annotations
 

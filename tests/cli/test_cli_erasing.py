@@ -1,4 +1,4 @@
-"""Does `erase` say what goes, ask, and leave nothing behind; and does `--check` find what is left?"""
+"""`erase` says what goes, asks, and leaves nothing behind; and `--check` finds what is left."""
 
 from __future__ import annotations
 

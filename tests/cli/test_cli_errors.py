@@ -1,4 +1,4 @@
-"""Does a mistake on the command line end with the words and the code that it has everywhere?"""
+"""A mistake on the command line ends with the words and the code that it has everywhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the command line say honestly what happened and what can be trusted?"""
+"""The command line says honestly what happened and what can be trusted."""
 
 from __future__ import annotations
 

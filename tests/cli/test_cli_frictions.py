@@ -1,4 +1,4 @@
-"""Does the command line answer where it used to say nothing, or too much?"""
+"""The command line answers where it used to say nothing, or too much."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is what a record says shown as what it says, and never obeyed?"""
+"""What a record says is shown as what it says, and never obeyed."""
 
 from __future__ import annotations
 

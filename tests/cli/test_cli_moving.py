@@ -1,4 +1,4 @@
-"""Does everything that leaves a store come back, and is everything else refused?"""
+"""Everything that leaves a store comes back, and everything else is refused."""
 
 from __future__ import annotations
 

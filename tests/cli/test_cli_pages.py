@@ -1,4 +1,4 @@
-"""Do the commands of pages do what they say, with the exit codes that they promise?"""
+"""The commands of pages do what they say, with the exit codes that they promise."""
 
 from __future__ import annotations
 

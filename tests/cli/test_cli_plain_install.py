@@ -1,4 +1,4 @@
-"""Does the command line work where only what the package itself depends on is installed?"""
+"""The command line works where only what the package itself depends on is installed."""
 
 from __future__ import annotations
 

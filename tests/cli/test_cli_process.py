@@ -1,4 +1,4 @@
-"""Does the command behave among other programs: exit codes, pipes, terminals, locks?"""
+"""The command behaves among other programs: exit codes, pipes, terminals, locks."""
 
 from __future__ import annotations
 

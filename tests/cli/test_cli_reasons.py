@@ -1,4 +1,4 @@
-"""Does the command line say why something is believed, and take a rollback back?"""
+"""The command line says why something is believed, and takes a rollback back."""
 
 from __future__ import annotations
 

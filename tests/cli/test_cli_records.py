@@ -1,4 +1,4 @@
-"""Can a person write, read, list and withdraw beliefs?"""
+"""A person can write, read, list and withdraw beliefs."""
 
 from __future__ import annotations
 

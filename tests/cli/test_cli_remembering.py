@@ -1,4 +1,4 @@
-"""Can a block be remembered, changed, shown and forgotten from a shell, by whose it is?"""
+"""A block can be remembered, changed, shown and forgotten from a shell, by whose it is."""
 
 from __future__ import annotations
 

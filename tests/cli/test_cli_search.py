@@ -1,4 +1,4 @@
-"""Does the command find what the store finds, and show why?"""
+"""The command finds what the store finds, and shows why."""
 
 from __future__ import annotations
 

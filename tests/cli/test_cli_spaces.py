@@ -1,4 +1,4 @@
-"""Does the command line tell which embeddings there are?"""
+"""The command line tells which embeddings there are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the command sweep what has expired, and nothing else?"""
+"""The command sweeps what has expired, and nothing else."""
 
 from __future__ import annotations
 

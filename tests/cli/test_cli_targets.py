@@ -1,4 +1,4 @@
-"""Does a command that writes a file harm nothing that it was not asked to replace?"""
+"""A command that writes a file harms nothing that it was not asked to replace."""
 
 from __future__ import annotations
 

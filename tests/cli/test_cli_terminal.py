@@ -1,4 +1,4 @@
-"""Does nothing that a record says steer a terminal, or hide there, and does an interrupt stay quiet?"""
+"""Nothing that a record says steers a terminal, or hides there, and an interrupt stays quiet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the command line take the wheres that the store takes, and refuse them in the same words?"""
+"""The command line takes the wheres that the store takes, and refuses them in the same words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose records is a command about?"""
+"""A command is about the records of those whom it names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do logs open as other tools write them, and is only what is really broken called broken?"""
+"""Logs open as other tools write them, and only what is really broken is called broken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a real store that another tool wrote and compacted open, migrate and become anchored?"""
+"""A real store that another tool wrote and compacted opens, migrates and becomes anchored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is the state a log starts from still the one it names, and is the history before it still there?"""
+"""Logs whose base is still the one they name, or is not, with the history before it."""
 
 import json
 from typing import Any

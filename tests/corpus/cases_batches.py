@@ -1,4 +1,4 @@
-"""When is a batch whole, half or broken?"""
+"""Logs whose batches are whole, half or broken."""
 
 from craft import Case, Chain, one
 

@@ -1,4 +1,4 @@
-"""Which erasures leave a store that proves all the rest? Section 16 of docs/format.md."""
+"""Erasures that leave a store which proves all the rest. Section 16 of docs/format.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which erasures are none, and which hide that something else was changed? Section 16 of docs/format.md."""
+"""Erasures that are none, or hide that something else was changed. Section 16 of docs/format.md."""
 
 from __future__ import annotations
 

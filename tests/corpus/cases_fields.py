@@ -1,4 +1,4 @@
-"""Which fields must an event have, of which type, and what do fields outside the hash do?"""
+"""Logs that show which fields an event must have, and what fields outside the hash do."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What does a log start from that another tool compacted?"""
+"""Logs that another tool compacted, and what they start from."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What do the links between lines and the end of the file tell?"""
+"""Logs that show what the links between lines and the end of the file tell."""
 
 from craft import Case, Chain, one, own_line, payload, spaced
 

@@ -1,4 +1,4 @@
-"""Does a base say when its records were made and spoken of last, a row for each, and nothing else?"""
+"""Bases that say when their records were made and spoken of last, rightly or not."""
 
 import json
 from typing import Any

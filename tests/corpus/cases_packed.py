@@ -1,4 +1,4 @@
-"""Does a packed archive hold what it says? Frames are made by hand: no compressor may change a verdict."""
+"""Packed archives, made frame by frame by hand: no compressor may change a verdict."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which bases of the past may be packed, and which need not be there? Section 8 of docs/format.md."""
+"""Bases of the past that may be packed, or need not be there. Section 8 of docs/format.md."""
 
 from __future__ import annotations
 

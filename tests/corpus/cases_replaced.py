@@ -1,4 +1,4 @@
-"""Is a log found out that another took the place of, and is one believed that only seems to be such?"""
+"""Logs that another took the place of, and logs that only seem to be such."""
 
 from cases_base import Store, folder_case, state_file
 from cases_synced import mark

@@ -1,4 +1,4 @@
-"""Whose are the records? A line of another tool may say what ours never would."""
+"""Logs in which a line of another tool says of scopes what ours never would."""
 
 from typing import Any
 

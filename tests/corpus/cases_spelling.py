@@ -1,4 +1,4 @@
-"""Which spellings of a value may a line hold, and which hash is right for them?"""
+"""Logs that show which spellings of a value a line may hold, and which hash is right for them."""
 
 from craft import Case, Chain, one, sandwich
 

@@ -1,4 +1,4 @@
-"""When is a bad line an unsynced tail, and when is it damage?"""
+"""Logs that show when a bad line is an unsynced tail, and when it is damage."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""How is a log made by hand, honest or not? The building blocks of the corpus; no verifier is in them."""
+"""Makes logs by hand, honest or not: the building blocks of the corpus; no verifier is in them."""
 
 from __future__ import annotations
 

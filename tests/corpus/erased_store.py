@@ -1,4 +1,4 @@
-"""How does an erasure leave a store? Made by hand from section 16 of docs/format.md; no verifier is in it."""
+"""Makes a store as an erasure leaves it, by hand from section 16 of docs/format.md; no verifier is in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which logs must every verifier judge alike? Writes them, with verdicts given by hand in cases_*.py.
+"""Writes the logs that every verifier must judge alike, with verdicts given by hand in cases_*.py.
 
     python tests/corpus/make_corpus.py [FOLDER]      FOLDER is the one of this file unless named
 

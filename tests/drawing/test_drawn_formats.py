@@ -1,4 +1,4 @@
-"""Do other tools read what is written for them, whatever the texts say?"""
+"""Other tools read what is written for them, whatever the texts say."""
 
 from __future__ import annotations
 

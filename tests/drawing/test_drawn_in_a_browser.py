@@ -1,4 +1,4 @@
-"""Does a real browser draw the pages, without a complaint and whatever the labels say?"""
+"""A real browser draws the pages, without a complaint and whatever the labels say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do paths run in time, each in a lane of its own, and come from where they branched?"""
+"""Paths run in time, each in a lane of its own, and come from where they branched."""
 
 from __future__ import annotations
 

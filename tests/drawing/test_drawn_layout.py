@@ -1,4 +1,4 @@
-"""Do dots that belong together lie together, apart from others, and always at the same places?"""
+"""Dots that belong together lie together, apart from others, and always at the same places."""
 
 from __future__ import annotations
 

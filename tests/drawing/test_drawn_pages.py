@@ -1,4 +1,4 @@
-"""Are pages whole in themselves, the same for the same graph, and safe whatever the texts say?"""
+"""Pages are whole in themselves, the same for the same graph, and safe whatever the texts say."""
 
 from __future__ import annotations
 

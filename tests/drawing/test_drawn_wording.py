@@ -1,4 +1,4 @@
-"""Are texts of others shown so that they steer nothing, and end where a word does?"""
+"""Texts of others are shown so that they steer nothing, and end where a word does."""
 
 from __future__ import annotations
 

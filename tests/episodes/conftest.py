@@ -1,4 +1,4 @@
-"""What do all tests of this face have? Episodes and facts in one project."""
+"""What all tests of this face have: episodes and facts in one project."""
 
 from __future__ import annotations
 

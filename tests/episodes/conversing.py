@@ -1,4 +1,4 @@
-"""What do the tests of episodes share? Episodes and rules in one line."""
+"""What the tests of episodes share: episodes and rules in one line."""
 
 from __future__ import annotations
 

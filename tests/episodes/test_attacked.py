@@ -1,4 +1,4 @@
-"""Does this face keep its word to those who try to break it?"""
+"""This face keeps its word to those who try to break it."""
 
 from __future__ import annotations
 

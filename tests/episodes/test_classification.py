@@ -1,4 +1,4 @@
-"""Does each episode become the delta that the table says?"""
+"""Each episode becomes the delta that the table says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do facts depend on when a runner ran, under which name, or on what became of the log in between?"""
+"""Facts do not depend on when a runner ran, its name, or what became of the log in between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are the shapes those of the contract, and do the stores fit the protocols?"""
+"""The shapes are those of the contract, and the stores fit the protocols."""
 
 from __future__ import annotations
 

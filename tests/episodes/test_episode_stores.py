@@ -1,4 +1,4 @@
-"""Are episodes kept under their names, and found newest first?"""
+"""Episodes are kept under their names, and found newest first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a user gone from episodes and facts once she is erased, and everybody else as before?"""
+"""A user is gone from episodes and facts once she is erased, and everybody else is as before."""
 
 from __future__ import annotations
 

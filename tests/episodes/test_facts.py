@@ -1,4 +1,4 @@
-"""Are facts pinned, replaced and found, each with all that led to it?"""
+"""Facts are pinned, replaced and found, each with all that led to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is everything refused that is no plain filter, before any episode is read?"""
+"""Everything is refused that is no plain filter, before any episode is read."""
 
 from __future__ import annotations
 

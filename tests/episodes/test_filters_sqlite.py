@@ -1,4 +1,4 @@
-"""Does a filter let through what SQLite lets through, to the row?"""
+"""A filter lets through what SQLite lets through, to the row."""
 
 from __future__ import annotations
 

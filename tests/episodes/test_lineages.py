@@ -1,4 +1,4 @@
-"""Is the lineage of a fact whole when asked for, however often it was updated, and short in the log?"""
+"""The lineage of a fact is whole, however often it was updated, and short in the log."""
 
 from __future__ import annotations
 

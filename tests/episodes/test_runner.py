@@ -1,4 +1,4 @@
-"""Are rules run when they are due, each episode once, whatever happens in between?"""
+"""Rules are run when they are due, each episode once, whatever happens in between."""
 
 from __future__ import annotations
 

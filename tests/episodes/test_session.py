@@ -1,4 +1,4 @@
-"""Are the turns of an agent's session kept as its SDK expects, and as episodes?"""
+"""The turns of an agent's session are kept as its SDK expects, and as episodes."""
 
 from __future__ import annotations
 

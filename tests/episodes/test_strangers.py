@@ -1,4 +1,4 @@
-"""What if another tool wrote something else under the prefixes of this face? Nobody is stopped by it."""
+"""Nobody is stopped by what another tool wrote under the prefixes of this face."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Can a face be built on the ground without a line of another face?"""
+"""A face can be built on the ground without a line of another face."""
 
 from __future__ import annotations
 

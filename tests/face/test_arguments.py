@@ -1,4 +1,4 @@
-"""Do refused arguments name the argument, what it must be, and what was given?"""
+"""Refused arguments name the argument, what it must be, and what was given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a moment have a time zone, and is it compared by instant?"""
+"""A moment has a time zone, and is compared by instant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Has each model a space of its own, under a name that the engine takes?"""
+"""Each model has a space of its own, under a name that the engine takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small face of its own on the ground: what must someone write who adds one?
+"""A small face of its own on the ground: what someone must write who adds one.
 
 Notes, which count how often they are read. They borrow a prefix that the engine keeps for a face to come.
 """

@@ -1,4 +1,4 @@
-"""What do two stores with all faces answer otherwise?"""
+"""Compares what two stores with all faces answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do both verifiers judge erasures alike whatever becomes of their bytes, and does nobody break?
+"""Both verifiers judge erasures alike whatever becomes of their bytes, and neither breaks.
 
 A store with erasures is bent in one place: a redacted line, a sentinel or the event behind it, the file
 `erasing`, or any byte of any file. Where a digest or a hash would tell at once, it is made anew first

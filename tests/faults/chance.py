@@ -1,4 +1,4 @@
-"""How do two stores draw the same ids and read the same clocks, where a face draws and reads for itself?"""
+"""Lets two stores draw the same ids and read the same clocks, where a face draws and reads for itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is a child set to work, listened to, and killed?
+"""Sets a child to work, listens to it, and kills it.
 
 A child reports each acknowledgement through a pipe, so that the parent knows what it was promised whenever
 the child ends. The parent has no threads, and a child never returns.

@@ -1,4 +1,4 @@
-"""Does a runner that is killed at any moment, and run again, end in the same facts?
+"""A runner that is killed at any moment, and run again, ends in the same facts.
 
 Two projects hear the same conversations. In one of them the rules run undisturbed. In the other a child runs
 them and is killed (SIGKILL) after a random moment, often more than once, before they run to their end. Then

@@ -1,4 +1,4 @@
-"""Is a copy outside that is killed at any moment whole or none, and is every place of one known?
+"""A copy outside that is killed at any moment is whole or none, and every place of one is known.
 
 A child copies a store to a folder outside and is killed (SIGKILL) after a random moment, while another child
 writes and compacts. Then what has the name of a copy must verify, by both verifiers; the store

@@ -1,4 +1,4 @@
-"""If many processes write, read, compact and back up at once, is every write there exactly once?
+"""If many processes write, read, compact and back up at once, every write is there exactly once.
 
 Each writer reports what it wrote; readers look all the time and must never meet an error or see less than
 before; one process compacts again and again, one makes backups and verifies each. At the end the events of

@@ -1,4 +1,4 @@
-"""Is an erasure that is killed in a crowd done or not begun, and does nobody there bring anything back?
+"""An erasure that is killed in a crowd is done or not begun, and nobody there brings anything back.
 
 Four writers are at work, two of them on the very records that are erased; a reader holds mappings and views;
 one who searches much is stopped (SIGSTOP) in the middle of whatever it does, and goes on later; another

@@ -1,4 +1,4 @@
-"""What does a process of an earlier version do with a store that it has open? Told line by line on its input.
+"""Does as a process of an earlier version does with a store, told line by line on its input.
 
 It runs under an interpreter that has that version's engine, so it knows nothing of this package but its
 oldest calls. Each line is a JSON list: a verb, then what it needs; the answer is one line of JSON.

@@ -1,4 +1,4 @@
-"""Does a process of version 1 bring back what was erased while it had the store open?
+"""A process of version 1 brings nothing back that was erased while it had the store open.
 
 It knows nothing of erasing. It reads all it can and holds on to it; then records are erased by this version;
 then it goes on: it reads, writes, attaches, compacts, copies, opens anew and ends, in any order, beside this

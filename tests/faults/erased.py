@@ -1,4 +1,4 @@
-"""Is an erasure that is killed at any moment either done to the last byte, or not begun?
+"""An erasure that is killed at any moment is either done to the last byte, or not begun.
 
 A project has records that each say what nobody else does. A child erases one of them, and the parent kills it
 (SIGKILL) a random moment later, while another child writes. Then the store is opened: the record is there as

@@ -1,4 +1,4 @@
-"""Is a store with all faces, after an erasure, what it would be if that had never been said?
+"""A store with all faces is, after an erasure, what it would be if that had never been said.
 
 Two stores live the same life (`faces.py`): plain records, blocks of several people, episodes and facts, a
 graph, pages; with compactions, copies and their return, damage and repairs. What only the first one says

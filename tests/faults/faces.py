@@ -1,4 +1,4 @@
-"""How do two stores live the same life through all faces, if one of them must not say what will be erased?
+"""Lets two stores live the same life through all faces, one without what will be erased.
 
 Besides plain records (`twins.py`) they have blocks of several people, episodes and facts, a graph, and pages.
 Here is what both do, each with the same ids and moments; what only the first one says is in `victims.py`.

@@ -1,4 +1,4 @@
-"""Is a forger who erases found out by a trail that was noted before?
+"""A forger who erases is found out by a trail that was noted before.
 
 A store is written and its head noted outside; then something is erased, honestly. A forger takes the folder
 and changes one thing of what was said before the note: a kept line, a hash in a run, a seq, a base, what the

@@ -1,4 +1,4 @@
-"""What can somebody do who may write every file of a store, and knows how all of it is made?
+"""What somebody can do who may write every file of a store, and knows how all of it is made.
 
 A store is read into lines, log by log. They may be changed at will; then everything that follows is made
 anew: the links up to the next hole, the packed file and its name, what the newest sentinel says of it, its

@@ -1,4 +1,4 @@
-"""What happens on a disk without room?
+"""On a disk without room errors are clear, and nothing is lost.
 
 A small file system is mounted (tmpfs, and ext4 where loop devices are there) and filled. A write must fail
 with OSError(ENOSPC) and leave nothing behind, a batch all or nothing; the store stays readable and valid;

@@ -1,4 +1,4 @@
-"""How does a harness say how far it has come and what it found?
+"""Says how far a harness has come and what it found.
 
 Each harness is a script of its own, so that it may fork, be traced and mount things without doing so to
 whoever asked. It tells its progress on standard output, one JSON object a line; the last one is its

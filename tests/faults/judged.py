@@ -1,4 +1,4 @@
-"""Is every verdict true that is given while others write, compact, drop history, move vectors and restore?
+"""Every verdict is true that is given while others write, compact, move vectors and restore.
 
 The store is never damaged here, so `valid` and `kept` are the only true verdicts. Processes make a storm: one
 replaces embeddings and compacts, with or without history, so that rows move; some write batches; one makes

@@ -1,4 +1,4 @@
-"""Does a writer that is killed at any moment lose anything that it acknowledged?
+"""A writer that is killed at any moment loses nothing that it acknowledged.
 
 A child writes and reports each acknowledgement through a pipe. The parent kills it (SIGKILL) after a random
 number of them and a random moment more, opens the store and compares. One project goes through several

@@ -1,4 +1,4 @@
-"""After a life over records and blocks, and damage: is all true, marked or told, and seen by nobody else?
+"""After a life over records and blocks, and damage, all is true, marked or told, and seen by nobody else.
 
 Stores in which three have lived (`lives.py`) are hurt in one to three places (`wounds.py`), looked at,
 repaired, and looked at again, through all doors. Afterwards every record has its true value, or is marked, or

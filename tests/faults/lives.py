@@ -1,4 +1,4 @@
-"""What may three who share a store have lived through, before it is damaged?
+"""What three who share a store may have lived through, before it is damaged.
 
 Ann, Bob and whoever speaks for all write records, blocks, episodes and nodes, take some of them back, compact
 and copy, behind lines of another tool or not. Whatever Ann or Bob says holds a word that nobody else says: so

@@ -1,4 +1,4 @@
-"""After any single damage and a repair: is everything true that something in the folder proves?
+"""After any single damage and a repair, everything is true that something in the folder proves.
 
 Every third time the log is struck where it hurts most instead, at its beginning or its end, and every fifth
 time between two lines: `strikes.py`.

@@ -1,4 +1,4 @@
-"""How is the past of something erased whose present stays, and one entry of a page that stays?"""
+"""Erases the past of something whose present stays, and one entry of a page that stays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""If somebody plants links, pipes or strangers in a store, is anything touched that is not the store's?
+"""If somebody plants links, pipes or strangers in a store, nothing is touched that is not the store's.
 
 In every place of the folder, on a store that is new and on one with all that a store can have, something is
 planted that is not ours; then every verb is used. Nothing outside the folder may change, nor any stranger

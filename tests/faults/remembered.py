@@ -1,4 +1,4 @@
-"""Does a memory of blocks that is killed at any moment forget anything that it acknowledged?
+"""A memory of blocks that is killed at any moment forgets nothing that it acknowledged.
 
 A child learns, consolidates, is shown frames and hears of outcomes, and reports each acknowledgement through
 a pipe. The parent keeps books of its own, kills the child (SIGKILL), opens the memory and compares: what was

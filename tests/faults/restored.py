@@ -1,4 +1,4 @@
-"""Is a restore that is killed at any moment done or not begun, and is nobody told of a rollback?
+"""A restore that is killed at any moment is done or not begun, and nobody is told of a rollback.
 
 A child restores a backup and is killed (SIGKILL) after a random moment. Then the store must hold what the
 backup held or what it held before, whole, and the remembered head must not be missed: a legitimate restore

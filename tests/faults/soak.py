@@ -1,4 +1,4 @@
-"""Does everything hold for hours, as it does for seconds?
+"""Runs all harnesses for hours instead of seconds.
 
 One command for all harnesses: `make soak`, or `python tests/faults/soak.py --help`. It shows how far each has
 come and ends with a table: what ran, how often, what was found. It fails if anything was.

@@ -1,4 +1,4 @@
-"""What do two stores say that live the same life, if one of them must not say what will be erased?"""
+"""What two stores say that live the same life, one without what will be erased."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Where does it hurt a log most to be struck? At its beginning, which names what came before, at its end, and
-at a newline, which holds two lines apart.
+"""Strikes a log where it hurts most: at its beginning, at its end, and at a newline.
+
+The beginning names what came before, and a newline holds two lines apart.
 
 Each strike leaves everything else in the folder whole, but for the newest archive at times: so whatever the
 log started from can be found again, and lines that a backup holds too.

@@ -1,4 +1,4 @@
-"""Is a log found out that somebody swapped for an earlier one of its store, whatever happened since?
+"""A log that somebody swapped for an earlier one of its store is found out, whatever happened since.
 
 Stores live through random histories of writes, compactions, backups and restores, and whoever looks in
 between must find nothing wrong. Then the log is swapped for one that the same store had before, whole as

@@ -1,4 +1,4 @@
-"""If any one system call fails, is the error clear and is nothing lost?
+"""If any one system call fails, the error is clear and nothing is lost.
 
 A fixed plan is performed again and again, each time with the next call of one sort failing, until a run
 meets no fault. Each time: every exception is an OSError or a ChronoError, a failed sync of the log stops

@@ -1,4 +1,4 @@
-"""Does what a block taught others stay when it is erased, and is all else as if it had never been?
+"""What a block taught others stays when it is erased, and all else is as if it had never been.
 
 Two people's blocks and those of all are learned, shown together, told how it went, linked and put away, some
 of them with a word that nobody else says. Another store is told, once, what all the others have become. Then

@@ -1,4 +1,4 @@
-"""Would the harnesses of erasures through faces find what they look for?"""
+"""The harnesses of erasures through faces would find what they look for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Would the harness of lived stores find what it looks for?
+"""The harness of lived stores would find what it looks for.
 
 Each rule of its judge is handed a world that is false: among them those that repairs once left behind, a
 private block that became everybody's, a withdrawn one that came back, a deletion that nobody missed, and what

@@ -1,4 +1,4 @@
-"""Killed, failing, crowded, full: is nothing that was acknowledged ever lost on a real machine?
+"""Killed, failing, crowded, full: nothing that was acknowledged is ever lost on a real machine.
 
 Each harness is a command of its own; here it runs for some seconds, `make soak` runs it for long.
 """

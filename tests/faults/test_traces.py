@@ -1,4 +1,4 @@
-"""Would a harness that looks for what was erased find it? Otherwise finding nothing says nothing."""
+"""A harness that looks for what was erased would find it, or else finding nothing would say nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is one system call of a running writer made to fail, or to be its last?
+"""Makes one system call of a running writer fail, or be its last.
 
 A child is forked, warmed up and stopped; strace attaches to it, so that only the writer's own calls are
 counted and nothing of starting an interpreter is. Then the child performs a plan, goes on after every

@@ -1,4 +1,4 @@
-"""Is any trace of a secret left in a folder: as it is, escaped, packed, as numbers, or as the name of a file?
+"""Finds any trace of a secret in a folder: plain, escaped, packed, as numbers, or as a file name.
 
 A secret is a word of random letters that is written once. It counts as found if any nine letters of it that
 follow each other are, so that a list of words in which each takes from the one before is no hiding place.

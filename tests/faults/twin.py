@@ -1,4 +1,4 @@
-"""Is a store after an erasure what it would be if something else had been said in place of what went?
+"""A store after an erasure is what it would be if something else had been said in place of what went.
 
 Two stores live the same random life (`twins.py`): writes, batches, embeddings, tokens, edges, compactions,
 copies and their return, damage and repairs, prunings. What the first one says of some records is erased, now

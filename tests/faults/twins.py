@@ -1,4 +1,4 @@
-"""How do two stores live the same life, with other lines in one of them in place of what will be erased?
+"""Lets two stores live the same life, with other lines in one in place of what will be erased.
 
 The first store says things that are to be erased: each with a secret of its own, some with embeddings, some
 with edges. Its twin says something else at each of these places, in a scope that nobody asks about. All else

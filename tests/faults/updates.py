@@ -1,4 +1,4 @@
-"""If many processes read, change and write the same records at once, is every change there?
+"""If many processes read, change and write the same records at once, every change is there.
 
 Each process does what a caller does who reads first: `update`, `invalidate`, `put` on the command line, the
 bridge, batches of blocks, edges whose records want the same id. It keeps books of what was acknowledged, in

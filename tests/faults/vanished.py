@@ -1,4 +1,4 @@
-"""Does an open store say so when its log goes away, and does it begin no second history?
+"""An open store says so when its log goes away, and begins no second history.
 
 Several handles, in two processes, have a store open. Then something happens to the log that none of ours
 does: it is removed, moved away with its project, emptied, cut at a line or inside one, replaced by an

@@ -1,4 +1,4 @@
-"""What does one of two stores say through its faces that will be erased, and is the rest as it was before?
+"""What one of two stores says through its faces that will be erased; the rest is as it was before.
 
 Blocks are whispered into a memory that has nothing else, into one that has others too, and into a session of
 it; episodes are confided, and facts derived from them; nodes are joined to others; pages are written. The

@@ -1,4 +1,4 @@
-"""What does a writer do all day, and what may a store hold after it was stopped in the middle?
+"""What a writer does all day, and what a store may hold after it was stopped in the middle.
 
 A plan is a row of actions made from a seed. Whoever performs it reports which actions were acknowledged.
 The ledger keeps, for each id, the values that the store may show then: an acknowledged action leaves one,

@@ -1,4 +1,4 @@
-"""How may the lines of a log be hurt, one to three times?
+"""Hurts the lines of a log, one to three times.
 
 Some bytes of one line, anywhere or where it counts: in the name of the record, in whose it is, in a clock, in
 what holds the chain together. Lines that go, are overwritten, grow together, change places or stand twice.

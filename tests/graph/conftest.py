@@ -1,4 +1,4 @@
-"""What do all tests of this face have? The same suite runs over a graph in memory and one in a folder."""
+"""What all tests of this face have: the same suite runs over a graph in memory and one in a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a workspace hold against what a careless or malicious hand does to it?"""
+"""A workspace holds against what a careless or malicious hand does to it."""
 
 from __future__ import annotations
 

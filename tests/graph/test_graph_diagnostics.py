@@ -1,4 +1,4 @@
-"""Does one fault give exactly its code, a clean workspace none, and no bytes at all a crash?"""
+"""One fault gives exactly its code, a clean workspace none, and no bytes at all a crash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does what goes out come in again byte for byte, and what others wrote by a key map?"""
+"""What goes out comes in again byte for byte, and what others wrote by a key map."""
 
 from __future__ import annotations
 

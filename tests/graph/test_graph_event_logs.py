@@ -1,4 +1,4 @@
-"""Are events only ever appended, each id once, and does a replay lead to the graph?"""
+"""Events are only ever appended, each id once, and a replay leads to the graph."""
 
 from __future__ import annotations
 

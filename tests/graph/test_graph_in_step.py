@@ -1,4 +1,4 @@
-"""Do the graph in memory and the one in a folder stay the same, whatever happens, and the replay too?"""
+"""The graph in memory, the one in a folder and the replay stay the same, whatever happens."""
 
 from __future__ import annotations
 

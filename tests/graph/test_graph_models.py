@@ -1,4 +1,4 @@
-"""Are the shapes of this face what they say, and do their bytes stay the same?"""
+"""The shapes of this face are what they say, and their bytes stay the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do paths branch, take events, merge, end and compact by their rules, as structured events?"""
+"""Paths branch, take events, merge, end and compact by their rules, as structured events."""
 
 from __future__ import annotations
 

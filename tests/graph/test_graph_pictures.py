@@ -1,4 +1,4 @@
-"""Do pictures and other tools' formats show the graph as it is?"""
+"""Pictures and other tools' formats show the graph as it is."""
 
 from __future__ import annotations
 

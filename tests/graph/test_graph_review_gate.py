@@ -1,4 +1,4 @@
-"""Is nothing applied that nobody approved, and is all of that on record?"""
+"""Nothing is applied that nobody approved, and all of that is on record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do both stores keep profiles, nodes, edges, paths and plans, and answer alike?"""
+"""Both stores keep profiles, nodes, edges, paths and plans, and answer alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are files of others left alone in the folder of a workspace?"""
+"""Files of others are left alone in the folder of a workspace."""
 
 from __future__ import annotations
 

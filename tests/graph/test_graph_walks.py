@@ -1,4 +1,4 @@
-"""Are neighbours, ways, surroundings and components right, the same in the engine and in memory?"""
+"""Neighbours, ways, surroundings and components are right, the same in the engine and in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is the folder of a workspace a view of its log: whole, repeatable, never trusted, mended by a rebuild?"""
+"""The folder of a workspace is a view of its log: whole, repeatable, never trusted, mended by a rebuild."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do tests of this face work with? A graph, its events and its audit, in memory or in a folder."""
+"""What tests of this face work with: a graph, its events and its audit, in memory or in a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How do the tests talk to a server? With the SDK's own client, in both eras of the protocol."""
+"""Talks to a server in the tests, with the SDK's own client, in both eras of the protocol."""
 
 from __future__ import annotations
 

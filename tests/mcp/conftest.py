@@ -1,4 +1,4 @@
-"""What do the tests of the server share? A desk: an open store, and whose it is."""
+"""What the tests of the server share: a desk, which is an open store, and whose it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a server with an embedder keep vectors and codes of what it adds, and find by them?"""
+"""A server with an embedder keeps vectors and codes of what it adds, and finds by them."""
 
 from __future__ import annotations
 

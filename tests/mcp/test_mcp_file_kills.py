@@ -1,4 +1,4 @@
-"""Are files whole whoever edits them at once, wherever a server is killed, and however often a call comes?"""
+"""Files are whole whoever edits them at once, wherever a server is killed, however often a call comes."""
 
 from __future__ import annotations
 

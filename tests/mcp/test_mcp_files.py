@@ -1,4 +1,4 @@
-"""Are pages files under /memories for who knows them so, and does no path lead anywhere else?"""
+"""Pages are files under /memories for who knows them so, and no path leads anywhere else."""
 
 from __future__ import annotations
 

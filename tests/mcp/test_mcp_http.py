@@ -1,4 +1,4 @@
-"""Is HTTP closed to everyone but who has the token and speaks to this machine by its own name?"""
+"""HTTP is closed to everyone but who has the token and speaks to this machine by its own name."""
 
 from __future__ import annotations
 

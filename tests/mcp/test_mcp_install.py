@@ -1,4 +1,4 @@
-"""Does installing for a client change one entry of its settings, and nothing else?"""
+"""Installing for a client changes one entry of its settings, and nothing else."""
 
 from __future__ import annotations
 

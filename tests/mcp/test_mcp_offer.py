@@ -1,4 +1,4 @@
-"""Is what a client lists short, static and complete: tools, resources, prompts and notices?"""
+"""What a client lists is short, static and complete: tools, resources, prompts and notices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a repeated write answer with the first result, whoever repeats it and whatever came in between?"""
+"""A repeated write answers with the first result, whoever repeats it and whatever came in between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do assistants read the pages that people edit, each its own, and is nothing made by reading?"""
+"""Assistants read the pages that people edit, each its own, and nothing is made by reading."""
 
 from __future__ import annotations
 

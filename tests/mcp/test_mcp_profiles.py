@@ -1,4 +1,4 @@
-"""Do the other profiles answer in the shapes that their clients know?"""
+"""The other profiles answer in the shapes that their clients know."""
 
 from __future__ import annotations
 

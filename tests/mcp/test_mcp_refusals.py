@@ -1,4 +1,4 @@
-"""Does whatever goes wrong reach the model, with what to do next, and does nothing hostile get through?"""
+"""Whatever goes wrong reaches the model, with what to do next, and nothing hostile gets through."""
 
 from __future__ import annotations
 

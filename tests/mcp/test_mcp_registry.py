@@ -1,4 +1,4 @@
-"""Does what the registry of servers is told hold together with the package?"""
+"""What the registry of servers is told holds together with the package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a server of its own serve a real client over stdio, and say nothing else on stdout?"""
+"""A server of its own serves a real client over stdio, and says nothing else on stdout."""
 
 from __future__ import annotations
 

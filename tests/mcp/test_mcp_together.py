@@ -1,4 +1,4 @@
-"""Do several servers on one store lose nothing and write nothing twice, while another process compacts?"""
+"""Several servers on one store lose nothing and write nothing twice, while another process compacts."""
 
 from __future__ import annotations
 

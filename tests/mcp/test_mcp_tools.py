@@ -1,4 +1,4 @@
-"""Does every tool answer, in both eras, wholly in each of its two channels?"""
+"""Every tool answers, in both eras, wholly in each of its two channels."""
 
 from __future__ import annotations
 

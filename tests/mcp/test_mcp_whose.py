@@ -1,4 +1,4 @@
-"""Is a scope that nobody knows a clear error, and does nothing tell of what another scope holds?"""
+"""A scope that nobody knows is a clear error, and nothing tells of what another scope holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a server over stdio answer frames that no client should send, and stand being cut off?"""
+"""A server over stdio answers frames that no client should send, and stands being cut off."""
 
 from __future__ import annotations
 

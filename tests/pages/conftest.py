@@ -1,4 +1,4 @@
-"""What do all tests of this face have? Pages in a folder, with a clock of their own."""
+"""What all tests of this face have: pages in a folder, with a clock of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A disk that forgets: what may be left of a folder after a crash, by the calls that a writer really made?
+"""A disk that forgets: what may be left of a folder after a crash, by the calls of a real writer.
 
 The writer runs under strace; what it did to the folder is played back up to any call. What was synced is
 there. Of what was not, writes to a file may be lost, kept or torn, each for itself, and of the changes of a

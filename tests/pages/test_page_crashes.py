@@ -1,4 +1,4 @@
-"""Is a page the old or the new one after a crash at any call, and has the log what was acknowledged?"""
+"""A page is the old or the new one after a crash at any call, and the log has what was acknowledged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do many writers lose no entry, and does a crash at any step leave a page that is the old or the new one?"""
+"""Many writers lose no entry, and a crash at any step leaves a page that is the old or the new one."""
 
 from __future__ import annotations
 

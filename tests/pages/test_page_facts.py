@@ -1,4 +1,4 @@
-"""Is a rewrite rejected exactly when it loses facts, and is what it lost named?"""
+"""A rewrite is rejected exactly when it loses facts, and what it lost is named."""
 
 from __future__ import annotations
 

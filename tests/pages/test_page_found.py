@@ -1,4 +1,4 @@
-"""Is all that a note says found: its tags, wherever they stand, and what stands above its entries?"""
+"""All that a note says is found: its tags, wherever they stand, and what stands above its entries."""
 
 from __future__ import annotations
 

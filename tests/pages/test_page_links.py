@@ -1,4 +1,4 @@
-"""Are notes of other tools taken in with all they hold, and are links found from both ends?"""
+"""Notes of other tools are taken in with all they hold, and links are found from both ends."""
 
 from __future__ import annotations
 

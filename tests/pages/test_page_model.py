@@ -1,4 +1,4 @@
-"""Do pages, log and index stay what a simple model says, whatever is done in whichever order?"""
+"""Pages, log and index stay what a simple model says, whatever is done in whichever order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does what an import planted under an id of this face lead out of the folder, or break a verb?"""
+"""What an import planted under an id of this face leads nowhere outside, and breaks no verb."""
 
 from __future__ import annotations
 

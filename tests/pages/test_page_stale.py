@@ -1,4 +1,4 @@
-"""Is anything that was acknowledged lost to an editor that saves an older text, or half of one?"""
+"""Nothing acknowledged is lost to an editor that saves an older text, or half of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a line told that looks like the heading of an entry and is none, and is nothing lost with it?"""
+"""A line that looks like the heading of an entry and is none is told, and nothing is lost with it."""
 
 from __future__ import annotations
 

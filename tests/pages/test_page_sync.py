@@ -1,4 +1,4 @@
-"""Do hand edits become events or a clear report, and is nothing ever overwritten that a person wrote?"""
+"""Hand edits become events or a clear report, and nothing is overwritten that a person wrote."""
 
 from __future__ import annotations
 

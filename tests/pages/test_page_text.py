@@ -1,4 +1,4 @@
-"""Does every page come back byte for byte, and can no content become anything but content?"""
+"""Every page comes back byte for byte, and no content can become anything but content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the verbs do what the format says, and refuse what it forbids?"""
+"""The verbs do what the format says, and refuse what it forbids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose is a folder of pages, when does a page sleep, and who awaits?"""
+"""Whose a folder of pages is, when a page sleeps, and who awaits."""
 
 from __future__ import annotations
 
