@@ -1,4 +1,4 @@
-"""Nobody who knows all but a number can confirm a guess at it by what an erasure left.
+"""Nobody who knows all but a salted number can confirm a guess at it by what an erasure left.
 
 A record says a number of six digits, in its text and in its embedding. It is said in a log that is retired,
 in a base and in the live log; then it is erased. The guesser has the folder as it is now, and knows what it

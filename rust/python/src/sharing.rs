@@ -1,4 +1,4 @@
-//! The terms that each of those may choose who share a store, and how that store is.
+//! The terms of writing for each of those who share a store, and how its log is.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Appends lines to the log, and takes back what could not be written.
+//! Appends lines to the log, syncs it, and takes back what could not be written.
 
 use std::io;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Finds the records in which two states differ.
+//! Finds the records in which two states differ, and walks over all of them in their order.
 
 use std::collections::BTreeSet;
 

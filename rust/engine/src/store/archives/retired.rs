@@ -1,4 +1,4 @@
-//! Reads the retired logs from the oldest on, and judges each.
+//! Reads the retired logs from the oldest on, judges each, and compares its sum with the base behind it.
 
 use std::collections::BTreeSet;
 use std::io;

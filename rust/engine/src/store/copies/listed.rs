@@ -1,4 +1,4 @@
-//! Lists the copies that a store has or knows of, and forgets those that it should.
+//! Lists the copies that a store has or knows of, and forgets those that are gone for good.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

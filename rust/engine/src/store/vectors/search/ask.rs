@@ -1,4 +1,4 @@
-//! Answers what is asked about embeddings beside which are near: spaces, single vectors, matrices.
+//! Answers what is asked about embeddings beside which are near: spaces, single vectors, where rows lie.
 
 use std::path::PathBuf;
 
