@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from chronomemory import ChronoStore
+from chronomemory import ChronoStore, InvalidArgument
 from chronomemory.episodes import (
     AddDelta,
     ConsolidationRuleError,
@@ -16,6 +16,7 @@ from chronomemory.episodes import (
     UpdateDelta,
 )
 from chronomemory.episodes.provenance import check_provenance
+from chronomemory.paging import query_terms, walk_terms
 from conversing import START, episode, put, rule
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -278,3 +279,20 @@ def test_many_are_sorted_as_few_are(store: ChronoStore) -> None:
         put(episodes, episode("late", minute=total))
         late = episodes.sort(rule(), START, after=half)
         assert [one.source_episode_ids for one in late.deltas] == [["late"]]
+
+
+@pytest.mark.parametrize("face", ["graph", "nobody", ""])
+def test_a_face_that_declares_nothing_to_sort_by_has_no_deltas(store: ChronoStore, face: str) -> None:
+    asked = query_terms(
+        kind="node",
+        status="active",
+        rag_filter=False,
+        min_confidence=0.0,
+        limit=None,
+        faces=False,
+        where=None,
+    )
+    names = {name: name for name in ("sources", "confidence", "replaces", "payload")}
+    wanted = {"after": -1, "until": 1, "kinds": [None] * 4, "fields": [{}] * 4, "names": names}
+    with pytest.raises(InvalidArgument, match=rf'^face must be one that declares a sorting, got "{face}"'):
+        store.engine.deltas(face, walk_terms(asked, "happened"), wanted)

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from chronomemory.episodes.ids import EPISODE
+from chronomemory.episodes.ids import EPISODE, FACE
 from chronomemory.episodes.models import AddDelta, DeleteDelta, MemoryDelta, NoopDelta, UpdateDelta
 from chronomemory.episodes.provenance import check_provenance
 from chronomemory.face.arguments import LAST_SEQ
@@ -24,6 +24,13 @@ __all__ = ["Sorted", "sort"]
 
 #: The model of each kind.
 _KINDS = (AddDelta, UpdateDelta, DeleteDelta, NoopDelta)
+#: What the fields are called that the engine fills in.
+_NAMES = {
+    "sources": "source_episode_ids",
+    "confidence": "confidence",
+    "replaces": "replaces",
+    "payload": "fact_payload",
+}
 #: Of fewer deltas the collector is soon done.
 _MANY = 100_000
 #: The fields of each: every one is in each delta, so nobody has anything to add to them.
@@ -94,7 +101,8 @@ def sort(
         where=where or None,
     )
     order = walk_terms(terms, "happened")
-    pages = store.engine.deltas(order, {**common, "after": after, "until": until, "kinds": _KINDS})
+    made = {"kinds": _KINDS, "fields": _begun(**common), "names": _NAMES}
+    pages = store.engine.deltas(FACE, order, {"after": after, "until": until, **made})
     told = Sorted()
     with _uncollected(told.deltas):
         for kinds, users, fields, bad in pages:
@@ -102,6 +110,18 @@ def sort(
             told.bad += bad
             told.deltas += _made(kinds, fields)
     return told
+
+
+def _begun(rule_id: str, promotion_ts: datetime) -> tuple[dict[str, Any], ...]:
+    """Return what the fields of each kind begin as: what is None there is filled in for each delta."""
+    given = {"promotion_ts": promotion_ts, "rule_id": rule_id, "confidence": 1.0}
+    common: dict[str, Any] = {"source_episode_ids": None, **given}
+    return (
+        {**common, "kind": "add", "fact_payload": None},
+        {**common, "kind": "update", "replaces": None, "fact_payload": None},
+        {**common, "kind": "delete", "replaces": None},
+        {**common, "kind": "noop"},
+    )
 
 
 def _made(kinds: list[Any], fields: list[dict[str, Any]]) -> list[Any]:

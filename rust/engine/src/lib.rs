@@ -54,7 +54,7 @@ mod score;
 
 mod blocks;
 
-mod episodes;
+mod deltas;
 // 6 door: what may a caller ask?
 mod options;
 mod store;
@@ -67,13 +67,14 @@ pub mod testing;
 pub use blocks::{Answer, Ask, Census, Columns, Dropped, Found, Misfit, Outlook, Reach, fit, misfit};
 pub use condition::{Condition, QueryPlan};
 pub use damage::{Damage, DamageKind, Tail};
+pub use deltas::{Delta, DeltaPass, NextPages, SortedPage, Verdict};
 pub use digest::sha256;
 pub use disk::{Access, Disk, DiskFile, Identity, LockFile, Manner, RealDisk, Status, Stranger, forked};
-pub use episodes::{EpisodeDelta, EpisodePass, NextPages, SortedPage, Verdict};
 pub use error::{Error, Result, said};
 pub use event::author::Author;
 pub use event::draft::{Draft, FIELD_DEPTH, RawField};
 pub use event::draft_value::{RECORD_FIELDS, defaults};
+pub use event::faces::Sorting;
 pub use event::salt::{Salting, is_salt_text};
 pub use host::{Host, Join, Machine, Randomness, Work};
 pub use index::{After, Lookup};

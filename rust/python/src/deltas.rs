@@ -1,144 +1,157 @@
-//! Hands the deltas that a rule makes of many episodes to Python, as objects.
+//! Hands the deltas that a rule makes of many records to Python, as objects.
 
 use std::sync::{Mutex, PoisonError};
 
-use chronomemory::{EpisodeDelta, EpisodePass, NextPages, Quoted, SortedPage, Verdict};
+use chronomemory::{Delta, DeltaPass, NextPages, Quoted, SortedPage, Sorting, Verdict};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use crate::engine::Engine;
-use crate::enter::{check_room, enter_to_leave};
+use crate::enter::{check_room, enter, enter_to_leave};
 use crate::object;
 use crate::page::listing_of;
 
 /// What Python's objects take for each byte of canonical JSON, and more.
 const OBJECT_BYTES: usize = 48;
 
-/// Which episodes, by the events that wrote them, and what all of their deltas have in common.
+/// Which records, by the events that wrote them, and what their deltas are made of: four of each stand for an add, an update, a
+/// delete and a noop.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct Promotion {
     after: i64,
     until: i64,
-    rule_id: Py<PyAny>,
-    promotion_ts: Py<PyAny>,
-    /// What stands for an add, an update, a delete and a noop.
-    kinds: (Py<PyAny>, Py<PyAny>, Py<PyAny>, Py<PyAny>),
+    /// What stands for each.
+    kinds: [Py<PyAny>; 4],
+    /// What the fields of each begin as.
+    fields: [Py<PyDict>; 4],
+    names: FieldNames,
 }
 
-/// A pass over episodes, and what is made of it.
-struct Sorting {
-    pass: EpisodePass,
+/// What the fields are called that are not the same in all deltas of a kind. All are sure, unless it is said.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct FieldNames {
+    sources: Py<PyString>,
+    confidence: Py<PyString>,
+    replaces: Py<PyString>,
+    payload: Py<PyString>,
+}
+
+/// What stands in a payload is called as in the records that it is made of.
+struct PayloadNames {
+    owner: [Py<PyString>; 2],
+    content: Py<PyString>,
+    source: Py<PyString>,
+    said: [Py<PyString>; 3],
+}
+
+/// A pass over records, and what is made of it.
+struct Making {
+    pass: DeltaPass,
     maker: DeltaMaker,
 }
 
 /// What deltas are made of.
 struct DeltaMaker {
     kinds: [Py<PyAny>; 4],
-    /// By the number of an owner.
-    owners: Vec<Owner>,
     /// What the fields of deltas begin as, by kind.
     fields: [Py<PyDict>; 4],
-    /// Where the last episode came from: mostly the next one does too.
-    node: Option<(Vec<u8>, Py<PyString>)>,
+    names: FieldNames,
+    payload: PayloadNames,
+    /// By the number of an owner.
+    owners: Vec<Owner>,
+    /// Where the last record came from: mostly the next one does too.
+    source: Option<(Vec<u8>, Py<PyString>)>,
 }
 
-/// A user, and what the payload of a fact begins as, without and with what it says of something. To copy a dict is quicker
-/// than to let one grow.
+/// For whom something is made, and what a payload begins as, without and with what it says of something. To copy a dict is
+/// quicker than to let one grow.
 struct Owner {
-    user: Py<PyString>,
+    name: Py<PyString>,
     payloads: [Py<PyDict>; 2],
 }
 
-/// What each delta stands in, one behind the other: its kind, its user, its fields; and the ids of episodes that make no sense.
+/// What each delta stands in, one behind the other: its kind, for whom it is, its fields; and the ids of records that make no sense.
 type Lists<'py> = [Bound<'py, PyList>; 4];
 
+impl PayloadNames {
+    fn of(py: Python<'_>, sorting: &Sorting) -> Self {
+        let name = |name: &str| PyString::intern(py, name).unbind();
+        Self {
+            owner: sorting.owner.map(name),
+            content: name(sorting.content),
+            source: name(sorting.source),
+            said: sorting.said.map(name),
+        }
+    }
+}
+
 impl Owner {
-    fn of(py: Python<'_>, [user, agent]: [&str; 2]) -> PyResult<Self> {
-        let user = PyString::new(py, user);
+    fn of(py: Python<'_>, names: &PayloadNames, owner: &[String; 2]) -> PyResult<Self> {
+        let owner = owner.each_ref().map(|name| PyString::new(py, name));
         let short = PyDict::new(py);
         let none = py.None();
         short.set_item(intern!(py, "id"), &none)?;
-        short.set_item(intern!(py, "user"), &user)?;
-        short.set_item(intern!(py, "agent"), agent)?;
-        short.set_item(intern!(py, "content"), &none)?;
-        short.set_item(intern!(py, "source_node"), &none)?;
+        for (level, name) in names.owner.iter().zip(&owner) {
+            short.set_item(level, name)?;
+        }
+        short.set_item(&names.content, &none)?;
+        short.set_item(&names.source, &none)?;
         let long = short.copy()?;
-        for slot in slots(py) {
+        for slot in &names.said {
             long.set_item(slot, &none)?;
         }
+        let [name, _] = owner;
         Ok(Self {
-            user: user.unbind(),
+            name: name.unbind(),
             payloads: [short.unbind(), long.unbind()],
         })
     }
 }
 
-fn slots(py: Python<'_>) -> [&Bound<'_, PyString>; 3] {
-    [intern!(py, "subject"), intern!(py, "predicate"), intern!(py, "object")]
-}
-
 impl DeltaMaker {
-    fn new(py: Python<'_>, promotion: Promotion) -> PyResult<Self> {
-        let certain = PyFloat::new(py, 1.0);
-        let fields = |kind: &str, replaces: bool, pins: bool| {
-            let fields = PyDict::new(py);
-            fields.set_item(intern!(py, "source_episode_ids"), py.None())?;
-            fields.set_item(intern!(py, "promotion_ts"), &promotion.promotion_ts)?;
-            fields.set_item(intern!(py, "rule_id"), &promotion.rule_id)?;
-            fields.set_item(intern!(py, "confidence"), &certain)?;
-            fields.set_item(intern!(py, "kind"), kind)?;
-            if replaces {
-                fields.set_item(intern!(py, "replaces"), py.None())?;
-            }
-            if pins {
-                fields.set_item(intern!(py, "fact_payload"), py.None())?;
-            }
-            PyResult::Ok(fields.unbind())
-        };
-        let fields = [
-            fields("add", false, true)?,
-            fields("update", true, true)?,
-            fields("delete", true, false)?,
-            fields("noop", false, false)?,
-        ];
-        Ok(Self {
-            kinds: promotion.kinds.into(),
+    fn new(py: Python<'_>, promotion: Promotion, sorting: &Sorting) -> Self {
+        Self {
+            kinds: promotion.kinds,
+            fields: promotion.fields,
+            names: promotion.names,
+            payload: PayloadNames::of(py, sorting),
             owners: Vec::new(),
-            fields,
-            node: None,
-        })
+            source: None,
+        }
     }
 
     fn learn(&mut self, py: Python<'_>, owners: &[[String; 2]]) -> PyResult<()> {
-        for names in owners {
-            self.owners.push(Owner::of(py, names.each_ref().map(String::as_str))?);
+        for owner in owners {
+            self.owners.push(Owner::of(py, &self.payload, owner)?);
         }
         Ok(())
     }
 
-    fn node<'py>(&mut self, py: Python<'py>, node: Quoted<'_>) -> PyResult<Bound<'py, PyString>> {
-        match &self.node {
-            Some((known, text)) if known == node.inner => Ok(text.bind(py).clone()),
+    fn source<'py>(&mut self, py: Python<'py>, source: Quoted<'_>) -> PyResult<Bound<'py, PyString>> {
+        match &self.source {
+            Some((known, text)) if known == source.inner => Ok(text.bind(py).clone()),
             _ => {
-                let text = object::text(py, node)?;
-                self.node = Some((node.inner.to_vec(), text.clone().unbind()));
+                let text = object::text(py, source)?;
+                self.source = Some((source.inner.to_vec(), text.clone().unbind()));
                 Ok(text)
             }
         }
     }
 
-    fn payload<'py>(&mut self, delta: &EpisodeDelta<'_>, id: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyDict>> {
+    fn payload<'py>(&mut self, delta: &Delta<'_>, id: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyDict>> {
         let py = id.py();
         let says_all = delta.said.iter().all(Option::is_some);
         let payload = self.owners[delta.owner].payloads[usize::from(says_all)]
             .bind(py)
             .copy()?;
         payload.set_item(intern!(py, "id"), id)?;
-        payload.set_item(intern!(py, "content"), object::text(py, delta.content)?)?;
-        payload.set_item(intern!(py, "source_node"), self.node(py, delta.source_node)?)?;
-        for (slot, said) in slots(py).into_iter().zip(delta.said) {
+        payload.set_item(&self.payload.content, object::text(py, delta.content)?)?;
+        let source = self.source(py, delta.source)?;
+        payload.set_item(&self.payload.source, source)?;
+        for (slot, said) in self.payload.said.iter().zip(delta.said) {
             if let Some(said) = said {
                 payload.set_item(slot, object::value(py, said)?)?;
             }
@@ -154,8 +167,8 @@ impl DeltaMaker {
         page.deltas.iter().try_for_each(|delta| self.add(delta, lists))
     }
 
-    fn add(&mut self, delta: &EpisodeDelta<'_>, lists: &Lists<'_>) -> PyResult<()> {
-        let [kinds, users, made, bad] = lists;
+    fn add(&mut self, delta: &Delta<'_>, lists: &Lists<'_>) -> PyResult<()> {
+        let [kinds, owners, made, bad] = lists;
         let py = kinds.py();
         let id = object::text(py, delta.id)?;
         let place = match delta.verdict {
@@ -165,25 +178,26 @@ impl DeltaMaker {
             Verdict::Noop => 3,
             Verdict::Bad => return bad.append(id),
         };
-        users.append(&self.owners[delta.owner].user)?;
+        owners.append(&self.owners[delta.owner].name)?;
         kinds.append(&self.kinds[place])?;
         let fields = self.fields[place].bind(py).copy()?;
-        fields.set_item(intern!(py, "source_episode_ids"), PyList::new(py, [&id])?)?;
+        fields.set_item(&self.names.sources, PyList::new(py, [&id])?)?;
         if delta.confidence != 1.0 {
-            fields.set_item(intern!(py, "confidence"), delta.confidence)?;
+            fields.set_item(&self.names.confidence, delta.confidence)?;
         }
         if matches!(delta.verdict, Verdict::Update | Verdict::Delete) {
             let ids = delta.replaces.iter().map(|id| PyString::new(py, id));
-            fields.set_item(intern!(py, "replaces"), PyList::new(py, ids)?)?;
+            fields.set_item(&self.names.replaces, PyList::new(py, ids)?)?;
         }
         if matches!(delta.verdict, Verdict::Add | Verdict::Update) {
-            fields.set_item(intern!(py, "fact_payload"), self.payload(delta, &id)?)?;
+            let payload = self.payload(delta, &id)?;
+            fields.set_item(&self.names.payload, payload)?;
         }
         made.append(fields)
     }
 }
 
-impl Sorting {
+impl Making {
     /// The next pages, as one; `None` at the end.
     fn page<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Lists<'py>>> {
         let Self { pass, maker } = self;
@@ -199,9 +213,9 @@ impl Sorting {
     }
 }
 
-/// What a rule makes of episodes as they were when it began, a page at a time.
+/// What a rule makes of records as they were when it began, a page at a time.
 #[pyclass(frozen, module = "chronomemory._core")]
-pub struct Deltas(Mutex<Option<Sorting>>);
+pub struct Deltas(Mutex<Option<Making>>);
 
 #[pymethods]
 impl Deltas {
@@ -211,10 +225,10 @@ impl Deltas {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let mut here = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(sorting) = here.as_mut() else {
+        let Some(making) = here.as_mut() else {
             return Ok(None);
         };
-        let page = sorting.page(py)?;
+        let page = making.page(py)?;
         if page.is_none() {
             // What writers replaced meanwhile is let go.
             *here = None;
@@ -225,14 +239,13 @@ impl Deltas {
 
 #[pymethods]
 impl Engine {
-    /// The deltas of the episodes that a listing finds as they are now, in its order. A page has four lists: of each delta what
-    /// stands for its kind, its user and its fields; and the ids of episodes that make no sense.
-    fn deltas(&self, py: Python<'_>, terms: &Bound<'_, PyDict>, promotion: Promotion) -> PyResult<Deltas> {
+    /// The deltas of the records of a face that a listing finds as they are now, in its order. A page has four lists: of each
+    /// delta what stands for its kind, for whom it is and its fields; and the ids of records that make no sense.
+    fn deltas(&self, py: Python<'_>, face: &str, terms: &Bound<'_, PyDict>, promotion: Promotion) -> PyResult<Deltas> {
         let (listing, condition) = listing_of(terms, &self.viewer)?;
         let frozen = self.run(py, |engine| engine.freeze(&listing, condition.as_ref()))?;
-        Ok(Deltas(Mutex::new(Some(Sorting {
-            pass: EpisodePass::new(frozen, promotion.after, promotion.until),
-            maker: DeltaMaker::new(py, promotion)?,
-        }))))
+        let pass = enter(py, || DeltaPass::new(face, frozen, promotion.after, promotion.until))?;
+        let maker = DeltaMaker::new(py, promotion, pass.sorting());
+        Ok(Deltas(Mutex::new(Some(Making { pass, maker }))))
     }
 }

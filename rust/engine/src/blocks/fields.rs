@@ -7,6 +7,9 @@ use crate::json::{self, Value, members};
 /// What stands before the id of a block in the id of its record.
 pub const BLOCK_PREFIX: &str = "block:";
 
+/// The kind of a record that is a block.
+pub const BLOCK_KIND: &str = "block";
+
 /// The block whose record has this id.
 pub fn block_in(id: &[u8]) -> Option<&[u8]> {
     id.strip_prefix(BLOCK_PREFIX.as_bytes())

@@ -67,7 +67,7 @@ pub use ask::{Answer, Ask, Dropped, Found};
 pub use census::Census;
 pub use choose::fit;
 pub use columns::Columns;
-pub use fields::{block_in, is_of_likeness};
+pub use fields::{BLOCK_KIND, block_in, is_of_likeness};
 pub use meaning::Reach;
 pub use outlook::Outlook;
 pub use shape::{Misfit, is_one_of, misfit};

@@ -18,6 +18,8 @@ pub struct Face {
     pub calls: &'static [Call],
     /// What follows from its acts, if it has any.
     pub acts: Option<&'static Rules>,
+    /// Which of its records a rule makes something of, if there are any.
+    pub sorting: Option<&'static Sorting>,
     /// How its records name others.
     pub ties: &'static [Tie],
 }
@@ -29,6 +31,32 @@ pub struct Call {
     pub by: &'static str,
     /// The prefix of those who are called, likewise.
     pub of: &'static str,
+}
+
+/// Records that follow each other, each of which may take the place of what was said before: what a rule makes of them is said
+/// by what stands in these fields. A record that lacks the text, its source, its moment or its meaning is passed over.
+#[derive(Debug)]
+pub struct Sorting {
+    /// What their ids begin with, with its colon.
+    pub prefix: &'static str,
+    /// The names of a scope that say whose a record is; the first tells for whom something is made of it.
+    pub owner: [&'static str; 2],
+    /// The field with what was said: a text.
+    pub content: &'static str,
+    /// The field that tells where it comes from: a text.
+    pub source: &'static str,
+    /// The field that tells when it was said: a moment with its time zone.
+    pub time: &'static str,
+    /// The field that tells what is meant by it: an object, which has the keys below, or some of them.
+    pub meaning: &'static str,
+    /// What is intended: `update`, `delete` or `noop`.
+    pub intent: &'static str,
+    /// What is replaced: a name or an array of names.
+    pub replaces: &'static str,
+    /// How sure it is: a number from 0 to 1.
+    pub confidence: &'static str,
+    /// What is said of what: a subject, a predicate and an object. Two records with the same first two speak of the same.
+    pub said: [&'static str; 3],
 }
 
 /// What records of a kind are looked up by. An array stands for each of its elements, an object for each of its keys.

@@ -30,6 +30,7 @@ pub(super) const FACE: Face = Face {
         of: "block:",
     }],
     acts: Some(&acts::blocks::RULES),
+    sorting: None,
     ties: &[
         tie("bedge:", "block:", ENDS, Bond::Belongs),
         tie(

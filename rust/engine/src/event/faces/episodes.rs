@@ -1,6 +1,6 @@
 //! The declaration of the episodes face, with its facts.
 
-use crate::event::face::{Face, Index};
+use crate::event::face::{Face, Index, Sorting};
 use crate::event::tie::{Bond, tie};
 
 const LINEAGE: &[&[&str]] = &[&["data", "lineage", "source_episode_ids"]];
@@ -47,6 +47,18 @@ pub(super) const FACE: Face = Face {
     networks: &[],
     calls: &[],
     acts: None,
+    sorting: Some(&Sorting {
+        prefix: "episode:",
+        owner: ["user", "agent"],
+        content: "content",
+        source: "source_node",
+        time: "timestamp",
+        meaning: "metadata",
+        intent: "intent",
+        replaces: "replaces",
+        confidence: "confidence",
+        said: ["subject", "predicate", "object"],
+    }),
     ties: &[
         tie("fact:", "episode:", LINEAGE, Bond::Derived),
         tie("fact:", "", EARLIER, Bond::Derived),

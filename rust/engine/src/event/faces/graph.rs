@@ -71,6 +71,7 @@ pub(super) const FACE: Face = Face {
     }],
     calls: &[],
     acts: None,
+    sorting: None,
     ties: &[
         tie(
             "gedge:",

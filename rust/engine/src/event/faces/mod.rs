@@ -1,7 +1,7 @@
 //! The table of all faces, and the lookups in what they declare.
 //!
-//! This table is the only place that names a face, but for the rooms that read records of one in place: `blocks`, `episodes`.
-//! A new face is a file here, a row in the table, and a package in Python.
+//! This table is the only place that names a face, but for the rooms of one whose recalls and acts the engine knows: `blocks`
+//! and `acts::blocks`. A new face is a file here, a row in the table, and a package in Python.
 
 mod blocks;
 mod episodes;
@@ -10,7 +10,7 @@ mod pages;
 
 use memchr::memchr;
 
-pub use super::face::{Call, Face, Index, Network};
+pub use super::face::{Call, Face, Index, Network, Sorting};
 use super::tie::{Bond, ENDS, Said, Speaker, Tie, whole};
 use crate::acts::Rules;
 
@@ -46,6 +46,7 @@ const fn own(name: &'static str, prefixes: &'static [&'static str]) -> Face {
         networks: &[],
         calls: &[],
         acts: None,
+        sorting: None,
         ties: &[],
     }
 }
@@ -178,6 +179,11 @@ pub fn network_named(name: &str) -> Option<&'static Network> {
         .find(|network| network.name == name)
 }
 
+/// Which records of a face a rule makes something of, and where they say what; `None` if it declares none.
+pub fn sorting_of(face: &str) -> Option<&'static Sorting> {
+    FACES.iter().find(|known| known.name == face)?.sorting
+}
+
 /// The ties that a record may have.
 pub fn ties_of<'a>(said: &'a Said<'a>) -> impl Iterator<Item = &'static Tie> + use<'a> {
     wanted_ties_of(said, |_| true)
@@ -203,6 +209,7 @@ fn wanted_ties_of<'a>(said: &'a Said<'a>, wants: fn(&Tie) -> bool) -> impl Itera
 mod tests {
     use super::*;
     use crate::json::{self, Value};
+    use crate::scope::LEVELS;
 
     #[test]
     fn a_network_stands_on_indexes_of_its_face() {
@@ -266,6 +273,21 @@ mod tests {
             assert!(face.prefixes.iter().all(|prefix| prefix.len() <= LONGEST_PREFIX_BYTES));
         }
         assert!(index_named("blocks.by_nothing").is_none());
+    }
+
+    #[test]
+    fn what_is_sorted_is_of_its_face() {
+        let sorted = || {
+            FACES
+                .iter()
+                .filter_map(|face| Some((face.name, sorting_of(face.name)?)))
+        };
+        assert!(sorted().count() > 0);
+        for (name, sorting) in sorted() {
+            assert_eq!(face_of(format!("{}x", sorting.prefix).as_bytes()), Some(name));
+            assert!(sorting.owner.iter().all(|level| LEVELS.contains(level)));
+        }
+        assert!(sorting_of("nobody").is_none());
     }
 
     fn value(text: &str) -> Value {

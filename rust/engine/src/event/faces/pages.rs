@@ -61,5 +61,6 @@ pub(super) const FACE: Face = Face {
     networks: &[],
     calls: &[],
     acts: None,
+    sorting: None,
     ties: &[tie("entry:", "", &[&["data", "page"]], Bond::Belongs)],
 };

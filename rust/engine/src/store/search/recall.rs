@@ -9,7 +9,7 @@ use roaring::RoaringBitmap;
 
 use super::live_text::catch_up;
 use super::select::{Scene, Verdicts, prepare};
-use crate::blocks::{Answer, Ask, Columns, Outlook};
+use crate::blocks::{Answer, Ask, BLOCK_KIND, Columns, Outlook};
 use crate::condition::Condition;
 use crate::error::Result;
 use crate::memory::{self, gathered};
@@ -23,8 +23,7 @@ use crate::text::{Filter, asked};
 /// What the columns take for a block while they are made, and more.
 const BLOCK_BYTES: usize = 1024;
 
-/// The blocks that can be recalled.
-const BLOCK_KIND: &str = "block";
+/// The status of what can be recalled.
 const ACTIVE: &str = "active";
 
 /// Brings the columns of the blocks to where the state is.

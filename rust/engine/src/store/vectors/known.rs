@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::records::index::{RowIndex, Spaces};
-use super::rows::blocks::Shelves;
 use super::rows::check::short_files;
 use super::rows::durable::{DirtyRows, RowBarrier, RowsOnDisk};
 use super::rows::filter::Filters;
+use super::rows::shelves::Shelves;
 use crate::error::{Error, Result};
 use crate::log::Site;
 use crate::state::State;

@@ -17,10 +17,10 @@ use crate::store::live_log::LiveLog;
 use crate::store::vectors::known::{KnownSpaces, Vectors};
 use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::index::{BLOCK_ROWS, Block, RowIndex};
-use crate::store::vectors::rows::blocks::{Ready, Shelves};
 use crate::store::vectors::rows::check::is_row;
 use crate::store::vectors::rows::companions::BLOCK_GROUPS;
 use crate::store::vectors::rows::filter::RowFilter;
+use crate::store::vectors::rows::shelves::{Ready, Shelves};
 use crate::vector::{Cpu, Doubt, Gate, Groups, Hit, Rows, Search, search};
 
 /// What is asked.

@@ -10,8 +10,8 @@ use crate::state::State;
 use crate::store::vectors::known::Vectors;
 use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::index::BLOCK_ROWS;
-use crate::store::vectors::rows::blocks::Ready;
 use crate::store::vectors::rows::check::row_bytes;
+use crate::store::vectors::rows::shelves::Ready;
 use crate::vector::tokens::TokenQuery;
 use crate::vector::{Cpu, TokenQuestion};
 

@@ -1,25 +1,23 @@
-//! Decides which delta is made of an episode, by those that came before it.
+//! Decides which delta is made of a record, by those that came before it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
-use super::fields::{EpisodeFields, Meaning, is_blank, is_instant};
+use super::fields::{DeltaFields, Stated, is_blank, is_instant};
+use crate::event::faces::Sorting;
 use crate::json::Quoted;
-use crate::scope::Carried;
+use crate::scope::{Carried, LEVELS, Scope};
 
-/// What every id of an episode begins with.
-const PREFIX: &[u8] = b"episode:";
-
-/// What becomes of an episode.
+/// What becomes of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// A fact is new.
+    /// What it says is new.
     Add,
-    /// A fact takes the place of others.
+    /// What it says takes the place of something else.
     Update,
-    /// Facts are no longer believed.
+    /// Something is no longer believed.
     Delete,
     /// Nothing changes.
     Noop,
@@ -27,71 +25,89 @@ pub enum Verdict {
     Bad,
 }
 
-/// What is made of an episode.
+/// What is made of a record.
 #[derive(Debug)]
-pub struct EpisodeDelta<'a> {
+pub struct Delta<'a> {
     /// What becomes of it.
     pub verdict: Verdict,
     /// Its id, without the prefix.
     pub id: Quoted<'a>,
-    /// Whose it is, see [`EpisodeSorter::owners`].
+    /// Whose it is, see [`DeltaSorter::owners`].
     pub owner: usize,
     /// What was said, and where it comes from.
     pub content: Quoted<'a>,
     /// Likewise.
-    pub source_node: Quoted<'a>,
+    pub source: Quoted<'a>,
     /// Subject, predicate and object, as JSON; `None` for what is not there, or null.
     pub said: [Option<&'a [u8]>; 3],
     /// How sure it is.
     pub confidence: f64,
-    /// Which facts it replaces, each once.
+    /// What it replaces, each once.
     pub replaces: Vec<Arc<str>>,
 }
 
-/// Each episode asks two of these, and most of what a pass does is looking up.
+/// Each record asks two of these, and most of what a pass does is looking up.
 type Lookup<K, V> = HashMap<K, V, RandomState>;
 
-/// One pass over episodes: what it has seen so far.
-#[derive(Default)]
-pub struct EpisodeSorter {
-    /// User and agent, by their number.
+/// One pass over records: what it has seen so far.
+pub struct DeltaSorter {
+    sorting: &'static Sorting,
+    /// The names of each, by its number.
     owners: Vec<[String; 2]>,
     numbers: Lookup<[String; 2], usize>,
     /// The number of whoever a scope says it is of; none if that is nobody.
     scopes: Lookup<Box<[u8]>, Option<usize>>,
-    /// Which episode spoke last of something.
+    /// Which record spoke last of something.
     latest: Lookup<Box<[u8]>, Arc<str>>,
-    /// The other way round, since an episode named one to replace: few passes need it.
+    /// The other way round, since a record named one to replace: few passes need it.
     topics: Option<Lookup<Arc<str>, Box<[u8]>>>,
-    /// Room to spell what an episode speaks of.
+    /// Room to spell what a record speaks of.
     topic: Vec<u8>,
 }
 
-impl EpisodeSorter {
-    /// User and agent of each number that was given out so far.
+impl DeltaSorter {
+    /// Nothing is seen yet.
+    pub fn new(sorting: &'static Sorting) -> Self {
+        Self {
+            sorting,
+            owners: Vec::new(),
+            numbers: Lookup::default(),
+            scopes: Lookup::default(),
+            latest: Lookup::default(),
+            topics: None,
+            topic: Vec::new(),
+        }
+    }
+
+    /// What the face declares of the records.
+    pub fn sorting(&self) -> &'static Sorting {
+        self.sorting
+    }
+
+    /// The names of each owner that was given a number so far.
     pub fn owners(&self) -> &[[String; 2]] {
         &self.owners
     }
 
-    /// What is made of a record; `None` if it is no episode. Another tool may have written anything under the prefix: what it
+    /// What is made of a record; `None` if it is none of those that the face writes. Another tool may have written anything under the prefix: what it
     /// left blank or out, or what names no moment, is nobody's turn and is passed over, as where the latest are asked for.
-    pub fn sort<'a>(&mut self, record: &'a [u8]) -> Option<EpisodeDelta<'a>> {
-        let episode = EpisodeFields::read(record)?;
-        let (whole, content, source_node) = (episode.id?, episode.content?, episode.source_node?);
-        let (meaning, timestamp) = (episode.meaning?, episode.timestamp?);
+    pub fn sort<'a>(&mut self, record: &'a [u8]) -> Option<Delta<'a>> {
+        let read = DeltaFields::read(record, self.sorting)?;
+        let (whole, content, source) = (read.id?, read.content?, read.source?);
+        let (stated, time) = (read.stated?, read.time?);
         let id = Quoted {
-            inner: whole.inner.strip_prefix(PREFIX)?,
+            inner: whole.inner.strip_prefix(self.sorting.prefix.as_bytes())?,
             ..whole
         };
-        if is_blank(&id.text()?) || !is_instant(&timestamp.text()?) {
+        if is_blank(&id.text()?) || !is_instant(&time.text()?) {
             return None;
         }
-        let owner = self.number_of(episode.scope?)?;
-        let has_topic = self.spell_topic(owner, &meaning);
-        let (verdict, replaces) = match meaning.intent {
+        let owner = self.number_of(read.scope?)?;
+        let has_topic = self.spell_topic(owner, &stated);
+        let (verdict, replaces) = match stated.intent {
             Some(b"\"noop\"") => (Verdict::Noop, Vec::new()),
             Some(intent @ (b"\"delete\"" | b"\"update\"")) => {
-                let replaces = meaning.replaced();
+                let replaces = stated.replaced();
                 self.forget(owner, &replaces);
                 match (replaces.is_empty(), intent == b"\"delete\"") {
                     (true, _) => (Verdict::Bad, replaces),
@@ -112,21 +128,21 @@ impl EpisodeSorter {
                 None => (Verdict::Add, Vec::new()),
             },
         };
-        Some(EpisodeDelta {
+        Some(Delta {
             verdict,
             id,
             owner,
             content,
-            source_node,
-            said: meaning.said,
-            confidence: meaning.confidence.unwrap_or(1.0),
+            source,
+            said: stated.said,
+            confidence: stated.confidence.unwrap_or(1.0),
             replaces,
         })
     }
 
-    /// Spells what an episode speaks of, and who does; says whether it speaks of anything.
-    fn spell_topic(&mut self, owner: usize, meaning: &Meaning<'_>) -> bool {
-        let [Some(subject), Some(predicate), _] = meaning.said else {
+    /// Spells what a record speaks of, and who does; says whether it speaks of anything.
+    fn spell_topic(&mut self, owner: usize, stated: &Stated<'_>) -> bool {
+        let [Some(subject), Some(predicate), _] = stated.said else {
             return false;
         };
         self.topic.clear();
@@ -137,7 +153,7 @@ impl EpisodeSorter {
         true
     }
 
-    /// Notes that an episode spoke of the topic, if it did; gives the one that did so before it, which is replaced now.
+    /// Notes that a record spoke of the topic, if it did; gives the one that did so before it, which is replaced now.
     fn note(&mut self, has_topic: bool, id: Quoted<'_>) -> Option<Arc<str>> {
         let id: Arc<str> = Arc::from(&*id.text().filter(|_| has_topic)?);
         if let Some(topics) = &mut self.topics {
@@ -158,7 +174,7 @@ impl EpisodeSorter {
         }
     }
 
-    /// Forgets episodes that are replaced by name, so that nothing replaces them once more. Nobody replaces those of others.
+    /// Forgets records that are replaced by name, so that nothing replaces them once more. Nobody replaces those of others.
     fn forget(&mut self, owner: usize, replaced: &[Arc<str>]) {
         if replaced.is_empty() {
             return;
@@ -186,10 +202,7 @@ impl EpisodeSorter {
             return known;
         }
         let number = match Carried::of_value(scope) {
-            Carried::Names(names) => match names.names() {
-                [Some(user), Some(agent), Some(_)] => Some([user.to_owned(), agent.to_owned()]),
-                _ => None,
-            },
+            Carried::Names(scope) => self.owner_in(&scope),
             Carried::Malformed => None,
         };
         let number = number.map(|names| {
@@ -202,24 +215,51 @@ impl EpisodeSorter {
         self.scopes.insert(scope.into(), number);
         number
     }
+
+    /// The names that say whose a record is; none if its scope lacks a name.
+    fn owner_in(&self, scope: &Scope) -> Option<[String; 2]> {
+        let names = scope.names();
+        let name = |level: &str| {
+            let place = LEVELS.iter().position(|known| *known == level)?;
+            names[place].map(str::to_owned)
+        };
+        let [first, second] = self.sorting.owner.map(name);
+        if names.contains(&None) {
+            return None;
+        }
+        Some([first?, second?])
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn record(id: &str, user: &str, metadata: &str) -> String {
+    static TURNS: Sorting = Sorting {
+        prefix: "turn:",
+        owner: ["agent", "user"],
+        content: "words",
+        source: "from",
+        time: "when",
+        meaning: "sense",
+        intent: "wants",
+        replaces: "instead_of",
+        confidence: "sure",
+        said: ["of", "that", "what"],
+    };
+
+    fn record(id: &str, user: &str, sense: &str) -> String {
         format!(
-            r#"{{"confidence":1.0,"data":{{"@scope":{{"agent":"a","session":"s","user":"{user}"}},"content":"c","metadata":{metadata},"source_node":"n","timestamp":"2026-05-18T09:00:00+00:00"}},"id":"{id}","kind":"episode"}}"#
+            r#"{{"confidence":1.0,"data":{{"@scope":{{"agent":"a","session":"s","user":"{user}"}},"from":"n","sense":{sense},"when":"2026-05-18T09:00:00+00:00","words":"c"}},"id":"{id}","kind":"turn"}}"#
         )
     }
 
     fn pass(rows: &[(&str, &str, &str)]) -> Vec<(Verdict, String)> {
-        let mut sorter = EpisodeSorter::default();
-        let mut told = |(id, user, metadata): &(&str, &str, &str)| {
-            let record = record(&format!("episode:{id}"), user, metadata);
-            let delta = sorter.sort(record.as_bytes()).expect("an episode");
-            assert_eq!(sorter.owners()[delta.owner], [*user, "a"]);
+        let mut sorter = DeltaSorter::new(&TURNS);
+        let mut told = |(id, user, sense): &(&str, &str, &str)| {
+            let record = record(&format!("turn:{id}"), user, sense);
+            let delta = sorter.sort(record.as_bytes()).expect("a turn");
+            assert_eq!(sorter.owners()[delta.owner], ["a", *user]);
             (delta.verdict, delta.replaces.join(" "))
         };
         rows.iter().map(&mut told).collect()
@@ -228,24 +268,24 @@ mod tests {
     #[test]
     fn each_row_of_the_table_has_its_turn() {
         use Verdict::{Add, Bad, Delete, Noop, Update};
-        let tea = r#"{"predicate":"likes","subject":"tea"}"#;
+        let tea = r#"{"of":"tea","that":"likes"}"#;
         let told = pass(&[
             ("1", "ann", "{}"),
             ("2", "ann", tea),
             ("3", "bob", tea),
             ("4", "ann", tea),
-            ("5", "ann", r#"{"intent":"noop","predicate":"likes","subject":"tea"}"#),
+            ("5", "ann", r#"{"of":"tea","that":"likes","wants":"noop"}"#),
             (
                 "6",
                 "ann",
-                r#"{"intent":"delete","predicate":"likes","replaces":["x","x"],"subject":"tea"}"#,
+                r#"{"instead_of":["x","x"],"of":"tea","that":"likes","wants":"delete"}"#,
             ),
             ("7", "ann", tea),
-            ("8", "ann", r#"{"intent":"update","replaces":"7"}"#),
+            ("8", "ann", r#"{"instead_of":"7","wants":"update"}"#),
             ("9", "ann", tea),
-            ("10", "ann", r#"{"intent":"update","replaces":[" "]}"#),
-            ("11", "ann", r#"{"intent":"delete"}"#),
-            ("12", "ann", r#"{"intent":"sing","predicate":null,"subject":"tea"}"#),
+            ("10", "ann", r#"{"instead_of":[" "],"wants":"update"}"#),
+            ("11", "ann", r#"{"wants":"delete"}"#),
+            ("12", "ann", r#"{"of":"tea","that":null,"wants":"sing"}"#),
         ]);
         let expected = [
             (Add, ""),
@@ -265,22 +305,22 @@ mod tests {
     }
 
     #[test]
-    fn what_another_tool_left_blank_is_no_episode() {
-        let good = record("episode:e", "ann", "{}");
-        let mut sorter = EpisodeSorter::default();
+    fn what_another_tool_left_blank_is_passed_over() {
+        let good = record("turn:e", "ann", "{}");
+        let mut sorter = DeltaSorter::new(&TURNS);
         assert!(sorter.sort(good.as_bytes()).is_some());
         for (part, instead) in [
-            ("episode:e", "episode:"),
-            ("episode:e", "episode: \\t\u{a0}"),
-            ("episode:e", "e"),
+            ("turn:e", "turn:"),
+            ("turn:e", "turn: \\t\u{a0}"),
+            ("turn:e", "e"),
             (r#""user":"ann""#, r#""user":"""#),
             (r#""user":"ann""#, r#""user":7"#),
             (r#","user":"ann""#, ""),
             (r#"{"agent":"a","session":"s","user":"ann"}"#, "7"),
-            (r#""content":"c","#, ""),
-            (r#""content":"c""#, r#""content":7"#),
-            (r#""metadata":{}"#, r#""metadata":[]"#),
-            (r#""source_node":"n","#, ""),
+            (r#","words":"c""#, ""),
+            (r#""words":"c""#, r#""words":7"#),
+            (r#""sense":{}"#, r#""sense":[]"#),
+            (r#""from":"n","#, ""),
             (r#""2026-05-18T09:00:00+00:00""#, "null"),
             ("2026-05-18T09:00:00+00:00", "2026-05-18T09:00:00"),
             ("2026-05-18T09:00:00+00:00", "yesterday"),

@@ -1,19 +1,21 @@
-//! Reads from the record of an episode the fields that a rule goes by.
+//! Reads from a record the fields that a rule goes by, where its face says that they stand.
 
 use std::sync::Arc;
 
+use crate::event::faces::Sorting;
 use crate::event::stamp;
 use crate::json::{Cursor, Quoted, elements};
+use crate::scope::KEY;
 
-/// An episode as its face writes it.
+/// A record as its face declares it.
 #[derive(Default)]
-pub struct EpisodeFields<'a> {
+pub struct DeltaFields<'a> {
     pub id: Option<Quoted<'a>>,
     pub scope: Option<&'a [u8]>,
     pub content: Option<Quoted<'a>>,
-    pub meaning: Option<Meaning<'a>>,
-    pub source_node: Option<Quoted<'a>>,
-    pub timestamp: Option<Quoted<'a>>,
+    pub stated: Option<Stated<'a>>,
+    pub source: Option<Quoted<'a>>,
+    pub time: Option<Quoted<'a>>,
 }
 
 fn quoted(value: &[u8]) -> Option<Quoted<'_>> {
@@ -53,15 +55,15 @@ fn is_clock(text: &str) -> bool {
         }
 }
 
-impl<'a> EpisodeFields<'a> {
+impl<'a> DeltaFields<'a> {
     /// Reads a record in one go; what is not as it should be is not there.
-    pub fn read(record: &'a [u8]) -> Option<Self> {
+    pub fn read(record: &'a [u8], sorting: &Sorting) -> Option<Self> {
         let mut read = Self::default();
         let mut cursor = Cursor::new(record);
         cursor.pass(b"{")?;
         while cursor.has_more(b'}')? {
             match cursor.key()?.inner {
-                b"data" if cursor.pass(b"{").is_some() => read.read_data(&mut cursor)?,
+                b"data" if cursor.pass(b"{").is_some() => read.read_data(&mut cursor, sorting)?,
                 b"id" => {
                     // Nothing behind it is of interest.
                     read.id = cursor.string();
@@ -73,14 +75,16 @@ impl<'a> EpisodeFields<'a> {
         Some(read)
     }
 
-    fn read_data(&mut self, cursor: &mut Cursor<'a>) -> Option<()> {
+    fn read_data(&mut self, cursor: &mut Cursor<'a>, sorting: &Sorting) -> Option<()> {
         while cursor.has_more(b'}')? {
-            match (cursor.key()?.inner, cursor.peek()?) {
-                (b"@scope", _) => self.scope = cursor.value(),
-                (b"content", b'"') => self.content = cursor.string(),
-                (b"source_node", b'"') => self.source_node = cursor.string(),
-                (b"timestamp", b'"') => self.timestamp = cursor.string(),
-                (b"metadata", b'{') => self.meaning = Some(Meaning::read(cursor)?),
+            let key = cursor.key()?.inner;
+            let is = |name: &str| key == name.as_bytes();
+            match cursor.peek()? {
+                _ if is(KEY) => self.scope = cursor.value(),
+                b'"' if is(sorting.content) => self.content = cursor.string(),
+                b'"' if is(sorting.source) => self.source = cursor.string(),
+                b'"' if is(sorting.time) => self.time = cursor.string(),
+                b'{' if is(sorting.meaning) => self.stated = Some(Stated::read(cursor, sorting)?),
                 _ => drop(cursor.value()?),
             }
         }
@@ -88,37 +92,38 @@ impl<'a> EpisodeFields<'a> {
     }
 }
 
-/// What an episode means, as its metadata says.
+/// What a record says it means.
 #[derive(Default)]
-pub struct Meaning<'a> {
+pub struct Stated<'a> {
     pub intent: Option<&'a [u8]>,
     pub replaces: Option<&'a [u8]>,
     pub confidence: Option<f64>,
     pub said: [Option<&'a [u8]>; 3],
 }
 
-impl<'a> Meaning<'a> {
+impl<'a> Stated<'a> {
     /// Reads the object that a cursor stands at.
-    fn read(cursor: &mut Cursor<'a>) -> Option<Self> {
+    fn read(cursor: &mut Cursor<'a>, sorting: &Sorting) -> Option<Self> {
         let mut told = Self::default();
         cursor.pass(b"{")?;
         while cursor.has_more(b'}')? {
             let (key, value) = (cursor.key()?.inner, cursor.value()?);
             let there = Some(value).filter(|value| *value != b"null");
-            match key {
-                b"confidence" => told.confidence = certainty(value),
-                b"intent" => told.intent = there,
-                b"replaces" => told.replaces = there,
-                b"subject" => told.said[0] = there,
-                b"predicate" => told.said[1] = there,
-                b"object" => told.said[2] = there,
-                _ => {}
+            let is = |name: &str| key == name.as_bytes();
+            if is(sorting.confidence) {
+                told.confidence = certainty(value);
+            } else if is(sorting.intent) {
+                told.intent = there;
+            } else if is(sorting.replaces) {
+                told.replaces = there;
+            } else if let Some(place) = sorting.said.iter().position(|name| is(name)) {
+                told.said[place] = there;
             }
         }
         Some(told)
     }
 
-    /// Which facts it says it replaces, each once; none if it does not say so in words.
+    /// What it says it replaces, each once; none if it does not say so in words.
     pub fn replaced(&self) -> Vec<Arc<str>> {
         let word = |value: &[u8]| {
             let text = quoted(value)?.text()?;

@@ -1,4 +1,4 @@
-//! Sorts many episodes page by page, on threads that work ahead of the reader.
+//! Sorts many records page by page, on a thread that works ahead of the reader.
 
 use std::hint::black_box;
 use std::ops::Range;
@@ -6,11 +6,13 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Builder};
 
-use super::sorter::{EpisodeDelta, EpisodeSorter};
+use super::sorter::{Delta, DeltaSorter};
+use crate::error::{Error, Result};
+use crate::event::faces::{Sorting, sorting_of};
 use crate::snapshot::Moments;
 use crate::state::Frozen;
 
-/// So many episodes are sorted at a time.
+/// So many records are sorted at a time.
 const PAGE_ROWS: usize = 1_000;
 /// So many pages are handed out in one go: more than one are worth a thread.
 const MOST_PAGES: usize = 32;
@@ -19,24 +21,24 @@ const PAGES_AHEAD: usize = 2;
 /// Memory comes in lines of so many bytes.
 const LINE_BYTES: usize = 64;
 
-/// What was made of some episodes that follow each other.
+/// What was made of some records that follow each other.
 pub struct SortedPage<'a> {
     /// How many bytes they have.
     pub bytes: usize,
-    /// Users and agents that came up for the first time, in the order of their numbers.
+    /// The names of owners that came up for the first time, in the order of their numbers.
     pub owners: Vec<[String; 2]>,
-    /// One for each episode.
-    pub deltas: Vec<EpisodeDelta<'a>>,
+    /// One for each record.
+    pub deltas: Vec<Delta<'a>>,
 }
 
-/// A pass over episodes as they were when it began.
-pub struct EpisodePass {
-    source: EpisodeSource,
-    sorter: EpisodeSorter,
+/// A pass over records as they were when it began.
+pub struct DeltaPass {
+    source: DeltaSource,
+    sorter: DeltaSorter,
     at: usize,
 }
 
-struct EpisodeSource {
+struct DeltaSource {
     frozen: Frozen,
     after: i64,
     until: i64,
@@ -61,14 +63,24 @@ impl<'a> NextPages<'a> {
     }
 }
 
-impl EpisodePass {
-    /// A pass over what was written after an event and up to another one.
-    pub fn new(frozen: Frozen, after: i64, until: i64) -> Self {
-        Self {
-            source: EpisodeSource { frozen, after, until },
-            sorter: EpisodeSorter::default(),
+impl DeltaPass {
+    /// A pass over records of a face: over what was written after an event and up to another one.
+    ///
+    /// # Errors
+    /// `Argument` if the face does not declare where its records say what they mean.
+    pub fn new(face: &str, frozen: Frozen, after: i64, until: i64) -> Result<Self> {
+        let sorting = sorting_of(face)
+            .ok_or_else(|| Error::must("face", "be one that declares a sorting", format!("{face:?}")))?;
+        Ok(Self {
+            source: DeltaSource { frozen, after, until },
+            sorter: DeltaSorter::new(sorting),
             at: 0,
-        }
+        })
+    }
+
+    /// What the face declares of the records.
+    pub fn sorting(&self) -> &'static Sorting {
+        self.sorter.sorting()
     }
 
     /// Lets somebody work on the next pages; `None` at the end. The next one is sorted meanwhile.
@@ -107,7 +119,7 @@ impl EpisodePass {
     }
 }
 
-impl EpisodeSource {
+impl DeltaSource {
     /// Whether one of the events that are asked for wrote a record. What no event is known for was there before all that are.
     fn wants(&self, moments: Moments) -> bool {
         let seq = moments.updated.seq().map_or(0, |seq| seq as i64);
@@ -124,7 +136,7 @@ impl EpisodeSource {
         wanted.filter_map(|place| self.frozen.record(place)).collect()
     }
 
-    fn sorted(&self, rows: Range<usize>, sorter: &mut EpisodeSorter) -> SortedPage<'_> {
+    fn sorted(&self, rows: Range<usize>, sorter: &mut DeltaSorter) -> SortedPage<'_> {
         let records = self.records(rows);
         fetch(&records);
         let known = sorter.owners().len();
