@@ -50,7 +50,7 @@ _VERSION_BYTES = 8
 
 def _moment(micros: int) -> datetime | None:
     try:
-        return None if micros == _UNKNOWN else _EPOCH + timedelta(microseconds=micros)
+        return None if micros == _UNKNOWN else _EPOCH + timedelta(0, 0, micros)
     except OverflowError:  # another tool wrote it, and no calendar has it
         return None
 
@@ -103,7 +103,9 @@ class _Told:
         if told is None:
             return None, None, None
         moments = _MOMENTS.unpack_from(told)
-        return _moment(moments[_CREATED]), _moment(moments[_UPDATED]), _version(told)
+        created, updated = moments[_CREATED], moments[_UPDATED]
+        made = _moment(created)
+        return made, made if updated == created else _moment(updated), _version(told)
 
     def _packed(self) -> bytes | None:
         told: Any = getattr(self, "_told", None)

@@ -54,7 +54,7 @@ class Scope:
     def carried_by(cls, data: Mapping[str, Any]) -> Scope | None:
         """Return what ``data["@scope"]`` says: nothing is what all share, and None is what is no scope."""
         if "@scope" not in data:
-            return cls()
+            return SHARED
         given = data["@scope"]
         try:
             return cls.of(**given) if isinstance(given, Mapping) and given else None

@@ -82,8 +82,11 @@ def as_matrix(rows: object, texts: int) -> Matrix:
         raise _refused(f"an array of shape {given.shape} for {texts} texts")
     if given.dtype.kind not in "fiu":
         raise _refused(f"{given.dtype} instead of numbers")
-    with np.errstate(over="ignore"):  # too large for float32 is told below
-        matrix = np.ascontiguousarray(given, dtype=np.float32)
+    if given.dtype == np.float32:
+        matrix = np.ascontiguousarray(given)
+    else:
+        with np.errstate(over="ignore"):  # too large for float32 is told below
+            matrix = np.ascontiguousarray(given, dtype=np.float32)
     if not np.isfinite(matrix).all():
         raise _refused("a vector with a component that is not finite")
     return matrix

@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from chronomemory.embedders import Embedder, Matrix, Vector
@@ -66,6 +67,19 @@ def embedding_of(conn: Connection, record: ChronoRecord) -> bytes | None:
     return None if found is None else found.tobytes()
 
 
+@lru_cache(maxsize=256)
+def _name_of(name: str, model: str) -> str:
+    """Return the name of a space; every question asks for it, and few models are in use."""
+    plain = re.sub(r"[^A-Za-z0-9._-]", "-", model)
+    room = _LONGEST_NAME_LETTERS - len(name) - len(".-") - _DIGEST_DIGITS
+    most = min(_LONGEST_MODEL_LETTERS, room)
+    if plain == model and len(plain) <= most:
+        return f"{name}.{plain}"
+    # Two models must not share a space because their names look alike.
+    digest = hashlib.sha256(model.encode("utf-8")).hexdigest()[:_DIGEST_DIGITS]
+    return f"{name}.{plain[:most]}-{digest}"
+
+
 @dataclass(frozen=True)
 class Spaces:
     """The spaces of a face; its name is that of the space of vectors whose model nobody named."""
@@ -78,16 +92,7 @@ class Spaces:
         >>> Spaces("blocks").of("lexical-384-v1"), Spaces("blocks").of(None)
         ('blocks.lexical-384-v1', 'blocks')
         """
-        if model is None:
-            return self.name
-        plain = re.sub(r"[^A-Za-z0-9._-]", "-", model)
-        room = _LONGEST_NAME_LETTERS - len(self.name) - len(".-") - _DIGEST_DIGITS
-        most = min(_LONGEST_MODEL_LETTERS, room)
-        if plain == model and len(plain) <= most:
-            return f"{self.name}.{plain}"
-        # Two models must not share a space because their names look alike.
-        digest = hashlib.sha256(model.encode("utf-8")).hexdigest()[:_DIGEST_DIGITS]
-        return f"{self.name}.{plain[:most]}-{digest}"
+        return self.name if model is None else _name_of(self.name, model)
 
     def attach(self, conn: Connection, record_id: str, vector: npt.ArrayLike, model: str | None) -> None:
         """Give a record its embedding, as part of the batch."""

@@ -104,7 +104,7 @@ fn found<'py>(py: Python<'py>, found: &Found) -> PyResult<Bound<'py, PyTuple>> {
         record,
         moments: *moments,
     });
-    let record = dated.map(|one| Single::of(one).record(py)).transpose()?;
+    let record = dated.map(|one| Single::of(one).versioned(py)).transpose()?;
     (id, *score, *components, *tokens, *expanded, *guaranteed, record).into_pyobject(py)
 }
 

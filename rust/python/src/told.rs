@@ -77,10 +77,20 @@ impl Single {
     }
 
     /// The record.
-    pub fn record(mut self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    pub fn record(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        let is_long = self.0.len() > MOMENTS_BYTES + KEPT_BYTES;
+        self.handed_out(py, is_long)
+    }
+
+    /// The record, for somebody who will surely ask for its version.
+    pub fn versioned(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        self.handed_out(py, true)
+    }
+
+    fn handed_out(mut self, py: Python<'_>, versioned: bool) -> PyResult<Bound<'_, PyAny>> {
         let content = &self.0[MOMENTS_BYTES..];
         let record = object::record(py, content)?;
-        if content.len() > KEPT_BYTES {
+        if versioned {
             let digest = sha256(content).raw();
             self.0.truncate(MOMENTS_BYTES);
             self.0.extend_from_slice(&digest[..VERSION_BYTES]);

@@ -88,18 +88,18 @@ impl<'a> Seen<'a> {
     fn in_turn(&mut self, pool: Vec<Rated>) -> Vec<(Rated, bool)> {
         let rows: Vec<u32> = pool.iter().map(|rated| rated.row).collect();
         let mut likeness = vec![f64::NEG_INFINITY; pool.len()];
-        let take_note = |row: u32, likeness: &mut [f64]| {
+        let mut left: Vec<usize> = (0..pool.len()).collect();
+        // How alike those are to a row that are still to come.
+        let take_note = |row: u32, left: &[usize], likeness: &mut [f64]| {
             let meaning = &self.columns.meaning;
-            let cosines = meaning.vector(self.space, row).map_or_else(
-                || vec![0.0; rows.len()],
-                |vector| meaning.cosines(self.space, vector, &rows),
-            );
-            for (most, cosine) in likeness.iter_mut().zip(cosines) {
-                *most = most.max(f64::from(cosine));
+            let vector = meaning.vector(self.space, row);
+            let held_against = vector.and_then(|vector| meaning.held_against(self.space, vector));
+            for &at in left {
+                let cosine = held_against.as_ref().and_then(|query| query.cosine(rows[at]));
+                likeness[at] = likeness[at].max(f64::from(cosine.unwrap_or(0.0)));
             }
         };
-        self.rows.iter().for_each(|&row| take_note(row, &mut likeness));
-        let mut left: Vec<usize> = (0..pool.len()).collect();
+        self.rows.iter().for_each(|&row| take_note(row, &left, &mut likeness));
         let mut order = Vec::with_capacity(pool.len());
         while !left.is_empty() {
             let worth = |at: usize| {
@@ -119,7 +119,7 @@ impl<'a> Seen<'a> {
             }
             let pick = left.swap_remove(best);
             order.push((pool[pick], likeness[pick] >= NEAR_COPY));
-            take_note(pool[pick].row, &mut likeness);
+            take_note(pool[pick].row, &left, &mut likeness);
         }
         self.rows.extend(rows);
         order

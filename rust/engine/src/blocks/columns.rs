@@ -16,7 +16,7 @@ use super::members::Members;
 use super::names::Names;
 use super::shape::{Head, Misfit};
 use crate::json::members;
-use crate::state::{Sight, State, StateId, Watermark};
+use crate::state::{Sight, State, Watermark};
 
 /// What the face writes where a record does not say otherwise.
 const USUAL_CONFIDENCE: f64 = 0.5;
@@ -109,9 +109,9 @@ impl Columns {
         changes.map_or_else(|| state.faces_len(), <[u32]>::len)
     }
 
-    /// Whether this follows the state that has this life: only then slots mean the same.
-    pub fn is_of_life(&self, life: &StateId) -> bool {
-        self.mark.is_of(life)
+    /// Whether this follows the state that somebody else knows: only then slots mean the same.
+    pub fn is_of_same_state(&self, mark: &Watermark) -> bool {
+        self.mark.is_of_same_state(mark)
     }
 
     /// Takes in what changed in the state; another state is read from its beginning.

@@ -1,6 +1,7 @@
 //! Gathers the candidates of a recall: the blocks that are like the query, and those linked to them.
 
-use std::collections::{HashMap, HashSet};
+use std::cell::LazyCell;
+use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
@@ -16,7 +17,6 @@ use crate::text::{NamedDays, asked};
 const SEEDS_PER_RESULT: usize = 10;
 
 type Similarities = HashMap<u32, f64, RandomState>;
-type Rows = HashSet<u32, RandomState>;
 
 /// The blocks that are scored for a query.
 pub struct Gathered {
@@ -24,8 +24,36 @@ pub struct Gathered {
     pub candidates: Vec<u32>,
     /// How alike each of them is to the query; none at all without a query.
     pub similarities: Vec<f64>,
-    /// Those that came by a link.
-    pub expanded: Rows,
+    /// Those that came by a link, or were said beside another, in order.
+    pub expanded: Vec<u32>,
+}
+
+/// What is known of some rows, in their order.
+struct Known(Vec<(u32, f64)>);
+
+impl Known {
+    fn of(scores: &[(u32, f64)]) -> Self {
+        let mut scores = scores.to_vec();
+        scores.sort_unstable_by_key(|one| one.0);
+        Self(scores)
+    }
+
+    fn get(&self, row: u32) -> Option<f64> {
+        let place = self.0.binary_search_by_key(&row, |one| one.0).ok()?;
+        Some(self.0[place].1)
+    }
+}
+
+/// Each of these rows once, in order.
+fn once_each(rows: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut rows: Vec<u32> = rows.collect();
+    rows.sort_unstable();
+    rows.dedup();
+    rows
+}
+
+fn is_in(rows: &[u32], row: u32) -> bool {
+    rows.binary_search(&row).is_ok()
 }
 
 /// Finds what a query is about, beside what is guaranteed.
@@ -64,52 +92,44 @@ pub fn gather(
         token_max,
         token_floor,
     };
+    let (known_words, known_cosines) = (Known::of(&best_words), Known::of(&nearest));
     add_those_without_vector(columns, ask, query, filter, number, &mut nearest);
     cut(columns, &mut nearest, number);
     best_words.truncate(number);
 
     let best = nearest.iter().chain(&best_words).chain(&by_tokens);
-    let mut rows: Vec<u32> = best.map(|&(row, _)| row).collect();
-    rows.sort_unstable();
-    rows.dedup();
-    let seeds: Rows = rows.iter().copied().collect();
-    let sure: Rows = guaranteed.iter().copied().collect();
-    let mut expanded = expand(columns, ask, filter, &seeds, &sure);
-    rows.extend(sure.difference(&seeds));
+    let seeds = once_each(best.map(|&(row, _)| row));
+    let mut rows = once_each(seeds.iter().chain(guaranteed).copied());
+    let mut expanded = expand(columns, ask, filter, &seeds, &rows);
 
-    let cosines = columns.meaning.cosines(&ask.space, query, &rows);
-    let similarity = |row: u32, cosine: f32| {
-        let cosine = f64::from(cosine);
+    let held_against = meaning.held_against(&ask.space, query);
+    let similarity = |&row: &u32| {
+        let words = || known_words.get(row).unwrap_or_else(|| wording.of(row));
+        let known = known_cosines.get(row);
+        let cosine = known.or_else(|| Some(f64::from(held_against.as_ref()?.cosine(row)?)));
         // Without a cosine to compare with, none says anything.
-        let compared = || (has_meaning && columns.meaning.reaches(&ask.space, query, row)).then_some(cosine);
+        let compared = cosine.filter(|_| has_meaning);
         match &tokens {
             Some(tokens) => {
                 let shares = Shares {
-                    text: has_words.then(|| scale.text_share(wording.of(row))),
-                    vector: has_meaning.then(|| scale.vector_share(compared())),
+                    text: has_words.then(|| scale.text_share(words())),
+                    vector: has_meaning.then(|| scale.vector_share(compared)),
                     tokens: Some(scale.token_share(tokens.score(row))),
                 };
                 shares.fused()
             }
-            None if has_words && ask.by_words => scale.text_share(wording.of(row)),
-            None if has_words => fused(wording.of(row), compared(), &scale),
-            None => cosine,
+            None if has_words && ask.by_words => scale.text_share(words()),
+            None if has_words => fused(words(), compared, &scale),
+            None => cosine.unwrap_or(0.0),
         }
     };
-    let mut similarities: Vec<f64> = rows
-        .iter()
-        .zip(cosines)
-        .map(|(&row, cosine)| similarity(row, cosine))
-        .collect();
+    let mut similarities: Vec<f64> = rows.iter().map(similarity).collect();
     let put_forward = rows.len();
-    let alone: Similarities = rows.iter().copied().zip(similarities.iter().copied()).collect();
-    let mut others: Vec<u32> = expanded.iter().copied().collect();
-    others.extend(beside(columns, ask, filter, &seeds, &alone, &expanded));
+    let beside = beside(columns, ask, filter, &seeds, (&rows, &similarities), &expanded);
+    expanded = once_each(expanded.into_iter().chain(beside));
     // Who comes by a link, or was said beside a seed, says what it says itself too.
-    let cosines = columns.meaning.cosines(&ask.space, query, &others);
-    similarities.extend(others.iter().zip(cosines).map(|(&row, cosine)| similarity(row, cosine)));
-    rows.extend(&others);
-    expanded.extend(others);
+    similarities.extend(expanded.iter().map(similarity));
+    rows.extend(&expanded);
     let words = tokens
         .is_some()
         .then(|| GroupWords::of(wording.weights(), rows.iter().map(|&row| wording.words_of(row))));
@@ -151,7 +171,7 @@ fn lift(
     words: Option<GroupWords>,
     similarities: &mut [f64],
 ) {
-    let places: HashMap<u32, usize, RandomState> = rows.iter().copied().zip(0..).collect();
+    let places = LazyCell::new(|| -> HashMap<u32, usize, RandomState> { rows.iter().copied().zip(0..).collect() });
     let text = ask.text.as_deref().unwrap_or_default();
     let known = &columns.circumstances;
     let mut links = Vec::new();
@@ -171,6 +191,9 @@ fn lift(
         speakers: known.spoken(rows, &asked(text)),
         words,
     };
+    if ties.is_empty() {
+        return;
+    }
     let best = |scores: &[f64]| scores.iter().copied().fold(0.0, f64::max);
     let alone = best(similarities);
     let lifts = lifted(similarities, &ties);
@@ -190,17 +213,20 @@ fn beside(
     columns: &Columns,
     ask: &Ask,
     filter: &Filter<'_>,
-    seeds: &Rows,
-    alone: &Similarities,
-    expanded: &Rows,
+    seeds: &[u32],
+    (rows, alone): (&[u32], &[f64]),
+    expanded: &[u32],
 ) -> Vec<u32> {
     let mut found = Similarities::default();
     for &seed in seeds {
         for there in columns.circumstances.next_to(seed) {
-            let is_new = !alone.contains_key(&there) && !expanded.contains(&there);
-            if is_new && filter.passes_at_any_age(there) {
+            let is_new = !is_in(rows, there) && !is_in(expanded, there);
+            if is_new
+                && filter.passes_at_any_age(there)
+                && let Ok(place) = rows.binary_search(&seed)
+            {
                 let best = found.entry(there).or_insert(f64::NEG_INFINITY);
-                *best = best.max(alone[&seed]);
+                *best = best.max(alone[place]);
             }
         }
     }
@@ -235,13 +261,13 @@ fn cut(columns: &Columns, scores: &mut Vec<(u32, f64)>, number: usize) {
     scores.truncate(number);
 }
 
-/// One step along the links, the strongest first.
-fn expand(columns: &Columns, ask: &Ask, filter: &Filter<'_>, seeds: &Rows, sure: &Rows) -> Rows {
+/// One step along the links, the strongest first; none of these rows. In order.
+fn expand(columns: &Columns, ask: &Ask, filter: &Filter<'_>, seeds: &[u32], known: &[u32]) -> Vec<u32> {
     let mut strengths = Similarities::default();
     for &seed in seeds {
         for (link, strength) in columns.edges.of(seed, filter.sight()) {
             let there = link.across(seed);
-            if !seeds.contains(&there) && !sure.contains(&there) && filter.passes_at_any_age(there) {
+            if !is_in(known, there) && filter.passes_at_any_age(there) {
                 let best = strengths.entry(there).or_insert(f64::NEG_INFINITY);
                 *best = best.max(strength);
             }
@@ -249,5 +275,5 @@ fn expand(columns: &Columns, ask: &Ask, filter: &Filter<'_>, seeds: &Rows, sure:
     }
     let mut found: Vec<(u32, f64)> = strengths.into_iter().collect();
     cut(columns, &mut found, ask.expansion);
-    found.into_iter().map(|(row, _)| row).collect()
+    once_each(found.into_iter().map(|(row, _)| row))
 }

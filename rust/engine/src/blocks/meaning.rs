@@ -171,12 +171,10 @@ impl Meaning {
 
     /// The same of these blocks, all of them that can be compared, in their order.
     pub fn compared(&self, name: &str, query: &[f32], rows: &[u32]) -> Vec<(u32, f32)> {
-        let Some(space) = self.space(name, query) else {
+        let Some(query) = self.held_against(name, query) else {
             return Vec::new();
         };
-        let scorer = Scorer::new(query, Cpu::best());
-        let cosine = |&row: &u32| Some((row, clamped(scorer.score(space.vector(row)?))));
-        rows.iter().filter_map(cosine).collect()
+        rows.iter().filter_map(|&row| Some((row, query.cosine(row)?))).collect()
     }
 
     /// For each of several queries, end to end, those of these blocks that are within reach, the nearest first.
@@ -239,20 +237,32 @@ impl Meaning {
         found.into_iter().map(named).collect()
     }
 
-    /// How alike blocks are to a query; 0 for those that cannot be compared.
-    pub fn cosines(&self, name: &str, query: &[f32], rows: &[u32]) -> Vec<f32> {
-        let Some(space) = self.space(name, query) else {
-            return vec![0.0; rows.len()];
-        };
-        let scorer = Scorer::new(query, Cpu::best());
-        let cosine = |&row: &u32| space.vector(row).map_or(0.0, |vector| clamped(scorer.score(vector)));
-        rows.iter().map(cosine).collect()
+    /// A query that blocks are held against one by one; nothing where none of them can be.
+    pub fn held_against(&self, name: &str, query: &[f32]) -> Option<HeldAgainst<'_>> {
+        let space = self.space(name, query)?;
+        Some(HeldAgainst {
+            space,
+            scorer: Scorer::new(query, Cpu::best()),
+        })
     }
 
     /// The vector of a block in a space.
     pub fn vector(&self, name: &str, row: u32) -> Option<&[f32]> {
         let space = self.spaces.iter().find(|space| space.name == name)?;
         space.vector(row)
+    }
+}
+
+/// A query that blocks are held against.
+pub struct HeldAgainst<'a> {
+    space: &'a Space,
+    scorer: Scorer,
+}
+
+impl HeldAgainst<'_> {
+    /// How alike a block is to it, if it can be compared.
+    pub fn cosine(&self, row: u32) -> Option<f32> {
+        self.space.vector(row).map(|vector| clamped(self.scorer.score(vector)))
     }
 }
 

@@ -45,7 +45,7 @@ impl Columns {
             score: rated.score,
             components: rated.components,
             tokens: u64::from(self.tokens[rated.row as usize]),
-            expanded: gathered.expanded.contains(&rated.row),
+            expanded: gathered.expanded.binary_search(&rated.row).is_ok(),
             guaranteed: is_sure(rated.row),
             record: None,
         };
@@ -166,7 +166,7 @@ impl Columns {
         Gathered {
             candidates: rows,
             similarities: Vec::new(),
-            expanded: Default::default(),
+            expanded: Vec::new(),
         }
     }
 }

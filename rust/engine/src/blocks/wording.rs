@@ -22,7 +22,8 @@ impl<'a> Wording<'a> {
         let found = self.question.map(|question| {
             question.best_where(
                 number,
-                |slot| columns.row_in(slot).filter(|&row| filter.passes(row)),
+                |slot| columns.row_in(slot),
+                |&row| filter.passes(row),
                 |&one, &other| columns.by_id(one, other),
             )
         });

@@ -3,6 +3,7 @@
 //! This is the only place that asks the wall clock, draws lots and starts threads that outlive a call.
 
 use std::io;
+use std::sync::OnceLock;
 use std::thread::{Builder, available_parallelism};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -24,10 +25,11 @@ impl Machine {
         Randomness::of(|bytes| getrandom::fill(bytes).map_err(io::Error::other))
     }
 
-    /// How many threads should share the work of one call.
+    /// How many threads should share the work of one call. Asked once: the system opens files to find out.
     #[must_use]
     pub fn threads() -> usize {
-        available_parallelism().map_or(1, usize::from).min(MOST_THREADS)
+        static THREADS: OnceLock<usize> = OnceLock::new();
+        *THREADS.get_or_init(|| available_parallelism().map_or(1, usize::from).min(MOST_THREADS))
     }
 }
 

@@ -38,6 +38,14 @@ pub struct Ties {
     pub words: Option<GroupWords>,
 }
 
+impl Ties {
+    /// Whether nothing surrounds anybody.
+    pub fn is_empty(&self) -> bool {
+        let named = self.times.is_empty() && self.speakers.is_empty();
+        named && self.links.is_empty() && self.groups.is_empty() && self.words.is_none()
+    }
+}
+
 /// Which words of a question candidates have.
 #[derive(Debug, Default)]
 pub struct GroupWords {

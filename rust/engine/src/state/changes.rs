@@ -90,6 +90,21 @@ impl Watermark {
         }
     }
 
+    /// Whether these are places in one state.
+    pub fn is_of_same_state(&self, other: &Self) -> bool {
+        other.0.as_ref().is_some_and(|(life, _)| self.is_of(life))
+    }
+
+    /// Whether this lies neither before one place nor behind another, in one state.
+    pub fn is_between(&self, from: &Self, until: &Self) -> bool {
+        self.is_of_same_state(from) && !self.is_before(from) && !until.is_before(self)
+    }
+
+    /// Of two places in one state the one that knows less.
+    pub fn earlier<'a>(&'a self, other: &'a Self) -> &'a Self {
+        if self.is_before(other) { self } else { other }
+    }
+
     /// Whether someone at another place knows more, or another state.
     pub fn is_before(&self, other: &Self) -> bool {
         other
@@ -143,12 +158,8 @@ impl Changes {
 
     /// The slots that were touched since then, some perhaps several times; `None` if the whole state is to be read.
     pub fn since(&self, mark: &Watermark) -> Option<&[u32]> {
-        mark.is_of(&self.life).then(|| self.since_count(mark.count()))?
-    }
-
-    /// The same for whoever knows that it is this state, and how many changes it knows.
-    pub fn since_count(&self, count: usize) -> Option<&[u32]> {
-        self.slots.get(count.checked_sub(self.forgotten)?..)
+        let known = mark.is_of(&self.life).then(|| mark.count())?;
+        self.slots.get(known.checked_sub(self.forgotten)?..)
     }
 }
 
@@ -180,7 +191,16 @@ mod tests {
         assert!(start.is_before(&later) && !later.is_before(&start) && !later.is_before(&later.same()));
         assert!(nowhere.is_before(&start) && !start.is_before(&nowhere));
         assert!(later.is(&later.same()) && !later.is(&start) && nowhere.is(&nowhere.same()) && !nowhere.is(&start));
-        assert!(later.is_before(&Changes::default().watermark()));
+        let other = Changes::default().watermark();
+        assert!(later.is_before(&other));
+        assert!(
+            later.is_of_same_state(&start) && !later.is_of_same_state(&other) && !nowhere.is_of_same_state(&nowhere)
+        );
+        assert!(start.is_between(&start, &later) && later.is_between(&start, &later));
+        assert!(
+            !later.is_between(&start, &start) && !start.is_between(&later, &later) && !other.is_between(&start, &later)
+        );
+        assert!(start.earlier(&later).is(&start) && later.earlier(&start).is(&start));
     }
 
     #[test]

@@ -95,10 +95,10 @@ fn living_in(list: List<'_>, dead: &DocSet) -> usize {
     list.len() - buried
 }
 
-/// A document and its score; the better one is the greater.
+/// A document and its score; the worse one is the greater.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Ranked {
-    score: f32,
+    score: f64,
     slot: u32,
     doc: u32,
 }
@@ -209,9 +209,8 @@ impl Question<'_> {
                 reached(&best)
             });
         }
-        let mut found: Vec<_> = best.into_iter().map(|own| (own, self.score(own.doc))).collect();
-        found.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.slot.cmp(&other.0.slot)));
-        found.into_iter().map(|(own, score)| (own.doc, score)).collect()
+        let found = best.into_sorted_vec().into_iter();
+        found.map(|own| (own.doc, own.score)).collect()
     }
 
     /// What a document scores.

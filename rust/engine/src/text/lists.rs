@@ -21,13 +21,6 @@ pub struct Run {
     pub shortest: u32,
 }
 
-/// How far someone has come in a list.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Cursor {
-    run: usize,
-    at: usize,
-}
-
 /// Where a word stands.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct List<'a> {
@@ -74,35 +67,6 @@ impl<'a> List<'a> {
         let (places, counts) = self.run(at);
         let place = (doc as usize % SPAN_DOCS) as u16;
         places.binary_search(&place).map_or(0, |found| counts[found])
-    }
-
-    /// The same for documents that are asked for in ascending order: `cursor` is where the last one was.
-    pub fn count_after(&self, cursor: &mut Cursor, doc: u32) -> u16 {
-        let span = doc / SPAN_DOCS as u32;
-        let skipped = self.runs[cursor.run..].iter().take_while(|run| run.span < span).count();
-        if skipped > 0 {
-            *cursor = Cursor {
-                run: cursor.run + skipped,
-                at: 0,
-            };
-        }
-        if self.runs.get(cursor.run).is_none_or(|run| run.span != span) {
-            return 0;
-        }
-        let (places, counts) = self.run(cursor.run);
-        let place = (doc as usize % SPAN_DOCS) as u16;
-        let rest = &places[cursor.at..];
-        // In growing steps: the next one is near if many are asked for.
-        let mut step = 1;
-        while step < rest.len() && rest[step] <= place {
-            step *= 2;
-        }
-        let near = &rest[step / 2..rest.len().min(step)];
-        cursor.at += step / 2 + near.partition_point(|&other| other < place);
-        match places.get(cursor.at) {
-            Some(&found) if found == place => counts[cursor.at],
-            _ => 0,
-        }
     }
 
     /// How many of its documents come before this one.

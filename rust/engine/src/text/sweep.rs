@@ -2,7 +2,8 @@
 //!
 //! One span after the other: the words that could alone lift a document over the threshold add their scores into an array
 //! that fits the cache; only documents that got far enough are then looked up in the lists of the other words. The words
-//! come in one order everywhere, so that equal documents get equal sums.
+//! come in one order everywhere and are added in double precision, so a sum is the score itself: it depends neither on who
+//! else is there nor on how the index happens to be cut into parts.
 
 use super::lists::{List, SPAN_DOCS};
 
@@ -14,8 +15,8 @@ pub const B: f64 = 0.4;
 pub const LOOKUP_STEPS: usize = 16;
 /// Where fewer than one in so many documents of a span have a word, they are gone through one by one, and not the span.
 const SPARSE: usize = 16;
-/// Sums in single precision are off by less than this.
-pub const SLACK: f32 = 1.0 + 1e-5;
+/// Sums of the same numbers in another order are off by less than this.
+const SLACK: f64 = 1.0 + 1e-9;
 
 /// What the length of a document does to its counts.
 #[derive(Clone, Copy, Debug)]
@@ -59,8 +60,8 @@ pub struct Asked<'a> {
 struct Here<'a> {
     places: &'a [u16],
     counts: &'a [u16],
-    weight: f32,
-    bound: f32,
+    weight: f64,
+    bound: f64,
 }
 
 /// Shows every document of a part that may be among the best, with its score. `see` answers what the next one must reach;
@@ -69,13 +70,12 @@ pub fn sweep(
     asked: &[Asked<'_>],
     lengths: &[u32],
     norm: Norm,
-    mut threshold: f32,
-    mut see: impl FnMut(u32, f32) -> f32,
+    mut threshold: f64,
+    mut see: impl FnMut(u32, f64) -> f64,
 ) {
     let mut next_runs = vec![0_usize; asked.len()];
-    let mut scores = vec![0.0_f32; SPAN_DOCS];
+    let mut scores = vec![0.0; SPAN_DOCS.min(lengths.len())];
     let mut candidates: Vec<u16> = Vec::new();
-    let (fixed, per_word) = (norm.fixed as f32, norm.per_word as f32);
     loop {
         let heads = asked
             .iter()
@@ -99,11 +99,10 @@ pub fn sweep(
         }
         let base = span as usize * SPAN_DOCS;
         let lengths = &lengths[base..lengths.len().min(base + SPAN_DOCS)];
-        let add = |scores: &mut [f32], word: &Here<'_>| {
-            let weight = word.weight * (K1 as f32 + 1.0);
+        let add = |scores: &mut [f64], word: &Here<'_>| {
             for (&place, &count) in word.places.iter().zip(word.counts) {
-                let (place, count) = (usize::from(place), f32::from(count));
-                scores[place] += weight * count / (count + fixed + per_word * lengths[place] as f32);
+                let place = usize::from(place);
+                scores[place] += norm.score(word.weight, u32::from(count), lengths[place]);
             }
         };
         let essential = (0..here.len())
@@ -129,9 +128,8 @@ pub fn sweep(
             }
             for &place in &candidates {
                 if let Ok(found) = word.places.binary_search(&place) {
-                    let (place, count) = (usize::from(place), f32::from(word.counts[found]));
-                    let weight = word.weight * (K1 as f32 + 1.0);
-                    scores[place] += weight * count / (count + fixed + per_word * lengths[place] as f32);
+                    let place = usize::from(place);
+                    scores[place] += norm.score(word.weight, u32::from(word.counts[found]), lengths[place]);
                 }
             }
         }
@@ -170,14 +168,14 @@ fn here<'a>(word: &Asked<'a>, at: &mut usize, span: u32, norm: Norm) -> Here<'a>
     Here {
         places,
         counts,
-        weight: word.weight as f32,
-        bound: norm.score(word.weight, run.most, run.shortest) as f32,
+        weight: word.weight,
+        bound: norm.score(word.weight, run.most, run.shortest),
     }
 }
 
 /// What [`collect`] finds, where the scores that are above nothing are those of these words.
-fn gather(words: &[Here<'_>], scores: &[f32], least: f32, candidates: &mut Vec<u16>) {
-    let least = least.max(f32::MIN_POSITIVE);
+fn gather(words: &[Here<'_>], scores: &[f64], least: f64, candidates: &mut Vec<u16>) {
+    let least = least.max(f64::MIN_POSITIVE);
     for word in words {
         let places = word.places.iter().copied();
         candidates.extend(places.filter(|&place| scores[usize::from(place)] >= least));
@@ -187,8 +185,8 @@ fn gather(words: &[Here<'_>], scores: &[f32], least: f32, candidates: &mut Vec<u
 }
 
 /// The places whose scores are above nothing and at least this; eight at a time, because most are not.
-fn collect(scores: &[f32], least: f32, candidates: &mut Vec<u16>) {
-    let least = least.max(f32::MIN_POSITIVE);
+fn collect(scores: &[f64], least: f64, candidates: &mut Vec<u16>) {
+    let least = least.max(f64::MIN_POSITIVE);
     let (eights, tail) = scores.as_chunks::<8>();
     for (at, eight) in eights.iter().enumerate() {
         if eight.iter().fold(false, |any, &score| any | (score >= least)) {

@@ -1,13 +1,12 @@
 //! Finds the best-scoring documents of a choice, exactly, in an order that the caller gives.
-//!
-//! A sweep adds in single precision. Whatever comes as near to the worst of the best as its sums may be off is scored again
-//! in double precision, so neither the choice nor its order depends on how the index happens to be cut into parts.
 
 use std::cmp::Ordering;
 
 use super::answer::Question;
-use super::lists::Cursor;
-use super::sweep::{SLACK, sweep};
+use super::sweep::sweep;
+
+/// What is rounded to single precision is off by less than this.
+const ROUNDED: f64 = 1.0 + 1e-7;
 
 impl<'a> Question<'a> {
     /// Lets only records pass that are allowed, asked by their slots after all else.
@@ -21,12 +20,13 @@ impl<'a> Question<'a> {
 }
 
 impl Question<'_> {
-    /// The best documents that are wanted, best first, with their scores rounded to single precision. `wanted` gets a slot
+    /// The best documents that are wanted, best first, with their scores rounded to single precision. `named` gets a slot
     /// and gives what the document is called here, or nothing; `order` says which of equals comes first.
     pub fn best_where<T>(
         &self,
         limit: usize,
-        wanted: impl Fn(u32) -> Option<T>,
+        named: impl Fn(u32) -> Option<T>,
+        wanted: impl Fn(&T) -> bool,
         order: impl Fn(&T, &T) -> Ordering,
     ) -> Vec<(T, f32)> {
         let mut best: Vec<(T, f32)> = Vec::new();
@@ -37,32 +37,23 @@ impl Question<'_> {
         let pieces = parts.iter().enumerate();
         for (part, asked) in pieces.flat_map(|(at, part)| self.asked_of(at).map(move |asked| (part, asked))) {
             let bar = |best: &[(T, f32)]| match best.last() {
-                Some(worst) if best.len() == limit => worst.1 / SLACK,
+                Some(worst) if best.len() == limit => f64::from(worst.1) / ROUNDED,
                 _ => 0.0,
             };
             let start = bar(&best);
-            let mut cursors = vec![Cursor::default(); asked.len()];
-            let mut score = |own: u32| {
-                let length = part.columns.lengths[own as usize];
-                asked.iter().zip(&mut cursors).fold(0.0, |sum, (word, cursor)| {
-                    match u32::from(word.list.count_after(cursor, own)) {
-                        0 => sum,
-                        count => sum + self.norm.score(word.weight, count, length),
-                    }
-                })
-            };
-            sweep(&asked, &part.columns.lengths, self.norm, start, |own, _| {
+            sweep(&asked, &part.columns.lengths, self.norm, start, |own, score| {
                 let slot = part.columns.slots[own as usize];
                 let doc = own + part.first;
                 // A dead document has another one in its place, or none.
                 if self.index.doc_of(slot) == Some(doc)
-                    && let Some(name) = wanted(slot)
+                    && let Some(name) = named(slot)
                 {
-                    let score = score(own) as f32;
+                    let score = score as f32;
                     let comes_before =
                         |other: &(T, f32)| other.1.total_cmp(&score).then_with(|| order(&name, &other.0)).is_ge();
-                    // Most come behind the worst of those that are kept.
-                    if best.len() < limit || !best.last().is_some_and(comes_before) {
+                    // Most come behind the worst of those that are kept, whether they are wanted or not.
+                    let is_good = best.len() < limit || !best.last().is_some_and(comes_before);
+                    if is_good && wanted(&name) {
                         let place = best.partition_point(comes_before);
                         best.truncate(limit - 1);
                         best.insert(place, (name, score));

@@ -53,7 +53,7 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
             Ok((
                 filter,
                 changes.life().same(),
-                changes.count(),
+                changes.watermark(),
                 (nearby, coded),
                 (prepared.transpose()?, store.state.hidden_from(&search.viewer)),
             ))
@@ -88,14 +88,14 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
             None => None,
         };
         let kept = live.kept();
-        let Some(kept) = kept.as_ref().filter(|kept| kept.life.is(&life)) else {
+        let Some(kept) = kept.as_ref().filter(|kept| kept.mark.is_of(&life)) else {
             continue;
         };
         let asker = Asker {
             ask: &ask,
             verdicts: verdicts.as_ref(),
             // Others may have brought the index further since the first record was judged.
-            known_changes: kept.changes.min(seen),
+            known: kept.mark.earlier(&seen).same(),
             begins_anew: tries < MOST_TRIES,
         };
         if let Some(hits) = rank(&kept.index, search, &filter, near.as_ref(), sayings.as_ref(), &asker) {
@@ -148,7 +148,7 @@ impl View {
         let asker = Asker {
             ask: &ask,
             verdicts: verdicts.as_ref(),
-            known_changes: self.state.changes().count(),
+            known: self.state.changes().watermark(),
             begins_anew: false,
         };
         let hits = rank(index, search, &filter, None, None, &asker).unwrap_or_default();

@@ -12,7 +12,7 @@ use super::text_files::{Attached, TextFiles, attach};
 use super::text_rows::CopiedRow;
 use crate::error::Result;
 use crate::memory;
-use crate::state::StateId;
+use crate::state::{StateId, Watermark};
 use crate::store::Store;
 use crate::store::live_log::LiveLog;
 use crate::store::shared::Shared;
@@ -60,15 +60,14 @@ pub(in crate::store) struct LiveTextIndex {
 
 pub(in crate::store) struct KeptIndex {
     pub(in crate::store) index: Index,
-    pub(in crate::store) life: StateId,
-    pub(super) changes: usize,
+    /// How far it knows the state.
+    pub(in crate::store) mark: Watermark,
     /// What it was made of, all changes included.
     source: Source,
 }
 
 struct IndexMark {
-    life: StateId,
-    pub(super) changes: usize,
+    known: Watermark,
     choice: Option<Vec<u8>>,
 }
 
@@ -81,21 +80,19 @@ enum Lack {
 
 /// Rows that changed, copied out of the state, and what the log says then.
 struct ChangedRows {
-    life: StateId,
-    count: usize,
+    mark: Watermark,
     rows: Vec<CopiedRow>,
     source: Source,
 }
 
 impl ChangedRows {
-    /// What changed since an index knew so many changes; `None` if all should be taken in again.
-    fn since(log: LiveLog<'_>, known: usize, choice: Option<&[u8]>) -> Option<Self> {
+    /// What an index does not know that knows so much; `None` if all should be taken in again.
+    fn since(log: LiveLog<'_>, known: &Watermark, choice: Option<&[u8]>) -> Option<Self> {
         let (state, changes) = (log.state, log.state.changes());
-        let slots: HashSet<u32> = changes.since_count(known)?.iter().copied().collect();
+        let slots: HashSet<u32> = changes.since(known)?.iter().copied().collect();
         let few = MOST_CHANGES.max(state.slot_count() / LARGEST_CHANGE);
         (slots.len() <= few && choice == state.get(CHOICE_ID)).then(|| Self {
-            life: changes.life().same(),
-            count: changes.count(),
+            mark: changes.watermark(),
             rows: slots.into_iter().map(|slot| CopiedRow::of(state, slot)).collect(),
             source: source_of(log),
         })
@@ -120,28 +117,27 @@ impl LiveTextIndex {
 
     fn lack(&self, log: LiveLog<'_>) -> Lack {
         let mark = self.mark();
-        let changes = log.state.changes();
-        let Some(mark) = mark.as_ref().filter(|mark| mark.life.is(changes.life())) else {
+        let Some(mark) = mark.as_ref() else {
             return Lack::Everything;
         };
-        if mark.changes == changes.count() {
+        if !mark.known.is_behind(log.state.changes()) {
             return Lack::Nothing;
         }
-        let changed = ChangedRows::since(log, mark.changes, mark.choice.as_deref());
+        let changed = ChangedRows::since(log, &mark.known, mark.choice.as_deref());
         changed.map_or(Lack::Everything, Lack::Changes)
     }
 
     /// Takes changes in. If that is far too much by now, all is sealed again.
     fn take_in(&self, changed: &ChangedRows) {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
-        let kept = kept.as_mut().filter(|kept| kept.life.is(&changed.life));
-        let Some(kept) = kept.filter(|kept| kept.changes < changed.count) else {
+        let lacks = |known: &Watermark| known.is_of_same_state(&changed.mark) && known.is_before(&changed.mark);
+        let Some(kept) = kept.as_mut().filter(|kept| lacks(&kept.mark)) else {
             return;
         };
         changed.rows.iter().for_each(|row| row.put_into(&mut kept.index));
-        kept.changes = changed.count;
-        if let Some(mark) = self.mark().as_mut().filter(|mark| mark.life.is(&changed.life)) {
-            mark.changes = changed.count;
+        kept.mark = changed.mark.same();
+        if let Some(mark) = self.mark().as_mut().filter(|mark| lacks(&mark.known)) {
+            mark.known = changed.mark.same();
         }
         kept.source = changed.source.clone();
         if kept.index.is_overgrown() && can_be_sealed(&kept.index) {
@@ -153,24 +149,18 @@ impl LiveTextIndex {
 
     /// Makes a sealed index of the present one, while it is searched; gives what it was made of.
     fn sealed_copy(&self) -> Option<KeptIndex> {
-        let (sealing, life, changes, source) = {
+        let (sealing, mark, source) = {
             let kept = self.kept();
             let kept = kept.as_ref().filter(|kept| kept.index.is_ragged())?;
             // Where there is no memory for it, searches go on with what there is.
             if !can_be_sealed(&kept.index) {
                 return None;
             }
-            (
-                kept.index.sealing(),
-                kept.life.same(),
-                kept.changes,
-                kept.source.clone(),
-            )
+            (kept.index.sealing(), kept.mark.same(), kept.source.clone())
         };
         Some(KeptIndex {
             index: sealing.run(),
-            life,
-            changes,
+            mark,
             source,
         })
     }
@@ -178,15 +168,15 @@ impl LiveTextIndex {
     /// Puts a sealed copy in place of the present index, unless that knows more by now; says whether it did, or never can.
     fn replace(&self, sealed: &mut KeptIndex, source: &Source) -> bool {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
-        let Some(now) = kept.as_mut().filter(|now| now.life.is(&sealed.life)) else {
+        let Some(now) = kept.as_mut().filter(|now| now.mark.is_of_same_state(&sealed.mark)) else {
             return true;
         };
-        if now.changes > sealed.changes {
+        if sealed.mark.is_before(&now.mark) {
             return false;
         }
         std::mem::swap(now, sealed);
         if let Some(mark) = self.mark().as_mut() {
-            mark.changes = now.changes;
+            mark.known = now.mark.same();
         }
         *self.unsaved() = Some(source.clone());
         self.ragged.store(false, Ordering::Relaxed);
@@ -216,28 +206,22 @@ impl LiveTextIndex {
     /// Leaves the rows of the records that pass; `None` if the index is no longer that of the state they were taken from.
     pub fn narrow(&self, mut nearby: Nearby, recent: &Recent, filter: &Filter, life: &StateId) -> Option<Nearby> {
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
-        let known = kept.as_ref().filter(|kept| kept.life.is(life))?;
+        let known = kept.as_ref().filter(|kept| kept.mark.is_of(life))?;
         self.narrowed
-            .narrow(&mut nearby, &known.index, known.changes, filter, recent);
+            .narrow(&mut nearby, &known.index, &known.mark, filter, recent);
         Some(nearby)
     }
 
-    fn keep(&self, index: Index, life: StateId, changes: usize, source: Source, is_saved: bool) {
+    fn keep(&self, index: Index, mark: Watermark, source: Source, is_saved: bool) {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         *self.mark() = Some(IndexMark {
-            life: life.same(),
-            changes,
+            known: mark.same(),
             choice: source.choice.clone(),
         });
         *self.unsaved() = (!is_saved).then(|| source.clone());
         self.narrowed.forget();
         self.ragged.store(index.is_ragged(), Ordering::Relaxed);
-        *kept = Some(KeptIndex {
-            index,
-            life,
-            changes,
-            source,
-        });
+        *kept = Some(KeptIndex { index, mark, source });
     }
 }
 
@@ -290,16 +274,13 @@ pub fn seal_text(shared: &Shared) -> Result<()> {
     let source = sealed.source.clone();
     let files = loop {
         let (files, changed) = shared.read(|store| {
-            let is_same = store.state.changes().life().is(&sealed.life);
             let choice = sealed.source.choice.as_deref();
-            let changed = is_same
-                .then(|| ChangedRows::since(store.live(), sealed.changes, choice))
-                .flatten();
+            let changed = ChangedRows::since(store.live(), &sealed.mark, choice);
             Ok((TextFiles::of(store), changed))
         })?;
         let Some(changed) = changed else { return Ok(()) };
         changed.rows.iter().for_each(|row| row.put_into(&mut sealed.index));
-        (sealed.changes, sealed.source) = (changed.count, changed.source);
+        (sealed.mark, sealed.source) = (changed.mark, changed.source);
         if live.replace(&mut sealed, &source) {
             break files;
         }
@@ -321,7 +302,7 @@ fn make(shared: &Shared, live: &LiveTextIndex) -> Result<()> {
     let mut store = shared.write_guard();
     store.refresh()?;
     let files = TextFiles::of(&store);
-    let (life, changes) = (store.state.changes().life().same(), store.state.changes().count());
+    let mark = store.state.changes().watermark();
     let source = source_of(store.live());
     let threads = store.options.threads;
     if let Some(attached) = found.and_then(|(source, sealed)| attach(store.live(), &source, sealed)) {
@@ -333,7 +314,7 @@ fn make(shared: &Shared, live: &LiveTextIndex) -> Result<()> {
         if is_overgrown {
             index.seal();
         }
-        live.keep(index, life, changes, source, !is_overgrown);
+        live.keep(index, mark, source, !is_overgrown);
         return Ok(());
     }
     check_room(store.state.slot_count(), store.state.bytes())?;
@@ -341,7 +322,7 @@ fn make(shared: &Shared, live: &LiveTextIndex) -> Result<()> {
     drop(store);
     let fields = Fields::chosen(source.choice.as_deref());
     let index = Index::new(fields.clone(), Sealed::build(&survey, &fields, threads)?);
-    live.keep(index, life, changes, source, false);
+    live.keep(index, mark, source, false);
     live.save(&files);
     Ok(())
 }

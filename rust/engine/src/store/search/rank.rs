@@ -14,7 +14,7 @@ use crate::condition::Condition;
 use crate::scope::Viewer;
 use crate::score::{GroupWords, Lift, POOL_RECORDS, SMALL_RECORDS, Scale, Shares, Ties, TokenScores, lifted};
 use crate::snapshot::Moments;
-use crate::state::{Row, unspelled};
+use crate::state::{Row, Watermark, unspelled};
 use crate::store::vectors::{Near, Sayings};
 use crate::text::{Filter, Found, Index, NamedDays, Question, asked, says_any};
 use crate::vector::TokenQuestion;
@@ -157,8 +157,8 @@ pub(in crate::store) struct Asker<'a> {
     pub ask: Ask<'a>,
     /// What a condition says of the records, if there is one.
     pub verdicts: Option<&'a Verdicts<'a>>,
-    /// How many changes of the state the index knows.
-    pub known_changes: usize,
+    /// How far the index knows the state.
+    pub known: Watermark,
     /// Whether a search begins anew if a record that it found was changed meanwhile. Where a record changes all the time
     /// somebody has to say at last: this is how it is now, and it still answers.
     pub begins_anew: bool,
@@ -175,7 +175,7 @@ pub(in crate::store) fn rank(
     Asker {
         ask,
         verdicts,
-        known_changes,
+        known,
         begins_anew,
     }: &Asker<'_>,
 ) -> Option<Vec<Hit>> {
@@ -261,7 +261,7 @@ pub(in crate::store) fn rank(
     let (mut hits, mut is_sound) = (Vec::new(), true);
     ask(&mut |scene| {
         let state = scene.state;
-        let changed = state.changes().since_count(*known_changes);
+        let changed = state.changes().since(known);
         let is_changed = |slot: &u32| changed.is_none_or(|changed| changed.contains(slot));
         let name = |at: Option<usize>| Some(unspelled(state.row(slots[at?])?.id));
         for &at in &order {

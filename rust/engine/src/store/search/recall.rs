@@ -137,7 +137,7 @@ fn answer(shared: &Shared, ask: &Ask) -> Result<Answer> {
         let kept = live.kept();
         let Some(kept) = kept.as_ref() else { continue };
         let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
-        if columns.is_of_life(&kept.life) {
+        if columns.is_of_same_state(&kept.mark) {
             let filter = Filter {
                 viewer: Arc::clone(&ask.viewer),
                 ..Filter::default()

@@ -10,7 +10,7 @@ use roaring::RoaringBitmap;
 use super::query::{Question, VectorSearch, floats};
 use crate::error::{At, Error, Result};
 use crate::scope::Viewer;
-use crate::state::{Changes, Query};
+use crate::state::{Changes, Query, Watermark};
 use crate::store::live_log::LiveLog;
 use crate::store::vectors::known::Vectors;
 use crate::store::vectors::records::index::BLOCK_ROWS;
@@ -158,16 +158,17 @@ pub(in crate::store) struct Narrowed(Mutex<Vec<Arc<NarrowedRows>>>);
 struct NarrowedRows {
     shelves: Arc<Shelves>,
     living: Arc<RowFilter>,
-    changes: usize,
+    /// How far the index knew the state.
+    known: Watermark,
     wanted: text::Filter,
     rows: Arc<RowFilter>,
 }
 
-/// The slots that changed between two counts of changes.
+/// The slots that changed between two moments of a state.
 #[derive(Default)]
 pub(in crate::store) struct Recent {
-    pub from: usize,
-    pub until: usize,
+    pub from: Watermark,
+    pub until: Watermark,
     pub slots: Vec<u32>,
 }
 
@@ -188,24 +189,23 @@ impl Narrowed {
 
     /// What changed since this was asked before; nothing if that is too much to follow.
     pub fn recent(&self, nearby: &Nearby, wanted: &text::Filter, changes: &Changes) -> Recent {
-        let before = self.before(nearby, wanted).map(|known| known.changes);
-        let slots =
-            |from: usize| Some((from, changes.since_count(from)?)).filter(|(_, slots)| slots.len() <= MOST_CHANGES);
-        before
-            .and_then(slots)
-            .map_or_else(Recent::default, |(from, slots)| Recent {
-                from,
-                until: changes.count(),
+        let since = |before: Arc<NarrowedRows>| {
+            let slots = changes.since(&before.known)?;
+            (slots.len() <= MOST_CHANGES).then(|| Recent {
+                from: before.known.same(),
+                until: changes.watermark(),
                 slots: slots.to_vec(),
             })
+        };
+        self.before(nearby, wanted).and_then(since).unwrap_or_default()
     }
 
-    /// Leaves the rows of those records that an index lets pass, which knows so many changes.
+    /// Leaves the rows of those records that an index lets pass, which knows the state so far.
     pub fn narrow(
         &self,
         nearby: &mut Nearby,
         index: &text::Index,
-        changes: usize,
+        known: &Watermark,
         wanted: &text::Filter,
         recent: &Recent,
     ) {
@@ -231,11 +231,11 @@ impl Narrowed {
             return;
         }
         let rows = match self.before(nearby, wanted) {
-            Some(before) if before.changes == changes && Arc::ptr_eq(&before.living, &nearby.living) => {
+            Some(before) if before.known.is(known) && Arc::ptr_eq(&before.living, &nearby.living) => {
                 nearby.search.filter = Arc::clone(&before.rows);
                 return;
             }
-            Some(before) if before.changes == recent.from && (recent.from..=recent.until).contains(&changes) => {
+            Some(before) if before.known.is(&recent.from) && known.is_between(&recent.from, &recent.until) => {
                 let mut touched = &before.living.rows ^ &nearby.living.rows;
                 let by_slot = &nearby.search.rows_by_slot;
                 touched.extend(recent.slots.iter().filter_map(|slot| by_slot.get(*slot as usize)));
@@ -248,15 +248,15 @@ impl Narrowed {
         let mut rows = RowFilter::of(rows);
         rows.is_all = rows.rows.len() == u64::from(nearby.search.rows);
         nearby.search.filter = Arc::new(rows);
-        let mut known = self.known();
-        known.retain(|one| !one.is_for(&nearby.search.shelves, wanted));
-        if known.len() == MOST_NARROWED {
-            known.remove(0);
+        let mut all = self.known();
+        all.retain(|one| !one.is_for(&nearby.search.shelves, wanted));
+        if all.len() == MOST_NARROWED {
+            all.remove(0);
         }
-        known.push(Arc::new(NarrowedRows {
+        all.push(Arc::new(NarrowedRows {
             shelves: Arc::clone(&nearby.search.shelves),
             living: Arc::clone(&nearby.living),
-            changes,
+            known: known.same(),
             wanted: wanted.clone(),
             rows: Arc::clone(&nearby.search.filter),
         }));
