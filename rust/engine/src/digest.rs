@@ -123,20 +123,20 @@ fn of(made: &Digest) -> [u8; 32] {
 
 /// SHA-256 of each of some runs of bytes that are all equally long and lie end to end, put behind those that are known.
 pub fn sha256_each(bytes: &[u8], length: usize, digests: &mut Vec<[u8; 32]>) {
-    let runs: Vec<Run<'_>> = bytes.chunks_exact(length).map(Run::of).collect();
+    let runs: Vec<ByteRun<'_>> = bytes.chunks_exact(length).map(ByteRun::of).collect();
     sha256_runs(&runs, digests);
 }
 
 /// A run of bytes, not empty, of which the first may be meant to be another one.
 #[derive(Clone, Copy, Debug)]
-pub struct Run<'a> {
+pub struct ByteRun<'a> {
     /// The bytes.
     pub bytes: &'a [u8],
     /// What the first of them is taken for.
     pub first: u8,
 }
 
-impl<'a> Run<'a> {
+impl<'a> ByteRun<'a> {
     /// One that is as it stands.
     pub fn of(bytes: &'a [u8]) -> Self {
         Self { bytes, first: bytes[0] }
@@ -154,7 +154,7 @@ impl<'a> Run<'a> {
 }
 
 /// SHA-256 of each of some runs, put behind those that are known. Where a processor can hash many at the same time, it does.
-pub fn sha256_runs(runs: &[Run<'_>], digests: &mut Vec<[u8; 32]>) {
+pub fn sha256_runs(runs: &[ByteRun<'_>], digests: &mut Vec<[u8; 32]>) {
     let known = digests.len();
     digests.resize(known + runs.len(), [0; 32]);
     let done = side_by_side(runs, &mut digests[known..]);
@@ -176,7 +176,7 @@ pub fn at_once() -> usize {
 
 /// Hashes the first of some runs at the same time; says how many.
 #[cfg(target_arch = "x86_64")]
-fn side_by_side(runs: &[Run<'_>], digests: &mut [[u8; 32]]) -> usize {
+fn side_by_side(runs: &[ByteRun<'_>], digests: &mut [[u8; 32]]) -> usize {
     // A lane that has nothing to do costs as much as one that has: what does not fill them is left.
     let many = runs.len() / wide::LANES * wide::LANES;
     if many == 0 || !*wide::IS_THERE {
@@ -187,7 +187,7 @@ fn side_by_side(runs: &[Run<'_>], digests: &mut [[u8; 32]]) -> usize {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn side_by_side(_: &[Run<'_>], _: &mut [[u8; 32]]) -> usize {
+fn side_by_side(_: &[ByteRun<'_>], _: &mut [[u8; 32]]) -> usize {
     0
 }
 
@@ -253,8 +253,8 @@ mod tests {
             .map(|n| (n.wrapping_mul(2_654_435_761) >> 23) as u8)
             .collect();
         // Long ones beside short ones, so that lanes end and begin at different times.
-        let runs: Vec<Run<'_>> = (1..400)
-            .map(|n: usize| Run {
+        let runs: Vec<ByteRun<'_>> = (1..400)
+            .map(|n: usize| ByteRun {
                 bytes: &bytes[n..n + n * 37 % 211 + if n.is_multiple_of(29) { 8_000 } else { 1 }],
                 first: n as u8,
             })
@@ -262,7 +262,7 @@ mod tests {
         for count in [15, 16, 31, 32, 399] {
             let mut digests = Vec::new();
             sha256_runs(&runs[..count], &mut digests);
-            let alone = |run: &Run<'_>| {
+            let alone = |run: &ByteRun<'_>| {
                 let mut bytes = run.bytes.to_vec();
                 bytes[0] = run.first;
                 sha256_raw(&bytes)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::damage::Tail;
-use crate::disk::{Access, Found, Stranger};
+use crate::disk::{Access, Stranger, StrangerKind};
 use crate::error::{At, Error, Result};
 use crate::event::stamp;
 use crate::hint::{read_hint, write_hint};
@@ -204,7 +204,7 @@ impl Log {
         let path = self.site.log();
         match &self.open {
             Some(open) if open.mark().events == 0 && open.file.is_shared().at(path)? => {
-                Err(Error::io(path, Stranger::at(path, Found::Foreign)))
+                Err(Error::io(path, Stranger::at(path, StrangerKind::Foreign)))
             }
             _ => Ok(()),
         }

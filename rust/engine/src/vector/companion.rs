@@ -23,7 +23,7 @@ use super::groups::{GROUP_ROWS, Groups, STEP_BYTES, TAIL_BYTES, group_bytes};
 use super::lanes::LANES;
 use super::rows::{Misfit, Rows, checked_dim};
 use super::team::together;
-use crate::memory::Room;
+use crate::memory::AlignedBytes;
 
 /// How many groups a thread encodes before it asks for more.
 const ENCODED_GROUPS: usize = 64;
@@ -62,7 +62,7 @@ pub fn encode_groups(rows: Rows<'_>, first: usize, out: &mut [u8], cpu: Cpu) -> 
 /// Groups that are kept in memory and grow with their rows.
 #[derive(Debug)]
 pub struct Companion {
-    room: Room,
+    room: AlignedBytes,
     groups: usize,
     dim: usize,
 }
@@ -74,7 +74,7 @@ impl Companion {
     /// If the dimension is refused.
     pub fn new(dim: usize) -> Result<Self, Misfit> {
         Ok(Self {
-            room: Room::new(0).map_err(|_| Misfit::Memory)?,
+            room: AlignedBytes::new(0).map_err(|_| Misfit::Memory)?,
             groups: 0,
             dim: checked_dim(dim)?,
         })
@@ -135,7 +135,7 @@ impl Companion {
             return Ok(());
         }
         let used = self.bytes();
-        let mut room = Room::new(bytes.max(used.len() + used.len() / 2)).map_err(|_| Misfit::Memory)?;
+        let mut room = AlignedBytes::new(bytes.max(used.len() + used.len() / 2)).map_err(|_| Misfit::Memory)?;
         room.bytes_mut()[..used.len()].copy_from_slice(used);
         self.room = room;
         Ok(())

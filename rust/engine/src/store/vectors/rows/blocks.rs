@@ -21,7 +21,7 @@ use super::companions::{Companions, codes_bytes, slot_bytes};
 use super::marks::Marks;
 use crate::disk::{Disk, DiskFile, Mapping};
 use crate::layout::Layout;
-use crate::memory::Room;
+use crate::memory::AlignedBytes;
 use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::index::{BLOCK_ROWS, Block, NONE};
 use crate::vector::companion::encode_groups;
@@ -293,7 +293,7 @@ impl Shelves {
         let dim = self.bound.dim;
         let each = codes_bytes(dim);
         let companions = self.companions();
-        let Ok(mut room) = Room::new(numbers.len() * each) else {
+        let Ok(mut room) = AlignedBytes::new(numbers.len() * each) else {
             return Vec::new();
         };
         let end = AtomicUsize::new(numbers.end);
@@ -335,7 +335,9 @@ impl Shelves {
         if new < old + GROWN_GROUPS || kept.codes.len() != number {
             return;
         }
-        let Ok(mut room) = Room::new(new * each) else { return };
+        let Ok(mut room) = AlignedBytes::new(new * each) else {
+            return;
+        };
         let (known, fresh) = room.bytes_mut().split_at_mut(before.len());
         known.copy_from_slice(before);
         let places = old * GROUP_ROWS..new * GROUP_ROWS;
@@ -369,7 +371,7 @@ impl Shelves {
     fn gather(&self, kept: &mut KeptParts) {
         let dim = self.bound.dim;
         let first = kept.codes.len() - kept.single;
-        let Ok(mut room) = Room::new(kept.single * codes_bytes(dim)) else {
+        let Ok(mut room) = AlignedBytes::new(kept.single * codes_bytes(dim)) else {
             // They stay where they are.
             kept.single = 0;
             return;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::companions::codes_bytes;
 use crate::disk::Mapping;
-use crate::memory::Room;
+use crate::memory::AlignedBytes;
 
 /// Codes of a block, wherever they lie.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ pub struct Codes {
 #[derive(Clone, Debug)]
 pub enum CodesPlace {
     /// In a room that many blocks share.
-    Memory(Arc<Room>),
+    Memory(Arc<AlignedBytes>),
     /// Still in the file.
     File(Arc<Mapping>),
 }
@@ -48,7 +48,7 @@ impl Codes {
     }
 
     /// The codes of a block that is not whole yet: all that lies in a room.
-    pub fn of_part(room: Room) -> Self {
+    pub fn of_part(room: AlignedBytes) -> Self {
         Self {
             start: 0,
             length: room.len(),
