@@ -39,7 +39,7 @@ mod special;
 mod value;
 mod write;
 
-pub use cursor::{Cursor, Elements, Members, Quoted, compare_key, elements, members};
+pub use cursor::{Cursor, Elements, ObjectMembers, Quoted, compare_key, elements, members};
 pub use indent::indented;
 pub use merge::merge;
 pub use number::write_f64;
