@@ -86,7 +86,7 @@ pub use log::{Appended, Pulse};
 pub use memory::{Refused, Reserved, check as check_memory, could_have, gathered};
 pub use network::{Direction, Net, Steps, islands, reach, routes};
 pub use options::{Checking, Durability, Options, WriterTerms};
-pub use scope::{Carried, Scope, Seen, Viewer};
+pub use scope::{Carried, Scope, SeenAs, Viewer};
 pub use snapshot::{Moments, Stamp};
 pub use state::{By, Dated, Edition, Frozen, Listing, PageEnd, Query, Sight, Tally, unspelled};
 pub use store::{

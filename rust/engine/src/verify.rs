@@ -18,7 +18,7 @@ use crate::disk::{Access, Disk, DiskFile};
 use crate::event::act::is_of_one;
 use crate::event::erasure::Erasure;
 use crate::event::line::{Event, Fault};
-use crate::event::{Coming, Known, Op, salt, stamp};
+use crate::event::{IncomingEvents, Known, Op, salt, stamp};
 use crate::layout::Layout;
 use crate::memory::{self, Refused};
 use crate::trail::{Trail, TrailEnd};
@@ -113,7 +113,7 @@ pub trait Sink {
     ///
     /// # Errors
     /// `Refused` if there is not so much: nothing more is shown then.
-    fn make_room(&mut self, _: Coming) -> Result<(), Refused> {
+    fn make_room(&mut self, _: IncomingEvents) -> Result<(), Refused> {
         memory::check()
     }
     /// An event that counts at once.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chronomemory::{
-    Answer, Ask, Carried, Census, Columns, Dated, Dropped, Found, Machine, Misfit, Reach, Seen, Sight, TokenQuestion,
+    Answer, Ask, Carried, Census, Columns, Dated, Dropped, Found, Machine, Misfit, Reach, SeenAs, Sight, TokenQuestion,
     Viewer, fit, gathered, misfit,
 };
 use pyo3::prelude::*;
@@ -268,7 +268,7 @@ impl Engine {
 
 /// Whether a record is somebody's to change.
 fn is_own(viewer: &Viewer, record: &[u8]) -> bool {
-    viewer.sees(&Carried::of(record)) == Some(Seen::Own)
+    viewer.sees(&Carried::of(record)) == Some(SeenAs::Own)
 }
 
 /// Which results fit a budget, in their order.

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 pub use ordered::{After, Lookup, Ordered, field};
 pub use postings::{KeyRange, Postings};
 
-use crate::event::faces::Index;
+use crate::event::faces::FaceIndex;
 use crate::state::State;
 
 /// The indexes that were asked so far.
@@ -21,12 +21,12 @@ pub struct Indexes(HashMap<&'static str, Ordered>);
 
 impl Indexes {
     /// A declared index; it knows nothing if nobody asked it before.
-    pub fn of(&mut self, declared: &'static Index) -> &mut Ordered {
+    pub fn of(&mut self, declared: &'static FaceIndex) -> &mut Ordered {
         self.0.entry(declared.name).or_insert_with(|| Ordered::new(declared))
     }
 
     /// The same, if somebody asked it before.
-    pub fn known(&self, declared: &Index) -> Option<&Ordered> {
+    pub fn known(&self, declared: &FaceIndex) -> Option<&Ordered> {
         self.0.get(declared.name)
     }
 

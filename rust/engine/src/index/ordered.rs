@@ -8,7 +8,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::key::{spell, spell_missing};
-use crate::event::faces::Index;
+use crate::event::faces::FaceIndex;
 use crate::json::{elements, members};
 use crate::scope::Viewer;
 use crate::state::{Row, State, Watermark};
@@ -40,7 +40,7 @@ pub struct After {
 /// The entries of an index.
 #[derive(Debug)]
 pub struct Ordered {
-    index: &'static Index,
+    index: &'static FaceIndex,
     mark: Watermark,
     entries: BTreeSet<Arc<[u8]>>,
     /// What a slot has among the entries.
@@ -52,7 +52,7 @@ const SLOT_BYTES: usize = 4;
 
 impl Ordered {
     /// An index that knows nothing yet.
-    pub fn new(index: &'static Index) -> Self {
+    pub fn new(index: &'static FaceIndex) -> Self {
         Self {
             index,
             mark: Watermark::default(),
@@ -129,7 +129,7 @@ impl Ordered {
     }
 
     /// The fields that it is by, and what it orders.
-    pub fn declared(&self) -> &'static Index {
+    pub fn declared(&self) -> &'static FaceIndex {
         self.index
     }
 

@@ -4,7 +4,7 @@
 //! of them is taken in, or written.
 
 use super::records::{Entry, State};
-use crate::event::Coming;
+use crate::event::IncomingEvents;
 use crate::memory::{self, Refused};
 
 impl State {
@@ -13,7 +13,7 @@ impl State {
     ///
     /// # Errors
     /// `Refused` if there is not so much; nothing changed.
-    pub fn make_room(&mut self, coming: Coming) -> Result<(), Refused> {
+    pub fn make_room(&mut self, coming: IncomingEvents) -> Result<(), Refused> {
         let (events, touched) = (coming.events, coming.events + coming.further);
         memory::check()?;
         self.arena.make_room(coming.bytes, coming.longest)?;

@@ -20,7 +20,7 @@ use crate::event::act::is_of_one;
 use crate::event::draft_value::defaults;
 use crate::event::expiry::expiry_of;
 use crate::event::faces::{SEARCH, face_of};
-use crate::event::{Coming, Known, Op};
+use crate::event::{IncomingEvents, Known, Op};
 use crate::json::{self, RecordSpans, Span, Value};
 use crate::memory::{Refused, gathered};
 use crate::snapshot::{Moments, Stamp, Taker};
@@ -394,7 +394,7 @@ impl State {
 
 impl Taker for State {
     fn make_room(&mut self, bytes: usize) -> Result<(), Refused> {
-        State::make_room(self, Coming::one(bytes))
+        State::make_room(self, IncomingEvents::one(bytes))
     }
 
     fn take(&mut self, record: &[u8], fields: RecordSpans, moments: Option<Moments>) {

@@ -8,7 +8,7 @@ use std::ops::Bound;
 
 use super::sight::Sight;
 use crate::memory::Refused;
-use crate::scope::{Carried, Scope, Seen, Viewer, carried};
+use crate::scope::{Carried, Scope, SeenAs, Viewer, carried};
 use crate::snapshot::Stamp;
 
 /// The number of what is shared.
@@ -306,10 +306,10 @@ impl Directory {
 
     /// How somebody sees the records of a scope; `None` if not at all.
     #[inline]
-    pub(super) fn seen_in(&self, viewer: &Viewer, scope: u32) -> Option<Seen> {
+    pub(super) fn seen_in(&self, viewer: &Viewer, scope: u32) -> Option<SeenAs> {
         // Mostly nobody gives names, and what is asked for carries none.
         if scope == SHARED && viewer.is_plain() {
-            return Some(Seen::Own);
+            return Some(SeenAs::Own);
         }
         viewer.sees(&self.members[scope as usize].scope)
     }
@@ -328,7 +328,7 @@ impl Directory {
             let expired = self.twins.get(&number).map_or(&[][..], |&twin| self.slots(twin));
             !self.slots(number).is_empty() || !expired.is_empty()
         };
-        let is_known = |number: &u32| self.seen_in(viewer, *number) == Some(Seen::Own) && has_any(*number);
+        let is_known = |number: &u32| self.seen_in(viewer, *number) == Some(SeenAs::Own) && has_any(*number);
         match viewer.choose(&self.numbers) {
             Some(seen) => seen.iter().any(is_known),
             // Whoever sees all need not gather it: the first will do.
@@ -343,7 +343,7 @@ impl Directory {
         numbers.retain(|&number| {
             let scope = &self.members[number as usize].scope;
             matches!(scope, Carried::Names(scope) if scope.names()[2].is_some())
-                && self.seen_in(viewer, number) == Some(Seen::Own)
+                && self.seen_in(viewer, number) == Some(SeenAs::Own)
         });
         numbers
     }

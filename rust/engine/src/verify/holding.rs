@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::event::act::beyond;
-use crate::event::{Coming, Known, Op};
+use crate::event::{IncomingEvents, Known, Op};
 use crate::json::RecordSpans;
 use crate::memory::Refused;
 
@@ -15,7 +15,7 @@ pub struct Holding {
     /// No event that was announced is longer.
     longest: usize,
     /// What they ask for beyond what their lines do.
-    beyond: Coming,
+    beyond: IncomingEvents,
 }
 
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl Holding {
     ///
     /// # Errors
     /// `Refused` if there is not so much.
-    pub fn make_room(&mut self, coming: Coming) -> Result<(), Refused> {
+    pub fn make_room(&mut self, coming: IncomingEvents) -> Result<(), Refused> {
         self.text.try_reserve(coming.bytes)?;
         self.items.try_reserve(coming.events)?;
         self.longest = self.longest.max(coming.longest);
@@ -42,8 +42,8 @@ impl Holding {
     }
 
     /// What is kept.
-    pub fn kept(&self) -> Coming {
-        Coming {
+    pub fn kept(&self) -> IncomingEvents {
+        IncomingEvents {
             events: self.items.len(),
             bytes: self.text.len(),
             longest: self.longest,
@@ -103,6 +103,6 @@ impl Holding {
     pub fn clear(&mut self) {
         self.items.clear();
         self.text.clear();
-        self.beyond = Coming::default();
+        self.beyond = IncomingEvents::default();
     }
 }

@@ -13,7 +13,7 @@ use crate::digest::{at_once, sha256_runs};
 use crate::disk::{DiskFile, read_over, read_upto};
 use crate::event::act::beyond;
 use crate::event::line::{Event, Fault, Trust, hashed_of};
-use crate::event::{Coming, Op};
+use crate::event::{IncomingEvents, Op};
 use crate::json::MAX_LINE_BYTES;
 use crate::memory::{self, Refused, gathered};
 use crate::ordered::in_order;
@@ -59,8 +59,8 @@ pub struct Piece {
 
 impl Piece {
     /// What its lines ask of those who take them in.
-    pub fn coming(&self) -> Coming {
-        let own = Coming {
+    pub fn coming(&self) -> IncomingEvents {
+        let own = IncomingEvents {
             events: self.lines.len(),
             bytes: self.bytes.len(),
             longest: self.lines.iter().map(|line| line.range.len()).max().unwrap_or(0),
@@ -71,7 +71,7 @@ impl Piece {
             let text = self.text(line);
             Some(beyond(event.op, event.record_id(text), event.record(text)))
         });
-        acts.fold(own, Coming::and)
+        acts.fold(own, IncomingEvents::and)
     }
 
     /// The bytes of one of its lines, without the newline.

@@ -3,7 +3,7 @@
 use crate::digest::{Hex, sha256_raw};
 use crate::event::draft::Draft;
 use crate::event::salt::{SaltTerms, Salts};
-use crate::event::{Coming, Op};
+use crate::event::{IncomingEvents, Op};
 use crate::json;
 use crate::memory::Refused;
 use crate::trail::Trail;
@@ -88,7 +88,7 @@ impl Lines {
     ///
     /// # Errors
     /// `Refused` if there is not so much.
-    pub fn make_room(&mut self, coming: Coming) -> Result<(), Refused> {
+    pub fn make_room(&mut self, coming: IncomingEvents) -> Result<(), Refused> {
         self.bytes.try_reserve(coming.bytes + coming.events * ENVELOPE_BYTES)?;
         self.hashes.try_reserve(coming.events)?;
         Ok(self.starts.try_reserve(coming.events)?)

@@ -9,7 +9,7 @@ use super::doomed::Doomed;
 use crate::chain::Held;
 use crate::digest::Hex;
 use crate::disk::DiskFile;
-use crate::event::{Coming, Known};
+use crate::event::{IncomingEvents, Known};
 use crate::json::RecordSpans;
 use crate::memory::{self, Refused};
 use crate::snapshot::{self, Moments, Taker};
@@ -127,7 +127,7 @@ impl Replay {
 }
 
 impl Sink for Replay {
-    fn make_room(&mut self, coming: Coming) -> Result<(), Refused> {
+    fn make_room(&mut self, coming: IncomingEvents) -> Result<(), Refused> {
         memory::check()?;
         let Some(state) = &mut self.state else {
             return Ok(());

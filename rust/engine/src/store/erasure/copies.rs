@@ -7,7 +7,7 @@ use crate::archive;
 use crate::chain::Held;
 use crate::disk::Access;
 use crate::error::Result;
-use crate::event::tie::Said;
+use crate::event::tie::SaidRecord;
 use crate::event::{Known, Op};
 use crate::layout::{
     Layout, ROWS_SUFFIX, Shape, is_archive_draft, is_archive_file, is_backup_folder, is_base_draft, is_base_file,
@@ -32,7 +32,8 @@ impl Sink for Search<'_> {
     fn count(&mut self, known: Known<'_>, _: i64) {
         self.is_there = self.is_there || self.chosen.doomed.takes(&known) || {
             matches!(known.op, Op::Upsert | Op::Migrate | Op::Patch) && {
-                self.chosen.would_take(&Said::of(known.id, known.record, known.fields))
+                self.chosen
+                    .would_take(&SaidRecord::of(known.id, known.record, known.fields))
             }
         };
     }

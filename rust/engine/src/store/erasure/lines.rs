@@ -8,8 +8,8 @@ use std::sync::Arc;
 use crate::chain::Held;
 use crate::digest::Hex;
 use crate::disk::DiskFile;
-use crate::event::tie::Said;
-use crate::event::{Coming, Known, Op};
+use crate::event::tie::SaidRecord;
+use crate::event::{IncomingEvents, Known, Op};
 use crate::memory::{self, Refused};
 use crate::state::{Likeness, State};
 use crate::store::archives::onlooker::Onlooker;
@@ -104,7 +104,7 @@ impl Rest<'_> {
 }
 
 impl Sink for Rest<'_> {
-    fn make_room(&mut self, coming: Coming) -> Result<(), Refused> {
+    fn make_room(&mut self, coming: IncomingEvents) -> Result<(), Refused> {
         match &mut self.replay {
             Some(replay) => replay.make_room(coming),
             None => memory::check(),
@@ -200,7 +200,7 @@ impl<'a> Watcher<'a> {
     }
 
     /// Hears what a record was some time.
-    fn hear(&self, sight: &mut SeenLog, said: &Said<'_>) {
+    fn hear(&self, sight: &mut SeenLog, said: &SaidRecord<'_>) {
         if self.chosen.is_news(said) {
             sight.knows_more = true;
         } else if self.chosen.doomed.has(said.id) && !sight.seen.contains(said.id) {
@@ -229,7 +229,7 @@ impl Onlooker for Watcher<'_> {
         let is_later = !sight.is_past && known.offset >= self.chosen_at;
         sight.knows_more |= is_later && self.chosen.is_upset_by(known);
         if says_a_record(known.op) {
-            self.hear(&mut sight, &Said::of(known.id, known.record, known.fields));
+            self.hear(&mut sight, &SaidRecord::of(known.id, known.record, known.fields));
         }
     }
 

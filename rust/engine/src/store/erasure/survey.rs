@@ -9,7 +9,7 @@ use crate::digest::Hex;
 use crate::disk::DiskFile;
 use crate::error::{At, Result};
 use crate::event::Known;
-use crate::event::tie::Said;
+use crate::event::tie::SaidRecord;
 use crate::json::RecordSpans;
 use crate::log::Site;
 use crate::log::files::open_base;
@@ -50,7 +50,7 @@ struct Everything<'a> {
 impl Sink for Everything<'_> {
     fn count(&mut self, known: Known<'_>, _: i64) {
         if says_a_record(known.op) {
-            let said = Said::of(known.id, known.record, known.fields);
+            let said = SaidRecord::of(known.id, known.record, known.fields);
             self.grew |= self.chosen.look(&said, self.present);
         }
         if self.chosen.doomed.takes(&known) {
@@ -68,7 +68,7 @@ impl Sink for Everything<'_> {
 impl Taker for Everything<'_> {
     fn take(&mut self, record: &[u8], fields: RecordSpans, _: Option<Moments>) {
         if let Some(id) = fields.id.map(|id| id.of(record)) {
-            self.grew |= self.chosen.look(&Said::of(id, record, fields), self.present);
+            self.grew |= self.chosen.look(&SaidRecord::of(id, record, fields), self.present);
             self.holds |= self.chosen.doomed.has(id);
         }
     }
@@ -234,7 +234,7 @@ struct StateSearch<'a> {
 
 impl Taker for StateSearch<'_> {
     fn take(&mut self, record: &[u8], fields: RecordSpans, _: Option<Moments>) {
-        let said = fields.id.map(|id| Said::of(id.of(record), record, fields));
+        let said = fields.id.map(|id| SaidRecord::of(id.of(record), record, fields));
         self.is_there = self.is_there || said.is_some_and(|said| self.chosen.takes(&said));
     }
 

@@ -7,7 +7,7 @@ use crate::chain::Held;
 use crate::disk::{DiskFile, read_upto};
 use crate::event::act::each_concerned;
 use crate::event::faces::{ERASURES, VECTORS, face_of};
-use crate::event::{Coming, Known, Op, stamp};
+use crate::event::{IncomingEvents, Known, Op, stamp};
 use crate::json::{self, RecordSpans};
 use crate::memory::{self, Refused};
 use crate::snapshot::{self, Contents, Moments, Taker};
@@ -294,9 +294,9 @@ struct Watched<'a, T>(&'a mut T, Option<&'a mut ScopeWatch>);
 impl<T: Taker> Taker for Watched<'_, T> {
     fn make_room(&mut self, bytes: usize) -> Result<(), Refused> {
         if let Some(watch) = &mut self.1 {
-            watch.make_room(Coming {
+            watch.make_room(IncomingEvents {
                 events: 1,
-                ..Coming::default()
+                ..IncomingEvents::default()
             })?;
         }
         self.0.make_room(bytes)
@@ -351,7 +351,7 @@ impl Taker for OnlyVectors<'_> {
 }
 
 impl Sink for Loader {
-    fn make_room(&mut self, coming: Coming) -> Result<(), Refused> {
+    fn make_room(&mut self, coming: IncomingEvents) -> Result<(), Refused> {
         if let Some(watch) = &mut self.watch {
             watch.make_room(coming)?;
         }

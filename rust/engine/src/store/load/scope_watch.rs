@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use foldhash::quality;
 
-use crate::event::{Coming, Known, Op};
+use crate::event::{IncomingEvents, Known, Op};
 use crate::json::members;
 use crate::memory::Refused;
 use crate::scope::{Carried, carried};
@@ -53,7 +53,7 @@ impl ScopeWatch {
     ///
     /// # Errors
     /// `Refused` if there is not so much.
-    pub fn make_room(&mut self, coming: Coming) -> Result<(), Refused> {
+    pub fn make_room(&mut self, coming: IncomingEvents) -> Result<(), Refused> {
         self.held.try_reserve(coming.events)?;
         // They say what stands in them.
         self.text.try_reserve(coming.bytes)?;
@@ -161,10 +161,10 @@ mod tests {
     fn what_was_announced_asks_for_no_more_memory() {
         let mut watch = ScopeWatch::default();
         for begin in [0_u32, 1000] {
-            let coming = Coming {
+            let coming = IncomingEvents {
                 events: 1000,
                 bytes: 4000,
-                ..Coming::default()
+                ..IncomingEvents::default()
             };
             assert!(watch.make_room(coming).is_ok());
             let room = |watch: &ScopeWatch| (watch.known.capacity(), watch.held.capacity(), watch.text.capacity());

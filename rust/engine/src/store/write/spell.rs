@@ -4,8 +4,8 @@ use std::borrow::Borrow;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::event::draft::{Change, Draft};
-use crate::event::{Coming, Known, Op};
+use crate::event::draft::{Draft, RecordChange};
+use crate::event::{IncomingEvents, Known, Op};
 use crate::json::RecordSpans;
 use crate::log::Log;
 use crate::options::Options;
@@ -90,16 +90,16 @@ fn count(parts: &[impl Borrow<Draft>]) -> usize {
 }
 
 /// What a batch asks of the state. The line that opens it, and one that adopts a base, are events too.
-fn coming(parts: &[impl Borrow<Draft>]) -> Coming {
-    let own = Coming {
+fn coming(parts: &[impl Borrow<Draft>]) -> IncomingEvents {
+    let own = IncomingEvents {
         events: 2,
-        ..Coming::default()
+        ..IncomingEvents::default()
     };
     parts.iter().fold(own, |sum, part| sum.and(part.borrow().coming()))
 }
 
 /// The changes of all parts, each with the draft that holds it.
-pub(in crate::store) fn changes(parts: &[impl Borrow<Draft>]) -> impl Iterator<Item = (&Draft, &Change)> {
+pub(in crate::store) fn changes(parts: &[impl Borrow<Draft>]) -> impl Iterator<Item = (&Draft, &RecordChange)> {
     let drafts = parts.iter().map(Borrow::borrow);
     drafts.flat_map(|draft: &Draft| draft.changes().iter().map(move |change| (draft, change)))
 }
@@ -156,7 +156,7 @@ fn spell(
     log: &mut Log,
     options: &Options,
     parts: &[impl Borrow<Draft>],
-    coming: Coming,
+    coming: IncomingEvents,
     adoption: Option<String>,
     now: i64,
 ) -> Result<Lines> {
@@ -227,9 +227,9 @@ impl Store {
             depth,
         });
         self.settle();
-        self.state.make_room(Coming {
+        self.state.make_room(IncomingEvents {
             events: 1,
-            ..Coming::default()
+            ..IncomingEvents::default()
         })?;
         let offset = self.append(&lines, now)?;
         let known = Known {
