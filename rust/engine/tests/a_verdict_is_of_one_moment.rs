@@ -9,7 +9,7 @@ use crate::scenario::embedded::{DIM, attach_to, vector};
 use crate::scenario::{Action, START, draft, fresh_disk, layout, open};
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::testing::store::Shared;
-use chronomemory::{Access, Disk, Durability, Options, Question, Standing, Store};
+use chronomemory::{Access, Disk, Durability, HeadStanding, Options, Question, Store};
 
 /// Another process compacts, so many times, right before a file of this kind is opened.
 #[derive(Clone)]
@@ -127,7 +127,7 @@ fn a_head_is_not_missed_because_history_is_dropped_during_the_look() {
         for times in [1, 2, 10] {
             let disk = hasty(ending, false, times);
             let standing = Store::standing_of(&disk, &layout(), &note()).expect("a look");
-            assert_eq!(standing, Standing::Kept, "{ending} {times}");
+            assert_eq!(standing, HeadStanding::Kept, "{ending} {times}");
         }
     }
 }
@@ -142,7 +142,7 @@ fn a_compaction_that_is_killed_anywhere_loses_no_head() {
         disk.crash_at(disk.steps() + step);
         let outcome = store.compact(false, START, &mut |_, _| {});
         let standing = Store::standing_of(&disk.after_kill(), &layout(), &note()).expect("a look");
-        assert_eq!(standing, Standing::Kept, "killed at step {step}");
+        assert_eq!(standing, HeadStanding::Kept, "killed at step {step}");
         if outcome.is_ok() && !disk.crashed() {
             assert!(step > 10);
             return;

@@ -1,6 +1,6 @@
 //! How is a report shown to Python?
 
-use chronomemory::{Damage, Kept, Repaired, Standing, Tail, Verified, WHY_NOT_RESTORABLE};
+use chronomemory::{Damage, HeadStanding, Kept, Repaired, Tail, Verified, WHY_NOT_RESTORABLE};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -38,18 +38,18 @@ pub fn dict<'py>(py: Python<'py>, found: &Verified) -> PyResult<Bound<'py, PyDic
         scopes.append(one)?;
     }
     dict.set_item("scopes", scopes)?;
-    let is_unseen = *standing == Standing::Unseen;
+    let is_unseen = *standing == HeadStanding::Unseen;
     let notes = PyList::new(py, &report.notes)?;
     if let Some(fault) = fault.filter(|_| !is_unseen) {
         notes.append(fault)?;
     }
     dict.set_item("notes", notes)?;
     let (word, reason) = match standing {
-        Standing::Unseen => ("unseen", fault.unwrap_or_default()),
-        Standing::Kept => ("kept", ""),
-        Standing::Lost(reason) => ("lost", reason.as_str()),
-        Standing::Unknown(reason) => ("unknown", reason.as_str()),
-        Standing::Unreadable(reason) => ("unreadable", reason.as_str()),
+        HeadStanding::Unseen => ("unseen", fault.unwrap_or_default()),
+        HeadStanding::Kept => ("kept", ""),
+        HeadStanding::Lost(reason) => ("lost", reason.as_str()),
+        HeadStanding::Unknown(reason) => ("unknown", reason.as_str()),
+        HeadStanding::Unreadable(reason) => ("unreadable", reason.as_str()),
     };
     dict.set_item("cut", report.cut.as_deref())?;
     dict.set_item("remembered", word)?;

@@ -7,7 +7,7 @@ use crate::event::draft::Draft;
 use crate::event::stamp;
 use crate::log::OpenLog;
 use crate::state::Edition;
-use crate::wal::writer::{Lines, Link};
+use crate::wal::writer::{ChainEnd, Lines};
 
 use super::Store;
 
@@ -17,7 +17,7 @@ const NEVER: usize = usize::MAX;
 /// Lines spelled ahead.
 pub struct Ahead {
     pub(super) lines: Lines,
-    from: Link,
+    from: ChainEnd,
     /// When they were written, as they say.
     pub(super) now: i64,
     ts: [u8; stamp::STAMP_BYTES],
@@ -46,7 +46,7 @@ impl Ahead {
     }
 
     /// Whether these are the lines that a batch of so many changes would have here and now.
-    pub(super) fn fits(&self, link: Link, latest: i64, changes: usize) -> bool {
+    pub(super) fn fits(&self, link: ChainEnd, latest: i64, changes: usize) -> bool {
         self.from == link && self.now >= latest && self.promised == changes && self.come == changes
     }
 }

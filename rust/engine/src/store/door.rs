@@ -11,7 +11,7 @@ use crate::index::Lookup;
 use crate::layout::Layout;
 use crate::log;
 use crate::options::Durability;
-use crate::remembered::Standing;
+use crate::remembered::HeadStanding;
 use crate::scope::Viewer;
 use crate::state::{Dated, Directory, Edition, Query, Tally, spelled};
 use crate::verify::Report;
@@ -157,7 +157,7 @@ impl Store {
     }
 
     /// How the log stood to the remembered head when it was read.
-    pub fn standing(&self) -> &Standing {
+    pub fn standing(&self) -> &HeadStanding {
         self.log.head.standing()
     }
 
@@ -176,7 +176,7 @@ impl Store {
     ///
     /// # Errors
     /// `Io`.
-    pub fn standing_of(disk: &dyn Disk, layout: &Layout, note: &Path) -> Result<Standing> {
+    pub fn standing_of(disk: &dyn Disk, layout: &Layout, note: &Path) -> Result<HeadStanding> {
         log::standing_of(disk, layout, note)
     }
 

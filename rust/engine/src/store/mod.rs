@@ -61,7 +61,7 @@ use crate::options::Options;
 use crate::state::State;
 
 pub use crate::log::Progress;
-pub use crate::remembered::Standing;
+pub use crate::remembered::HeadStanding;
 pub use ahead::Ahead;
 pub use care::Turns;
 pub use copies::listed::{CopySeen, forget, list};

@@ -9,7 +9,7 @@ use crate::memory::Refused;
 
 /// Events kept until their batch is whole.
 #[derive(Debug, Default)]
-pub struct Holding {
+pub struct HeldEvents {
     text: Vec<u8>,
     items: Vec<Item>,
     /// No event that was announced is longer.
@@ -29,7 +29,7 @@ struct Item {
     ts: i64,
 }
 
-impl Holding {
+impl HeldEvents {
     /// Asks for the memory that some events need, should they be kept.
     ///
     /// # Errors

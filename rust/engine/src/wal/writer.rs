@@ -18,7 +18,7 @@ const ENVELOPE_BYTES: usize = 320;
 
 /// Where the chain stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Link {
+pub struct ChainEnd {
     /// The hash of the last event; `None` at the beginning of a log.
     pub head: Option<Hex>,
     /// The seq of the next event.
@@ -50,7 +50,7 @@ pub struct Lines {
     /// The hash of each line.
     pub hashes: Vec<[u8; 32]>,
     /// Where the chain stands behind them.
-    pub link: Link,
+    pub link: ChainEnd,
     /// What keeps their hashes from being guessed.
     pub salts: Salts,
     /// The chain of hashes alone, up to the last of them, if whoever spells them goes along it.
@@ -59,7 +59,7 @@ pub struct Lines {
 
 impl Lines {
     /// No lines yet, behind `link`.
-    pub fn after(link: Link) -> Self {
+    pub fn after(link: ChainEnd) -> Self {
         Self {
             bytes: Vec::new(),
             starts: Vec::new(),
@@ -157,14 +157,14 @@ impl Lines {
         out.push(b'\n');
         self.starts.push(start);
         self.hashes.push(raw);
-        self.link = Link {
+        self.link = ChainEnd {
             head: Some(hash),
             next_seq: self.link.next_seq + 1,
         };
     }
 
     /// No lines behind `link`, in the memory of lines that nobody needs any more; with salts on these terms.
-    pub fn reusing(mut self, link: Link, salts: Option<SaltTerms<'_>>) -> Self {
+    pub fn reusing(mut self, link: ChainEnd, salts: Option<SaltTerms<'_>>) -> Self {
         self.bytes.clear();
         self.starts.clear();
         self.hashes.clear();

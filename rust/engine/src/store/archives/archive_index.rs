@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::archive::{self, Archive};
-use crate::chain::Held;
+use crate::chain::BatchFate;
 use crate::digest::{Hasher, Hex, sha256};
 use crate::disk::{Access, Disk, DiskFile, read_upto};
 use crate::error::Result;
@@ -344,8 +344,8 @@ impl Sink for Mentions {
         mention(known, &mut self.held);
     }
 
-    fn settle(&mut self, held: Held) {
-        if held == Held::Count {
+    fn settle(&mut self, held: BatchFate) {
+        if held == BatchFate::Count {
             self.counted.append(&mut self.held);
         }
         self.held.clear();

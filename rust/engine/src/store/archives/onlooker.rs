@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::chain::Held;
+use crate::chain::BatchFate;
 use crate::digest::Hex;
 use crate::event::{IncomingEvents, Known};
 use crate::memory::Refused;
@@ -45,7 +45,7 @@ impl<S: Sink> Sink for LookedOn<'_, S> {
         self.0.hold(known, ts);
     }
 
-    fn settle(&mut self, held: Held) {
+    fn settle(&mut self, held: BatchFate) {
         self.0.settle(held);
     }
 

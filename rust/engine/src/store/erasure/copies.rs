@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::archive;
-use crate::chain::Held;
+use crate::chain::BatchFate;
 use crate::disk::Access;
 use crate::error::Result;
 use crate::event::tie::SaidRecord;
@@ -42,7 +42,7 @@ impl Sink for Search<'_> {
         self.count(known, ts);
     }
 
-    fn settle(&mut self, _: Held) {}
+    fn settle(&mut self, _: BatchFate) {}
 }
 
 /// What a copy must be free of.

@@ -16,7 +16,7 @@ use crate::layout::ERASED_SUFFIX;
 use crate::log::{Progress, Site};
 use crate::options::Options;
 use crate::origin::{ALONE, Origin};
-use crate::remembered::Standing;
+use crate::remembered::HeadStanding;
 use crate::state::{Frozen, State, Watermark};
 use crate::verify::{BaseState, Walk};
 use crate::wal::writer::EventBody;
@@ -69,7 +69,7 @@ impl Store {
             return Err(Error::Corrupted(Box::new(damage.clone())));
         }
         self.log.check_head_is_kept()?;
-        if let Standing::Unknown(reason) | Standing::Unreadable(reason) = self.log.head.standing() {
+        if let HeadStanding::Unknown(reason) | HeadStanding::Unreadable(reason) = self.log.head.standing() {
             return Err(Error::busy(format!(
                 "nothing is erased while the last head is not known: {reason}"
             )));

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::sync::Arc;
 
-use crate::chain::Held;
+use crate::chain::BatchFate;
 use crate::digest::Hex;
 use crate::disk::DiskFile;
 use crate::event::tie::SaidRecord;
@@ -125,7 +125,7 @@ impl Sink for Rest<'_> {
         }
     }
 
-    fn settle(&mut self, held: Held) {
+    fn settle(&mut self, held: BatchFate) {
         if let Some(replay) = &mut self.replay {
             replay.settle(held);
         }

@@ -16,7 +16,7 @@ use crate::log::files::{Scratch, open_base, open_inside};
 use crate::memory::Refused;
 use crate::snapshot::{self, BaseWriter, Moments, Taker};
 use crate::state::State;
-use crate::verify::Nobody;
+use crate::verify::NoSink;
 
 use super::lines::LinesOfLog;
 use super::order::Erase;
@@ -238,7 +238,7 @@ impl<'a> Rewriting<'a> {
     /// they did not: then each erased line would have to have the seq of its place, and has not.
     fn check_seqs(&self, name: &str, log: &dyn DiskFile, end: u64, hits: &[Hit]) -> Result<()> {
         let going = hits.iter().map(|hit| hit.offset).collect();
-        let left = walk_without(log, end, self.threads, going, &mut Nobody).at(&self.site.layout.inside(name))?;
+        let left = walk_without(log, end, self.threads, going, &mut NoSink).at(&self.site.layout.inside(name))?;
         match left.redacted.stray() {
             None => Ok(()),
             Some(_) => Err(Error::busy(format!(

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::archive;
-use crate::chain::Held;
+use crate::chain::BatchFate;
 use crate::digest::Hex;
 use crate::disk::DiskFile;
 use crate::error::{At, Result};
@@ -62,7 +62,7 @@ impl Sink for Everything<'_> {
         self.count(known, ts);
     }
 
-    fn settle(&mut self, _: Held) {}
+    fn settle(&mut self, _: BatchFate) {}
 }
 
 impl Taker for Everything<'_> {

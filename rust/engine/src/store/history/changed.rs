@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::chain::Held;
+use crate::chain::BatchFate;
 use crate::error::Result;
 use crate::event::act::each_concerned;
 use crate::event::faces::face_of;
@@ -157,9 +157,9 @@ impl Sink for Changed {
         self.held.push((known.op, known.id.to_vec(), record, known.seq));
     }
 
-    fn settle(&mut self, held: Held) {
+    fn settle(&mut self, held: BatchFate) {
         let batch = std::mem::take(&mut self.held);
-        if held == Held::Count {
+        if held == BatchFate::Count {
             for (op, id, record, seq) in batch {
                 self.note(op, &id, &record, seq);
             }

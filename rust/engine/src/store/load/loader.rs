@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use crate::chain::Held;
+use crate::chain::BatchFate;
 use crate::disk::{DiskFile, read_upto};
 use crate::event::act::each_concerned;
 use crate::event::faces::{ERASURES, VECTORS, face_of};
@@ -12,7 +12,7 @@ use crate::json::{self, RecordSpans};
 use crate::memory::{self, Refused};
 use crate::snapshot::{self, Contents, Moments, Taker};
 use crate::state::{State, unspelled};
-use crate::verify::{Holding, ScopeFinding, Sink};
+use crate::verify::{HeldEvents, ScopeFinding, Sink};
 
 use super::scope_watch::ScopeWatch;
 use super::unproven::{Marking, ids_named, take_lines, take_objects};
@@ -44,7 +44,7 @@ pub struct Loader {
     pub last_ts: Option<i64>,
     /// The latest moment that the base knows of, if there is one.
     pub base_ts: Option<i64>,
-    holding: Holding,
+    holding: HeldEvents,
     satisfied: bool,
     /// Only what is said about embeddings is taken.
     only_vectors: bool,
@@ -379,9 +379,9 @@ impl Sink for Loader {
         }
     }
 
-    fn settle(&mut self, held: Held) {
+    fn settle(&mut self, held: BatchFate) {
         if let Some(watch) = &mut self.watch {
-            watch.settle(held == Held::Count);
+            watch.settle(held == BatchFate::Count);
         }
         let mut holding = std::mem::take(&mut self.holding);
         // A batch is one step: a moment inside it is the moment before it.
@@ -389,7 +389,7 @@ impl Sink for Loader {
         self.satisfied |= inside;
         let is_salvaged =
             |salvaged: &BTreeSet<u64>| holding.first_offset().is_some_and(|begin| salvaged.contains(&begin));
-        let counts = held == Held::Count || self.salvaged.as_ref().is_some_and(is_salvaged);
+        let counts = held == BatchFate::Count || self.salvaged.as_ref().is_some_and(is_salvaged);
         if counts && !inside {
             holding.release(|known, ts| self.take(known, ts));
         } else if self.salvaged.is_some() {

@@ -20,7 +20,7 @@ use crate::layout::{LOG, Layout, is_kept_hint, offset_of_tail};
 use crate::log::files::{copy_range, free_name};
 use crate::log::{Log, OpenLog, Site};
 use crate::origin::ALONE;
-use crate::verify::{Nobody, Walk};
+use crate::verify::{NoSink, Walk};
 use crate::wal::reader::read_pieces;
 use crate::wal::synced::Synced;
 
@@ -116,7 +116,7 @@ pub(in crate::store) fn whole_events(
     let mut walk = Walk::new(None);
     walk.end = range.start;
     (walk.follower.mark.head, walk.follower.mark.gap) = (head, head.is_none());
-    walk.go(log, range.end, ALONE, &mut Nobody, &mut |_, _| {})?;
+    walk.go(log, range.end, ALONE, &mut NoSink, &mut |_, _| {})?;
     // What a tail followed may not be known any more. Then its first event is as doubtful as one that follows another, unless it
     // is an unfinished batch.
     let unknown = Some(range.start).filter(|start| head.is_none() && walk.end > *start);

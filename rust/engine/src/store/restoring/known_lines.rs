@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::chain::Held;
+use crate::chain::BatchFate;
 use crate::digest::Hex;
 use crate::error::{At, Error, Result};
 use crate::event::{Known, Op};
@@ -58,7 +58,7 @@ impl Sink for Passing<'_> {
         self.count(known, ts);
     }
 
-    fn settle(&mut self, _: Held) {}
+    fn settle(&mut self, _: BatchFate) {}
 }
 
 impl KeptHistory {
