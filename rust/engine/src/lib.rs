@@ -76,7 +76,7 @@ pub use event::draft::{Draft, FIELD_DEPTH, RawField};
 pub use event::draft_value::{RECORD_FIELDS, defaults};
 pub use event::salt::{Salting, is_salt_text};
 pub use host::{Host, Join, Machine, Randomness, Work};
-pub use index::{After, Lookup};
+pub use index::{After, IndexLookup};
 pub use json::{
     Cursor, Int, MAX_DEPTH, MAX_INT_DIGITS, Quoted, Value, indented, parse as parse_json, write_f64, write_i64,
     write_string,

@@ -1,6 +1,6 @@
 //! How does Python look records up by an index that a face declares?
 
-use chronomemory::{After, Lookup, Viewer};
+use chronomemory::{After, IndexLookup, Viewer};
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyString};
 
@@ -58,8 +58,8 @@ impl Asked {
         })
     }
 
-    fn lookup<'a>(&'a self, viewer: &'a Viewer) -> Lookup<'a> {
-        Lookup {
+    fn lookup<'a>(&'a self, viewer: &'a Viewer) -> IndexLookup<'a> {
+        IndexLookup {
             viewer,
             key: &self.key,
             after: self.after.as_ref(),

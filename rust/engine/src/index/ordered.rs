@@ -15,7 +15,7 @@ use crate::state::{Row, State, Watermark};
 
 /// What is looked up.
 #[derive(Clone, Copy, Debug)]
-pub struct Lookup<'a> {
+pub struct IndexLookup<'a> {
     /// Who asks.
     pub viewer: &'a Viewer,
     /// One canonical value for each field that the index is by.
@@ -39,7 +39,7 @@ pub struct After {
 
 /// The entries of an index.
 #[derive(Debug)]
-pub struct Ordered {
+pub struct OrderedIndex {
     index: &'static FaceIndex,
     mark: Watermark,
     entries: BTreeSet<Arc<[u8]>>,
@@ -50,7 +50,7 @@ pub struct Ordered {
 /// How a slot ends an entry.
 const SLOT_BYTES: usize = 4;
 
-impl Ordered {
+impl OrderedIndex {
     /// An index that knows nothing yet.
     pub fn new(index: &'static FaceIndex) -> Self {
         Self {
@@ -96,7 +96,7 @@ impl Ordered {
     }
 
     /// The slots that are looked up, in order.
-    pub fn find(&self, state: &State, lookup: &Lookup<'_>) -> Vec<u32> {
+    pub fn find(&self, state: &State, lookup: &IndexLookup<'_>) -> Vec<u32> {
         let mut from = Vec::new();
         for value in lookup.key {
             spell(value, &mut from);

@@ -3,7 +3,7 @@
 //! A state cannot stop in the middle of an event. So all memory that some events will need is asked for before the first
 //! of them is taken in, or written.
 
-use super::records::{Entry, State};
+use super::records::{SlotEntry, State};
 use crate::event::IncomingEvents;
 use crate::memory::{self, Refused};
 
@@ -18,7 +18,7 @@ impl State {
         memory::check()?;
         self.arena.make_room(coming.bytes, coming.longest)?;
         self.slots.try_reserve(touched)?;
-        self.ids.try_reserve(touched, |entry| Entry::spread(entry.hash))?;
+        self.ids.try_reserve(touched, |entry| SlotEntry::spread(entry.hash))?;
         self.timeline.make_room(events, coming.further)?;
         self.changes.make_room(touched)?;
         self.scopes.make_room(touched)?;

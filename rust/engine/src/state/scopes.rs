@@ -21,7 +21,7 @@ const GIVEN: usize = 2;
 /// All scopes of a state.
 #[derive(Debug)]
 pub struct Directory {
-    members: Vec<Members>,
+    members: Vec<ScopeMembers>,
     /// Numbers by scope, those of an owner together.
     numbers: BTreeMap<Carried, u32>,
     /// Neighbours in the log mostly carry the same.
@@ -38,7 +38,7 @@ pub struct Directory {
 
 /// What is known of a scope.
 #[derive(Clone, Debug)]
-struct Members {
+struct ScopeMembers {
     scope: Carried,
     /// The slots that carry it, ascending.
     slots: Vec<u32>,
@@ -50,7 +50,7 @@ struct Members {
     expired_of: Option<u32>,
 }
 
-impl Members {
+impl ScopeMembers {
     fn of(scope: Carried) -> Self {
         Self {
             scope,
@@ -65,7 +65,10 @@ impl Members {
 impl Default for Directory {
     fn default() -> Self {
         Self {
-            members: vec![Members::of(Carried::shared()), Members::of(Carried::Malformed)],
+            members: vec![
+                ScopeMembers::of(Carried::shared()),
+                ScopeMembers::of(Carried::Malformed),
+            ],
             numbers: BTreeMap::from([(Carried::shared(), SHARED), (Carried::Malformed, MALFORMED)]),
             last: Default::default(),
             changed: 0,
@@ -95,7 +98,7 @@ impl Directory {
         let next = self.members.len() as u32;
         let number = *self.numbers.entry(scope.clone()).or_insert(next);
         if number == next {
-            self.members.push(Members::of(scope));
+            self.members.push(ScopeMembers::of(scope));
         }
         number
     }
@@ -108,9 +111,9 @@ impl Directory {
         let next = self.members.len() as u32;
         let twin = *self.twins.entry(scope).or_insert(next);
         if twin == next {
-            let expired = Members {
+            let expired = ScopeMembers {
                 expired_of: Some(scope),
-                ..Members::of(self.members[scope as usize].scope.clone())
+                ..ScopeMembers::of(self.members[scope as usize].scope.clone())
             };
             self.members.push(expired);
         }

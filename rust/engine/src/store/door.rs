@@ -7,7 +7,7 @@ use crate::blocks::{Columns, Outlook, is_one_of};
 use crate::damage::Damage;
 use crate::disk::Disk;
 use crate::error::{Error, Result};
-use crate::index::Lookup;
+use crate::index::IndexLookup;
 use crate::layout::Layout;
 use crate::log;
 use crate::options::Durability;
@@ -308,7 +308,7 @@ impl Store {
     ///
     /// # Errors
     /// `Argument` if no face declares the index or the key has another length; `OutOfMemory`.
-    pub fn find(&self, index: &str, lookup: &Lookup<'_>) -> Result<Vec<Dated<'_>>> {
+    pub fn find(&self, index: &str, lookup: &IndexLookup<'_>) -> Result<Vec<Dated<'_>>> {
         find(&self.indexes, &self.state, index, lookup)
     }
 

@@ -242,7 +242,7 @@ impl Loader {
             Some(state) if self.only_vectors => snapshot::read(file, &mut Watched(&mut OnlyVectors(state), watch)),
             Some(state) if watch.is_some() => snapshot::read(file, &mut Watched(state, watch)),
             Some(state) => snapshot::read(file, state),
-            None => snapshot::read(file, &mut snapshot::Nobody),
+            None => snapshot::read(file, &mut snapshot::NoTaker),
         }?;
         if let Ok(header) = &contents.header {
             self.last_seq = header.seq;

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::event::act::each_subject;
 use crate::event::line::{Event, Trust};
 use crate::scope::Viewer;
-use crate::state::{Edition, Query, Sieve};
+use crate::state::{Edition, Query, SlotSieve};
 use crate::store::live_log::LiveLog;
 use crate::store::vectors::records::format;
 use crate::store::vectors::records::index::RowIndex;
@@ -138,7 +138,7 @@ fn few_rows(live: LiveLog<'_>, index: &RowIndex, query: &Query) -> Option<Roarin
     Some(rows.collect())
 }
 
-fn all_rows(live: LiveLog<'_>, index: &RowIndex, sieve: &Sieve) -> RoaringBitmap {
+fn all_rows(live: LiveLog<'_>, index: &RowIndex, sieve: &SlotSieve) -> RoaringBitmap {
     let mut rows = RoaringBitmap::new();
     // Mostly all of them are wanted: runs are quicker to put in than rows.
     let mut run = 0..0;
@@ -156,13 +156,13 @@ fn all_rows(live: LiveLog<'_>, index: &RowIndex, sieve: &Sieve) -> RoaringBitmap
     rows
 }
 
-fn is_wanted(live: LiveLog<'_>, index: &RowIndex, sieve: &Sieve, row: u32) -> bool {
+fn is_wanted(live: LiveLog<'_>, index: &RowIndex, sieve: &SlotSieve, row: u32) -> bool {
     let owner = index.owner_of(row).filter(|_| index.is_living(row));
     owner.is_some_and(|owner| live.state.passes(sieve, owner))
 }
 
 /// The rows of an earlier question, put right; `None` if too much happened, or it cannot be told what.
-fn follow(live: LiveLog<'_>, index: &RowIndex, sieve: &Sieve, before: &RowFilter) -> Result<Option<RowFilter>> {
+fn follow(live: LiveLog<'_>, index: &RowIndex, sieve: &SlotSieve, before: &RowFilter) -> Result<Option<RowFilter>> {
     let since = live.state.timeline().since(before.seq + 1);
     let events: u64 = since.iter().map(|range| range.len() as u64).sum();
     // A log that was compacted since does not tell all.
