@@ -95,7 +95,7 @@ pub use store::{
     Repaired, Restoring, RowRefusal, RowSource, Search, SpaceReport, Store, Verified, View, WHY_NOT_RESTORABLE,
     Written, holds_any, layout_of,
 };
-pub use text::{Filter, Words, asked};
+pub use text::{TextFilter, WordSplitter, asked};
 pub use vector::TokenQuestion;
 pub use vector::tokens::token_rows;
 pub use verify::{Report, ScopeFault, ScopeFinding};

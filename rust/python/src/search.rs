@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chronomemory::{Condition, Dated, Filter, Hit, Search, TokenQuestion, Viewer, Words, asked};
+use chronomemory::{Condition, Dated, Hit, Search, TextFilter, TokenQuestion, Viewer, WordSplitter, asked};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -52,13 +52,13 @@ impl Wanted<'_> {
             text: wanted.text,
             vector: wanted.vector.map(|vector| vector.as_array().to_vec()),
             space: wanted.space,
-            filter: Filter {
+            filter: TextFilter {
                 kinds: wanted.kinds,
                 without_kinds: wanted.without_kinds,
                 status: wanted.status.filter(|status| !status.is_empty()),
                 min_confidence: wanted.min_confidence,
                 tags: wanted.tags,
-                ..Filter::default()
+                ..TextFilter::default()
             },
             limit: wanted.limit,
             context: wanted.context,
@@ -115,7 +115,7 @@ fn explained<'py>(py: Python<'py>, hit: &Hit) -> PyResult<Bound<'py, PyDict>> {
 /// The words of a text as the index knows them.
 #[pyfunction]
 pub fn text_words(text: &str) -> Vec<String> {
-    Words::default().stems(text)
+    WordSplitter::default().stems(text)
 }
 
 /// The words that a question asks for.

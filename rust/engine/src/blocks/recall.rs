@@ -18,7 +18,7 @@ const ROWS_PER_THREAD: usize = 50_000;
 
 impl Columns {
     /// Answers a question; `words` is its text, made ready for an index of the state that this follows.
-    pub fn recall(&self, ask: &Ask, outlook: &Outlook, words: Option<&text::Question<'_>>) -> Answer {
+    pub fn recall(&self, ask: &Ask, outlook: &Outlook, words: Option<&text::TextQuestion<'_>>) -> Answer {
         let filter = Filter::new(self, outlook, ask);
         let mut sure = guaranteed(self, &outlook.sight, ask);
         let gathered = match &ask.query {

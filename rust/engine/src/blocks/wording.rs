@@ -2,17 +2,17 @@
 
 use super::columns::Columns;
 use super::filter::Filter;
-use crate::text::Question;
+use crate::text::TextQuestion;
 
 /// The words of a query, if there are any. Scores are single precision, as cosines are: what differs by less is alike.
 pub struct Wording<'a> {
     columns: &'a Columns,
-    question: Option<&'a Question<'a>>,
+    question: Option<&'a TextQuestion<'a>>,
 }
 
 impl<'a> Wording<'a> {
     /// Words made ready for an index of the state that the columns follow.
-    pub fn new(columns: &'a Columns, question: Option<&'a Question<'a>>) -> Self {
+    pub fn new(columns: &'a Columns, question: Option<&'a TextQuestion<'a>>) -> Self {
         Self { columns, question }
     }
 
@@ -38,7 +38,7 @@ impl<'a> Wording<'a> {
 
     /// What the words are worth.
     pub fn weights(&self) -> Vec<f64> {
-        self.question.map_or_else(Vec::new, Question::weights)
+        self.question.map_or_else(Vec::new, TextQuestion::weights)
     }
 
     /// The places of the words that a block has.

@@ -4,7 +4,7 @@
 //! that fits the cache; only documents that got far enough are then looked up in the lists of the other words. The words
 //! come in one order everywhere, so that equal documents get equal sums.
 
-use super::lists::{List, SPAN_DOCS};
+use super::lists::{SPAN_DOCS, WordList};
 
 /// How soon a second occurrence counts less, and how much the length of a document counts (Anserini's values).
 pub const K1: f64 = 0.9;
@@ -52,7 +52,7 @@ pub struct Asked<'a> {
     /// What it is worth.
     pub weight: f64,
     /// Where it stands.
-    pub list: List<'a>,
+    pub list: WordList<'a>,
 }
 
 /// Where a word stands in the span at hand.

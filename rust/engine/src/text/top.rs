@@ -5,11 +5,11 @@
 
 use std::cmp::Ordering;
 
-use super::answer::Question;
-use super::lists::Cursor;
+use super::answer::TextQuestion;
+use super::lists::ListCursor;
 use super::sweep::{SLACK, sweep};
 
-impl<'a> Question<'a> {
+impl<'a> TextQuestion<'a> {
     /// Lets only records pass that are allowed, asked by their slots after all else.
     #[must_use]
     pub fn only(mut self, allows: &'a dyn Fn(u32) -> bool) -> Self {
@@ -20,7 +20,7 @@ impl<'a> Question<'a> {
     }
 }
 
-impl Question<'_> {
+impl TextQuestion<'_> {
     /// The best documents that are wanted, best first, with their scores rounded to single precision. `wanted` gets a slot
     /// and gives what the document is called here, or nothing; `order` says which of equals comes first.
     pub fn best_where<T>(
@@ -41,7 +41,7 @@ impl Question<'_> {
                 _ => 0.0,
             };
             let start = bar(&best);
-            let mut cursors = vec![Cursor::default(); asked.len()];
+            let mut cursors = vec![ListCursor::default(); asked.len()];
             let mut score = |own: u32| {
                 let length = part.columns.lengths[own as usize];
                 asked.iter().zip(&mut cursors).fold(0.0, |sum, (word, cursor)| {

@@ -11,7 +11,7 @@ use crate::layout::LOG;
 use crate::origin::{Beginning, Origin, WayBack, beginning_of};
 use crate::scope::Viewer;
 use crate::state::{Dated, Query, State};
-use crate::text::Index;
+use crate::text::TextIndex;
 use crate::verify::BaseState;
 
 use super::lines::{History, one_back};
@@ -28,7 +28,7 @@ pub struct View {
     /// The log that it was read from, and how much of it.
     pub(in crate::store) log: Option<(Arc<dyn DiskFile>, u64)>,
     /// Made when first searched.
-    pub(in crate::store) text: OnceLock<Index>,
+    pub(in crate::store) text: OnceLock<TextIndex>,
     /// Made when first asked.
     pub(in crate::store) indexes: RwLock<Indexes>,
     /// Likewise.

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::store::View;
 use crate::store::shared::Shared;
 use crate::store::vectors::no_past;
-use crate::text::{CHOICE_ID, Fields, Filter, Index};
+use crate::text::{CHOICE_ID, Fields, TextFilter, TextIndex};
 
 /// A search whose records change while it runs begins anew so many times.
 const MOST_TRIES: u32 = 8;
@@ -115,8 +115,8 @@ fn check(search: &Search) -> Result<()> {
 }
 
 /// The filter of a search, and who asks.
-fn filter_of(search: &Search) -> Filter {
-    Filter {
+fn filter_of(search: &Search) -> TextFilter {
+    TextFilter {
         viewer: Arc::clone(&search.viewer),
         ..search.filter.clone()
     }
@@ -136,7 +136,7 @@ impl View {
             check_room(self.state.slot_count(), self.state.bytes())?;
         }
         let fields = || Fields::chosen(self.state.get(CHOICE_ID));
-        let index = self.text.get_or_init(|| Index::of_state(fields(), &self.state));
+        let index = self.text.get_or_init(|| TextIndex::of_state(fields(), &self.state));
         let filter = filter_of(search);
         let ask = |look: &mut dyn FnMut(Scene<'_>)| {
             look(self.scene());

@@ -16,7 +16,7 @@ use crate::score::{GroupWords, Lift, POOL_RECORDS, SMALL_RECORDS, Scale, Shares,
 use crate::snapshot::Moments;
 use crate::state::{Row, unspelled};
 use crate::store::vectors::{Near, Sayings};
-use crate::text::{Filter, Found, Index, NamedDays, Question, asked, says_any};
+use crate::text::{FoundField, NamedDays, TextFilter, TextIndex, TextQuestion, asked, says_any};
 use crate::vector::TokenQuestion;
 
 /// What a caller looks for.
@@ -33,7 +33,7 @@ pub struct Search {
     /// A vector for each token of the question, to be compared with those of the records.
     pub tokens: Option<TokenQuestion>,
     /// What may be found.
-    pub filter: Filter,
+    pub filter: TextFilter,
     /// What must hold for it besides.
     pub condition: Option<Condition>,
     /// At most so many.
@@ -92,8 +92,8 @@ pub struct Hit {
 }
 
 struct Candidates<'a> {
-    index: &'a Index,
-    question: Question<'a>,
+    index: &'a TextIndex,
+    question: TextQuestion<'a>,
     near: Option<&'a Near>,
     tokens: Option<TokenScores<'a, Sayings>>,
     has_text: bool,
@@ -167,9 +167,9 @@ pub(in crate::store) struct Asker<'a> {
 /// The best records for a search. `None` if the state was replaced meanwhile, an embedding turned out to be damaged, or
 /// (see [`Asker`]) a record is no longer what was found.
 pub(in crate::store) fn rank(
-    index: &Index,
+    index: &TextIndex,
     search: &Search,
-    filter: &Filter,
+    filter: &TextFilter,
     near: Option<&Near>,
     sayings: Option<&Sayings>,
     Asker {
@@ -317,10 +317,10 @@ pub(in crate::store) fn rank(
 }
 
 /// Whether a record has one of the words that were asked for.
-fn still_says(index: &Index, row: &Row<'_>, stems: &[String]) -> bool {
+fn still_says(index: &TextIndex, row: &Row<'_>, stems: &[String]) -> bool {
     let mut says = false;
     index.fields().read(row.record, &mut |found| {
-        if let Found::Text(text, _) = found {
+        if let FoundField::Text(text, _) = found {
             says = says || says_any(text, stems);
         }
     });
@@ -328,7 +328,7 @@ fn still_says(index: &Index, row: &Row<'_>, stems: &[String]) -> bool {
 }
 
 /// The documents of the highest cosines, best first; the index may have moved on since they were looked for.
-fn nearest(index: &Index, question: &Question<'_>, near: Option<&Near>) -> Vec<(u32, f64)> {
+fn nearest(index: &TextIndex, question: &TextQuestion<'_>, near: Option<&Near>) -> Vec<(u32, f64)> {
     let best = near.into_iter().flat_map(|near| &near.best);
     let known = best.filter_map(|&(slot, cosine)| Some((index.doc_of(slot)?, cosine)));
     known.filter(|(doc, _)| question.passes(*doc)).collect()

@@ -18,7 +18,7 @@ use crate::state::{Query, State, StateId};
 use crate::store::Store;
 use crate::store::shared::Shared;
 use crate::store::vectors::Vectors;
-use crate::text::{Filter, asked};
+use crate::text::{TextFilter, asked};
 
 /// What the columns take for a block while they are made, and more.
 const BLOCK_BYTES: usize = 1024;
@@ -139,9 +139,9 @@ fn answer(shared: &Shared, ask: &Ask) -> Result<Answer> {
         let Some(kept) = kept.as_ref() else { continue };
         let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
         if columns.is_of_life(&kept.life) {
-            let filter = Filter {
+            let filter = TextFilter {
                 viewer: Arc::clone(&ask.viewer),
-                ..Filter::default()
+                ..TextFilter::default()
             };
             let question = kept.index.question(&stems, &filter);
             return Ok(columns.recall(ask, &outlook, Some(&question)));

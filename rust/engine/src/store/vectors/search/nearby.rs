@@ -159,7 +159,7 @@ struct NarrowedRows {
     shelves: Arc<Shelves>,
     living: Arc<RowFilter>,
     changes: usize,
-    wanted: text::Filter,
+    wanted: text::TextFilter,
     rows: Arc<RowFilter>,
 }
 
@@ -181,13 +181,13 @@ impl Narrowed {
         self.known().clear();
     }
 
-    fn before(&self, nearby: &Nearby, wanted: &text::Filter) -> Option<Arc<NarrowedRows>> {
+    fn before(&self, nearby: &Nearby, wanted: &text::TextFilter) -> Option<Arc<NarrowedRows>> {
         let is_same = |one: &&Arc<NarrowedRows>| one.is_for(&nearby.search.shelves, wanted);
         self.known().iter().find(is_same).cloned()
     }
 
     /// What changed since this was asked before; nothing if that is too much to follow.
-    pub fn recent(&self, nearby: &Nearby, wanted: &text::Filter, changes: &Changes) -> Recent {
+    pub fn recent(&self, nearby: &Nearby, wanted: &text::TextFilter, changes: &Changes) -> Recent {
         let before = self.before(nearby, wanted).map(|known| known.changes);
         let slots =
             |from: usize| Some((from, changes.since_count(from)?)).filter(|(_, slots)| slots.len() <= MOST_CHANGES);
@@ -204,9 +204,9 @@ impl Narrowed {
     pub fn narrow(
         &self,
         nearby: &mut Nearby,
-        index: &text::Index,
+        index: &text::TextIndex,
         changes: usize,
-        wanted: &text::Filter,
+        wanted: &text::TextFilter,
         recent: &Recent,
     ) {
         let question = index.question(&[], wanted);
@@ -264,7 +264,7 @@ impl Narrowed {
 }
 
 impl NarrowedRows {
-    fn is_for(&self, shelves: &Arc<Shelves>, wanted: &text::Filter) -> bool {
+    fn is_for(&self, shelves: &Arc<Shelves>, wanted: &text::TextFilter) -> bool {
         Arc::ptr_eq(&self.shelves, shelves) && self.wanted == *wanted
     }
 }
