@@ -6,7 +6,7 @@
 use roaring::RoaringBitmap;
 
 use crate::vector::score::Scorer;
-use crate::vector::{Companion, Cpu, Hit, Rows, Search, search};
+use crate::vector::{Companion, Cpu, RowHit, RowSearch, VectorRows, search};
 
 /// No block, or no vector.
 const NONE: u32 = u32::MAX;
@@ -99,7 +99,7 @@ impl Meaning {
     /// Brings the companions up to what was added.
     pub fn settle(&mut self, threads: usize) {
         for space in &mut self.spaces {
-            if let (Some(companion), Ok(rows)) = (&mut space.companion, Rows::packed(&space.data, space.dim)) {
+            if let (Some(companion), Ok(rows)) = (&mut space.companion, VectorRows::packed(&space.data, space.dim)) {
                 // Rows of its own dimension always fit.
                 let _ = companion.extend(rows, threads, Cpu::best());
             }
@@ -132,8 +132,8 @@ impl Meaning {
         };
         let (Some(companion), Ok(rows), Ok(queries)) = (
             &space.companion,
-            Rows::packed(&space.data, space.dim),
-            Rows::packed(query, space.dim),
+            VectorRows::packed(&space.data, space.dim),
+            VectorRows::packed(query, space.dim),
         ) else {
             return Vec::new();
         };
@@ -146,12 +146,12 @@ impl Meaning {
             true => None,
             false => RoaringBitmap::from_sorted_iter(all.filter(passes)).ok(),
         };
-        let mut asked = Search {
+        let mut asked = RowSearch {
             filter: filter.as_ref(),
             threads,
-            ..Search::best(number + 1)
+            ..RowSearch::best(number + 1)
         };
-        let ask = |asked: &Search<'_>| {
+        let ask = |asked: &RowSearch<'_>| {
             let found = search(rows, companion.groups(), queries, asked).unwrap_or_default();
             found.into_iter().next().unwrap_or_default()
         };
@@ -165,7 +165,7 @@ impl Meaning {
             hits.truncate(number);
         }
         hits.iter()
-            .map(|&Hit { row, score }| (space.block_of[row as usize], clamped(score)))
+            .map(|&RowHit { row, score }| (space.block_of[row as usize], clamped(score)))
             .collect()
     }
 
@@ -213,10 +213,10 @@ impl Meaning {
     ) -> Vec<Vec<(u32, f32)>> {
         let count = queries.len() / dim.max(1);
         let space = self.spaces.iter().find(|space| space.name == name && space.dim == dim);
-        let (Some(space), Ok(queries)) = (space, Rows::packed(queries, dim)) else {
+        let (Some(space), Ok(queries)) = (space, VectorRows::packed(queries, dim)) else {
             return vec![Vec::new(); count];
         };
-        let (Some(companion), Ok(rows)) = (&space.companion, Rows::packed(&space.data, dim)) else {
+        let (Some(companion), Ok(rows)) = (&space.companion, VectorRows::packed(&space.data, dim)) else {
             return vec![Vec::new(); count];
         };
         let passes = |&vector: &u32| {
@@ -224,14 +224,14 @@ impl Meaning {
             row != NONE && wanted(row)
         };
         let filter: RoaringBitmap = (0..space.block_of.len() as u32).filter(passes).collect();
-        let asked = Search {
+        let asked = RowSearch {
             filter: Some(&filter),
             min_score: Some(reach.least),
             threads,
-            ..Search::best(reach.number)
+            ..RowSearch::best(reach.number)
         };
         let found = search(rows, companion.groups(), queries, &asked).unwrap_or_default();
-        let named = |hits: Vec<Hit>| {
+        let named = |hits: Vec<RowHit>| {
             hits.iter()
                 .map(|hit| (space.block_of[hit.row as usize], clamped(hit.score)))
                 .collect()

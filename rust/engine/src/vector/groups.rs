@@ -1,6 +1,6 @@
 //! Where do the codes of sixteen rows lie?
 
-use super::rows::{Misfit, checked_dim};
+use super::rows::{VectorMisfit, checked_dim};
 
 /// How many rows lie side by side.
 pub const GROUP_ROWS: usize = 16;
@@ -50,7 +50,7 @@ impl<'a> Groups<'a> {
     ///
     /// # Errors
     /// If the dimension is refused, or the bytes end inside a group.
-    pub fn new(bytes: &'a [u8], dim: usize) -> Result<Self, Misfit> {
+    pub fn new(bytes: &'a [u8], dim: usize) -> Result<Self, VectorMisfit> {
         check_whole(bytes, dim)?;
         Ok(Self {
             parts: Parts::Whole(bytes),
@@ -62,7 +62,7 @@ impl<'a> Groups<'a> {
     ///
     /// # Errors
     /// If the dimension is refused, or a block has another length.
-    pub fn in_blocks(blocks: &'a [&'a [u8]], groups: usize, dim: usize) -> Result<Self, Misfit> {
+    pub fn in_blocks(blocks: &'a [&'a [u8]], groups: usize, dim: usize) -> Result<Self, VectorMisfit> {
         let each = group_bytes(checked_dim(dim)?);
         let expected = each * groups;
         let (last, others) = blocks
@@ -71,7 +71,7 @@ impl<'a> Groups<'a> {
         let is_last_short = last.len() < expected && last.len().is_multiple_of(each);
         let other = others.iter().find(|block| block.len() != expected);
         match other.or((last.len() != expected && !is_last_short).then_some(&last)) {
-            Some(other) => Err(Misfit::Length {
+            Some(other) => Err(VectorMisfit::Length {
                 expected,
                 found: other.len(),
             }),
@@ -116,12 +116,12 @@ impl<'a> Groups<'a> {
     }
 }
 
-fn check_whole(bytes: &[u8], dim: usize) -> Result<(), Misfit> {
+fn check_whole(bytes: &[u8], dim: usize) -> Result<(), VectorMisfit> {
     let each = group_bytes(checked_dim(dim)?);
     if bytes.len().is_multiple_of(each) {
         return Ok(());
     }
-    Err(Misfit::Length {
+    Err(VectorMisfit::Length {
         expected: bytes.len() / each * each,
         found: bytes.len(),
     })

@@ -27,7 +27,7 @@ use crate::store::vectors::records::index::{BLOCK_ROWS, Block, NONE};
 use crate::vector::companion::encode_groups;
 use crate::vector::groups::{GROUP_ROWS, group_bytes};
 use crate::vector::team::together;
-use crate::vector::{Cpu, Rows};
+use crate::vector::{Cpu, VectorRows};
 
 /// A block that is not whole yet is worth a look when it has grown by so many groups.
 const GROWN_GROUPS: usize = 4;
@@ -415,7 +415,7 @@ impl Shelves {
         }
         let bytes = rows.get((first + places.start) * 4 * dim..(first + places.end) * 4 * dim)?;
         let floats = bytemuck::try_cast_slice(bytes).ok()?;
-        encode_groups(Rows::packed(floats, dim).ok()?, 0, codes, Cpu::best()).ok()?;
+        encode_groups(VectorRows::packed(floats, dim).ok()?, 0, codes, Cpu::best()).ok()?;
         Some(is_good)
     }
 }

@@ -15,7 +15,7 @@ use crate::state::State;
 use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::index::{BLOCK_ROWS, Block, Spaces};
 use crate::vector::companion::encode_groups;
-use crate::vector::{Cpu, Rows};
+use crate::vector::{Cpu, VectorRows};
 use crate::verify::finding;
 
 /// Finds companions that would be believed and are not those of the rows that the log names. A block with a damaged row is
@@ -88,6 +88,6 @@ fn made_of(rows: &[u8], bound: &Bound, number: usize, block: &Block) -> Option<V
     let stride = 4 * bound.dim;
     let floats = bytemuck::try_cast_slice(rows.get(first * stride..(first + BLOCK_ROWS) * stride)?).ok()?;
     let mut codes = vec![0; codes_bytes(bound.dim)];
-    encode_groups(Rows::packed(floats, bound.dim).ok()?, 0, &mut codes, Cpu::best()).ok()?;
+    encode_groups(VectorRows::packed(floats, bound.dim).ok()?, 0, &mut codes, Cpu::best()).ok()?;
     Some(codes)
 }

@@ -16,7 +16,7 @@ use crate::state::{Edition, Query, SlotSieve};
 use crate::store::live_log::LiveLog;
 use crate::store::vectors::records::format;
 use crate::store::vectors::records::index::RowIndex;
-use crate::vector::Masks;
+use crate::vector::RowMasks;
 
 /// So many changes are followed; more are as much work as asking everyone.
 const MOST_CHANGES: u64 = 2048;
@@ -32,7 +32,7 @@ pub struct RowFilter {
     pub rows: RoaringBitmap,
     /// Whether these are all rows there are.
     pub is_all: bool,
-    masks: OnceLock<Masks>,
+    masks: OnceLock<RowMasks>,
     seq: u64,
     died: usize,
 }
@@ -47,8 +47,8 @@ impl RowFilter {
     }
 
     /// The masks of so many groups; more may come later, those are made on the spot.
-    pub fn masks(&self, groups: usize) -> &Masks {
-        self.masks.get_or_init(|| Masks::of(&self.rows, groups))
+    pub fn masks(&self, groups: usize) -> &RowMasks {
+        self.masks.get_or_init(|| RowMasks::of(&self.rows, groups))
     }
 }
 

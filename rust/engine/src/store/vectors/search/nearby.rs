@@ -19,7 +19,7 @@ use crate::store::vectors::rows::check::is_row;
 use crate::store::vectors::rows::filter::{FEW_SEEN, RowFilter};
 use crate::text;
 use crate::vector::score::Scorer;
-use crate::vector::{Cpu, Rows};
+use crate::vector::{Cpu, VectorRows};
 
 /// How many filters are remembered.
 const MOST_NARROWED: usize = 8;
@@ -145,7 +145,7 @@ impl Near {
         let row = self.nearby.believed(&self.ready, slot)?;
         let bound = &self.nearby.search.shelves.bound;
         let bytes = &self.ready.rows.bytes()[..self.ready.count * 4 * bound.dim];
-        let rows = Rows::packed(floats(bytes).ok()?, bound.dim).ok()?;
+        let rows = VectorRows::packed(floats(bytes).ok()?, bound.dim).ok()?;
         Some(f64::from(self.scorer.score(rows.row(row))))
     }
 }

@@ -21,7 +21,7 @@ use crate::store::vectors::rows::blocks::{Ready, Shelves};
 use crate::store::vectors::rows::check::is_row;
 use crate::store::vectors::rows::companions::BLOCK_GROUPS;
 use crate::store::vectors::rows::filter::RowFilter;
-use crate::vector::{Cpu, Doubt, Gate, Groups, Hit, Rows, Search, search};
+use crate::vector::{Cpu, Gate, Groups, RowDoubt, RowHit, RowSearch, VectorRows, search};
 
 /// What is asked.
 #[derive(Clone, Debug, Default)]
@@ -120,11 +120,16 @@ impl Vectors {
     }
 
     /// Gives rows the names of their records; `None` if the log was read anew meanwhile, or the rows moved.
-    pub fn end_search(&self, state: &State, search: &VectorSearch, found: &[Vec<Hit>]) -> Option<Vec<Vec<Neighbour>>> {
+    pub fn end_search(
+        &self,
+        state: &State,
+        search: &VectorSearch,
+        found: &[Vec<RowHit>],
+    ) -> Option<Vec<Vec<Neighbour>>> {
         if !self.has_rows_of(state, search) {
             return None;
         }
-        let name = |hit: &Hit| {
+        let name = |hit: &RowHit| {
             let block = &search.blocks[hit.row as usize / BLOCK_ROWS];
             let owner = block.owners[hit.row as usize % BLOCK_ROWS];
             Neighbour {
@@ -151,7 +156,7 @@ impl VectorSearch {
     ///
     /// # Errors
     /// `Argument`, `Io`.
-    pub fn run(&self, queries: &[f32], dim: usize) -> Result<Vec<Vec<Hit>>> {
+    pub fn run(&self, queries: &[f32], dim: usize) -> Result<Vec<Vec<RowHit>>> {
         let bound = &self.shelves.bound;
         if bound.tokens > 0 {
             let reason = format!(
@@ -215,14 +220,14 @@ impl VectorSearch {
         queries: &[f32],
         failed: &RoaringBitmap,
         is_misled: &AtomicBool,
-    ) -> Result<Vec<Vec<Hit>>> {
+    ) -> Result<Vec<Vec<RowHit>>> {
         let bound = &self.shelves.bound;
-        let misfit = |fault: crate::vector::Misfit| Error::argument("vector", fault);
+        let misfit = |fault: crate::vector::VectorMisfit| Error::argument("vector", fault);
         let bytes = &ready.rows.bytes()[..ready.count * 4 * bound.dim];
         let floats = floats(bytes).map_err(|fault| Error::argument("rows", fault))?;
-        let rows = Rows::new(floats, bound.dim, bound.dim, ready.count).map_err(misfit)?;
+        let rows = VectorRows::new(floats, bound.dim, bound.dim, ready.count).map_err(misfit)?;
         let companion = Groups::in_blocks(codes, BLOCK_GROUPS, bound.dim).map_err(misfit)?;
-        let queries = Rows::packed(queries, bound.dim).map_err(misfit)?;
+        let queries = VectorRows::packed(queries, bound.dim).map_err(misfit)?;
         let admit = |row: u32| {
             let (number, place) = (row as usize / BLOCK_ROWS, row as usize % BLOCK_ROWS);
             let check = || is_row(bytes, row, bound, &self.blocks[number].digests[place]);
@@ -243,12 +248,12 @@ impl VectorSearch {
             less = &self.filter.rows - failed;
             (Some(&less), None)
         };
-        let asked = Search {
+        let asked = RowSearch {
             k: self.k,
             filter,
             masks,
             gate: Some(Gate(&admit)),
-            doubt: Some(Doubt(&doubt)),
+            doubt: Some(RowDoubt(&doubt)),
             min_score: self.min_score,
             threads: self.threads,
             cpu: Cpu::best(),
