@@ -64,7 +64,9 @@ mod store;
 pub mod testing;
 
 // The export list: all that is promised to a program.
-pub use blocks::{Answer, Ask, Census, Columns, Dropped, Found, Misfit, Outlook, Reach, fit, misfit};
+pub use blocks::{
+    Ask, BlockAnswer, BlockColumns, BlockMisfit, BlockReach, Census, Dropped, FoundBlock, Outlook, fit, misfit,
+};
 pub use condition::{Condition, QueryPlan};
 pub use damage::{Damage, DamageKind, Tail};
 pub use digest::sha256;

@@ -6,8 +6,8 @@ use foldhash::fast::RandomState;
 
 use super::ask::Ask;
 use super::codes::AskedCodes;
-use super::columns::Columns;
-use super::filter::Filter;
+use super::columns::BlockColumns;
+use super::filter::BlockFilter;
 use super::wording::Wording;
 use crate::score::{GroupWords, POOL_RECORDS, SMALL_RECORDS, Scale, Shares, Ties, TokenScores, fused, lifted};
 use crate::text::{NamedDays, asked};
@@ -16,7 +16,7 @@ use crate::text::{NamedDays, asked};
 const SEEDS_PER_RESULT: usize = 10;
 
 type Similarities = HashMap<u32, f64, RandomState>;
-type Rows = HashSet<u32, RandomState>;
+type RowSet = HashSet<u32, RandomState>;
 
 /// The blocks that are scored for a query.
 pub struct Gathered {
@@ -25,16 +25,16 @@ pub struct Gathered {
     /// How alike each of them is to the query; none at all without a query.
     pub similarities: Vec<f64>,
     /// Those that came by a link.
-    pub expanded: Rows,
+    pub expanded: RowSet,
 }
 
 /// Finds what a query is about, beside what is guaranteed.
 pub fn gather(
-    columns: &Columns,
+    columns: &BlockColumns,
     ask: &Ask,
     query: &[f32],
     wording: &Wording<'_>,
-    filter: &Filter<'_>,
+    filter: &BlockFilter<'_>,
     guaranteed: &[u32],
 ) -> Gathered {
     let number = SEEDS_PER_RESULT * ask.k;
@@ -72,8 +72,8 @@ pub fn gather(
     let mut rows: Vec<u32> = best.map(|&(row, _)| row).collect();
     rows.sort_unstable();
     rows.dedup();
-    let seeds: Rows = rows.iter().copied().collect();
-    let sure: Rows = guaranteed.iter().copied().collect();
+    let seeds: RowSet = rows.iter().copied().collect();
+    let sure: RowSet = guaranteed.iter().copied().collect();
     let mut expanded = expand(columns, ask, filter, &seeds, &sure);
     rows.extend(sure.difference(&seeds));
 
@@ -124,7 +124,7 @@ pub fn gather(
 /// What blocks say of tokens: all that pass, where these are few, else the best by words and by meaning.
 fn said<'a>(
     asked: &'a AskedCodes<'a>,
-    filter: &Filter<'_>,
+    filter: &BlockFilter<'_>,
     best_words: &[(u32, f64)],
     nearest: &[(u32, f64)],
 ) -> TokenScores<'a, AskedCodes<'a>> {
@@ -143,9 +143,9 @@ fn said<'a>(
 
 /// Adds what surrounds each candidate, as a search does; the best keeps the similarity that the best has alone.
 fn lift(
-    columns: &Columns,
+    columns: &BlockColumns,
     ask: &Ask,
-    filter: &Filter<'_>,
+    filter: &BlockFilter<'_>,
     rows: &[u32],
     put_forward: usize,
     words: Option<GroupWords>,
@@ -187,12 +187,12 @@ fn lift(
 
 /// What was said right before or after the seeds, beside the best of them first.
 fn beside(
-    columns: &Columns,
+    columns: &BlockColumns,
     ask: &Ask,
-    filter: &Filter<'_>,
-    seeds: &Rows,
+    filter: &BlockFilter<'_>,
+    seeds: &RowSet,
     alone: &Similarities,
-    expanded: &Rows,
+    expanded: &RowSet,
 ) -> Vec<u32> {
     let mut found = Similarities::default();
     for &seed in seeds {
@@ -214,10 +214,10 @@ fn beside(
 
 /// Blocks that cannot be compared have a cosine of zero, which may be among the best.
 fn add_those_without_vector(
-    columns: &Columns,
+    columns: &BlockColumns,
     ask: &Ask,
     query: &[f32],
-    filter: &Filter<'_>,
+    filter: &BlockFilter<'_>,
     number: usize,
     nearest: &mut Vec<(u32, f64)>,
 ) {
@@ -230,13 +230,13 @@ fn add_those_without_vector(
 }
 
 /// Keeps the best, the best first; ties by id.
-fn cut(columns: &Columns, scores: &mut Vec<(u32, f64)>, number: usize) {
+fn cut(columns: &BlockColumns, scores: &mut Vec<(u32, f64)>, number: usize) {
     scores.sort_unstable_by(|one, other| other.1.total_cmp(&one.1).then_with(|| columns.by_id(one.0, other.0)));
     scores.truncate(number);
 }
 
 /// One step along the links, the strongest first.
-fn expand(columns: &Columns, ask: &Ask, filter: &Filter<'_>, seeds: &Rows, sure: &Rows) -> Rows {
+fn expand(columns: &BlockColumns, ask: &Ask, filter: &BlockFilter<'_>, seeds: &RowSet, sure: &RowSet) -> RowSet {
     let mut strengths = Similarities::default();
     for &seed in seeds {
         for (link, strength) in columns.edges.of(seed, filter.sight()) {

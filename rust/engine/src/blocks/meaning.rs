@@ -13,7 +13,7 @@ const NONE: u32 = u32::MAX;
 
 /// How far a search goes.
 #[derive(Clone, Copy, Debug)]
-pub struct Reach {
+pub struct BlockReach {
     /// So many blocks at most.
     pub number: usize,
     /// The least cosine that counts.
@@ -22,12 +22,12 @@ pub struct Reach {
 
 /// All embeddings.
 #[derive(Default)]
-pub struct Meaning {
-    spaces: Vec<Space>,
+pub struct BlockEmbeddings {
+    spaces: Vec<EmbeddingSpace>,
 }
 
 /// The embeddings of one space.
-struct Space {
+struct EmbeddingSpace {
     name: String,
     dim: usize,
     data: Vec<f32>,
@@ -39,7 +39,7 @@ struct Space {
     living: usize,
 }
 
-impl Space {
+impl EmbeddingSpace {
     fn new(name: &str, dim: usize) -> Self {
         Self {
             name: name.to_owned(),
@@ -68,13 +68,13 @@ impl Space {
     }
 }
 
-impl Meaning {
+impl BlockEmbeddings {
     /// Says what a block means in a space now; no vector takes its meaning away.
     pub fn set(&mut self, row: u32, name: &str, vector: Option<&[f32]>) {
         let at = match (self.spaces.iter().position(|space| space.name == name), vector) {
             (Some(at), _) => at,
             (None, Some(vector)) => {
-                self.spaces.push(Space::new(name, vector.len()));
+                self.spaces.push(EmbeddingSpace::new(name, vector.len()));
                 self.spaces.len() - 1
             }
             (None, None) => return,
@@ -107,7 +107,7 @@ impl Meaning {
     }
 
     /// The embeddings that a query can be held against.
-    fn space(&self, name: &str, query: &[f32]) -> Option<&Space> {
+    fn space(&self, name: &str, query: &[f32]) -> Option<&EmbeddingSpace> {
         self.spaces
             .iter()
             .find(|space| space.name == name && space.dim == query.len())
@@ -185,7 +185,7 @@ impl Meaning {
         name: &str,
         queries: &[f32],
         dim: usize,
-        reach: Reach,
+        reach: BlockReach,
         rows: &[u32],
     ) -> Vec<Vec<(u32, f32)>> {
         let space = self.spaces.iter().find(|space| space.name == name && space.dim == dim);
@@ -207,7 +207,7 @@ impl Meaning {
         name: &str,
         queries: &[f32],
         dim: usize,
-        reach: Reach,
+        reach: BlockReach,
         wanted: impl Fn(u32) -> bool,
         threads: usize,
     ) -> Vec<Vec<(u32, f32)>> {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
-use crate::blocks::{Columns, Outlook, is_one_of};
+use crate::blocks::{BlockColumns, Outlook, is_one_of};
 use crate::damage::Damage;
 use crate::disk::Disk;
 use crate::error::{Error, Result};
@@ -335,7 +335,7 @@ impl Store {
     ///
     /// # Errors
     /// `Io`, where rows cannot be read; `OutOfMemory`.
-    pub fn blocks(&self) -> Result<Arc<RwLock<Columns>>> {
+    pub fn blocks(&self) -> Result<Arc<RwLock<BlockColumns>>> {
         follow_blocks(&self.blocks, &self.state, &self.vectors)?;
         Ok(Arc::clone(&self.blocks))
     }

@@ -50,7 +50,7 @@ mod engine;
 
 use std::sync::{Arc, RwLock};
 
-use crate::blocks::Columns;
+use crate::blocks::BlockColumns;
 use crate::condition::FieldIndexes;
 use crate::disk::{Disk, Manner};
 use crate::error::{Error, Result};
@@ -125,7 +125,7 @@ pub struct Store {
     /// What it looks all records up by; likewise.
     field_indexes: RwLock<FieldIndexes>,
     /// What recalls of blocks are made from; it follows when it is asked for.
-    blocks: Arc<RwLock<Columns>>,
+    blocks: Arc<RwLock<BlockColumns>>,
     vectors: vectors::Vectors,
     /// The moment that was told last: what has expired by then is left out.
     clock: i64,

@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 
 use super::Engine;
-use crate::blocks::{Answer, Ask, Census, Columns, Outlook, Reach};
+use crate::blocks::{Ask, BlockAnswer, BlockColumns, BlockReach, Census, Outlook};
 use crate::condition::Condition;
 use crate::error::{Error, Result};
 use crate::event::Op;
@@ -170,7 +170,7 @@ impl Engine {
     ///
     /// # Errors
     /// `Io`, `Closed`, `Forked`, `InProgress`.
-    pub fn recall(&self, ask: &Ask) -> Result<Answer> {
+    pub fn recall(&self, ask: &Ask) -> Result<BlockAnswer> {
         self.check_caller()?;
         self.tell_time();
         let found = store::recall(&self.store, ask);
@@ -182,7 +182,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::read`].
-    pub fn blocks<T>(&self, viewer: &Viewer, ask: impl FnOnce(&Columns, &Outlook) -> T) -> Result<T> {
+    pub fn blocks<T>(&self, viewer: &Viewer, ask: impl FnOnce(&BlockColumns, &Outlook) -> T) -> Result<T> {
         let look = |store: &Store| Ok((store.blocks()?, store.outlook(viewer)));
         let (columns, outlook) = self.read(look)?;
         let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
@@ -208,7 +208,7 @@ impl Engine {
         space: &str,
         vectors: &[f32],
         dim: usize,
-        reach: Reach,
+        reach: BlockReach,
     ) -> Result<Vec<Vec<(String, f32)>>> {
         self.blocks(viewer, |columns, outlook| {
             columns.nearest(space, vectors, dim, reach, outlook, self.threads)

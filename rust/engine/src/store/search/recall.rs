@@ -9,7 +9,7 @@ use roaring::RoaringBitmap;
 
 use super::live_text::catch_up;
 use super::select::{Scene, Verdicts, prepare};
-use crate::blocks::{Answer, Ask, Columns, Outlook};
+use crate::blocks::{Ask, BlockAnswer, BlockColumns, Outlook};
 use crate::condition::Condition;
 use crate::error::Result;
 use crate::memory::{self, gathered};
@@ -31,8 +31,8 @@ const ACTIVE: &str = "active";
 ///
 /// # Errors
 /// `Io`, where rows cannot be read; `OutOfMemory`.
-pub(in crate::store) fn follow_blocks(blocks: &RwLock<Columns>, state: &State, vectors: &Vectors) -> Result<()> {
-    let is_behind = |columns: &Columns| columns.is_behind(state);
+pub(in crate::store) fn follow_blocks(blocks: &RwLock<BlockColumns>, state: &State, vectors: &Vectors) -> Result<()> {
+    let is_behind = |columns: &BlockColumns| columns.is_behind(state);
     if is_behind(&blocks.read().unwrap_or_else(PoisonError::into_inner)) {
         let mut columns = blocks.write().unwrap_or_else(PoisonError::into_inner);
         if is_behind(&columns) {
@@ -46,10 +46,10 @@ pub(in crate::store) fn follow_blocks(blocks: &RwLock<Columns>, state: &State, v
 
 /// What recalls are made from, as of now. Rows that were not there may have been moved since the log was read: then the
 /// log says so by now.
-fn columns_of(shared: &Shared, viewer: &Viewer) -> Result<(Arc<RwLock<Columns>>, Outlook)> {
+fn columns_of(shared: &Shared, viewer: &Viewer) -> Result<(Arc<RwLock<BlockColumns>>, Outlook)> {
     let look = |store: &Store| Ok((store.blocks()?, Outlook::of(&store.state, viewer)));
     let (columns, outlook) = shared.read(look)?;
-    let lacks = |columns: &RwLock<Columns>| {
+    let lacks = |columns: &RwLock<BlockColumns>| {
         let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
         columns.lacks_embeddings().then(|| columns.embeddings_seen())
     };
@@ -68,7 +68,7 @@ fn columns_of(shared: &Shared, viewer: &Viewer) -> Result<(Arc<RwLock<Columns>>,
 ///
 /// # Errors
 /// `Argument` for a question that does not fit the embeddings, `Io`, `Closed`.
-pub fn recall(shared: &Shared, ask: &Ask) -> Result<Answer> {
+pub fn recall(shared: &Shared, ask: &Ask) -> Result<BlockAnswer> {
     if let Some(query) = &ask.query {
         shared.read(|store| store.vectors.check_fits(&store.state, &ask.space, query.len()))?;
     }
@@ -122,7 +122,7 @@ fn allowed(shared: &Shared, viewer: &Arc<Viewer>, condition: &Condition) -> Resu
     }
 }
 
-fn answer(shared: &Shared, ask: &Ask) -> Result<Answer> {
+fn answer(shared: &Shared, ask: &Ask) -> Result<BlockAnswer> {
     let text = ask.text.as_deref().filter(|_| ask.query.is_some());
     let stems = text.map(asked).unwrap_or_default();
     if stems.is_empty() {
