@@ -93,9 +93,9 @@ pub use snapshot::{Moments, Stamp};
 pub use state::{By, Dated, Edition, Frozen, Listing, PageEnd, Query, Sight, Tally, unspelled};
 pub use store::{
     Attachment, BatchWriter, Bookmark, Change, Committed, CopyMade, CopyOrder, CopySeen, Engine, Erase, Erased,
-    HeadStanding, Hit, Ids, Ingested, Intake, Kept, Matrix, Moment, Neighbour, Page, Progress, Prune, Pruned, Question,
-    Repaired, Restoring, RowRefusal, RowSource, Search, SpaceReport, Store, Verified, View, WHY_NOT_RESTORABLE,
-    Written, holds_any, layout_of,
+    HeadStanding, Ids, Ingested, Intake, Kept, Matrix, Moment, Neighbour, Page, Progress, Prune, Pruned, RecordSearch,
+    Repaired, Restoring, RowRefusal, RowSource, SearchHit, SpaceReport, Store, VectorQuestion, Verified, View,
+    WHY_NOT_RESTORABLE, Written, holds_any, layout_of,
 };
 pub use text::{TextFilter, WordSplitter, asked};
 pub use vector::TokenQuestion;

@@ -9,7 +9,7 @@ use crate::scenario::embedded::{DIM, attach_to, vector};
 use crate::scenario::{Action, START, draft, fresh_disk, layout, open};
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::testing::store::Shared;
-use chronomemory::{Access, Disk, Durability, HeadStanding, Options, Question, Store};
+use chronomemory::{Access, Disk, Durability, HeadStanding, Options, Store, VectorQuestion};
 
 /// Another process compacts, so many times, right before a file of this kind is opened.
 #[derive(Clone)]
@@ -165,9 +165,9 @@ fn forged_codes_are_named_and_right_ones_are_not() {
     store.commit(&records, START).expect("records");
     attach_to(&mut store, &ids, 0, START).expect("embeddings");
     let shared = Shared::new(store);
-    let question = Question {
+    let question = VectorQuestion {
         k: 3,
-        ..Question::default()
+        ..VectorQuestion::default()
     };
     shared.nearest(&question, &vector(2), DIM).expect("neighbours");
     let path = layout().companion("default", 0);

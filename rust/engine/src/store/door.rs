@@ -30,7 +30,7 @@ use super::search::recall::follow_blocks;
 use super::search::select::{Scene, Verdicts, prepare};
 use super::upkeep::backup::backup;
 use super::upkeep::compact::compact;
-use super::vectors::{Matrix, Neighbour, Question, SpaceReport};
+use super::vectors::{Matrix, Neighbour, SpaceReport, VectorQuestion};
 use super::{Progress, Store};
 
 impl Store {
@@ -233,7 +233,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Shared::nearest`].
-    pub fn nearest(&self, question: &Question<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
+    pub fn nearest(&self, question: &VectorQuestion<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
         let mut search = self.vectors.start_search(self.live(), question)?;
         if let Some(condition) = question.condition {
             let (judge, among) = prepare(&self.state, &self.field_indexes, condition)?;

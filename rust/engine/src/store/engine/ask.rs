@@ -11,7 +11,7 @@ use crate::event::faces::{ERASURES, VECTORS, face_of};
 use crate::event::line::{Event, Trust};
 use crate::scope::{Carried, Viewer, carried};
 use crate::state::{Frozen, Listing, Query};
-use crate::store::{self, Hit, Moment, Neighbour, Question, Search, Store, View};
+use crate::store::{self, Moment, Neighbour, RecordSearch, SearchHit, Store, VectorQuestion, View};
 
 /// So often files may be taken away under a look at the past.
 const MOST_LOOKS: u32 = 8;
@@ -158,7 +158,7 @@ impl Engine {
     /// # Errors
     /// `Argument` if there is nothing to look for or the vector does not fit, `NoSpace`, `Io`, `Closed`, `Forked`,
     /// `InProgress`.
-    pub fn search(&self, search: &Search) -> Result<Vec<Hit>> {
+    pub fn search(&self, search: &RecordSearch) -> Result<Vec<SearchHit>> {
         self.check_caller()?;
         self.tell_time();
         let found = store::search(&self.store, search);
@@ -219,7 +219,7 @@ impl Engine {
     ///
     /// # Errors
     /// `NoSpace`, `Argument` for vectors of another dimension or that are not finite, `Io`, `Closed`, `Forked`, `InProgress`.
-    pub fn nearest(&self, question: &Question<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
+    pub fn nearest(&self, question: &VectorQuestion<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
         self.check_caller()?;
         self.tell_time();
         self.store.nearest(question, queries, dim)

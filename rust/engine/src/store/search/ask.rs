@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::live_text::{catch_up, check_room};
-use super::rank::{Asker, Hit, Search, rank};
+use super::rank::{Asker, RecordSearch, SearchHit, rank};
 use super::select::{Scene, Verdicts, prepare};
 use crate::error::{Error, Result};
 use crate::store::View;
@@ -21,7 +21,7 @@ const MOST_TRIES: u32 = 8;
 ///
 /// # Errors
 /// `Argument` if there is nothing to look for or the vector does not fit, `NoSpace`, `Io`, `Closed`.
-pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
+pub fn search(shared: &Shared, search: &RecordSearch) -> Result<Vec<SearchHit>> {
     check(search)?;
     let mut tries = 0;
     loop {
@@ -107,7 +107,7 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
     }
 }
 
-fn check(search: &Search) -> Result<()> {
+fn check(search: &RecordSearch) -> Result<()> {
     if search.asked() == 0 {
         return Err(Error::argument("text", "a search needs a text or a vector, or tokens"));
     }
@@ -115,7 +115,7 @@ fn check(search: &Search) -> Result<()> {
 }
 
 /// The filter of a search, and who asks.
-fn filter_of(search: &Search) -> TextFilter {
+fn filter_of(search: &RecordSearch) -> TextFilter {
     TextFilter {
         viewer: Arc::clone(&search.viewer),
         ..search.filter.clone()
@@ -127,7 +127,7 @@ impl View {
     ///
     /// # Errors
     /// `Argument` if there is nothing to look for or a vector is, `Io`.
-    pub fn search(&self, search: &Search) -> Result<Vec<Hit>> {
+    pub fn search(&self, search: &RecordSearch) -> Result<Vec<SearchHit>> {
         check(search)?;
         if search.vector.is_some() || search.tokens.is_some() {
             return Err(no_past());

@@ -21,7 +21,7 @@ use crate::vector::TokenQuestion;
 
 /// What a caller looks for.
 #[derive(Clone, Debug, Default)]
-pub struct Search {
+pub struct RecordSearch {
     /// Who asks.
     pub viewer: Arc<Viewer>,
     /// Words.
@@ -44,7 +44,7 @@ pub struct Search {
     pub now: i64,
 }
 
-impl Search {
+impl RecordSearch {
     /// How many things it asks for.
     pub(in crate::store) fn asked(&self) -> usize {
         usize::from(self.text.is_some()) + usize::from(self.vector.is_some()) + usize::from(self.tokens.is_some())
@@ -62,7 +62,7 @@ impl Search {
 
 /// A record that was found, and why.
 #[derive(Clone, Debug)]
-pub struct Hit {
+pub struct SearchHit {
     /// The canonical record.
     pub record: Vec<u8>,
     /// When it was made and spoken of last.
@@ -103,7 +103,7 @@ struct Candidates<'a> {
 }
 
 /// What is known of a candidate alone.
-struct Standing {
+struct CandidateScores {
     text: f64,
     cosine: Option<f64>,
     tokens: Option<f64>,
@@ -125,7 +125,7 @@ impl Candidates<'_> {
         GroupWords::of(self.question.weights(), had)
     }
 
-    fn standing(&self, doc: u32) -> Standing {
+    fn standing(&self, doc: u32) -> CandidateScores {
         let (slot, scale) = (self.index.slot_of(doc), &self.scale);
         let text = self.question.score(doc);
         let cosine = self.near.and_then(|near| near.cosine(slot));
@@ -142,7 +142,7 @@ impl Candidates<'_> {
             (false, false, true) => (Shares::default(), tokens.unwrap_or(0.0)),
             _ => (shares, shares.fused()),
         };
-        Standing {
+        CandidateScores {
             text,
             cosine,
             tokens,
@@ -168,7 +168,7 @@ pub(in crate::store) struct Asker<'a> {
 /// (see [`Asker`]) a record is no longer what was found.
 pub(in crate::store) fn rank(
     index: &TextIndex,
-    search: &Search,
+    search: &RecordSearch,
     filter: &TextFilter,
     near: Option<&Near>,
     sayings: Option<&Sayings>,
@@ -178,7 +178,7 @@ pub(in crate::store) fn rank(
         known_changes,
         begins_anew,
     }: &Asker<'_>,
-) -> Option<Vec<Hit>> {
+) -> Option<Vec<SearchHit>> {
     let stems = search.text.as_deref().map(asked).unwrap_or_default();
     let mut question = index.question(&stems, filter);
     let allows = |slot: u32| verdicts.is_none_or(|verdicts| verdicts.allow(slot));
@@ -251,7 +251,7 @@ pub(in crate::store) fn rank(
         ask(&mut |scene| add_own(&mut ties, index, scene.state, &candidates.docs, &stems, &days))?;
         ties.words = candidates.tokens.as_ref().map(|_| candidates.words());
     }
-    let standings: Vec<Standing> = candidates.docs.iter().map(|&doc| candidates.standing(doc)).collect();
+    let standings: Vec<CandidateScores> = candidates.docs.iter().map(|&doc| candidates.standing(doc)).collect();
     let alone: Vec<f64> = standings.iter().map(|standing| standing.alone).collect();
     let lifts = lifted(&alone, &ties);
     let slots: Vec<u32> = candidates.docs.iter().map(|&doc| index.slot_of(doc)).collect();
@@ -292,7 +292,7 @@ pub(in crate::store) fn rank(
                 is_sound = false;
                 break;
             }
-            hits.push(Hit {
+            hits.push(SearchHit {
                 record: row.record.to_vec(),
                 moments: state.dated_in(slots[at]).moments,
                 score: score(at),

@@ -36,7 +36,7 @@ pub(super) mod search;
 
 pub use records::ids::{Attachment, Ids};
 pub use search::ask::{Matrix, SpaceReport};
-pub use search::query::{Neighbour, Question, VectorSearch};
+pub use search::query::{Neighbour, VectorQuestion, VectorSearch};
 
 pub(super) use known::Vectors;
 pub(super) use records::doubt::doubt;

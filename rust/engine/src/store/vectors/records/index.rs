@@ -25,7 +25,7 @@ pub const NONE: u32 = u32::MAX;
 
 /// What the log says of some rows.
 #[derive(Clone, Debug, Default)]
-pub struct Block {
+pub struct RowChunk {
     /// The slots of the records.
     pub owners: Vec<u32>,
     /// The digests of the rows.
@@ -40,7 +40,7 @@ pub struct RowIndex {
     /// Whether only its groups say so: its own record is lost, or that it moved.
     pub is_implied: bool,
     /// All rows that the log names; a running search keeps the blocks it began with.
-    pub blocks: Arc<Vec<Arc<Block>>>,
+    pub blocks: Arc<Vec<Arc<RowChunk>>>,
     /// How many rows there are.
     pub rows: u32,
     /// Groups of other generations that still name rows, by generation and first row, and how many.
@@ -168,7 +168,7 @@ impl RowIndex {
     }
 
     /// Keeps what the log says of the rows from `first` on. A group that begins with a block becomes that block.
-    fn lay(&mut self, first: u32, said: Block) {
+    fn lay(&mut self, first: u32, said: RowChunk) {
         if said.owners.is_empty() {
             return;
         }
@@ -176,7 +176,7 @@ impl RowIndex {
         let (mut number, mut place) = (first as usize / BLOCK_ROWS, first as usize % BLOCK_ROWS);
         if place == 0 && said.owners.len() <= BLOCK_ROWS && self.blocks.len() <= number {
             while self.blocks.len() < number {
-                self.begin(Block::default());
+                self.begin(RowChunk::default());
             }
             self.begin(said);
             return;
@@ -185,7 +185,7 @@ impl RowIndex {
         while !owners.is_empty() {
             let length = owners.len().min(BLOCK_ROWS - place);
             while self.blocks.len() <= number {
-                self.begin(Block::default());
+                self.begin(RowChunk::default());
             }
             let block = Arc::make_mut(&mut Arc::make_mut(&mut self.blocks)[number]);
             fill(block, place + length);
@@ -200,7 +200,7 @@ impl RowIndex {
     }
 
     /// Begins a block. The one before is full then: rows that no group names are nobody's, and a log of ours has none.
-    fn begin(&mut self, block: Block) {
+    fn begin(&mut self, block: RowChunk) {
         let blocks = Arc::make_mut(&mut self.blocks);
         if let Some(last) = blocks.last_mut().filter(|last| last.owners.len() < BLOCK_ROWS) {
             fill(Arc::make_mut(last), BLOCK_ROWS);
@@ -214,7 +214,7 @@ struct Owned {
     space: String,
     generation: u64,
     row: u32,
-    block: Block,
+    block: RowChunk,
     gone: Vec<u32>,
 }
 
@@ -230,7 +230,7 @@ impl Owned {
             found.unwrap_or(NONE)
         };
         Some(Self {
-            block: Block {
+            block: RowChunk {
                 owners: group.ids.iter().map(|id| owner(id)).collect(),
                 digests: group.digests,
             },
@@ -242,7 +242,7 @@ impl Owned {
     }
 }
 
-fn fill(block: &mut Block, length: usize) {
+fn fill(block: &mut RowChunk, length: usize) {
     if block.owners.len() < length {
         block.owners.resize(length, NONE);
         block.digests.resize(length, [0; 32]);

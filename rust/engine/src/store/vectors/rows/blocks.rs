@@ -16,14 +16,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use roaring::RoaringBitmap;
 
 use super::check::{are_rows, open_rows};
-use super::codes::{Codes, CodesPlace};
+use super::codes::{CodesPlace, RowCodes};
 use super::companions::{Companions, codes_bytes, slot_bytes};
 use super::marks::Marks;
 use crate::disk::{Disk, DiskFile, Mapping};
 use crate::layout::Layout;
 use crate::memory::AlignedBytes;
 use crate::store::vectors::records::format::Bound;
-use crate::store::vectors::records::index::{BLOCK_ROWS, Block, NONE};
+use crate::store::vectors::records::index::{BLOCK_ROWS, NONE, RowChunk};
 use crate::vector::companion::encode_groups;
 use crate::vector::groups::{GROUP_ROWS, group_bytes};
 use crate::vector::team::together;
@@ -57,7 +57,7 @@ struct KeptParts {
     /// Rows that the log names and the file did not hold.
     missing: usize,
     /// Shared likewise.
-    codes: Arc<Vec<Codes>>,
+    codes: Arc<Vec<RowCodes>>,
     /// How many blocks came one by one, at the end, each in a room of its own.
     single: usize,
     /// Codes of the first rows of a block that is not whole yet.
@@ -75,7 +75,7 @@ struct Filed {
 /// What there is of the last block.
 struct Last {
     number: usize,
-    codes: Codes,
+    codes: RowCodes,
 }
 
 impl KeptParts {
@@ -97,8 +97,8 @@ pub struct Ready {
     /// How many the log names.
     named: u32,
     /// The codes of whole blocks, and of the block behind them.
-    whole: Arc<Vec<Codes>>,
-    last: Option<Codes>,
+    whole: Arc<Vec<RowCodes>>,
+    last: Option<RowCodes>,
     /// What is known of the rows.
     pub marks: Arc<Vec<Arc<Marks>>>,
     failures: Arc<AtomicUsize>,
@@ -108,7 +108,7 @@ impl Ready {
     /// The codes of the first blocks.
     pub fn codes(&self) -> Vec<&[u8]> {
         let whole = self.whole.iter().take(self.count / BLOCK_ROWS);
-        whole.chain(&self.last).map(Codes::bytes).collect()
+        whole.chain(&self.last).map(RowCodes::bytes).collect()
     }
 
     /// The rows that failed their check, or are not there.
@@ -163,7 +163,7 @@ impl Shelves {
     ///
     /// # Errors
     /// What the disk says about the rows.
-    pub fn ready(&self, blocks: &[Arc<Block>], rows: u32, threads: usize) -> io::Result<Ready> {
+    pub fn ready(&self, blocks: &[Arc<RowChunk>], rows: u32, threads: usize) -> io::Result<Ready> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let stride = self.bound.stride();
         let wanted = u64::from(rows) * stride;
@@ -206,7 +206,7 @@ impl Shelves {
     }
 
     /// Makes sure of the codes of all these blocks.
-    fn complete(&self, kept: &mut KeptParts, rows: &Mapping, blocks: &[Arc<Block>], threads: usize) {
+    fn complete(&self, kept: &mut KeptParts, rows: &Mapping, blocks: &[Arc<RowChunk>], threads: usize) {
         self.bring_some(kept, rows, blocks, threads);
         if kept.filed.is_none() && blocks.len() >= kept.codes.len() + FEWEST_FILED {
             self.find_filed(kept, blocks, threads);
@@ -225,7 +225,7 @@ impl Shelves {
 
     /// Looks for codes that lie ready, and leaves them there for now: to give out memory for all of them takes the system
     /// longer than the search that waits for them.
-    fn find_filed(&self, kept: &mut KeptParts, blocks: &[Arc<Block>], threads: usize) {
+    fn find_filed(&self, kept: &mut KeptParts, blocks: &[Arc<RowChunk>], threads: usize) {
         let known = kept.codes.len();
         let companions = self.companions();
         let Some((file, slots)) = companions.map(blocks.len()) else {
@@ -247,7 +247,7 @@ impl Shelves {
         let found = known..end.into_inner();
         let (bytes, dim) = (slots.bytes().len() as u64, self.bound.dim);
         let place = CodesPlace::File(Arc::new(slots));
-        Arc::make_mut(&mut kept.codes).extend(Codes::of_blocks(&place, found.clone(), slot_bytes(dim), dim));
+        Arc::make_mut(&mut kept.codes).extend(RowCodes::of_blocks(&place, found.clone(), slot_bytes(dim), dim));
         kept.filed = (!found.is_empty()).then_some(Filed {
             file,
             bytes,
@@ -257,7 +257,7 @@ impl Shelves {
 
     /// Brings some of the codes that still lie in the file into memory. A sweep over small pages is slower, and others can
     /// write to a file.
-    fn bring_some(&self, kept: &mut KeptParts, rows: &Mapping, blocks: &[Arc<Block>], threads: usize) {
+    fn bring_some(&self, kept: &mut KeptParts, rows: &Mapping, blocks: &[Arc<RowChunk>], threads: usize) {
         let Some(filed) = kept.filed.take() else {
             return;
         };
@@ -286,10 +286,10 @@ impl Shelves {
         &self,
         marks: &[Arc<Marks>],
         rows: &Mapping,
-        blocks: &[Arc<Block>],
+        blocks: &[Arc<RowChunk>],
         numbers: Range<usize>,
         threads: usize,
-    ) -> Vec<Codes> {
+    ) -> Vec<RowCodes> {
         let dim = self.bound.dim;
         let each = codes_bytes(dim);
         let companions = self.companions();
@@ -318,7 +318,7 @@ impl Shelves {
             }
         });
         let made = end.into_inner() - numbers.start;
-        Codes::of_blocks(&CodesPlace::Memory(Arc::new(room)), 0..made, each, dim).collect()
+        RowCodes::of_blocks(&CodesPlace::Memory(Arc::new(room)), 0..made, each, dim).collect()
     }
 
     fn companions(&self) -> Companions<'_> {
@@ -326,7 +326,7 @@ impl Shelves {
     }
 
     /// Goes on with the codes of a block that is not whole yet, when it has grown by enough to be worth it.
-    fn complete_last(&self, kept: &mut KeptParts, rows: &Mapping, blocks: &[Arc<Block>], count: usize) {
+    fn complete_last(&self, kept: &mut KeptParts, rows: &Mapping, blocks: &[Arc<RowChunk>], count: usize) {
         let number = count / BLOCK_ROWS;
         let before = kept.last.as_ref().filter(|last| last.number == number);
         let before: &[u8] = before.map_or(&[], |last| last.codes.bytes());
@@ -352,13 +352,13 @@ impl Shelves {
             )
             .is_some()
         {
-            let codes = Codes::of_part(room);
+            let codes = RowCodes::of_part(room);
             kept.last = Some(Last { number, codes });
         }
     }
 
     /// The codes of the block that so many rows end in. Others may have seen more of it, and be done with it.
-    fn last_codes(&self, kept: &KeptParts, count: usize) -> Option<Codes> {
+    fn last_codes(&self, kept: &KeptParts, count: usize) -> Option<RowCodes> {
         let number = count / BLOCK_ROWS;
         let last = kept.last.as_ref().filter(|last| last.number == number);
         let last = last.filter(|_| kept.codes.len() == number).map(|last| &last.codes);
@@ -386,7 +386,7 @@ impl Shelves {
         let place = CodesPlace::Memory(Arc::new(room));
         let codes = Arc::make_mut(&mut kept.codes);
         codes.truncate(first);
-        codes.extend(Codes::of_blocks(&place, 0..kept.single, codes_bytes(dim), dim));
+        codes.extend(RowCodes::of_blocks(&place, 0..kept.single, codes_bytes(dim), dim));
         kept.single = 0;
     }
 
@@ -396,7 +396,7 @@ impl Shelves {
         marks: &Marks,
         rows: &[u8],
         number: usize,
-        block: &Block,
+        block: &RowChunk,
         places: Range<usize>,
         codes: &mut [u8],
     ) -> Option<bool> {

@@ -9,7 +9,7 @@ use crate::memory::AlignedBytes;
 
 /// Codes of a block, wherever they lie.
 #[derive(Clone, Debug)]
-pub struct Codes {
+pub struct RowCodes {
     place: CodesPlace,
     start: usize,
     length: usize,
@@ -23,7 +23,7 @@ pub enum CodesPlace {
     File(Arc<Mapping>),
 }
 
-impl Codes {
+impl RowCodes {
     /// The codes.
     pub fn bytes(&self) -> &[u8] {
         let bytes = match &self.place {

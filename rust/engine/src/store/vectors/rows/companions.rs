@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::disk::{Access, Disk, DiskFile, Mapping, fill};
 use crate::layout::Layout;
 use crate::store::vectors::records::format::Bound;
-use crate::store::vectors::records::index::{BLOCK_ROWS, Block};
+use crate::store::vectors::records::index::{BLOCK_ROWS, RowChunk};
 use crate::vector::groups::{GROUP_ROWS, group_bytes};
 
 /// How many groups a block has.
@@ -73,7 +73,7 @@ impl<'a> Companions<'a> {
     }
 
     /// Whether mapped slots hold the codes that were made of the rows of a block.
-    pub fn is_right(&self, slots: &[u8], number: usize, block: &Block) -> bool {
+    pub fn is_right(&self, slots: &[u8], number: usize, block: &RowChunk) -> bool {
         let each = slot_bytes(self.dim);
         let slot = slots.get(number * each..(number + 1) * each);
         slot.is_some_and(|slot| {
@@ -83,7 +83,7 @@ impl<'a> Companions<'a> {
     }
 
     /// Reads the codes of a block; whether they are those that were made of its rows.
-    pub fn read(&self, number: usize, block: &Block, codes: &mut [u8]) -> bool {
+    pub fn read(&self, number: usize, block: &RowChunk, codes: &mut [u8]) -> bool {
         let Some(file) = &self.there else {
             return false;
         };
@@ -98,7 +98,7 @@ impl<'a> Companions<'a> {
     }
 
     /// Keeps the codes of a block, as long as the disk lets us: they can be made again.
-    pub fn keep(&self, number: usize, block: &Block, codes: &[u8]) {
+    pub fn keep(&self, number: usize, block: &RowChunk, codes: &[u8]) {
         let offset = self.offset(number);
         let trailer = self.trailer(block, codes);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -140,7 +140,7 @@ impl<'a> Companions<'a> {
     }
 
     /// What codes are made of, as their trailer begins.
-    fn origin(&self, block: &Block) -> [u8; ORIGIN_BYTES] {
+    fn origin(&self, block: &RowChunk) -> [u8; ORIGIN_BYTES] {
         let mut origin = [0; ORIGIN_BYTES];
         origin[..8].copy_from_slice(MAGIC);
         origin[8..16].copy_from_slice(&(self.dim as u64).to_le_bytes());
@@ -148,7 +148,7 @@ impl<'a> Companions<'a> {
         origin
     }
 
-    fn trailer(&self, block: &Block, codes: &[u8]) -> [u8; TRAILER_BYTES] {
+    fn trailer(&self, block: &RowChunk, codes: &[u8]) -> [u8; TRAILER_BYTES] {
         let mut trailer = [0; TRAILER_BYTES];
         trailer[..ORIGIN_BYTES].copy_from_slice(&self.origin(block));
         trailer[ORIGIN_BYTES..][..16].copy_from_slice(&xxh3_128(codes).to_le_bytes());

@@ -13,7 +13,7 @@ use crate::layout::{Layout, index_name};
 use crate::ordered::in_order;
 use crate::state::State;
 use crate::store::vectors::records::format::Bound;
-use crate::store::vectors::records::index::{BLOCK_ROWS, Block, Spaces};
+use crate::store::vectors::records::index::{BLOCK_ROWS, RowChunk, Spaces};
 use crate::vector::companion::encode_groups;
 use crate::vector::{Cpu, VectorRows};
 use crate::verify::finding;
@@ -77,7 +77,7 @@ pub fn altered_companions(disk: &dyn Disk, layout: &Layout, state: &State, threa
 }
 
 /// The codes of a block; `None` if one of its rows is not what the log says.
-fn made_of(rows: &[u8], bound: &Bound, number: usize, block: &Block) -> Option<Vec<u8>> {
+fn made_of(rows: &[u8], bound: &Bound, number: usize, block: &RowChunk) -> Option<Vec<u8>> {
     let first = number * BLOCK_ROWS;
     let are_right = are_rows(rows, first as u32, bound, &block.digests);
     // What no group names has no digest, is nobody's, and no damage.

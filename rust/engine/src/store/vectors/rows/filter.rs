@@ -56,7 +56,7 @@ impl RowFilter {
 pub(in crate::store) const FEW_SEEN: usize = 16;
 
 /// What was asked: who asks, the file of the rows, kind, status, confidence; and what had expired, which no event tells.
-type Key = (Arc<Viewer>, String, Option<String>, Option<String>, u64, u64);
+type FilterKey = (Arc<Viewer>, String, Option<String>, Option<String>, u64, u64);
 
 /// What the rows of one who sees little depend on: what is seen, and how many rows there are, died and are gone.
 #[derive(PartialEq)]
@@ -65,15 +65,15 @@ struct FewSeen(Edition, u32, usize, u64);
 /// Rows of earlier questions.
 #[derive(Default)]
 pub struct Filters {
-    kept: HashMap<Key, Arc<RowFilter>>,
+    kept: HashMap<FilterKey, Arc<RowFilter>>,
     /// Those who see little are many, and each asks again while others write.
-    few: HashMap<Key, (FewSeen, Arc<RowFilter>)>,
+    few: HashMap<FilterKey, (FewSeen, Arc<RowFilter>)>,
 }
 
 impl Filters {
     /// The rows of a space whose records a query asks for.
     pub fn rows_for(&mut self, live: LiveLog<'_>, index: &RowIndex, query: &Query) -> Result<Arc<RowFilter>> {
-        let key: Key = (
+        let key: FilterKey = (
             Arc::clone(&query.viewer),
             format::file_name(&index.bound),
             query.kind.clone(),

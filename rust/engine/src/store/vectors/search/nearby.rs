@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use roaring::RoaringBitmap;
 
-use super::query::{Question, VectorSearch, floats};
+use super::query::{VectorQuestion, VectorSearch, floats};
 use crate::error::{At, Error, Result};
 use crate::scope::Viewer;
 use crate::state::{Changes, Query};
@@ -61,10 +61,10 @@ impl Vectors {
         };
         let search = self.start_search(
             live,
-            &Question {
+            &VectorQuestion {
                 space,
                 query: everyone,
-                ..Question::default()
+                ..VectorQuestion::default()
             },
         )?;
         Ok(Nearby {

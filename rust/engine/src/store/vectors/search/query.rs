@@ -16,7 +16,7 @@ use crate::state::{Query, State, unspelled};
 use crate::store::live_log::LiveLog;
 use crate::store::vectors::known::{KnownSpaces, Vectors};
 use crate::store::vectors::records::format::Bound;
-use crate::store::vectors::records::index::{BLOCK_ROWS, Block, RowIndex};
+use crate::store::vectors::records::index::{BLOCK_ROWS, RowChunk, RowIndex};
 use crate::store::vectors::rows::blocks::{Ready, Shelves};
 use crate::store::vectors::rows::check::is_row;
 use crate::store::vectors::rows::companions::BLOCK_GROUPS;
@@ -25,7 +25,7 @@ use crate::vector::{Cpu, Gate, Groups, RowDoubt, RowHit, RowSearch, VectorRows, 
 
 /// What is asked.
 #[derive(Clone, Debug, Default)]
-pub struct Question<'a> {
+pub struct VectorQuestion<'a> {
     /// The space, or the one that is asked when none is named.
     pub space: Option<&'a str>,
     /// How many records are wanted for each vector.
@@ -54,7 +54,7 @@ pub struct Neighbour {
 /// A search that runs without the store.
 pub struct VectorSearch {
     pub(in crate::store) shelves: Arc<Shelves>,
-    pub(in crate::store) blocks: Arc<Vec<Arc<Block>>>,
+    pub(in crate::store) blocks: Arc<Vec<Arc<RowChunk>>>,
     pub(in crate::store) rows: u32,
     pub(in crate::store) rows_by_slot: Arc<Vec<u32>>,
     pub(in crate::store) filter: Arc<RowFilter>,
@@ -77,7 +77,7 @@ impl Vectors {
     ///
     /// # Errors
     /// `NoSpace`, `Io`.
-    pub fn start_search(&self, live: LiveLog<'_>, question: &Question<'_>) -> Result<VectorSearch> {
+    pub fn start_search(&self, live: LiveLog<'_>, question: &VectorQuestion<'_>) -> Result<VectorSearch> {
         if cfg!(target_endian = "big") {
             // Rows are searched where they lie, and they lie there little-endian.
             return Err(Error::Unsupported {
