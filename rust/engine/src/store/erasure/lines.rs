@@ -18,13 +18,13 @@ use crate::verify::{Sink, Walk};
 use crate::wal::reader::Reading;
 
 use super::chosen::{Chosen, said_by, says_a_record};
-use super::redact::Hit;
+use super::redact::DoomedLine;
 
 /// The lines of one log that go.
 #[derive(Debug, Default)]
 pub(in crate::store) struct LinesOfLog {
     /// They, in order.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<DoomedLine>,
     /// One of them tells of several records: others are less without it.
     pub has_acts: bool,
     /// Each line of the log has the seq of its place.
@@ -36,7 +36,7 @@ impl LinesOfLog {
     pub fn take(&mut self, known: &Known<'_>) {
         if let Some(hash) = Hex::read(known.hash) {
             self.has_acts |= known.op == Op::Act;
-            self.hits.push(Hit {
+            self.hits.push(DoomedLine {
                 offset: known.offset,
                 seq: known.seq,
                 hash,

@@ -20,18 +20,18 @@ use crate::wal::reader::Reading;
 
 use super::chosen::{Chosen, Present, says_a_record};
 use super::lines::{LinesOfLog, LiveLines, SeenStore};
-use super::reach::{Asking, Reach};
+use super::reach::{Asking, StoreAccess};
 
 /// All that goes, wherever it is said.
 #[derive(Default)]
-pub(in crate::store) struct Found {
+pub(in crate::store) struct FoundToErase {
     /// The lines of the retired logs, the oldest first.
     pub retired: Vec<LinesOfLog>,
     /// The bases that hold one of the records.
     pub bases: HashSet<Hex>,
 }
 
-impl Found {
+impl FoundToErase {
     /// Whether others are less without what goes of these and of the live log: then only a replay tells what they are.
     pub fn has_acts(&self, live: &LinesOfLog) -> bool {
         self.retired.iter().chain([live]).any(|lines| lines.has_acts)
@@ -101,9 +101,9 @@ impl Volumes<'_> {
     pub fn look_through(
         &self,
         chosen: &mut Chosen,
-        reach: &impl Reach,
+        reach: &impl StoreAccess,
         mut seen: Option<SeenStore>,
-    ) -> Result<(Found, LiveLines)> {
+    ) -> Result<(FoundToErase, LiveLines)> {
         loop {
             let present = Asking::of(reach);
             let (found, live, grew) = self.look_once(chosen, &present, seen.take())?;
@@ -123,8 +123,8 @@ impl Volumes<'_> {
         chosen: &mut Chosen,
         present: &dyn Present,
         seen: Option<SeenStore>,
-    ) -> Result<(Found, LiveLines, bool)> {
-        let mut found = Found::default();
+    ) -> Result<(FoundToErase, LiveLines, bool)> {
+        let mut found = FoundToErase::default();
         let (live, mut retired, bases) = match seen {
             Some(seen) => (Some(seen.live), seen.retired, seen.bases),
             None => Default::default(),
@@ -209,7 +209,7 @@ pub(in crate::store) fn walk_without(
 
 /// What a copy is that cannot be read to its end, and shows nothing of what goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store) enum Doubt {
+pub(in crate::store) enum UnreadableCopy {
     /// It may hold it.
     Counts,
     /// It is not known to hold it.
@@ -217,13 +217,18 @@ pub(in crate::store) enum Doubt {
 }
 
 /// Whether a file is a state that holds none of the records that go, read to its end.
-pub(in crate::store) fn is_state_without(site: &Site, path: &std::path::Path, chosen: &Chosen, doubt: Doubt) -> bool {
+pub(in crate::store) fn is_state_without(
+    site: &Site,
+    path: &std::path::Path,
+    chosen: &Chosen,
+    doubt: UnreadableCopy,
+) -> bool {
     let mut search = StateSearch {
         chosen,
         is_there: false,
     };
     let read = archive::open(&*site.disk, path).and_then(|base| snapshot::read(&*base.log, &mut search));
-    (doubt == Doubt::Passes || read.is_ok_and(|contents| contents.header.is_ok())) && !search.is_there
+    (doubt == UnreadableCopy::Passes || read.is_ok_and(|contents| contents.header.is_ok())) && !search.is_there
 }
 
 /// Looks for a record that goes.
