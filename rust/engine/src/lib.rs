@@ -92,10 +92,10 @@ pub use scope::{Carried, Scope, SeenAs, Viewer};
 pub use snapshot::{Moments, Stamp};
 pub use state::{By, Dated, Edition, Frozen, Listing, PageEnd, Query, Sight, Tally, unspelled};
 pub use store::{
-    Attachment, BatchWriter, Bookmark, Change, Committed, CopyMade, CopyOrder, CopySeen, Engine, Erase, Erased,
-    HeadStanding, Ids, Ingested, Intake, Kept, Matrix, Moment, Neighbour, Page, Progress, Prune, Pruned, RecordSearch,
-    Repaired, Restoring, RowRefusal, RowSource, SearchHit, SpaceReport, Store, VectorQuestion, Verified, View,
-    WHY_NOT_RESTORABLE, Written, holds_any, layout_of,
+    AtomicBatch, Attachment, BatchWriter, Bookmark, Committed, CopyMade, CopyOrder, CopySeen, Engine, Erase, Erased,
+    HeadStanding, Ids, Ingested, Intake, Matrix, Moment, Neighbour, Page, Progress, Prune, Pruned, Quarantined,
+    RecordSearch, Repaired, Restoring, RowRefusal, RowSource, SearchHit, SpaceReport, Store, VectorQuestion, Verified,
+    View, WHY_NOT_RESTORABLE, WrittenBatch, holds_any, layout_of,
 };
 pub use text::{TextFilter, WordSplitter, asked};
 pub use vector::TokenQuestion;

@@ -1,6 +1,6 @@
 //! How does Python write what it made from what it has read?
 
-use chronomemory::{Attachment, Bookmark, Change, Ids};
+use chronomemory::{AtomicBatch, Attachment, Bookmark, Ids};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -64,7 +64,7 @@ impl Engine {
                 rows,
             });
         }
-        let change = Change {
+        let change = AtomicBatch {
             draft: &desk.draft,
             attachments: &attachments,
             unless_changed: Some((&since, &read)),

@@ -21,7 +21,7 @@ use super::files::snapshots::Snapshotting;
 use super::follow::lost::missed;
 use super::history::as_of::View;
 use super::load::loader::Moment;
-use super::load::tails::{Kept, kept_beside};
+use super::load::tails::{Quarantined, kept_beside};
 use super::recovery::judge::verify_at;
 use super::recovery::repair::{Repaired, repair};
 use super::restoring::restore::{Restoring, restore};
@@ -143,7 +143,7 @@ impl Store {
     ///
     /// # Errors
     /// `Io`.
-    pub fn kept(&self) -> Result<Vec<Kept>> {
+    pub fn kept(&self) -> Result<Vec<Quarantined>> {
         kept_beside(&self.site, &self.log)
     }
 

@@ -62,7 +62,7 @@ use crate::state::State;
 
 pub use crate::log::Progress;
 pub use crate::remembered::HeadStanding;
-pub use ahead::Ahead;
+pub use ahead::SpelledAhead;
 pub use care::Turns;
 pub use copies::listed::{CopySeen, forget, list};
 pub use copies::outside::{CopyMade, CopyOrder, copy_out};
@@ -74,7 +74,7 @@ pub use files::snapshots::Snapshotting;
 pub use history::as_of::View;
 pub use load::home::{layout_of, source_of};
 pub use load::loader::Moment;
-pub use load::tails::{Kept, WHY_NOT_RESTORABLE};
+pub use load::tails::{Quarantined, WHY_NOT_RESTORABLE};
 pub use recovery::repair::{Repaired, repair};
 pub use restoring::restore::{Restoring, restore};
 pub use restoring::take_back::{bring_back, restore_tail};
@@ -91,7 +91,7 @@ pub use upkeep::pruning::{Prune, Pruned, prune};
 pub use vectors::{Attachment, Ids, Matrix, Neighbour, SpaceReport, VectorQuestion, VectorSearch};
 pub use write::commit::Group;
 pub use write::ingest::{Ingested, Intake, RowRefusal, RowSource};
-pub use write::optimistic::{Bookmark, Change, Written};
+pub use write::optimistic::{AtomicBatch, Bookmark, WrittenBatch};
 pub use write::spell::Committed;
 
 use archives::archive_index::ArchiveCache;

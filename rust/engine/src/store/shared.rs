@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::event::draft::Draft;
 use crate::options::WriterTerms;
 use crate::state::Edition;
-use crate::store::{Ahead, Committed, Store};
+use crate::store::{Committed, SpelledAhead, Store};
 
 /// How many commits one leader writes at most before the next one has its turn.
 const GROUP_COMMITS: usize = 256;
@@ -51,12 +51,12 @@ impl Needs {
 /// A store that any thread may use.
 pub struct Shared {
     store: RwLock<Store>,
-    line: Mutex<Line>,
+    line: Mutex<WriterQueue>,
 }
 
 /// Who waits to write.
 #[derive(Default)]
-struct Line {
+struct WriterQueue {
     /// Someone leads, or has been told to.
     led: bool,
     waiting: VecDeque<Arc<Waiter>>,
@@ -300,7 +300,7 @@ impl Shared {
     }
 
     /// Begins to spell a batch of so many changes; see [`Shared::commit_parts`].
-    pub fn spell_ahead(&self, changes: usize, now: i64) -> (Ahead, Vec<Draft>) {
+    pub fn spell_ahead(&self, changes: usize, now: i64) -> (SpelledAhead, Vec<Draft>) {
         self.write_guard_as_it_is().spell_ahead(changes, now)
     }
 
@@ -316,7 +316,7 @@ impl Shared {
     pub fn commit_parts(
         &self,
         parts: &[Arc<Draft>],
-        ahead: Ahead,
+        ahead: SpelledAhead,
         terms: WriterTerms,
         clock: &dyn Fn() -> i64,
     ) -> Result<(Committed, Needs)> {
@@ -326,7 +326,7 @@ impl Shared {
         Ok((committed, needs))
     }
 
-    fn line(&self) -> MutexGuard<'_, Line> {
+    fn line(&self) -> MutexGuard<'_, WriterQueue> {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

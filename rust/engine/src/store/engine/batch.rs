@@ -9,8 +9,8 @@ use super::Engine;
 use crate::error::{Error, Result};
 use crate::event::draft::Draft;
 use crate::store::Committed;
-use crate::store::ahead::Ahead;
-use crate::store::worker::{Ordered, Speller};
+use crate::store::ahead::SpelledAhead;
+use crate::store::worker::{Speller, SpellerJob};
 
 /// A batch of so many changes is worth a second thread.
 const WORTH_CHANGES: usize = 500;
@@ -51,9 +51,9 @@ struct Large {
 
 /// Who spells it.
 enum Spelled {
-    Beside(Ordered),
+    Beside(SpellerJob),
     /// The system gives no thread: the one that drafts does both.
-    Here(Box<Ahead>),
+    Here(Box<SpelledAhead>),
 }
 
 impl Engine {

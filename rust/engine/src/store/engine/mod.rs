@@ -15,7 +15,7 @@ use std::time::Duration;
 use super::load::home::layout_of;
 use super::worker::{Speller, Worker};
 use super::write::row_batch::RefusedChanges;
-use super::{Change, Committed, Shared, Store, Turns, Written};
+use super::{AtomicBatch, Committed, Shared, Store, Turns, WrittenBatch};
 use crate::disk::{Disk, RealDisk, forked};
 use crate::error::{Error, Result};
 use crate::event::author::Author;
@@ -303,7 +303,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::commit`].
-    pub fn commit_change(&self, change: &Change<'_>) -> Result<Option<Written>> {
+    pub fn commit_change(&self, change: &AtomicBatch<'_>) -> Result<Option<WrittenBatch>> {
         self.change(|store, now| store.commit_change(change, now))
     }
 

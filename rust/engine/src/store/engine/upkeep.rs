@@ -10,8 +10,8 @@ use crate::host::{Host, Machine};
 use crate::layout::Layout;
 use crate::log::Progress;
 use crate::store::{
-    self, CopyMade, CopyOrder, CopySeen, Erase, Erased, HeadStanding, Ingested, Intake, Kept, Prune, Pruned, Repaired,
-    Restoring, RowSource, Store,
+    self, CopyMade, CopyOrder, CopySeen, Erase, Erased, HeadStanding, Ingested, Intake, Prune, Pruned, Quarantined,
+    Repaired, Restoring, RowSource, Store,
 };
 use crate::verify::Report;
 
@@ -250,7 +250,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Store::repair`].
-    pub fn repair(&self, unproven: bool, progress: Progress<'_>) -> Result<(Option<Repaired>, Vec<Kept>)> {
+    pub fn repair(&self, unproven: bool, progress: Progress<'_>) -> Result<(Option<Repaired>, Vec<Quarantined>)> {
         self.keeping(|store, now| Ok((store.repair(unproven, now, progress)?, store.kept()?)))
     }
 

@@ -24,7 +24,7 @@ use super::redact::{DoomedLine, pack_without, unsalted};
 use super::survey::{FoundToErase, walk, walk_without};
 use crate::store::archives::doomed::Doomed;
 use crate::store::archives::replay::Replay;
-use crate::store::archives::segments::{Segment, Start};
+use crate::store::archives::segments::{RetiredSegment, Start};
 use crate::store::upkeep::retire::base_salt;
 
 /// The past without some records, as it is written anew from the oldest file on.
@@ -123,7 +123,7 @@ impl<'a> Rewriting<'a> {
     ///
     /// # Errors
     /// `Io`, `OutOfMemory`.
-    pub fn retired(&mut self, segment: &Segment, lines: &LinesOfLog) -> Result<()> {
+    pub fn retired(&mut self, segment: &RetiredSegment, lines: &LinesOfLog) -> Result<()> {
         let log = &segment.archive.log;
         let path = self.site.layout.inside(&segment.name);
         let end = log.length().at(&path)?;

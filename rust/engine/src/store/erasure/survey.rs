@@ -14,7 +14,7 @@ use crate::json::RecordSpans;
 use crate::log::Site;
 use crate::log::files::open_base;
 use crate::snapshot::{self, Moments, Taker};
-use crate::store::archives::segments::Segment;
+use crate::store::archives::segments::RetiredSegment;
 use crate::verify::{RedactedLines, Sink, Walk};
 use crate::wal::reader::Reading;
 
@@ -83,7 +83,7 @@ pub(super) struct Volumes<'a> {
     /// Where they are.
     pub site: &'a Site,
     /// The retired logs, the oldest first.
-    pub segments: &'a [Segment],
+    pub segments: &'a [RetiredSegment],
     /// The live log, and how much of it counts.
     pub live: (&'a Arc<dyn DiskFile>, u64),
     /// All bases on the way.

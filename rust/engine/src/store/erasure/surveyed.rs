@@ -16,7 +16,7 @@ use super::reach::StoreAccess;
 use super::rewrite::names_of_base;
 use super::survey::{FoundToErase, UnreadableCopy, Volumes};
 use crate::store::archives::pruned::pruned_until;
-use crate::store::archives::segments::{Segment, Start, segments};
+use crate::store::archives::segments::{RetiredSegment, Start, segments};
 use crate::store::files::copies::past_files_beside;
 use crate::store::upkeep::history_files::put_aside;
 
@@ -66,7 +66,7 @@ pub(super) struct Surveyed {
     /// The history that is kept tells of all rows that ever were.
     is_told: bool,
     /// The retired logs, the oldest first, and what the live one starts from.
-    pub segments: Vec<Segment>,
+    pub segments: Vec<RetiredSegment>,
     pub start: Start,
     pub found: FoundToErase,
     pub live: LiveLines,

@@ -22,7 +22,7 @@ use crate::store::care::{Turns, take_care};
 use crate::store::files::copies::{IMMUTABLE, VECTORS, immutable_names};
 use crate::store::files::known_copies::note_restored;
 use crate::store::files::proofs::copy_of_base;
-use crate::store::files::set_aside::Aside;
+use crate::store::files::set_aside::QuarantineFolder;
 use crate::store::follow::lost::has_remains;
 use crate::store::load::tails::keep_missed;
 use crate::store::recovery::repair::repair_in_turn;
@@ -121,7 +121,7 @@ impl Store {
                 // The present log must not lose its only base to the snapshot that comes along.
                 store.anchor(now)?;
                 store.settle_hint()?;
-                (kept, _) = Aside::before_restore(&store.site, now)?;
+                (kept, _) = QuarantineFolder::before_restore(&store.site, now)?;
             }
             // A foreign log without an anchor stands on its snapshot: that one must be there before the log is.
             if let Some(snapshot) = restored.snapshot {

@@ -123,8 +123,8 @@ impl<'a> PastFiles<'a> {
     }
 
     /// All files that this log and its past name, as far as the past can be followed.
-    pub(super) fn named_files(&self) -> Result<Named> {
-        let mut named = Named {
+    pub(super) fn named_files(&self) -> Result<NamedFiles> {
+        let mut named = NamedFiles {
             files: BTreeSet::new(),
             logs: Vec::new(),
             is_complete: false,
@@ -199,7 +199,7 @@ impl<'a> PastFiles<'a> {
 }
 
 /// Files that a log names.
-pub(super) struct Named {
+pub(super) struct NamedFiles {
     files: BTreeSet<String>,
     /// The logs before it, the newest first.
     pub logs: Vec<RetiredLog>,
@@ -224,7 +224,7 @@ pub(super) struct RetiredLog {
     pub starts_from_nothing: bool,
 }
 
-impl Named {
+impl NamedFiles {
     /// Takes the base of a log, packed or not.
     fn start(&mut self, sentinel: &Sentinel) {
         let Some(sha256) = sentinel.base_sha256 else {

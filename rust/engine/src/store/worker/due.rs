@@ -76,7 +76,7 @@ impl Task {
 
 /// When the oldest wish of a kind was uttered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Since {
+pub(super) struct DueSince {
     /// The first write that no sync has begun for.
     pub written: Duration,
     /// The first wish for a snapshot that none has begun for.
@@ -85,7 +85,7 @@ pub(super) struct Since {
     pub untold: Duration,
 }
 
-impl Since {
+impl DueSince {
     /// Hears at this moment of wishes that are new.
     pub fn note(&mut self, fresh: u8, now: Duration) {
         if fresh & WRITTEN != 0 {
@@ -106,7 +106,7 @@ pub(super) struct Due {
     /// What is asked for.
     pub asked: u8,
     /// Since when.
-    pub since: Since,
+    pub since: DueSince,
     /// What the tasks that are under way answer to: of each kind there is one at a time.
     pub busy: u8,
     /// When a lock that is kept was last looked at and left.

@@ -16,7 +16,7 @@ use crate::wal::writer::{EventBody, Lines};
 
 use super::adopt::adopt;
 use crate::store::Store;
-use crate::store::ahead::Ahead;
+use crate::store::ahead::SpelledAhead;
 
 /// What a record may grow to by patches, with room for the rest of its line.
 const PATCHED_LIMIT_BYTES: usize = crate::json::MAX_LINE_BYTES - 4096;
@@ -250,7 +250,7 @@ impl Store {
     pub(in crate::store) fn write_ahead(
         &mut self,
         parts: &[Arc<Draft>],
-        ahead: Option<Ahead>,
+        ahead: Option<SpelledAhead>,
         now: i64,
     ) -> Result<Committed> {
         let (lines, base, micros) = self.put(parts, ahead, now)?;
@@ -261,14 +261,19 @@ impl Store {
     }
 
     /// Puts a batch behind the log; gives its lines, where they stand and the moment that they carry.
-    fn put(&mut self, parts: &[impl Borrow<Draft>], ahead: Option<Ahead>, now: i64) -> Result<(Lines, u64, i64)> {
+    fn put(
+        &mut self,
+        parts: &[impl Borrow<Draft>],
+        ahead: Option<SpelledAhead>,
+        now: i64,
+    ) -> Result<(Lines, u64, i64)> {
         if count(parts) > 0 {
             self.log.check_end_is_known()?;
         }
         let coming = coming(parts);
         let adoption = adopt(&self.site, self.log.report.base)?;
         let adopts = adoption.is_some();
-        let fits = |ahead: &Ahead| !adopts && ahead.fits(self.log.link(), self.log.latest(), count(parts));
+        let fits = |ahead: &SpelledAhead| !adopts && ahead.fits(self.log.link(), self.log.latest(), count(parts));
         let (lines, micros) = match ahead.filter(fits) {
             Some(ahead) => (ahead.lines, ahead.now),
             None => {
