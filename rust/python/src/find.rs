@@ -12,14 +12,14 @@ use crate::value::{self, Field};
 use crate::view::View;
 
 /// What Python asks for, as canonical bytes.
-struct Asked {
+struct IndexQuestion {
     key: Vec<Vec<u8>>,
     after: Option<After>,
     limit: usize,
     reverse: bool,
 }
 
-impl Asked {
+impl IndexQuestion {
     fn of(
         key: &Bound<'_, PyAny>,
         after: Option<Bound<'_, PyAny>>,
@@ -90,7 +90,7 @@ impl Engine {
         limit: &Bound<'py, PyAny>,
         reverse: bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let asked = Asked::of(key, after, limit, reverse)?;
+        let asked = IndexQuestion::of(key, after, limit, reverse)?;
         let found = self.read(py, |store| Copied::of(&store.find(index, &asked.lookup(&self.viewer))?))?;
         found.records(py)
     }
@@ -109,7 +109,7 @@ impl View {
         limit: &Bound<'py, PyAny>,
         reverse: bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let asked = Asked::of(key, after, limit, reverse)?;
+        let asked = IndexQuestion::of(key, after, limit, reverse)?;
         let found = enter(py, || {
             Copied::of(&self.past()?.find(index, &asked.lookup(&self.viewer))?)
         })?;
