@@ -1,9 +1,9 @@
 //! Which blocks matter here, and why?
 //!
 //! A block is a record of the blocks face; so are the links and contradictions between blocks. For a recall this room
-//! keeps what a score is made of in [`BlockColumns`]: numbers side by side, tags and categories as numbers of their names,
-//! links as lists of rows, and where the state keeps each block. They are derived from the state, built when first asked for, and then only follow what
-//! changed. No record is looked at in between: a pattern is held against the names of tags, words against the lists of the
+//! keeps what a score is made of in [`BlockColumns`]: numbers side by side, tags and categories as numbers of their
+//! names, links as lists of rows, and where the state keeps each block. They are derived from the state, built when first
+//! asked for, and then only follow what changed. No record is looked at in between: a pattern is held against the names of tags, words against the lists of the
 //! text index.
 //!
 //! A recall is one walk, and each step has a file:

@@ -1,7 +1,7 @@
 //! In which documents does a word stand, and how often?
 //!
-//! Documents are numbered and cut into spans of [`SPAN_DOCS`]. A word's list has a [`ListRun`] for each span it occurs in: the
-//! places within the span, the counts, and two numbers that bound what any of them can score.
+//! Documents are numbered and cut into spans of [`SPAN_DOCS`]. A word's list has a [`ListRun`] for each span it occurs in:
+//! the places within the span, the counts, and two numbers that bound what any of them can score.
 
 use std::ops::Range;
 

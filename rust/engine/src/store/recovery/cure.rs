@@ -33,14 +33,14 @@ use crate::store::load::unproven::{UNPROVEN, mark_all};
 use crate::store::vectors::doubt;
 
 /// A log as it was read.
-pub(in crate::store) type Source = (Arc<dyn DiskFile>, Walk, Origin);
+pub(in crate::store) type CureSource = (Arc<dyn DiskFile>, Walk, Origin);
 
 /// What a store will be made of.
 pub(in crate::store) struct Cure {
     /// The log with its gaps filled; `None` if it had none.
     pub healed: Option<Scratch>,
     /// The log that the state was read from.
-    pub source: Source,
+    pub source: CureSource,
     /// What is known.
     pub state: State,
     /// How many damaged places of the log came back.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
-use super::select::{Ask, Verdicts};
+use super::select::{StateLook, Verdicts};
 use super::ties::{add_own, neighbours};
 use crate::condition::Condition;
 use crate::scope::Viewer;
@@ -154,7 +154,7 @@ impl Candidates<'_> {
 
 /// Who asks, and whether it may ask again.
 pub(in crate::store) struct Asker<'a> {
-    pub ask: Ask<'a>,
+    pub ask: StateLook<'a>,
     /// What a condition says of the records, if there is one.
     pub verdicts: Option<&'a Verdicts<'a>>,
     /// How many changes of the state the index knows.

@@ -4,8 +4,7 @@
 //! them, from rows whose digests were checked, and kept on disk. The first search of a process checks those that lie there
 //! and sweeps them where they lie. Mapped files have small pages, and codes are all that a search reads from end to end: so
 //! the searches after it bring them into memory, some each, reading each block to its place and checking it there while
-//! the processor has it near. The last block, which is not whole yet, has codes in memory only, and they lag behind by a
-//! few rows.
+//! the processor has it near. The last block, which is not whole yet, has codes in memory only, a few rows behind.
 
 use std::io;
 use std::ops::Range;
