@@ -16,7 +16,6 @@ use crate::scope::Viewer;
 use crate::state::{Dated, Directory, Edition, Query, Tally, spelled};
 use crate::verify::Report;
 
-use super::care::Alone;
 use super::files::snapshots::Snapshotting;
 use super::follow::lost::missed;
 use super::history::as_of::View;
@@ -28,6 +27,7 @@ use super::restoring::restore::{Restoring, restore};
 use super::search::find::find;
 use super::search::recall::follow_blocks;
 use super::search::select::{Scene, Verdicts, prepare};
+use super::turns::Alone;
 use super::upkeep::backup::backup;
 use super::upkeep::compact::compact;
 use super::vectors::{Matrix, Neighbour, SpaceReport, VectorQuestion};

@@ -16,7 +16,7 @@ mod archives;
 
 mod load;
 
-mod ahead;
+mod spell_ahead;
 
 mod sync;
 
@@ -30,7 +30,7 @@ mod shared;
 
 mod search;
 
-mod care;
+mod turns;
 
 mod upkeep;
 
@@ -62,8 +62,6 @@ use crate::state::State;
 
 pub use crate::log::Progress;
 pub use crate::remembered::HeadStanding;
-pub use ahead::SpelledAhead;
-pub use care::Turns;
 pub use copies::listed::{CopySeen, forget, list};
 pub use copies::outside::{CopyMade, CopyOrder, copy_out};
 pub use engine::{BatchWriter, Engine, Verified};
@@ -84,7 +82,9 @@ pub use search::page::Page;
 pub use search::rank::{RecordSearch, SearchHit};
 pub use search::recall::recall;
 pub use shared::{Needs, Shared};
+pub use spell_ahead::SpelledAhead;
 pub use sync::Syncing;
+pub use turns::Turns;
 pub use upkeep::backup::{BackingUp, backup};
 pub use upkeep::compact::{Compacting, compact};
 pub use upkeep::pruning::{Prune, Pruned, prune};

@@ -9,7 +9,7 @@ use super::Engine;
 use crate::error::{Error, Result};
 use crate::event::draft::Draft;
 use crate::store::Committed;
-use crate::store::ahead::SpelledAhead;
+use crate::store::spell_ahead::SpelledAhead;
 use crate::store::worker::{Speller, SpellerJob};
 
 /// A batch of so many changes is worth a second thread.

@@ -4,7 +4,7 @@ use super::chosen::Present;
 use crate::error::{Error, Result};
 use crate::state::unspelled;
 use crate::store::Store;
-use crate::store::care::{Alone, Turns};
+use crate::store::turns::{Alone, Turns};
 use crate::store::upkeep::compact::sync;
 use std::cell::RefCell;
 

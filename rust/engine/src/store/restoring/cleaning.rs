@@ -22,7 +22,6 @@ use crate::state::unspelled;
 use crate::verify::Report;
 
 use super::known_lines::{KeptHistory, LineId};
-use crate::store::care::{Alone, Turns};
 use crate::store::erasure::chosen::Chosen;
 use crate::store::erasure::copies::is_copy_without;
 use crate::store::erasure::erase::erase;
@@ -32,6 +31,7 @@ use crate::store::files::copies::{IMMUTABLE, immutable_names};
 use crate::store::files::erasing::{Erasing, remove_draft};
 use crate::store::recovery::judge::verify_at;
 use crate::store::recovery::returning::Returning;
+use crate::store::turns::{Alone, Turns};
 use crate::store::upkeep::history_files::PastFiles;
 use crate::store::{Progress, Store};
 

@@ -18,7 +18,6 @@ use crate::wal::synced::Synced;
 
 use super::cleaning::{Cleaned, clean};
 use super::known_lines::all_erasures;
-use crate::store::care::{Turns, take_care};
 use crate::store::files::copies::{IMMUTABLE, VECTORS, immutable_names};
 use crate::store::files::known_copies::note_restored;
 use crate::store::files::proofs::copy_of_base;
@@ -27,6 +26,7 @@ use crate::store::follow::lost::has_remains;
 use crate::store::load::tails::keep_missed;
 use crate::store::recovery::repair::repair_in_turn;
 use crate::store::recovery::returning::Returning;
+use crate::store::turns::{Turns, take_care};
 use crate::store::upkeep::compact::{sync, write_snapshot};
 use crate::store::upkeep::compact_rows::make_way;
 use crate::store::upkeep::history_files::clear_out;

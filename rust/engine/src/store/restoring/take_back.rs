@@ -18,11 +18,11 @@ use crate::state::State;
 use crate::verify::finding;
 
 use super::restore::{Restoring, restore};
-use crate::store::care::{Turns, take_care};
 use crate::store::files::set_aside::QuarantineFolder;
 use crate::store::load::home::source_of;
 use crate::store::load::tails::{MENDING_BLOCKS, check_no_tail_is_left, event_before, leads_to, whole_events};
 use crate::store::recovery::repair::Repaired;
+use crate::store::turns::{Turns, take_care};
 use crate::store::upkeep::compact::write_snapshot;
 use crate::store::upkeep::history_files::clear_out;
 use crate::store::{Progress, Store};

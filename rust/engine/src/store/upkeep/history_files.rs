@@ -20,10 +20,10 @@ use crate::state::{State, Timeline};
 use crate::wal::synced::names_hash;
 
 use crate::store::archives::pruned::pruned_until;
-use crate::store::care::Turns;
 use crate::store::files::copies::{names_in, past_files_beside};
 use crate::store::files::proofs::shown;
 use crate::store::load::found::{head_of, header_of};
+use crate::store::turns::Turns;
 
 /// The bases and archives of a log's past, as the log and its events tell of them. Nothing is changed.
 pub(in crate::store) struct PastFiles<'a> {

@@ -10,7 +10,7 @@ use crate::state::{Edition, State};
 
 use super::claims::{check_claims, check_required, has_claims};
 use super::spell::{Committed, check_patches};
-use crate::store::ahead::SpelledAhead;
+use crate::store::spell_ahead::SpelledAhead;
 use crate::store::{Store, Syncing};
 
 /// Commits that are written and wait for their common sync.

@@ -16,7 +16,7 @@ use crate::wal::writer::{EventBody, Lines};
 
 use super::adopt::adopt;
 use crate::store::Store;
-use crate::store::ahead::SpelledAhead;
+use crate::store::spell_ahead::SpelledAhead;
 
 /// What a record may grow to by patches, with room for the rest of its line.
 const PATCHED_LIMIT_BYTES: usize = crate::json::MAX_LINE_BYTES - 4096;
