@@ -7,7 +7,7 @@ use super::companions::codes_bytes;
 use crate::disk::Mapping;
 use crate::memory::AlignedBytes;
 
-/// Codes of a block, wherever they lie.
+/// Codes of a chunk, wherever they lie.
 #[derive(Clone, Debug)]
 pub struct RowCodes {
     place: CodesPlace,
@@ -17,7 +17,7 @@ pub struct RowCodes {
 
 #[derive(Clone, Debug)]
 pub enum CodesPlace {
-    /// In a room that many blocks share.
+    /// In a room that many chunks share.
     Memory(Arc<AlignedBytes>),
     /// Still in the file.
     File(Arc<Mapping>),
@@ -33,21 +33,21 @@ impl RowCodes {
         &bytes[self.start..][..self.length]
     }
 
-    /// The codes of some of the blocks that lie in one place, so far from each other.
-    pub fn of_blocks(
+    /// The codes of some of the chunks that lie in one place, so far from each other.
+    pub fn of_chunks(
         place: &CodesPlace,
-        blocks: Range<usize>,
+        chunks: Range<usize>,
         stride: usize,
         dim: usize,
     ) -> impl Iterator<Item = Self> {
-        blocks.map(move |number| Self {
+        chunks.map(move |number| Self {
             place: place.clone(),
             start: number * stride,
             length: codes_bytes(dim),
         })
     }
 
-    /// The codes of a block that is not whole yet: all that lies in a room.
+    /// The codes of a chunk that is not whole yet: all that lies in a room.
     pub fn of_part(room: AlignedBytes) -> Self {
         Self {
             start: 0,
