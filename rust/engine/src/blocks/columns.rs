@@ -109,9 +109,9 @@ impl BlockColumns {
         changes.map_or_else(|| state.faces_len(), <[u32]>::len)
     }
 
-    /// Whether this follows the state that has this life: only then slots mean the same.
-    pub fn is_of_life(&self, life: &StateId) -> bool {
-        self.mark.is_of(life)
+    /// Whether this follows the state that has this id: only then slots mean the same.
+    pub fn is_of_state(&self, state_id: &StateId) -> bool {
+        self.mark.is_of(state_id)
     }
 
     /// Takes in what changed in the state; another state is read from its beginning.

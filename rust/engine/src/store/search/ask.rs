@@ -27,7 +27,7 @@ pub fn search(shared: &Shared, search: &RecordSearch) -> Result<Vec<SearchHit>> 
     loop {
         tries += 1;
         let live = catch_up(shared)?;
-        let (filter, life, seen, (nearby, coded), (prepared, hidden)) = shared.read(|store| {
+        let (filter, state_id, seen, (nearby, coded), (prepared, hidden)) = shared.read(|store| {
             let filter = filter_of(search);
             let changes = store.state.changes();
             let nearby = match search.vector.as_deref() {
@@ -60,13 +60,13 @@ pub fn search(shared: &Shared, search: &RecordSearch) -> Result<Vec<SearchHit>> 
         })?;
         let ask = |look: &mut dyn FnMut(Scene<'_>)| {
             let store = shared.read_guard();
-            store.state.changes().life().is(&life).then(|| look(store.scene()))
+            store.state.changes().life().is(&state_id).then(|| look(store.scene()))
         };
         let verdicts = Verdicts::of(prepared, hidden, &ask);
         let allows = |slot: u32| verdicts.as_ref().is_none_or(|verdicts| verdicts.allow(slot));
         let only = verdicts.as_ref().map(|_| &allows as &dyn Fn(u32) -> bool);
         let near = nearby.map(|(nearby, recent)| {
-            let narrowed = live.narrow(nearby, &recent, &filter, &life);
+            let narrowed = live.narrow(nearby, &recent, &filter, &state_id);
             narrowed.map(|nearby| nearby.only(only).run(search.pool())).transpose()
         });
         let near = match near {
@@ -77,7 +77,7 @@ pub fn search(shared: &Shared, search: &RecordSearch) -> Result<Vec<SearchHit>> 
             None => None,
         };
         let sayings = coded.map(|(coded, recent, tokens)| {
-            let narrowed = live.narrow(coded, &recent, &filter, &life);
+            let narrowed = live.narrow(coded, &recent, &filter, &state_id);
             narrowed.map(|coded| coded.only(only).ask_tokens(tokens)).transpose()
         });
         let sayings = match sayings {
@@ -88,7 +88,7 @@ pub fn search(shared: &Shared, search: &RecordSearch) -> Result<Vec<SearchHit>> 
             None => None,
         };
         let kept = live.kept();
-        let Some(kept) = kept.as_ref().filter(|kept| kept.life.is(&life)) else {
+        let Some(kept) = kept.as_ref().filter(|kept| kept.life.is(&state_id)) else {
             continue;
         };
         let asker = Asker {

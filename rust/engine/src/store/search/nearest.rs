@@ -32,7 +32,7 @@ impl Shared {
     /// Takes along what a search needs: the rows of those records that it may find.
     fn start_search(&self, question: &VectorQuestion<'_>) -> Result<VectorSearch> {
         loop {
-            let (mut search, life, prepared) = self.read(|store| {
+            let (mut search, state_id, prepared) = self.read(|store| {
                 let search = store.vectors.start_search(store.live(), question)?;
                 let prepared = question
                     .condition
@@ -44,7 +44,7 @@ impl Shared {
             };
             let ask = |look: &mut dyn FnMut(Scene<'_>)| {
                 let store = self.read_guard();
-                store.state.changes().life().is(&life).then(|| look(store.scene()))
+                store.state.changes().life().is(&state_id).then(|| look(store.scene()))
             };
             let verdicts = Verdicts::new(judge, among, &ask);
             search.keep(&|slot| verdicts.allow(slot));

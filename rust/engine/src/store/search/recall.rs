@@ -78,14 +78,14 @@ pub fn recall(shared: &Shared, ask: &Ask) -> Result<BlockAnswer> {
     let mut answer = match &ask.condition {
         None => answer(shared, ask)?,
         Some(condition) => loop {
-            let (slots, life) = allowed(shared, &ask.viewer, condition)?;
+            let (slots, state_id) = allowed(shared, &ask.viewer, condition)?;
             let narrowed = Ask {
                 slots: Some(slots),
                 ..ask.clone()
             };
             let answer = answer(shared, &narrowed)?;
             // Of another state the slots would mean nothing.
-            if shared.read_guard().state.changes().life().is(&life) {
+            if shared.read_guard().state.changes().life().is(&state_id) {
                 break answer;
             }
         },
@@ -94,11 +94,11 @@ pub fn recall(shared: &Shared, ask: &Ask) -> Result<BlockAnswer> {
     Ok(answer)
 }
 
-/// The slots of the blocks for which a condition holds, and the life of the state that they are of. This is asked before the
+/// The slots of the blocks for which a condition holds, and the id of the state that they are of. This is asked before the
 /// columns are held: who waits for columns may hold the store.
 fn allowed(shared: &Shared, viewer: &Arc<Viewer>, condition: &Condition) -> Result<(RoaringBitmap, StateId)> {
     loop {
-        let (slots, life, (judge, among)) = shared.read(|store| {
+        let (slots, state_id, (judge, among)) = shared.read(|store| {
             let active = Query {
                 kind: Some(BLOCK_KIND.to_owned()),
                 status: Some(ACTIVE.to_owned()),
@@ -111,13 +111,13 @@ fn allowed(shared: &Shared, viewer: &Arc<Viewer>, condition: &Condition) -> Resu
         })?;
         let ask = |look: &mut dyn FnMut(Scene<'_>)| {
             let store = shared.read_guard();
-            store.state.changes().life().is(&life).then(|| look(store.scene()))
+            store.state.changes().life().is(&state_id).then(|| look(store.scene()))
         };
         let verdicts = Verdicts::new(judge, among, &ask);
         let found = slots.into_iter().filter(|&slot| verdicts.allow(slot)).collect();
         verdicts.check()?;
         if ask(&mut |_| {}).is_some() {
-            return Ok((found, life));
+            return Ok((found, state_id));
         }
     }
 }
@@ -138,7 +138,7 @@ fn answer(shared: &Shared, ask: &Ask) -> Result<BlockAnswer> {
         let kept = live.kept();
         let Some(kept) = kept.as_ref() else { continue };
         let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
-        if columns.is_of_life(&kept.life) {
+        if columns.is_of_state(&kept.life) {
             let filter = TextFilter {
                 viewer: Arc::clone(&ask.viewer),
                 ..TextFilter::default()
