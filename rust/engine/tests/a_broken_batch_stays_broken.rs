@@ -32,8 +32,8 @@ fn half_batches(disk: &CrashDisk) {
         ts: b"2026-01-01T00:00:00.000000Z",
         depth: 0,
     };
-    for saying in [begin, member] {
-        lines.push(saying);
+    for body in [begin, member] {
+        lines.push(body);
     }
     lines.push(begin);
     let file = disk.create(layout().log()).expect("a log");

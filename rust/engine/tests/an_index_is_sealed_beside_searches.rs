@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::scenario::{START, fresh_disk, open, write_words};
-use chronomemory::testing::store::{Needs, Shared, seal_text, search};
+use chronomemory::testing::store::{DueWork, Shared, seal_text, search};
 use chronomemory::{Durability, RecordSearch};
 
 /// More than may change before the index should be sealed, in batches that are taken in one by one.
@@ -21,7 +21,7 @@ fn found(store: &Shared, text: &str) -> Vec<(Vec<u8>, u64)> {
 }
 
 fn wants_sealing(store: &Shared) -> bool {
-    Needs::of(&store.read_guard(), START).sealing
+    DueWork::of(&store.read_guard(), START).sealing
 }
 
 fn ragged() -> Shared {

@@ -40,7 +40,7 @@ struct Kind {
 }
 
 /// Whole numbers are exact up to here.
-const MOST: f64 = 9_007_199_254_740_992.0;
+const MAX_COUNT: f64 = 9_007_199_254_740_992.0;
 const ANY: f64 = f64::MIN;
 const REASONS: &[&str] = &["decayed", "superseded", "forgotten"];
 
@@ -266,7 +266,7 @@ impl Form {
             Self::Moment => quoted(value).is_some_and(is_moment),
             Self::Number(least) => number(value).is_some_and(|number| number >= least),
             Self::Share => number(value).is_some_and(|number| (0.0..=1.0).contains(&number)),
-            Self::Count => value.iter().all(u8::is_ascii_digit) && number(value).is_some_and(|number| number <= MOST),
+            Self::Count => value.iter().all(u8::is_ascii_digit) && number(value).is_some_and(|one| one <= MAX_COUNT),
             Self::Names => value.first() == Some(&b'{') && members(value).all(|(name, _)| !name.is_empty()),
         }
     }

@@ -57,7 +57,7 @@ pub(crate) struct Log {
     /// Memory for the lines of the next commit.
     spare: Lines,
     /// Stamps the commits.
-    hand: TimestampWriter,
+    timestamps: TimestampWriter,
 }
 
 /// What is known of it.
@@ -75,7 +75,7 @@ impl Log {
             tail_known: None,
             poisoned: None,
             spare: Lines::default(),
-            hand: TimestampWriter::default(),
+            timestamps: TimestampWriter::default(),
             site,
         })
     }
@@ -279,7 +279,7 @@ impl Log {
 
     /// The moment of a commit, spelled: never earlier than the event before.
     pub fn stamp(&mut self, now: i64) -> [u8; STAMP_BYTES] {
-        self.hand.digits(now.max(self.latest()))
+        self.timestamps.digits(now.max(self.latest()))
     }
 }
 

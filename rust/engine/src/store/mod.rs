@@ -81,7 +81,7 @@ pub use search::live_text::seal_text;
 pub use search::page::Page;
 pub use search::rank::{RecordSearch, SearchHit};
 pub use search::recall::recall;
-pub use shared::{Needs, Shared};
+pub use shared::{DueWork, Shared};
 pub use spell_ahead::SpelledAhead;
 pub use sync::Syncing;
 pub use turns::Turns;

@@ -223,12 +223,12 @@ impl RunningSearch<'_> {
             }
         }
         // Many queries are shared out; one or two are better helped by all threads.
-        let (crew, each) = match self.search.threads {
+        let (at_once, each) = match self.search.threads {
             threads if work.len() < threads => (1, threads),
             threads => (threads, 1),
         };
         let work = Mutex::new(work.into_iter());
-        let parts = together(crew, || {
+        let parts = together(at_once, || {
             let mut done = Vec::new();
             loop {
                 let next = work.lock().unwrap_or_else(PoisonError::into_inner).next();

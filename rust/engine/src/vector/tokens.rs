@@ -34,7 +34,7 @@ const COUNT_BITS: u32 = 0xFFFF;
 /// A token has at most so many codes.
 const MOST_PARTS: usize = 4;
 /// The rounded components of a question's token lie within this.
-const LARGEST: f64 = 31.0;
+const MAX_NUMBER: f64 = 31.0;
 /// So many steps of an estimated cosine make 1.
 pub const STEPS: f64 = 1_048_576.0;
 /// So many records are coded by one thread before it asks for more.
@@ -86,8 +86,8 @@ fn rounded(turned: &[f64]) -> (Vec<(Planes, i32)>, i32) {
     let mut all = 0;
     let part = |values: &[f64]| {
         let (mut planes, mut square) = (Planes::default(), 0);
-        for (at, value) in values.iter().enumerate() {
-            let number = if top > 0.0 { to_whole(value / top * LARGEST) } else { 0 };
+        for (at, one) in values.iter().enumerate() {
+            let number = if top > 0.0 { to_whole(one / top * MAX_NUMBER) } else { 0 };
             square += number * number;
             planes.put(number, place(at));
         }

@@ -97,25 +97,25 @@ impl Lines {
     /// Spells a draft, one line for each change.
     pub fn add(&mut self, draft: &Draft, ts: &[u8], depth: i64) {
         for change in draft.changes() {
-            let saying = EventBody {
+            let body = EventBody {
                 op: change.op,
                 id: draft.id(change),
                 record: draft.record(change),
                 ts,
                 depth,
             };
-            self.spell(saying, change.is_plain);
+            self.spell(body, change.is_plain);
         }
     }
 
     /// Spells one event behind the others.
-    pub fn push(&mut self, saying: EventBody<'_>) {
-        self.spell(saying, false);
+    pub fn push(&mut self, body: EventBody<'_>) {
+        self.spell(body, false);
     }
 
     /// The same of a record that may be known to be plain.
     #[inline]
-    fn spell(&mut self, saying: EventBody<'_>, is_plain: bool) {
+    fn spell(&mut self, body: EventBody<'_>, is_plain: bool) {
         let start = self.bytes.len();
         let out = &mut self.bytes;
         out.extend_from_slice(HASH_KEY);
@@ -124,21 +124,21 @@ impl Lines {
         // The payload begins with a brace; the line has a comma in its place once the hash is known.
         let payload = out.len();
         out.extend_from_slice(b"{\"op\":\"");
-        out.extend_from_slice(saying.op.word().as_bytes());
+        out.extend_from_slice(body.op.word().as_bytes());
         out.extend_from_slice(b"\",\"prev_hash\":\"");
         if let Some(head) = &self.link.head {
             out.extend_from_slice(head.bytes());
         }
         out.extend_from_slice(b"\",\"record\":");
-        self.salts.write(saying.op, saying.id, saying.record, is_plain, out);
+        self.salts.write(body.op, body.id, body.record, is_plain, out);
         out.extend_from_slice(b",\"record_id\":\"");
-        out.extend_from_slice(saying.id);
+        out.extend_from_slice(body.id);
         out.extend_from_slice(b"\",\"recursion_depth\":");
-        json::write_i64(saying.depth, out);
+        json::write_i64(body.depth, out);
         out.extend_from_slice(b",\"seq\":");
         json::write_i64(i64::try_from(self.link.next_seq).unwrap_or(i64::MAX), out);
         out.extend_from_slice(b",\"ts\":\"");
-        out.extend_from_slice(saying.ts);
+        out.extend_from_slice(body.ts);
         out.extend_from_slice(b"\"}");
         let raw = sha256_raw(&out[payload..]);
         let hash = Hex::spell(&raw);
@@ -148,8 +148,8 @@ impl Lines {
         out[start + HASH_KEY.len()..start + HASH_KEY.len() + 64].copy_from_slice(hash.bytes());
         out[payload] = b',';
         // The rest is of our own making and has none, the moment too.
-        debug_assert!(saying.ts.is_ascii());
-        let said = [saying.record, saying.id];
+        debug_assert!(body.ts.is_ascii());
+        let said = [body.record, body.id];
         if said.into_iter().any(json::has_line_separators) {
             let text = out.split_off(payload);
             json::escape_line_separators(&text, out);

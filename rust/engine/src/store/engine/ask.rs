@@ -162,7 +162,7 @@ impl Engine {
         self.check_caller()?;
         self.tell_time();
         let found = store::search(&self.store, search);
-        self.worker.tell(self.store.needs(self.host.now()));
+        self.worker.tell(self.store.due_work(self.host.now()));
         found
     }
 
@@ -174,7 +174,7 @@ impl Engine {
         self.check_caller()?;
         self.tell_time();
         let found = store::recall(&self.store, ask);
-        self.worker.tell(self.store.needs(self.host.now()));
+        self.worker.tell(self.store.due_work(self.host.now()));
         found
     }
 

@@ -79,7 +79,7 @@ impl Taker for Everything<'_> {
 }
 
 /// The logs and bases of a store, each to be looked through.
-pub(super) struct Volumes<'a> {
+pub(super) struct LogsAndBases<'a> {
     /// Where they are.
     pub site: &'a Site,
     /// The retired logs, the oldest first.
@@ -92,7 +92,7 @@ pub(super) struct Volumes<'a> {
     pub threads: usize,
 }
 
-impl Volumes<'_> {
+impl LogsAndBases<'_> {
     /// Adds all that belongs to what goes to a choice that knows the present, whatever log or base says it, and finds it. What
     /// was seen already for this choice is not read again.
     ///

@@ -14,7 +14,7 @@ use super::lines::{LiveLines, SeenLog};
 use super::order::Erase;
 use super::reach::StoreAccess;
 use super::rewrite::names_of_base;
-use super::survey::{FoundToErase, UnreadableCopy, Volumes};
+use super::survey::{FoundToErase, LogsAndBases, UnreadableCopy};
 use crate::store::archives::pruned::pruned_until;
 use crate::store::archives::segments::{RetiredSegment, Start, segments};
 use crate::store::files::copies::past_files_beside;
@@ -108,14 +108,14 @@ impl Surveyed {
         let is_told = begins_with_nothing
             && starts().skip(1).all(|start| !start.is_word)
             && segments.iter().all(|segment| segment.redacted == 0);
-        let volumes = Volumes {
+        let all = LogsAndBases {
             site,
             segments: &segments,
             live,
             bases: starts().filter_map(|start| start.base).collect(),
             threads,
         };
-        let (found, live) = volumes.look_through(&mut chosen, reach, seen)?;
+        let (found, live) = all.look_through(&mut chosen, reach, seen)?;
         Ok(Self {
             chosen,
             is_told,

@@ -150,15 +150,15 @@ impl History<'_> {
         let Origin::Ours(sentinel) = &segment.beginning.origin else {
             return Ok(None);
         };
-        let Some(volume) = self.volume_before(sentinel)? else {
+        let Some(indexed) = self.indexed_before(sentinel)? else {
             return Ok(None);
         };
-        let (mut way, mut beginning) = (segment.way.clone(), volume.beginning.clone());
-        beginning.origin = one_back(&mut way, sentinel, &volume)?;
+        let (mut way, mut beginning) = (segment.way.clone(), indexed.beginning.clone());
+        beginning.origin = one_back(&mut way, sentinel, &indexed)?;
         Ok(Some(PastLog {
-            name: volume.name.clone(),
-            log: Arc::clone(&volume.archive.log),
-            length: volume.length,
+            name: indexed.name.clone(),
+            log: Arc::clone(&indexed.archive.log),
+            length: indexed.length,
             beginning,
             way,
         }))

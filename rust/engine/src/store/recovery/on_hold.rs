@@ -136,14 +136,14 @@ impl ReadLog<'_> {
             let is_asked = lost[number].unread > 0 || lost[number].is_joined;
             let batch = batches.iter().find(|batch| is_asked && batch.lost.contains(&number));
             let place = lost[number].healed_offset;
-            let mut meant = self.unsettled(own, place)?;
+            let mut meant = self.still_open(own, place)?;
             if is_asked {
                 let beside = batch.map_or_else(|| vec![number], |batch| batch.lost.clone());
                 let told = beside
                     .iter()
                     .flat_map(|&number| self.rolled_back(&lost[number]))
                     .collect();
-                meant.extend(self.unsettled(told, place)?);
+                meant.extend(self.still_open(told, place)?);
             }
             if let Some(batch) = batch {
                 let events = batch.lost.iter().map(|number| lost[*number].unread).sum();
@@ -261,7 +261,7 @@ impl ReadLog<'_> {
         texts.iter().flat_map(|text| self.meant_by(text, prefixes)).collect()
     }
 
-    fn unsettled(&self, ids: BTreeSet<String>, place: u64) -> io::Result<BTreeSet<String>> {
+    fn still_open(&self, ids: BTreeSet<String>, place: u64) -> io::Result<BTreeSet<String>> {
         let mut open = BTreeSet::new();
         for id in ids {
             if self.since(&id, place)? != LaterChange::Settled {
@@ -293,7 +293,7 @@ impl ReadLog<'_> {
         }
         let mut reached: BTreeSet<String> = mentioned.union(&written).cloned().collect();
         let is_meant = |ids: &BTreeSet<String>| -> BTreeSet<String> { ids.difference(&written).cloned().collect() };
-        let mut meant = self.unsettled(is_meant(&mentioned), place)?;
+        let mut meant = self.still_open(is_meant(&mentioned), place)?;
         for _ in 0..MOST_STEPS {
             if meant.len() as u64 >= events {
                 break;
@@ -303,7 +303,7 @@ impl ReadLog<'_> {
             if wider == reached {
                 break;
             }
-            meant = self.unsettled(is_meant(&wider), place)?;
+            meant = self.still_open(is_meant(&wider), place)?;
             reached = wider;
         }
         let faces = said.iter().filter_map(|(_, id)| face_of(id.as_bytes()));
@@ -311,7 +311,7 @@ impl ReadLog<'_> {
         if !faces.is_empty() {
             let records = self.state.freeze().map_err(io::Error::from)?;
             let tied = self.tied(&records, &mentioned, &faces);
-            meant.extend(self.unsettled(is_meant(&tied), place)?);
+            meant.extend(self.still_open(is_meant(&tied), place)?);
         }
         Ok(meant)
     }

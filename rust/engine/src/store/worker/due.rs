@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::store::Needs;
+use crate::store::DueWork;
 
 /// `normal` lets a write wait at most a second for its sync. A sync begins a little earlier: it takes a moment.
 const PATIENCE: Duration = Duration::from_millis(900);
@@ -32,15 +32,15 @@ pub(super) mod asked {
 
 use asked::{LEASED, SEALING, SNAPSHOT, UNTOLD, URGENT, WRITTEN};
 
-/// What needs ask for.
-pub(super) fn asks_of(needs: Needs) -> u8 {
+/// What work that is due asks for.
+pub(super) fn asks_of(due_work: DueWork) -> u8 {
     let ask = |bit: u8, wanted: bool| if wanted { bit } else { 0 };
-    ask(WRITTEN, needs.unsynced_bytes > 0)
-        | ask(URGENT, needs.unsynced_bytes >= URGENT_BYTES)
-        | ask(LEASED, needs.leased)
-        | ask(SNAPSHOT, needs.snapshot)
-        | ask(SEALING, needs.sealing)
-        | ask(UNTOLD, needs.untold)
+    ask(WRITTEN, due_work.unsynced_bytes > 0)
+        | ask(URGENT, due_work.unsynced_bytes >= URGENT_BYTES)
+        | ask(LEASED, due_work.leased)
+        | ask(SNAPSHOT, due_work.snapshot)
+        | ask(SEALING, due_work.sealing)
+        | ask(UNTOLD, due_work.untold)
 }
 
 /// Something that is done for a store. All but the first may take long.
@@ -183,9 +183,9 @@ mod tests {
     #[test]
     fn much_is_synced_at_once() {
         let asked = |unsynced_bytes| {
-            asks_of(Needs {
+            asks_of(DueWork {
                 unsynced_bytes,
-                ..Needs::default()
+                ..DueWork::default()
             })
         };
         assert_eq!(asked(0), 0);

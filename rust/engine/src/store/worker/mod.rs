@@ -17,7 +17,7 @@ use due::asked::{ENDED, LEASED};
 use due::{Due, DueSince, Task, asks_of};
 
 use super::search::live_text::seal_text;
-use super::shared::{Needs, Shared};
+use super::shared::{DueWork, Shared};
 use crate::error::{Error, Result};
 use crate::host::{Host, Join};
 use crate::memory;
@@ -110,8 +110,8 @@ impl Worker {
     }
 
     /// Hears what the store needs.
-    pub fn tell(&self, needs: Needs) {
-        let asked = asks_of(needs);
+    pub fn tell(&self, due_work: DueWork) {
+        let asked = asks_of(due_work);
         if asked & !self.asked.load(Ordering::Relaxed) != 0 {
             self.ask(asked);
         }
