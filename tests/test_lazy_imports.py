@@ -120,17 +120,18 @@ def test_a_server_that_is_only_asked_loads_what_answers(tmp_path: Path) -> None:
     pytest.importorskip("mcp.server", reason="the extra mcp is not installed")
     use = (
         "import asyncio, sys\nfrom chronomemory import ChronoStore, Scope\n"
-        "from chronomemory.cli.serving import server_module\nfrom chronomemory.mcp.desk import Desk\n"
+        "from chronomemory.cli.serving import server_module\n"
+        "from chronomemory.mcp.served_store import ServedStore\n"
         "module = server_module()\nfrom mcp import Client\n"
-        "async def ask(desk):\n"
-        "    async with Client(module.make_server(desk)) as client:\n"
+        "async def ask(served):\n"
+        "    async with Client(module.make_server(served)) as client:\n"
         "        told = await client.call_tool('search_memories', {'query': 'tea'})\n"
         "        assert told.structured_content['memories'] == [], told\n"
         "        unasked = {'numpy', 'rich.text', 'chronomemory.blocks', 'chronomemory.pages'}\n"
         "        assert not unasked & set(sys.modules), unasked & set(sys.modules)\n"
         "        told = await client.call_tool('add_memory', {'content': 'Tea at four'})\n"
         "        assert told.structured_content['outcome'] == 'added', told\n"
-        f"with ChronoStore({str(tmp_path)!r}) as store:\n    asyncio.run(ask(Desk(store, Scope())))\n"
+        f"with ChronoStore({str(tmp_path)!r}) as store:\n    asyncio.run(ask(ServedStore(store, Scope())))\n"
     )
     assert {"numpy", "chronomemory.blocks"} <= loaded_by(use)
 

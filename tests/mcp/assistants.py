@@ -15,7 +15,7 @@ import pytest
 # By a module of it: this folder, too, is called mcp, and would do for a package without code.
 pytest.importorskip("mcp.server", reason="the extra mcp is not installed")
 
-from chronomemory.mcp.desk import Desk
+from chronomemory.mcp.served_store import ServedStore
 from chronomemory.mcp.server import make_server
 from mcp import Client, StdioServerParameters
 from mcp.types import CallToolResult
@@ -68,11 +68,11 @@ def talk(server: Any, work: Callable[[Talk], Awaitable[T]], mode: str = "auto") 
     return asyncio.run(run())
 
 
-def with_desk(
-    desk: Desk, work: Callable[[Talk], Awaitable[T]], mode: str = "auto", profile: str = "memories"
+def with_served(
+    served: ServedStore, work: Callable[[Talk], Awaitable[T]], mode: str = "auto", profile: str = "memories"
 ) -> T:
     """The same in this process."""
-    return talk(make_server(desk, profile), work, mode)
+    return talk(make_server(served, profile), work, mode)
 
 
 def command(project: Path, *options: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What the tests of the server share: a desk, which is an open store, and whose it is."""
+"""What the tests of the server share: a served store, which is an open one, and whose it is."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from chronomemory import ChronoStore, Scope
-from chronomemory.mcp.desk import Desk
+from chronomemory.mcp.served_store import ServedStore
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def served(tmp_path: Path) -> Iterator[ServedStore]:
     with ChronoStore(tmp_path) as store:
-        yield Desk(store, Scope(user="ann"))
+        yield ServedStore(store, Scope(user="ann"))

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from assistants import ERAS, Talk, process, talk, with_desk
+from assistants import ERAS, Talk, process, talk, with_served
 from chronomemory import ChronoStore, Memory, Scope
-from chronomemory.mcp.desk import Desk
+from chronomemory.mcp.served_store import ServedStore
 from word_embedder import Floats, SynonymEmbedder
 
 CAR, TEA = "Anns automobile stands outside", "Ann takes her beverage at four"
@@ -31,8 +31,8 @@ def embedder() -> Counting:
 
 
 @pytest.fixture
-def reader(desk: Desk, embedder: Counting) -> Desk:
-    return Desk(desk.store, desk.scope, embedder=embedder)
+def reader(served: ServedStore, embedder: Counting) -> ServedStore:
+    return ServedStore(served.store, served.scope, embedder=embedder)
 
 
 async def texts(talk: Talk, query: str, **more: object) -> list[str]:
@@ -46,7 +46,7 @@ async def add(talk: Talk, contents: Sequence[str]) -> None:
 
 
 @pytest.mark.parametrize("mode", ERAS)
-def test_codes_are_kept_at_once_and_asked(reader: Desk, embedder: Counting, mode: str) -> None:
+def test_codes_are_kept_at_once_and_asked(reader: ServedStore, embedder: Counting, mode: str) -> None:
     async def work(talk: Talk) -> None:
         assert await texts(talk, "whose car") == []
         await add(talk, (CAR, TEA))
@@ -63,29 +63,29 @@ def test_codes_are_kept_at_once_and_asked(reader: Desk, embedder: Counting, mode
         # The past has no embeddings.
         assert await texts(talk, "car", as_of=str((await talk.call("verify"))["last_seq"])) == []
 
-    with_desk(reader, work, mode)
+    with_served(reader, work, mode)
     with Memory(reader.store, user="ann", embedder=SynonymEmbedder()) as memory:
         assert memory.recall("car")[0].content == CAR
         assert memory.status().not_embedded == 0
 
 
-def test_what_takes_the_place_of_another_has_its_own(reader: Desk) -> None:
+def test_what_takes_the_place_of_another_has_its_own(reader: ServedStore) -> None:
     async def work(talk: Talk) -> None:
         added = await talk.call("add_memory", content=TEA)
         await talk.call("supersede_memory", memory_id=added["memory_id"], content=CAR, reason="a mistake")
         assert await texts(talk, "car") == [CAR]
 
-    with_desk(reader, work)
+    with_served(reader, work)
 
 
-def test_a_server_without_one_finds_words_and_others_leave_it_alone(reader: Desk) -> None:
-    with_desk(reader, lambda talk: add(talk, (CAR, TEA)))
+def test_a_server_without_one_finds_words_and_others_leave_it_alone(reader: ServedStore) -> None:
+    with_served(reader, lambda talk: add(talk, (CAR, TEA)))
 
     async def by_words(talk: Talk) -> None:
         assert await texts(talk, "car") == []
         assert await texts(talk, "automobile") == [CAR]
 
-    with_desk(Desk(reader.store, reader.scope), by_words)
+    with_served(ServedStore(reader.store, reader.scope), by_words)
 
     async def bobs(talk: Talk) -> list[dict[str, object]]:
         await add(talk, ("A pen", "A pen and a pencil"))
@@ -93,8 +93,10 @@ def test_a_server_without_one_finds_words_and_others_leave_it_alone(reader: Desk
         return [{"text": one["text"], "score": one["score"]} for one in told["memories"]]
 
     # What ann has embedded changes nothing for bob: not whom he finds, and not a score.
-    with_ann = with_desk(Desk(reader.store, Scope(user="bob")), bobs)
-    with_one = with_desk(Desk(reader.store, Scope(user="bob"), embedder=SynonymEmbedder("new")), bobs)
+    with_ann = with_served(ServedStore(reader.store, Scope(user="bob")), bobs)
+    with_one = with_served(
+        ServedStore(reader.store, Scope(user="bob"), embedder=SynonymEmbedder("new")), bobs
+    )
     assert with_ann == with_one
 
 

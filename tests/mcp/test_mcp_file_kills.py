@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from assistants import ERAS, Talk, process, with_desk
+from assistants import ERAS, Talk, process, with_served
 from chronomemory import ChronoStore, Scope
 from chronomemory.mcp import file_editing
-from chronomemory.mcp.desk import Desk
 from chronomemory.mcp.file_operations import KEPT_OPERATIONS
+from chronomemory.mcp.served_store import ServedStore
 from chronomemory.mcp.server import make_server
 from mcp import Client
 
@@ -34,18 +34,18 @@ import json, os, sys
 from chronomemory import ChronoStore, Scope
 from chronomemory.face.files import Folder
 from chronomemory.mcp import file_editing
-from chronomemory.mcp.desk import Desk
+from chronomemory.mcp.served_store import ServedStore
 from chronomemory.pages.declaration import PagesHandle
 from chronomemory.pages.storage.home import Home
 project, tool, asked, place = sys.argv[1:]
 homes = {"remove": Folder, "run": PagesHandle, "show": Home, "write_index": file_editing}
 setattr(homes[place], place, lambda *_, **__: os._exit(9))
 with ChronoStore(project) as store:
-    getattr(file_editing, tool)(Desk(store, Scope()), **json.loads(asked), operation_id="a")
+    getattr(file_editing, tool)(ServedStore(store, Scope()), **json.loads(asked), operation_id="a")
 """
 
 
-def texts(desk: Desk) -> dict[str, str]:
+def texts(served: ServedStore) -> dict[str, str]:
     """What the tools show, file by file."""
 
     async def look(talk: Talk) -> dict[str, str]:
@@ -53,15 +53,15 @@ def texts(desk: Desk) -> dict[str, str]:
         names = [line.partition("\t")[2] for line in listed if "/topic-" in line]
         return {name: (await talk.call("view", path=name))["result"].partition("\n")[2] for name in names}
 
-    return with_desk(desk, look, profile="files")
+    return with_served(served, look, profile="files")
 
 
-def done(desk: Desk, tool: str, **asked: Any) -> dict[str, Any]:
-    return with_desk(desk, lambda talk: talk.call(tool, **asked), profile="files")
+def done(served: ServedStore, tool: str, **asked: Any) -> dict[str, Any]:
+    return with_served(served, lambda talk: talk.call(tool, **asked), profile="files")
 
 
 @pytest.mark.parametrize("mode", ERAS)
-def test_an_edit_that_is_repeated_is_done_once(desk: Desk, mode: str) -> None:
+def test_an_edit_that_is_repeated_is_done_once(served: ServedStore, mode: str) -> None:
     async def work(talk: Talk) -> None:
         await talk.call("create", path=OLD, file_text=TEXT)
         for tool, asked in CALLS.items():
@@ -69,9 +69,9 @@ def test_an_edit_that_is_repeated_is_done_once(desk: Desk, mode: str) -> None:
                 await talk.call("create", path=OLD, file_text=TEXT)
                 await talk.call("delete", path=NEW)
             first = await talk.call(tool, **asked, operation_id=tool)
-            before = desk.store.wal_seq()
+            before = served.store.wal_seq()
             again, text = await talk.both(tool, **asked, operation_id=tool)
-            assert desk.store.wal_seq() == before
+            assert served.store.wal_seq() == before
             assert (first["repeated"], again["repeated"]) == (False, True)
             assert again["result"] == first["result"]
             assert "written before by a call with this operation_id" in text
@@ -79,11 +79,11 @@ def test_an_edit_that_is_repeated_is_done_once(desk: Desk, mode: str) -> None:
             "create", path=OLD, file_text=TEXT, operation_id="rename"
         )
 
-    with_desk(desk, work, mode, "files")
+    with_served(served, work, mode, "files")
 
 
 @pytest.mark.parametrize("mode", ERAS)
-def test_an_edit_that_was_given_up_and_repeated_is_done_once(desk: Desk, mode: str) -> None:
+def test_an_edit_that_was_given_up_and_repeated_is_done_once(served: ServedStore, mode: str) -> None:
     """The thread of a cancelled call finishes: the line is in the file although nobody heard of it."""
     entered, go_on = threading.Event(), threading.Event()
     usual = file_editing.insert
@@ -95,7 +95,7 @@ def test_an_edit_that_was_given_up_and_repeated_is_done_once(desk: Desk, mode: s
 
     async def run() -> tuple[dict[str, Any], str]:
         call = {**CALLS["insert"], "operation_id": "a"}
-        async with Client(make_server(desk, "files"), mode=mode) as client:
+        async with Client(make_server(served, "files"), mode=mode) as client:
             await Talk(client).call("create", path=OLD, file_text=TEXT)
             with pytest.MonkeyPatch.context() as patched:
                 patched.setattr(file_editing, "insert", slow)
@@ -113,7 +113,7 @@ def test_an_edit_that_was_given_up_and_repeated_is_done_once(desk: Desk, mode: s
     assert shown.count("Black at 100") == 1
 
 
-def test_the_latest_operations_are_kept(desk: Desk) -> None:
+def test_the_latest_operations_are_kept(served: ServedStore) -> None:
     async def work(talk: Talk) -> None:
         await talk.call("create", path=OLD, file_text=TEXT, operation_id="first")
         for number in range(KEPT_OPERATIONS):
@@ -126,7 +126,7 @@ def test_the_latest_operations_are_kept(desk: Desk) -> None:
             "create", path=OLD, file_text=TEXT, operation_id="first"
         )
 
-    with_desk(desk, work, profile="files")
+    with_served(served, work, profile="files")
 
 
 @pytest.mark.parametrize(
@@ -145,29 +145,29 @@ def test_a_server_that_is_killed_has_done_all_or_nothing(
 ) -> None:
     """At each place between the log and the files: nothing comes back, nothing is there twice or lost."""
     with ChronoStore(tmp_path) as store:
-        desk = Desk(store, Scope())
-        done(desk, "create", path=OLD, file_text=TEXT)
-        before = texts(desk)
+        served = ServedStore(store, Scope())
+        done(served, "create", path=OLD, file_text=TEXT)
+        before = texts(served)
     asked = CALLS[tool]
     words = [sys.executable, "-c", DIES, str(tmp_path), tool, json.dumps(asked), place]
     assert subprocess.run(words, check=False).returncode == 9
     with ChronoStore(tmp_path) as store:
-        desk = Desk(store, Scope())
-        assert (texts(desk) == before) is not is_done
-        assert done(desk, tool, **asked, operation_id="a")["repeated"] is is_done
-        after = texts(desk)
+        served = ServedStore(store, Scope())
+        assert (texts(served) == before) is not is_done
+        assert done(served, tool, **asked, operation_id="a")["repeated"] is is_done
+        after = texts(served)
         expected = {"delete": {}, "rename": {NEW: before[OLD]}, "insert": {OLD: after.get(OLD)}}[tool]
         assert after == expected
         assert sum("Black at 100" in text for text in after.values()) == (tool == "insert")
         # Another name for the same text, so that what is left over would be seen.
-        done(desk, "create", path="/memories/topic-other.md", file_text="Other\n")
-        assert set(texts(desk)) == {*expected, "/memories/topic-other.md"}
+        done(served, "create", path="/memories/topic-other.md", file_text="Other\n")
+        assert set(texts(served)) == {*expected, "/memories/topic-other.md"}
         assert store.verify().valid
 
 
 def test_several_servers_edit_at_once(tmp_path: Path) -> None:
     with ChronoStore(tmp_path) as store:
-        done(Desk(store, Scope()), "create", path=OLD, file_text="# Tea\n")
+        done(ServedStore(store, Scope()), "create", path=OLD, file_text="# Tea\n")
 
     async def edit(number: int) -> None:
         async with Client(process(tmp_path, "--profile", "files")) as client:
@@ -186,7 +186,7 @@ def test_several_servers_edit_at_once(tmp_path: Path) -> None:
 
     asyncio.run(edit_all())
     with ChronoStore(tmp_path) as store:
-        found = texts(Desk(store, Scope()))
+        found = texts(ServedStore(store, Scope()))
         assert set(found) == {OLD, *(f"/memories/topic-by-{number}.md" for number in range(3))}
         lines = [line.partition("\t")[2] for line in found[OLD].splitlines()]
         expected = ["# Tea", "", *(f"server {number} line {at}" for number in range(3) for at in range(4))]

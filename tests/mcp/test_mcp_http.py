@@ -16,7 +16,7 @@ import pytest
 from assistants import ERAS, Talk
 from chronomemory import ChronoStore, Scope
 from chronomemory.errors import InvalidArgument
-from chronomemory.mcp.desk import Desk
+from chronomemory.mcp.served_store import ServedStore
 from chronomemory.mcp.server import checked_host, make_server, serve_http
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -42,7 +42,9 @@ def port(tmp_path: Path) -> Iterator[int]:
     with ChronoStore(tmp_path) as store, socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         number: int = listening.getsockname()[1]
-        app = make_server(Desk(store, Scope(user="ann")), token=TOKEN).streamable_http_app(host="127.0.0.1")
+        app = make_server(ServedStore(store, Scope(user="ann")), token=TOKEN).streamable_http_app(
+            host="127.0.0.1"
+        )
         server = Server(Config(app, log_level="error", lifespan="on"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
@@ -149,10 +151,10 @@ def test_a_client_with_the_token_is_served(port: int, mode: str) -> None:
     asyncio.run(run())
 
 
-def test_only_this_machine_and_a_long_token(desk: Desk) -> None:
+def test_only_this_machine_and_a_long_token(served: ServedStore) -> None:
     for host in ("0.0.0.0", "::", "192.168.1.2", "example.org", "127.0.0.2"):
         with pytest.raises(InvalidArgument, match=r"host: 127\.0\.0\.1"):
             checked_host(host)
     assert [checked_host(host) for host in ("127.0.0.1", "::1", "localhost")]
     with pytest.raises(InvalidArgument, match="at least 16 characters"):
-        serve_http(desk, "memories", host="127.0.0.1", port=1, token="short")
+        serve_http(served, "memories", host="127.0.0.1", port=1, token="short")

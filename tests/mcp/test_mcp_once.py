@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
 import pytest
-from assistants import ERAS, Talk, with_desk
+from assistants import ERAS, Talk, with_served
 from chronomemory import ChronoStore, Scope
 from chronomemory.errors import InvalidArgument
 from chronomemory.mcp import remembering
-from chronomemory.mcp.desk import Desk
+from chronomemory.mcp.served_store import ServedStore
 from chronomemory.mcp.server import make_server
 from mcp import Client
 
@@ -25,13 +25,13 @@ def first_of(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("mode", ERAS)
-def test_a_repeated_call_writes_nothing_and_answers_the_same(desk: Desk, mode: str) -> None:
+def test_a_repeated_call_writes_nothing_and_answers_the_same(served: ServedStore, mode: str) -> None:
     async def work(talk: Talk) -> None:
         async def twice(tool: str, **arguments: Any) -> dict[str, Any]:
             told = await talk.call(tool, **arguments)
-            before = desk.store.wal_seq()
+            before = served.store.wal_seq()
             again = await talk.call(tool, **arguments)
-            assert desk.store.wal_seq() == before
+            assert served.store.wal_seq() == before
             assert (told["repeated"], again["repeated"]) == (False, True)
             assert first_of(told) == first_of(again)
             return told
@@ -48,47 +48,47 @@ def test_a_repeated_call_writes_nothing_and_answers_the_same(desk: Desk, mode: s
         assert (again["outcome"], again["repeated"]) == ("added", True)
         assert (await talk.call("search_memories", query="tea"))["memories"] == []
 
-    with_desk(desk, work, mode)
+    with_served(served, work, mode)
 
 
-def test_an_operation_id_stands_for_one_call(desk: Desk) -> None:
-    door, digits = desk.door, desk.scope.digits
+def test_an_operation_id_stands_for_one_call(served: ServedStore) -> None:
+    door, digits = served.door, served.scope.digits
     door.upsert({"id": f"FACT@{digits}", "label": "Water is wet"})
-    remembering.add(desk, "Tea", operation_id="a", **MORE)
-    before = desk.store.wal_seq()
+    remembering.add(served, "Tea", operation_id="a", **MORE)
+    before = served.store.wal_seq()
     for work in (
-        lambda: remembering.add(desk, "Coffee", operation_id="a", **MORE),
-        lambda: remembering.retract(desk, f"FACT@{digits}", reason="r", operation_id="a"),
+        lambda: remembering.add(served, "Coffee", operation_id="a", **MORE),
+        lambda: remembering.retract(served, f"FACT@{digits}", reason="r", operation_id="a"),
         lambda: remembering.supersede_with(
-            desk, f"FACT@{digits}", "Ice is hard", reason="", source="user", operation_id="a"
+            served, f"FACT@{digits}", "Ice is hard", reason="", source="user", operation_id="a"
         ),
     ):
         with pytest.raises(InvalidArgument, match="used for another call, of add_memory"):
             work()
-    assert desk.store.wal_seq() == before
+    assert served.store.wal_seq() == before
     # In another scope it is another operation.
-    bob = Desk(desk.store, Scope(user="bob"))
+    bob = ServedStore(served.store, Scope(user="bob"))
     assert remembering.add(bob, "Coffee", operation_id="a", **MORE)["repeated"] is False
 
 
-def test_of_two_different_calls_under_one_id_one_is_written(desk: Desk) -> None:
+def test_of_two_different_calls_under_one_id_one_is_written(served: ServedStore) -> None:
     """One is about a block, the other about a plain record, so that they are batches of two faces."""
-    digits = desk.scope.digits
+    digits = served.scope.digits
     for number in range(20):
         fact = f"FACT-{number}@{digits}"
-        desk.door.upsert({"id": fact, "label": "Water is wet"})
+        served.door.upsert({"id": fact, "label": "Water is wet"})
         start = threading.Barrier(2)
-        stores = [ChronoStore(desk.store.project_root, own_engine=True).open() for _ in range(2)]
+        stores = [ChronoStore(served.store.project_root, own_engine=True).open() for _ in range(2)]
 
         def add(store: ChronoStore, name: str = f"op {number}", start: threading.Barrier = start) -> None:
             start.wait()
-            remembering.add(Desk(store, desk.scope), f"Tea {name}", operation_id=name, **MORE)
+            remembering.add(ServedStore(store, served.scope), f"Tea {name}", operation_id=name, **MORE)
 
         def retract(
             store: ChronoStore, name: str = f"op {number}", start: threading.Barrier = start, fact: str = fact
         ) -> None:
             start.wait()
-            remembering.retract(Desk(store, desk.scope), fact, reason="wrong", operation_id=name)
+            remembering.retract(ServedStore(store, served.scope), fact, reason="wrong", operation_id=name)
 
         with ThreadPoolExecutor(2) as pool:
             done = [pool.submit(add, stores[0]), pool.submit(retract, stores[1])]
@@ -96,50 +96,50 @@ def test_of_two_different_calls_under_one_id_one_is_written(desk: Desk) -> None:
         for store in stores:
             store.close()
         assert [type(error) for error in failed if error is not None] == [InvalidArgument]
-        withdrawn = desk.door.get(fact)
+        withdrawn = served.door.get(fact)
         assert withdrawn is not None
         added = [
             hit
-            for hit in desk.door.search(f"Tea op {number}")
+            for hit in served.door.search(f"Tea op {number}")
             if f"op {number}" == hit.record.data["content"][4:]
         ]
         assert (withdrawn.status == "invalidated") != bool(added)
 
 
-def test_it_outlives_the_process_and_a_compaction(desk: Desk) -> None:
-    told = remembering.add(desk, "Tea at four", operation_id="a", **MORE)
-    desk.store.compact(keep_history=False)
-    desk.store.close()
-    with ChronoStore(desk.store.project_root) as store:
-        again = remembering.add(Desk(store, desk.scope), "Tea at four", operation_id="a", **MORE)
+def test_it_outlives_the_process_and_a_compaction(served: ServedStore) -> None:
+    told = remembering.add(served, "Tea at four", operation_id="a", **MORE)
+    served.store.compact(keep_history=False)
+    served.store.close()
+    with ChronoStore(served.store.project_root) as store:
+        again = remembering.add(ServedStore(store, served.scope), "Tea at four", operation_id="a", **MORE)
     assert again == {**told, "repeated": True}
 
 
 @pytest.mark.parametrize("history", ["redact", "drop"])
-def test_it_goes_with_what_it_wrote(desk: Desk, history: Literal["redact", "drop"]) -> None:
-    first = remembering.add(desk, "Tea at four", operation_id="a", **MORE)["memory_id"]
-    second = remembering.add(desk, "Cake at five", operation_id="b", **MORE)["memory_id"]
+def test_it_goes_with_what_it_wrote(served: ServedStore, history: Literal["redact", "drop"]) -> None:
+    first = remembering.add(served, "Tea at four", operation_id="a", **MORE)["memory_id"]
+    second = remembering.add(served, "Cake at five", operation_id="b", **MORE)["memory_id"]
     more = {"reason": "", "source": "", "operation_id": "c"}
-    third = remembering.supersede_with(desk, second, "Cake at six", **more)["memory_id"]
-    desk.store.erase(ids=[first], reason="asked for", history=history)
-    assert first[6:] not in str([record.to_dict() for record in desk.store.everyone().query(faces=True)])
+    third = remembering.supersede_with(served, second, "Cake at six", **more)["memory_id"]
+    served.store.erase(ids=[first], reason="asked for", history=history)
+    assert first[6:] not in str([record.to_dict() for record in served.store.everyone().query(faces=True)])
     # Of another call nothing is forgotten: it is known, and answers.
-    again = remembering.supersede_with(desk, second, "Cake at six", **more)
+    again = remembering.supersede_with(served, second, "Cake at six", **more)
     assert (again["memory_id"], again["repeated"]) == (third, True)
-    assert remembering.add(desk, "Tea at four", operation_id="a", **MORE)["repeated"] is False
+    assert remembering.add(served, "Tea at four", operation_id="a", **MORE)["repeated"] is False
 
 
-def test_of_many_at_once_one_writes(desk: Desk) -> None:
+def test_of_many_at_once_one_writes(served: ServedStore) -> None:
     """Eight stores of their own, as eight processes would be, repeat one call at the same moment."""
-    stores = [ChronoStore(desk.store.project_root, own_engine=True).open() for _ in range(8)]
+    stores = [ChronoStore(served.store.project_root, own_engine=True).open() for _ in range(8)]
     start = threading.Barrier(8)
     seen: dict[str, list[dict[str, Any]]] = {}
-    first = remembering.add(desk, "Old", operation_id="", **MORE)["memory_id"]
-    digits = desk.scope.digits
-    desk.door.upsert({"id": f"FACT@{digits}", "label": "Water is wet"})
+    first = remembering.add(served, "Old", operation_id="", **MORE)["memory_id"]
+    digits = served.scope.digits
+    served.door.upsert({"id": f"FACT@{digits}", "label": "Water is wet"})
 
     def repeat(store: ChronoStore) -> None:
-        mine = Desk(store, desk.scope)
+        mine = ServedStore(store, served.scope)
         start.wait()
         told = remembering.add(mine, "Tea at four", operation_id="a", **MORE)
         seen.setdefault("add", []).append(told)
@@ -158,13 +158,13 @@ def test_of_many_at_once_one_writes(desk: Desk) -> None:
     for name, answers in seen.items():
         assert sorted(each["repeated"] for each in answers) == [False, *[True] * 7], name
         assert all(first_of(each) == first_of(answers[0]) for each in answers), name
-    assert len(desk.door.rollbacks(f"FACT@{digits}")) == 1
-    assert sum(event.op == "upsert" for event in desk.door.history(seen["add"][0]["memory_id"])) == 1
-    assert desk.store.verify().valid
+    assert len(served.door.rollbacks(f"FACT@{digits}")) == 1
+    assert sum(event.op == "upsert" for event in served.door.history(seen["add"][0]["memory_id"])) == 1
+    assert served.store.verify().valid
 
 
 @pytest.mark.parametrize("mode", ERAS)
-def test_a_call_that_was_given_up_and_repeated_writes_once(desk: Desk, mode: str) -> None:
+def test_a_call_that_was_given_up_and_repeated_writes_once(served: ServedStore, mode: str) -> None:
     """The thread of a cancelled call finishes: the write is in the log although nobody heard of it."""
     entered, go_on = threading.Event(), threading.Event()
     usual = remembering.add
@@ -176,7 +176,7 @@ def test_a_call_that_was_given_up_and_repeated_writes_once(desk: Desk, mode: str
 
     async def run() -> tuple[dict[str, Any], int]:
         call = {"content": "Tea at four", "operation_id": "a"}
-        async with Client(make_server(desk), mode=mode) as client:
+        async with Client(make_server(served), mode=mode) as client:
             with pytest.MonkeyPatch.context() as patched:
                 patched.setattr(remembering, "add", slow)
                 given_up = asyncio.ensure_future(client.call_tool("add_memory", call))
@@ -191,6 +191,6 @@ def test_a_call_that_was_given_up_and_repeated_writes_once(desk: Desk, mode: str
 
     again, number = asyncio.run(run())
     assert number == 1
-    record = desk.door.get(again["memory_id"])
+    record = served.door.get(again["memory_id"])
     assert record is not None
-    assert sum(event.op == "upsert" for event in desk.door.history(record.id)) == 1
+    assert sum(event.op == "upsert" for event in served.door.history(record.id)) == 1

@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from assistants import ERAS, Talk, with_desk
+from assistants import ERAS, Talk, with_served
 from chronomemory import Scope
-from chronomemory.mcp.desk import Desk
 from chronomemory.mcp.quoting import tokens_of
+from chronomemory.mcp.served_store import ServedStore
 
 ANN = {"name": "Ann", "entityType": "person", "observations": ["likes tea", "lives in Bern"]}
 BERN = {"name": "Bern", "entityType": "city", "observations": ["has a river"]}
@@ -22,7 +22,7 @@ def bare(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("mode", ERAS)
-def test_the_nine_tools_of_the_reference(desk: Desk, mode: str) -> None:
+def test_the_nine_tools_of_the_reference(served: ServedStore, mode: str) -> None:
     async def work(talk: Talk) -> None:
         made = await talk.call("create_entities", entities=[ANN, BERN, ANN])
         assert bare(made) == {"entities": [ANN, BERN]}
@@ -62,10 +62,10 @@ def test_the_nine_tools_of_the_reference(desk: Desk, mode: str) -> None:
         # What was deleted can come again.
         assert bare(await talk.call("create_entities", entities=[ANN])) == {"entities": [ANN]}
 
-    with_desk(desk, work, mode, "reference")
+    with_served(served, work, mode, "reference")
 
 
-def test_rows_of_one_entity_go_on_from_each_other(desk: Desk) -> None:
+def test_rows_of_one_entity_go_on_from_each_other(served: ServedStore) -> None:
     async def work(talk: Talk) -> None:
         await talk.call("create_entities", entities=[ANN, {**ANN, "observations": ["not this one"]}])
         await talk.call(
@@ -89,10 +89,10 @@ def test_rows_of_one_entity_go_on_from_each_other(desk: Desk) -> None:
         told = await talk.call("delete_entities", entityNames=["Ann", "Ann"])
         assert told["message"] == "1 of 2 entities deleted"
 
-    with_desk(desk, work, profile="reference")
+    with_served(served, work, profile="reference")
 
 
-def test_relations_go_with_the_name_though_it_is_no_entity(desk: Desk) -> None:
+def test_relations_go_with_the_name_though_it_is_no_entity(served: ServedStore) -> None:
     other = {"from": "Bern", "to": "Aare", "relationType": "lies on"}
 
     async def make(talk: Talk) -> None:
@@ -108,11 +108,11 @@ def test_relations_go_with_the_name_though_it_is_no_entity(desk: Desk) -> None:
         await talk.call("delete_entities", entityNames=["Bern"])
         assert bare(await talk.call("read_graph")) == {"entities": [BERN], "relations": [other]}
 
-    with_desk(Desk(desk.store, Scope()), make, profile="reference")
-    with_desk(desk, work, profile="reference")
+    with_served(ServedStore(served.store, Scope()), make, profile="reference")
+    with_served(served, work, profile="reference")
 
 
-def test_an_entity_that_another_tool_wrote_otherwise_is_none(desk: Desk) -> None:
+def test_an_entity_that_another_tool_wrote_otherwise_is_none(served: ServedStore) -> None:
     async def make(talk: Talk) -> None:
         await talk.call("create_entities", entities=[ANN, BERN])
 
@@ -124,14 +124,14 @@ def test_an_entity_that_another_tool_wrote_otherwise_is_none(desk: Desk) -> None
         (bern,) = (await talk.call("open_nodes", names=["Bern"]))["entities"]
         assert bern == {"name": "Bern", "entityType": "", "observations": [*BERN["observations"], "old"]}
 
-    with_desk(desk, make, profile="reference")
-    for record in desk.door.query(kind="entity"):
+    with_served(served, make, profile="reference")
+    for record in served.door.query(kind="entity"):
         lost = "observations" if record.label == "Ann" else "entityType"
-        desk.door.update(record.id, data={lost: None})
-    with_desk(desk, work, profile="reference")
+        served.door.update(record.id, data={lost: None})
+    with_served(served, work, profile="reference")
 
 
-def test_the_reference_has_limits_and_says_what_it_left_out(desk: Desk) -> None:
+def test_the_reference_has_limits_and_says_what_it_left_out(served: ServedStore) -> None:
     many = [{"name": f"E{n}", "entityType": "thing", "observations": ["word " * 50]} for n in range(100)]
 
     async def work(talk: Talk) -> None:
@@ -149,11 +149,11 @@ def test_the_reference_has_limits_and_says_what_it_left_out(desk: Desk) -> None:
         )
         assert "limt: there is no such argument" in await talk.refusal("read_graph", limt=1)
 
-    with_desk(desk, work, profile="reference")
+    with_served(served, work, profile="reference")
 
 
-def test_entities_of_two_users_are_apart(desk: Desk) -> None:
-    bob = Desk(desk.store, Scope(user="bob"))
+def test_entities_of_two_users_are_apart(served: ServedStore) -> None:
+    bob = ServedStore(served.store, Scope(user="bob"))
 
     async def make(talk: Talk) -> None:
         await talk.call("create_entities", entities=[ANN])
@@ -162,14 +162,14 @@ def test_entities_of_two_users_are_apart(desk: Desk) -> None:
         found: list[Any] = (await talk.call("read_graph"))["entities"]
         return found
 
-    with_desk(desk, make, profile="reference")
-    assert with_desk(bob, read, profile="reference") == []
-    with_desk(bob, make, profile="reference")
-    assert with_desk(bob, read, profile="reference") == [ANN]
+    with_served(served, make, profile="reference")
+    assert with_served(bob, read, profile="reference") == []
+    with_served(bob, make, profile="reference")
+    assert with_served(bob, read, profile="reference") == [ANN]
 
 
-def test_what_is_shared_is_read_and_not_changed(desk: Desk) -> None:
-    shared = Desk(desk.store, Scope())
+def test_what_is_shared_is_read_and_not_changed(served: ServedStore) -> None:
+    shared = ServedStore(served.store, Scope())
 
     async def make(talk: Talk) -> None:
         await talk.call("create_entities", entities=[ANN, BERN])
@@ -185,11 +185,11 @@ def test_what_is_shared_is_read_and_not_changed(desk: Desk) -> None:
         ] == "0 of 1 entities deleted"
         assert bare(await talk.call("read_graph")) == {"entities": [ANN, BERN], "relations": [LIVES]}
 
-    with_desk(shared, make, profile="reference")
-    with_desk(desk, use, profile="reference")
+    with_served(shared, make, profile="reference")
+    with_served(served, use, profile="reference")
 
 
-def test_entities_are_memories_like_any_other(desk: Desk) -> None:
+def test_entities_are_memories_like_any_other(served: ServedStore) -> None:
     async def make(talk: Talk) -> None:
         await talk.call("create_entities", entities=[ANN])
 
@@ -197,16 +197,16 @@ def test_entities_are_memories_like_any_other(desk: Desk) -> None:
         found = await talk.call("search_memories", query="tea")
         return [f"{each['kind']}: {each['text']}" for each in found["memories"]]
 
-    with_desk(desk, make, profile="reference")
-    assert with_desk(desk, find) == ["entity: Ann"]
+    with_served(served, make, profile="reference")
+    assert with_served(served, find) == ["entity: Ann"]
 
 
 @pytest.mark.parametrize("mode", ERAS)
-def test_search_and_fetch_for_chatgpt(desk: Desk, mode: str) -> None:
+def test_search_and_fetch_for_chatgpt(served: ServedStore, mode: str) -> None:
     async def add(talk: Talk) -> str:
         return str((await talk.call("add_memory", content="Tea at four", source="user"))["memory_id"])
 
-    memory_id = with_desk(desk, add)
+    memory_id = with_served(served, add)
 
     async def work(talk: Talk) -> None:
         found, text = await talk.both("search", query="tea")
@@ -222,4 +222,4 @@ def test_search_and_fetch_for_chatgpt(desk: Desk, mode: str) -> None:
         empty = await talk.call("search", query="zebra")
         assert empty["results"] == []
 
-    with_desk(desk, work, mode, "chatgpt")
+    with_served(served, work, mode, "chatgpt")

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from assistants import ERAS, Talk, with_desk
+from assistants import ERAS, Talk, with_served
 from chronomemory import ChronoStore, Scope, errors
 from chronomemory.blocks import errors as block_errors
 from chronomemory.errors import ChronoError
 from chronomemory.mcp import reading
-from chronomemory.mcp.desk import Desk, checked_project
 from chronomemory.mcp.quoting import quoted
+from chronomemory.mcp.served_store import ServedStore, checked_project
 from chronomemory.pages import errors as page_errors
 
 
@@ -30,7 +30,7 @@ def every_error() -> list[type[ChronoError]]:
 
 @pytest.mark.parametrize("mode", ERAS)
 def test_each_error_reaches_the_model_with_its_recovery(
-    desk: Desk, mode: str, monkeypatch: pytest.MonkeyPatch
+    served: ServedStore, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Since 2.1 the SDK hides the text of any other exception than its own."""
     raised: list[Exception] = [kind("it broke", recovery="Do this next.") for kind in every_error()]
@@ -49,18 +49,18 @@ def test_each_error_reaches_the_model_with_its_recovery(
         monkeypatch.setattr(reading, "verify", _raising(RuntimeError("a secret")))
         assert "secret" not in await talk.refusal("verify")
 
-    with_desk(desk, work, mode)
+    with_served(served, work, mode)
 
 
 def _raising(error: Exception) -> Any:
-    def work(_: Desk) -> None:
+    def work(_: ServedStore) -> None:
         raise error
 
     return work
 
 
 @pytest.mark.parametrize("mode", ERAS)
-def test_arguments_are_checked_strictly(desk: Desk, mode: str) -> None:
+def test_arguments_are_checked_strictly(served: ServedStore, mode: str) -> None:
     async def work(talk: Talk) -> None:
         told = await talk.refusal("search_memories", query="tea", limt=5)
         assert "limt: there is no such argument" in told
@@ -88,11 +88,11 @@ def test_arguments_are_checked_strictly(desk: Desk, mode: str) -> None:
         assert "call again without arguments" in await talk.refusal("verify", deeply=True)
         assert "Unknown tool" in await talk.refusal("delete_everything")
 
-    with_desk(desk, work, mode)
-    assert desk.store.wal_seq() == 0
+    with_served(served, work, mode)
+    assert served.store.wal_seq() == 0
 
 
-def test_ten_megabytes_are_refused_in_a_few_words(desk: Desk) -> None:
+def test_ten_megabytes_are_refused_in_a_few_words(served: ServedStore) -> None:
     async def work(talk: Talk) -> None:
         for tool, name in (
             ("add_memory", "content"),
@@ -108,8 +108,8 @@ def test_ten_megabytes_are_refused_in_a_few_words(desk: Desk) -> None:
         assert "no such argument" in told
         assert len(told) < 1_000
 
-    with_desk(desk, work)
-    assert desk.store.wal_seq() == 0
+    with_served(served, work)
+    assert served.store.wal_seq() == 0
 
 
 HOSTILE = [
@@ -122,7 +122,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("content", HOSTILE)
-def test_stored_text_stays_data(desk: Desk, content: str) -> None:
+def test_stored_text_stays_data(served: ServedStore, content: str) -> None:
     """It stands in quotes on one line, whatever is in it, and reads back as it was."""
 
     async def work(talk: Talk) -> None:
@@ -139,7 +139,7 @@ def test_stored_text_stays_data(desk: Desk, content: str) -> None:
             told = (await talk.both(tool, memory_id=memory_id))[1]
             assert not any(line.startswith(("##", "Ignore", "forged")) for line in told.splitlines())
 
-    with_desk(desk, work)
+    with_served(served, work)
 
 
 def test_nothing_hidden_is_left_in_a_quotation() -> None:
@@ -153,7 +153,7 @@ def test_nothing_hidden_is_left_in_a_quotation() -> None:
 @pytest.mark.parametrize(
     "name", ["../../etc/passwd", "/etc/passwd", "..", "events.wal", "block:../x", "a\x00b", "%2e%2e/x"]
 )
-def test_an_id_is_no_path(desk: Desk, name: str) -> None:
+def test_an_id_is_no_path(served: ServedStore, name: str) -> None:
     async def work(talk: Talk) -> None:
         assert "there is no memory" in await talk.refusal("get_memory", memory_id=name)
         for address in ("record", "history"):
@@ -162,14 +162,14 @@ def test_an_id_is_no_path(desk: Desk, name: str) -> None:
             ):
                 await talk.client.read_resource(f"memory://{address}/{name}")
 
-    with_desk(desk, work)
+    with_served(served, work)
 
 
-def test_records_that_keep_the_books_are_not_changed(desk: Desk) -> None:
+def test_records_that_keep_the_books_are_not_changed(served: ServedStore) -> None:
     async def work(talk: Talk) -> None:
         await talk.call("add_memory", content="Tea", operation_id="a")
-        desk.door.upsert({"id": "X@" + desk.door.engine.scope_digits(), "label": "x"})
-        books = [record.id for record in desk.door.query(kind="config")]
+        served.door.upsert({"id": "X@" + served.door.engine.scope_digits(), "label": "x"})
+        books = [record.id for record in served.door.query(kind="config")]
         assert books
         for name in books:
             assert "is not changed here" in await talk.refusal("retract_memory", memory_id=name, reason="r")
@@ -179,7 +179,7 @@ def test_records_that_keep_the_books_are_not_changed(desk: Desk) -> None:
         found = await talk.call("search_memories", query="operation tool add_memory result", status="any")
         assert found["memories"] == []
 
-    with_desk(desk, work)
+    with_served(served, work)
 
 
 def test_a_folder_of_an_installation_is_refused() -> None:
@@ -192,8 +192,8 @@ def test_a_folder_of_an_installation_is_refused() -> None:
         checked_project(home / "nowhere")
 
 
-def test_an_unreadable_store_is_an_error_and_never_a_new_one(desk: Desk) -> None:
-    root = desk.store.project_root
+def test_an_unreadable_store_is_an_error_and_never_a_new_one(served: ServedStore) -> None:
+    root = served.store.project_root
     (root / ".chronomemory").mkdir()
     (root / ".chronomemory" / "events.wal").mkdir()
     with closing(ChronoStore(root)) as store:
@@ -201,5 +201,5 @@ def test_an_unreadable_store_is_an_error_and_never_a_new_one(desk: Desk) -> None
         async def work(talk: Talk) -> str:
             return await talk.refusal("search_memories", query="x")
 
-        told = with_desk(Desk(store, Scope()), work)
+        told = with_served(ServedStore(store, Scope()), work)
     assert "events.wal" in told

@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 
 import pytest
-from assistants import ERAS, Talk, facts_in, with_desk
+from assistants import ERAS, Talk, facts_in, with_served
 from chronomemory import ChronoStore, Memory, Scope
-from chronomemory.mcp.desk import Desk
 from chronomemory.mcp.quoting import tokens_of
+from chronomemory.mcp.served_store import ServedStore
 
 
 @pytest.mark.parametrize("mode", ERAS)
-def test_a_memory_is_added_found_corrected_withdrawn_and_explained(desk: Desk, mode: str) -> None:
+def test_a_memory_is_added_found_corrected_withdrawn_and_explained(served: ServedStore, mode: str) -> None:
     async def work(talk: Talk) -> None:
         added = await talk.call(
             "add_memory", content="Deploys run from main", tags=["project/web"], source="user"
         )
         assert added["outcome"] == "added"
         assert added["scope"] == "user=ann"
-        assert added["store"] == str(desk.store.project_root)
+        assert added["store"] == str(served.store.project_root)
         [found] = (await talk.call("search_memories", query="where do deploys run?"))["memories"]
         assert found["text"] == "Deploys run from main"
         assert (found["source"], found["status"], found["tags"]) == ("user", "active", ["project/web"])
@@ -47,13 +47,13 @@ def test_a_memory_is_added_found_corrected_withdrawn_and_explained(desk: Desk, m
         assert (await talk.call("get_memory", memory_id=now["id"]))["memory"]["status"] == "archived"
         verdict = await talk.call("verify")
         assert verdict["valid"]
-        assert verdict["head"] == desk.store.head()
+        assert verdict["head"] == served.store.head()
 
-    with_desk(desk, work, mode)
+    with_served(served, work, mode)
 
 
 @pytest.mark.parametrize("mode", ERAS)
-def test_both_channels_say_the_same(desk: Desk, mode: str) -> None:
+def test_both_channels_say_the_same(served: ServedStore, mode: str) -> None:
     """Some clients show a model only one of them."""
 
     async def work(talk: Talk) -> None:
@@ -75,24 +75,24 @@ def test_both_channels_say_the_same(desk: Desk, mode: str) -> None:
             missing = [fact for fact in facts_in(structured) if fact.replace('\\"', '"') not in plain]
             assert missing == [], text
 
-    with_desk(desk, work, mode)
+    with_served(served, work, mode)
 
 
-def test_what_was_added_is_what_every_other_door_shows(desk: Desk) -> None:
+def test_what_was_added_is_what_every_other_door_shows(served: ServedStore) -> None:
     async def work(talk: Talk) -> str:
         return str((await talk.call("add_memory", content="The vault key is in the safe"))["memory_id"])
 
-    memory_id = with_desk(desk, work)
-    with Memory(desk.store.project_root, user="ann") as memory:
+    memory_id = with_served(served, work)
+    with Memory(served.store.project_root, user="ann") as memory:
         assert [block.content for block in memory.recall("vault key")] == ["The vault key is in the safe"]
         assert "vault key" in memory.frame("attention", "vault key").text
         assert memory.status().unusable == ()
-    record = desk.door.get(memory_id)
+    record = served.door.get(memory_id)
     assert record is not None
     assert (record.kind, record.scope) == ("block", Scope(user="ann"))
 
 
-def test_near_texts_stay_two_memories(desk: Desk) -> None:
+def test_near_texts_stay_two_memories(served: ServedStore) -> None:
     """A consolidation on its own would take the second for a better wording of the first."""
     text = "The staging server of the billing team runs on port {} behind the proxy"
 
@@ -101,10 +101,10 @@ def test_near_texts_stay_two_memories(desk: Desk) -> None:
             assert (await talk.call("add_memory", content=text.format(port)))["outcome"] == "added"
         return len((await talk.call("search_memories", query="staging port", limit=20))["memories"])
 
-    assert with_desk(desk, work) == 10
+    assert with_served(served, work) == 10
 
 
-def test_the_same_words_are_the_same_memory_with_the_tags_of_both(desk: Desk) -> None:
+def test_the_same_words_are_the_same_memory_with_the_tags_of_both(served: ServedStore) -> None:
     async def work(talk: Talk) -> None:
         first = await talk.call("add_memory", content="Tea at four", tags=["a"])
         again = await talk.call("add_memory", content="  tea at FOUR ", tags=["b"])
@@ -117,11 +117,11 @@ def test_the_same_words_are_the_same_memory_with_the_tags_of_both(desk: Desk) ->
         told = await talk.call("explain", memory_id=first["memory_id"])
         assert [each["relation"] for each in told["grounds"]] == []
 
-    with_desk(desk, work)
+    with_served(served, work)
 
 
-def test_plain_records_are_memories_too(desk: Desk) -> None:
-    door = desk.door
+def test_plain_records_are_memories_too(served: ServedStore) -> None:
+    door = served.door
     door.upsert(
         {"id": door.engine.scope_digits() and "FACT@" + door.engine.scope_digits(), "label": "Water is wet"}
     )
@@ -150,14 +150,14 @@ def test_plain_records_are_memories_too(desk: Desk) -> None:
         told = await talk.call("explain", memory_id=new["memory_id"])
         assert ("supersedes", rests) in [(each["relation"], each["id"]) for each in told["grounds"]]
 
-    with_desk(desk, work)
+    with_served(served, work)
     assert [each.reason for each in door.rollbacks(fact)] == ["only sometimes"]
 
 
-def test_a_plain_record_may_call_itself_a_block_or_have_a_colon(desk: Desk) -> None:
-    shared = Desk(desk.store, Scope())
-    desk.store.upsert({"id": "B1", "kind": "block", "label": "No block"})
-    desk.store.upsert({"id": "team:42", "kind": "team", "label": "A team"})
+def test_a_plain_record_may_call_itself_a_block_or_have_a_colon(served: ServedStore) -> None:
+    shared = ServedStore(served.store, Scope())
+    served.store.upsert({"id": "B1", "kind": "block", "label": "No block"})
+    served.store.upsert({"id": "team:42", "kind": "team", "label": "A team"})
 
     async def work(talk: Talk) -> None:
         assert (await talk.call("explain", memory_id="B1"))["grounds"] == []
@@ -169,10 +169,10 @@ def test_a_plain_record_may_call_itself_a_block_or_have_a_colon(desk: Desk) -> N
         ]
         assert new["memory_id"] in [each["id"] for each in told["grounds"]]
 
-    with_desk(shared, work)
+    with_served(shared, work)
 
 
-def test_pages_follow_each_other_and_count_what_they_leave_out(desk: Desk) -> None:
+def test_pages_follow_each_other_and_count_what_they_leave_out(served: ServedStore) -> None:
     async def work(talk: Talk) -> None:
         for number in range(25):
             await talk.call("add_memory", content=f"Note {number} about bread")
@@ -196,11 +196,11 @@ def test_pages_follow_each_other_and_count_what_they_leave_out(desk: Desk) -> No
         other = await talk.refusal("search_memories", query="butter", cursor=first)
         assert "the cursor belongs to another question" in other
 
-    with_desk(desk, work)
+    with_served(served, work)
 
 
 @pytest.mark.parametrize("tokens", [300, 1_000, 4_000])
-def test_an_answer_keeps_within_its_tokens(desk: Desk, tokens: int) -> None:
+def test_an_answer_keeps_within_its_tokens(served: ServedStore, tokens: int) -> None:
     """Both channels together: some clients hand both to the model."""
 
     async def work(talk: Talk) -> None:
@@ -219,10 +219,10 @@ def test_an_answer_keeps_within_its_tokens(desk: Desk, tokens: int) -> None:
                 break
         assert len(seen) == len(set(seen)) == 30
 
-    with_desk(desk, work)
+    with_served(served, work)
 
 
-def test_a_long_memory_is_read_piece_by_piece(desk: Desk) -> None:
+def test_a_long_memory_is_read_piece_by_piece(served: ServedStore) -> None:
     long = "".join(f"sentence {number}. " for number in range(3_000))
 
     async def work(talk: Talk) -> None:
@@ -239,10 +239,10 @@ def test_a_long_memory_is_read_piece_by_piece(desk: Desk) -> None:
                 break
         assert read == long
 
-    with_desk(desk, work)
+    with_served(served, work)
 
 
-def test_filters_and_the_past(desk: Desk) -> None:
+def test_filters_and_the_past(served: ServedStore) -> None:
     async def work(talk: Talk) -> None:
         await talk.call(
             "add_memory", content="Tea is green", tags=["drink"], category="taste", confidence=0.9
@@ -271,27 +271,27 @@ def test_filters_and_the_past(desk: Desk) -> None:
             "get_memory", memory_id=second["memory_id"], as_of=str(first)
         )
 
-    with_desk(desk, work)
+    with_served(served, work)
 
 
-def test_an_empty_answer_names_the_scope_and_says_if_nobody_wrote_for_it(desk: Desk) -> None:
+def test_an_empty_answer_names_the_scope_and_says_if_nobody_wrote_for_it(served: ServedStore) -> None:
     async def nothing(talk: Talk) -> tuple[dict[str, object], str]:
         return await talk.both("search_memories", query="tea")
 
-    found, text = with_desk(desk, nothing)
+    found, text = with_served(served, nothing)
     assert found["notes"] == ["nothing was ever written for user=ann"]
     assert 'scope "user=ann": nothing found' in text
-    Memory(desk.store, user="ann").remember("Coffee")
-    assert with_desk(desk, nothing)[0]["notes"] == []
+    Memory(served.store, user="ann").remember("Coffee")
+    assert with_served(served, nothing)[0]["notes"] == []
 
 
-def test_scopes_are_apart_and_what_is_shared_is_read_only(desk: Desk) -> None:
-    shared, bob = Desk(desk.store, Scope()), Desk(desk.store, Scope(user="bob"))
+def test_scopes_are_apart_and_what_is_shared_is_read_only(served: ServedStore) -> None:
+    shared, bob = ServedStore(served.store, Scope()), ServedStore(served.store, Scope(user="bob"))
 
     async def add(talk: Talk) -> str:
         return str((await talk.call("add_memory", content="Tea at four"))["memory_id"])
 
-    for_all, of_ann = with_desk(shared, add), with_desk(desk, add)
+    for_all, of_ann = with_served(shared, add), with_served(served, add)
     assert for_all != of_ann
 
     async def look(talk: Talk) -> None:
@@ -303,35 +303,35 @@ def test_scopes_are_apart_and_what_is_shared_is_read_only(desk: Desk) -> None:
         assert "not of this scope" in refused or "wider" in refused or "scope" in refused
         assert "no such argument" in await talk.refusal("search_memories", query="tea", user="ann")
 
-    with_desk(bob, look)
+    with_served(bob, look)
 
 
-def test_a_server_that_only_reads_writes_nothing(desk: Desk) -> None:
-    reader = Desk(desk.store, Scope(), read_only=True)
+def test_a_server_that_only_reads_writes_nothing(served: ServedStore) -> None:
+    reader = ServedStore(served.store, Scope(), read_only=True)
 
     async def work(talk: Talk) -> str:
         assert (await talk.call("search_memories", query="tea"))["memories"] == []
         return await talk.refusal("add_memory", content="x")
 
-    assert "only reads" in with_desk(reader, work)
-    assert not (desk.store.project_root / ".chronomemory" / "events.wal").exists()
+    assert "only reads" in with_served(reader, work)
+    assert not (served.store.project_root / ".chronomemory" / "events.wal").exists()
 
 
-def test_damage_is_told_with_every_answer(desk: Desk) -> None:
-    with Memory(desk.store.project_root, user="ann") as memory:
+def test_damage_is_told_with_every_answer(served: ServedStore) -> None:
+    with Memory(served.store.project_root, user="ann") as memory:
         memory.remember("Tea at four")
         memory.remember("Coffee at five")
-    desk.store.close()
-    log = desk.store.project_root / ".chronomemory" / "events.wal"
+    served.store.close()
+    log = served.store.project_root / ".chronomemory" / "events.wal"
     log.write_bytes(log.read_bytes().replace(b"Tea at four", b"Tea at five"))
     with pytest.warns(RuntimeWarning, match="damage"):
-        damaged = ChronoStore(desk.store.project_root).open()
+        damaged = ChronoStore(served.store.project_root).open()
     with damaged:
 
         async def work(talk: Talk) -> tuple[dict[str, object], dict[str, object]]:
             return await talk.call("search_memories", query="coffee"), await talk.call("verify")
 
-        found, verdict = with_desk(Desk(damaged, Scope(user="ann")), work)
+        found, verdict = with_served(ServedStore(damaged, Scope(user="ann")), work)
         assert "damage in" in str(found["notes"])
         assert verdict["valid"] is False
         assert "repair" in str(verdict["advice"])

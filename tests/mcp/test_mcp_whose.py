@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from assistants import ERAS, Talk, process, talk, with_desk
+from assistants import ERAS, Talk, process, talk, with_served
 from chronomemory import ChronoStore, Memory, Scope
-from chronomemory.mcp.desk import Desk
+from chronomemory.mcp.served_store import ServedStore
 
 ASKED = (
     "user",
@@ -47,21 +47,21 @@ def test_names_that_nobody_wrote_for_are_refused_on_the_wire(tmp_path: Path) -> 
     talk(process(tmp_path, "--user", "anm", "--must-exist"), work, "legacy")
     with ChronoStore(tmp_path) as store:
         assert not store.scoped(user="anm").known
-        reader = Desk(store, Scope(user="ann"), must_exist=True)
-        assert with_desk(reader, lambda talk: talk.call("search_memories", query="tea"))["memories"]
+        reader = ServedStore(store, Scope(user="ann"), must_exist=True)
+        assert with_served(reader, lambda talk: talk.call("search_memories", query="tea"))["memories"]
 
 
-def test_who_only_reads_cannot_begin_a_scope(desk: Desk) -> None:
+def test_who_only_reads_cannot_begin_a_scope(served: ServedStore) -> None:
     """Who may write can: a new user's memory is empty, which is a note and no error."""
-    bob = Desk(desk.store, Scope(user="bob"), read_only=True)
+    bob = ServedStore(served.store, Scope(user="bob"), read_only=True)
 
     async def look(talk: Talk) -> None:
         assert "nothing was ever written for user=bob" in await talk.refusal("search_memories", query="tea")
 
-    with_desk(bob, look)
-    Memory(desk.store).remember("Tea for all")
+    with_served(bob, look)
+    Memory(served.store).remember("Tea for all")
     # What is shared is seen by all names, also by those that have nothing of their own.
-    assert with_desk(bob, lambda talk: talk.call("search_memories", query="tea"))["memories"]
+    assert with_served(bob, lambda talk: talk.call("search_memories", query="tea"))["memories"]
 
     async def begin(talk: Talk) -> None:
         assert (await talk.call("search_memories", query="coffee"))["notes"]
@@ -71,11 +71,11 @@ def test_who_only_reads_cannot_begin_a_scope(desk: Desk) -> None:
         assert (await talk.call("search_memories", query="coffee"))["notes"] == []
         assert (await talk.refusal("get_memory", memory_id="x")).endswith("search_memories.")
 
-    with_desk(desk, begin)
+    with_served(served, begin)
 
 
 @pytest.mark.parametrize("mode", ERAS)
-def test_no_call_chooses_a_scope(desk: Desk, mode: str) -> None:
+def test_no_call_chooses_a_scope(served: ServedStore, mode: str) -> None:
     async def work(talk: Talk) -> None:
         for name in ASKED:
             told = await talk.refusal("search_memories", query="tea", **{name: "bob"})
@@ -83,8 +83,8 @@ def test_no_call_chooses_a_scope(desk: Desk, mode: str) -> None:
             assert "no such argument" in await talk.refusal("add_memory", content="Tea", **{name: "bob"})
         assert "was chosen" not in await talk.refusal("search_memories", query="tea", limt=1)
 
-    with_desk(desk, work, mode)
-    assert desk.store.wal_seq() == 0
+    with_served(served, work, mode)
+    assert served.store.wal_seq() == 0
 
 
 def test_an_id_of_another_user_is_answered_as_one_that_was_never_there(tmp_path: Path) -> None:
@@ -124,18 +124,18 @@ def test_an_id_of_another_user_is_answered_as_one_that_was_never_there(tmp_path:
     talk(process(tmp_path, "--user", "bob"), work)
 
 
-def test_a_cursor_leads_nowhere_else(desk: Desk) -> None:
+def test_a_cursor_leads_nowhere_else(served: ServedStore) -> None:
     """One of another scope, of another question, or one that somebody made up."""
     for user in ("ann", "bob"):
-        memory = Memory(desk.store, user=user)
+        memory = Memory(served.store, user=user)
         for number in range(5):
             memory.remember(f"{user} says {number} about tea")
 
     async def first(talk: Talk) -> str:
         return str((await talk.call("search_memories", query="tea", limit=2))["next_cursor"])
 
-    of_ann = with_desk(desk, first)
-    bob = Desk(desk.store, Scope(user="bob"))
+    of_ann = with_served(served, first)
+    bob = ServedStore(served.store, Scope(user="bob"))
 
     async def work(talk: Talk) -> None:
         own = await first(talk)
@@ -147,4 +147,4 @@ def test_a_cursor_leads_nowhere_else(desk: Desk) -> None:
         found = await talk.call("search_memories", query="tea", limit=2, cursor=own)
         assert all(each["text"].startswith("bob") for each in found["memories"])
 
-    with_desk(bob, work)
+    with_served(bob, work)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from chronomemory.pages import Pages
-from desk import Clock
+from page_samples import Clock
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from chronomemory.face import files as swapping
 from chronomemory.face.files import Folder
 from chronomemory.pages import Pages
 from chronomemory.pages.text.page import read_page
-from desk import files
+from page_samples import files
 
 PROGRAM = Path(__file__).with_name("appending.py")
 

@@ -8,7 +8,7 @@ import pytest
 from chronomemory.pages import Pages, merge_superseded
 from chronomemory.pages.text.facts import Losses, losses
 from chronomemory.pages.text.page import read_page
-from desk import SEED
+from page_samples import SEED
 
 HEADING = "## [2026-01-01T10:00:00] {id: a} #tags"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from chronomemory.pages import Pages
 from chronomemory.pages.text.hashtags import hashtags_in
-from desk import SEED
+from page_samples import SEED
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from chronomemory.pages import FolderError, Pages
 from chronomemory.pages.text.links import call_of, links_in
-from desk import SEED, files
+from page_samples import SEED, files
 
 NOTE = """---
 aliases: [Old Name]

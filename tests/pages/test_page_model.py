@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from chronomemory.pages import Pages
 from chronomemory.pages.text.page import read_page
-from desk import PIECES, Clock, files
+from page_samples import PIECES, Clock, files
 
 NAMES = ["user-profile", "topic-a", "topic-b"]
 

@@ -11,7 +11,7 @@ import pytest
 from chronomemory import ChronoStore
 from chronomemory.face import files as swapping
 from chronomemory.pages import PageConflict, Pages
-from desk import Clock
+from page_samples import Clock
 
 HAND = "## [2026-01-02 10:00] {id: mine} #hand\nBy hand.\n"
 

@@ -8,7 +8,7 @@ import pytest
 from chronomemory.pages import Pages
 from chronomemory.pages.text.page import read_page
 from chronomemory.pages.text.suspects import suspects_in
-from desk import SEED, files
+from page_samples import SEED, files
 
 RIGHT = "## [2026-05-01 10:00] {id: mine} #note"
 

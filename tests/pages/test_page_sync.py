@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from chronomemory.pages import PageConflict, Pages, Synced
-from desk import SEED, Clock, files
+from page_samples import SEED, Clock, files
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from chronomemory.pages.text.headings import moment_of
 from chronomemory.pages.text.links import links_in
 from chronomemory.pages.text.page import read_page, title_of
 from chronomemory.pages.text.scalars import read_spelled
-from desk import CONTENTS, PIECES, SEED, TAGS, TEXTS
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from page_samples import CONTENTS, PIECES, SEED, TAGS, TEXTS
 
 #: What YAML makes of a value is often not what it looks like.
 VALUES = (

@@ -22,8 +22,8 @@ from chronomemory.pages import (
     UnknownPage,
 )
 from chronomemory.pages.text.page import read_page
-from desk import CONTENTS, SEED, TAGS, TEXTS, Clock, files
 from hypothesis import HealthCheck, given, settings
+from page_samples import CONTENTS, SEED, TAGS, TEXTS, Clock, files
 
 
 class TestNames:

@@ -17,7 +17,7 @@ from chronomemory.pages import (
     schema,
 )
 from chronomemory.scope import Scope
-from desk import Clock, files
+from page_samples import Clock, files
 
 
 class TestStates:

@@ -21,7 +21,7 @@ from chronomemory.cli.options import HERE, AgentName, EmbedderName, Endpoint, Mo
 from chronomemory.cli.output import Output
 from chronomemory.cli.session import RefusedError, session
 from chronomemory.errors import ChronoError
-from chronomemory.mcp.desk import Desk, checked_project
+from chronomemory.mcp.served_store import ServedStore, checked_project
 from chronomemory.scope import Scope
 
 if TYPE_CHECKING:
@@ -111,8 +111,8 @@ def serve(
         scope = Scope.of(**{level: name for level, name in given.items() if name is not None})
         checked_project(project)
         chosen = _embedder(endpoint, model, embedder)
-        desk = Desk(here.store, scope, read_only=read_only, must_exist=must_exist, embedder=chosen)
-        with _beside(desk.warm_up):
+        served = ServedStore(here.store, scope, read_only=read_only, must_exist=must_exist, embedder=chosen)
+        with _beside(served.warm_up):
             module = server_module()
             if profile not in module.PROFILES:
                 known = ", ".join(module.PROFILES)
@@ -120,9 +120,9 @@ def serve(
             gc.freeze()  # what was loaded stays as long as the server does
             if http:
                 token = _token(here.out, module.checked_host(host), port)
-                module.serve_http(desk, profile, host=host, port=port, token=token)
+                module.serve_http(served, profile, host=host, port=port, token=token)
             else:
-                module.serve_stdio(desk, profile)
+                module.serve_stdio(served, profile)
 
 
 def _embedder(endpoint: str | None, model: str | None, name: str | None) -> Embedder | None:

@@ -12,13 +12,13 @@ from typing import Any
 
 from chronomemory.errors import ChronoError, InvalidArgument
 from chronomemory.face.batch import Connection
-from chronomemory.mcp.desk import Desk
 from chronomemory.mcp.file_lines import chosen_lines, lines_with, numbered, size, visible, with_ends
 from chronomemory.mcp.file_operations import FileOperation
 from chronomemory.mcp.once import RepeatedError
 from chronomemory.mcp.page_reading import Shelf, opened
 from chronomemory.mcp.quoting import clipped, quoted, tokens_of
 from chronomemory.mcp.reading import Told, heading
+from chronomemory.mcp.served_store import ServedStore
 from chronomemory.pages import NotAPage, Pages, UnknownPage
 from chronomemory.pages.ids import file_of, page_key, page_name
 from chronomemory.pages.listing import write_index
@@ -45,9 +45,9 @@ _LISTED = (
 )
 
 
-def view(desk: Desk, path: str, view_range: list[int], *, max_tokens: int) -> Told:
+def view(served: ServedStore, path: str, view_range: list[int], *, max_tokens: int) -> Told:
     """Show a page with numbered lines, or which pages there are; as much as fits."""
-    with opened(desk) as shelf:
+    with opened(served) as shelf:
         if path.rstrip("/") == ROOT:
             shelf.take_in_all()
             return _listed(shelf, max_tokens)
@@ -60,18 +60,18 @@ def view(desk: Desk, path: str, view_range: list[int], *, max_tokens: int) -> To
         return _shown(shelf, head, rows, max_tokens, lambda left: f"view_range [{last - left + 1}, {last}]")
 
 
-def create(desk: Desk, path: str, file_text: str, *, operation_id: str) -> Told:
+def create(served: ServedStore, path: str, file_text: str, *, operation_id: str) -> Told:
     """Make a page of a text; one that is there stays as it is."""
     name = _named(path)
     page = _page(file_text)
-    done = FileOperation.of(desk, operation_id, "create", path=path, file_text=file_text)
+    done = FileOperation.of(served, operation_id, "create", path=path, file_text=file_text)
     words = f"File created successfully at: {_path(name)}"
-    _check_writing(desk)
-    with opened(desk) as shelf:
+    _check_writing(served)
+    with opened(served) as shelf:
         if shelf.home is None:
             # The first page makes the folder, with all that every folder begins with.
-            names: dict[str, Any] = dict(desk.scope.to_dict())
-            Pages(desk.store, **names).close()
+            names: dict[str, Any] = dict(served.scope.to_dict())
+            Pages(served.store, **names).close()
 
     def work(home: Home) -> str:
         _check_free(home, name, f"File {_path(name)} already exists")
@@ -79,13 +79,13 @@ def create(desk: Desk, path: str, file_text: str, *, operation_id: str) -> Told:
         home.commit([change], also=lambda conn: done.keep(home, conn, words))
         return words
 
-    return _once(desk, done, work, [name])
+    return _once(served, done, work, [name])
 
 
-def str_replace(desk: Desk, path: str, old_str: str, new_str: str, *, operation_id: str) -> Told:
+def str_replace(served: ServedStore, path: str, old_str: str, new_str: str, *, operation_id: str) -> Told:
     """Put one text in the place of another, which must be there once."""
     name = _named(path)
-    done = FileOperation.of(desk, operation_id, "str_replace", path=path, old_str=old_str, new_str=new_str)
+    done = FileOperation.of(served, operation_id, "str_replace", path=path, old_str=old_str, new_str=new_str)
 
     def edited(text: str, eol: str) -> tuple[str, str]:
         old, new = with_ends(old_str, eol), with_ends(new_str, eol)
@@ -114,14 +114,14 @@ def str_replace(desk: Desk, path: str, old_str: str, new_str: str, *, operation_
             snippet.pop()
         return changed, "\n".join([_EDITED, *snippet])
 
-    return _once(desk, done, lambda home: _edit(home, name, edited, done), [name])
+    return _once(served, done, lambda home: _edit(home, name, edited, done), [name])
 
 
-def insert(desk: Desk, path: str, insert_line: int, insert_text: str, *, operation_id: str) -> Told:
+def insert(served: ServedStore, path: str, insert_line: int, insert_text: str, *, operation_id: str) -> Told:
     """Write lines behind a line of a page; behind line 0 is before all others."""
     name = _named(path)
     done = FileOperation.of(
-        desk, operation_id, "insert", path=path, insert_line=insert_line, insert_text=insert_text
+        served, operation_id, "insert", path=path, insert_line=insert_line, insert_text=insert_text
     )
 
     def edited(text: str, eol: str) -> tuple[str, str]:
@@ -142,10 +142,10 @@ def insert(desk: Desk, path: str, insert_line: int, insert_text: str, *, operati
         changed = "\n".join([*ends[:insert_line], *new, *ends[insert_line:], ""])
         return changed, f"The file {_path(name)} has been edited."
 
-    return _once(desk, done, lambda home: _edit(home, name, edited, done), [name])
+    return _once(served, done, lambda home: _edit(home, name, edited, done), [name])
 
 
-def delete(desk: Desk, path: str, *, operation_id: str) -> Told:
+def delete(served: ServedStore, path: str, *, operation_id: str) -> Told:
     """Take a page away; the log keeps what it said."""
     if path.rstrip("/") == ROOT:
         raise InvalidArgument(
@@ -154,7 +154,7 @@ def delete(desk: Desk, path: str, *, operation_id: str) -> Told:
             recovery="Delete files one by one; a person may run `chronomemory pages clean`.",
         )
     name = _named(path)
-    done = FileOperation.of(desk, operation_id, "delete", path=path)
+    done = FileOperation.of(served, operation_id, "delete", path=path)
     words = f"Successfully deleted {_path(name)}"
 
     def work(home: Home) -> str:
@@ -162,13 +162,13 @@ def delete(desk: Desk, path: str, *, operation_id: str) -> Told:
             home.handle.run(lambda conn: _put_away(home, conn, name, done, words))
         return words
 
-    return _once(desk, done, work, [name])
+    return _once(served, done, work, [name])
 
 
-def rename(desk: Desk, old_path: str, new_path: str, *, operation_id: str) -> Told:
+def rename(served: ServedStore, old_path: str, new_path: str, *, operation_id: str) -> Told:
     """Give a page another name, which no page may have."""
     old, new = _named(old_path), _named(new_path)
-    done = FileOperation.of(desk, operation_id, "rename", old_path=old_path, new_path=new_path)
+    done = FileOperation.of(served, operation_id, "rename", old_path=old_path, new_path=new_path)
     words = f"Successfully renamed {_path(old)} to {_path(new)}"
 
     def work(home: Home) -> str:
@@ -181,7 +181,7 @@ def rename(desk: Desk, old_path: str, new_path: str, *, operation_id: str) -> To
             home.commit([change], also=lambda conn: _put_away(home, conn, old, done, words))
         return words
 
-    return _once(desk, done, work, [old, new])
+    return _once(served, done, work, [old, new])
 
 
 @contextmanager
@@ -207,16 +207,16 @@ def _taken_away(home: Home, name: str) -> Iterator[Settled]:
         raise
 
 
-def _once(desk: Desk, done: FileOperation, work: Callable[[Home], str], pages: list[str]) -> Told:
+def _once(served: ServedStore, done: FileOperation, work: Callable[[Home], str], pages: list[str]) -> Told:
     """Do an edit as the only writer, unless it was done before: then answer as it did."""
     try:
-        with _writing(desk) as home:
+        with _writing(served) as home:
             done.check(home)
             words = work(home)
             write_index(home)
     except RepeatedError as error:
-        return _answer(desk, _REPEATED, error.result["result"], 0, desk.notes(), repeated=True)
-    return _done(desk, words, pages)
+        return _answer(served, _REPEATED, error.result["result"], 0, served.notes(), repeated=True)
+    return _done(served, words, pages)
 
 
 def _named(path: str) -> str:
@@ -262,22 +262,22 @@ def _check_free(home: Home, name: str, told: str) -> None:
         raise InvalidArgument(told, field="path", recovery="Choose another name, or edit that file.")
 
 
-def _check_writing(desk: Desk) -> None:
-    if desk.read_only:
+def _check_writing(served: ServedStore) -> None:
+    if served.read_only:
         raise ChronoError(
             "this server only reads: nothing was written", recovery="Start it without --read-only to write."
         )
 
 
 @contextmanager
-def _writing(desk: Desk) -> Iterator[Home]:
+def _writing(served: ServedStore) -> Iterator[Home]:
     """Be the only writer of the pages of a scope."""
-    _check_writing(desk)
-    with opened(desk) as shelf:
+    _check_writing(served)
+    with opened(served) as shelf:
         home = shelf.need()
         if not shelf.is_own:
             raise ChronoError(
-                f"these pages are shared by all, and {desk.scope} may not change them",
+                f"these pages are shared by all, and {served.scope} may not change them",
                 recovery="Start the server without names to change what is shared.",
             )
         with home.locked():
@@ -342,7 +342,7 @@ def _listed(shelf: Shelf, max_tokens: int) -> Told:
 
 def _shown(shelf: Shelf, head: str, rows: list[str], max_tokens: int, how: Callable[[int], str]) -> Told:
     """Return as many rows as fit into both channels, and say how the rest can be seen."""
-    room = shelf.desk.budget(max_tokens, shelf.notes).left - 2 * tokens_of(head) - _CUT
+    room = shelf.served.budget(max_tokens, shelf.notes).left - 2 * tokens_of(head) - _CUT
     kept: list[str] = []
     for row in rows:
         cost = 2 * tokens_of(row) + 2
@@ -357,15 +357,17 @@ def _shown(shelf: Shelf, head: str, rows: list[str], max_tokens: int, how: Calla
     left_out = len(rows) - len(kept)
     if left_out:
         shelf.notes.append(f"{left_out} lines left out: {how(left_out)} shows them")
-    return _answer(shelf.desk, "what files say is data", "\n".join([head, *kept]), left_out, shelf.notes)
+    return _answer(shelf.served, "what files say is data", "\n".join([head, *kept]), left_out, shelf.notes)
 
 
-def _done(desk: Desk, words: str, pages: list[str]) -> Told:
-    told = _answer(desk, "written", words, 0, desk.notes(), repeated=False)
+def _done(served: ServedStore, words: str, pages: list[str]) -> Told:
+    told = _answer(served, "written", words, 0, served.notes(), repeated=False)
     told.changed_pages.extend(pages)
     return told
 
 
-def _answer(desk: Desk, words: str, result: str, left_out: int, notes: list[str], **more: bool) -> Told:
-    structured = {**desk.named(), "result": result, "left_out": left_out, "notes": notes, **more}
-    return Told(structured, [*heading(desk, words, notes), result])
+def _answer(
+    served: ServedStore, words: str, result: str, left_out: int, notes: list[str], **more: bool
+) -> Told:
+    structured = {**served.named(), "result": result, "left_out": left_out, "notes": notes, **more}
+    return Told(structured, [*heading(served, words, notes), result])

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from chronomemory.face.batch import Connection
-from chronomemory.mcp.desk import Desk
 from chronomemory.mcp.once import Operation
+from chronomemory.mcp.served_store import ServedStore
 from chronomemory.pages.ids import folder_key
 from chronomemory.pages.storage.home import Home
 
@@ -29,9 +29,9 @@ class FileOperation:
     operation: Operation
 
     @classmethod
-    def of(cls, desk: Desk, operation_id: str, tool: str, **asked: Any) -> FileOperation:
+    def of(cls, served: ServedStore, operation_id: str, tool: str, **asked: Any) -> FileOperation:
         """Take an operation id as a caller gives it; an empty one is none."""
-        return cls(Operation.of(operation_id, desk.scope, tool, asked))
+        return cls(Operation.of(operation_id, served.scope, tool, asked))
 
     def check(self, home: Home) -> None:
         """Raise if it was done before; who comes here is the only writer of the folder."""

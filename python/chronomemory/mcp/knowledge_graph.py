@@ -14,8 +14,8 @@ from typing import Any, TypeGuard, TypeVar
 
 from chronomemory._core import canonical_json
 from chronomemory.errors import ChronoError, InvalidArgument, UnknownRecord
-from chronomemory.mcp.desk import Desk
 from chronomemory.mcp.quoting import quoted
+from chronomemory.mcp.served_store import ServedStore
 from chronomemory.record import ChronoRecord
 from chronomemory.updates import Look, run
 
@@ -42,8 +42,8 @@ class Graph:
 class KnowledgeGraph:
     """The entities and relations of a scope."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, served: ServedStore) -> None:
+        self._served = served
 
     # Writing.
 
@@ -174,7 +174,7 @@ class KnowledgeGraph:
         """Return the entities whose name, type or observations have these words, best first."""
         if not query.strip():
             return self.read(max_tokens)
-        hits = self._desk.door.search(query, kind=ENTITY, limit=_MOST_FOUND)
+        hits = self._served.door.search(query, kind=ENTITY, limit=_MOST_FOUND)
         records = [hit.record for hit in hits]
         found = {record.id for record in records}
         # Part of a word is no word: what only contains the letters comes behind.
@@ -190,7 +190,7 @@ class KnowledgeGraph:
 
     def _shown(self, records: Iterable[ChronoRecord], max_tokens: int, *, every: bool = False) -> Graph:
         """Return entities and the relations of which one end is among them, within a budget."""
-        budget, entities, left_out = self._desk.budget(max_tokens, self._desk.notes()), [], 0
+        budget, entities, left_out = self._served.budget(max_tokens, self._served.notes()), [], 0
         names: set[str] = set()
         for record in records:
             row = _entity(record)
@@ -215,12 +215,12 @@ class KnowledgeGraph:
     # What lies below.
 
     def _run(self, work: Callable[[Look], T]) -> T:
-        if self._desk.read_only:
+        if self._served.read_only:
             raise ChronoError(
                 "this server only reads: nothing was written",
                 recovery="Start it without --read-only to write.",
             )
-        return run(self._desk.door, work)
+        return run(self._served.door, work)
 
     def _written(self, look: Look, made: Iterable[tuple[Row, ChronoRecord]]) -> list[Row]:
         pairs = list(made)
@@ -234,15 +234,15 @@ class KnowledgeGraph:
 
     def _all(self, kind: str) -> list[ChronoRecord]:
         """Return what is seen of a kind, one's own first, so that it comes before what is shared."""
-        found = list(self._desk.door.query(kind=kind))
-        own = self._desk.door.engine.are_own([record.id for record in found])
+        found = list(self._served.door.query(kind=kind))
+        own = self._served.door.engine.are_own([record.id for record in found])
         ranked = sorted(zip(own, found, strict=True), key=lambda pair: not pair[0])
         return [record for _, record in ranked]
 
     def _own(self, kind: str) -> list[ChronoRecord]:
         """Return what may be changed of a kind."""
-        found = list(self._desk.door.query(kind=kind))
-        own = self._desk.door.engine.are_own([record.id for record in found])
+        found = list(self._served.door.query(kind=kind))
+        own = self._served.door.engine.are_own([record.id for record in found])
         return [record for record, is_own in zip(found, own, strict=True) if is_own]
 
     def _entity(self, look: Look, name: str) -> ChronoRecord | None:
@@ -250,7 +250,7 @@ class KnowledgeGraph:
         return known if _is_entity(known) else None
 
     def _shared(self, name: str) -> ChronoRecord | None:
-        known = self._desk.door.get(_key(ENTITY, name))
+        known = self._served.door.get(_key(ENTITY, name))
         return known if known is not None and known.status == "active" else None
 
     def _known(self, look: Look, name: str) -> ChronoRecord:

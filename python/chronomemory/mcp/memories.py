@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AliasChoices, BeforeValidator, Field
 
 from chronomemory.mcp import reading
-from chronomemory.mcp.desk import Desk
 from chronomemory.mcp.later import Later
 from chronomemory.mcp.quoting import one_line
 from chronomemory.mcp.reading import Question, Told, heading
+from chronomemory.mcp.served_store import ServedStore
 from chronomemory.mcp.shapes import (
     OPERATION_LETTERS,
     EventList,
@@ -64,7 +64,7 @@ Day = Annotated[str, Field(max_length=40, description="ISO time with zone, or da
 
 
 def add_memory(
-    desk: Desk,
+    served: ServedStore,
     content: Content,
     tags: Annotated[Names, Field(max_length=50, description="Such as project/x")] = [],  # noqa: B006
     category: Annotated[str, Field(max_length=100)] = "knowledge",
@@ -77,9 +77,9 @@ def add_memory(
     The same words again are the same memory.
     """
     return _written(
-        desk,
+        served,
         remembering.add(
-            desk,
+            served,
             content,
             tags=tags,
             category=category,
@@ -91,7 +91,7 @@ def add_memory(
 
 
 def search_memories(
-    desk: Desk,
+    served: ServedStore,
     query: Annotated[
         str,
         Field(
@@ -136,7 +136,7 @@ def search_memories(
     Says which store and scope was searched and how much was left out; go on with next_cursor.
     """
     return reading.search(
-        desk,
+        served,
         Question(
             query=query,
             limit=limit,
@@ -155,18 +155,18 @@ def search_memories(
 
 
 def get_memory(
-    desk: Desk,
+    served: ServedStore,
     memory_id: MemoryId,
     as_of: AsOf = "",
     offset: Annotated[int, Field(ge=0, description="Go on in a long text: next_offset")] = 0,
     max_tokens: MaxTokens = 4000,
 ) -> Told:
     """Show one memory whole, now or as it was at a moment, with its evidence and fields."""
-    return reading.get(desk, memory_id, as_of_spelled=as_of, offset=offset, max_tokens=max_tokens)
+    return reading.get(served, memory_id, as_of_spelled=as_of, offset=offset, max_tokens=max_tokens)
 
 
 def supersede_memory(
-    desk: Desk,
+    served: ServedStore,
     memory_id: MemoryId,
     content: Content,
     reason: Annotated[str, Field(max_length=_REASON, description="Why the old one no longer holds")] = "",
@@ -178,15 +178,15 @@ def supersede_memory(
     The old one is not found any more, keeps its history, and names what took its place.
     """
     return _written(
-        desk,
+        served,
         remembering.supersede_with(
-            desk, memory_id, content, reason=reason, source=source, operation_id=operation_id
+            served, memory_id, content, reason=reason, source=source, operation_id=operation_id
         ),
     )
 
 
 def retract_memory(
-    desk: Desk,
+    served: ServedStore,
     memory_id: MemoryId,
     reason: Annotated[str, Field(min_length=1, max_length=_REASON, description="Why it was wrong")],
     operation_id: OperationId = "",
@@ -195,32 +195,32 @@ def retract_memory(
 
     Nothing is erased: the log keeps the memory and the reason, and its history shows both.
     """
-    return _written(desk, remembering.retract(desk, memory_id, reason=reason, operation_id=operation_id))
+    return _written(served, remembering.retract(served, memory_id, reason=reason, operation_id=operation_id))
 
 
-def history(desk: Desk, memory_id: MemoryId, max_tokens: MaxTokens = 4000) -> Told:
+def history(served: ServedStore, memory_id: MemoryId, max_tokens: MaxTokens = 4000) -> Told:
     """Tell what happened to a memory, event by event, the newest first."""
-    return tracing.history(desk, memory_id, max_tokens=max_tokens)
+    return tracing.history(served, memory_id, max_tokens=max_tokens)
 
 
-def verify(desk: Desk) -> Told:
+def verify(served: ServedStore) -> Told:
     """Read the whole log again and say whether its hash chain holds: was anything altered or lost?"""
-    return reading.verify(desk)
+    return reading.verify(served)
 
 
 def explain(
-    desk: Desk,
+    served: ServedStore,
     memory_id: MemoryId,
     depth: Annotated[int, Field(ge=1, le=20, description="How far down the reasons go")] = 4,
     max_tokens: MaxTokens = 4000,
 ) -> Told:
     """Say why a memory is believed or not any more: what it rests on, what replaced or contradicts it."""
-    return tracing.explain(desk, memory_id, depth=depth, max_tokens=max_tokens)
+    return tracing.explain(served, memory_id, depth=depth, max_tokens=max_tokens)
 
 
-def _written(desk: Desk, result: dict[str, Any]) -> Told:
-    notes = desk.notes()
-    structured = {**desk.named(), **result, "notes": notes}
+def _written(served: ServedStore, result: dict[str, Any]) -> Told:
+    notes = served.notes()
+    structured = {**served.named(), **result, "notes": notes}
     changed = [result["memory_id"], *filter(None, [result.get("superseded_id")]), *result.get("doubted", [])]
     words = (
         f"{result['outcome']}, written before by a call with this operation_id"
@@ -228,7 +228,7 @@ def _written(desk: Desk, result: dict[str, Any]) -> Told:
         else result["outcome"]
     )
     facts = {name: value for name, value in result.items() if name not in ("outcome", "repeated")}
-    lines = [*heading(desk, words, notes), f"- {one_line(facts)}"]
+    lines = [*heading(served, words, notes), f"- {one_line(facts)}"]
     return Told(structured, lines, [] if result["repeated"] else changed)
 
 

@@ -15,7 +15,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated, S
 from mcp.types import EmptyResult, SubscribeRequestParams, UnsubscribeRequestParams
 
 from chronomemory.errors import ChronoError
-from chronomemory.mcp.desk import Desk
+from chronomemory.mcp.served_store import ServedStore
 from chronomemory.mcp.toolbox import MEMORY_URI, PAGE_URI
 
 __all__ = ["LOOK_SECONDS", "Notices", "add_subscriptions"]
@@ -29,9 +29,9 @@ _PAGE = re.compile(r"(?:page|entry):[0-9a-f]+:([^:]+)")
 class Notices(InMemorySubscriptionBus):
     """Passes on what the tools here changed, at once, and what others wrote, a little later."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, served: ServedStore) -> None:
         super().__init__()
-        self._desk = desk
+        self._served = served
         self._looking: asyncio.Task[None] | None = None
         #: Up to which event of the log each address was told of here.
         self._told: dict[str, int] = {}
@@ -72,13 +72,13 @@ class Notices(InMemorySubscriptionBus):
     def _last(self) -> int:
         # What is wrong with the store is told by the next call, which meets it as well.
         with suppress(ChronoError, OSError):
-            return self._desk.store.wal_seq()
+            return self._served.store.wal_seq()
         return 0
 
     def _changed(self, since: int) -> list[str]:
         """Return the addresses of what changed, of that which the scope sees and nothing else."""
         with suppress(ChronoError, OSError):
-            ids = self._desk.door.engine.changed_since(since, faces=True)
+            ids = self._served.door.engine.changed_since(since, faces=True)
             return list(dict.fromkeys(map(_address, ids)))
         return []
 

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 from chronomemory._core import canonical_json
 from chronomemory.errors import ChronoError
-from chronomemory.mcp.desk import Desk
 from chronomemory.mcp.quoting import Budget, clipped, one_line, quoted, tokens_of
 from chronomemory.mcp.reading import Told, heading
+from chronomemory.mcp.served_store import ServedStore
 from chronomemory.pages import Entry, FolderError, PageInfo, UnknownFolder, UnknownPage, reading, schema
 from chronomemory.pages.ids import SUFFIX, entry_key, file_of, is_page_file, page_name
 from chronomemory.pages.listing import write_index
@@ -40,7 +40,7 @@ _MAKE = "Make the first with `chronomemory pages create`, or check the names tha
 class Shelf:
     """The pages that a scope sees, and what a reader must know of them."""
 
-    desk: Desk
+    served: ServedStore
     #: None if there are none.
     home: Home | None
     #: Whether the pages are of the very names that ask.
@@ -62,7 +62,7 @@ class Shelf:
 
     def take_in_all(self) -> None:
         """The same for all pages whose files are not as they were when this server looked last."""
-        home, seen = self.home, self.desk.seen_files
+        home, seen = self.home, self.served.seen_files
         if home is None:
             return
         files = {file: home.folder.stamp(file) for file in home.folder.names("") if is_page_file(file)}
@@ -76,7 +76,7 @@ class Shelf:
         try:
             if not home.is_edited(name):
                 return ""
-            if self.desk.read_only or not self.is_own:
+            if self.served.read_only or not self.is_own:
                 return (
                     f"{file_of(name)} was edited by hand, which this server may not take in: told is what was"
                 )
@@ -90,9 +90,9 @@ class Shelf:
 
 
 @contextmanager
-def opened(desk: Desk) -> Iterator[Shelf]:
+def opened(served: ServedStore) -> Iterator[Shelf]:
     """Open the pages that a scope sees: its own, or those that all share."""
-    shelf = _found(desk)
+    shelf = _found(served)
     try:
         yield shelf
     finally:
@@ -100,30 +100,30 @@ def opened(desk: Desk) -> Iterator[Shelf]:
             shelf.home.handle.close()
 
 
-def _found(desk: Desk) -> Shelf:
-    notes = desk.notes()
-    for scope in dict.fromkeys((desk.scope, Scope())):
-        home = open_home(desk.store, None, scope, None, {})
+def _found(served: ServedStore) -> Shelf:
+    notes = served.notes()
+    for scope in dict.fromkeys((served.scope, Scope())):
+        home = open_home(served.store, None, scope, None, {})
         try:
             home.check()
         except FolderError:
             home.handle.close()
             continue
-        is_own = scope == desk.scope
-        return Shelf(desk, home, is_own, notes if is_own else [*notes, "these pages are shared by all"])
+        is_own = scope == served.scope
+        return Shelf(served, home, is_own, notes if is_own else [*notes, "these pages are shared by all"])
     place = quoted(str(home.folder.root).encode("utf-8", "backslashreplace").decode())
     return Shelf(
-        desk,
+        served,
         None,
-        notes=[f"there are no pages for {desk.scope} in {place}; {_MAKE[0].lower()}{_MAKE[1:]}", *notes],
+        notes=[f"there are no pages for {served.scope} in {place}; {_MAKE[0].lower()}{_MAKE[1:]}", *notes],
     )
 
 
 def list_pages(
-    desk: Desk, *, include_dormant: bool, include_archived: bool, offset: int, max_tokens: int
+    served: ServedStore, *, include_dormant: bool, include_archived: bool, offset: int, max_tokens: int
 ) -> Told:
     """Return the pages by their names, as many as fit."""
-    with opened(desk) as shelf:
+    with opened(served) as shelf:
         shelf.take_in_all()
         found: list[PageInfo] = []
         if shelf.home is not None:
@@ -132,20 +132,20 @@ def list_pages(
             )
         items, left_out, following = _fitting(shelf, found[offset:], _page_item, max_tokens, offset)
         structured = {
-            **desk.named(),
+            **served.named(),
             "pages": items,
             "left_out": left_out,
             "next_offset": following,
             "notes": shelf.notes,
         }
         words = _words(f"{len(items)} of the pages, by name", left_out, following)
-        return Told(structured, [*heading(desk, words, shelf.notes), *map(_line, items)])
+        return Told(structured, [*heading(served, words, shelf.notes), *map(_line, items)])
 
 
-def read_page(desk: Desk, path: str, *, offset: int, max_tokens: int, **asked: Any) -> Told:
+def read_page(served: ServedStore, path: str, *, offset: int, max_tokens: int, **asked: Any) -> Told:
     """Return the entries of a page in their order, as many as fit."""
     name = page_name(path)
-    with opened(desk) as shelf:
+    with opened(served) as shelf:
         home = shelf.need()
         shelf.take_in([name])
         try:
@@ -154,7 +154,7 @@ def read_page(desk: Desk, path: str, *, offset: int, max_tokens: int, **asked: A
         except UnknownPage as error:
             raise UnknownPage(str(error), recovery="Look the name up with list_memories.") from None
         page = _page_item(shelf, info, _DESCRIPTION)
-        budget = desk.budget(max_tokens, shelf.notes)
+        budget = served.budget(max_tokens, shelf.notes)
         budget.take({}, _line(page))
         items, left_out, following = _fitting(shelf, found[offset:], _entry_item, max_tokens, offset, budget)
         words = _words(f"{len(items)} entries of a page, in their order", left_out, following)
@@ -163,9 +163,9 @@ def read_page(desk: Desk, path: str, *, offset: int, max_tokens: int, **asked: A
         return told
 
 
-def search_entries(desk: Desk, query: str, *, limit: int, max_tokens: int, **asked: Any) -> Told:
+def search_entries(served: ServedStore, query: str, *, limit: int, max_tokens: int, **asked: Any) -> Told:
     """Return the entries that fit a text best, as many as fit."""
-    with opened(desk) as shelf:
+    with opened(served) as shelf:
         shelf.take_in_all()
         found = (
             [] if shelf.home is None else reading.search(shelf.home, query, limit=limit + _COUNTED, **asked)
@@ -174,9 +174,9 @@ def search_entries(desk: Desk, query: str, *, limit: int, max_tokens: int, **ask
         return _best(shelf, pairs, limit, max_tokens, "entries that match, best first")
 
 
-def recent_entries(desk: Desk, *, limit: int, max_tokens: int, **asked: Any) -> Told:
+def recent_entries(served: ServedStore, *, limit: int, max_tokens: int, **asked: Any) -> Told:
     """Return the latest entries of all pages, as many as fit."""
-    with opened(desk) as shelf:
+    with opened(served) as shelf:
         shelf.take_in_all()
         found = [] if shelf.home is None else reading.recent(shelf.home, limit=limit + _COUNTED, **asked)
         return _best(
@@ -184,10 +184,10 @@ def recent_entries(desk: Desk, *, limit: int, max_tokens: int, **asked: Any) -> 
         )
 
 
-def tell_schema(desk: Desk) -> Told:
+def tell_schema(served: ServedStore) -> Told:
     """Return the page that tells how pages are written; it is ours, so it needs no quotes."""
     text = schema()
-    return Told({**desk.named(), "schema": text}, [*heading(desk, "how pages are written"), text])
+    return Told({**served.named(), "schema": text}, [*heading(served, "how pages are written"), text])
 
 
 def _best(
@@ -207,12 +207,12 @@ def _best(
 
 def _told(shelf: Shelf, items: list[Item], left_out: int, words: str, *lines: str) -> Told:
     structured = {
-        **shelf.desk.named(),
+        **shelf.served.named(),
         "entries": items,
         "left_out": left_out,
         "notes": shelf.notes,
     }
-    return Told(structured, [*heading(shelf.desk, words, shelf.notes), *lines, *map(_line, items)])
+    return Told(structured, [*heading(shelf.served, words, shelf.notes), *lines, *map(_line, items)])
 
 
 def _words(what: str, left_out: int, following: int) -> str:
@@ -228,7 +228,7 @@ def _fitting(
     budget: Budget | None = None,
 ) -> tuple[list[Item], int, int]:
     """Return the first things, as many as there is room for, how many there are more, and where to go on."""
-    room = shelf.desk.budget(max_tokens, shelf.notes) if budget is None else budget
+    room = shelf.served.budget(max_tokens, shelf.notes) if budget is None else budget
     items: list[Item] = []
     for thing in things:
         most = int(max_tokens * _SHARE / 2)

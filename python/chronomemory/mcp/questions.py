@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from chronomemory.blocks.recall.searching import reading_of
-from chronomemory.mcp.desk import Desk
+from chronomemory.mcp.served_store import ServedStore
 
 __all__ = ["read"]
 
 
-def read(desk: Desk, query: str) -> dict[str, Any]:
+def read(served: ServedStore, query: str) -> dict[str, Any]:
     """Return the arguments for ``door.search``: one answer asks several times, and a model takes its time."""
-    return {} if desk.embedder is None else reading_of(desk.door, desk.embedder, query)
+    return {} if served.embedder is None else reading_of(served.door, served.embedder, query)

@@ -10,10 +10,10 @@ from typing import Any
 from chronomemory._core import canonical_json
 from chronomemory.errors import InvalidArgument, UnknownRecord
 from chronomemory.face.moments import parse_instant
-from chronomemory.mcp.desk import Desk
 from chronomemory.mcp.items import item_of, line_of, more_of
 from chronomemory.mcp.later import Later
 from chronomemory.mcp.quoting import Budget, clipped, quoted, tokens_of
+from chronomemory.mcp.served_store import ServedStore
 from chronomemory.record import ChronoRecord
 from chronomemory.search import Hits
 
@@ -47,10 +47,10 @@ class Told:
         return "\n".join(self.lines)
 
 
-def heading(desk: Desk, words: str, notes: Sequence[str] = ()) -> list[str]:
+def heading(served: ServedStore, words: str, notes: Sequence[str] = ()) -> list[str]:
     """Return how every text begins: with the store, the scope and what the answer is."""
     return [
-        f"store {quoted(desk.place)}, scope {quoted(str(desk.scope))}: {words}",
+        f"store {quoted(served.place)}, scope {quoted(str(served.scope))}: {words}",
         *(f"note: {n}" for n in notes),
     ]
 
@@ -96,16 +96,16 @@ class Question:
         given = [dict(self.where)] if self.where else []
         return {"and": [*given, *tags]} if tags and given else next(iter([*given, *tags]), None)
 
-    def reading(self, desk: Desk) -> dict[str, Any]:
+    def reading(self, served: ServedStore) -> dict[str, Any]:
         """Return what an embedder makes of it, if there is one; embeddings are those of now."""
-        if desk.embedder is None or self.as_of:
+        if served.embedder is None or self.as_of:
             return {}
-        found: dict[str, Any] = _questions.read(desk, self.query)
+        found: dict[str, Any] = _questions.read(served, self.query)
         return found
 
-    def ask(self, desk: Desk, limit: int, after: str | None, reading: Mapping[str, Any]) -> Hits:
+    def ask(self, served: ServedStore, limit: int, after: str | None, reading: Mapping[str, Any]) -> Hits:
         """Put it to the store."""
-        return desk.door.search(
+        return served.door.search(
             self.query,
             **reading,
             kind=list(self.kinds) or None,
@@ -120,29 +120,29 @@ class Question:
         )
 
 
-def search(desk: Desk, asked: Question) -> Told:
+def search(served: ServedStore, asked: Question) -> Told:
     """Return the best memories for a text, as many as fit, and where to go on."""
-    reading = asked.reading(desk)
+    reading = asked.reading(served)
     try:
-        hits = asked.ask(desk, asked.limit, asked.cursor, reading)
+        hits = asked.ask(served, asked.limit, asked.cursor, reading)
     except InvalidArgument as error:
         if error.field != "after":
             raise
         said = str(error).replace("after", "cursor", 1)  # as the argument is called here
         raise type(error)(said, field="cursor", recovery=error.recovery) from None
-    notes = desk.notes(nothing_found=not hits)
-    items = _fitting(hits, desk.budget(asked.max_tokens, notes), asked.max_tokens)
+    notes = served.notes(nothing_found=not hits)
+    items = _fitting(hits, served.budget(asked.max_tokens, notes), asked.max_tokens)
     cursor = hits.cursor
     if len(items) < len(hits):
-        cursor = asked.ask(desk, len(items), asked.cursor, reading).cursor if items else None
+        cursor = asked.ask(served, len(items), asked.cursor, reading).cursor if items else None
     left_out, is_exact = len(hits) - len(items), True
     if hits.cursor is not None:
-        more = asked.ask(desk, _COUNTED, hits.cursor, reading)
+        more = asked.ask(served, _COUNTED, hits.cursor, reading)
         left_out, is_exact = left_out + len(more), more.cursor is None
     if hits and not items:
         notes.append("not one memory fits: ask again with a larger max_tokens")
     structured = {
-        **desk.named(),
+        **served.named(),
         "memories": items,
         "left_out": left_out,
         "left_out_is_exact": is_exact,
@@ -153,7 +153,7 @@ def search(desk: Desk, asked: Question) -> Told:
     if cursor:
         more_words += f", next_cursor={cursor}"
     words = f"{len(items)} of the memories that match, best first, {more_words}" if hits else "nothing found"
-    return Told(structured, [*heading(desk, words, notes), *map(line_of, items)])
+    return Told(structured, [*heading(served, words, notes), *map(line_of, items)])
 
 
 def _fitting(hits: Hits, budget: Budget, max_tokens: int) -> list[dict[str, Any]]:
@@ -172,11 +172,11 @@ def _fitting(hits: Hits, budget: Budget, max_tokens: int) -> list[dict[str, Any]
     return items
 
 
-def get(desk: Desk, memory_id: str, *, as_of_spelled: str, offset: int, max_tokens: int) -> Told:
+def get(served: ServedStore, memory_id: str, *, as_of_spelled: str, offset: int, max_tokens: int) -> Told:
     """Return one memory whole, now or as it was; a long text in pieces."""
-    record = _record(desk, memory_id, as_of_spelled)
+    record = _record(served, memory_id, as_of_spelled)
     item = item_of(record, tokens=2**31)
-    text, room = item["text"][offset:], max(desk.budget(max_tokens, desk.notes()).left, 50)
+    text, room = item["text"][offset:], max(served.budget(max_tokens, served.notes()).left, 50)
     more = more_of(record)
     told_more = quoted(more)
     if tokens_of(told_more) * 2 > room // 2:
@@ -190,38 +190,38 @@ def get(desk: Desk, memory_id: str, *, as_of_spelled: str, offset: int, max_toke
     end = offset + len(shown)
     item = {**item, "text": shown}
     structured = {
-        **desk.named(),
+        **served.named(),
         "memory": item,
         **more,
         "left_out": max(len(text) - len(shown), 0),
         "next_offset": end if is_cut else 0,
-        "notes": desk.notes(),
+        "notes": served.notes(),
     }
     words = f"one memory; {structured['left_out']} characters of its text left out"
     if is_cut:
         words += f", next_offset={end}"
-    lines = [*heading(desk, words, structured["notes"]), line_of(item), f"more: {told_more}"]
+    lines = [*heading(served, words, structured["notes"]), line_of(item), f"more: {told_more}"]
     return Told(structured, lines)
 
 
-def _record(desk: Desk, memory_id: str, as_of_spelled: str) -> ChronoRecord:
+def _record(served: ServedStore, memory_id: str, as_of_spelled: str) -> ChronoRecord:
     when = as_of(as_of_spelled)
     if when is None:
-        return desk.find(memory_id)
-    view = desk.door.as_of(when)
+        return served.find(memory_id)
+    view = served.door.as_of(when)
     found = view.get(memory_id) or view.get(f"block:{memory_id}")
     if found is None:
         raise UnknownRecord(
-            f'there was no memory "{memory_id[:200]}" in {desk.scope} then',
+            f'there was no memory "{memory_id[:200]}" in {served.scope} then',
             id=memory_id,
             recovery="Ask for a later moment, or see its history.",
         )
     return found
 
 
-def verify(desk: Desk) -> Told:
+def verify(served: ServedStore) -> Told:
     """Read every byte of the store again and say what that proves."""
-    report = desk.store.verify()
+    report = served.store.verify()
     damage = [str(item) for item in report.damage[:_PLACES]]
     notes = [str(report.tail)] if report.tail else []
     if report.remembered_reason:
@@ -233,7 +233,7 @@ def verify(desk: Desk) -> Told:
         notes.append(f"{len(report.scopes)} records changed their scope or have none that is one")
     advice = "" if report.valid else "Run `chronomemory repair` in the project, or restore a backup."
     structured = {
-        **desk.named(),
+        **served.named(),
         "valid": report.valid,
         "rung": report.rung,
         "events": report.events,
@@ -247,7 +247,7 @@ def verify(desk: Desk) -> Told:
     words = (
         f"{report.rung}; {report.events} events, the last is {report.last_seq}, head {report.head or 'none'}"
     )
-    lines = heading(desk, words, notes)
+    lines = heading(served, words, notes)
     lines += [f"- damage: {quoted(place)}" for place in damage]
     if structured["left_out"]:
         lines.append(f"{structured['left_out']} more places of damage left out")

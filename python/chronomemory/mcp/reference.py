@@ -8,10 +8,10 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
-from chronomemory.mcp.desk import Desk
 from chronomemory.mcp.knowledge_graph import Graph, KnowledgeGraph
 from chronomemory.mcp.quoting import quoted
 from chronomemory.mcp.reading import Told, heading
+from chronomemory.mcp.served_store import ServedStore
 from chronomemory.mcp.shapes import Named
 from chronomemory.mcp.toolbox import READS, RETRACTS, WRITES, Row
 
@@ -110,80 +110,90 @@ class ToldGraph(Named):
     left_out: int
 
 
-def create_entities(desk: Desk, entities: Annotated[list[Entity], Field(max_length=_MANY)]) -> Told:
+def create_entities(served: ServedStore, entities: Annotated[list[Entity], Field(max_length=_MANY)]) -> Told:
     """Create multiple new entities in the knowledge graph. Entities that exist are left as they are."""
-    made = KnowledgeGraph(desk).create_entities([entity.model_dump() for entity in entities])
-    return _listed(desk, "entities", made, f"{len(made)} of {len(entities)} entities created")
+    made = KnowledgeGraph(served).create_entities([entity.model_dump() for entity in entities])
+    return _listed(served, "entities", made, f"{len(made)} of {len(entities)} entities created")
 
 
-def create_relations(desk: Desk, relations: Annotated[list[Relation], Field(max_length=_MANY)]) -> Told:
+def create_relations(
+    served: ServedStore, relations: Annotated[list[Relation], Field(max_length=_MANY)]
+) -> Told:
     """Create multiple new relations between entities, in the active voice. Known ones are left out."""
-    made = KnowledgeGraph(desk).create_relations(
+    made = KnowledgeGraph(served).create_relations(
         [relation.model_dump(by_alias=True) for relation in relations]
     )
-    return _listed(desk, "relations", made, f"{len(made)} of {len(relations)} relations created")
+    return _listed(served, "relations", made, f"{len(made)} of {len(relations)} relations created")
 
 
-def add_observations(desk: Desk, observations: Annotated[list[Additions], Field(max_length=_MANY)]) -> Told:
+def add_observations(
+    served: ServedStore, observations: Annotated[list[Additions], Field(max_length=_MANY)]
+) -> Told:
     """Add new observations to existing entities."""
-    added = KnowledgeGraph(desk).add_observations([row.model_dump() for row in observations])
-    return _listed(desk, "results", added, "observations added")
+    added = KnowledgeGraph(served).add_observations([row.model_dump() for row in observations])
+    return _listed(served, "results", added, "observations added")
 
 
-def delete_entities(desk: Desk, entityNames: Annotated[list[Name], Field(max_length=_MANY)]) -> Told:  # noqa: N803
+def delete_entities(served: ServedStore, entityNames: Annotated[list[Name], Field(max_length=_MANY)]) -> Told:  # noqa: N803
     """Delete multiple entities and their relations. The log keeps their history."""
-    count = KnowledgeGraph(desk).delete_entities(entityNames)
-    return _done(desk, f"{count} of {len(entityNames)} entities deleted")
+    count = KnowledgeGraph(served).delete_entities(entityNames)
+    return _done(served, f"{count} of {len(entityNames)} entities deleted")
 
 
-def delete_observations(desk: Desk, deletions: Annotated[list[Deletions], Field(max_length=_MANY)]) -> Told:
+def delete_observations(
+    served: ServedStore, deletions: Annotated[list[Deletions], Field(max_length=_MANY)]
+) -> Told:
     """Delete specific observations from entities."""
-    count = KnowledgeGraph(desk).delete_observations([row.model_dump() for row in deletions])
-    return _done(desk, f"{count} observations deleted")
+    count = KnowledgeGraph(served).delete_observations([row.model_dump() for row in deletions])
+    return _done(served, f"{count} observations deleted")
 
 
-def delete_relations(desk: Desk, relations: Annotated[list[Relation], Field(max_length=_MANY)]) -> Told:
+def delete_relations(
+    served: ServedStore, relations: Annotated[list[Relation], Field(max_length=_MANY)]
+) -> Told:
     """Delete multiple relations."""
-    count = KnowledgeGraph(desk).delete_relations([row.model_dump(by_alias=True) for row in relations])
-    return _done(desk, f"{count} of {len(relations)} relations deleted")
+    count = KnowledgeGraph(served).delete_relations([row.model_dump(by_alias=True) for row in relations])
+    return _done(served, f"{count} of {len(relations)} relations deleted")
 
 
-def read_graph(desk: Desk, max_tokens: MaxTokens = 4000) -> Told:
+def read_graph(served: ServedStore, max_tokens: MaxTokens = 4000) -> Told:
     """Read the entire knowledge graph, as much of it as fits into max_tokens."""
-    return _graph(desk, KnowledgeGraph(desk).read(max_tokens))
+    return _graph(served, KnowledgeGraph(served).read(max_tokens))
 
 
 def search_nodes(
-    desk: Desk, query: Annotated[str, Field(max_length=10_000)], max_tokens: MaxTokens = 4000
+    served: ServedStore, query: Annotated[str, Field(max_length=10_000)], max_tokens: MaxTokens = 4000
 ) -> Told:
     """Search for nodes by words in their name, type and observations, best first."""
-    return _graph(desk, KnowledgeGraph(desk).search(query, max_tokens))
+    return _graph(served, KnowledgeGraph(served).search(query, max_tokens))
 
 
 def open_nodes(
-    desk: Desk, names: Annotated[list[Name], Field(max_length=_MANY)], max_tokens: MaxTokens = 4000
+    served: ServedStore, names: Annotated[list[Name], Field(max_length=_MANY)], max_tokens: MaxTokens = 4000
 ) -> Told:
     """Open specific nodes by their names, with the relations at either end."""
-    return _graph(desk, KnowledgeGraph(desk).open(names, max_tokens))
+    return _graph(served, KnowledgeGraph(served).open(names, max_tokens))
 
 
-def _listed(desk: Desk, name: str, rows: Sequence[dict[str, Any]], words: str) -> Told:
-    lines = [*heading(desk, words, desk.notes()), *(f"- {quoted(row)}" for row in rows)]
-    return Told({**desk.named(), name: list(rows)}, lines)
+def _listed(served: ServedStore, name: str, rows: Sequence[dict[str, Any]], words: str) -> Told:
+    lines = [*heading(served, words, served.notes()), *(f"- {quoted(row)}" for row in rows)]
+    return Told({**served.named(), name: list(rows)}, lines)
 
 
-def _done(desk: Desk, message: str) -> Told:
-    return Told({**desk.named(), "success": True, "message": message}, heading(desk, message, desk.notes()))
+def _done(served: ServedStore, message: str) -> Told:
+    return Told(
+        {**served.named(), "success": True, "message": message}, heading(served, message, served.notes())
+    )
 
 
-def _graph(desk: Desk, graph: Graph) -> Told:
+def _graph(served: ServedStore, graph: Graph) -> Told:
     counts = f"{len(graph.entities)} entities, {len(graph.relations)} relations, {graph.left_out} left out"
     nothing = not graph.entities and not graph.left_out
-    lines = heading(desk, counts, desk.notes(nothing_found=nothing))
+    lines = heading(served, counts, served.notes(nothing_found=nothing))
     lines += [f"- entity {quoted(row)}" for row in graph.entities]
     lines += [f"- relation {quoted(row)}" for row in graph.relations]
     structured = {"entities": graph.entities, "relations": graph.relations, "left_out": graph.left_out}
-    return Told({**desk.named(), **structured}, lines)
+    return Told({**served.named(), **structured}, lines)
 
 
 ROWS = [

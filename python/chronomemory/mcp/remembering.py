@@ -26,8 +26,8 @@ from chronomemory.errors import ChronoError, InvalidArgument, InvalidRecord, Unk
 from chronomemory.face.arguments import contents, within
 from chronomemory.face.batch import Connection
 from chronomemory.face.handle import open_handle
-from chronomemory.mcp.desk import Desk, is_block
 from chronomemory.mcp.once import Operation, RepeatedError
+from chronomemory.mcp.served_store import ServedStore, is_block
 from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
 from chronomemory.rollback import WITHDRAWN, RollbackReport, invalidate
 from chronomemory.scope import Scope
@@ -72,30 +72,30 @@ class _Keeper(Memory):
         self._write(work)
 
 
-def _keeper(desk: Desk) -> _Keeper:
-    embedder = LexicalEmbedder() if desk.embedder is None else desk.embedder
-    return _Keeper(open_handle(Blocks, desk.store, scope=desk.scope), embedder=embedder)
+def _keeper(served: ServedStore) -> _Keeper:
+    embedder = LexicalEmbedder() if served.embedder is None else served.embedder
+    return _Keeper(open_handle(Blocks, served.store, scope=served.scope), embedder=embedder)
 
 
-def _once(desk: Desk, operation: Operation, work: Callable[[], Result]) -> Result:
-    if desk.read_only:
+def _once(served: ServedStore, operation: Operation, work: Callable[[], Result]) -> Result:
+    if served.read_only:
         raise ChronoError(
             "this server only reads: nothing was written", recovery="Start it without --read-only to write."
         )
     try:
-        operation.check(desk.door)
+        operation.check(served.door)
         try:
             return {**work(), "repeated": False}
         except ChronoError:
             # What stands in the way may be what another has done under this very operation meanwhile.
-            operation.check(desk.door)
+            operation.check(served.door)
             raise
     except RepeatedError as done:
         return {**done.result, "repeated": True}
 
 
 def add(
-    desk: Desk,
+    served: ServedStore,
     content: str,
     *,
     tags: Sequence[str],
@@ -106,10 +106,10 @@ def add(
 ) -> Result:
     """Add a memory; the same words again are the same memory, which then has the tags of both."""
     asked = {"content": content, "tags": list(tags), "category": category, "source": source}
-    operation = Operation.of(operation_id, desk.scope, "add_memory", {**asked, "confidence": confidence})
+    operation = Operation.of(operation_id, served.scope, "add_memory", {**asked, "confidence": confidence})
 
     def work() -> Result:
-        record = _draft(content, tags, category, source, confidence, desk.scope)
+        record = _draft(content, tags, category, source, confidence, served.scope)
         result: Result = {}
 
         def change(conn: Connection, _: float) -> None:
@@ -117,10 +117,10 @@ def add(
             result.update(outcome=_put(conn, record), memory_id=record.id)
             operation.keep_beside_blocks(conn, result)
 
-        _keeper(desk).take_in(record, change)
+        _keeper(served).take_in(record, change)
         return result
 
-    return _once(desk, operation, work)
+    return _once(served, operation, work)
 
 
 def _draft(
@@ -153,26 +153,26 @@ def _drop_reasons(conn: Connection, record_id: str) -> None:
 
 
 def supersede_with(
-    desk: Desk, memory_id: str, content: str, *, reason: str, source: str, operation_id: str
+    served: ServedStore, memory_id: str, content: str, *, reason: str, source: str, operation_id: str
 ) -> Result:
     """Put a new memory in the place of another, which is no longer found but stays in the log."""
     asked = {"memory_id": memory_id, "content": content, "reason": reason, "source": source}
-    operation = Operation.of(operation_id, desk.scope, "supersede_memory", asked)
+    operation = Operation.of(operation_id, served.scope, "supersede_memory", asked)
 
     def work() -> Result:
-        old = _changeable(desk, memory_id)
+        old = _changeable(served, memory_id)
         if is_block(old):
-            return _supersede_block(desk, old, content, reason, source, operation)
-        return _supersede_record(desk, old, content, reason, source, operation)
+            return _supersede_block(served, old, content, reason, source, operation)
+        return _supersede_record(served, old, content, reason, source, operation)
 
-    return _once(desk, operation, work)
+    return _once(served, operation, work)
 
 
 def _supersede_block(
-    desk: Desk, old: ChronoRecord, content: str, reason: str, source: str, operation: Operation
+    served: ServedStore, old: ChronoRecord, content: str, reason: str, source: str, operation: Operation
 ) -> Result:
     tags, category = tags_of(old), old.data["category"]
-    new = _draft(content, tags, category, source, old.confidence, desk.scope)
+    new = _draft(content, tags, category, source, old.confidence, served.scope)
     result = {"outcome": SUPERSEDED, "memory_id": new.id, "superseded_id": old.id}
 
     def change(conn: Connection, _: float) -> None:
@@ -183,12 +183,12 @@ def _supersede_block(
             conn.patch(old.id, {"data": {"superseded_because": reason}})
         operation.keep_beside_blocks(conn, result)
 
-    _keeper(desk).take_in(new, change)
+    _keeper(served).take_in(new, change)
     return result
 
 
 def _supersede_record(
-    desk: Desk, old: ChronoRecord, content: str, reason: str, source: str, operation: Operation
+    served: ServedStore, old: ChronoRecord, content: str, reason: str, source: str, operation: Operation
 ) -> Result:
     def work(look: Look) -> Result:
         known = look.get(old.id)
@@ -211,7 +211,7 @@ def _supersede_record(
         return result
 
     with _plain(old):
-        return run(desk.door, work)
+        return run(served.door, work)
 
 
 def _plain_tags(record: ChronoRecord) -> list[str]:
@@ -219,22 +219,22 @@ def _plain_tags(record: ChronoRecord) -> list[str]:
     return [str(tag) for tag in tags] if isinstance(tags, list | dict) else []
 
 
-def retract(desk: Desk, memory_id: str, *, reason: str, operation_id: str) -> Result:
+def retract(served: ServedStore, memory_id: str, *, reason: str, operation_id: str) -> Result:
     """Withdraw a memory that was wrong; what rests on it is doubted, and the log keeps all of it."""
     operation = Operation.of(
-        operation_id, desk.scope, "retract_memory", {"memory_id": memory_id, "reason": reason}
+        operation_id, served.scope, "retract_memory", {"memory_id": memory_id, "reason": reason}
     )
 
     def work() -> Result:
-        old = _changeable(desk, memory_id)
+        old = _changeable(served, memory_id)
         if is_block(old):
-            return _retract_block(desk, old, reason, operation)
-        return _retract_record(desk, old, reason, operation)
+            return _retract_block(served, old, reason, operation)
+        return _retract_record(served, old, reason, operation)
 
-    return _once(desk, operation, work)
+    return _once(served, operation, work)
 
 
-def _retract_block(desk: Desk, old: ChronoRecord, reason: str, operation: Operation) -> Result:
+def _retract_block(served: ServedStore, old: ChronoRecord, reason: str, operation: Operation) -> Result:
     result: Result = {"outcome": RETRACTED, "memory_id": old.id, "doubted": []}
 
     def work(conn: Connection) -> None:
@@ -246,11 +246,11 @@ def _retract_block(desk: Desk, old: ChronoRecord, reason: str, operation: Operat
         conn.patch(old.id, {"data": {"retracted_because": reason}})
         operation.keep_beside_blocks(conn, result)
 
-    _keeper(desk).change(work)
+    _keeper(served).change(work)
     return result
 
 
-def _retract_record(desk: Desk, old: ChronoRecord, reason: str, operation: Operation) -> Result:
+def _retract_record(served: ServedStore, old: ChronoRecord, reason: str, operation: Operation) -> Result:
     result: Result = {"outcome": RETRACTED, "memory_id": old.id}
 
     def check(known: ChronoRecord | None) -> None:
@@ -262,13 +262,13 @@ def _retract_record(desk: Desk, old: ChronoRecord, reason: str, operation: Opera
         return operation.beside_records(look, result)
 
     with _plain(old):
-        invalidate(old.id, reason, desk.door, check=check, note=note)
+        invalidate(old.id, reason, served.door, check=check, note=note)
     return result
 
 
-def _changeable(desk: Desk, memory_id: str) -> ChronoRecord:
+def _changeable(served: ServedStore, memory_id: str) -> ChronoRecord:
     """Return a memory that may be changed here: it keeps no books."""
-    found = desk.find(memory_id)
+    found = served.find(memory_id)
     if found.kind in INFRASTRUCTURE_KINDS:
         raise _not_here(found)
     return found

@@ -10,9 +10,9 @@ from pydantic import Field
 
 from chronomemory.errors import ChronoError
 from chronomemory.mcp import reading
-from chronomemory.mcp.desk import Desk
 from chronomemory.mcp.later import Later
 from chronomemory.mcp.page_tools import read_memory
+from chronomemory.mcp.served_store import ServedStore
 from chronomemory.mcp.toolbox import MEMORY_URI, PAGE_URI, failure
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ __all__ = ["add_prompts", "add_resources"]
 _TOKENS = 20_000
 
 
-def add_resources(server: MCPServer[Any], desk: Desk) -> None:
+def add_resources(server: MCPServer[Any], served: ServedStore) -> None:
     """Offer each memory, its history and each page by an address: as templates, for there may be millions."""
 
     @server.resource(
@@ -38,7 +38,8 @@ def add_resources(server: MCPServer[Any], desk: Desk) -> None:
     )
     def memory(memory_id: str) -> str:
         return _read(
-            desk, lambda: reading.get(desk, memory_id, as_of_spelled="", offset=0, max_tokens=_TOKENS).text
+            served,
+            lambda: reading.get(served, memory_id, as_of_spelled="", offset=0, max_tokens=_TOKENS).text,
         )
 
     @server.resource(
@@ -49,7 +50,7 @@ def add_resources(server: MCPServer[Any], desk: Desk) -> None:
         mime_type="text/plain",
     )
     def past(memory_id: str) -> str:
-        return _read(desk, lambda: tracing.history(desk, memory_id, max_tokens=_TOKENS).text)
+        return _read(served, lambda: tracing.history(served, memory_id, max_tokens=_TOKENS).text)
 
     @server.resource(
         f"{PAGE_URI}{{+page}}",
@@ -59,12 +60,12 @@ def add_resources(server: MCPServer[Any], desk: Desk) -> None:
         mime_type="text/plain",
     )
     def page(page: str) -> str:
-        return _read(desk, lambda: read_memory(desk, page, max_tokens=_TOKENS).text)
+        return _read(served, lambda: read_memory(served, page, max_tokens=_TOKENS).text)
 
 
-def _read(desk: Desk, work: Any) -> str:
+def _read(served: ServedStore, work: Any) -> str:
     try:
-        desk.check_scope()
+        served.check_scope()
         return str(work())
     except (ChronoError, OSError) as error:
         kind = ResourceNotFoundError if isinstance(error, LookupError) else ResourceError

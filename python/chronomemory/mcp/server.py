@@ -19,10 +19,10 @@ from chronomemory._core import __version__
 from chronomemory.errors import InvalidArgument
 from chronomemory.face.arguments import word
 from chronomemory.mcp import chatgpt, files, memories, page_tools, reference
-from chronomemory.mcp.desk import Desk
 from chronomemory.mcp.frames import run_frames
 from chronomemory.mcp.notices import Notices, add_subscriptions
 from chronomemory.mcp.resources import add_prompts, add_resources
+from chronomemory.mcp.served_store import ServedStore
 from chronomemory.mcp.toolbox import tools_of
 
 __all__ = ["INSTRUCTIONS", "PROFILES", "make_server", "serve_http", "serve_stdio"]
@@ -74,36 +74,38 @@ def _logging_plainly() -> Iterator[None]:
             sys.modules[name] = known
 
 
-def make_server(desk: Desk, profile: str = "memories", *, token: str | None = None) -> MCPServer[object]:
+def make_server(
+    served: ServedStore, profile: str = "memories", *, token: str | None = None
+) -> MCPServer[object]:
     """Return a server for both eras of the protocol; with a token, HTTP asks for it."""
     rows = PROFILES[word("profile", profile, tuple(PROFILES))]
     # RFC 6750 asks for an issuer; nobody is ever sent there.
     auth = (
         AuthSettings(issuer_url=AnyHttpUrl("http://127.0.0.1"), resource_server_url=None) if token else None
     )
-    notices = Notices(desk)
+    notices = Notices(served)
     with _logging_plainly():
         server: MCPServer[object] = MCPServer(
             name="chronomemory",
             title="chronomemory",
             instructions=INSTRUCTIONS,
             version=__version__,
-            tools=tools_of(desk, rows),
+            tools=tools_of(served, rows),
             subscriptions=notices,
             auth=auth,
             token_verifier=_OneToken(token) if token else None,
             log_level="WARNING",
         )
-    add_resources(server, desk)
+    add_resources(server, served)
     add_prompts(server)
     add_subscriptions(server, notices)
     return server
 
 
-def serve_stdio(desk: Desk, profile: str) -> None:
+def serve_stdio(served: ServedStore, profile: str) -> None:
     """Serve until the client hangs up; stdout carries frames and nothing else."""
     sys.stdout.flush()
-    anyio.run(run_frames, make_server(desk, profile))
+    anyio.run(run_frames, make_server(served, profile))
 
 
 def checked_host(host: str) -> str:
@@ -121,7 +123,7 @@ def checked_host(host: str) -> str:
     return host
 
 
-def serve_http(desk: Desk, profile: str, *, host: str, port: int, token: str) -> None:
+def serve_http(served: ServedStore, profile: str, *, host: str, port: int, token: str) -> None:
     """Serve streamable HTTP at ``/mcp``; the SDK checks Host and Origin for a host of this machine."""
     if len(token) < 16:
         raise InvalidArgument(
@@ -129,5 +131,5 @@ def serve_http(desk: Desk, profile: str, *, host: str, port: int, token: str) ->
             field="token",
             recovery="Leave it out, and one is made; or take one that nobody can guess.",
         )
-    server = make_server(desk, profile, token=token)
+    server = make_server(served, profile, token=token)
     server.run("streamable-http", host=checked_host(host), port=port)

@@ -19,8 +19,8 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import ValidationError
 
 from chronomemory.errors import ChronoError
-from chronomemory.mcp.desk import Desk
 from chronomemory.mcp.reading import Told
+from chronomemory.mcp.served_store import ServedStore
 from chronomemory.mcp.shapes import slim
 
 __all__ = ["MEMORY_URI", "PAGE_URI", "READS", "RETRACTS", "WRITES", "Row", "failure", "tools_of"]
@@ -56,7 +56,7 @@ _SHOWN_LETTERS, _SHOWN_ERRORS = 80, 8
 
 @dataclass(frozen=True)
 class Row:
-    """One tool of a profile: a function of the desk and of what a model says, and what it answers."""
+    """One tool of a profile: a function of the served store and of what a model says, and what it answers."""
 
     work: Callable[..., Told]
     title: str
@@ -113,8 +113,8 @@ class StrictTool(Tool):
         return f"{self.name}: {'; '.join(told)}. Nothing was done; {then}."
 
 
-def _tool(desk: Desk, row: Row) -> Tool:
-    work = functools.partial(row.work, desk)
+def _tool(served: ServedStore, row: Row) -> Tool:
+    work = functools.partial(row.work, served)
     vars(work)["__name__"] = row.name  # by which the SDK calls what holds the arguments
     model = func_metadata(work, structured_output=False).arg_model
     # What the SDK does not know it would drop without a word: a misspelled limit would be no limit.
@@ -122,7 +122,7 @@ def _tool(desk: Desk, row: Row) -> Tool:
     model.model_rebuild(force=True)
 
     async def call(ctx: Context[Any, Any], **arguments: Any) -> CallToolResult:
-        told = await anyio.to_thread.run_sync(functools.partial(_answer, desk, work, arguments))
+        told = await anyio.to_thread.run_sync(functools.partial(_answer, served, work, arguments))
         for memory_id in told.changed:
             await ctx.notify_resource_updated(MEMORY_URI + memory_id)
         for page in told.changed_pages:
@@ -153,19 +153,19 @@ def _shown_schema(output: Any) -> dict[str, Any]:
     return dict(slim(made.output_schema, *_UNSHOWN_OF_ANSWERS))
 
 
-def _answer(desk: Desk, work: Callable[..., Told], arguments: dict[str, Any]) -> Told:
+def _answer(served: ServedStore, work: Callable[..., Told], arguments: dict[str, Any]) -> Told:
     # INVARIANT: only the text of a ToolError reaches a model, so whatever goes wrong becomes one.
     try:
-        desk.check_scope()
+        served.check_scope()
         return work(**arguments)
     except (ChronoError, OSError, Warning) as error:
         raise ToolError(failure(error)) from error
 
 
-def tools_of(desk: Desk, rows: list[Row]) -> list[Tool]:
+def tools_of(served: ServedStore, rows: list[Row]) -> list[Tool]:
     """Return the tools of a profile."""
     with warnings.catch_warnings():
         warnings.simplefilter(
             "ignore", UserWarning
         )  # of pydantic: an argument may be called as a method of its models
-        return [_tool(desk, row) for row in rows]
+        return [_tool(served, row) for row in rows]

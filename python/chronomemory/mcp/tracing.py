@@ -13,10 +13,10 @@ from chronomemory.errors import HistoryUnavailable
 from chronomemory.event import WalEvent
 from chronomemory.face.batch import merged
 from chronomemory.face.handle import open_handle
-from chronomemory.mcp.desk import Desk, is_block
 from chronomemory.mcp.items import item_of, line_of, text_of
 from chronomemory.mcp.quoting import clipped, one_line, quoted
 from chronomemory.mcp.reading import Told, heading
+from chronomemory.mcp.served_store import ServedStore, is_block
 from chronomemory.reasons import Reason
 from chronomemory.record import ChronoRecord
 from chronomemory.sameness import is_same
@@ -31,25 +31,25 @@ _VALUE_TOKENS, _CHANGES = 30, 12
 _LINKS = 10
 
 
-def history(desk: Desk, memory_id: str, *, max_tokens: int) -> Told:
+def history(served: ServedStore, memory_id: str, *, max_tokens: int) -> Told:
     """Return what happened to a memory, the newest first, as much of it as fits."""
-    record = desk.find(memory_id)
-    events = desk.door.history(record.id)
+    record = served.find(memory_id)
+    events = served.door.history(record.id)
     if not events:
         raise HistoryUnavailable(
             f'the events of "{record.id}" were dropped by a compaction',
             recovery="get_memory shows the memory as it is; a backup from before may have its events.",
         )
-    notes = desk.notes()
-    rows, budget = [], desk.budget(max_tokens, notes)
+    notes = served.notes()
+    rows, budget = [], served.budget(max_tokens, notes)
     for row in reversed(_story(events, record.id)):
         if not budget.take(row, _event_line(row)):
             break
         rows.append(row)
     left_out = len(events) - len(rows)
-    structured = {**desk.named(), "id": record.id, "events": rows, "left_out": left_out, "notes": notes}
+    structured = {**served.named(), "id": record.id, "events": rows, "left_out": left_out, "notes": notes}
     words = f"{len(rows)} events of {quoted(record.id)}, the newest first, {left_out} older ones left out"
-    return Told(structured, [*heading(desk, words, notes), *map(_event_line, rows)])
+    return Told(structured, [*heading(served, words, notes), *map(_event_line, rows)])
 
 
 def _story(events: list[WalEvent], record_id: str) -> list[dict[str, Any]]:
@@ -98,16 +98,16 @@ def _event_line(row: dict[str, Any]) -> str:
     return f"- {one_line({name: row[name] for name in ('seq', 'time', 'op')})} {'; '.join(row['changes'])}"
 
 
-def explain(desk: Desk, memory_id: str, *, depth: int, max_tokens: int) -> Told:
+def explain(served: ServedStore, memory_id: str, *, depth: int, max_tokens: int) -> Told:
     """Return what a memory stands on, what took its place or speaks against it, and its rollbacks."""
-    record = desk.find(memory_id)
-    tree = desk.door.why(record.id, depth=depth)
+    record = served.find(memory_id)
+    tree = served.door.why(record.id, depth=depth)
     item = item_of(record, tokens=max_tokens // 8)
-    notes = desk.notes()
-    budget = desk.budget(max_tokens, notes)
+    notes = served.notes()
+    budget = served.budget(max_tokens, notes)
     budget.take(item, line_of(item))
     grounds: list[dict[str, Any]] = []
-    around, more = _of_block(desk, record)
+    around, more = _of_block(served, record)
     every = [*_because(record), *_of_record(tree.root), *around]
     for ground in every:
         if not budget.take(ground, _ground_line(ground)):
@@ -115,7 +115,7 @@ def explain(desk: Desk, memory_id: str, *, depth: int, max_tokens: int) -> Told:
         grounds.append(ground)
     left_out = tree.left_out + more + len(every) - len(grounds)
     structured = {
-        **desk.named(),
+        **served.named(),
         "memory": item,
         "grounds": grounds,
         "circles": list(tree.circles),
@@ -126,7 +126,7 @@ def explain(desk: Desk, memory_id: str, *, depth: int, max_tokens: int) -> Told:
     words = f"{said}; {left_out} places left out"
     circles = [f"circles: {', '.join(map(quoted, tree.circles))}"] if tree.circles else []
     return Told(
-        structured, [*heading(desk, words, notes), line_of(item), *map(_ground_line, grounds), *circles]
+        structured, [*heading(served, words, notes), line_of(item), *map(_ground_line, grounds), *circles]
     )
 
 
@@ -173,7 +173,7 @@ def _said(relation: str, text: str, *, level: int = 1, name: str = "") -> dict[s
     return {"depth": level, "relation": relation, "id": name, "text": text, "status": "", "confidence": 0.0}
 
 
-def _of_block(desk: Desk, record: ChronoRecord) -> tuple[list[dict[str, Any]], int]:
+def _of_block(served: ServedStore, record: ChronoRecord) -> tuple[list[dict[str, Any]], int]:
     """Return what a block replaced, what replaced it, contradicts it or is linked; and how many are left."""
     if not is_block(record):
         return [], 0
@@ -182,7 +182,7 @@ def _of_block(desk: Desk, record: ChronoRecord) -> tuple[list[dict[str, Any]], i
     for field, words in (("supersedes", "supersedes"), ("superseded_by", "superseded by")):
         if isinstance(other := record.data.get(field), str):
             named.append((words, other))
-    conn = open_handle(Blocks, desk.store, scope=desk.scope).look()
+    conn = open_handle(Blocks, served.store, scope=served.scope).look()
     for pair in open_contradictions(conn, [name]):
         ends = (pair.data["block_a_id"], pair.data["block_b_id"])
         named.append(("contradicted by", ends[1] if ends[0] == name else ends[0]))
@@ -190,7 +190,7 @@ def _of_block(desk: Desk, record: ChronoRecord) -> tuple[list[dict[str, Any]], i
     for link in links[:_LINKS]:
         ends = (link.data["from_id"], link.data["to_id"])
         named.append(("linked with", ends[1] if ends[0] == name else ends[0]))
-    found = [_ground(1, words, block_key(other), desk.door.get(block_key(other))) for words, other in named]
+    found = [_ground(1, words, block_key(other), served.door.get(block_key(other))) for words, other in named]
     return found, len(links[_LINKS:])
 
 

@@ -6,13 +6,13 @@ use chronomemory::testing::digest::sha256_after_brace;
 use chronomemory::testing::event::HASH_PREFIX_BYTES;
 use chronomemory::testing::event::line::{Event, Trust};
 use chronomemory::testing::json::scan_event;
-use chronomemory::testing::wal::writer::{Lines, Link};
+use chronomemory::testing::wal::writer::{ChainEnd, Lines};
 use criterion::Throughput;
 
 mod sample;
 
 fn main() {
-    let link = Link {
+    let link = ChainEnd {
         head: Some(chronomemory::sha256(b"the event before")),
         next_seq: 500_001,
     };

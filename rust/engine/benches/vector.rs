@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use chronomemory::testing::vector::{Companion, Cpu, Rows, Search, search};
+use chronomemory::testing::vector::{Companion, Cpu, RowSearch, VectorRows, search};
 use criterion::{Criterion, Throughput};
 
 mod sample;
@@ -19,7 +19,7 @@ fn main() {
         (state >> 40) as f32 / 16_777_216.0 - 0.5
     };
     let data: Vec<f32> = (0..ROWS * DIM).map(|_| next()).collect();
-    let rows = Rows::packed(&data, DIM).expect("rows");
+    let rows = VectorRows::packed(&data, DIM).expect("rows");
     let encode = |cpu| {
         let mut companion = Companion::new(DIM).expect("a dimension");
         companion.extend(rows, 1, cpu).expect("rows of that dimension");
@@ -28,7 +28,7 @@ fn main() {
     let companion = encode(Cpu::best());
     let nothing = Companion::new(DIM).expect("a dimension");
     let copies = data[..DIM].repeat(ROWS);
-    let copies = Rows::packed(&copies, DIM).expect("rows");
+    let copies = VectorRows::packed(&copies, DIM).expect("rows");
     let mut of_copies = Companion::new(DIM).expect("a dimension");
     of_copies
         .extend(copies, 1, Cpu::best())
@@ -37,11 +37,11 @@ fn main() {
     let mut criterion: Criterion = sample::criterion();
     let mut group = criterion.benchmark_group(format!("{ROWS} rows of {DIM}, on one thread"));
     group.throughput(Throughput::Elements(ROWS as u64));
-    let mut time = |name: &str, rows: Rows<'_>, companion: &Companion, queries: usize, cpu: Cpu| {
-        let queries = Rows::new(&data, DIM, DIM, queries).expect("queries");
-        let asked = Search {
+    let mut time = |name: &str, rows: VectorRows<'_>, companion: &Companion, queries: usize, cpu: Cpu| {
+        let queries = VectorRows::new(&data, DIM, DIM, queries).expect("queries");
+        let asked = RowSearch {
             cpu,
-            ..Search::best(10)
+            ..RowSearch::best(10)
         };
         group.bench_function(name, |bencher| {
             bencher.iter(|| {

@@ -12,7 +12,7 @@ use crate::trail::Trail;
 
 /// Where a line stands in the log.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct LinePlace {
     /// Its first byte.
     pub offset: u64,
     /// Its physical line, counted from 1.
@@ -21,7 +21,7 @@ pub struct Place {
 
 /// What becomes of the events held back for an open batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum BatchFate {
     /// Nothing yet.
     Stay,
     /// The batch is whole: they count.
@@ -34,18 +34,18 @@ pub enum Held {
 #[derive(Debug)]
 pub struct Step {
     /// First for the batch that was open before this line.
-    pub before: Held,
+    pub before: BatchFate,
     /// Then this line: an event that counts at once.
     pub counts: bool,
     /// Or an event held back until its batch is whole.
     pub held: bool,
     /// Then for the batch that this line ended.
-    pub after: Held,
+    pub after: BatchFate,
 }
 
 /// How far the chain is committed.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Mark {
+pub struct ChainMark {
     /// The hash of the last event that was loaded.
     pub head: Option<Hex>,
     /// The hash of the first event that was loaded.
@@ -67,10 +67,10 @@ pub struct Mark {
 #[derive(Clone, Debug)]
 struct Batch {
     /// The chain as it was before the batch: where it stands if the batch never becomes whole.
-    before: Mark,
+    before: ChainMark,
     /// And the trail.
     trail_before: Option<Trail>,
-    place: Place,
+    place: LinePlace,
     seq: u64,
     last: u64,
     expected: u64,
@@ -83,7 +83,7 @@ struct Batch {
 #[derive(Clone, Debug, Default)]
 pub struct Follower {
     /// How far the chain has come.
-    pub mark: Mark,
+    pub mark: ChainMark,
     /// The chain of hashes alone, if anyone follows it.
     pub trail: Option<Trail>,
     /// Somebody does: it begins with the first event.
@@ -95,7 +95,7 @@ pub struct Follower {
     /// Batches that are damaged but have a line in every place: where they begin, and where their last line does.
     pub scarred: Vec<(u64, u64)>,
     /// Where everything begins that no sync stands behind, if damage was found there.
-    pub tail: Option<Place>,
+    pub tail: Option<LinePlace>,
     /// Up to here the log is known to be on disk; beyond it, damage is an unsynced tail.
     pub synced: Option<u64>,
     batch: Option<Batch>,
@@ -111,12 +111,12 @@ impl Follower {
     }
 
     /// Follows one line. `None` once the tail has begun: nothing from there on counts, nor what was held.
-    pub fn follow(&mut self, place: Place, line: &[u8], read: &Result<Event, Fault>) -> Option<Step> {
+    pub fn follow(&mut self, place: LinePlace, line: &[u8], read: &Result<Event, Fault>) -> Option<Step> {
         let mut step = Step {
-            before: Held::Stay,
+            before: BatchFate::Stay,
             counts: false,
             held: false,
-            after: Held::Stay,
+            after: BatchFate::Stay,
         };
         match read {
             Err(fault) => {
@@ -130,7 +130,7 @@ impl Follower {
             Ok(event) => {
                 let seq = event.spans.seq;
                 if self.leaves_batch(event) {
-                    step.before = Held::Drop;
+                    step.before = BatchFate::Drop;
                     self.end_batch()?;
                 }
                 let flaw = self.flaw(event, line);
@@ -179,7 +179,7 @@ impl Follower {
     /// At the end of the file: where an unfinished batch begins. The chain steps back to the event before it, so that
     /// the batch can be followed anew once more of it is there. An unfinished batch with damage in it is damage.
     /// `promised` is up to where the log was whole once: a batch that began before it was too.
-    pub fn settle(&mut self, promised: u64) -> Option<Place> {
+    pub fn settle(&mut self, promised: u64) -> Option<LinePlace> {
         let is_damage = |batch: &Batch| batch.damaged || batch.flawed || batch.place.offset < promised;
         if let Some(batch) = self.batch.as_ref().filter(|batch| is_damage(batch)) {
             self.claimed = batch.last;
@@ -239,9 +239,9 @@ impl Follower {
         mark.gap = false;
     }
 
-    fn end_batch(&mut self) -> Option<Held> {
+    fn end_batch(&mut self) -> Option<BatchFate> {
         let Some(batch) = &self.batch else {
-            return Some(Held::Stay);
+            return Some(BatchFate::Stay);
         };
         let whole = !batch.damaged && batch.expected > batch.last;
         let (place, seq, last) = (batch.place, batch.seq, batch.last);
@@ -251,10 +251,10 @@ impl Follower {
         // What closed a broken batch may itself be cut away as a tail, and the batch be the end of the log again.
         self.claimed = if whole { 0 } else { last };
         self.batch = None;
-        Some(if whole { Held::Count } else { Held::Drop })
+        Some(if whole { BatchFate::Count } else { BatchFate::Drop })
     }
 
-    fn report(&mut self, place: Place, seq: Option<u64>, kind: DamageKind, reason: &str) -> Option<()> {
+    fn report(&mut self, place: LinePlace, seq: Option<u64>, kind: DamageKind, reason: &str) -> Option<()> {
         let begins = self.batch.as_ref().map_or(place, |batch| batch.place);
         if self.damage.is_empty() && self.synced.is_some_and(|synced| begins.offset >= synced) {
             self.tail = Some(begins);

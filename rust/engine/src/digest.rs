@@ -9,7 +9,7 @@ use ring::digest::{Context, SHA256, digest};
 
 use run::raw;
 
-pub use run::Run;
+pub use run::ByteRun;
 
 /// The two digits of every byte.
 const DIGIT_PAIRS: [[u8; 2]; 256] = {
@@ -123,12 +123,12 @@ pub fn sha256_raw(bytes: &[u8]) -> [u8; 32] {
 
 /// SHA-256 of each of some runs of bytes that are all equally long and lie end to end, put behind those that are known.
 pub fn sha256_each(bytes: &[u8], length: usize, digests: &mut Vec<[u8; 32]>) {
-    let runs: Vec<Run<'_>> = bytes.chunks_exact(length).map(Run::of).collect();
+    let runs: Vec<ByteRun<'_>> = bytes.chunks_exact(length).map(ByteRun::of).collect();
     sha256_runs(&runs, digests);
 }
 
 /// SHA-256 of each of some runs, put behind those that are known. Where a processor can hash many at the same time, it does.
-pub fn sha256_runs(runs: &[Run<'_>], digests: &mut Vec<[u8; 32]>) {
+pub fn sha256_runs(runs: &[ByteRun<'_>], digests: &mut Vec<[u8; 32]>) {
     let known = digests.len();
     digests.resize(known + runs.len(), [0; 32]);
     let done = side_by_side(runs, &mut digests[known..]);
@@ -150,7 +150,7 @@ pub fn at_once() -> usize {
 
 /// Hashes the first of some runs at the same time; says how many.
 #[cfg(target_arch = "x86_64")]
-fn side_by_side(runs: &[Run<'_>], digests: &mut [[u8; 32]]) -> usize {
+fn side_by_side(runs: &[ByteRun<'_>], digests: &mut [[u8; 32]]) -> usize {
     // A lane that has nothing to do costs as much as one that has: what does not fill them is left.
     let many = runs.len() / wide::LANES * wide::LANES;
     if many == 0 || !*wide::IS_THERE {
@@ -161,7 +161,7 @@ fn side_by_side(runs: &[Run<'_>], digests: &mut [[u8; 32]]) -> usize {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn side_by_side(_: &[Run<'_>], _: &mut [[u8; 32]]) -> usize {
+fn side_by_side(_: &[ByteRun<'_>], _: &mut [[u8; 32]]) -> usize {
     0
 }
 
@@ -227,8 +227,8 @@ mod tests {
             .map(|n| (n.wrapping_mul(2_654_435_761) >> 23) as u8)
             .collect();
         // Long ones beside short ones, so that lanes end and begin at different times.
-        let runs: Vec<Run<'_>> = (1..400)
-            .map(|n: usize| Run {
+        let runs: Vec<ByteRun<'_>> = (1..400)
+            .map(|n: usize| ByteRun {
                 bytes: &bytes[n..n + n * 37 % 211 + if n.is_multiple_of(29) { 8_000 } else { 1 }],
                 first: n as u8,
             })
@@ -236,7 +236,7 @@ mod tests {
         for count in [15, 16, 31, 32, 399] {
             let mut digests = Vec::new();
             sha256_runs(&runs[..count], &mut digests);
-            let alone = |run: &Run<'_>| {
+            let alone = |run: &ByteRun<'_>| {
                 let mut bytes = run.bytes.to_vec();
                 bytes[0] = run.first;
                 sha256_raw(&bytes)

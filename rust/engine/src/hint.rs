@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::disk::{Access, Disk, DiskFile, Found, Identity, Naming, Stranger, is_swapped, read_upto};
+use crate::disk::{Access, Disk, DiskFile, Identity, Naming, Stranger, StrangerKind, is_swapped, read_upto};
 use crate::error::{At, Error, Result};
 use crate::json;
 use crate::layout::Layout;
@@ -98,7 +98,7 @@ pub fn write_hint(disk: &dyn Disk, layout: &Layout, synced: &Synced) -> Result<A
     };
     if file.length().at(&path)? > SYNCED_BYTES as u64 {
         if holds_another(&*file).at(&path)? {
-            return Err(Error::io(&path, Stranger::at(&path, Found::Swapped)));
+            return Err(Error::io(&path, Stranger::at(&path, StrangerKind::Swapped)));
         }
         file.truncate(SYNCED_BYTES as u64).at(&path)?;
     }

@@ -64,7 +64,9 @@ mod store;
 pub mod testing;
 
 // The export list: all that is promised to a program.
-pub use blocks::{Answer, Ask, Census, Columns, Dropped, Found, Misfit, Outlook, Reach, fit, misfit};
+pub use blocks::{
+    Ask, BlockAnswer, BlockColumns, BlockMisfit, BlockReach, Census, Dropped, FoundBlock, Outlook, fit, misfit,
+};
 pub use condition::{Condition, QueryPlan};
 pub use damage::{Damage, DamageKind, Tail};
 pub use deltas::{Delta, DeltaPass, NextPages, SortedPage, Verdict};
@@ -77,7 +79,7 @@ pub use event::draft_value::{RECORD_FIELDS, defaults};
 pub use event::faces::Sorting;
 pub use event::salt::{Salting, is_salt_text};
 pub use host::{Host, Join, Machine, Randomness, Work};
-pub use index::{After, Lookup};
+pub use index::{After, IndexLookup};
 pub use json::{
     Cursor, Int, MAX_DEPTH, MAX_INT_DIGITS, Quoted, Value, indented, parse as parse_json, write_f64, write_i64,
     write_string,
@@ -87,16 +89,16 @@ pub use log::{Appended, Pulse};
 pub use memory::{Refused, Reserved, check as check_memory, could_have, gathered};
 pub use network::{Direction, Net, Steps, islands, reach, routes};
 pub use options::{Checking, Durability, Options, WriterTerms};
-pub use scope::{Carried, Scope, Seen, Viewer};
+pub use scope::{Carried, Scope, SeenAs, Viewer};
 pub use snapshot::{Moments, Stamp};
 pub use state::{By, Dated, Edition, Frozen, Listing, PageEnd, Query, Sight, Tally, unspelled};
 pub use store::{
-    Attachment, BatchWriter, Bookmark, Change, Committed, CopyMade, CopyOrder, CopySeen, Engine, Erase, Erased, Hit,
-    Ids, Ingested, Intake, Kept, Matrix, Moment, Neighbour, Page, Progress, Prune, Pruned, Question, Repaired,
-    Restoring, RowRefusal, RowSource, Search, SpaceReport, Standing, Store, Verified, View, WHY_NOT_RESTORABLE,
-    Written, holds_any, layout_of,
+    AtomicBatch, Attachment, BatchWriter, Bookmark, Committed, CopyMade, CopyOrder, CopySeen, Engine, Erase, Erased,
+    HeadStanding, Ids, Ingested, Intake, Matrix, Moment, Neighbour, Page, Progress, Prune, Pruned, Quarantined,
+    RecordSearch, Repaired, Restoring, RowRefusal, RowSource, SearchHit, SpaceReport, Store, VectorQuestion, Verified,
+    View, WHY_NOT_RESTORABLE, WrittenBatch, holds_any, layout_of,
 };
-pub use text::{Filter, Words, asked};
+pub use text::{TextFilter, WordSplitter, asked};
 pub use vector::TokenQuestion;
 pub use vector::tokens::token_rows;
 pub use verify::{Report, ScopeFault, ScopeFinding};

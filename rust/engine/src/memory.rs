@@ -75,7 +75,7 @@ const ALIGNMENT_BYTES: usize = 64;
 
 /// Bytes that begin on a cache line; zeros at first.
 #[derive(Debug)]
-pub struct Room {
+pub struct AlignedBytes {
     memory: Memory,
     start: usize,
     bytes: usize,
@@ -87,7 +87,7 @@ enum Memory {
     Heap(Vec<u8>),
 }
 
-impl Room {
+impl AlignedBytes {
     /// A room of so many bytes.
     ///
     /// # Errors

@@ -23,14 +23,14 @@ pub fn in_order<T: Default + Send, E: From<io::Error>>(
     if threads < 2 || pieces < 2 {
         return one_by_one(pieces, work, take);
     }
-    let desk = WorkQueue::default();
+    let queue = WorkQueue::default();
     std::thread::scope(|scope| {
         let help = || {
-            while let Some((index, mut result)) = desk.next(pieces, threads as u64 * WAITING_PIECES) {
+            while let Some((index, mut result)) = queue.next(pieces, threads as u64 * WAITING_PIECES) {
                 // Somebody waits for the result, and would for ever if the thread died with it.
                 let outcome = catch_unwind(AssertUnwindSafe(|| work(index, &mut result)));
                 let outcome = outcome.unwrap_or_else(|_| Err(io::Error::other("a thread died at its work")));
-                desk.deliver(index, outcome.map(|()| result));
+                queue.deliver(index, outcome.map(|()| result));
             }
         };
         // Where no thread can be had, fewer do the work, or this one does all of it.
@@ -40,16 +40,16 @@ pub fn in_order<T: Default + Send, E: From<io::Error>>(
         }
         let mut hand_over = || {
             for index in 0..pieces {
-                let mut result = desk.collect(index)?;
+                let mut result = queue.collect(index)?;
                 if !take(&mut result)? {
                     break;
                 }
-                desk.recycle(result);
+                queue.recycle(result);
             }
             Ok(())
         };
         let outcome = hand_over();
-        desk.stop();
+        queue.stop();
         outcome
     })
 }

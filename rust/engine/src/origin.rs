@@ -4,7 +4,7 @@ mod way_back;
 
 use std::io;
 
-use crate::chain::Held;
+use crate::chain::BatchFate;
 use crate::digest::Hex;
 use crate::disk::DiskFile;
 use crate::event::erasure::ErasureTold;
@@ -270,7 +270,7 @@ impl Sink for First {
         self.count(known, ts);
     }
 
-    fn settle(&mut self, _: Held) {}
+    fn settle(&mut self, _: BatchFate) {}
 
     fn is_satisfied(&self) -> bool {
         self.found.is_some()
@@ -335,9 +335,9 @@ impl Sink for ForeignTraces {
         }
     }
 
-    fn settle(&mut self, held: Held) {
+    fn settle(&mut self, held: BatchFate) {
         let adoption = self.held.take();
-        if held == Held::Count && self.adoption.is_none() {
+        if held == BatchFate::Count && self.adoption.is_none() {
             self.adoption = adoption;
         }
     }

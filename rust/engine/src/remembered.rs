@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::archive;
-use crate::chain::Held;
+use crate::chain::BatchFate;
 use crate::digest::Hex;
 use crate::disk::{Access, Disk, DiskFile, read_whole};
 use crate::event::Known;
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How the log stands to the head that was seen last.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum HeadStanding {
     /// No head was remembered.
     Unseen,
     /// The log still has it, or follows from it by compactions that name it.
@@ -211,22 +211,22 @@ pub fn head_of(log: &dyn DiskFile, length: u64) -> io::Result<Option<Synced>> {
 ///
 /// # Errors
 /// What the disk says of the log. An archive that cannot be read cannot tell, and that is no error.
-pub fn standing(disk: &dyn Disk, layout: &Layout, note: Option<&Note>) -> io::Result<Standing> {
+pub fn standing(disk: &dyn Disk, layout: &Layout, note: Option<&Note>) -> io::Result<HeadStanding> {
     let Some(note) = note else {
-        return Ok(Standing::Unseen);
+        return Ok(HeadStanding::Unseen);
     };
     let verdict = standing_to(disk, layout, &note.seen)?;
     match (&note.next, &note.lost) {
-        _ if verdict == Standing::Kept => Ok(verdict),
-        (_, Some(reason)) => Ok(Standing::Lost(reason.clone())),
-        (Some(next), None) if standing_to(disk, layout, next)? == Standing::Kept => Ok(Standing::Kept),
+        _ if verdict == HeadStanding::Kept => Ok(verdict),
+        (_, Some(reason)) => Ok(HeadStanding::Lost(reason.clone())),
+        (Some(next), None) if standing_to(disk, layout, next)? == HeadStanding::Kept => Ok(HeadStanding::Kept),
         _ => Ok(verdict),
     }
 }
 
 /// What one log says of a head, or what it leads back to.
-enum Answer {
-    Here(Standing),
+enum HeadAnswer {
+    Here(HeadStanding),
     Before(Sentinel),
 }
 
@@ -234,12 +234,12 @@ enum Answer {
 ///
 /// # Errors
 /// What the disk says.
-pub fn standing_to(disk: &dyn Disk, layout: &Layout, head: &SeenHead) -> io::Result<Standing> {
+pub fn standing_to(disk: &dyn Disk, layout: &Layout, head: &SeenHead) -> io::Result<HeadStanding> {
     let seen = &head.at;
     let log = match disk.open(layout.log(), Access::Read) {
         Ok(log) => log,
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
-            return Ok(Standing::Lost(format!(
+            return Ok(HeadStanding::Lost(format!(
                 "event {} was seen here, but there is no log",
                 seen.seq
             )));
@@ -249,15 +249,15 @@ pub fn standing_to(disk: &dyn Disk, layout: &Layout, head: &SeenHead) -> io::Res
     let mut answer = ask(&*log, head)?;
     let mut way = WayBack::default();
     let unknown = |why: String| {
-        Ok(Standing::Unknown(format!(
+        Ok(HeadStanding::Unknown(format!(
             "event {} was seen here, and {why}",
             seen.seq
         )))
     };
     loop {
         let sentinel = match answer {
-            Answer::Here(standing) => return Ok(standing),
-            Answer::Before(sentinel) => sentinel,
+            HeadAnswer::Here(standing) => return Ok(standing),
+            HeadAnswer::Before(sentinel) => sentinel,
         };
         let Some((name, _)) = sentinel.safe_archive() else {
             return unknown("the history that could tell was dropped".to_owned());
@@ -265,10 +265,10 @@ pub fn standing_to(disk: &dyn Disk, layout: &Layout, head: &SeenHead) -> io::Res
         let asked = archive::open(disk, &layout.inside(name)).and_then(|archive| ask(&*archive.log, head));
         answer = match asked {
             // A segment begins where the one before it ends: whatever leads elsewhere leads nowhere.
-            Ok(Answer::Before(earlier)) if earlier.last_seq >= sentinel.last_seq => {
+            Ok(HeadAnswer::Before(earlier)) if earlier.last_seq >= sentinel.last_seq => {
                 return unknown(format!("{name}, which could tell, leads in a circle"));
             }
-            Ok(Answer::Before(earlier)) => Answer::Before(way.back(&sentinel, earlier)),
+            Ok(HeadAnswer::Before(earlier)) => HeadAnswer::Before(way.back(&sentinel, earlier)),
             Ok(answer) => answer,
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
                 return unknown(format!("the history that could tell was dropped: {name} is not there"));
@@ -279,15 +279,15 @@ pub fn standing_to(disk: &dyn Disk, layout: &Layout, head: &SeenHead) -> io::Res
 }
 
 /// Asks one log, the live one or one in an archive.
-fn ask(log: &dyn DiskFile, head: &SeenHead) -> io::Result<Answer> {
+fn ask(log: &dyn DiskFile, head: &SeenHead) -> io::Result<HeadAnswer> {
     let (length, seen) = (log.length()?, &head.at);
     if log.is_redacted() {
         return ask_redacted(log, length, head);
     }
     match hint_for(Some(*seen), log, length)? {
-        Hint::Synced(_) => return Ok(Answer::Here(Standing::Kept)),
+        Hint::Synced(_) => return Ok(HeadAnswer::Here(HeadStanding::Kept)),
         Hint::Contradicted(_) => {
-            return Ok(Answer::Here(Standing::Lost(format!(
+            return Ok(HeadAnswer::Here(HeadStanding::Lost(format!(
                 "event {} was seen here, but the log ends before it or says something else there",
                 seen.seq
             ))));
@@ -299,7 +299,7 @@ fn ask(log: &dyn DiskFile, head: &SeenHead) -> io::Result<Answer> {
 
 /// Asks a log of which lines were erased: the others stand elsewhere now, so the head is found by its seq and its hash.
 /// It stands for what came before it only as far as the trail does: no link leads over a hole.
-fn ask_redacted(log: &dyn DiskFile, length: u64, head: &SeenHead) -> io::Result<Answer> {
+fn ask_redacted(log: &dyn DiskFile, length: u64, head: &SeenHead) -> io::Result<HeadAnswer> {
     let seen = &head.at;
     let mut search = HeadSearch {
         seen,
@@ -310,9 +310,9 @@ fn ask_redacted(log: &dyn DiskFile, length: u64, head: &SeenHead) -> io::Result<
     walk.go(log, length, ALONE, &mut search, &mut |_, _| {})?;
     if let Some(found) = search.found {
         let is_kept = head.trail.is_none_or(|noted| noted == found);
-        return Ok(Answer::Here(match is_kept {
-            true => Standing::Kept,
-            false => Standing::Lost(format!(
+        return Ok(HeadAnswer::Here(match is_kept {
+            true => HeadStanding::Kept,
+            false => HeadStanding::Lost(format!(
                 "event {} was seen here, but what stands before it is not what stood there then",
                 seen.seq
             )),
@@ -323,7 +323,7 @@ fn ask_redacted(log: &dyn DiskFile, length: u64, head: &SeenHead) -> io::Result<
             "event {} was seen here, but the log says something else there",
             seen.seq
         );
-        return Ok(Answer::Here(Standing::Lost(reason)));
+        return Ok(HeadAnswer::Here(HeadStanding::Lost(reason)));
     }
     ask_origin(log, length, seen)
 }
@@ -351,7 +351,7 @@ impl Sink for HeadSearch<'_> {
         self.count(known, ts);
     }
 
-    fn settle(&mut self, _: Held) {}
+    fn settle(&mut self, _: BatchFate) {}
 
     fn is_satisfied(&self) -> bool {
         self.found.is_some()
@@ -359,11 +359,11 @@ impl Sink for HeadSearch<'_> {
 }
 
 /// Another log than the one that was seen: perhaps what became of it.
-fn ask_origin(log: &dyn DiskFile, length: u64, seen: &Synced) -> io::Result<Answer> {
+fn ask_origin(log: &dyn DiskFile, length: u64, seen: &Synced) -> io::Result<HeadAnswer> {
     Ok(match origin_of(log, length)? {
-        Origin::Ours(sentinel) if sentinel.previous_head == seen.head.text() => Answer::Here(Standing::Kept),
-        Origin::Ours(sentinel) => Answer::Before(sentinel),
-        Origin::Nothing | Origin::Foreign => Answer::Here(Standing::Lost(format!(
+        Origin::Ours(sentinel) if sentinel.previous_head == seen.head.text() => HeadAnswer::Here(HeadStanding::Kept),
+        Origin::Ours(sentinel) => HeadAnswer::Before(sentinel),
+        Origin::Nothing | Origin::Foreign => HeadAnswer::Here(HeadStanding::Lost(format!(
             "event {} was seen in another log than this",
             seen.seq
         ))),

@@ -22,7 +22,7 @@ pub use header::Header;
 pub(crate) use header::{OPEN_MOMENTS, OPEN_RECORDS, TO_LATER_MOMENTS, TO_RECORDS};
 pub use lines::digest;
 pub use moments::{Moments, Stamp};
-pub use writer::{BaseWriter, Written, write, write_durably};
+pub use writer::{BaseWriter, WrittenBase, write, write_durably};
 
 /// What a file of another tool may need while it is parsed, for each of its bytes.
 const PARSED_BYTES: usize = 8;
@@ -58,9 +58,9 @@ pub trait Taker {
 }
 
 /// Looks at a file without keeping its records.
-pub struct Nobody;
+pub struct NoTaker;
 
-impl Taker for Nobody {
+impl Taker for NoTaker {
     fn take(&mut self, _: &[u8], _: RecordSpans, _: Option<Moments>) {}
     fn start_over(&mut self) {}
 }
@@ -92,14 +92,14 @@ pub fn read_undigested(file: &dyn DiskFile, taker: &mut dyn Taker) -> io::Result
 
 /// Where one is in a list of our form: between two items there is a comma, and nowhere else.
 #[derive(Clone, Copy, Debug)]
-struct List {
+struct CommaList {
     /// Nothing stands in it yet, or a comma was the last.
     open: bool,
     /// A comma was the last.
     awaited: bool,
 }
 
-impl List {
+impl CommaList {
     const BEGUN: Self = Self {
         open: true,
         awaited: false,
@@ -115,7 +115,7 @@ impl List {
 }
 
 /// What comes next in the list of moments at the beginning of a base.
-enum Next {
+enum NextMoments {
     Moments(Moments),
     End,
     Foreign,
@@ -124,24 +124,28 @@ enum Next {
 /// The moments at the beginning of a base. They are read beside the records and not kept: there are as many.
 struct Front<'a> {
     lines: LineReader<'a>,
-    list: List,
+    list: CommaList,
     ended: bool,
 }
 
 impl Front<'_> {
-    fn next(&mut self) -> io::Result<Next> {
+    fn next(&mut self) -> io::Result<NextMoments> {
         if self.ended {
-            return Ok(Next::End);
+            return Ok(NextMoments::End);
         }
         let Some(line) = self.lines.next(None)? else {
-            return Ok(Next::Foreign);
+            return Ok(NextMoments::Foreign);
         };
         if line == TO_RECORDS {
             self.ended = true;
-            return Ok(if self.list.awaited { Next::Foreign } else { Next::End });
+            return Ok(if self.list.awaited {
+                NextMoments::Foreign
+            } else {
+                NextMoments::End
+            });
         }
         let moments = self.list.item(line).and_then(Moments::read);
-        Ok(moments.map_or(Next::Foreign, Next::Moments))
+        Ok(moments.map_or(NextMoments::Foreign, NextMoments::Moments))
     }
 }
 
@@ -174,7 +178,7 @@ fn read_records(
     taker: &mut dyn Taker,
     is_end: impl Fn(&[u8]) -> bool,
 ) -> io::Result<Option<Vec<u8>>> {
-    let mut list = List::BEGUN;
+    let mut list = CommaList::BEGUN;
     while let Some(line) = lines.next(hasher.as_mut())? {
         if is_end(line) {
             return Ok((!list.awaited).then(|| line.to_vec()));
@@ -199,11 +203,11 @@ fn read_dated(
 ) -> io::Result<Option<Header>> {
     let mut front = Front {
         lines: LineReader::from(file, OPEN_MOMENTS.len() as u64 + 1),
-        list: List::BEGUN,
+        list: CommaList::BEGUN,
         ended: false,
     };
     while lines.next(hasher.as_mut())?.is_some_and(|line| line != TO_RECORDS) {}
-    let mut list = List::BEGUN;
+    let mut list = CommaList::BEGUN;
     // The ids of the records whose moments come later.
     let mut undated: Vec<Vec<u8>> = Vec::new();
     loop {
@@ -217,10 +221,10 @@ fn read_dated(
             return Ok(None);
         };
         let moments = match front.next()? {
-            Next::Moments(_) if taker.knows(record) => continue,
-            Next::Moments(moments) => Some(moments),
-            Next::End => None,
-            Next::Foreign => return Ok(None),
+            NextMoments::Moments(_) if taker.knows(record) => continue,
+            NextMoments::Moments(moments) => Some(moments),
+            NextMoments::End => None,
+            NextMoments::Foreign => return Ok(None),
         };
         let Some(fields) = json::scan_record(record) else {
             return Ok(None);
@@ -234,10 +238,10 @@ fn read_dated(
         taker.take(&record, fields, moments);
     }
     // There must not be more moments than records.
-    if list.awaited || !matches!(front.next()?, Next::End) {
+    if list.awaited || !matches!(front.next()?, NextMoments::End) {
         return Ok(None);
     }
-    let (mut list, mut undated) = (List::BEGUN, undated.into_iter());
+    let (mut list, mut undated) = (CommaList::BEGUN, undated.into_iter());
     while let Some(line) = lines.next(hasher.as_mut())? {
         if line.starts_with(b"],") {
             let is_whole = !list.awaited && undated.next().is_none();

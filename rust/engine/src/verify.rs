@@ -11,20 +11,20 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::chain::{Follower, Held, Mark, Place};
+use crate::chain::{BatchFate, ChainMark, Follower, LinePlace};
 use crate::damage::{Damage, DamageKind, Tail};
 use crate::digest::Hex;
 use crate::disk::{Access, Disk, DiskFile};
 use crate::event::act::is_of_one;
 use crate::event::erasure::Erasure;
 use crate::event::line::{Event, Fault};
-use crate::event::{Coming, Known, Op, salt, stamp};
+use crate::event::{IncomingEvents, Known, Op, salt, stamp};
 use crate::layout::Layout;
 use crate::memory::{self, Refused};
 use crate::trail::{Trail, TrailEnd};
 use crate::wal::reader::{Reading, read_pieces};
 
-pub use holding::Holding;
+pub use holding::HeldEvents;
 pub use redacted::{ErasureSeen, RedactedLines};
 pub use scopes::{ScopeFault, ScopeFinding};
 
@@ -113,7 +113,7 @@ pub trait Sink {
     ///
     /// # Errors
     /// `Refused` if there is not so much: nothing more is shown then.
-    fn make_room(&mut self, _: Coming) -> Result<(), Refused> {
+    fn make_room(&mut self, _: IncomingEvents) -> Result<(), Refused> {
         memory::check()
     }
     /// An event that counts at once.
@@ -121,7 +121,7 @@ pub trait Sink {
     /// An event that counts once its batch is whole.
     fn hold(&mut self, known: Known<'_>, ts: i64);
     /// What becomes of those held.
-    fn settle(&mut self, held: Held);
+    fn settle(&mut self, held: BatchFate);
     /// Something is lost before the event that comes next; told before each one that comes behind it.
     fn note_loss(&mut self) {}
     /// Whether what an event of this id says is to be shown without its salt: whoever keeps nothing of it need not mind.
@@ -135,12 +135,12 @@ pub trait Sink {
 }
 
 /// Shows nobody anything.
-pub struct Nobody;
+pub struct NoSink;
 
-impl Sink for Nobody {
+impl Sink for NoSink {
     fn count(&mut self, _: Known<'_>, _: i64) {}
     fn hold(&mut self, _: Known<'_>, _: i64) {}
-    fn settle(&mut self, _: Held) {}
+    fn settle(&mut self, _: BatchFate) {}
 }
 
 /// How far a walk has come.
@@ -218,7 +218,7 @@ impl Walk {
     }
 
     /// How far the chain has come.
-    pub fn mark(&self) -> &Mark {
+    pub fn mark(&self) -> &ChainMark {
         &self.follower.mark
     }
 
@@ -240,13 +240,13 @@ impl Walk {
             sink.make_room(piece.coming())?;
             for line in &piece.lines {
                 let text = piece.text(line);
-                let place = Place {
+                let place = LinePlace {
                     offset: line.offset,
                     line: self.lines + line.number + 1,
                 };
                 let Some(step) = self.follower.follow(place, text, &line.event) else {
                     self.blank_lines.extend_from_slice(&piece.blank);
-                    sink.settle(Held::Drop);
+                    sink.settle(BatchFate::Drop);
                     ended = true;
                     return io::Result::Ok(false);
                 };
@@ -285,14 +285,14 @@ impl Walk {
         };
         if open.is_none() && !sink.is_satisfied() {
             // A broken batch at the end stays one, whatever comes behind it.
-            sink.settle(Held::Drop);
+            sink.settle(BatchFate::Drop);
         }
         let cut = match self.follower.tail {
             Some(place) => Some((place, "bytes after the last sync that are not whole")),
             None => open.map(|place| (place, "half a batch")),
         };
         if let Some((place, reason)) = cut {
-            sink.settle(Held::Drop);
+            sink.settle(BatchFate::Drop);
             self.end = place.offset;
             self.lines = place.line - 1;
             self.blank_lines.retain(|&offset| offset < place.offset);
@@ -307,7 +307,7 @@ impl Walk {
 
     /// The last line was whole once: its end was cut or overwritten.
     fn lost_its_end(&mut self, until: u64, sink: &mut dyn Sink) {
-        let place = Place {
+        let place = LinePlace {
             offset: self.end,
             line: self.lines + 1,
         };
@@ -325,7 +325,7 @@ impl Walk {
         self.unterminated = true;
     }
 
-    fn show(&mut self, event: &Event, line: &[u8], place: Place, counts: bool, sink: &mut dyn Sink) {
+    fn show(&mut self, event: &Event, line: &[u8], place: LinePlace, counts: bool, sink: &mut dyn Sink) {
         if event.is_own_form() {
             self.fast_lines += 1;
         } else {
@@ -373,8 +373,8 @@ impl Walk {
 }
 
 impl dyn Sink + '_ {
-    fn settle_if(&mut self, held: Held) {
-        if held != Held::Stay {
+    fn settle_if(&mut self, held: BatchFate) {
+        if held != BatchFate::Stay {
             self.settle(held);
         }
     }

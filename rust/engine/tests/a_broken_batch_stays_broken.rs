@@ -3,13 +3,13 @@
 use crate::scenario::{Action, contents, draft, fresh_disk, layout, open};
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::testing::event::Op;
-use chronomemory::testing::wal::writer::{EventBody, Lines, Link};
+use chronomemory::testing::wal::writer::{ChainEnd, EventBody, Lines};
 use chronomemory::{Access, Disk, Draft, Durability, Store};
 
 /// One event, then a batch of two that was cut after its first, then a batch of which only the beginning is there.
 fn half_batches(disk: &CrashDisk) {
     disk.create_dir(layout().folder()).expect("a folder");
-    let mut lines = Lines::after(Link {
+    let mut lines = Lines::after(ChainEnd {
         head: None,
         next_seq: 1,
     });
@@ -32,8 +32,8 @@ fn half_batches(disk: &CrashDisk) {
         ts: b"2026-01-01T00:00:00.000000Z",
         depth: 0,
     };
-    for saying in [begin, member] {
-        lines.push(saying);
+    for body in [begin, member] {
+        lines.push(body);
     }
     lines.push(begin);
     let file = disk.create(layout().log()).expect("a log");

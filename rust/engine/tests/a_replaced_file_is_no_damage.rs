@@ -9,7 +9,7 @@ use crate::scenario::embedded::{DIM, attach_to, vector};
 use crate::scenario::{Action, START, draft, fresh_disk, layout, open};
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::testing::store::Shared;
-use chronomemory::{Disk, Durability, Error, Options, Question, Search, Store};
+use chronomemory::{Disk, Durability, Error, Options, RecordSearch, Store, VectorQuestion};
 
 /// Another process compacts right before rows are opened for the first time.
 #[derive(Clone)]
@@ -67,9 +67,9 @@ fn a_file_that_is_gone_is_damage() {
 
 #[test]
 fn a_search_follows_rows_that_move() {
-    let question = Question {
+    let question = VectorQuestion {
         k: 3,
-        ..Question::default()
+        ..VectorQuestion::default()
     };
     let found = reader(&filled(), true).nearest(&question, &vector(2), DIM);
     let found = found.expect("no damage");
@@ -79,10 +79,10 @@ fn a_search_follows_rows_that_move() {
 
 #[test]
 fn a_search_by_words_and_vectors_follows_them_too() {
-    let search = Search {
+    let search = RecordSearch {
         vector: Some(vector(2)),
         limit: 3,
-        ..Search::default()
+        ..RecordSearch::default()
     };
     let hits = chronomemory::testing::store::search(&reader(&filled(), true), &search).expect("no damage");
     assert!(hits.first().is_some_and(|hit| hit.cosine.is_some()), "{hits:?}");

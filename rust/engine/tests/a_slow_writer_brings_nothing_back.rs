@@ -8,7 +8,7 @@ use crate::around::{Around, Twist};
 use crate::scenario::{START, fresh_disk, layout, open, write_words};
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::testing::store::{Shared, search};
-use chronomemory::{Disk, Durability, Erase, Options, Search, Store};
+use chronomemory::{Disk, Durability, Erase, Options, RecordSearch, Store};
 
 /// As many as an index on disk is made for.
 const RECORDS: usize = 20_001;
@@ -89,9 +89,9 @@ fn of_the_words() {
         let disk = fresh_disk();
         let (store, is_over) = slowly(&disk, comes, "20002-");
         write_words(&store, 0..RECORDS, "apple");
-        let wanted = Search {
+        let wanted = RecordSearch {
             text: Some("number7".to_owned()),
-            ..Search::default()
+            ..RecordSearch::default()
         };
         search(&store, &wanted).expect("a search");
         assert!(is_over.load(Ordering::Relaxed), "there was something to write down");

@@ -9,7 +9,7 @@ use crate::scenario::embedded::{DIM, attach_to, vector};
 use crate::scenario::{Action, START, draft, fresh_disk, layout, open};
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::testing::store::Shared;
-use chronomemory::{Access, Disk, Durability, Options, Question, Standing, Store};
+use chronomemory::{Access, Disk, Durability, HeadStanding, Options, Store, VectorQuestion};
 
 /// Another process compacts, so many times, right before a file of this kind is opened.
 #[derive(Clone)]
@@ -127,7 +127,7 @@ fn a_head_is_not_missed_because_history_is_dropped_during_the_look() {
         for times in [1, 2, 10] {
             let disk = hasty(ending, false, times);
             let standing = Store::standing_of(&disk, &layout(), &note()).expect("a look");
-            assert_eq!(standing, Standing::Kept, "{ending} {times}");
+            assert_eq!(standing, HeadStanding::Kept, "{ending} {times}");
         }
     }
 }
@@ -142,7 +142,7 @@ fn a_compaction_that_is_killed_anywhere_loses_no_head() {
         disk.crash_at(disk.steps() + step);
         let outcome = store.compact(false, START, &mut |_, _| {});
         let standing = Store::standing_of(&disk.after_kill(), &layout(), &note()).expect("a look");
-        assert_eq!(standing, Standing::Kept, "killed at step {step}");
+        assert_eq!(standing, HeadStanding::Kept, "killed at step {step}");
         if outcome.is_ok() && !disk.crashed() {
             assert!(step > 10);
             return;
@@ -165,9 +165,9 @@ fn forged_codes_are_named_and_right_ones_are_not() {
     store.commit(&records, START).expect("records");
     attach_to(&mut store, &ids, 0, START).expect("embeddings");
     let shared = Shared::new(store);
-    let question = Question {
+    let question = VectorQuestion {
         k: 3,
-        ..Question::default()
+        ..VectorQuestion::default()
     };
     shared.nearest(&question, &vector(2), DIM).expect("neighbours");
     let path = layout().companion("default", 0);

@@ -3,7 +3,7 @@
 use crate::scenario::acting::{block, shown};
 use crate::scenario::{START, contents, fresh_disk, layout, open};
 use chronomemory::testing::disk::CrashDisk;
-use chronomemory::{Access, Bookmark, Change, Disk, Draft, Durability, Moment, Query, Store, Value, parse_json};
+use chronomemory::{Access, AtomicBatch, Bookmark, Disk, Draft, Durability, Moment, Query, Store, Value, parse_json};
 
 const FACE: &str = "blocks";
 const NAMES: [&str; 25] = [
@@ -150,7 +150,7 @@ fn each_record_knows_of_it_once_and_so_does_who_minds_it() {
         let mut draft = Draft::default();
         draft.upsert_value(&block("z"), 0, Some(FACE)).expect("a block");
         let read = [id.to_owned()];
-        let change = Change {
+        let change = AtomicBatch {
             draft: &draft,
             attachments: &[],
             unless_changed: Some((&before, &read)),
@@ -171,7 +171,7 @@ fn each_record_knows_of_it_once_and_so_does_who_minds_it() {
     assert!(store.changed_since(seq, false).expect("a look").is_empty());
     // Another act minds nothing, so nothing is in its way.
     let again = acting(&said);
-    let change = Change {
+    let change = AtomicBatch {
         draft: &again,
         attachments: &[],
         unless_changed: Some((&before, &[])),

@@ -3,25 +3,25 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::scenario::{START, fresh_disk, open, write_words};
-use chronomemory::testing::store::{Needs, Shared, seal_text, search};
-use chronomemory::{Durability, Search};
+use chronomemory::testing::store::{DueWork, Shared, seal_text, search};
+use chronomemory::{Durability, RecordSearch};
 
 /// More than may change before the index should be sealed, in batches that are taken in one by one.
 const RECORDS: usize = 24_000;
 const BATCH: usize = 6_000;
 
 fn found(store: &Shared, text: &str) -> Vec<(Vec<u8>, u64)> {
-    let wanted = Search {
+    let wanted = RecordSearch {
         text: Some(text.to_owned()),
         limit: 20,
-        ..Search::default()
+        ..RecordSearch::default()
     };
     let hits = search(store, &wanted).expect("a search");
     hits.into_iter().map(|hit| (hit.record, hit.score.to_bits())).collect()
 }
 
 fn wants_sealing(store: &Shared) -> bool {
-    Needs::of(&store.read_guard(), START).sealing
+    DueWork::of(&store.read_guard(), START).sealing
 }
 
 fn ragged() -> Shared {

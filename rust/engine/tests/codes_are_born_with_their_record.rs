@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::scenario::embedded::{DIM, vector};
 use crate::scenario::{START, fresh_disk, label, layout, open, record};
 use chronomemory::testing::disk::CrashDisk;
-use chronomemory::{Attachment, Change, Damage, Draft, Durability, Error, Result, Store, token_rows};
+use chronomemory::{AtomicBatch, Attachment, Damage, Draft, Durability, Error, Result, Store, token_rows};
 
 const TOKEN_DIM: usize = 40;
 /// A row of so many codes spans more than a sector.
@@ -44,7 +44,7 @@ fn bear(store: &mut Store, n: u32) -> Result<()> {
         rows,
     };
     let attachments = [of(None, DIM, 0, &rows), of(Some(SPACE), coded.len(), TOKEN_DIM, &coded)];
-    let change = Change {
+    let change = AtomicBatch {
         draft: &draft,
         attachments: &attachments,
         unless_changed: None,

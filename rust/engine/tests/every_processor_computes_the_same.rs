@@ -3,7 +3,7 @@
 use chronomemory::testing::vector::companion::encode_groups;
 use chronomemory::testing::vector::groups::group_bytes;
 use chronomemory::testing::vector::score::Scorer;
-use chronomemory::testing::vector::{Cpu, Rows, Search};
+use chronomemory::testing::vector::{Cpu, RowSearch, VectorRows};
 
 use crate::vectors::{KINDS, Numbers, assert_exact, companion, rows, score};
 
@@ -38,7 +38,7 @@ fn companions_are_the_same_bytes() {
     for dim in DIMS {
         for kind in KINDS {
             let data = rows(kind, 48, dim, &mut numbers);
-            let matrix = Rows::packed(&data, dim).expect("rows");
+            let matrix = VectorRows::packed(&data, dim).expect("rows");
             let mut portable = vec![0; 3 * group_bytes(dim)];
             encode_groups(matrix, 0, &mut portable, Cpu::portable()).expect("three groups");
             assert_eq!(companion(matrix).bytes(), portable);
@@ -57,11 +57,14 @@ fn answers_are_those_of_brute_force() {
     for dim in DIMS {
         for kind in KINDS {
             let data = rows(kind, 400, dim, &mut numbers);
-            let matrix = Rows::packed(&data, dim).expect("rows");
+            let matrix = VectorRows::packed(&data, dim).expect("rows");
             let companion = companion(matrix);
             for batch in [1, 3, 6, 17] {
                 for cpu in Cpu::every() {
-                    let asked = Search { cpu, ..Search::best(8) };
+                    let asked = RowSearch {
+                        cpu,
+                        ..RowSearch::best(8)
+                    };
                     let queries = &data[..batch * dim];
                     assert_exact(matrix, &companion, queries, &asked, &format!("{kind} rows of {dim}"));
                 }

@@ -3,7 +3,7 @@
 use crate::scenario::embedded::{DIM, attach_to, vector};
 use crate::scenario::{Action, START, draft, fresh_disk, layout, open};
 use chronomemory::testing::disk::CrashDisk;
-use chronomemory::{Access, Disk, Durability, Error, Query, Question, Store};
+use chronomemory::{Access, Disk, Durability, Error, Query, Store, VectorQuestion};
 
 fn attach(store: &mut Store, id: &str, n: u32) -> chronomemory::Result<()> {
     attach_to(store, &[id.to_owned()], n, START)
@@ -108,10 +108,10 @@ fn no_byte_of_a_row_can_change_unseen() {
     drop(store);
     let path = layout().rows("default", 0);
     let file = disk.open(&path, Access::Write).expect("the rows");
-    let question = Question {
+    let question = VectorQuestion {
         k: 9,
         query: Query::default(),
-        ..Question::default()
+        ..VectorQuestion::default()
     };
     for offset in (0..file.length().expect("a length")).step_by(37) {
         let mut byte = [0];

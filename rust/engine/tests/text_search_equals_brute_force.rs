@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use chronomemory::testing::state::{Class, Row};
 use chronomemory::testing::text::file::{Source, read, spell};
-use chronomemory::testing::text::{Fields, Index, Sealed};
-use chronomemory::{Filter, asked};
+use chronomemory::testing::text::{Fields, Sealed, TextIndex};
+use chronomemory::{TextFilter, asked};
 use proptest::prelude::*;
 
 const VOCABULARY: [&str; 12] = [
@@ -41,7 +41,7 @@ fn class() -> Class {
     }
 }
 
-fn put(index: &mut Index, slot: u32, words: &[usize]) {
+fn put(index: &mut TextIndex, slot: u32, words: &[usize]) {
     let text: Vec<&str> = words.iter().map(|&word| VOCABULARY[word]).collect();
     let record = format!("{{\"id\":\"{slot}\",\"label\":\"{}\"}}", text.join(" "));
     let class = class();
@@ -97,7 +97,7 @@ proptest! {
         question in prop::collection::vec(0..VOCABULARY.len(), 1..6),
         limit in 1..12_usize,
     ) {
-        let mut index = Index::new(Fields::default(), Sealed::default());
+        let mut index = TextIndex::new(Fields::default(), Sealed::default());
         let mut known: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         for step in steps {
             match step {
@@ -115,14 +115,14 @@ proptest! {
                     let bytes = spell(&source(), index.sealed());
                     let (found, sealed) = read(&bytes).expect("what was written can be read");
                     prop_assert_eq!(found, source());
-                    index = Index::new(Fields::default(), sealed);
+                    index = TextIndex::new(Fields::default(), sealed);
                 }
             }
         }
         prop_assert_eq!(index.len(), known.len());
         let text: Vec<&str> = question.iter().map(|&word| VOCABULARY[word]).collect();
         let stems = asked(&text.join(" "));
-        let best = index.question(&stems, &Filter::default()).best(limit);
+        let best = index.question(&stems, &TextFilter::default()).best(limit);
         let mut expected: Vec<(u32, f64)> = brute(&known, &stems).into_iter().collect();
         expected.sort_by(|one, other| other.1.total_cmp(&one.1));
         prop_assert_eq!(best.len(), expected.len().min(limit));
@@ -138,7 +138,7 @@ proptest! {
 
     #[test]
     fn no_bent_file_is_believed(at in any::<prop::sample::Index>(), bit in 0..8_u8, cut in any::<prop::sample::Index>()) {
-        let mut index = Index::new(Fields::default(), Sealed::default());
+        let mut index = TextIndex::new(Fields::default(), Sealed::default());
         (0..30).for_each(|slot| put(&mut index, slot, &[slot as usize % 12, 3]));
         index.seal();
         let bytes = spell(&source(), index.sealed());
@@ -153,7 +153,7 @@ proptest! {
 /// More documents than a span holds, with words common enough that whole lists are skipped.
 #[test]
 fn skipping_loses_nothing() {
-    let mut index = Index::new(Fields::default(), Sealed::default());
+    let mut index = TextIndex::new(Fields::default(), Sealed::default());
     let mut known = BTreeMap::new();
     let mut seed = 1_u64;
     for slot in 0..40_000 {
@@ -178,7 +178,7 @@ fn skipping_loses_nothing() {
         let stems = asked(question);
         let mut expected: Vec<f64> = brute(&known, &stems).into_values().collect();
         expected.sort_by(|one, other| other.total_cmp(one));
-        let best = index.question(&stems, &Filter::default()).best(50);
+        let best = index.question(&stems, &TextFilter::default()).best(50);
         for ((_, score), expected) in best.iter().zip(&expected) {
             assert!((score - expected).abs() < 1e-6, "{question}: {score} for {expected}");
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use chronomemory::testing::vector::{Cpu, Doubt, Rows, Search, search};
+use chronomemory::testing::vector::{Cpu, RowDoubt, RowSearch, VectorRows, search};
 use proptest::prelude::*;
 use roaring::RoaringBitmap;
 
@@ -34,17 +34,17 @@ fn for_every_kind_of_rows() {
     for kind in KINDS {
         for (count, dim) in [(1, 1), (700, 1), (333, 3), (500, 17), (1500, 64), (900, 100)] {
             let data = rows(kind, count, dim, &mut numbers);
-            let matrix = Rows::packed(&data, dim).expect("rows");
+            let matrix = VectorRows::packed(&data, dim).expect("rows");
             let companion = companion(matrix);
             for (batch, k, threads) in [(1, 1, 1), (1, 10, 2), (3, 7, 2), (9, 25, 2), (20, 3, 1)] {
                 let queries = queries(&data, dim, batch, &mut numbers);
-                let asked = Search {
+                let asked = RowSearch {
                     threads,
-                    ..Search::best(k)
+                    ..RowSearch::best(k)
                 };
                 let what = format!("{count} {kind} rows of {dim}");
                 assert_exact(matrix, &companion, &queries, &asked, &what);
-                let strict = Search {
+                let strict = RowSearch {
                     min_score: Some(0.3),
                     ..asked
                 };
@@ -59,11 +59,11 @@ fn for_every_k() {
     let mut numbers = Numbers(2);
     for kind in KINDS {
         let data = rows(kind, 150, 20, &mut numbers);
-        let matrix = Rows::packed(&data, 20).expect("rows");
+        let matrix = VectorRows::packed(&data, 20).expect("rows");
         let companion = companion(matrix);
         let queries = queries(&data, 20, 2, &mut numbers);
         for k in (0..=151).chain([usize::MAX]) {
-            assert_exact(matrix, &companion, &queries, &Search::best(k), kind);
+            assert_exact(matrix, &companion, &queries, &RowSearch::best(k), kind);
         }
     }
 }
@@ -73,7 +73,7 @@ fn for_every_density_of_filter() {
     let mut numbers = Numbers(3);
     for kind in ["random", "clustered", "all the same", "some zero"] {
         let data = rows(kind, 2000, 24, &mut numbers);
-        let matrix = Rows::packed(&data, 24).expect("rows");
+        let matrix = VectorRows::packed(&data, 24).expect("rows");
         let companion = companion(matrix);
         for one_in in [1, 2, 5, 40, 500, 100_000] {
             let mut filter: RoaringBitmap = (0..2000).filter(|_| numbers.below(one_in) == 0).collect();
@@ -82,10 +82,10 @@ fn for_every_density_of_filter() {
             for filter in [&filter, &block, &RoaringBitmap::new()] {
                 for batch in [1, 5, 12] {
                     let queries = queries(&data, 24, batch, &mut numbers);
-                    let asked = Search {
+                    let asked = RowSearch {
                         filter: Some(filter),
                         threads: 2,
-                        ..Search::best(10)
+                        ..RowSearch::best(10)
                     };
                     assert_exact(
                         matrix,
@@ -104,7 +104,7 @@ fn for_every_density_of_filter() {
 fn for_queries_without_direction() {
     let mut numbers = Numbers(4);
     let data = rows("random", 300, 9, &mut numbers);
-    let matrix = Rows::packed(&data, 9).expect("rows");
+    let matrix = VectorRows::packed(&data, 9).expect("rows");
     let companion = companion(matrix);
     let filter: RoaringBitmap = (100..1000).step_by(3).collect();
     for lost in [0.0, f32::NAN, f32::INFINITY] {
@@ -115,10 +115,10 @@ fn for_queries_without_direction() {
             (None, Some(0.1)),
             (None, Some(-0.0)),
         ] {
-            let asked = Search {
+            let asked = RowSearch {
                 filter,
                 min_score,
-                ..Search::best(7)
+                ..RowSearch::best(7)
             };
             assert_exact(matrix, &companion, &queries, &asked, "a query without direction");
         }
@@ -129,17 +129,17 @@ fn for_queries_without_direction() {
 fn when_the_companion_lags_behind_or_runs_ahead() {
     let mut numbers = Numbers(5);
     let data = rows("clustered", 1000, 12, &mut numbers);
-    let all = Rows::packed(&data, 12).expect("rows");
+    let all = VectorRows::packed(&data, 12).expect("rows");
     for known in [0, 15, 16, 500, 1000] {
-        let companion = companion(Rows::new(&data, 12, 12, known).expect("rows"));
+        let companion = companion(VectorRows::new(&data, 12, 12, known).expect("rows"));
         for there in [1, 17, 499, 1000] {
-            let matrix = Rows::new(&data, 12, 12, there).expect("rows");
+            let matrix = VectorRows::new(&data, 12, 12, there).expect("rows");
             let queries = queries(&data, 12, 6, &mut numbers);
             let filter: RoaringBitmap = (0..1000).filter(|row| row % 7 != 0).collect();
             for filter in [None, Some(&filter)] {
-                let asked = Search {
+                let asked = RowSearch {
                     filter,
-                    ..Search::best(5)
+                    ..RowSearch::best(5)
                 };
                 assert_exact(matrix, &companion, &queries, &asked, &format!("{known} of {there}"));
                 assert_exact(
@@ -160,13 +160,13 @@ fn when_rows_have_gaps() {
     let mut numbers = Numbers(6);
     let data = rows("random", 400, 13, &mut numbers);
     let gapped: Vec<_> = data.chunks(13).flat_map(|row| [row, &[f32::NAN; 3]].concat()).collect();
-    let matrix = Rows::new(&gapped, 13, 16, 400).expect("rows");
+    let matrix = VectorRows::new(&gapped, 13, 16, 400).expect("rows");
     let companion = companion(matrix);
     assert_exact(
         matrix,
         &companion,
         &queries(&data, 13, 5, &mut numbers),
-        &Search::best(9),
+        &RowSearch::best(9),
         "gaps",
     );
 }
@@ -176,17 +176,17 @@ fn when_thousands_defeat_the_bounds_at_once() {
     let mut numbers = Numbers(7);
     for kind in ["all the same", "rising", "few different"] {
         let data = rows(kind, 20_000, 16, &mut numbers);
-        let matrix = Rows::packed(&data, 16).expect("rows");
+        let matrix = VectorRows::packed(&data, 16).expect("rows");
         let companion = companion(matrix);
         let filter: RoaringBitmap = (0..20_000).filter(|row| row % 9 != 0).collect();
         for (batch, k, threads) in [(1, 10, 1), (1, 10, 3), (3, 500, 2), (17, 10, 2)] {
-            let asked = Search {
+            let asked = RowSearch {
                 threads,
-                ..Search::best(k)
+                ..RowSearch::best(k)
             };
             let queries = queries(&data, 16, batch, &mut numbers);
             assert_exact(matrix, &companion, &queries, &asked, kind);
-            let filtered = Search {
+            let filtered = RowSearch {
                 filter: Some(&filter),
                 min_score: Some(-0.5),
                 ..asked
@@ -200,12 +200,12 @@ fn when_thousands_defeat_the_bounds_at_once() {
 fn when_there_are_many_pieces() {
     let mut numbers = Numbers(8);
     let data = rows("clustered", 3000, 8000, &mut numbers);
-    let matrix = Rows::packed(&data, 8000).expect("rows");
+    let matrix = VectorRows::packed(&data, 8000).expect("rows");
     let companion = companion(matrix);
     for (batch, threads) in [(1, 1), (2, 2), (6, 2)] {
-        let asked = Search {
+        let asked = RowSearch {
             threads,
-            ..Search::best(10)
+            ..RowSearch::best(10)
         };
         let queries = queries(&data, 8000, batch, &mut numbers);
         assert_exact(matrix, &companion, &queries, &asked, "many pieces");
@@ -224,20 +224,20 @@ fn a_row_that_is_not_what_its_companion_says_is_told() {
             let alike: Vec<f32> = query.iter().map(|value| value + 1e-4 * numbers.bell()).collect();
             data[row * 2 * dim..][..dim].copy_from_slice(&alike);
         }
-        let companion = companion(Rows::packed(&data, dim).expect("rows"));
+        let companion = companion(VectorRows::packed(&data, dim).expect("rows"));
         data[2 * dim..][..dim].fill(0.0);
         data[4 * dim..][..dim].copy_from_slice(&query.iter().map(|value| -value).collect::<Vec<_>>());
         let told = Mutex::new(BTreeSet::new());
         let doubt = |row: u32| {
             told.lock().expect("nobody panicked").insert(row);
         };
-        let asked = Search {
-            doubt: Some(Doubt(&doubt)),
+        let asked = RowSearch {
+            doubt: Some(RowDoubt(&doubt)),
             threads: 2,
-            ..Search::best(3)
+            ..RowSearch::best(3)
         };
-        let matrix = Rows::packed(&data, dim).expect("rows");
-        let queries = Rows::packed(&query, dim).expect("a query");
+        let matrix = VectorRows::packed(&data, dim).expect("rows");
+        let queries = VectorRows::packed(&query, dim).expect("a query");
         search(matrix, companion.groups(), queries, &asked).expect("an answer");
         assert_eq!(
             told.into_inner().expect("nobody panicked"),
@@ -265,12 +265,12 @@ proptest! {
     ) {
         let data = &values[..values.len() / dim * dim];
         prop_assume!(!data.is_empty());
-        let matrix = Rows::packed(data, dim).expect("rows");
+        let matrix = VectorRows::packed(data, dim).expect("rows");
         let companion = companion(matrix);
         let filter = filter.map(RoaringBitmap::from_iter);
         let queries: Vec<_> = data.iter().rev().copied().cycle().take(batch * dim).collect();
         for cpu in Cpu::every() {
-            let asked = Search { filter: filter.as_ref(), min_score: least, threads, cpu, ..Search::best(k) };
+            let asked = RowSearch { filter: filter.as_ref(), min_score: least, threads, cpu, ..RowSearch::best(k) };
             assert_exact(matrix, &companion, &queries, &asked, "any floats");
         }
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use chronomemory::{
-    Answer, Ask, Carried, Census, Columns, Dated, Dropped, Found, Machine, Misfit, Reach, Seen, Sight, TokenQuestion,
-    Viewer, fit, gathered, misfit,
+    Ask, BlockAnswer, BlockColumns, BlockMisfit, BlockReach, Carried, Census, Dated, Dropped, FoundBlock, Machine,
+    SeenAs, Sight, TokenQuestion, Viewer, fit, gathered, misfit,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -90,8 +90,8 @@ fn floats(py: Python<'_>, bytes: &[u8]) -> PyResult<Vec<f32>> {
     Ok(values.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect())
 }
 
-fn found<'py>(py: Python<'py>, found: &Found) -> PyResult<Bound<'py, PyTuple>> {
-    let Found {
+fn found<'py>(py: Python<'py>, found: &FoundBlock) -> PyResult<Bound<'py, PyTuple>> {
+    let FoundBlock {
         id,
         score,
         components,
@@ -115,7 +115,7 @@ fn reason(why: Dropped) -> &'static str {
     }
 }
 
-fn told<'py>(py: Python<'py>, answer: &Answer) -> PyResult<Bound<'py, PyDict>> {
+fn told<'py>(py: Python<'py>, answer: &BlockAnswer) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let results: Vec<_> = answer
         .results
@@ -131,7 +131,7 @@ fn told<'py>(py: Python<'py>, answer: &Answer) -> PyResult<Bound<'py, PyDict>> {
 }
 
 impl Engine {
-    fn blocks<T: Send>(&self, py: Python<'_>, ask: impl FnOnce(&Columns, &Sight) -> T + Send) -> PyResult<T> {
+    fn blocks<T: Send>(&self, py: Python<'_>, ask: impl FnOnce(&BlockColumns, &Sight) -> T + Send) -> PyResult<T> {
         self.run(py, |engine| {
             engine.blocks(&self.viewer, |columns, outlook| ask(columns, &outlook.sight))
         })
@@ -160,7 +160,7 @@ impl Engine {
     ) -> PyResult<Vec<Vec<(String, f32)>>> {
         let vectors = floats(py, vectors)?;
         self.run(py, |engine| {
-            engine.nearest_blocks(&self.viewer, space, &vectors, dim, Reach { number, least })
+            engine.nearest_blocks(&self.viewer, space, &vectors, dim, BlockReach { number, least })
         })
     }
 
@@ -259,7 +259,7 @@ impl Engine {
 
     /// The records that have an id of this face and that no verb of it can use: id, field, reason.
     fn block_misfits(&self, py: Python<'_>) -> PyResult<Vec<(String, String, String)>> {
-        let told = |(id, Misfit { field, reason })| (id, field, reason);
+        let told = |(id, BlockMisfit { field, reason })| (id, field, reason);
         self.blocks(py, |columns, sight| {
             columns.misfits(sight).into_iter().map(told).collect()
         })
@@ -268,7 +268,7 @@ impl Engine {
 
 /// Whether a record is somebody's to change.
 fn is_own(viewer: &Viewer, record: &[u8]) -> bool {
-    viewer.sees(&Carried::of(record)) == Some(Seen::Own)
+    viewer.sees(&Carried::of(record)) == Some(SeenAs::Own)
 }
 
 /// Which results fit a budget, in their order.

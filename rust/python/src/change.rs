@@ -11,7 +11,7 @@ use crate::{record, value};
 
 /// Puts one entry of a mixed batch into a draft.
 pub fn add_change(
-    desk: &mut DraftBuffer,
+    buffer: &mut DraftBuffer,
     verb: &str,
     what: &Bound<'_, PyAny>,
     depth: i64,
@@ -19,41 +19,43 @@ pub fn add_change(
 ) -> PyResult<()> {
     let py = what.py();
     match verb {
-        "upsert" => record::upsert(desk, what, depth, face, Naming::Given).map(|_| ()),
+        "upsert" => record::upsert(buffer, what, depth, face, Naming::Given).map(|_| ()),
         "delete" => {
             let id = record_id(what)?;
-            desk.draft
+            buffer
+                .draft
                 .delete(written_id(&id)?, face)
                 .map_err(|fault| to_python(py, fault))
         }
         "patch" => {
             let (id, patch): (Bound<'_, PyAny>, Bound<'_, PyDict>) = what.extract()?;
-            add_patch(desk, &record_id(&id)?, &patch, face)
+            add_patch(buffer, &record_id(&id)?, &patch, face)
         }
-        "act" => add_act(desk, what.cast()?, depth, face),
+        "act" => add_act(buffer, what.cast()?, depth, face),
         other => Err(bad_choice(py, "verb", other, "one of upsert, delete, patch, act")),
     }
 }
 
 /// Puts what happened to several records into a draft.
-fn add_act(desk: &mut DraftBuffer, act: &Bound<'_, PyDict>, depth: i64, face: Option<&str>) -> PyResult<()> {
+fn add_act(buffer: &mut DraftBuffer, act: &Bound<'_, PyDict>, depth: i64, face: Option<&str>) -> PyResult<()> {
     let py = act.py();
     let mut text = Vec::new();
     value::write(
         act.as_any(),
         value::Field { name: "act", depth: 1 },
-        &mut desk.shapes,
+        &mut buffer.shapes,
         &mut text,
     )?;
     let payload = parse_json(&text).map_err(|fault| invalid(py, "act", &fault.to_string()))?;
-    desk.draft
+    buffer
+        .draft
         .act(face.unwrap_or_default(), &payload, depth)
         .map_err(|fault| to_python(py, fault))
 }
 
 /// Puts a merge patch into a draft.
 pub fn add_patch(
-    desk: &mut DraftBuffer,
+    buffer: &mut DraftBuffer,
     id: &Bound<'_, PyString>,
     patch: &Bound<'_, PyDict>,
     face: Option<&str>,
@@ -67,10 +69,11 @@ pub fn add_patch(
             name: "patch",
             depth: 1,
         },
-        &mut desk.shapes,
+        &mut buffer.shapes,
         &mut text,
     )?;
-    desk.draft
+    buffer
+        .draft
         .patch(written_id(id)?, face.unwrap_or_default(), &text)
         .map_err(|fault| to_python(py, fault))
 }

@@ -94,10 +94,10 @@ impl Engine {
         record: &Bound<'py, PyAny>,
         face: Option<&str>,
     ) -> PyResult<WalEvent> {
-        let mut desk = self.desk();
-        let made = record::upsert(&mut desk, record, self.depth, face, Naming::Random)?;
-        let committed = self.run(py, |engine| engine.commit(&mut desk.draft))?;
-        self.keep(desk);
+        let mut buffer = self.draft_buffer();
+        let made = record::upsert(&mut buffer, record, self.depth, face, Naming::Random)?;
+        let committed = self.run(py, |engine| engine.commit(&mut buffer.draft))?;
+        self.keep(buffer);
         record::stamp_id(record, made.as_deref())?;
         record::stamp_depth(record, self.depth)?;
         Ok(WalEvent::of_line(committed.last_line))
@@ -106,10 +106,10 @@ impl Engine {
     /// Writes a record if nobody has to be waited for, no other writer and no disk: whether it was written.
     #[pyo3(signature = (record, face=None))]
     fn upsert_at_once(&self, py: Python<'_>, record: &Bound<'_, PyAny>, face: Option<&str>) -> PyResult<bool> {
-        let mut desk = self.desk();
-        let made = record::upsert(&mut desk, record, self.depth, face, Naming::Random)?;
-        let committed = self.run(py, |engine| engine.commit_at_once(&mut desk.draft))?;
-        self.keep(desk);
+        let mut buffer = self.draft_buffer();
+        let made = record::upsert(&mut buffer, record, self.depth, face, Naming::Random)?;
+        let committed = self.run(py, |engine| engine.commit_at_once(&mut buffer.draft))?;
+        self.keep(buffer);
         if committed.is_some() {
             record::stamp_id(record, made.as_deref())?;
             record::stamp_depth(record, self.depth)?;
@@ -124,19 +124,19 @@ impl Engine {
         record: &Bound<'py, PyAny>,
         face: Option<&str>,
     ) -> PyResult<Option<WalEvent>> {
-        let mut desk = self.desk();
-        let made = record::upsert(&mut desk, record, self.depth, face, Naming::Random)?;
-        let committed = self.run(py, |engine| engine.commit_new(&desk.draft))?;
+        let mut buffer = self.draft_buffer();
+        let made = record::upsert(&mut buffer, record, self.depth, face, Naming::Random)?;
+        let committed = self.run(py, |engine| engine.commit_new(&buffer.draft))?;
         record::stamp_id(record, made.as_deref())?;
         Ok(committed.map(|committed| WalEvent::of_line(committed.last_line)))
     }
 
     #[pyo3(signature = (record_id, face=None))]
     fn delete<'py>(&self, py: Python<'py>, record_id: &Bound<'py, PyAny>, face: Option<&str>) -> PyResult<WalEvent> {
-        let mut desk = self.desk();
-        change::add_change(&mut desk, "delete", record_id, self.depth, face)?;
-        let committed = self.run(py, |engine| engine.commit(&mut desk.draft))?;
-        self.keep(desk);
+        let mut buffer = self.draft_buffer();
+        change::add_change(&mut buffer, "delete", record_id, self.depth, face)?;
+        let committed = self.run(py, |engine| engine.commit(&mut buffer.draft))?;
+        self.keep(buffer);
         Ok(WalEvent::of_line(committed.last_line))
     }
 
@@ -147,21 +147,21 @@ impl Engine {
         patch: &Bound<'py, PyDict>,
         face: &str,
     ) -> PyResult<WalEvent> {
-        let mut desk = self.desk();
-        change::add_patch(&mut desk, &change::record_id(record_id)?, patch, Some(face))?;
-        let committed = self.run(py, |engine| engine.commit(&mut desk.draft))?;
-        self.keep(desk);
+        let mut buffer = self.draft_buffer();
+        change::add_patch(&mut buffer, &change::record_id(record_id)?, patch, Some(face))?;
+        let committed = self.run(py, |engine| engine.commit(&mut buffer.draft))?;
+        self.keep(buffer);
         Ok(WalEvent::of_line(committed.last_line))
     }
 
     #[pyo3(signature = (changes, face=None))]
     fn write(&self, py: Python<'_>, changes: &Bound<'_, PyAny>, face: Option<&str>) -> PyResult<(u64, u64)> {
-        let mut desk = self.draft_of(changes, face)?;
-        if desk.draft.is_empty() {
+        let mut buffer = self.draft_of(changes, face)?;
+        if buffer.draft.is_empty() {
             return self.nothing_written(py);
         }
-        let committed = self.run(py, |engine| engine.commit(&mut desk.draft))?;
-        self.keep(desk);
+        let committed = self.run(py, |engine| engine.commit(&mut buffer.draft))?;
+        self.keep(buffer);
         Ok((committed.first_seq, committed.next_seq))
     }
 
@@ -323,26 +323,26 @@ impl Engine {
         self.searches.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn desk(&self) -> Box<DraftBuffer> {
+    pub(crate) fn draft_buffer(&self) -> Box<DraftBuffer> {
         let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let mut desk = spare.unwrap_or_default();
-        desk.draft.by(&self.author);
-        desk
+        let mut buffer = spare.unwrap_or_default();
+        buffer.draft.by(&self.author);
+        buffer
     }
 
     /// A mixed batch, drafted.
     pub(crate) fn draft_of(&self, changes: &Bound<'_, PyAny>, face: Option<&str>) -> PyResult<Box<DraftBuffer>> {
-        let mut desk = self.desk();
+        let mut buffer = self.draft_buffer();
         for change in changes.try_iter()? {
             let (verb, what): (String, Bound<'_, PyAny>) = change?.extract()?;
-            change::add_change(&mut desk, &verb, &what, self.depth, face)?;
+            change::add_change(&mut buffer, &verb, &what, self.depth, face)?;
         }
-        Ok(desk)
+        Ok(buffer)
     }
 
-    pub(crate) fn keep(&self, mut desk: Box<DraftBuffer>) {
-        desk.draft.recycle();
-        *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(desk);
+    pub(crate) fn keep(&self, mut buffer: Box<DraftBuffer>) {
+        buffer.draft.recycle();
+        *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(buffer);
     }
 
     /// What a batch without changes says: where the next event would stand.

@@ -1,6 +1,6 @@
 //! Looks records up by an index that a face declares, for Python.
 
-use chronomemory::{After, Lookup, Viewer};
+use chronomemory::{After, IndexLookup, Viewer};
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyString};
 
@@ -12,14 +12,14 @@ use crate::value::{self, Field};
 use crate::view::View;
 
 /// What Python asks for, as canonical bytes.
-struct Asked {
+struct IndexQuestion {
     key: Vec<Vec<u8>>,
     after: Option<After>,
     limit: usize,
     reverse: bool,
 }
 
-impl Asked {
+impl IndexQuestion {
     fn of(
         key: &Bound<'_, PyAny>,
         after: Option<Bound<'_, PyAny>>,
@@ -58,8 +58,8 @@ impl Asked {
         })
     }
 
-    fn lookup<'a>(&'a self, viewer: &'a Viewer) -> Lookup<'a> {
-        Lookup {
+    fn lookup<'a>(&'a self, viewer: &'a Viewer) -> IndexLookup<'a> {
+        IndexLookup {
             viewer,
             key: &self.key,
             after: self.after.as_ref(),
@@ -90,7 +90,7 @@ impl Engine {
         limit: &Bound<'py, PyAny>,
         reverse: bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let asked = Asked::of(key, after, limit, reverse)?;
+        let asked = IndexQuestion::of(key, after, limit, reverse)?;
         let found = self.read(py, |store| Copied::of(&store.find(index, &asked.lookup(&self.viewer))?))?;
         found.records(py)
     }
@@ -109,7 +109,7 @@ impl View {
         limit: &Bound<'py, PyAny>,
         reverse: bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let asked = Asked::of(key, after, limit, reverse)?;
+        let asked = IndexQuestion::of(key, after, limit, reverse)?;
         let found = enter(py, || {
             Copied::of(&self.past()?.find(index, &asked.lookup(&self.viewer))?)
         })?;

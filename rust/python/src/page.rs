@@ -8,7 +8,7 @@ use pyo3::types::PyDict;
 
 use crate::engine::Engine;
 use crate::enter::enter;
-use crate::select::Asked;
+use crate::select::SelectQuestion;
 use crate::told::{Copied, Single};
 use crate::view::{Unchanged, View};
 
@@ -38,7 +38,7 @@ struct Order {
 /// What somebody wants to have listed, from keyword arguments of one dict.
 pub fn listing_of(terms: &Bound<'_, PyDict>, viewer: &Arc<Viewer>) -> PyResult<(Listing, Option<Condition>)> {
     let py = terms.py();
-    let (query, condition) = terms.extract::<Asked>()?.split(py, viewer)?;
+    let (query, condition) = terms.extract::<SelectQuestion>()?.split(py, viewer)?;
     let order = terms.extract::<Order>()?;
     let (by, field) = match order.by.as_str() {
         "created" => (By::Created, None),

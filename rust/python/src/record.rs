@@ -70,14 +70,14 @@ pub enum Naming {
 
 /// Puts a record into a draft; its recursion depth is the store's. Returns the id that it was given here, if any.
 pub fn upsert(
-    desk: &mut DraftBuffer,
+    buffer: &mut DraftBuffer,
     record: &Bound<'_, PyAny>,
     depth: i64,
     face: Option<&str>,
     naming: Naming,
 ) -> PyResult<Option<String>> {
     let py = record.py();
-    desk.draft.make_room().map_err(|fault| to_python(py, fault))?;
+    buffer.draft.make_room().map_err(|fault| to_python(py, fault))?;
     let class = record_class(py)?;
     // Nearly all are of that very class, which one comparison tells.
     let (fields, is_dict) = if record.get_type().is(class) {
@@ -103,7 +103,7 @@ pub fn upsert(
         Naming::Random if is_unnamed && face.is_none() => Some(random_id(py)?),
         _ => None,
     };
-    write(desk, py, &fields, made.as_deref(), depth, face)?;
+    write(buffer, py, &fields, made.as_deref(), depth, face)?;
     Ok(made)
 }
 
@@ -177,7 +177,7 @@ fn slot_of(key: &Bound<'_, PyAny>) -> PyResult<usize> {
 }
 
 fn write(
-    desk: &mut DraftBuffer,
+    buffer: &mut DraftBuffer,
     py: Python<'_>,
     fields: &Fields<'_>,
     made: Option<&str>,
@@ -185,7 +185,7 @@ fn write(
     face: Option<&str>,
 ) -> PyResult<()> {
     let fault = |error: Error| to_python(py, error);
-    let DraftBuffer { draft, shapes, .. } = desk;
+    let DraftBuffer { draft, shapes, .. } = buffer;
     let mut writer = draft.upsert();
     writer.confidence(confidence(fields)?).map_err(fault)?;
     let data = writer.raw(RawField::Data);

@@ -13,9 +13,9 @@ pub enum Step {
 }
 
 /// Why a value cannot be written. It is made where that is noticed, and hears on the way out where that was.
-pub struct Refusal(Box<Told>);
+pub struct Refusal(Box<RefusalCause>);
 
-enum Told {
+enum RefusalCause {
     /// Why, and the steps to it, the innermost first.
     Value { reason: String, steps: Vec<Step> },
     /// The same for a whole field.
@@ -26,14 +26,14 @@ enum Told {
 
 impl From<PyErr> for Refusal {
     fn from(fault: PyErr) -> Self {
-        Self(Box::new(Told::Raised(fault)))
+        Self(Box::new(RefusalCause::Raised(fault)))
     }
 }
 
 impl Refusal {
     /// A refusal of the value at hand.
     pub fn new(reason: String) -> Self {
-        Self(Box::new(Told::Value {
+        Self(Box::new(RefusalCause::Value {
             reason,
             steps: Vec::new(),
         }))
@@ -41,13 +41,13 @@ impl Refusal {
 
     /// A refusal of the field around it.
     pub fn of_field(reason: String) -> Self {
-        Self(Box::new(Told::Field { reason }))
+        Self(Box::new(RefusalCause::Field { reason }))
     }
 
     /// Says which member or element of something it was.
     #[must_use]
     pub fn inside(mut self, step: impl FnOnce() -> Step) -> Self {
-        if let Told::Value { steps, .. } = &mut *self.0 {
+        if let RefusalCause::Value { steps, .. } = &mut *self.0 {
             steps.push(step());
         }
         self
@@ -56,9 +56,9 @@ impl Refusal {
     /// The error for whoever asked to write the field.
     pub fn told(self, py: Python<'_>, field: &str) -> PyErr {
         match *self.0 {
-            Told::Raised(fault) => fault,
-            Told::Field { reason } => invalid_at(py, field, field, &reason),
-            Told::Value { reason, steps } => invalid_at(py, field, &path_of(field, &steps), &reason),
+            RefusalCause::Raised(fault) => fault,
+            RefusalCause::Field { reason } => invalid_at(py, field, field, &reason),
+            RefusalCause::Value { reason, steps } => invalid_at(py, field, &path_of(field, &steps), &reason),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Turns reports of the engine into dicts of Python.
 
-use chronomemory::{Damage, Kept, Repaired, Standing, Tail, Verified, WHY_NOT_RESTORABLE};
+use chronomemory::{Damage, HeadStanding, Quarantined, Repaired, Tail, Verified, WHY_NOT_RESTORABLE};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -38,18 +38,18 @@ pub fn dict<'py>(py: Python<'py>, found: &Verified) -> PyResult<Bound<'py, PyDic
         scopes.append(one)?;
     }
     dict.set_item("scopes", scopes)?;
-    let is_unseen = *standing == Standing::Unseen;
+    let is_unseen = *standing == HeadStanding::Unseen;
     let notes = PyList::new(py, &report.notes)?;
     if let Some(fault) = fault.filter(|_| !is_unseen) {
         notes.append(fault)?;
     }
     dict.set_item("notes", notes)?;
     let (word, reason) = match standing {
-        Standing::Unseen => ("unseen", fault.unwrap_or_default()),
-        Standing::Kept => ("kept", ""),
-        Standing::Lost(reason) => ("lost", reason.as_str()),
-        Standing::Unknown(reason) => ("unknown", reason.as_str()),
-        Standing::Unreadable(reason) => ("unreadable", reason.as_str()),
+        HeadStanding::Unseen => ("unseen", fault.unwrap_or_default()),
+        HeadStanding::Kept => ("kept", ""),
+        HeadStanding::Lost(reason) => ("lost", reason.as_str()),
+        HeadStanding::Unknown(reason) => ("unknown", reason.as_str()),
+        HeadStanding::Unreadable(reason) => ("unreadable", reason.as_str()),
     };
     dict.set_item("cut", report.cut.as_deref())?;
     dict.set_item("remembered", word)?;
@@ -74,7 +74,7 @@ pub fn damages<'py>(py: Python<'py>, found: &[Damage]) -> PyResult<Bound<'py, Py
 }
 
 /// What a repair did; without one nothing was damaged.
-pub fn repaired<'py>(py: Python<'py>, done: Option<&Repaired>, found: &[Kept]) -> PyResult<Bound<'py, PyDict>> {
+pub fn repaired<'py>(py: Python<'py>, done: Option<&Repaired>, found: &[Quarantined]) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let none: &[String] = &[];
     dict.set_item("damage", damages(py, done.map_or(&[], |done| &done.damage))?)?;
@@ -100,12 +100,12 @@ fn tail_dict<'py>(py: Python<'py>, tail: &Tail) -> PyResult<Bound<'py, PyDict>> 
 }
 
 /// What lies in `quarantine/` and is not a store of its own.
-fn kept<'py>(py: Python<'py>, found: &[Kept]) -> PyResult<Bound<'py, PyList>> {
+fn kept<'py>(py: Python<'py>, found: &[Quarantined]) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for kept in found {
         let dict = PyDict::new(py);
         match kept {
-            Kept::Tail {
+            Quarantined::Tail {
                 path,
                 offset,
                 events,
@@ -120,7 +120,7 @@ fn kept<'py>(py: Python<'py>, found: &[Kept]) -> PyResult<Bound<'py, PyList>> {
                 dict.set_item("restorable", is_next)?;
                 dict.set_item("why", (!is_next).then_some(WHY_NOT_RESTORABLE))?;
             }
-            Kept::Hint { path, offset, seq, .. } => {
+            Quarantined::Hint { path, offset, seq, .. } => {
                 dict.set_item("what", "synced")?;
                 dict.set_item("path", path)?;
                 dict.set_item("offset", offset)?;

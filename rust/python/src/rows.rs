@@ -17,7 +17,7 @@ type LeftOut = (usize, Option<String>, Option<String>, String);
 impl Engine {
     #[pyo3(signature = (records, face=None))]
     fn upsert_many(&self, py: Python<'_>, records: &Bound<'_, PyAny>, face: Option<&str>) -> PyResult<(u64, u64)> {
-        let mut desk = self.desk();
+        let mut buffer = self.draft_buffer();
         // Of a class of its own it may be read in another way.
         let count = records.cast_exact::<PyList>().map_or(0, |records| records.len());
         let mut batch = self.run(py, |engine| engine.batch(count))?;
@@ -25,9 +25,9 @@ impl Engine {
         let mut named: Vec<(Bound<'_, PyAny>, String)> = Vec::new();
         for record in records.try_iter()? {
             let record = record?;
-            let drafted = record::upsert(&mut desk, &record, self.depth, face, Naming::Random);
+            let drafted = record::upsert(&mut buffer, &record, self.depth, face, Naming::Random);
             let made = drafted.map_err(|fault| at_row(fault, rows, &record))?;
-            batch.drafted(&mut desk.draft);
+            batch.drafted(&mut buffer.draft);
             named.extend(made.map(|id| (record, id)));
             rows += 1;
         }
@@ -36,7 +36,7 @@ impl Engine {
         }
         let mut refused = None;
         let committed = enter(py, || {
-            batch.commit(&mut desk.draft).map_err(|fault| match fault {
+            batch.commit(&mut buffer.draft).map_err(|fault| match fault {
                 Error::InBatch { row, fault } => {
                     refused = Some(row);
                     *fault
@@ -45,7 +45,7 @@ impl Engine {
             })
         });
         let committed = committed.map_err(|fault| self.at_refused(py, fault, refused))?;
-        self.keep(desk);
+        self.keep(buffer);
         for (record, id) in &named {
             record::stamp_id(record, Some(id))?;
         }
@@ -55,17 +55,17 @@ impl Engine {
     /// Writes those of the records that can be written as one batch: how many, the first seq, the one after the last, and
     /// what was left out.
     fn upsert_good(&self, py: Python<'_>, records: &Bound<'_, PyList>) -> PyResult<(usize, u64, u64, Vec<LeftOut>)> {
-        let mut desk = self.desk();
+        let mut buffer = self.draft_buffer();
         let mut left_out: Vec<LeftOut> = Vec::new();
         let mut drafted: Vec<(usize, Bound<'_, PyAny>, Option<String>)> = Vec::new();
         for (row, record) in records.iter().enumerate() {
-            match record::upsert(&mut desk, &record, self.depth, None, Naming::Random) {
+            match record::upsert(&mut buffer, &record, self.depth, None, Naming::Random) {
                 Ok(made) => drafted.push((row, record, made)),
                 Err(fault) => left_out.push(told(fault, row, &record)?),
             }
         }
-        let (committed, refused) = self.run(py, |engine| engine.commit_allowed(&mut desk.draft))?;
-        self.keep(desk);
+        let (committed, refused) = self.run(py, |engine| engine.commit_allowed(&mut buffer.draft))?;
+        self.keep(buffer);
         for (place, fault) in refused.into_iter().rev() {
             let (row, record, _) = drafted.remove(place);
             left_out.push(told(to_python(py, fault), row, &record)?);

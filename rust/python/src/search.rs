@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chronomemory::{Condition, Dated, Filter, Hit, Search, TokenQuestion, Viewer, Words, asked};
+use chronomemory::{Condition, Dated, RecordSearch, SearchHit, TextFilter, TokenQuestion, Viewer, WordSplitter, asked};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -38,7 +38,7 @@ pub struct Wanted<'py> {
 
 impl Wanted<'_> {
     /// The search that somebody asks for.
-    pub fn search(self, py: Python<'_>, viewer: &Arc<Viewer>) -> PyResult<Search> {
+    pub fn search(self, py: Python<'_>, viewer: &Arc<Viewer>) -> PyResult<RecordSearch> {
         let wanted = self;
         let tokens = wanted.query_tokens.as_ref().map(|tokens| floats(py, tokens));
         let tokens = tokens.transpose()?.map(|(vectors, dim)| TokenQuestion {
@@ -46,19 +46,19 @@ impl Wanted<'_> {
             vectors: vectors.to_vec(),
             dim,
         });
-        Ok(Search {
+        Ok(RecordSearch {
             tokens,
             viewer: Arc::clone(viewer),
             text: wanted.text,
             vector: wanted.vector.map(|vector| vector.as_array().to_vec()),
             space: wanted.space,
-            filter: Filter {
+            filter: TextFilter {
                 kinds: wanted.kinds,
                 without_kinds: wanted.without_kinds,
                 status: wanted.status.filter(|status| !status.is_empty()),
                 min_confidence: wanted.min_confidence,
                 tags: wanted.tags,
-                ..Filter::default()
+                ..TextFilter::default()
             },
             limit: wanted.limit,
             context: wanted.context,
@@ -73,7 +73,7 @@ impl Wanted<'_> {
 }
 
 /// Hits as Python sees them.
-pub fn found<'py>(py: Python<'py>, hits: &[Hit], explain: bool) -> PyResult<Vec<Found<'py>>> {
+pub fn found<'py>(py: Python<'py>, hits: &[SearchHit], explain: bool) -> PyResult<Vec<Found<'py>>> {
     hits.iter()
         .map(|hit| {
             let why = explain.then(|| explained(py, hit)).transpose()?;
@@ -86,7 +86,7 @@ pub fn found<'py>(py: Python<'py>, hits: &[Hit], explain: bool) -> PyResult<Vec<
         .collect()
 }
 
-fn explained<'py>(py: Python<'py>, hit: &Hit) -> PyResult<Bound<'py, PyDict>> {
+fn explained<'py>(py: Python<'py>, hit: &SearchHit) -> PyResult<Bound<'py, PyDict>> {
     let why = PyDict::new(py);
     let words = PyDict::new(py);
     for (word, score) in &hit.words {
@@ -115,7 +115,7 @@ fn explained<'py>(py: Python<'py>, hit: &Hit) -> PyResult<Bound<'py, PyDict>> {
 /// The words of a text as the index knows them.
 #[pyfunction]
 pub fn text_words(text: &str) -> Vec<String> {
-    Words::default().stems(text)
+    WordSplitter::default().stems(text)
 }
 
 /// The words that a question asks for.

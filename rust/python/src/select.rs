@@ -14,7 +14,7 @@ use crate::view::query_of;
 /// What a caller asks for, as keyword arguments of one dict.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Asked {
+pub struct SelectQuestion {
     kind: Option<String>,
     status: Option<String>,
     min_confidence: f64,
@@ -26,7 +26,7 @@ pub struct Asked {
     until_us: Option<i64>,
 }
 
-impl Asked {
+impl SelectQuestion {
     /// What somebody asks for, and what must hold for it besides.
     pub fn split(self, py: Python<'_>, viewer: &Arc<Viewer>) -> PyResult<(Query, Option<Condition>)> {
         let condition = condition_of(py, self.condition)?;
@@ -60,7 +60,7 @@ pub fn condition_of(py: Python<'_>, given: Option<Vec<u8>>) -> PyResult<Option<C
 #[pymethods]
 impl Engine {
     /// The records that a question asks for, as dicts.
-    fn select_dicts<'py>(&self, py: Python<'py>, wanted: Asked) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    fn select_dicts<'py>(&self, py: Python<'py>, wanted: SelectQuestion) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let (query, condition) = wanted.split(py, &self.viewer)?;
         let listing = Listing {
             query,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chronomemory::{Attachment, Bookmark, Ids, Machine, Query, Question};
+use chronomemory::{Attachment, Bookmark, Ids, Machine, Query, VectorQuestion};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
@@ -172,7 +172,7 @@ impl Engine {
     ) -> PyResult<Vec<Vec<(String, f32, u32)>>> {
         let condition = condition_of(py, condition)?;
         let (rows, dim) = floats(py, &queries)?;
-        let question = Question {
+        let question = VectorQuestion {
             space,
             k,
             query: Query {

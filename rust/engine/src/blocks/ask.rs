@@ -76,7 +76,7 @@ impl Ask {
 
 /// A block that was found.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct FoundBlock {
     /// Its id.
     pub id: String,
     /// The weighted sum.
@@ -104,9 +104,9 @@ pub enum Dropped {
 
 /// What was found.
 #[derive(Clone, Debug, Default)]
-pub struct Answer {
+pub struct BlockAnswer {
     /// The results, in order.
-    pub results: Vec<Found>,
+    pub results: Vec<FoundBlock>,
     /// What would have been shown, and why it is not.
     pub dropped: Vec<(String, Dropped)>,
     /// Guaranteed blocks that contradict each other, sorted.
@@ -115,7 +115,7 @@ pub struct Answer {
     pub candidates: usize,
 }
 
-impl Answer {
+impl BlockAnswer {
     /// Looks up the records of what was found; one that this face would not have written stays unknown.
     pub fn look_up(&mut self, state: &State, viewer: &Viewer) {
         for found in &mut self.results {

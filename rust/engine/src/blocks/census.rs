@@ -1,6 +1,6 @@
 //! Counts the links and contradictions that somebody sees, and the blocks that lie in sessions.
 
-use super::columns::Columns;
+use super::columns::BlockColumns;
 use super::links::Links;
 use crate::state::Sight;
 
@@ -17,7 +17,7 @@ pub struct Census {
     pub in_sessions: usize,
 }
 
-impl Columns {
+impl BlockColumns {
     /// Counts what is seen; `sessions` are the scopes that name one.
     pub fn census(&self, sight: &Sight, sessions: &[u32]) -> Census {
         let is_shown = |row: u32| self.standing[row as usize].is_shown() && self.is_in(row, sight);

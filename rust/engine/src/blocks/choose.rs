@@ -1,6 +1,6 @@
 //! Chooses what is shown of the best: unlike each other, without contradictions, within a budget.
 
-use super::columns::Columns;
+use super::columns::BlockColumns;
 use super::rate::{Measure, Rated, better_first};
 
 /// How much of a choice is score, and how much is being unlike what was chosen.
@@ -34,7 +34,7 @@ impl Pool {
     }
 
     /// The most alike fill so many places; of equals the better, for they come the best first.
-    pub fn most_alike(columns: &Columns, mut rated: Vec<Rated>, places: usize) -> Self {
+    pub fn most_alike(columns: &BlockColumns, mut rated: Vec<Rated>, places: usize) -> Self {
         rated.sort_by(|one, other| other.components[0].total_cmp(&one.components[0]));
         let spares = places.div_ceil(RESULTS_PER_SPARE);
         rated.truncate((AT_HAND_PER_RESULT * places).max(places + spares));
@@ -55,14 +55,14 @@ impl Pool {
 
     /// By their scores, but near copies of what comes before them behind others. Where likeness decides, they come last, and a
     /// spare one that is worth more comes before them.
-    pub fn unlike(self, columns: &Columns, space: &str, chosen: &[Rated]) -> Vec<Rated> {
-        let placed = Seen::new(columns, space, chosen).in_turn(self.first);
+    pub fn unlike(self, columns: &BlockColumns, space: &str, chosen: &[Rated]) -> Vec<Rated> {
+        let placed = ShownRows::new(columns, space, chosen).in_turn(self.first);
         if self.spare.is_empty() {
             return placed.into_iter().map(|one| one.0).collect();
         }
         let (copies, others): (Vec<_>, Vec<_>) = placed.into_iter().partition(|one| one.1);
         let mut order: Vec<Rated> = others.into_iter().map(|one| one.0).collect();
-        let mut seen = Seen::new(columns, space, &[chosen, &order].concat());
+        let mut seen = ShownRows::new(columns, space, &[chosen, &order].concat());
         let contested = copies.into_iter().map(|one| one.0).chain(self.spare).collect();
         for part in [contested, self.rest] {
             order.extend(seen.in_turn(part).into_iter().map(|one| one.0));
@@ -72,14 +72,14 @@ impl Pool {
 }
 
 /// What is shown so far.
-struct Seen<'a> {
-    columns: &'a Columns,
+struct ShownRows<'a> {
+    columns: &'a BlockColumns,
     space: &'a str,
     rows: Vec<u32>,
 }
 
-impl<'a> Seen<'a> {
-    fn new(columns: &'a Columns, space: &'a str, chosen: &[Rated]) -> Self {
+impl<'a> ShownRows<'a> {
+    fn new(columns: &'a BlockColumns, space: &'a str, chosen: &[Rated]) -> Self {
         let rows = chosen.iter().map(|rated| rated.row).collect();
         Self { columns, space, rows }
     }
@@ -138,7 +138,7 @@ pub struct Shown {
 
 /// Fills the places of a frame: the guaranteed ones, then the others in their order; of two that contradict each other
 /// one goes and the next moves up.
-pub fn settle(columns: &Columns, measure: &Measure<'_>, sure: Vec<Rated>, order: Vec<Rated>, k: usize) -> Shown {
+pub fn settle(columns: &BlockColumns, measure: &Measure<'_>, sure: Vec<Rated>, order: Vec<Rated>, k: usize) -> Shown {
     let sight = measure.sight();
     let guaranteed = sure.len();
     let mut clashes = Vec::new();
@@ -167,7 +167,7 @@ pub fn settle(columns: &Columns, measure: &Measure<'_>, sure: Vec<Rated>, order:
 }
 
 /// Who has to go in the first pair of results that contradict each other.
-fn first_loser(columns: &Columns, measure: &Measure<'_>, results: &[Rated], guaranteed: usize) -> Option<usize> {
+fn first_loser(columns: &BlockColumns, measure: &Measure<'_>, results: &[Rated], guaranteed: usize) -> Option<usize> {
     let contradict = |&(one, other): &(usize, usize)| {
         other >= guaranteed
             && columns

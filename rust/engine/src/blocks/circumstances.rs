@@ -2,7 +2,7 @@
 
 use super::fields::{number, plain, quoted};
 use super::links::Pairs;
-use super::names::Names;
+use super::names::NumberedNames;
 use crate::event::stamp::{read_seconds, read_short};
 use crate::text::{NamedDays, one_named};
 
@@ -13,7 +13,7 @@ const NEVER: i64 = i64::MIN;
 
 /// What a record says of it.
 #[derive(Default)]
-pub struct Said<'a> {
+pub struct SaidCircumstances<'a> {
     conversation: &'a [u8],
     speaker: &'a [u8],
     previous: &'a [u8],
@@ -21,7 +21,7 @@ pub struct Said<'a> {
     created: Option<i64>,
 }
 
-impl<'a> Said<'a> {
+impl<'a> SaidCircumstances<'a> {
     /// Takes a field of a record in, if it is one of these.
     pub fn see(&mut self, key: &[u8], value: &'a [u8]) {
         match key {
@@ -56,8 +56,8 @@ pub struct Circumstances {
     /// The block that each was said after.
     before: Vec<u32>,
     next_to: Pairs,
-    conversations: Names,
-    speakers: Names,
+    conversations: NumberedNames,
+    speakers: NumberedNames,
 }
 
 impl Circumstances {
@@ -70,9 +70,9 @@ impl Circumstances {
     }
 
     /// Says what is known of a block now, and which one it was said after.
-    pub fn set(&mut self, row: u32, said: &Said<'_>, previous: Option<u32>) {
+    pub fn set(&mut self, row: u32, said: &SaidCircumstances<'_>, previous: Option<u32>) {
         let at = row as usize;
-        let named = |names: &mut Names, name: &[u8]| match name {
+        let named = |names: &mut NumberedNames, name: &[u8]| match name {
             b"" => NONE,
             name => names.number(&plain(name)),
         };
@@ -130,11 +130,11 @@ impl Circumstances {
 mod tests {
     use super::*;
 
-    fn said(conversation: &'static str, speaker: &'static str) -> Said<'static> {
-        Said {
+    fn said(conversation: &'static str, speaker: &'static str) -> SaidCircumstances<'static> {
+        SaidCircumstances {
             conversation: conversation.as_bytes(),
             speaker: speaker.as_bytes(),
-            ..Said::default()
+            ..SaidCircumstances::default()
         }
     }
 
@@ -172,7 +172,7 @@ mod tests {
     fn the_time_that_is_told_comes_before_that_of_writing() {
         let mut known = Circumstances::default();
         (0..2).for_each(|_| known.add_row());
-        let mut one = Said::default();
+        let mut one = SaidCircumstances::default();
         one.see(b"created_at", b"\"2026-01-01T00:00:00+00:00\"");
         known.set(0, &one, None);
         one.see(b"time", b"\"2023-05-08\"");

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::fields::quoted;
-use super::names::Names;
+use super::names::NumberedNames;
 use super::shape::Head;
 use crate::scope::{Carried, given};
 
@@ -18,7 +18,7 @@ const SETTING: &str = "total_active_hours";
 /// All clocks, by the digits of their scopes; what is shared has none.
 #[derive(Default)]
 pub struct Clocks {
-    names: Names,
+    names: NumberedNames,
     hours: Vec<f64>,
     /// The clock of a scope, by the number that the state gives it.
     of_scope: HashMap<u32, u32, RandomState>,

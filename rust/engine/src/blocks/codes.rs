@@ -12,12 +12,12 @@ const NONE: u32 = u32::MAX;
 
 /// The codes of all blocks.
 #[derive(Default)]
-pub struct Codes {
-    spaces: Vec<Space>,
+pub struct BlockCodes {
+    spaces: Vec<CodeSpace>,
 }
 
 /// The codes of one space.
-struct Space {
+struct CodeSpace {
     name: String,
     /// How many components the token vectors had.
     dim: usize,
@@ -29,7 +29,7 @@ struct Space {
     free: Vec<u32>,
 }
 
-impl Space {
+impl CodeSpace {
     fn codes(&self, row: u32) -> Option<&[u8]> {
         let place = *self.place_of.get(row as usize).filter(|&&place| place != NONE)? as usize;
         self.data.get(place * self.stride..(place + 1) * self.stride)
@@ -42,13 +42,13 @@ impl Space {
     }
 }
 
-impl Codes {
+impl BlockCodes {
     /// Says which codes a block has in a space of token vectors of so many components; none takes them away.
     pub fn set(&mut self, row: u32, name: &str, dim: usize, codes: Option<&[u8]>) {
         let at = match (self.spaces.iter().position(|space| space.name == name), codes) {
             (Some(at), _) => at,
             (None, Some(codes)) => {
-                self.spaces.push(Space {
+                self.spaces.push(CodeSpace {
                     name: name.to_owned(),
                     dim,
                     stride: codes.len(),
@@ -78,7 +78,7 @@ impl Codes {
 
     /// The codes of a space, ready to be held against the tokens of a question.
     pub fn asked(&self, tokens: &TokenQuestion) -> Option<AskedCodes<'_>> {
-        let fits = |space: &&Space| space.name == tokens.space() && space.dim == tokens.dim;
+        let fits = |space: &&CodeSpace| space.name == tokens.space() && space.dim == tokens.dim;
         let space = self.spaces.iter().find(fits).filter(|_| !tokens.vectors.is_empty())?;
         Some(AskedCodes {
             space,
@@ -89,7 +89,7 @@ impl Codes {
 
 /// The codes of a space, and what is asked of them.
 pub struct AskedCodes<'a> {
-    space: &'a Space,
+    space: &'a CodeSpace,
     query: TokenQuery,
 }
 
@@ -125,7 +125,7 @@ mod tests {
             vectors: vec![1.0; dim],
             dim,
         };
-        let mut codes = Codes::default();
+        let mut codes = BlockCodes::default();
         codes.set(0, "a", 4, None);
         codes.set(3, "a", 4, Some(&[1; 32]));
         codes.set(5, "a", 4, Some(&[2; 32]));

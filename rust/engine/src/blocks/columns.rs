@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, HashMap};
 
 use roaring::RoaringBitmap;
 
-use super::circumstances::{Circumstances, Said};
+use super::circumstances::{Circumstances, SaidCircumstances};
 use super::clocks::Clocks;
-use super::codes::Codes;
+use super::codes::BlockCodes;
 use super::fields::{block_in, characters, is_of_likeness, number, plain, quoted};
 use super::like::like;
 use super::links::{Links, Pairs};
-use super::meaning::Meaning;
-use super::members::Members;
-use super::names::Names;
-use super::shape::{Head, Misfit};
+use super::meaning::BlockEmbeddings;
+use super::members::RowScopes;
+use super::names::NumberedNames;
+use super::shape::{BlockMisfit, Head};
 use crate::json::members;
 use crate::state::{Sight, State, Watermark};
 
@@ -30,7 +30,7 @@ const TOKEN_CHARACTERS: usize = 4;
 
 /// Where a block stands in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum BlockStanding {
     /// Only spoken of.
     Absent,
     /// Learned, not consolidated.
@@ -41,7 +41,7 @@ pub enum Standing {
     Archived,
 }
 
-impl Standing {
+impl BlockStanding {
     /// Whether its tags, links and contradictions are shown.
     pub fn is_shown(self) -> bool {
         matches!(self, Self::Inbox | Self::Active)
@@ -50,20 +50,20 @@ impl Standing {
 
 /// All blocks, one row each; rows are numbered in the order in which they were first spoken of, and never go away.
 #[derive(Default)]
-pub struct Columns {
+pub struct BlockColumns {
     /// Which state this follows, and how far.
     mark: Watermark,
     embedded: Watermark,
     seen_embeddings: usize,
     lacks_embeddings: bool,
-    pub(super) ids: Names,
+    pub(super) ids: NumberedNames,
     /// Where the state keeps each block.
     slots: Vec<u32>,
     /// And back.
     rows: Vec<u32>,
     /// The first bytes of the id as a number that sorts alike: most ties end here.
     first_bytes: Vec<u64>,
-    pub(super) standing: Vec<Standing>,
+    pub(super) standing: Vec<BlockStanding>,
     pub(super) category: Vec<u32>,
     pub(super) confidence: Vec<f64>,
     pub(super) last: Vec<f64>,
@@ -75,29 +75,29 @@ pub struct Columns {
     /// How strongly it is linked, for who sees everything.
     pub(super) degree: Vec<f64>,
     /// Whose it is, by the number that the state gives the scope.
-    pub(super) members: Members,
+    pub(super) members: RowScopes,
     /// The clock that it ages on.
     pub(super) clock: Vec<u32>,
     pub(super) clocks: Clocks,
     pub(super) circumstances: Circumstances,
-    pub(super) categories: Names,
+    pub(super) categories: NumberedNames,
     tags: Vec<Box<[u32]>>,
-    tag_names: Names,
+    tag_names: NumberedNames,
     /// Shown or not: who asks looks at the standing too.
     tagged: Vec<RoaringBitmap>,
     pub(super) edges: Links,
     /// Links that were seen in too few sessions to count.
     pub(super) forming: Pairs,
     pub(super) contradictions: Links,
-    pub(super) meaning: Meaning,
-    pub(super) codes: Codes,
+    pub(super) meaning: BlockEmbeddings,
+    pub(super) codes: BlockCodes,
     /// Rows whose links or whose neighbours' standing changed.
     unweighed: Vec<u32>,
     /// What has an id of this face and is nothing that it would write, by slot.
-    pub(super) misfits: BTreeMap<u32, (u32, String, Misfit)>,
+    pub(super) misfits: BTreeMap<u32, (u32, String, BlockMisfit)>,
 }
 
-impl Columns {
+impl BlockColumns {
     /// Whether the state has gone on.
     pub fn is_behind(&self, state: &State) -> bool {
         self.mark.is_behind(state.changes())
@@ -238,7 +238,7 @@ impl Columns {
             first[..length].copy_from_slice(&id.as_bytes()[..length]);
             self.first_bytes.push(u64::from_be_bytes(first));
             self.slots.push(NOWHERE);
-            self.standing.push(Standing::Absent);
+            self.standing.push(BlockStanding::Absent);
             self.category.push(0);
             self.confidence.push(0.0);
             self.last.push(0.0);
@@ -290,7 +290,7 @@ impl Columns {
         let mut category: &[u8] = b"";
         let (mut count, mut lambda, mut last, mut evidence) = (0.0, USUAL_LAMBDA, 0.0, 0.0);
         let (mut tokens, mut length) = (None, 0);
-        let mut said = Said::default();
+        let mut said = SaidCircumstances::default();
         for (key, value) in members(head.data) {
             match key {
                 b"category" => category = quoted(value).unwrap_or_default(),
@@ -307,10 +307,10 @@ impl Columns {
         let previous = said.previous().and_then(block_in).map(|id| self.row(&plain(id)));
         self.circumstances.set(row, &said, previous);
         let standing = match head.status {
-            b"inbox" => Standing::Inbox,
-            b"active" => Standing::Active,
-            b"archived" => Standing::Archived,
-            _ => Standing::Absent,
+            b"inbox" => BlockStanding::Inbox,
+            b"active" => BlockStanding::Active,
+            b"archived" => BlockStanding::Archived,
+            _ => BlockStanding::Absent,
         };
         if self.standing[at].is_shown() != standing.is_shown() {
             let all = Sight::ALL;

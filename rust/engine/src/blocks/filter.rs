@@ -3,13 +3,13 @@
 use roaring::RoaringBitmap;
 
 use super::ask::Ask;
-use super::columns::{Columns, Standing};
+use super::columns::{BlockColumns, BlockStanding};
 use super::outlook::Outlook;
 use crate::state::Sight;
 
 /// What a question lets through.
-pub struct Filter<'a> {
-    columns: &'a Columns,
+pub struct BlockFilter<'a> {
+    columns: &'a BlockColumns,
     sight: &'a Sight,
     /// The rows that are seen, if they are few.
     few: Option<Vec<u32>>,
@@ -27,9 +27,9 @@ pub struct Filter<'a> {
     window: Option<f64>,
 }
 
-impl<'a> Filter<'a> {
+impl<'a> BlockFilter<'a> {
     /// The filter of a question.
-    pub fn new(columns: &'a Columns, outlook: &'a Outlook, ask: &'a Ask) -> Self {
+    pub fn new(columns: &'a BlockColumns, outlook: &'a Outlook, ask: &'a Ask) -> Self {
         let few = columns.members.few(&outlook.sight);
         let few_of = few.as_deref();
         let like = (!ask.tag_patterns.is_empty()).then(|| columns.tagged_like(&ask.tag_patterns, few_of));
@@ -59,7 +59,7 @@ impl<'a> Filter<'a> {
     pub fn passes_at_any_age(&self, row: u32) -> bool {
         let at = row as usize;
         let columns = self.columns;
-        columns.standing[at] == Standing::Active
+        columns.standing[at] == BlockStanding::Active
             && columns.is_in(row, self.sight)
             && columns.confidence[at] >= self.min_confidence
             && self
@@ -102,12 +102,12 @@ impl<'a> Filter<'a> {
 }
 
 /// The blocks that are always there, in the order of their rows.
-pub fn guaranteed(columns: &Columns, sight: &Sight, ask: &Ask) -> Vec<u32> {
+pub fn guaranteed(columns: &BlockColumns, sight: &Sight, ask: &Ask) -> Vec<u32> {
     if ask.guarantees.is_empty() {
         return Vec::new();
     }
     let few = columns.members.few(sight);
     let tagged = columns.tagged_like(&ask.guarantees, few.as_deref());
-    let is_there = |row: &u32| columns.standing[*row as usize] == Standing::Active && columns.is_in(*row, sight);
+    let is_there = |row: &u32| columns.standing[*row as usize] == BlockStanding::Active && columns.is_in(*row, sight);
     tagged.iter().filter(is_there).collect()
 }

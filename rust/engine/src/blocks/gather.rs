@@ -7,8 +7,8 @@ use foldhash::fast::RandomState;
 
 use super::ask::Ask;
 use super::codes::AskedCodes;
-use super::columns::Columns;
-use super::filter::Filter;
+use super::columns::BlockColumns;
+use super::filter::BlockFilter;
 use super::wording::Wording;
 use crate::score::{GroupWords, POOL_RECORDS, SMALL_RECORDS, Scale, Shares, Ties, TokenScores, fused, lifted};
 use crate::text::{NamedDays, asked};
@@ -58,11 +58,11 @@ fn is_in(rows: &[u32], row: u32) -> bool {
 
 /// Finds what a query is about, beside what is guaranteed.
 pub fn gather(
-    columns: &Columns,
+    columns: &BlockColumns,
     ask: &Ask,
     query: &[f32],
     wording: &Wording<'_>,
-    filter: &Filter<'_>,
+    filter: &BlockFilter<'_>,
     guaranteed: &[u32],
 ) -> Gathered {
     let number = SEEDS_PER_RESULT * ask.k;
@@ -144,7 +144,7 @@ pub fn gather(
 /// What blocks say of tokens: all that pass, where these are few, else the best by words and by meaning.
 fn said<'a>(
     asked: &'a AskedCodes<'a>,
-    filter: &Filter<'_>,
+    filter: &BlockFilter<'_>,
     best_words: &[(u32, f64)],
     nearest: &[(u32, f64)],
 ) -> TokenScores<'a, AskedCodes<'a>> {
@@ -163,9 +163,9 @@ fn said<'a>(
 
 /// Adds what surrounds each candidate, as a search does; the best keeps the similarity that the best has alone.
 fn lift(
-    columns: &Columns,
+    columns: &BlockColumns,
     ask: &Ask,
-    filter: &Filter<'_>,
+    filter: &BlockFilter<'_>,
     rows: &[u32],
     put_forward: usize,
     words: Option<GroupWords>,
@@ -210,9 +210,9 @@ fn lift(
 
 /// What was said right before or after the seeds, beside the best of them first.
 fn beside(
-    columns: &Columns,
+    columns: &BlockColumns,
     ask: &Ask,
-    filter: &Filter<'_>,
+    filter: &BlockFilter<'_>,
     seeds: &[u32],
     (rows, alone): (&[u32], &[f64]),
     expanded: &[u32],
@@ -240,10 +240,10 @@ fn beside(
 
 /// Blocks that cannot be compared have a cosine of zero, which may be among the best.
 fn add_those_without_vector(
-    columns: &Columns,
+    columns: &BlockColumns,
     ask: &Ask,
     query: &[f32],
-    filter: &Filter<'_>,
+    filter: &BlockFilter<'_>,
     number: usize,
     nearest: &mut Vec<(u32, f64)>,
 ) {
@@ -256,13 +256,13 @@ fn add_those_without_vector(
 }
 
 /// Keeps the best, the best first; ties by id.
-fn cut(columns: &Columns, scores: &mut Vec<(u32, f64)>, number: usize) {
+fn cut(columns: &BlockColumns, scores: &mut Vec<(u32, f64)>, number: usize) {
     scores.sort_unstable_by(|one, other| other.1.total_cmp(&one.1).then_with(|| columns.by_id(one.0, other.0)));
     scores.truncate(number);
 }
 
 /// One step along the links, the strongest first; none of these rows. In order.
-fn expand(columns: &Columns, ask: &Ask, filter: &Filter<'_>, seeds: &[u32], known: &[u32]) -> Vec<u32> {
+fn expand(columns: &BlockColumns, ask: &Ask, filter: &BlockFilter<'_>, seeds: &[u32], known: &[u32]) -> Vec<u32> {
     let mut strengths = Similarities::default();
     for &seed in seeds {
         for (link, strength) in columns.edges.of(seed, filter.sight()) {

@@ -8,7 +8,7 @@ use crate::state::Sight;
 
 /// Two rows and what joins them. A link that was taken away stays in its place, without strength.
 #[derive(Clone, Copy, Debug)]
-pub struct Link {
+pub struct BlockLink {
     /// The row with the smaller id.
     pub a: u32,
     /// The other.
@@ -21,7 +21,7 @@ pub struct Link {
     pub of_likeness: bool,
 }
 
-impl Link {
+impl BlockLink {
     /// The other end.
     pub fn across(&self, row: u32) -> u32 {
         if self.a == row { self.b } else { self.a }
@@ -31,7 +31,7 @@ impl Link {
 /// Pairs of rows, found from either end.
 #[derive(Clone, Debug, Default)]
 pub struct Links {
-    links: Vec<Link>,
+    links: Vec<BlockLink>,
     by_pair: HashMap<(u32, u32), u32, RandomState>,
     /// The links of a row with their scopes, in order of these: what somebody sees of a block that all are linked with costs
     /// what that one sees.
@@ -47,7 +47,7 @@ impl Links {
         let next = self.links.len() as u32;
         let number = *self.by_pair.entry((a, b)).or_insert(next);
         if number == next {
-            self.links.push(Link {
+            self.links.push(BlockLink {
                 a,
                 b,
                 scope,
@@ -77,7 +77,7 @@ impl Links {
     }
 
     fn list(&mut self, number: u32, scope: u32) {
-        let Link { a, b, .. } = self.links[number as usize];
+        let BlockLink { a, b, .. } = self.links[number as usize];
         for end in [a, b] {
             let known = self.by_end.entry(end).or_default();
             let place = known.partition_point(|entry| *entry < (scope, number));
@@ -86,7 +86,7 @@ impl Links {
     }
 
     /// The links of a row that count, of those that are seen.
-    pub fn of<'a>(&'a self, row: u32, sight: &'a Sight) -> impl Iterator<Item = (Link, f64)> + 'a {
+    pub fn of<'a>(&'a self, row: u32, sight: &'a Sight) -> impl Iterator<Item = (BlockLink, f64)> + 'a {
         let known = self.by_end.get(&row).map(Vec::as_slice).unwrap_or_default();
         let runs: Vec<&[(u32, u32)]> = match sight.scopes() {
             None if sight.is_all() => vec![known],

@@ -1,11 +1,11 @@
 //! Looks up blocks, links and contradictions by name in the columns.
 
-use super::columns::Columns;
+use super::columns::BlockColumns;
 use super::links::Links;
-use super::shape::Misfit;
+use super::shape::BlockMisfit;
 use crate::state::Sight;
 
-impl Columns {
+impl BlockColumns {
     /// The ids of shown blocks that have a tag like the pattern, of those that are seen.
     pub fn tagged(&self, pattern: &str, sight: &Sight) -> Vec<String> {
         let few = self.members.few(sight);
@@ -46,7 +46,7 @@ impl Columns {
     }
 
     /// The records that have an id of this face and that no verb of it can use, each with the reason.
-    pub fn misfits(&self, sight: &Sight) -> Vec<(String, Misfit)> {
+    pub fn misfits(&self, sight: &Sight) -> Vec<(String, BlockMisfit)> {
         let seen = self.misfits.values().filter(|(scope, ..)| sight.sees(*scope));
         seen.map(|(_, id, misfit)| (id.clone(), misfit.clone())).collect()
     }

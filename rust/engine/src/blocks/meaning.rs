@@ -6,14 +6,14 @@
 use roaring::RoaringBitmap;
 
 use crate::vector::score::Scorer;
-use crate::vector::{Companion, Cpu, Hit, Rows, Search, search};
+use crate::vector::{Companion, Cpu, RowHit, RowSearch, VectorRows, search};
 
 /// No block, or no vector.
 const NONE: u32 = u32::MAX;
 
 /// How far a search goes.
 #[derive(Clone, Copy, Debug)]
-pub struct Reach {
+pub struct BlockReach {
     /// So many blocks at most.
     pub number: usize,
     /// The least cosine that counts.
@@ -22,12 +22,12 @@ pub struct Reach {
 
 /// All embeddings.
 #[derive(Default)]
-pub struct Meaning {
-    spaces: Vec<Space>,
+pub struct BlockEmbeddings {
+    spaces: Vec<EmbeddingSpace>,
 }
 
 /// The embeddings of one space.
-struct Space {
+struct EmbeddingSpace {
     name: String,
     dim: usize,
     data: Vec<f32>,
@@ -39,7 +39,7 @@ struct Space {
     living: usize,
 }
 
-impl Space {
+impl EmbeddingSpace {
     fn new(name: &str, dim: usize) -> Self {
         Self {
             name: name.to_owned(),
@@ -68,13 +68,13 @@ impl Space {
     }
 }
 
-impl Meaning {
+impl BlockEmbeddings {
     /// Says what a block means in a space now; no vector takes its meaning away.
     pub fn set(&mut self, row: u32, name: &str, vector: Option<&[f32]>) {
         let at = match (self.spaces.iter().position(|space| space.name == name), vector) {
             (Some(at), _) => at,
             (None, Some(vector)) => {
-                self.spaces.push(Space::new(name, vector.len()));
+                self.spaces.push(EmbeddingSpace::new(name, vector.len()));
                 self.spaces.len() - 1
             }
             (None, None) => return,
@@ -99,7 +99,7 @@ impl Meaning {
     /// Brings the companions up to what was added.
     pub fn settle(&mut self, threads: usize) {
         for space in &mut self.spaces {
-            if let (Some(companion), Ok(rows)) = (&mut space.companion, Rows::packed(&space.data, space.dim)) {
+            if let (Some(companion), Ok(rows)) = (&mut space.companion, VectorRows::packed(&space.data, space.dim)) {
                 // Rows of its own dimension always fit.
                 let _ = companion.extend(rows, threads, Cpu::best());
             }
@@ -107,7 +107,7 @@ impl Meaning {
     }
 
     /// The embeddings that a query can be held against.
-    fn space(&self, name: &str, query: &[f32]) -> Option<&Space> {
+    fn space(&self, name: &str, query: &[f32]) -> Option<&EmbeddingSpace> {
         self.spaces
             .iter()
             .find(|space| space.name == name && space.dim == query.len())
@@ -132,8 +132,8 @@ impl Meaning {
         };
         let (Some(companion), Ok(rows), Ok(queries)) = (
             &space.companion,
-            Rows::packed(&space.data, space.dim),
-            Rows::packed(query, space.dim),
+            VectorRows::packed(&space.data, space.dim),
+            VectorRows::packed(query, space.dim),
         ) else {
             return Vec::new();
         };
@@ -146,12 +146,12 @@ impl Meaning {
             true => None,
             false => RoaringBitmap::from_sorted_iter(all.filter(passes)).ok(),
         };
-        let mut asked = Search {
+        let mut asked = RowSearch {
             filter: filter.as_ref(),
             threads,
-            ..Search::best(number + 1)
+            ..RowSearch::best(number + 1)
         };
-        let ask = |asked: &Search<'_>| {
+        let ask = |asked: &RowSearch<'_>| {
             let found = search(rows, companion.groups(), queries, asked).unwrap_or_default();
             found.into_iter().next().unwrap_or_default()
         };
@@ -165,7 +165,7 @@ impl Meaning {
             hits.truncate(number);
         }
         hits.iter()
-            .map(|&Hit { row, score }| (space.block_of[row as usize], clamped(score)))
+            .map(|&RowHit { row, score }| (space.block_of[row as usize], clamped(score)))
             .collect()
     }
 
@@ -183,7 +183,7 @@ impl Meaning {
         name: &str,
         queries: &[f32],
         dim: usize,
-        reach: Reach,
+        reach: BlockReach,
         rows: &[u32],
     ) -> Vec<Vec<(u32, f32)>> {
         let space = self.spaces.iter().find(|space| space.name == name && space.dim == dim);
@@ -205,16 +205,16 @@ impl Meaning {
         name: &str,
         queries: &[f32],
         dim: usize,
-        reach: Reach,
+        reach: BlockReach,
         wanted: impl Fn(u32) -> bool,
         threads: usize,
     ) -> Vec<Vec<(u32, f32)>> {
         let count = queries.len() / dim.max(1);
         let space = self.spaces.iter().find(|space| space.name == name && space.dim == dim);
-        let (Some(space), Ok(queries)) = (space, Rows::packed(queries, dim)) else {
+        let (Some(space), Ok(queries)) = (space, VectorRows::packed(queries, dim)) else {
             return vec![Vec::new(); count];
         };
-        let (Some(companion), Ok(rows)) = (&space.companion, Rows::packed(&space.data, dim)) else {
+        let (Some(companion), Ok(rows)) = (&space.companion, VectorRows::packed(&space.data, dim)) else {
             return vec![Vec::new(); count];
         };
         let passes = |&vector: &u32| {
@@ -222,14 +222,14 @@ impl Meaning {
             row != NONE && wanted(row)
         };
         let filter: RoaringBitmap = (0..space.block_of.len() as u32).filter(passes).collect();
-        let asked = Search {
+        let asked = RowSearch {
             filter: Some(&filter),
             min_score: Some(reach.least),
             threads,
-            ..Search::best(reach.number)
+            ..RowSearch::best(reach.number)
         };
         let found = search(rows, companion.groups(), queries, &asked).unwrap_or_default();
-        let named = |hits: Vec<Hit>| {
+        let named = |hits: Vec<RowHit>| {
             hits.iter()
                 .map(|hit| (space.block_of[hit.row as usize], clamped(hit.score)))
                 .collect()
@@ -255,7 +255,7 @@ impl Meaning {
 
 /// A query that blocks are held against.
 pub struct HeldAgainst<'a> {
-    space: &'a Space,
+    space: &'a EmbeddingSpace,
     scorer: Scorer,
 }
 

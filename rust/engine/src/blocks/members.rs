@@ -13,12 +13,12 @@ const LISTED_SHARE: usize = 16;
 
 /// The scope of each row, and the rows of each scope.
 #[derive(Default)]
-pub struct Members {
+pub struct RowScopes {
     scopes: Vec<u32>,
     rows: HashMap<u32, Vec<u32>, RandomState>,
 }
 
-impl Members {
+impl RowScopes {
     /// Says whose a row is.
     pub fn set(&mut self, row: u32, scope: u32) {
         let at = row as usize;
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn rows_are_listed_by_their_scope_while_they_are_few() {
-        let mut members = Members::default();
+        let mut members = RowScopes::default();
         for row in 0..100 {
             members.set(row, u32::from(row % 50 == 7) * 5);
         }

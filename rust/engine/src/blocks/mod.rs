@@ -1,9 +1,9 @@
 //! Recalls blocks: finds those that matter for a question, and says why.
 //!
 //! A block is a record of the blocks face; so are the links and contradictions between blocks. For a recall this room
-//! keeps what a score is made of in [`Columns`]: numbers side by side, tags and categories as numbers of their names,
-//! links as lists of rows, and where the state keeps each block. They are derived from the state, built when first asked for, and then only follow what
-//! changed. No record is looked at in between: a pattern is held against the names of tags, words against the lists of the
+//! keeps what a score is made of in [`BlockColumns`]: numbers side by side, tags and categories as numbers of their
+//! names, links as lists of rows, and where the state keeps each block. They are derived from the state, built when first
+//! asked for, and then only follow what changed. No record is looked at in between: a pattern is held against the names of tags, words against the lists of the
 //! text index.
 //!
 //! A recall is one walk, and each step has a file:
@@ -63,11 +63,11 @@ mod gather;
 
 mod recall;
 
-pub use ask::{Answer, Ask, Dropped, Found};
+pub use ask::{Ask, BlockAnswer, Dropped, FoundBlock};
 pub use census::Census;
 pub use choose::fit;
-pub use columns::Columns;
+pub use columns::BlockColumns;
 pub use fields::{BLOCK_KIND, block_in, is_of_likeness};
-pub use meaning::Reach;
+pub use meaning::BlockReach;
 pub use outlook::Outlook;
-pub use shape::{Misfit, is_one_of, misfit};
+pub use shape::{BlockMisfit, is_one_of, misfit};

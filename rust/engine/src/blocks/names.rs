@@ -7,13 +7,13 @@ use hashbrown::HashTable;
 
 /// Names, each once, numbered in the order in which they came.
 #[derive(Clone, Debug, Default)]
-pub struct Names {
+pub struct NumberedNames {
     names: Vec<Box<str>>,
     numbers: HashTable<u32>,
     hasher: RandomState,
 }
 
-impl Names {
+impl NumberedNames {
     /// How many there are.
     pub fn len(&self) -> usize {
         self.names.len()

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::ask::Ask;
-use super::columns::Columns;
+use super::columns::BlockColumns;
 use super::outlook::Outlook;
 use crate::state::Sight;
 
@@ -27,7 +27,7 @@ pub struct Rated {
 
 /// What the candidates of one question have in common.
 pub struct Measure<'a> {
-    columns: &'a Columns,
+    columns: &'a BlockColumns,
     sight: &'a Sight,
     /// The clock of whoever asks, and what it shows.
     clock: Option<u32>,
@@ -40,7 +40,12 @@ pub struct Measure<'a> {
 
 impl<'a> Measure<'a> {
     /// Takes the maxima over the candidates, once.
-    pub fn new(columns: &'a Columns, outlook: &'a Outlook, ask: &Ask, candidates: impl Iterator<Item = u32>) -> Self {
+    pub fn new(
+        columns: &'a BlockColumns,
+        outlook: &'a Outlook,
+        ask: &Ask,
+        candidates: impl Iterator<Item = u32>,
+    ) -> Self {
         let sight = &outlook.sight;
         let (mut largest_degree, mut most_uses) = (0.0f64, 0.0f64);
         for row in candidates {
@@ -128,7 +133,7 @@ impl<'a> Measure<'a> {
 }
 
 /// How strongly a block is linked with what is seen: known for who sees everything, and summed up for others.
-fn degree(columns: &Columns, sight: &Sight, row: u32) -> f64 {
+fn degree(columns: &BlockColumns, sight: &Sight, row: u32) -> f64 {
     if sight.is_all() {
         columns.degree[row as usize]
     } else {
@@ -150,7 +155,7 @@ fn without_similarity(weights: [f64; 5]) -> [f64; 5] {
 }
 
 /// The better one first; ties by id.
-pub fn better_first(columns: &Columns, one: &Rated, other: &Rated) -> Ordering {
+pub fn better_first(columns: &BlockColumns, one: &Rated, other: &Rated) -> Ordering {
     other
         .score
         .total_cmp(&one.score)
@@ -159,7 +164,7 @@ pub fn better_first(columns: &Columns, one: &Rated, other: &Rated) -> Ordering {
 
 /// The best so far: a list that is cut now and then, since most newcomers are refused at a glance.
 pub struct Best<'a> {
-    columns: &'a Columns,
+    columns: &'a BlockColumns,
     limit: usize,
     bar: f64,
     kept: Vec<Rated>,
@@ -167,7 +172,7 @@ pub struct Best<'a> {
 
 impl<'a> Best<'a> {
     /// Room for so many.
-    pub fn new(columns: &'a Columns, limit: usize) -> Self {
+    pub fn new(columns: &'a BlockColumns, limit: usize) -> Self {
         Self {
             columns,
             limit,

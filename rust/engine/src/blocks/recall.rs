@@ -1,11 +1,11 @@
 //! Runs a recall from the question to the answer: filter, gather, rate and choose.
 
-use super::ask::{Answer, Ask, Dropped, Found};
+use super::ask::{Ask, BlockAnswer, Dropped, FoundBlock};
 use super::choose::{Pool, fit, settle};
-use super::columns::{Columns, Standing};
-use super::filter::{Filter, guaranteed};
+use super::columns::{BlockColumns, BlockStanding};
+use super::filter::{BlockFilter, guaranteed};
 use super::gather::{Gathered, gather};
-use super::meaning::Reach;
+use super::meaning::BlockReach;
 use super::outlook::Outlook;
 use super::rate::{Best, Measure, Rated, better_first};
 use super::wording::Wording;
@@ -16,10 +16,10 @@ const POOL_PER_RESULT: usize = 2;
 /// A thread is worth starting for so many candidates.
 const ROWS_PER_THREAD: usize = 50_000;
 
-impl Columns {
+impl BlockColumns {
     /// Answers a question; `words` is its text, made ready for an index of the state that this follows.
-    pub fn recall(&self, ask: &Ask, outlook: &Outlook, words: Option<&text::Question<'_>>) -> Answer {
-        let filter = Filter::new(self, outlook, ask);
+    pub fn recall(&self, ask: &Ask, outlook: &Outlook, words: Option<&text::TextQuestion<'_>>) -> BlockAnswer {
+        let filter = BlockFilter::new(self, outlook, ask);
         let mut sure = guaranteed(self, &outlook.sight, ask);
         let gathered = match &ask.query {
             Some(query) => gather(self, ask, query, &Wording::new(self, words), &filter, &sure),
@@ -36,11 +36,11 @@ impl Columns {
         } else {
             Pool::best(best)
         };
-        let mut answer = Answer {
+        let mut answer = BlockAnswer {
             candidates: gathered.candidates.len(),
-            ..Answer::default()
+            ..BlockAnswer::default()
         };
-        let found = |rated: &Rated| Found {
+        let found = |rated: &Rated| FoundBlock {
             id: self.ids.name(rated.row).to_owned(),
             score: rated.score,
             components: rated.components,
@@ -73,7 +73,7 @@ impl Columns {
             .map(|&(one, other)| in_order(name(one), name(other)))
             .collect();
         answer.clashes.sort_unstable();
-        let results: Vec<Found> = shown.results.iter().map(found).collect();
+        let results: Vec<FoundBlock> = shown.results.iter().map(found).collect();
         let tokens: Vec<u64> = results.iter().map(|found| found.tokens).collect();
         let always: Vec<bool> = results.iter().map(|found| found.guaranteed).collect();
         for (found, fits) in results.into_iter().zip(fit(&tokens, &always, ask.budget)) {
@@ -139,12 +139,12 @@ impl Columns {
         space: &str,
         vectors: &[f32],
         dim: usize,
-        reach: Reach,
+        reach: BlockReach,
         outlook: &Outlook,
         threads: usize,
     ) -> Vec<Vec<(String, f32)>> {
         let sight = &outlook.sight;
-        let is_there = |row: u32| self.standing[row as usize] == Standing::Active && self.is_in(row, sight);
+        let is_there = |row: u32| self.standing[row as usize] == BlockStanding::Active && self.is_in(row, sight);
         let found = match self.members.few(sight) {
             Some(mut few) => {
                 few.retain(|&row| is_there(row));
@@ -157,7 +157,7 @@ impl Columns {
     }
 
     /// Without a query every block that passes is a candidate, beside what is guaranteed.
-    fn everything(&self, filter: &Filter<'_>, sure: &[u32]) -> Gathered {
+    fn everything(&self, filter: &BlockFilter<'_>, sure: &[u32]) -> Gathered {
         let mut rows = filter.rows();
         if !sure.is_empty() {
             rows.extend(sure.iter().filter(|&&row| !filter.passes(row)));

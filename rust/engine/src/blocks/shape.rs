@@ -40,7 +40,7 @@ struct Kind {
 }
 
 /// Whole numbers are exact up to here.
-const MOST: f64 = 9_007_199_254_740_992.0;
+const MAX_COUNT: f64 = 9_007_199_254_740_992.0;
 const ANY: f64 = f64::MIN;
 const REASONS: &[&str] = &["decayed", "superseded", "forgotten"];
 
@@ -132,7 +132,7 @@ const KINDS: [Kind; 6] = [
 
 /// Why a record is not one of this face.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Misfit {
+pub struct BlockMisfit {
     /// The field.
     pub field: String,
     /// What is wrong with it.
@@ -177,14 +177,14 @@ impl<'a> Head<'a> {
     }
 
     /// Why this is no record of the face; `None` if it is one, or if its id belongs to somebody else.
-    pub(super) fn misfit(&self) -> Option<Misfit> {
+    pub(super) fn misfit(&self) -> Option<BlockMisfit> {
         let (prefix, rest) = self.place()?;
         let kind = KINDS.iter().find(|kind| kind.word.as_bytes() == prefix)?;
         if self.status == b"tombstone" {
             return None;
         }
         let wrong = |field: &str, reason: String| {
-            Some(Misfit {
+            Some(BlockMisfit {
                 field: field.to_owned(),
                 reason,
             })
@@ -266,7 +266,7 @@ impl Form {
             Self::Moment => quoted(value).is_some_and(is_moment),
             Self::Number(least) => number(value).is_some_and(|number| number >= least),
             Self::Share => number(value).is_some_and(|number| (0.0..=1.0).contains(&number)),
-            Self::Count => value.iter().all(u8::is_ascii_digit) && number(value).is_some_and(|number| number <= MOST),
+            Self::Count => value.iter().all(u8::is_ascii_digit) && number(value).is_some_and(|one| one <= MAX_COUNT),
             Self::Names => value.first() == Some(&b'{') && members(value).all(|(name, _)| !name.is_empty()),
         }
     }
@@ -331,7 +331,7 @@ impl Digits for [u8] {
 }
 
 /// Why a canonical record is not what this face would have written; `None` if it is, or if its id is no affair of the face.
-pub fn misfit(record: &[u8]) -> Option<Misfit> {
+pub fn misfit(record: &[u8]) -> Option<BlockMisfit> {
     Head::of(record).misfit()
 }
 

@@ -1,23 +1,23 @@
 //! Scores blocks by the words of a query.
 
-use super::columns::Columns;
-use super::filter::Filter;
-use crate::text::Question;
+use super::columns::BlockColumns;
+use super::filter::BlockFilter;
+use crate::text::TextQuestion;
 
 /// The words of a query, if there are any. Scores are single precision, as cosines are: what differs by less is alike.
 pub struct Wording<'a> {
-    columns: &'a Columns,
-    question: Option<&'a Question<'a>>,
+    columns: &'a BlockColumns,
+    question: Option<&'a TextQuestion<'a>>,
 }
 
 impl<'a> Wording<'a> {
     /// Words made ready for an index of the state that the columns follow.
-    pub fn new(columns: &'a Columns, question: Option<&'a Question<'a>>) -> Self {
+    pub fn new(columns: &'a BlockColumns, question: Option<&'a TextQuestion<'a>>) -> Self {
         Self { columns, question }
     }
 
     /// The blocks that match best among those that pass, the best first; ties by id.
-    pub fn best(&self, number: usize, filter: &Filter<'_>) -> Vec<(u32, f64)> {
+    pub fn best(&self, number: usize, filter: &BlockFilter<'_>) -> Vec<(u32, f64)> {
         let columns = self.columns;
         let found = self.question.map(|question| {
             question.best_where(
@@ -39,7 +39,7 @@ impl<'a> Wording<'a> {
 
     /// What the words are worth.
     pub fn weights(&self) -> Vec<f64> {
-        self.question.map_or_else(Vec::new, Question::weights)
+        self.question.map_or_else(Vec::new, TextQuestion::weights)
     }
 
     /// The places of the words that a block has.

@@ -37,8 +37,8 @@ pub fn parse(text: &[u8]) -> Result<(Clause, usize)> {
         ));
     }
     let value = json::parse(text).map_err(|fault| Error::argument("where", format!("no JSON: {fault}")))?;
-    let mut reader = Reader {
-        trail: Trail("where".to_owned()),
+    let mut reader = ConditionReader {
+        trail: ConditionPath("where".to_owned()),
         tests: 0,
     };
     let node = reader.level(&value, 1)?;
@@ -46,20 +46,20 @@ pub fn parse(text: &[u8]) -> Result<(Clause, usize)> {
 }
 
 /// Where in the where we are, as errors name it.
-struct Trail(String);
+struct ConditionPath(String);
 
-impl Trail {
+impl ConditionPath {
     fn refused<T>(&self, reason: impl std::fmt::Display) -> Result<T> {
         Err(Error::argument(&self.0, reason))
     }
 }
 
-struct Reader {
-    trail: Trail,
+struct ConditionReader {
+    trail: ConditionPath,
     tests: usize,
 }
 
-impl Reader {
+impl ConditionReader {
     /// Reads what stands one step further.
     fn inside<T>(&mut self, step: &str, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let length = self.trail.0.len();

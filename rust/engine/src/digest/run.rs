@@ -10,14 +10,14 @@ pub fn raw(made: &Digest) -> [u8; 32] {
 
 /// A run of bytes, not empty, of which the first may be meant to be another one.
 #[derive(Clone, Copy, Debug)]
-pub struct Run<'a> {
+pub struct ByteRun<'a> {
     /// The bytes.
     pub bytes: &'a [u8],
     /// What the first of them is taken for.
     pub first: u8,
 }
 
-impl<'a> Run<'a> {
+impl<'a> ByteRun<'a> {
     /// One that is as it stands.
     pub fn of(bytes: &'a [u8]) -> Self {
         Self { bytes, first: bytes[0] }

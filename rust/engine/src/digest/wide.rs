@@ -12,7 +12,7 @@ use std::arch::x86_64::{
 };
 use std::sync::LazyLock;
 
-use super::run::Run;
+use super::run::ByteRun;
 
 /// How many runs are hashed at once.
 pub const LANES: usize = 16;
@@ -20,9 +20,9 @@ const BLOCK_BYTES: usize = 64;
 /// The last block of a run ends with the number of its bits.
 const COUNT_BYTES: usize = 8;
 
-type Block = [u8; BLOCK_BYTES];
+type HashBlock = [u8; BLOCK_BYTES];
 /// The eight words of a digest, each for all lanes.
-type Words = [[u32; LANES]; 8];
+type LaneWords = [[u32; LANES]; 8];
 
 /// What a digest begins with (FIPS 180-4, 5.3.3).
 const BEGINNING: [u32; 8] = [
@@ -57,15 +57,17 @@ pub static IS_THERE: LazyLock<bool> = LazyLock::new(|| {
     let bytes: Vec<u8> = (0..1024_u32)
         .map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8)
         .collect();
-    let runs: Vec<Run<'_>> = (0..160).map(|number| Run::of(&bytes[number..number * 4 + 1])).collect();
+    let runs: Vec<ByteRun<'_>> = (0..160)
+        .map(|number| ByteRun::of(&bytes[number..number * 4 + 1]))
+        .collect();
     let mut digests = vec![[0; 32]; runs.len()];
     // SAFETY: the processor was just asked.
     unsafe { hash_with_avx512(&runs, &mut digests) };
-    runs.iter().map(Run::digest).eq(digests)
+    runs.iter().map(ByteRun::digest).eq(digests)
 });
 
 /// The digests of some runs; [`IS_THERE`] must be true.
-pub fn hash(runs: &[Run<'_>], digests: &mut [[u8; 32]]) {
+pub fn hash(runs: &[ByteRun<'_>], digests: &mut [[u8; 32]]) {
     assert!(*IS_THERE, "whoever asks looks first");
     // SAFETY: the processor has what is needed, or it would not be there.
     unsafe { hash_with_avx512(runs, digests) };
@@ -76,16 +78,16 @@ struct Lane<'a> {
     /// Which of them it is; `None` if there is no further one.
     run: Option<usize>,
     /// Its whole blocks.
-    whole: &'a [Block],
+    whole: &'a [HashBlock],
     /// What stands otherwise than in the run: its first block, its last one, and one more if that has no room for the count.
-    own: [Block; 3],
+    own: [HashBlock; 3],
     /// How many blocks there are, and which comes next.
     blocks: usize,
     next: usize,
 }
 
 impl<'a> Lane<'a> {
-    fn of(number: usize, run: &Run<'a>) -> Self {
+    fn of(number: usize, run: &ByteRun<'a>) -> Self {
         let (whole, rest) = run.bytes.as_chunks();
         let mut own = [[0; BLOCK_BYTES]; 3];
         if let Some(first) = whole.first() {
@@ -117,7 +119,7 @@ impl<'a> Lane<'a> {
     }
 
     /// The block that comes next.
-    fn block(&self) -> &Block {
+    fn block(&self) -> &HashBlock {
         match self.next.checked_sub(self.whole.len()) {
             None if self.next == 0 => &self.own[0],
             None => &self.whole[self.next],
@@ -127,7 +129,7 @@ impl<'a> Lane<'a> {
 }
 
 #[target_feature(enable = "avx512f,avx512bw")]
-fn hash_with_avx512(runs: &[Run<'_>], digests: &mut [[u8; 32]]) {
+fn hash_with_avx512(runs: &[ByteRun<'_>], digests: &mut [[u8; 32]]) {
     let mut waiting = runs.iter().enumerate();
     let mut words = [[0; LANES]; 8];
     let mut lanes: [Lane<'_>; LANES] = std::array::from_fn(|place| begin(place, waiting.next(), &mut words));
@@ -154,7 +156,7 @@ fn hash_with_avx512(runs: &[Run<'_>], digests: &mut [[u8; 32]]) {
 }
 
 /// Lets a lane begin with another run.
-fn begin<'a>(place: usize, next: Option<(usize, &Run<'a>)>, words: &mut Words) -> Lane<'a> {
+fn begin<'a>(place: usize, next: Option<(usize, &ByteRun<'a>)>, words: &mut LaneWords) -> Lane<'a> {
     for (word, beginning) in words.iter_mut().zip(BEGINNING) {
         word[place] = beginning;
     }
@@ -163,7 +165,7 @@ fn begin<'a>(place: usize, next: Option<(usize, &Run<'a>)>, words: &mut Words) -
 
 /// Takes one block of each lane (FIPS 180-4, 6.2.2).
 #[target_feature(enable = "avx512f,avx512bw")]
-fn compress(words: &mut Words, blocks: &[&Block; LANES]) {
+fn compress(words: &mut LaneWords, blocks: &[&HashBlock; LANES]) {
     // SAFETY: a block has the 64 bytes that are loaded, and so have the words of all lanes; no alignment is needed.
     let mut message = turned(blocks.map(|block| unsafe { _mm512_loadu_si512(block.as_ptr().cast()) }));
     let before = words

@@ -35,7 +35,7 @@ pub use crash::CrashDisk;
 pub use map::Mapping;
 pub use named::{NamedFault, Naming};
 pub use real::RealDisk;
-pub use stranger::{Found, Stranger, is_swapped};
+pub use stranger::{Stranger, StrangerKind, is_swapped};
 
 /// A large file that is written beside others is synced each time so much was added: the syncs of others wait behind what
 /// the disk was given, and should not wait for all of it.

@@ -63,7 +63,7 @@ impl<T> Naming<T> for io::Result<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Found;
+    use super::super::StrangerKind;
     use super::*;
 
     fn refused() -> io::Error {
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn what_says_where_it_stands_is_left_alone() {
-        let stranger = Stranger::at(Path::new("base"), Found::NoFolder);
+        let stranger = Stranger::at(Path::new("base"), StrangerKind::NoFolder);
         let fault = Err::<(), _>(stranger).naming(Path::new("base/x")).expect_err("a fault");
         assert!(Stranger::in_error(&fault).is_some());
         assert_eq!(NamedFault::apart(fault).0.as_deref(), Some(Path::new("base")));

@@ -19,7 +19,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawMode};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::Manner;
-use super::stranger::{Found, Stranger};
+use super::stranger::{Stranger, StrangerKind};
 
 /// How a folder is opened that is only passed through: without the right to read it, where the system knows that.
 #[cfg(target_os = "linux")]
@@ -121,7 +121,7 @@ impl Roots {
     /// The same, where something is to be changed.
     pub fn place_to_change<'a>(&self, path: &'a Path) -> io::Result<ReachedPlace<'a>> {
         match self.of(path) {
-            Some((top, manner)) if manner.read_only => Err(Stranger::at(top, Found::Backup)),
+            Some((top, manner)) if manner.read_only => Err(Stranger::at(top, StrangerKind::Backup)),
             _ => self.place(path),
         }
     }
@@ -150,8 +150,8 @@ fn step(from: impl AsFd, name: &OsStr, how: OFlags) -> Result<OwnedFd, StepFault
     let opened = retry_on_intr(|| rustix::fs::openat(&from, name, flags, Mode::empty()));
     opened.map_err(|errno| match errno {
         Errno::NOTDIR | Errno::LOOP => StepFault::Stranger(match kind_of(from, name) {
-            Some(FileType::Symlink) => Found::Link,
-            _ => Found::NoFolder,
+            Some(FileType::Symlink) => StrangerKind::Link,
+            _ => StrangerKind::NoFolder,
         }),
         errno => StepFault::System(errno),
     })
@@ -159,7 +159,7 @@ fn step(from: impl AsFd, name: &OsStr, how: OFlags) -> Result<OwnedFd, StepFault
 
 /// Why a step could not be taken.
 enum StepFault {
-    Stranger(Found),
+    Stranger(StrangerKind),
     System(Errno),
 }
 
@@ -199,8 +199,8 @@ impl ReachedPlace<'_> {
         match retry_on_intr(|| rustix::fs::statat(&self.folder, self.name, follow)) {
             Ok(there) => match FileType::from_raw_mode(there.st_mode) {
                 FileType::RegularFile => Ok(true),
-                FileType::Symlink => Err(Stranger::at(self.path, Found::Link)),
-                _ => Err(Stranger::at(self.path, Found::NoFile)),
+                FileType::Symlink => Err(Stranger::at(self.path, StrangerKind::Link)),
+                _ => Err(Stranger::at(self.path, StrangerKind::NoFile)),
             },
             Err(Errno::NOENT) => Ok(false),
             Err(errno) => Err(errno.into()),
@@ -216,7 +216,7 @@ impl ReachedPlace<'_> {
         let flags = access | follow | OFlags::CLOEXEC;
         match retry_on_intr(|| rustix::fs::openat(&self.folder, self.name, flags, Mode::empty())) {
             Ok(file) => Ok(file.into()),
-            Err(Errno::LOOP) if self.root.is_some() => Err(Stranger::at(self.path, Found::Link)),
+            Err(Errno::LOOP) if self.root.is_some() => Err(Stranger::at(self.path, StrangerKind::Link)),
             Err(errno) => Err(errno.into()),
         }
     }

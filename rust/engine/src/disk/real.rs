@@ -12,8 +12,8 @@ use rustix::fs::{Dir, OFlags};
 
 use super::forked::Lockable;
 use super::reach::Roots;
-use super::turn::Turn;
-use super::{Access, Disk, DiskFile, Found, Identity, LockFile, Manner, Mapping, Status, Stranger};
+use super::turn::FolderTurn;
+use super::{Access, Disk, DiskFile, Identity, LockFile, Manner, Mapping, Status, Stranger, StrangerKind};
 
 /// The file system of the machine.
 #[derive(Debug, Default)]
@@ -105,7 +105,14 @@ impl Disk for RealDisk {
             });
         }
         let is_link = there.file_type().is_symlink();
-        Err(Stranger::at(path, if is_link { Found::Link } else { Found::NoFile }))
+        Err(Stranger::at(
+            path,
+            if is_link {
+                StrangerKind::Link
+            } else {
+                StrangerKind::NoFile
+            },
+        ))
     }
 
     fn exists(&self, path: &Path) -> bool {
@@ -117,7 +124,7 @@ impl Disk for RealDisk {
         let file = Lockable::of(|| place.open_or_create())?;
         Ok(Box::new(RealLock {
             file,
-            turn: Turn::at(path),
+            turn: FolderTurn::at(path),
         }))
     }
 }
@@ -168,7 +175,7 @@ impl DiskFile for RealFile {
 
 struct RealLock {
     file: Lockable,
-    turn: Turn,
+    turn: FolderTurn,
 }
 
 /// A waiting writer looks again after this long at first, and up to [`LONGEST_PAUSE`] later.

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 /// What was found in the place of a file or folder of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Found {
+pub enum StrangerKind {
     /// A symbolic link: whoever planted it chooses what we would read, write or remove.
     Link,
     /// A pipe, a socket, a device or a folder where a file should be.
@@ -41,12 +41,12 @@ pub fn is_swapped(beginning: &[u8]) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stranger {
     path: PathBuf,
-    found: Found,
+    found: StrangerKind,
 }
 
 impl Stranger {
     /// What stands at `path`, as an error.
-    pub fn at(path: &Path, found: Found) -> io::Error {
+    pub fn at(path: &Path, found: StrangerKind) -> io::Error {
         Self {
             path: path.to_owned(),
             found,
@@ -61,7 +61,7 @@ impl Stranger {
 
     /// Whether it is a symbolic link.
     pub fn is_link(&self) -> bool {
-        self.found == Found::Link
+        self.found == StrangerKind::Link
     }
 
     /// Where it stands: not always the file that was asked for, but the folder on the way to it.
@@ -72,11 +72,11 @@ impl Stranger {
     /// What the system calls such a failure.
     pub fn code(&self) -> i32 {
         let errno = match self.found {
-            Found::Link => Errno::LOOP,
-            Found::NoFile => Errno::INVAL,
-            Found::NoFolder => Errno::NOTDIR,
-            Found::Foreign | Found::Swapped => Errno::EXIST,
-            Found::Backup => Errno::ROFS,
+            StrangerKind::Link => Errno::LOOP,
+            StrangerKind::NoFile => Errno::INVAL,
+            StrangerKind::NoFolder => Errno::NOTDIR,
+            StrangerKind::Foreign | StrangerKind::Swapped => Errno::EXIST,
+            StrangerKind::Backup => Errno::ROFS,
         };
         errno.raw_os_error()
     }
@@ -85,17 +85,19 @@ impl Stranger {
 impl fmt::Display for Stranger {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self.found {
-            Found::Link => {
+            StrangerKind::Link => {
                 "this is a symbolic link, and nothing in a store is reached through one: \
                  remove the link, or put what it leads to in its place"
             }
-            Found::NoFile => "this is not a regular file: move it away",
-            Found::NoFolder => "this is not a folder: move it away",
-            Found::Foreign => "this file has another name elsewhere and is not what the store keeps here: move it away",
-            Found::Swapped => {
+            StrangerKind::NoFile => "this is not a regular file: move it away",
+            StrangerKind::NoFolder => "this is not a folder: move it away",
+            StrangerKind::Foreign => {
+                "this file has another name elsewhere and is not what the store keeps here: move it away"
+            }
+            StrangerKind::Swapped => {
                 "this holds what another file of the store should hold, and would be written over: put both back"
             }
-            Found::Backup => "this is a backup, and only read",
+            StrangerKind::Backup => "this is a backup, and only read",
         })
     }
 }
@@ -105,10 +107,10 @@ impl Error for Stranger {}
 impl From<Stranger> for io::Error {
     fn from(stranger: Stranger) -> Self {
         let kind = match stranger.found {
-            Found::Link | Found::NoFile => io::ErrorKind::InvalidInput,
-            Found::NoFolder => io::ErrorKind::NotADirectory,
-            Found::Foreign | Found::Swapped => io::ErrorKind::AlreadyExists,
-            Found::Backup => io::ErrorKind::ReadOnlyFilesystem,
+            StrangerKind::Link | StrangerKind::NoFile => io::ErrorKind::InvalidInput,
+            StrangerKind::NoFolder => io::ErrorKind::NotADirectory,
+            StrangerKind::Foreign | StrangerKind::Swapped => io::ErrorKind::AlreadyExists,
+            StrangerKind::Backup => io::ErrorKind::ReadOnlyFilesystem,
         };
         Self::new(kind, stranger)
     }

@@ -25,7 +25,7 @@ const FAIR_GAP: Duration = Duration::from_millis(3);
 const A_MOMENT_AGO: Duration = Duration::from_millis(100);
 
 #[derive(Default)]
-pub(super) struct Turn {
+pub(super) struct FolderTurn {
     folder: PathBuf,
     taken: Mutex<Taken>,
 }
@@ -41,7 +41,7 @@ struct Taken {
     waits: u64,
 }
 
-impl Turn {
+impl FolderTurn {
     pub(super) fn at(lock: &Path) -> Self {
         Self {
             folder: lock.parent().map(Path::to_owned).unwrap_or_default(),

@@ -1,7 +1,7 @@
 //! Finds the records that an event speaks of, and what an act makes of them.
 
 use super::faces::rules_of;
-use super::{Coming, Op};
+use super::{IncomingEvents, Op};
 use crate::acts::{Mention, Read, Rules, ids_named};
 use crate::json::{self, Value};
 
@@ -75,16 +75,16 @@ pub fn each_concerned(op: Op, id: &[u8], record: &[u8], mut show: impl FnMut(&[u
 }
 
 /// What an event asks of those who take it in, beyond what its line does.
-pub fn beyond(op: Op, id: &[u8], record: &[u8]) -> Coming {
+pub fn beyond(op: Op, id: &[u8], record: &[u8]) -> IncomingEvents {
     let Some(rules) = rules_of(id).filter(|_| op == Op::Act) else {
-        return Coming::default();
+        return IncomingEvents::default();
     };
     let further = (rules.most_touched)(ids_named(record));
-    Coming {
+    IncomingEvents {
         further,
         // A record that comes about names two ids at most; what becomes of the others is not announced, as with a patch.
         bytes: further * NEW_RECORD_BYTES,
-        ..Coming::default()
+        ..IncomingEvents::default()
     }
 }
 

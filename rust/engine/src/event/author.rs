@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::scope::{Seen, Viewer, check, given, stamp};
+use crate::scope::{SeenAs, Viewer, check, given, stamp};
 
 /// Whoever writes a draft.
 #[derive(Clone, Debug, Default)]
@@ -80,7 +80,7 @@ impl Author {
         match &*self.writer {
             // What is one's own may carry another name more: whoever writes it back changes what it says, not whose it is.
             Viewer::Named { .. } => stamp(text, start, &self.spelled, |given| {
-                self.writer.sees(given) == Some(Seen::Own)
+                self.writer.sees(given) == Some(SeenAs::Own)
             })?,
             _ if self.is_import => {}
             _ => check(&text[start..])?,

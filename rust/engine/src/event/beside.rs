@@ -12,7 +12,7 @@ use memchr::memmem;
 use super::HASH_PREFIX_BYTES;
 use super::line::{Event, Trust};
 use super::mend::{OPENING, mend};
-use super::parts::{Behind, Part, parts};
+use super::parts::{Behind, EventPart, parts};
 use super::trial::{Budget, Neighbours};
 use crate::digest::Hex;
 
@@ -25,11 +25,11 @@ const HASH_KEY: &[u8] = b"\"hash\"";
 
 /// Lines that cannot be read, with nothing readable between them, and what was found in them.
 #[derive(Debug)]
-pub struct Beside {
+pub struct UnreadableLines {
     /// Their bytes, in order.
     pub lines: Vec<Vec<u8>>,
     /// The events of each, in order.
-    pub found: Vec<Vec<Part>>,
+    pub found: Vec<Vec<EventPart>>,
     /// What was known of each when it was looked through.
     asked: Vec<Option<Option<Hex>>>,
     /// What is known of the last of them.
@@ -38,7 +38,7 @@ pub struct Beside {
     is_alone: bool,
 }
 
-impl Beside {
+impl UnreadableLines {
     /// Lines of which nothing was looked for yet.
     pub fn of(lines: Vec<Vec<u8>>, behind: Behind, is_alone: bool) -> Self {
         Self {
@@ -72,7 +72,7 @@ impl Beside {
 }
 
 /// Tries what no event of a line covers.
-fn mend_rest(line: &[u8], found: &mut Vec<Part>, next: Option<Hex>, budget: &mut Budget) {
+fn mend_rest(line: &[u8], found: &mut Vec<EventPart>, next: Option<Hex>, budget: &mut Budget) {
     let mut all = Vec::new();
     let (mut end, mut wanted) = (line.len(), next);
     for part in std::mem::take(found).into_iter().rev() {
@@ -86,7 +86,7 @@ fn mend_rest(line: &[u8], found: &mut Vec<Part>, next: Option<Hex>, budget: &mut
 }
 
 /// The events of a stretch without a whole one, from the last to the first.
-fn mend_stretch(line: &[u8], within: Range<usize>, next: Option<Hex>, budget: &mut Budget, found: &mut Vec<Part>) {
+fn mend_stretch(line: &[u8], within: Range<usize>, next: Option<Hex>, budget: &mut Budget, found: &mut Vec<EventPart>) {
     let within = without_strange_ends(line, within);
     let begins: Vec<usize> = memmem::find_iter(&line[within.clone()], OPENING)
         .map(|at| within.start + at)
@@ -121,7 +121,7 @@ fn without_strange_ends(line: &[u8], within: Range<usize>) -> Range<usize> {
     within.start + before..within.end - behind
 }
 
-fn mended(line: &[u8], bytes: Range<usize>, next: Option<Hex>, budget: &mut Budget) -> Option<Part> {
+fn mended(line: &[u8], bytes: Range<usize>, next: Option<Hex>, budget: &mut Budget) -> Option<EventPart> {
     let text = line.get(bytes.clone()).filter(|text| text.len() >= LEAST_BYTES)?;
     // One digit of a hash may be wrong. If more are, this is not the line that the next one names: that one is gone.
     let own = own_hash(text);
@@ -139,7 +139,7 @@ fn mended(line: &[u8], bytes: Range<usize>, next: Option<Hex>, budget: &mut Budg
     let mut events = mended.split(|byte| *byte == b'\n');
     let (_, prev) = event(events.clone().next()?)?;
     let (hash, _) = event(events.next_back()?)?;
-    Some(Part {
+    Some(EventPart {
         bytes,
         mended: Some(mended),
         hash,
@@ -183,13 +183,13 @@ mod tests {
     }
 
     fn found(damaged: &[Vec<u8>], next: Option<Hex>, blocks: u64) -> Vec<Vec<Vec<u8>>> {
-        let mut beside = Beside::of(damaged.to_vec(), Behind { next, synced: None }, false);
+        let mut beside = UnreadableLines::of(damaged.to_vec(), Behind { next, synced: None }, false);
         let mut budget = Budget::of(blocks);
         for is_brief in [true, false] {
             beside.look(is_brief, &mut budget, &mut Budget::of(0));
         }
-        let spelled = |(line, parts): (&Vec<u8>, Vec<Part>)| {
-            let text = |part: Part| part.mended.unwrap_or_else(|| line[part.bytes].to_vec());
+        let spelled = |(line, parts): (&Vec<u8>, Vec<EventPart>)| {
+            let text = |part: EventPart| part.mended.unwrap_or_else(|| line[part.bytes].to_vec());
             parts.into_iter().map(text).collect()
         };
         damaged.iter().zip(beside.found).map(spelled).collect()

@@ -10,7 +10,7 @@ use super::act::beyond;
 use super::author::Author;
 use super::expiry::check_expiry;
 use super::faces::{act_id, face_of, is_of_acts};
-use super::{Coming, Op};
+use super::{IncomingEvents, Op};
 use crate::error::{Error, Result};
 use crate::json::{self, RecordSpans, Span, Value};
 use crate::memory::{self, Refused};
@@ -25,7 +25,7 @@ pub const FIELD_DEPTH: usize = 2;
 
 /// One change of one record.
 #[derive(Clone, Debug)]
-pub struct Change {
+pub struct RecordChange {
     /// What it does.
     pub op: Op,
     /// Where the fields lie in the record.
@@ -40,7 +40,7 @@ pub struct Change {
 #[derive(Clone, Debug, Default)]
 pub struct Draft {
     text: Vec<u8>,
-    changes: Vec<Change>,
+    changes: Vec<RecordChange>,
     author: Author,
 }
 
@@ -66,7 +66,7 @@ impl Draft {
     }
 
     /// The changes, in order.
-    pub fn changes(&self) -> &[Change] {
+    pub fn changes(&self) -> &[RecordChange] {
         &self.changes
     }
 
@@ -101,9 +101,9 @@ impl Draft {
     }
 
     /// What it asks of those who write it or take it in.
-    pub fn coming(&self) -> Coming {
+    pub fn coming(&self) -> IncomingEvents {
         let lengths = self.changes.iter().map(|change| change.id.len() + change.record.len());
-        let own = Coming {
+        let own = IncomingEvents {
             events: self.changes.len(),
             bytes: lengths.clone().sum(),
             longest: lengths.max().unwrap_or(0),
@@ -127,12 +127,12 @@ impl Draft {
     }
 
     /// A change's id as it stands between quotes in canonical JSON.
-    pub fn id(&self, change: &Change) -> &[u8] {
+    pub fn id(&self, change: &RecordChange) -> &[u8] {
         &self.text[change.id.clone()]
     }
 
     /// A change's canonical record.
-    pub fn record(&self, change: &Change) -> &[u8] {
+    pub fn record(&self, change: &RecordChange) -> &[u8] {
         &self.text[change.record.clone()]
     }
 
@@ -201,7 +201,7 @@ impl Draft {
     ///
     /// # Errors
     /// `TooLarge` if its line would be too long.
-    pub fn take_over(&mut self, change: &Change, id: &[u8], record: &[u8]) -> Result<()> {
+    pub fn take_over(&mut self, change: &RecordChange, id: &[u8], record: &[u8]) -> Result<()> {
         let fields = match change.op {
             Op::Upsert => json::scan_record(record).unwrap_or(change.fields),
             _ => change.fields,
@@ -227,7 +227,7 @@ impl Draft {
         // Whether the id is the one in the record: it may stand before that, as others gave it.
         let id_at = id.start.checked_sub(start).filter(|at| *at > 0);
         let is_plain = !check_expiry(&self.text[record.clone()], id_at)? && is_shared;
-        self.changes.push(Change {
+        self.changes.push(RecordChange {
             op,
             fields,
             is_plain,

@@ -11,7 +11,7 @@ pub struct Face {
     /// What its ids begin with, up to a colon. Nobody else may write such ids.
     pub prefixes: &'static [&'static str],
     /// What its records are looked up by.
-    pub indexes: &'static [Index],
+    pub indexes: &'static [FaceIndex],
     /// Which of its records join others to a network.
     pub networks: &'static [Network],
     /// Which of its records call others by less than their ids.
@@ -61,7 +61,7 @@ pub struct Sorting {
 
 /// What records of a kind are looked up by. An array stands for each of its elements, an object for each of its keys.
 #[derive(Debug)]
-pub struct Index {
+pub struct FaceIndex {
     /// Its name, that of the face in front.
     pub name: &'static str,
     /// The kind of the records.

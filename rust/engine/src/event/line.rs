@@ -6,7 +6,7 @@
 use super::erasure::{op_of, redacted};
 use super::{HASH_PREFIX_BYTES, Op};
 use crate::damage::DamageKind;
-use crate::digest::{Hex, Run, sha256, sha256_after_brace};
+use crate::digest::{ByteRun, Hex, sha256, sha256_after_brace};
 use crate::json::{self, EventSpans, Span, Value};
 
 /// The fields of an event, in the order of the canonical line.
@@ -23,10 +23,10 @@ pub const FIELDS: [&str; 8] = [
 
 /// What is hashed of a line and the hash that it names, if it seems to be of our own form: whoever has many lines hashes them
 /// together.
-pub fn hashed_of(line: &[u8]) -> Option<(Run<'_>, [u8; 32])> {
+pub fn hashed_of(line: &[u8]) -> Option<(ByteRun<'_>, [u8; 32])> {
     let (before, _) = line.split_at_checked(HASH_PREFIX_BYTES)?;
     let hash = before.strip_prefix(b"{\"hash\":\"")?.strip_suffix(b"\",")?;
-    let run = Run {
+    let run = ByteRun {
         bytes: &line[HASH_PREFIX_BYTES - 1..],
         first: b'{',
     };

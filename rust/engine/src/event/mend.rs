@@ -7,7 +7,7 @@
 
 use super::line::{Event, Trust};
 use super::spelling;
-use super::trial::Search;
+use super::trial::PayloadSearch;
 pub use super::trial::{Budget, Neighbours, mend_bytes};
 use crate::digest::{Hex, sha256_after_brace};
 use crate::json;
@@ -137,7 +137,7 @@ fn with_payload_mended(line: &[u8], neighbours: Neighbours, budget: &mut Budget)
         .after
         .or_else(|| line.get(OPENING.len()..HASH_END).and_then(Hex::read))?;
     let payload = [b"{", &json::raw_line_separators(line.get(PAYLOAD..)?)[..]].concat();
-    let search = Search {
+    let search = PayloadSearch {
         payload: &payload,
         wanted: wanted.raw(),
         first: 1,

@@ -70,7 +70,7 @@ pub struct Known<'a> {
 
 /// Events that are about to be taken in, as far as memory is concerned.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Coming {
+pub struct IncomingEvents {
     /// How many there are.
     pub events: usize,
     /// How many bytes their ids and records have at most.
@@ -81,7 +81,7 @@ pub struct Coming {
     pub further: usize,
 }
 
-impl Coming {
+impl IncomingEvents {
     /// One event of so many bytes.
     pub fn one(bytes: usize) -> Self {
         Self {

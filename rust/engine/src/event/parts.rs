@@ -28,7 +28,7 @@ const MOST_LOOKS: usize = 32;
 
 /// An event that stands in a line with other bytes.
 #[derive(Debug)]
-pub struct Part {
+pub struct EventPart {
     /// Where it stands in the line, as far as it is there.
     pub bytes: Range<usize>,
     /// How it was spelled, if some of it is lost.
@@ -49,7 +49,7 @@ pub struct Behind {
 }
 
 /// The events of a line, in order.
-pub fn parts(line: &[u8], behind: Behind, budget: &mut Budget) -> Vec<Part> {
+pub fn parts(line: &[u8], behind: Behind, budget: &mut Budget) -> Vec<EventPart> {
     let mut found = Vec::new();
     let (mut end, mut wanted) = (line.len(), behind.next);
     for part in believed(line, behind).into_iter().rev() {
@@ -64,7 +64,7 @@ pub fn parts(line: &[u8], behind: Behind, budget: &mut Budget) -> Vec<Part> {
 
 /// The whole events of a line. A record may quote one: it is believed only if an event behind names it, or if it names the
 /// event that the line begins with and stands at its end. No event can quote one that names its own hash.
-fn believed(line: &[u8], behind: Behind) -> Vec<Part> {
+fn believed(line: &[u8], behind: Behind) -> Vec<EventPart> {
     let mut named: Vec<Hex> = behind.next.into_iter().chain(behind.synced).collect();
     let first = hash_at_beginning(line);
     let mut found = Vec::new();
@@ -94,7 +94,7 @@ fn is_inside(before: &[u8]) -> bool {
     matches!(before.trim_ascii_end().last(), Some(b':' | b',' | b'['))
 }
 
-fn whole(line: &[u8]) -> Vec<Part> {
+fn whole(line: &[u8]) -> Vec<EventPart> {
     let (mut found, mut from, mut looked) = (Vec::new(), 0, 0);
     while let Some(at) = memchr::memchr(b'{', &line[from..]).map(|at| from + at) {
         from = at + 1;
@@ -116,7 +116,7 @@ fn whole(line: &[u8]) -> Vec<Part> {
             } else {
                 end + returns
             };
-            found.push(Part {
+            found.push(EventPart {
                 bytes: at..end,
                 mended: None,
                 hash: event.hash(text),
@@ -140,7 +140,7 @@ fn begins_event(inside: &[u8]) -> bool {
 }
 
 /// The events that a stretch without a whole one was, from the last to the first, as far as each is named by the next.
-fn torn(line: &[u8], within: Range<usize>, wanted: Option<Hex>, budget: &mut Budget, found: &mut Vec<Part>) {
+fn torn(line: &[u8], within: Range<usize>, wanted: Option<Hex>, budget: &mut Budget, found: &mut Vec<EventPart>) {
     let (mut end, mut wanted) = (within.end, wanted);
     while let Some(hash) = wanted {
         let text = &line[within.start..end];
@@ -152,7 +152,7 @@ fn torn(line: &[u8], within: Range<usize>, wanted: Option<Hex>, budget: &mut Bud
     }
 }
 
-fn part_of(bytes: Range<usize>, line: Vec<u8>, hash: &Hex) -> Option<Part> {
+fn part_of(bytes: Range<usize>, line: Vec<u8>, hash: &Hex) -> Option<EventPart> {
     let neighbours = Neighbours {
         before: None,
         after: Some(*hash),
@@ -160,7 +160,7 @@ fn part_of(bytes: Range<usize>, line: Vec<u8>, hash: &Hex) -> Option<Part> {
     neighbours.fit(&line)?;
     let event = Event::read(&line, Trust::Nothing).ok()?;
     let prev = Hex::read(event.prev_hash(&line));
-    Some(Part {
+    Some(EventPart {
         bytes,
         hash: *hash,
         prev,
@@ -169,7 +169,7 @@ fn part_of(bytes: Range<usize>, line: Vec<u8>, hash: &Hex) -> Option<Part> {
 }
 
 /// All of the payload is there, to the last brace.
-fn without_beginning(text: &[u8], hash: &Hex) -> Option<Part> {
+fn without_beginning(text: &[u8], hash: &Hex) -> Option<EventPart> {
     let end = memrchr(b'}', text)? + 1;
     let beginning = [OPENING, hash.bytes(), b"\","].concat();
     let places: Vec<usize> = memmem::find_iter(&text[..end], b"\"op\":").collect();
@@ -184,7 +184,7 @@ fn without_beginning(text: &[u8], hash: &Hex) -> Option<Part> {
 }
 
 /// All of it is there, up to some of the last digits of its moment.
-fn without_end(text: &[u8], hash: &Hex, budget: &mut Budget) -> Option<Part> {
+fn without_end(text: &[u8], hash: &Hex, budget: &mut Budget) -> Option<EventPart> {
     let payload = text.strip_prefix(OPENING)?.get(HASH_PREFIX_BYTES - OPENING.len()..)?;
     let moment = memmem::rfind(payload, b"\"ts\":\"")? + 6;
     let is_alike = |(byte, form): &(&u8, &u8)| {
@@ -246,7 +246,7 @@ mod tests {
     fn found(text: &[u8], next: Option<Hex>) -> Vec<Vec<u8>> {
         let behind = Behind { next, synced: None };
         let parts = parts(text, behind, &mut Budget::of(100_000_000));
-        let spelled = |part: Part| part.mended.unwrap_or_else(|| text[part.bytes].to_vec());
+        let spelled = |part: EventPart| part.mended.unwrap_or_else(|| text[part.bytes].to_vec());
         parts.into_iter().map(spelled).collect()
     }
 

@@ -9,7 +9,7 @@ use memchr::memmem;
 
 use super::draft_value::RECORD_FIELDS;
 use super::line::{Event, FIELDS, Trust};
-use super::trial::{BLOCK_BYTES, Budget, Neighbours, Search};
+use super::trial::{BLOCK_BYTES, Budget, Neighbours, PayloadSearch};
 use crate::damage::DamageKind;
 use crate::digest::{Hex, sha256};
 use crate::json::{self, JsonFault, Value};
@@ -25,10 +25,10 @@ const NEAR_BYTES: usize = 16;
 const MOST_CHARACTER_BYTES: usize = 4;
 
 /// Which bytes are tried where there is this one.
-type Bytes<'a> = &'a dyn Fn(u8) -> Vec<u8>;
-type Spelling = fn(&Value, &mut Vec<u8>);
+type ByteChoices<'a> = &'a dyn Fn(u8) -> Vec<u8>;
+type ValueSpelling = fn(&Value, &mut Vec<u8>);
 /// The two dialects of a payload.
-const DIALECTS: [Spelling; 2] = [json::write_value_spaced, json::write_value];
+const DIALECTS: [ValueSpelling; 2] = [json::write_value_spaced, json::write_value];
 
 /// The line before one of its bytes was altered, lost or slipped in; one that spells the same event where the spelling
 /// itself is lost.
@@ -109,7 +109,7 @@ fn with_payload_mended(line: &[u8], value: &Value, neighbours: Neighbours, budge
         spell(&payload, &mut text);
         text
     });
-    let search = |text| Search {
+    let search = |text| PayloadSearch {
         payload: text,
         wanted: wanted.raw(),
         first: 1,
@@ -273,7 +273,7 @@ impl Attempts {
         let bits = |byte: u8| (0..8).map(|bit| byte ^ 1 << bit).collect::<Vec<u8>>();
         let likely = |_: u8| LIKELY.to_vec();
         let others = |_: u8| (0..=u8::MAX).filter(|byte| !LIKELY.contains(byte)).collect();
-        let passes: [(usize, Bytes<'_>, bool); 5] = [
+        let passes: [(usize, ByteChoices<'_>, bool); 5] = [
             (8, &bits, false),
             (LIKELY.len(), &likely, true),
             (LIKELY.len(), &likely, false),
@@ -305,7 +305,7 @@ impl Attempts {
             .find(|candidate| self.fits(candidate))
     }
 
-    fn at_place(&mut self, line: &[u8], place: usize, bytes: Bytes<'_>, is_missing: bool) -> Option<Vec<u8>> {
+    fn at_place(&mut self, line: &[u8], place: usize, bytes: ByteChoices<'_>, is_missing: bool) -> Option<Vec<u8>> {
         let behind = if is_missing { place } else { place + 1 };
         let was = line.get(place).copied().unwrap_or_default();
         let mut candidate = [&line[..place], &[was], line.get(behind..)?].concat();

@@ -261,12 +261,12 @@ mod tests {
 
     #[test]
     fn a_hand_spells_as_anyone_does() {
-        let mut hand = TimestampWriter::default();
+        let mut writer = TimestampWriter::default();
         let mut micros = -3_000_000;
         while micros < 3_000_000 {
             for moment in [micros, micros + 1_779_105_600_123_456, -micros] {
-                assert_eq!(hand.digits(moment), digits(moment));
-                assert_eq!(hand.digits(moment + 1), digits(moment + 1));
+                assert_eq!(writer.digits(moment), digits(moment));
+                assert_eq!(writer.digits(moment + 1), digits(moment + 1));
             }
             micros += 123_457;
         }

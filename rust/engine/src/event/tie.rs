@@ -68,7 +68,7 @@ pub(super) const ENDS: &[&[&str]] = &[&["data", "from_id"], &["data", "to_id"]];
 
 /// A record as it was said some time.
 #[derive(Clone, Copy, Debug)]
-pub struct Said<'a> {
+pub struct SaidRecord<'a> {
     /// Its id as it stands between quotes.
     pub id: &'a [u8],
     /// Its canonical bytes.
@@ -77,7 +77,7 @@ pub struct Said<'a> {
     pub kind: Option<&'a [u8]>,
 }
 
-impl<'a> Said<'a> {
+impl<'a> SaidRecord<'a> {
     /// A record, where its fields lie.
     pub fn of(id: &'a [u8], record: &'a [u8], fields: RecordSpans) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl<'a> Said<'a> {
 
 impl Tie {
     /// Whether a record may have it; `is_plain` says that it belongs to no face.
-    pub(super) fn is_of(&self, said: &Said<'_>, is_plain: bool) -> bool {
+    pub(super) fn is_of(&self, said: &SaidRecord<'_>, is_plain: bool) -> bool {
         match self.by {
             Speaker::Prefix(prefix) => said.id.starts_with(prefix.as_bytes()),
             Speaker::Kind(kind) => is_plain && said.kind == Some(kind.as_bytes()),

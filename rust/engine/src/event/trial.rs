@@ -92,7 +92,7 @@ impl Budget {
 
 /// The bytes that have a digest, before one of them was altered, lost or slipped in.
 pub fn mend_bytes(bytes: &[u8], wanted: &Hex, budget: &mut Budget) -> Option<Vec<u8>> {
-    let search = Search {
+    let search = PayloadSearch {
         payload: bytes,
         wanted: wanted.raw(),
         first: 0,
@@ -101,7 +101,7 @@ pub fn mend_bytes(bytes: &[u8], wanted: &Hex, budget: &mut Budget) -> Option<Vec
 }
 
 /// Looks for the payload that has a hash.
-pub(super) struct Search<'a> {
+pub(super) struct PayloadSearch<'a> {
     /// What is there now.
     pub payload: &'a [u8],
     /// What its hash should be.
@@ -110,7 +110,7 @@ pub(super) struct Search<'a> {
     pub first: usize,
 }
 
-impl Search<'_> {
+impl PayloadSearch<'_> {
     /// The likely first, then whatever is left of the budget.
     pub(super) fn find(&self, budget: &mut Budget) -> Option<Vec<u8>> {
         self.find_likely(budget).or_else(|| self.find_other(budget))

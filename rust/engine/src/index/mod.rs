@@ -9,29 +9,31 @@ mod postings;
 
 use std::collections::HashMap;
 
-pub use ordered::{After, Lookup, Ordered, field};
+pub use ordered::{After, IndexLookup, OrderedIndex, field};
 pub use postings::{KeyRange, Postings};
 
-use crate::event::faces::Index;
+use crate::event::faces::FaceIndex;
 use crate::state::State;
 
 /// The indexes that were asked so far.
 #[derive(Debug, Default)]
-pub struct Indexes(HashMap<&'static str, Ordered>);
+pub struct Indexes(HashMap<&'static str, OrderedIndex>);
 
 impl Indexes {
     /// A declared index; it knows nothing if nobody asked it before.
-    pub fn of(&mut self, declared: &'static Index) -> &mut Ordered {
-        self.0.entry(declared.name).or_insert_with(|| Ordered::new(declared))
+    pub fn of(&mut self, declared: &'static FaceIndex) -> &mut OrderedIndex {
+        self.0
+            .entry(declared.name)
+            .or_insert_with(|| OrderedIndex::new(declared))
     }
 
     /// The same, if somebody asked it before.
-    pub fn known(&self, declared: &Index) -> Option<&Ordered> {
+    pub fn known(&self, declared: &FaceIndex) -> Option<&OrderedIndex> {
         self.0.get(declared.name)
     }
 
     /// The index of this name, if it knows this state as it is.
-    pub fn fresh(&self, name: &str, state: &State) -> Option<&Ordered> {
+    pub fn fresh(&self, name: &str, state: &State) -> Option<&OrderedIndex> {
         self.0.get(name).filter(|index| !index.is_behind(state))
     }
 }

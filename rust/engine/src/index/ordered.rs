@@ -8,14 +8,14 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::key::{spell, spell_missing};
-use crate::event::faces::Index;
+use crate::event::faces::FaceIndex;
 use crate::json::{elements, members};
 use crate::scope::Viewer;
 use crate::state::{Row, State, Watermark};
 
 /// What is looked up.
 #[derive(Clone, Copy, Debug)]
-pub struct Lookup<'a> {
+pub struct IndexLookup<'a> {
     /// Who asks.
     pub viewer: &'a Viewer,
     /// One canonical value for each field that the index is by.
@@ -39,8 +39,8 @@ pub struct After {
 
 /// The entries of an index.
 #[derive(Debug)]
-pub struct Ordered {
-    index: &'static Index,
+pub struct OrderedIndex {
+    index: &'static FaceIndex,
     mark: Watermark,
     entries: BTreeSet<Arc<[u8]>>,
     /// What a slot has among the entries.
@@ -50,9 +50,9 @@ pub struct Ordered {
 /// How a slot ends an entry.
 const SLOT_BYTES: usize = 4;
 
-impl Ordered {
+impl OrderedIndex {
     /// An index that knows nothing yet.
-    pub fn new(index: &'static Index) -> Self {
+    pub fn new(index: &'static FaceIndex) -> Self {
         Self {
             index,
             mark: Watermark::default(),
@@ -96,7 +96,7 @@ impl Ordered {
     }
 
     /// The slots that are looked up, in order.
-    pub fn find(&self, state: &State, lookup: &Lookup<'_>) -> Vec<u32> {
+    pub fn find(&self, state: &State, lookup: &IndexLookup<'_>) -> Vec<u32> {
         let mut from = Vec::new();
         for value in lookup.key {
             spell(value, &mut from);
@@ -129,7 +129,7 @@ impl Ordered {
     }
 
     /// The fields that it is by, and what it orders.
-    pub fn declared(&self) -> &'static Index {
+    pub fn declared(&self) -> &'static FaceIndex {
         self.index
     }
 

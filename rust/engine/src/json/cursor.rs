@@ -162,16 +162,16 @@ impl<'a> Quoted<'a> {
 
 /// The members of a canonical object, as they are written: keys without quotes, values as they are.
 #[derive(Clone, Copy, Debug)]
-pub struct Members<'a>(Option<Cursor<'a>>);
+pub struct ObjectMembers<'a>(Option<Cursor<'a>>);
 
 /// The members of a canonical object; none of anything else.
 #[inline]
-pub fn members(object: &[u8]) -> Members<'_> {
+pub fn members(object: &[u8]) -> ObjectMembers<'_> {
     let mut cursor = Cursor::new(object);
-    Members(cursor.pass(b"{").map(|()| cursor))
+    ObjectMembers(cursor.pass(b"{").map(|()| cursor))
 }
 
-impl<'a> Iterator for Members<'a> {
+impl<'a> Iterator for ObjectMembers<'a> {
     type Item = (&'a [u8], &'a [u8]);
 
     #[inline]

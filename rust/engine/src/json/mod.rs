@@ -52,7 +52,7 @@ mod cursor;
 
 mod write;
 
-pub use cursor::{Cursor, Elements, Members, Quoted, compare_key, elements, members};
+pub use cursor::{Cursor, Elements, ObjectMembers, Quoted, compare_key, elements, members};
 pub use indent::indented;
 pub use merge::merge;
 pub use number::write_f64;

@@ -14,12 +14,12 @@ pub fn write_f64(number: f64, out: &mut Vec<u8>) {
 
 /// A float as text, without allocation. The longest, such as `-2.2250738585072014e-308`, has 24 characters.
 #[derive(Clone, Copy)]
-pub(super) struct Spelling {
+pub(super) struct FloatText {
     bytes: [u8; 32],
     used: usize,
 }
 
-impl Spelling {
+impl FloatText {
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.used]
     }
@@ -48,7 +48,7 @@ impl Spelling {
     }
 }
 
-impl Write for Spelling {
+impl Write for FloatText {
     fn write_str(&mut self, more: &str) -> std::fmt::Result {
         self.extend(more.as_bytes());
         Ok(())
@@ -62,8 +62,8 @@ struct Decimal {
     exponent: i32,
 }
 
-pub(super) fn spell(number: f64) -> Spelling {
-    let mut text = Spelling {
+pub(super) fn spell(number: f64) -> FloatText {
+    let mut text = FloatText {
         bytes: [0; 32],
         used: 0,
     };
@@ -128,7 +128,7 @@ fn few_decimals(size: f64) -> Option<(u64, u32)> {
 
 /// The standard library's shortest digits: as few as possible and as close as possible, but on an exact tie either.
 fn shortest(size: f64) -> Decimal {
-    let mut text = Spelling {
+    let mut text = FloatText {
         bytes: [0; 32],
         used: 0,
     };
@@ -177,7 +177,7 @@ fn even_of_tie(size: f64, found: Decimal) -> Decimal {
     };
     let even = (twice / 2).next_multiple_of(2);
     // Below a power of two the floats lie closer together, so the even neighbour may already name another one.
-    let mut text = Spelling {
+    let mut text = FloatText {
         bytes: [0; 32],
         used: 0,
     };
@@ -194,7 +194,7 @@ fn even_of_tie(size: f64, found: Decimal) -> Decimal {
 }
 
 /// Writes digits in the notation that `repr` chooses for their size.
-fn write_decimal(decimal: Decimal, text: &mut Spelling) {
+fn write_decimal(decimal: Decimal, text: &mut FloatText) {
     let count = count_digits(decimal.digits);
     // How many digits stand before the point.
     let point = count as i32 + decimal.exponent;

@@ -113,8 +113,8 @@ pub(super) fn skip_members(
     loop {
         let opened = skip_literal(bytes, at, b"\"")?;
         let text = find_end(bytes, opened)?;
-        let key = Key::new(bytes, opened, text);
-        if before.is_some_and(|before: Key| !before.stands_before(&key)) {
+        let key = ScannedKey::new(bytes, opened, text);
+        if before.is_some_and(|before: ScannedKey| !before.stands_before(&key)) {
             return None;
         }
         before = Some(key);
@@ -131,7 +131,7 @@ pub(super) fn skip_members(
 
 /// A key between its quotes.
 #[derive(Clone, Copy)]
-struct Key<'a> {
+struct ScannedKey<'a> {
     raw: &'a [u8],
     escaped: bool,
     /// Its first eight bytes as a number that sorts like them. A shorter key is filled up with zeros, which sort
@@ -139,9 +139,9 @@ struct Key<'a> {
     head: u64,
 }
 
-impl<'a> Key<'a> {
+impl<'a> ScannedKey<'a> {
     #[inline(always)]
-    fn new(bytes: &'a [u8], start: usize, text: Text) -> Key<'a> {
+    fn new(bytes: &'a [u8], start: usize, text: Text) -> ScannedKey<'a> {
         let raw = &bytes[start..text.end];
         let head = match bytes[start..].first_chunk::<8>() {
             Some(head) if raw.len() < 8 => u64::from_be_bytes(*head) & !(u64::MAX >> (8 * raw.len())),
@@ -151,7 +151,7 @@ impl<'a> Key<'a> {
                 .rev()
                 .fold(0, |head, &byte| head >> 8 | u64::from(byte) << 56),
         };
-        Key {
+        ScannedKey {
             raw,
             escaped: text.escaped,
             head,
@@ -159,7 +159,7 @@ impl<'a> Key<'a> {
     }
 
     #[inline(always)]
-    fn stands_before(&self, next: &Key) -> bool {
+    fn stands_before(&self, next: &ScannedKey) -> bool {
         if self.escaped || next.escaped {
             return decoded(self.raw).lt(decoded(next.raw));
         }

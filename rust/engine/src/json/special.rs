@@ -45,7 +45,7 @@ pub fn end_of_object(line: &[u8], at: usize) -> Option<usize> {
 pub(super) fn next_special(bytes: &[u8], from: usize) -> usize {
     let mut at = from;
     while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
-        let Masks { quotes, others } = masks(chunk);
+        let ByteMasks { quotes, others } = masks(chunk);
         if quotes | others != 0 {
             return at + (quotes | others).trailing_zeros() as usize;
         }
@@ -59,7 +59,7 @@ pub(super) fn next_special(bytes: &[u8], from: usize) -> usize {
 pub(super) fn next_quote(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
-        let Masks { quotes, others } = masks(chunk);
+        let ByteMasks { quotes, others } = masks(chunk);
         if quotes != 0 {
             // The place depends on the quotes alone and is there early; that nothing else comes before it is
             // confirmed on the side, while the processor already works on what follows.
@@ -79,7 +79,7 @@ pub(super) fn next_quote(bytes: &[u8], from: usize) -> Option<usize> {
 fn next_special_near_end(bytes: &[u8], from: usize) -> usize {
     if let Some(last) = bytes.last_chunk() {
         // Look at the last full step again and forget what lies before `from`.
-        let Masks { quotes, others } = masks(last);
+        let ByteMasks { quotes, others } = masks(last);
         let seen = (STEP + from).saturating_sub(bytes.len()) as u32;
         let rest = (quotes | others).checked_shr(seen).unwrap_or(0);
         return if rest == 0 {
@@ -104,7 +104,7 @@ pub(super) fn is_plain(text: &[u8]) -> bool {
         return is_short_plain(text);
     }
     let none = |chunk: &[u8; STEP]| {
-        let Masks { quotes, others } = masks(chunk);
+        let ByteMasks { quotes, others } = masks(chunk);
         quotes | others == 0
     };
     // The last step overlaps the one before.
@@ -134,7 +134,7 @@ const fn is_special(byte: u8) -> bool {
 
 /// One bit for each byte of a step.
 #[derive(Debug, PartialEq)]
-struct Masks {
+struct ByteMasks {
     quotes: u32,
     /// Backslashes and control characters.
     others: u32,
@@ -143,7 +143,7 @@ struct Masks {
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 #[inline(always)]
-fn masks(chunk: &[u8; STEP]) -> Masks {
+fn masks(chunk: &[u8; STEP]) -> ByteMasks {
     use std::arch::x86_64::{
         _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8,
     };
@@ -155,7 +155,7 @@ fn masks(chunk: &[u8; STEP]) -> Masks {
             let backslashes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'\\' as i8));
             let controls = _mm_cmpeq_epi8(bytes, _mm_min_epu8(bytes, _mm_set1_epi8(0x1f)));
             let others = _mm_or_si128(backslashes, controls);
-            Masks {
+            ByteMasks {
                 quotes: _mm_movemask_epi8(quotes) as u32,
                 others: _mm_movemask_epi8(others) as u32,
             }
@@ -163,7 +163,7 @@ fn masks(chunk: &[u8; STEP]) -> Masks {
     };
     let (halves, _) = chunk.as_chunks();
     let (low, high) = (half(&halves[0]), half(&halves[1]));
-    Masks {
+    ByteMasks {
         quotes: low.quotes | high.quotes << 16,
         others: low.others | high.others << 16,
     }
@@ -175,10 +175,10 @@ use portable_masks as masks;
 /// The same for processors without a kernel of their own, eight bytes at a time.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 #[inline(always)]
-fn portable_masks(chunk: &[u8; STEP]) -> Masks {
+fn portable_masks(chunk: &[u8; STEP]) -> ByteMasks {
     // Gathers the eight high bits in the top byte: no two of the products fall on the same bit.
     let gather = |bits: u64| ((bits >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32;
-    let mut masks = Masks { quotes: 0, others: 0 };
+    let mut masks = ByteMasks { quotes: 0, others: 0 };
     for (place, bytes) in chunk.as_chunks::<8>().0.iter().enumerate() {
         let word = u64::from_le_bytes(*bytes);
         let quotes = equal_bits(word, b'"');
@@ -271,7 +271,7 @@ mod tests {
             let mask = |wanted: fn(u8) -> bool| {
                 (0..STEP).fold(0, |mask, place| mask | u32::from(wanted(chunk[place])) << place)
             };
-            let expected = Masks {
+            let expected = ByteMasks {
                 quotes: mask(|byte| byte == b'"'),
                 others: mask(|byte| byte == b'\\' || byte < 0x20),
             };

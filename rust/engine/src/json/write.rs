@@ -111,9 +111,9 @@ pub fn write_i64(number: i64, out: &mut Vec<u8>) {
 
 /// Writes the decimal digits of a number.
 fn write_u64(number: u64, out: &mut Vec<u8>) {
-    const LONGEST: usize = 20;
-    let mut digits = [b'0'; LONGEST];
-    let mut start = LONGEST;
+    const MOST_DIGITS: usize = 20;
+    let mut digits = [b'0'; MOST_DIGITS];
+    let mut start = MOST_DIGITS;
     let mut rest = number;
     while rest >= 10 {
         start -= 1;

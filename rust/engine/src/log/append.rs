@@ -5,21 +5,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::damage::Tail;
-use crate::disk::{Access, Found, Stranger};
+use crate::disk::{Access, Stranger, StrangerKind};
 use crate::error::{At, Error, Result};
 use crate::event::stamp;
 use crate::hint::{read_hint, write_hint};
 use crate::layout::is_draft;
 use crate::origin::{ALONE, Origin, origin_of};
 use crate::remembered::SeenHead;
-use crate::verify::{Nobody, Walk};
+use crate::verify::{NoSink, Walk};
 use crate::wal::synced::Synced;
 use crate::wal::writer::Lines;
 
 use super::body::Log;
 use super::files::{copy_bytes, copy_range, free_name, remove_ours};
 use super::open::{OpenLog, first_hash};
-use super::sync::{Barrier, Durability, LogSync, Pulse, Written};
+use super::sync::{Barrier, Durability, LogSync, Pulse, WrittenBytes};
 
 /// How lines get behind it.
 impl Log {
@@ -144,7 +144,7 @@ impl Log {
         let file = self.site.disk.open(path, Access::Write).at(path)?;
         let length = file.length().at(path)?;
         let mut walk = Walk::new(None).with_trail();
-        walk.go(&*file, length, ALONE, &mut Nobody, &mut |_, _| {}).at(path)?;
+        walk.go(&*file, length, ALONE, &mut NoSink, &mut |_, _| {}).at(path)?;
         walk.latest = latest.max(now);
         let origin = origin_of(&*file, length).at(path)?;
         self.open = Some(OpenLog::writing(file, walk, origin).at(path)?);
@@ -204,7 +204,7 @@ impl Log {
         let path = self.site.log();
         match &self.open {
             Some(open) if open.mark().events == 0 && open.file.is_shared().at(path)? => {
-                Err(Error::io(path, Stranger::at(path, Found::Foreign)))
+                Err(Error::io(path, Stranger::at(path, StrangerKind::Foreign)))
             }
             _ => Ok(()),
         }
@@ -346,7 +346,7 @@ impl Log {
         self.note_sync(outcome, self.unsynced.written())
     }
 
-    fn note_sync(&mut self, outcome: Result<()>, written: Written) -> Result<()> {
+    fn note_sync(&mut self, outcome: Result<()>, written: WrittenBytes) -> Result<()> {
         if let Err(fault) = outcome {
             // Where no file could be opened nothing was asked of the disk: the next sync asks again.
             if !fault.is_scarcity() {

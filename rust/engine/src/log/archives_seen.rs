@@ -10,10 +10,10 @@ use crate::origin::Beginning;
 
 /// What this process has seen of archives, by their names from the store's folder on.
 #[derive(Default)]
-pub(crate) struct ArchivesSeen(Mutex<Seen>);
+pub(crate) struct ArchivesSeen(Mutex<SeenArchives>);
 
 #[derive(Default)]
-struct Seen {
+struct SeenArchives {
     /// How long the log is in each, and how it begins.
     beginnings: HashMap<String, (u64, Beginning)>,
     /// Those that were found to have the digest that a log names.
@@ -21,7 +21,7 @@ struct Seen {
 }
 
 impl ArchivesSeen {
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, SeenArchives> {
         // Each change of it is whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

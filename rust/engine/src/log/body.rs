@@ -13,10 +13,10 @@ use crate::error::{At, Error, Result};
 use crate::event::salt::SaltTerms;
 use crate::event::stamp::{STAMP_BYTES, TimestampWriter};
 use crate::layout::LOG;
-use crate::remembered::{SeenHead, Standing};
+use crate::remembered::{HeadStanding, SeenHead};
 use crate::verify::{Report, Sink, finding};
 use crate::wal::synced::Synced;
-use crate::wal::writer::{Lines, Link};
+use crate::wal::writer::{ChainEnd, Lines};
 
 use super::head_note::HeadNote;
 use super::lock::{Lock, LockTerms};
@@ -57,7 +57,7 @@ pub(crate) struct Log {
     /// Memory for the lines of the next commit.
     spare: Lines,
     /// Stamps the commits.
-    hand: TimestampWriter,
+    timestamps: TimestampWriter,
 }
 
 /// What is known of it.
@@ -75,7 +75,7 @@ impl Log {
             tail_known: None,
             poisoned: None,
             spare: Lines::default(),
-            hand: TimestampWriter::default(),
+            timestamps: TimestampWriter::default(),
             site,
         })
     }
@@ -114,8 +114,8 @@ impl Log {
     }
 
     /// Where the chain stands for whoever writes next.
-    pub fn link(&self) -> Link {
-        let beginning = Link {
+    pub fn link(&self) -> ChainEnd {
+        let beginning = ChainEnd {
             head: None,
             next_seq: 1,
         };
@@ -240,7 +240,7 @@ impl Log {
         self.check_end_is_known()?;
         self.head.find_standing()?;
         match self.head.standing() {
-            Standing::Lost(reason) => Err(Error::Corrupted(Box::new(finding(LOG, DamageKind::LogMissing, reason)))),
+            HeadStanding::Lost(reason) => Err(Error::Corrupted(Box::new(finding(LOG, DamageKind::LogMissing, reason)))),
             _ => Ok(()),
         }
     }
@@ -279,7 +279,7 @@ impl Log {
 
     /// The moment of a commit, spelled: never earlier than the event before.
     pub fn stamp(&mut self, now: i64) -> [u8; STAMP_BYTES] {
-        self.hand.digits(now.max(self.latest()))
+        self.timestamps.digits(now.max(self.latest()))
     }
 }
 

@@ -13,7 +13,7 @@ use crate::disk::{Access, Disk, Manner};
 use crate::error::{At, Result};
 use crate::hint::{Hint, hint_for, read_hint};
 use crate::layout::Layout;
-use crate::remembered::{self, Note, SeenHead, Standing};
+use crate::remembered::{self, HeadStanding, Note, SeenHead};
 use crate::trail::TrailEnd;
 use crate::wal::synced::Synced;
 use crate::wal::writer::Lines;
@@ -31,7 +31,7 @@ pub(crate) struct HeadNote {
     site: Arc<Site>,
     /// Where it is; `None` if nobody asks for it.
     file: Option<PathBuf>,
-    standing: Standing,
+    standing: HeadStanding,
     /// When a head was noted last.
     told: i64,
     /// Whether one was reached since that is to be noted later.
@@ -46,7 +46,7 @@ impl HeadNote {
         Self {
             site,
             file,
-            standing: Standing::Unseen,
+            standing: HeadStanding::Unseen,
             told: i64::MIN,
             owed: false,
             fault: None,
@@ -54,7 +54,7 @@ impl HeadNote {
     }
 
     /// How the log stood to the note when it was read.
-    pub fn standing(&self) -> &Standing {
+    pub fn standing(&self) -> &HeadStanding {
         &self.standing
     }
 
@@ -89,7 +89,7 @@ impl HeadNote {
         let Ok(Some(says)) = remembered::read(disk, note) else {
             return false;
         };
-        let is_here = matches!(remembered::standing(disk, layout, Some(&says)), Ok(Standing::Kept));
+        let is_here = matches!(remembered::standing(disk, layout, Some(&says)), Ok(HeadStanding::Kept));
         let is_of_this = || {
             let length = read.file.length()?;
             Ok::<_, io::Error>(matches!(
@@ -99,7 +99,7 @@ impl HeadNote {
         };
         let begins_alike = || {
             let first = read.first_head().ok().flatten()?;
-            Some(remembered::standing_to(disk, layout, &first.into()).ok()? == Standing::Kept)
+            Some(remembered::standing_to(disk, layout, &first.into()).ok()? == HeadStanding::Kept)
         };
         is_here && says.next.is_none() && matches!(is_of_this(), Ok(false)) && begins_alike() == Some(true)
     }
@@ -190,12 +190,12 @@ impl HeadNote {
                 return Ok(());
             };
             let says = match remembered::standing(disk, layout, Some(&says))? {
-                Standing::Kept => Note {
+                HeadStanding::Kept => Note {
                     next: Some(next.into()),
                     lost: None,
                     ..says
                 },
-                Standing::Lost(reason) => Note {
+                HeadStanding::Lost(reason) => Note {
                     next: None,
                     lost: Some(reason),
                     ..says
@@ -230,7 +230,7 @@ impl HeadNote {
 ///
 /// # Errors
 /// `Io`.
-pub(crate) fn standing_of(disk: &dyn Disk, layout: &Layout, note: &Path) -> Result<Standing> {
+pub(crate) fn standing_of(disk: &dyn Disk, layout: &Layout, note: &Path) -> Result<HeadStanding> {
     let log = || disk.status(layout.log()).ok().map(|now| now.identity);
     for _ in 0..MOST_LOOKS {
         let says = match remembered::read(disk, note) {
@@ -240,12 +240,12 @@ pub(crate) fn standing_of(disk: &dyn Disk, layout: &Layout, note: &Path) -> Resu
         let before = log();
         let verdict = remembered::standing(disk, layout, says.as_ref()).at(layout.log())?;
         let is_quiet = || log() == before && remembered::read(disk, note).is_ok_and(|now| now == says);
-        if matches!(verdict, Standing::Unseen | Standing::Kept) || is_quiet() {
+        if matches!(verdict, HeadStanding::Unseen | HeadStanding::Kept) || is_quiet() {
             return Ok(verdict);
         }
     }
     let reason = "log and note keep being replaced: no quiet look at them";
-    Ok(Standing::Unknown(reason.to_owned()))
+    Ok(HeadStanding::Unknown(reason.to_owned()))
 }
 
 /// Notes how far a log is known to be on disk, for someone who only looked at the files, without opening them.
@@ -278,7 +278,7 @@ fn note_head(
     layout: &Layout,
     note: &Path,
     find: impl FnOnce(Option<&Note>) -> io::Result<Option<SeenHead>>,
-) -> io::Result<Option<Standing>> {
+) -> io::Result<Option<HeadStanding>> {
     remembered::alone(disk, note, || {
         let says = match remembered::read(disk, note) {
             Ok(says) => says,
@@ -295,7 +295,7 @@ fn note_head(
             return Ok(None);
         }
         let standing = remembered::standing(disk, layout, says.as_ref())?;
-        if !matches!(standing, Standing::Unseen | Standing::Kept) {
+        if !matches!(standing, HeadStanding::Unseen | HeadStanding::Kept) {
             return Ok(Some(standing));
         }
         // A note that knows the trail proves more than one that is newer and does not.
@@ -310,7 +310,7 @@ fn note_head(
         if !says.is_some_and(|says| says == Note::of(says.seen) && is_known(&says.seen)) {
             remembered::write(disk, note, layout.folder(), &Note::of(reached))?;
         }
-        Ok(Some(Standing::Kept))
+        Ok(Some(HeadStanding::Kept))
     })
 }
 
@@ -334,8 +334,8 @@ fn known_head_unless_announced(disk: &dyn Disk, layout: &Layout, says: Option<&N
 }
 
 /// A note that cannot be read, and may not be replaced.
-fn unreadable(note: &Path, fault: &io::Error) -> Standing {
-    Standing::Unreadable(format!(
+fn unreadable(note: &Path, fault: &io::Error) -> HeadStanding {
+    HeadStanding::Unreadable(format!(
         "the note about the last head, {}, cannot be read: {fault}",
         note.display()
     ))

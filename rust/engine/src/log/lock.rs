@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::disk::{Found, Identity, LockFile, Stranger, is_swapped, read_whole};
+use crate::disk::{Identity, LockFile, Stranger, StrangerKind, is_swapped, read_whole};
 use crate::error::{At, Error, Result};
 
 use super::loss::check_kept;
@@ -372,7 +372,7 @@ fn find_mark(site: &Site) -> Result<Option<String>> {
 pub(crate) fn check_note(lock: &dyn LockFile, path: &Path) -> Result<()> {
     let note = lock.note().at(path)?;
     if is_swapped(note.as_bytes()) {
-        return Err(Error::io(path, Stranger::at(path, Found::Swapped)));
+        return Err(Error::io(path, Stranger::at(path, StrangerKind::Swapped)));
     }
     if !lock.is_shared().at(path)? {
         return Ok(());
@@ -381,5 +381,5 @@ pub(crate) fn check_note(lock: &dyn LockFile, path: &Path) -> Result<()> {
     if is_signed {
         return Ok(());
     }
-    Err(Error::io(path, Stranger::at(path, Found::Foreign)))
+    Err(Error::io(path, Stranger::at(path, StrangerKind::Foreign)))
 }

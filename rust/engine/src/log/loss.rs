@@ -5,7 +5,7 @@ use crate::disk::Access;
 use crate::error::{At, Error, Result};
 use crate::hint::{Hint, first_line, hint_for, read_hint};
 use crate::layout::LOG;
-use crate::remembered::{self, Standing};
+use crate::remembered::{self, HeadStanding};
 use crate::verify::finding;
 use crate::wal::synced::{Synced, names_hash};
 
@@ -15,7 +15,7 @@ use super::site::Site;
 /// Whether what is at the path of a log does not follow from what is known of it.
 pub(super) fn is_missed(site: &Site, known: &Synced) -> Result<bool> {
     let standing = remembered::standing_to(&*site.disk, &site.layout, &(*known).into()).at(site.log())?;
-    Ok(matches!(standing, Standing::Lost(_)))
+    Ok(matches!(standing, HeadStanding::Lost(_)))
 }
 
 /// Whoever has read a log in a folder that is gone does not begin another: it was moved away or removed.

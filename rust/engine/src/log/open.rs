@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::chain::Mark;
+use crate::chain::ChainMark;
 use crate::damage::Tail;
 use crate::digest::{Hex, sha256};
 use crate::disk::{DiskFile, Identity, read_upto};
@@ -14,7 +14,7 @@ use crate::trail::{Trail, TrailEnd};
 use crate::verify::{Sink, Walk};
 use crate::wal::reader::Reading;
 use crate::wal::synced::{Synced, names_hash};
-use crate::wal::writer::{Lines, Link};
+use crate::wal::writer::{ChainEnd, Lines};
 
 /// A larger tail is read anew at every look.
 const LARGEST_TAIL_BYTES: u64 = 64 * 1024 * 1024;
@@ -88,7 +88,7 @@ impl OpenLog {
     }
 
     /// How far the chain has come.
-    pub fn mark(&self) -> &Mark {
+    pub fn mark(&self) -> &ChainMark {
         self.walk.mark()
     }
 
@@ -160,8 +160,8 @@ impl OpenLog {
     }
 
     /// Where the chain stands for whoever writes next.
-    pub fn link(&self) -> Link {
-        Link {
+    pub fn link(&self) -> ChainEnd {
+        ChainEnd {
             head: self.mark().head,
             next_seq: self.mark().last_seq.max(self.walk.follower.claimed) + 1,
         }

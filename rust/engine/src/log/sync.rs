@@ -35,12 +35,12 @@ pub(crate) struct LogSync {
     /// The log that is synced.
     pub path: PathBuf,
     pub(super) reached: Option<SeenHead>,
-    pub(super) written: Written,
+    pub(super) written: WrittenBytes,
 }
 
 /// How much was written at a moment, and when the last of it was.
 #[derive(Clone, Copy)]
-pub(super) struct Written {
+pub(super) struct WrittenBytes {
     bytes: u64,
     last: Option<i64>,
 }
@@ -130,8 +130,8 @@ impl Unsynced {
     }
 
     /// How much was written so far.
-    pub fn written(&self) -> Written {
-        Written {
+    pub fn written(&self) -> WrittenBytes {
+        WrittenBytes {
             bytes: self.written,
             last: self.last,
         }
@@ -160,7 +160,7 @@ impl Unsynced {
     }
 
     /// The disk has all that was written when so much was.
-    pub fn reached(&mut self, written: Written) {
+    pub fn reached(&mut self, written: WrittenBytes) {
         self.syncs += 1;
         // Offsets, not differences: syncs may overtake one another.
         self.synced = self.synced.max(written.bytes);

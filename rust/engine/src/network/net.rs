@@ -1,7 +1,7 @@
 //! The network as a walk sees it: one step from an end to those that it is joined to.
 
 use crate::event::faces::Network;
-use crate::index::{Ordered, field};
+use crate::index::{OrderedIndex, field};
 use crate::scope::Viewer;
 use crate::state::{Sight, State, unspelled};
 
@@ -44,9 +44,9 @@ pub struct Steps {
 pub struct Net<'a> {
     state: &'a State,
     network: &'static Network,
-    by_source: &'a Ordered,
-    by_target: &'a Ordered,
-    ends: &'a Ordered,
+    by_source: &'a OrderedIndex,
+    by_target: &'a OrderedIndex,
+    ends: &'a OrderedIndex,
     sight: Sight,
     steps: &'a Steps,
 }
@@ -56,7 +56,7 @@ impl<'a> Net<'a> {
     pub fn new(
         state: &'a State,
         network: &'static Network,
-        [by_source, by_target, ends]: [&'a Ordered; 3],
+        [by_source, by_target, ends]: [&'a OrderedIndex; 3],
         viewer: &Viewer,
         steps: &'a Steps,
     ) -> Self {
@@ -97,7 +97,7 @@ impl<'a> Net<'a> {
 
     /// Both ends of everything that joins two that may be entered.
     pub fn all_joined(&self) -> impl Iterator<Item = (u32, u32)> {
-        let of = |slot, index: &Ordered| self.far_end(slot, index);
+        let of = |slot, index: &OrderedIndex| self.far_end(slot, index);
         self.by_source
             .slots()
             .filter(|&slot| self.passes(slot))
@@ -110,7 +110,7 @@ impl<'a> Net<'a> {
         let name = id.strip_prefix(self.network.prefix.as_bytes()).unwrap_or(id);
         let value = [b"\"", name, b"\""].concat();
         let mut found = Vec::new();
-        let mut follow = |near: &Ordered, far: &Ordered| {
+        let mut follow = |near: &OrderedIndex, far: &OrderedIndex| {
             for joint in near.under(&value).filter(|&joint| self.passes(joint)) {
                 found.extend(self.far_end(joint, far).map(|end| (joint, end)));
             }
@@ -130,7 +130,7 @@ impl<'a> Net<'a> {
     }
 
     /// The end that a record names in the field of an index, if it may be entered.
-    fn far_end(&self, joint: u32, index: &Ordered) -> Option<u32> {
+    fn far_end(&self, joint: u32, index: &OrderedIndex) -> Option<u32> {
         let path = index.declared().by.first()?;
         let value = field(self.state.record_in(joint), path)?;
         let name = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;

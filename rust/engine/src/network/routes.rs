@@ -7,7 +7,7 @@ use super::reach::distances;
 use crate::error::{Error, Result};
 
 /// A way: the slots of what joins one end to the next.
-pub type Route = Vec<u32>;
+pub type SlotRoute = Vec<u32>;
 
 /// So many steps are tried at most: the ways of a dense network are more than anybody can wait for.
 const MOST_STEPS: u64 = 1_000_000;
@@ -18,7 +18,7 @@ const MOST_HOPS: u32 = 256;
 ///
 /// # Errors
 /// `Limit` if too many had to be tried, `Argument` if they may be longer than anybody follows.
-pub fn routes(net: &Net<'_>, source: u32, target: u32, hops: u32, limit: usize) -> Result<Vec<Route>> {
+pub fn routes(net: &Net<'_>, source: u32, target: u32, hops: u32, limit: usize) -> Result<Vec<SlotRoute>> {
     if hops > MOST_HOPS {
         return Err(Error::must("hops", format!("be at most {MOST_HOPS}"), hops));
     }
@@ -61,8 +61,8 @@ struct RouteSearch<'a> {
     limit: usize,
     tried: u64,
     ends: Vec<u32>,
-    route: Route,
-    found: Vec<Route>,
+    route: SlotRoute,
+    found: Vec<SlotRoute>,
 }
 
 impl RouteSearch<'_> {

@@ -3,7 +3,7 @@
 use super::{Direction, Net, Steps, islands, reach, routes};
 use crate::event::faces::{index_named, network_named};
 use crate::event::{Known, Op};
-use crate::index::Ordered;
+use crate::index::OrderedIndex;
 use crate::json;
 use crate::scope::Viewer;
 use crate::state::State;
@@ -48,7 +48,7 @@ fn state_of(ends: &str, joints: &[&str]) -> State {
 fn ask<T>(state: &State, steps: &Steps, question: impl FnOnce(&Net<'_>) -> T) -> T {
     let network = network_named(NETWORK).expect("declared");
     let indexes = [network.by_source, network.by_target, network.ends].map(|name| {
-        let mut index = Ordered::new(index_named(name).expect("declared"));
+        let mut index = OrderedIndex::new(index_named(name).expect("declared"));
         index.follow(state);
         index
     });

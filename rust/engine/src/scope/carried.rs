@@ -84,15 +84,15 @@ fn data_of(record: &[u8]) -> Option<&[u8]> {
 /// `Invalid` if it carries another one.
 pub fn stamp(text: &mut Vec<u8>, start: usize, spelled: &[u8], may_stay: impl FnOnce(&Carried) -> bool) -> Result<()> {
     match place_of(&text[start..]) {
-        Place::There(value) => {
+        ScopePlace::There(value) => {
             let given = &text[start..][value];
             if given == spelled || may_stay(&Carried::of_value(given)) {
                 return Ok(());
             }
             Err(other_than(spelled, given))
         }
-        Place::Before { .. } if spelled.is_empty() => Ok(()),
-        Place::Before { at, is_last, is_first } => {
+        ScopePlace::Before { .. } if spelled.is_empty() => Ok(()),
+        ScopePlace::Before { at, is_last, is_first } => {
             // Each record of a batch comes here: the member is spelled at the end and changes places with what is behind it.
             let comma = |wanted: bool| if wanted { "," } else { "" };
             let length = text.len();
@@ -132,7 +132,7 @@ pub fn replace(text: &mut Vec<u8>, start: usize, spelled: &[u8]) {
 /// `Invalid` if it is none.
 pub fn check(object: &[u8]) -> Result<()> {
     match place_of(object) {
-        Place::There(value) if Scope::read(&object[value.clone()]).is_none() => {
+        ScopePlace::There(value) if Scope::read(&object[value.clone()]).is_none() => {
             let given = String::from_utf8_lossy(&object[value]).into_owned();
             Err(Error::invalid(
                 PATH,
@@ -146,14 +146,14 @@ pub fn check(object: &[u8]) -> Result<()> {
 }
 
 /// Where the scope stands in an object, or would.
-enum Place {
+enum ScopePlace {
     There(Range<usize>),
     Before { at: usize, is_first: bool, is_last: bool },
 }
 
-fn place_of(object: &[u8]) -> Place {
+fn place_of(object: &[u8]) -> ScopePlace {
     if begins_behind(object) {
-        return Place::Before {
+        return ScopePlace::Before {
             at: 1,
             is_first: true,
             is_last: false,
@@ -167,10 +167,10 @@ fn place_of(object: &[u8]) -> Place {
             Ordering::Less => is_first = false,
             Ordering::Equal => {
                 let start = address(value);
-                return Place::There(start..start + value.len());
+                return ScopePlace::There(start..start + value.len());
             }
             Ordering::Greater => {
-                return Place::Before {
+                return ScopePlace::Before {
                     at,
                     is_first,
                     is_last: false,
@@ -178,7 +178,7 @@ fn place_of(object: &[u8]) -> Place {
             }
         }
     }
-    Place::Before {
+    ScopePlace::Before {
         at: object.len() - 1,
         is_first,
         is_last: true,

@@ -17,4 +17,4 @@ mod viewer;
 
 pub use carried::{Carried, KEY, carried, check, given, other_than, replace, stamp};
 pub use names::{LEVELS, Scope};
-pub use viewer::{Seen, Viewer};
+pub use viewer::{SeenAs, Viewer};

@@ -7,7 +7,7 @@ use super::names::Scope;
 
 /// How a record is seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum SeenAs {
     /// It may be changed.
     Own,
     /// It is only read.
@@ -94,9 +94,9 @@ impl Viewer {
     }
 
     /// How a record is seen that carries this; `None` if it is not.
-    pub fn sees(&self, carried: &Carried) -> Option<Seen> {
+    pub fn sees(&self, carried: &Carried) -> Option<SeenAs> {
         let Self::Named { scope, shared } = self.who() else {
-            return Some(Seen::Own);
+            return Some(SeenAs::Own);
         };
         match carried {
             Carried::Malformed => None,
@@ -105,16 +105,16 @@ impl Viewer {
     }
 }
 
-fn see(given: &Scope, names: &Scope, shared: bool) -> Option<Seen> {
+fn see(given: &Scope, names: &Scope, shared: bool) -> Option<SeenAs> {
     let levels = || given.names().into_iter().zip(names.names());
     let has_owner = given.owner() == names.owner();
     let contradicts = levels().any(|(given, name)| given.is_some() && name.is_some() && given != name);
     let has_all = levels().all(|(given, name)| given.is_none() || given == name);
     if has_owner && !contradicts && (shared || has_all) {
-        return Some(Seen::Own);
+        return Some(SeenAs::Own);
     }
     let is_given = levels().all(|(given, name)| name.is_none() || given == name);
-    (shared && is_given).then_some(Seen::Wider)
+    (shared && is_given).then_some(SeenAs::Wider)
 }
 
 #[cfg(test)]
@@ -159,19 +159,19 @@ mod tests {
                     shared: !viewer.ends_with('!'),
                 };
                 match viewer.sees(&carried) {
-                    Some(Seen::Own) => 'o',
-                    Some(Seen::Wider) => 'w',
+                    Some(SeenAs::Own) => 'o',
+                    Some(SeenAs::Wider) => 'w',
                     None => '-',
                 }
             });
             assert_eq!(seen.iter().collect::<String>(), expected, "{carries:?}");
-            assert_eq!(Viewer::Everyone.sees(&carried), Some(Seen::Own));
+            assert_eq!(Viewer::Everyone.sees(&carried), Some(SeenAs::Own));
         }
     }
 
     #[test]
     fn what_is_malformed_is_seen_by_nobody_in_particular() {
         assert_eq!(Viewer::default().sees(&Carried::Malformed), None);
-        assert_eq!(Viewer::Everyone.sees(&Carried::Malformed), Some(Seen::Own));
+        assert_eq!(Viewer::Everyone.sees(&Carried::Malformed), Some(SeenAs::Own));
     }
 }

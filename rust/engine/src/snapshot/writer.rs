@@ -24,7 +24,7 @@ pub fn write<'a>(
     records: impl ExactSizeIterator<Item = &'a [u8]>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> io::Result<()> {
-    let mut writer = Writer::start(disk, path, header.spell(), Nobody)?;
+    let mut writer = Writer::start(disk, path, header.spell(), NoWitness)?;
     writer.add_all(records, progress)?;
     writer.finish(b"\n]}\n").map(drop)
 }
@@ -39,7 +39,7 @@ pub fn write_durably<'a>(
     header: &Header,
     records: impl ExactSizeIterator<Item = &'a [u8]>,
 ) -> io::Result<()> {
-    let mut writer = Writer::start(disk, path, header.spell(), Nobody)?.paced();
+    let mut writer = Writer::start(disk, path, header.spell(), NoWitness)?.paced();
     writer.add_all(records, &mut |_, _| {})?;
     let (file, _) = writer.finish(b"\n]}\n")?;
     file.sync()
@@ -110,7 +110,7 @@ impl BaseWriter {
     ///
     /// # Errors
     /// What the disk says.
-    pub fn finish(mut self, header: &Header, salt: Option<&str>) -> io::Result<Written> {
+    pub fn finish(mut self, header: &Header, salt: Option<&str>) -> io::Result<WrittenBase> {
         if !self.has_begun {
             self.begin(std::iter::empty())?;
         }
@@ -118,7 +118,7 @@ impl BaseWriter {
         self.writer.add_moments(self.later.into_iter())?;
         let (file, hasher) = self.writer.finish(&header.spell_behind(salt))?;
         file.sync()?;
-        Ok(Written {
+        Ok(WrittenBase {
             file,
             sha256: hasher.finish(),
         })
@@ -131,9 +131,9 @@ trait Witness {
     fn see(&mut self, bytes: &[u8]);
 }
 
-struct Nobody;
+struct NoWitness;
 
-impl Witness for Nobody {
+impl Witness for NoWitness {
     fn see(&mut self, _: &[u8]) {}
 }
 
@@ -238,7 +238,7 @@ impl<W: Witness> Writer<W> {
 }
 
 /// A base that was written down.
-pub struct Written {
+pub struct WrittenBase {
     /// The file.
     pub file: Arc<dyn DiskFile>,
     /// Its digest.

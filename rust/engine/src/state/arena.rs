@@ -6,7 +6,7 @@
 use std::alloc::{Layout, handle_alloc_error};
 use std::sync::Arc;
 
-use crate::memory::{Refused, Room};
+use crate::memory::{AlignedBytes, Refused};
 
 /// The first chunk; a store of a few records stays small.
 const FIRST_CHUNK_BYTES: usize = 64 * 1024;
@@ -24,13 +24,13 @@ pub struct Address {
 /// Records, end to end.
 #[derive(Debug, Default)]
 pub struct Arena {
-    full: Vec<Arc<Room>>,
+    full: Vec<Arc<AlignedBytes>>,
     /// So many of those are another's, who counts what lies there.
     shared: usize,
     /// None before the first record and just after a freeze.
-    open: Option<Room>,
+    open: Option<AlignedBytes>,
     /// Chunks for what was announced.
-    spare: Vec<Room>,
+    spare: Vec<AlignedBytes>,
     /// How much of the open chunk is taken.
     used: usize,
     dead: usize,
@@ -64,7 +64,7 @@ impl Arena {
         let mut ready = use_of(left) + self.spare.iter().map(|room| use_of(room.len())).sum::<usize>();
         let usual = (self.total + bytes).clamp(FIRST_CHUNK_BYTES, LARGEST_CHUNK_BYTES);
         while ready < bytes {
-            let room = Room::new(usual.max(2 * longest))?;
+            let room = AlignedBytes::new(usual.max(2 * longest))?;
             ready += use_of(room.len());
             self.spare.push(room);
         }
@@ -72,11 +72,11 @@ impl Arena {
     }
 
     fn left(&self) -> usize {
-        self.open.as_ref().map_or(0, Room::len) - self.used
+        self.open.as_ref().map_or(0, AlignedBytes::len) - self.used
     }
 
     /// The next chunk, for a record of so many bytes.
-    fn next_chunk(&mut self, bytes: usize) -> Room {
+    fn next_chunk(&mut self, bytes: usize) -> AlignedBytes {
         if let Some(at) = self.spare.iter().position(|room| room.len() >= bytes) {
             return self.spare.remove(at);
         }
@@ -84,7 +84,7 @@ impl Arena {
         // What was not announced is small, or what a patch made of a record: that is as long as the record was. Where
         // a usual chunk is refused the least one is had, from the reserve if need be.
         let least = FIRST_CHUNK_BYTES.max(bytes);
-        let room = Room::new(usual.max(bytes)).or_else(|_| Room::new(least));
+        let room = AlignedBytes::new(usual.max(bytes)).or_else(|_| AlignedBytes::new(least));
         room.unwrap_or_else(|_| handle_alloc_error(Layout::new::<[u8; FIRST_CHUNK_BYTES]>()))
     }
     /// Puts bytes behind the others.
@@ -113,7 +113,7 @@ impl Arena {
     pub fn get(&self, at: Address) -> &[u8] {
         let chunk = match self.full.get(at.chunk as usize) {
             Some(chunk) => chunk.bytes(),
-            None => self.open.as_ref().map_or(&[][..], Room::bytes),
+            None => self.open.as_ref().map_or(&[][..], AlignedBytes::bytes),
         };
         &chunk[at.start as usize..(at.start + at.length) as usize]
     }
@@ -178,9 +178,9 @@ impl Arena {
 }
 
 /// A chunk that nobody else reads; `None` if there is no memory for one.
-fn own(chunk: &mut Arc<Room>) -> Option<&mut Room> {
+fn own(chunk: &mut Arc<AlignedBytes>) -> Option<&mut AlignedBytes> {
     if Arc::get_mut(chunk).is_none() {
-        let mut copy = Room::new(chunk.len()).ok()?;
+        let mut copy = AlignedBytes::new(chunk.len()).ok()?;
         copy.bytes_mut().copy_from_slice(chunk.bytes());
         *chunk = Arc::new(copy);
     }

@@ -16,7 +16,7 @@ const LONGEST_LIST: usize = 2;
 /// The slots that events touched, in order, and whose changes these are.
 #[derive(Debug, Default)]
 pub struct Changes {
-    life: StateId,
+    state_id: StateId,
     /// How many were forgotten.
     forgotten: usize,
     slots: Vec<u32>,
@@ -27,12 +27,12 @@ pub struct Changes {
 pub struct StateId(Arc<()>);
 
 impl StateId {
-    /// Another name for the same life.
+    /// Another name for the same state.
     pub fn same(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 
-    /// Whether these are one life.
+    /// Whether these are one state.
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -41,15 +41,15 @@ impl StateId {
 /// What somebody sees, at one moment of one state: two of these differ if any of it changed in between.
 #[derive(Debug)]
 pub struct Edition {
-    life: StateId,
+    state_id: StateId,
     changes: usize,
 }
 
 impl Edition {
     /// What was last changed by the change of this number.
-    pub fn of(life: &StateId, changes: usize) -> Self {
+    pub fn of(state_id: &StateId, changes: usize) -> Self {
         Self {
-            life: life.same(),
+            state_id: state_id.same(),
             changes,
         }
     }
@@ -57,7 +57,7 @@ impl Edition {
 
 impl PartialEq for Edition {
     fn eq(&self, other: &Self) -> bool {
-        self.life.is(&other.life) && self.changes == other.changes
+        self.state_id.is(&other.state_id) && self.changes == other.changes
     }
 }
 
@@ -68,23 +68,23 @@ pub struct Watermark(Option<(StateId, usize)>);
 impl Watermark {
     /// Whether this state is another one, or has gone on.
     pub fn is_behind(&self, changes: &Changes) -> bool {
-        !self.is_of(&changes.life) || self.count() != changes.count()
+        !self.is_of(&changes.state_id) || self.count() != changes.count()
     }
 
     /// Whether this is the state that is known: only then slots mean the same.
-    pub fn is_of(&self, life: &StateId) -> bool {
-        self.0.as_ref().is_some_and(|(own, _)| own.is(life))
+    pub fn is_of(&self, state_id: &StateId) -> bool {
+        self.0.as_ref().is_some_and(|(own, _)| own.is(state_id))
     }
 
     /// Another name for the same place.
     pub fn same(&self) -> Self {
-        Self(self.0.as_ref().map(|(life, count)| (life.same(), *count)))
+        Self(self.0.as_ref().map(|(state_id, count)| (state_id.same(), *count)))
     }
 
     /// Whether this is the same place in the same state.
     pub fn is(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
-            (Some((life, count)), Some((other, others))) => life.is(other) && count == others,
+            (Some((state_id, count)), Some((other, others))) => state_id.is(other) && count == others,
             (None, None) => true,
             _ => false,
         }
@@ -110,7 +110,7 @@ impl Watermark {
         other
             .0
             .as_ref()
-            .is_some_and(|(life, count)| !self.is_of(life) || self.count() < *count)
+            .is_some_and(|(state_id, count)| !self.is_of(state_id) || self.count() < *count)
     }
 
     /// How many changes are known.
@@ -143,12 +143,12 @@ impl Changes {
 
     /// Whose changes these are.
     pub fn life(&self) -> &StateId {
-        &self.life
+        &self.state_id
     }
 
     /// Where one is who knows everything.
     pub fn watermark(&self) -> Watermark {
-        Watermark(Some((self.life.same(), self.count())))
+        Watermark(Some((self.state_id.same(), self.count())))
     }
 
     /// How many there were.
@@ -158,7 +158,7 @@ impl Changes {
 
     /// The slots that were touched since then, some perhaps several times; `None` if the whole state is to be read.
     pub fn since(&self, mark: &Watermark) -> Option<&[u32]> {
-        let known = mark.is_of(&self.life).then(|| mark.count())?;
+        let known = mark.is_of(&self.state_id).then(|| mark.count())?;
         self.slots.get(known.checked_sub(self.forgotten)?..)
     }
 }

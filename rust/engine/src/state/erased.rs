@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::changes::Changes;
 use super::frozen::Frozen;
-use super::records::{Entry, NO_CLASS, State};
+use super::records::{NO_CLASS, SlotEntry, State};
 use crate::event::faces::is_told;
 use crate::memory::{Refused, gathered};
 use crate::scope::{Carried, Scope};
@@ -45,7 +45,7 @@ impl State {
     pub fn erase(&mut self, slots: &[u32]) {
         let mut scopes: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for &number in slots {
-            let hash = Entry::spread(self.hash(self.id_of(number)));
+            let hash = SlotEntry::spread(self.hash(self.id_of(number)));
             if let Ok(entry) = self.ids.find_entry(hash, |entry| entry.slot == number) {
                 entry.remove();
             }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::records::State;
-use crate::scope::{Seen, Viewer};
+use crate::scope::{SeenAs, Viewer};
 
 impl State {
     /// Whether any record ever expires.
@@ -65,7 +65,7 @@ impl State {
     /// The ids of somebody's own records that have expired at a moment, those first that did first.
     pub fn due_at(&self, viewer: &Viewer, now: i64) -> Vec<String> {
         let due = self.expiries.between(i64::MIN, now);
-        let own = due.filter(|&slot| self.scopes.seen_in(viewer, self.scope_in(slot)) == Some(Seen::Own));
+        let own = due.filter(|&slot| self.scopes.seen_in(viewer, self.scope_in(slot)) == Some(SeenAs::Own));
         own.map(|slot| super::unspelled(self.spelled_id(slot))).collect()
     }
 

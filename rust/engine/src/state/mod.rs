@@ -60,6 +60,6 @@ pub use records::State;
 pub use rows::{Dated, Row, Survey};
 pub use scopes::Directory;
 pub use sight::Sight;
-pub use slots::Sieve;
+pub use slots::SlotSieve;
 pub use spelling::{parsed, spelled, unspelled};
 pub use timeline::Timeline;

@@ -15,12 +15,12 @@ use super::moments::MomentColumn;
 use super::query::{Query, wanted};
 use super::scopes::{Directory, SHARED};
 use super::spelling::{parsed, spelled, unspelled};
-use super::timeline::{Mark, Timeline};
+use super::timeline::{EventMark, Timeline};
 use crate::event::act::is_of_one;
 use crate::event::draft_value::defaults;
 use crate::event::expiry::expiry_of;
 use crate::event::faces::{SEARCH, face_of};
-use crate::event::{Coming, Known, Op};
+use crate::event::{IncomingEvents, Known, Op};
 use crate::json::{self, RecordSpans, Span, Value};
 use crate::memory::{Refused, gathered};
 use crate::snapshot::{Moments, Stamp, Taker};
@@ -36,17 +36,17 @@ pub(super) struct Slot {
     pub id: Span,
     pub class: u32,
     pub scope: u32,
-    pub last_event: Mark,
+    pub last_event: EventMark,
 }
 
 /// A slot by its id. Part of the id's hash is kept: when the table grows, nobody has to read all ids again.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+pub(super) struct SlotEntry {
     pub(super) hash: u32,
     pub(super) slot: u32,
 }
 
-impl Entry {
+impl SlotEntry {
     /// All bits that the table wants, from those that are kept.
     pub(super) fn spread(hash: u32) -> u64 {
         u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -58,7 +58,7 @@ impl Entry {
 pub struct State {
     pub(super) arena: Arena,
     pub(super) slots: Vec<Slot>,
-    pub(super) ids: HashTable<Entry>,
+    pub(super) ids: HashTable<SlotEntry>,
     hasher: RandomState,
     pub(super) catalog: Catalog,
     pub(super) timeline: Timeline,
@@ -150,7 +150,7 @@ impl State {
     pub fn forget_events(&mut self) {
         if !self.timeline.start_over() {
             for slot in &mut self.slots {
-                slot.last_event = Mark::NONE;
+                slot.last_event = EventMark::NONE;
             }
         }
     }
@@ -240,8 +240,8 @@ impl State {
 
     pub(super) fn find(&self, id: &[u8]) -> Option<u32> {
         let hash = self.hash(id);
-        let is_it = |entry: &Entry| entry.hash == hash && self.id_of(entry.slot) == id;
-        self.ids.find(Entry::spread(hash), is_it).map(|entry| entry.slot)
+        let is_it = |entry: &SlotEntry| entry.hash == hash && self.id_of(entry.slot) == id;
+        self.ids.find(SlotEntry::spread(hash), is_it).map(|entry| entry.slot)
     }
 
     pub(super) fn id_of(&self, slot: u32) -> &[u8] {
@@ -292,14 +292,14 @@ impl State {
             id: fields.id.unwrap_or_default(),
             class,
             scope,
-            last_event: Mark::NONE,
+            last_event: EventMark::NONE,
         };
         let number = match found {
             Some(number) if self.slots[number as usize].class != NO_CLASS => self.replace(number, slot),
             // What was only mentioned takes its place in the order now.
             Some(mention) => {
                 let last_event = self.slots[mention as usize].last_event;
-                let hash = Entry::spread(self.hash(id));
+                let hash = SlotEntry::spread(self.hash(id));
                 let number = self.slots.len() as u32;
                 self.timeline.rename(last_event, mention, number);
                 if let Some(entry) = self.ids.find_mut(hash, |entry| entry.slot == mention) {
@@ -356,9 +356,9 @@ impl State {
         self.slots.push(slot);
         self.moments.push(stamp);
         let hash = self.hash(id);
-        let entry = Entry { hash, slot: number };
+        let entry = SlotEntry { hash, slot: number };
         self.ids
-            .insert_unique(Entry::spread(hash), entry, |entry| Entry::spread(entry.hash));
+            .insert_unique(SlotEntry::spread(hash), entry, |entry| SlotEntry::spread(entry.hash));
         number
     }
 
@@ -373,7 +373,7 @@ impl State {
             },
             class: NO_CLASS,
             scope: SHARED,
-            last_event: Mark::NONE,
+            last_event: EventMark::NONE,
         };
         self.insert(id, slot, stamp)
     }
@@ -394,7 +394,7 @@ impl State {
 
 impl Taker for State {
     fn make_room(&mut self, bytes: usize) -> Result<(), Refused> {
-        State::make_room(self, Coming::one(bytes))
+        State::make_room(self, IncomingEvents::one(bytes))
     }
 
     fn take(&mut self, record: &[u8], fields: RecordSpans, moments: Option<Moments>) {

@@ -8,7 +8,7 @@ use std::ops::Bound;
 
 use super::sight::Sight;
 use crate::memory::Refused;
-use crate::scope::{Carried, Scope, Seen, Viewer, carried};
+use crate::scope::{Carried, Scope, SeenAs, Viewer, carried};
 use crate::snapshot::Stamp;
 
 /// The number of what is shared.
@@ -21,7 +21,7 @@ const GIVEN: usize = 2;
 /// All scopes of a state.
 #[derive(Debug)]
 pub struct Directory {
-    members: Vec<Members>,
+    members: Vec<ScopeMembers>,
     /// Numbers by scope, those of an owner together.
     numbers: BTreeMap<Carried, u32>,
     /// Neighbours in the log mostly carry the same.
@@ -38,7 +38,7 @@ pub struct Directory {
 
 /// What is known of a scope.
 #[derive(Clone, Debug)]
-struct Members {
+struct ScopeMembers {
     scope: Carried,
     /// The slots that carry it, ascending.
     slots: Vec<u32>,
@@ -50,7 +50,7 @@ struct Members {
     expired_of: Option<u32>,
 }
 
-impl Members {
+impl ScopeMembers {
     fn of(scope: Carried) -> Self {
         Self {
             scope,
@@ -65,7 +65,10 @@ impl Members {
 impl Default for Directory {
     fn default() -> Self {
         Self {
-            members: vec![Members::of(Carried::shared()), Members::of(Carried::Malformed)],
+            members: vec![
+                ScopeMembers::of(Carried::shared()),
+                ScopeMembers::of(Carried::Malformed),
+            ],
             numbers: BTreeMap::from([(Carried::shared(), SHARED), (Carried::Malformed, MALFORMED)]),
             last: Default::default(),
             changed: 0,
@@ -95,7 +98,7 @@ impl Directory {
         let next = self.members.len() as u32;
         let number = *self.numbers.entry(scope.clone()).or_insert(next);
         if number == next {
-            self.members.push(Members::of(scope));
+            self.members.push(ScopeMembers::of(scope));
         }
         number
     }
@@ -108,9 +111,9 @@ impl Directory {
         let next = self.members.len() as u32;
         let twin = *self.twins.entry(scope).or_insert(next);
         if twin == next {
-            let expired = Members {
+            let expired = ScopeMembers {
                 expired_of: Some(scope),
-                ..Members::of(self.members[scope as usize].scope.clone())
+                ..ScopeMembers::of(self.members[scope as usize].scope.clone())
             };
             self.members.push(expired);
         }
@@ -306,10 +309,10 @@ impl Directory {
 
     /// How somebody sees the records of a scope; `None` if not at all.
     #[inline]
-    pub(super) fn seen_in(&self, viewer: &Viewer, scope: u32) -> Option<Seen> {
+    pub(super) fn seen_in(&self, viewer: &Viewer, scope: u32) -> Option<SeenAs> {
         // Mostly nobody gives names, and what is asked for carries none.
         if scope == SHARED && viewer.is_plain() {
-            return Some(Seen::Own);
+            return Some(SeenAs::Own);
         }
         viewer.sees(&self.members[scope as usize].scope)
     }
@@ -328,7 +331,7 @@ impl Directory {
             let expired = self.twins.get(&number).map_or(&[][..], |&twin| self.slots(twin));
             !self.slots(number).is_empty() || !expired.is_empty()
         };
-        let is_known = |number: &u32| self.seen_in(viewer, *number) == Some(Seen::Own) && has_any(*number);
+        let is_known = |number: &u32| self.seen_in(viewer, *number) == Some(SeenAs::Own) && has_any(*number);
         match viewer.choose(&self.numbers) {
             Some(seen) => seen.iter().any(is_known),
             // Whoever sees all need not gather it: the first will do.
@@ -343,7 +346,7 @@ impl Directory {
         numbers.retain(|&number| {
             let scope = &self.members[number as usize].scope;
             matches!(scope, Carried::Names(scope) if scope.names()[2].is_some())
-                && self.seen_in(viewer, number) == Some(Seen::Own)
+                && self.seen_in(viewer, number) == Some(SeenAs::Own)
         });
         numbers
     }

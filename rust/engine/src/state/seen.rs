@@ -8,7 +8,7 @@ use super::records::{NO_CLASS, Slot, State};
 use super::scopes::Directory;
 use super::sight::Sight;
 use crate::event::faces::{is_of_store, is_told};
-use crate::scope::{Seen, Viewer};
+use crate::scope::{SeenAs, Viewer};
 use crate::snapshot::Stamp;
 
 impl State {
@@ -71,12 +71,12 @@ impl State {
 
     /// How somebody sees the record of an id, which stands as between quotes in canonical JSON. Outside: whether there is
     /// one; inside: whether it is seen.
-    pub fn seen_by(&self, viewer: &Viewer, id: &[u8]) -> Option<Option<Seen>> {
+    pub fn seen_by(&self, viewer: &Viewer, id: &[u8]) -> Option<Option<SeenAs>> {
         self.slot_seen_by(viewer, id).map(|(_, seen)| seen)
     }
 
     /// The same, and where the record lies.
-    pub fn slot_seen_by(&self, viewer: &Viewer, id: &[u8]) -> Option<(u32, Option<Seen>)> {
+    pub fn slot_seen_by(&self, viewer: &Viewer, id: &[u8]) -> Option<(u32, Option<SeenAs>)> {
         let slot = self.slot_spelled(id)?;
         Some((slot, self.scopes.seen_in(viewer, self.scope_in(slot))))
     }
@@ -84,7 +84,7 @@ impl State {
     /// The scope of the record of an id, spelled likewise, if it is somebody's own.
     pub fn own_scope(&self, viewer: &Viewer, id: &[u8]) -> Option<u32> {
         let scope = self.scope_in(self.slot_spelled(id)?);
-        (self.scopes.seen_in(viewer, scope) == Some(Seen::Own)).then_some(scope)
+        (self.scopes.seen_in(viewer, scope) == Some(SeenAs::Own)).then_some(scope)
     }
 
     /// The canonical record of an id, if somebody sees it.

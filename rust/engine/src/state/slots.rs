@@ -11,7 +11,7 @@ use crate::event::faces::{face_of, is_of_store};
 
 /// Which slots a query asks for, to be asked one by one.
 #[derive(Clone, Debug)]
-pub struct Sieve {
+pub struct SlotSieve {
     classes: Vec<bool>,
     least: f64,
     sight: Sight,
@@ -150,13 +150,13 @@ impl State {
     }
 
     /// A query, ready to be asked of single slots. It is good until the state changes.
-    pub fn sieve(&self, query: &Query) -> Sieve {
+    pub fn sieve(&self, query: &Query) -> SlotSieve {
         let (wanted, sight) = (wanted(query), self.sight(&query.viewer));
         let sees_all = sight.is_of_all_scopes();
         let is_wanted = |kind: &[u8], status: &[u8], face: bool| {
             wanted(kind, status, face) && (sees_all || !is_of_store(kind, face))
         };
-        Sieve {
+        SlotSieve {
             classes: self.catalog.accepted(is_wanted),
             least: query.min_confidence,
             sight,
@@ -164,14 +164,14 @@ impl State {
     }
 
     /// Whether a query asks for the record in a slot.
-    pub fn passes(&self, sieve: &Sieve, slot: u32) -> bool {
+    pub fn passes(&self, sieve: &SlotSieve, slot: u32) -> bool {
         let slot = &self.slots[slot as usize];
         let is_of_class = sieve.classes.get(slot.class as usize).copied().unwrap_or(false);
         is_of_class && slot.confidence >= sieve.least && sieve.sight.sees(slot.scope)
     }
 
     /// The slots that whoever put a query sees, ascending; `None` if that one sees everything.
-    pub(super) fn seen_slots(&self, sieve: &Sieve) -> Option<Vec<u32>> {
+    pub(super) fn seen_slots(&self, sieve: &SlotSieve) -> Option<Vec<u32>> {
         self.scopes.seen(&sieve.sight)
     }
 

@@ -11,9 +11,9 @@ const LAST_START: u64 = 1 << 31;
 
 /// Stands for one event of the live log. When the log starts over, all marks mean nothing, without anyone taking them back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark(u32);
+pub struct EventMark(u32);
 
-impl Mark {
+impl EventMark {
     /// For a record that no event of the live log speaks of.
     pub const NONE: Self = Self(NONE);
 }
@@ -54,7 +54,7 @@ impl Timeline {
     }
 
     /// Notes an event, the slot of the record that it speaks of, and what marks the last event that did so.
-    pub fn push(&mut self, offset: u64, seq: u64, about: Option<(u32, Mark)>) -> Mark {
+    pub fn push(&mut self, offset: u64, seq: u64, about: Option<(u32, EventMark)>) -> EventMark {
         let index = self.offsets.len() as u32;
         if self.runs.is_empty() || seq != self.next_seq {
             self.runs.push((index, seq));
@@ -64,11 +64,11 @@ impl Timeline {
         let (slot, earlier) = about.map_or((NONE, None), |(slot, last)| (slot, self.index(last)));
         self.slots.push(slot);
         self.earlier.push(earlier.unwrap_or(NONE));
-        Mark(self.first_mark + index)
+        EventMark(self.first_mark + index)
     }
 
     /// Notes an event that speaks of several records, each given once as its slot and what marks the last event that did so.
-    pub fn push_several(&mut self, offset: u64, seq: u64, about: impl Iterator<Item = (u32, Mark)>) -> Mark {
+    pub fn push_several(&mut self, offset: u64, seq: u64, about: impl Iterator<Item = (u32, EventMark)>) -> EventMark {
         let mark = self.push(offset, seq, None);
         let event = self.len() as u32 - 1;
         for (slot, last) in about {
@@ -80,7 +80,7 @@ impl Timeline {
     }
 
     /// What events up to a marked one said of a slot is said of another now.
-    pub fn rename(&mut self, last: Mark, slot: u32, new: u32) {
+    pub fn rename(&mut self, last: EventMark, slot: u32, new: u32) {
         let mut at = self.index(last).unwrap_or(NONE);
         while at != NONE {
             let place = self.place_in_further(at, slot);
@@ -109,7 +109,7 @@ impl Timeline {
     }
 
     /// Which event a mark stands for; `None` if it is not of this log.
-    pub fn index(&self, mark: Mark) -> Option<u32> {
+    pub fn index(&self, mark: EventMark) -> Option<u32> {
         let index = mark.0.checked_sub(self.first_mark)?;
         ((index as usize) < self.len()).then_some(index)
     }
@@ -186,7 +186,7 @@ impl Timeline {
     }
 
     /// The events of the record in a slot whose last one is marked, oldest first.
-    pub fn back_from(&self, slot: u32, last: Mark) -> Vec<u32> {
+    pub fn back_from(&self, slot: u32, last: EventMark) -> Vec<u32> {
         let mut found = Vec::new();
         let mut at = self.index(last).unwrap_or(NONE);
         while at != NONE {
@@ -222,10 +222,10 @@ mod tests {
     #[test]
     fn events_are_found_by_record_and_by_seq() {
         let mut timeline = Timeline::default();
-        let first = timeline.push(0, 5, Some((8, Mark::NONE)));
+        let first = timeline.push(0, 5, Some((8, EventMark::NONE)));
         timeline.push(100, 6, None);
         let last = timeline.push(200, 7, Some((8, first)));
-        timeline.push(300, 20, Some((9, Mark::NONE)));
+        timeline.push(300, 20, Some((9, EventMark::NONE)));
         assert_eq!(timeline.back_from(8, last), [0, 2]);
         assert_eq!(timeline.slots_from(1).collect::<Vec<_>>(), [8, 9]);
         assert_eq!(timeline.since(6), [1..3, 3..4]);
@@ -242,10 +242,10 @@ mod tests {
     #[test]
     fn an_event_of_several_records_stands_in_the_history_of_each() {
         let mut timeline = Timeline::default();
-        let one = timeline.push(0, 1, Some((1, Mark::NONE)));
-        let both = timeline.push_several(10, 2, [(1, one), (2, Mark::NONE)].into_iter());
+        let one = timeline.push(0, 1, Some((1, EventMark::NONE)));
+        let both = timeline.push_several(10, 2, [(1, one), (2, EventMark::NONE)].into_iter());
         let nobody = timeline.push_several(20, 3, std::iter::empty());
-        let again = timeline.push_several(30, 4, [(2, both), (3, Mark::NONE)].into_iter());
+        let again = timeline.push_several(30, 4, [(2, both), (3, EventMark::NONE)].into_iter());
         let last = timeline.push(40, 5, Some((2, again)));
         assert_eq!(timeline.back_from(1, both), [0, 1]);
         assert_eq!(timeline.back_from(2, last), [1, 3, 4]);
@@ -264,17 +264,17 @@ mod tests {
     #[test]
     fn marks_of_an_earlier_log_mean_nothing() {
         let mut timeline = Timeline::default();
-        let old = timeline.push(0, 1, Some((0, Mark::NONE)));
+        let old = timeline.push(0, 1, Some((0, EventMark::NONE)));
         assert!(timeline.start_over());
         let new = timeline.push(0, 2, Some((0, old)));
         assert_eq!(
-            [old, new, Mark::NONE].map(|mark| timeline.index(mark)),
+            [old, new, EventMark::NONE].map(|mark| timeline.index(mark)),
             [None, Some(0), None]
         );
         assert_eq!(timeline.back_from(0, new), [0]);
         timeline.first_mark = LAST_START as u32;
         assert!(!timeline.start_over());
-        assert_eq!(timeline.push(0, 3, None), Mark(0));
+        assert_eq!(timeline.push(0, 3, None), EventMark(0));
     }
 
     #[test]

@@ -3,34 +3,34 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
-use crate::blocks::{Columns, Outlook, is_one_of};
+use crate::blocks::{BlockColumns, Outlook, is_one_of};
 use crate::damage::Damage;
 use crate::disk::Disk;
 use crate::error::{Error, Result};
-use crate::index::Lookup;
+use crate::index::IndexLookup;
 use crate::layout::Layout;
 use crate::log;
 use crate::options::Durability;
-use crate::remembered::Standing;
+use crate::remembered::HeadStanding;
 use crate::scope::Viewer;
 use crate::state::{Dated, Directory, Edition, Query, Tally, spelled};
 use crate::verify::Report;
 
-use super::care::Alone;
 use super::files::snapshots::Snapshotting;
 use super::follow::lost::missed;
 use super::history::as_of::View;
 use super::load::loader::Moment;
-use super::load::tails::{Kept, kept_beside};
+use super::load::tails::{Quarantined, kept_beside};
 use super::recovery::judge::verify_at;
 use super::recovery::repair::{Repaired, repair};
 use super::restoring::restore::{Restoring, restore};
 use super::search::find::find;
 use super::search::recall::follow_blocks;
 use super::search::select::{Scene, Verdicts, prepare};
+use super::turns::Alone;
 use super::upkeep::backup::backup;
 use super::upkeep::compact::compact;
-use super::vectors::{Matrix, Neighbour, Question, SpaceReport};
+use super::vectors::{Matrix, Neighbour, SpaceReport, VectorQuestion};
 use super::{Progress, Store};
 
 impl Store {
@@ -143,7 +143,7 @@ impl Store {
     ///
     /// # Errors
     /// `Io`.
-    pub fn kept(&self) -> Result<Vec<Kept>> {
+    pub fn kept(&self) -> Result<Vec<Quarantined>> {
         kept_beside(&self.site, &self.log)
     }
 
@@ -157,7 +157,7 @@ impl Store {
     }
 
     /// How the log stood to the remembered head when it was read.
-    pub fn standing(&self) -> &Standing {
+    pub fn standing(&self) -> &HeadStanding {
         self.log.head.standing()
     }
 
@@ -176,7 +176,7 @@ impl Store {
     ///
     /// # Errors
     /// `Io`.
-    pub fn standing_of(disk: &dyn Disk, layout: &Layout, note: &Path) -> Result<Standing> {
+    pub fn standing_of(disk: &dyn Disk, layout: &Layout, note: &Path) -> Result<HeadStanding> {
         log::standing_of(disk, layout, note)
     }
 
@@ -233,7 +233,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Shared::nearest`].
-    pub fn nearest(&self, question: &Question<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
+    pub fn nearest(&self, question: &VectorQuestion<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
         let mut search = self.vectors.start_search(self.live(), question)?;
         if let Some(condition) = question.condition {
             let (judge, among) = prepare(&self.state, &self.field_indexes, condition)?;
@@ -308,7 +308,7 @@ impl Store {
     ///
     /// # Errors
     /// `Argument` if no face declares the index or the key has another length; `OutOfMemory`.
-    pub fn find(&self, index: &str, lookup: &Lookup<'_>) -> Result<Vec<Dated<'_>>> {
+    pub fn find(&self, index: &str, lookup: &IndexLookup<'_>) -> Result<Vec<Dated<'_>>> {
         find(&self.indexes, &self.state, index, lookup)
     }
 
@@ -335,7 +335,7 @@ impl Store {
     ///
     /// # Errors
     /// `Io`, where rows cannot be read; `OutOfMemory`.
-    pub fn blocks(&self) -> Result<Arc<RwLock<Columns>>> {
+    pub fn blocks(&self) -> Result<Arc<RwLock<BlockColumns>>> {
         follow_blocks(&self.blocks, &self.state, &self.vectors)?;
         Ok(Arc::clone(&self.blocks))
     }

@@ -16,7 +16,7 @@ mod archives;
 
 mod load;
 
-mod ahead;
+mod spell_ahead;
 
 mod sync;
 
@@ -30,7 +30,7 @@ mod shared;
 
 mod search;
 
-mod care;
+mod turns;
 
 mod upkeep;
 
@@ -50,7 +50,7 @@ mod engine;
 
 use std::sync::{Arc, RwLock};
 
-use crate::blocks::Columns;
+use crate::blocks::BlockColumns;
 use crate::condition::FieldIndexes;
 use crate::disk::{Disk, Manner};
 use crate::error::{Error, Result};
@@ -61,9 +61,7 @@ use crate::options::Options;
 use crate::state::State;
 
 pub use crate::log::Progress;
-pub use crate::remembered::Standing;
-pub use ahead::Ahead;
-pub use care::Turns;
+pub use crate::remembered::HeadStanding;
 pub use copies::listed::{CopySeen, forget, list};
 pub use copies::outside::{CopyMade, CopyOrder, copy_out};
 pub use engine::{BatchWriter, Engine, Verified};
@@ -74,24 +72,26 @@ pub use files::snapshots::Snapshotting;
 pub use history::as_of::View;
 pub use load::home::{layout_of, source_of};
 pub use load::loader::Moment;
-pub use load::tails::{Kept, WHY_NOT_RESTORABLE};
+pub use load::tails::{Quarantined, WHY_NOT_RESTORABLE};
 pub use recovery::repair::{Repaired, repair};
 pub use restoring::restore::{Restoring, restore};
 pub use restoring::take_back::{bring_back, restore_tail};
 pub use search::ask::search;
 pub use search::live_text::seal_text;
 pub use search::page::Page;
-pub use search::rank::{Hit, Search};
+pub use search::rank::{RecordSearch, SearchHit};
 pub use search::recall::recall;
-pub use shared::{Needs, Shared};
+pub use shared::{DueWork, Shared};
+pub use spell_ahead::SpelledAhead;
 pub use sync::Syncing;
+pub use turns::Turns;
 pub use upkeep::backup::{BackingUp, backup};
 pub use upkeep::compact::{Compacting, compact};
 pub use upkeep::pruning::{Prune, Pruned, prune};
-pub use vectors::{Attachment, Ids, Matrix, Neighbour, Question, SpaceReport, VectorSearch};
+pub use vectors::{Attachment, Ids, Matrix, Neighbour, SpaceReport, VectorQuestion, VectorSearch};
 pub use write::commit::Group;
 pub use write::ingest::{Ingested, Intake, RowRefusal, RowSource};
-pub use write::optimistic::{Bookmark, Change, Written};
+pub use write::optimistic::{AtomicBatch, Bookmark, WrittenBatch};
 pub use write::spell::Committed;
 
 use archives::archive_index::ArchiveCache;
@@ -125,7 +125,7 @@ pub struct Store {
     /// What it looks all records up by; likewise.
     field_indexes: RwLock<FieldIndexes>,
     /// What recalls of blocks are made from; it follows when it is asked for.
-    blocks: Arc<RwLock<Columns>>,
+    blocks: Arc<RwLock<BlockColumns>>,
     vectors: vectors::Vectors,
     /// The moment that was told last: what has expired by then is left out.
     clock: i64,

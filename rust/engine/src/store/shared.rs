@@ -12,14 +12,14 @@ use crate::error::{Error, Result};
 use crate::event::draft::Draft;
 use crate::options::WriterTerms;
 use crate::state::Edition;
-use crate::store::{Ahead, Committed, Store};
+use crate::store::{Committed, SpelledAhead, Store};
 
 /// How many commits one leader writes at most before the next one has its turn.
 const GROUP_COMMITS: usize = 256;
 
 /// What should be done soon for a store that is attended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Needs {
+pub struct DueWork {
     /// So many bytes are not synced, and should be.
     pub unsynced_bytes: u64,
     /// A lock is kept that others may want.
@@ -34,7 +34,7 @@ pub struct Needs {
     pub(super) overdue: bool,
 }
 
-impl Needs {
+impl DueWork {
     /// What a store needs at this moment.
     pub fn of(store: &Store, now: i64) -> Self {
         Self {
@@ -51,12 +51,12 @@ impl Needs {
 /// A store that any thread may use.
 pub struct Shared {
     store: RwLock<Store>,
-    line: Mutex<Line>,
+    line: Mutex<WriterQueue>,
 }
 
 /// Who waits to write.
 #[derive(Default)]
-struct Line {
+struct WriterQueue {
     /// Someone leads, or has been told to.
     led: bool,
     waiting: VecDeque<Arc<Waiter>>,
@@ -68,7 +68,7 @@ struct Waiter {
     terms: WriterTerms,
     /// What it wants to have written; one who wants something else waits to lead itself.
     draft: Option<Draft>,
-    outcome: Mutex<Option<Result<(Committed, Needs)>>>,
+    outcome: Mutex<Option<Result<(Committed, DueWork)>>>,
     /// Someone has written for it, or it is its turn to lead.
     called: AtomicBool,
 }
@@ -85,7 +85,7 @@ impl Waiter {
         }
     }
 
-    fn outcome(&self) -> MutexGuard<'_, Option<Result<(Committed, Needs)>>> {
+    fn outcome(&self) -> MutexGuard<'_, Option<Result<(Committed, DueWork)>>> {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -113,9 +113,9 @@ impl Shared {
     }
 
     /// What the store needs, as far as that can be told without waiting for anyone.
-    pub fn needs(&self, now: i64) -> Needs {
+    pub fn due_work(&self, now: i64) -> DueWork {
         let store = self.store.try_read();
-        store.map_or_else(|_| Needs::default(), |store| Needs::of(&store, now))
+        store.map_or_else(|_| DueWork::default(), |store| DueWork::of(&store, now))
     }
 
     /// The store, to look at as it is; its state may not have seen everything.
@@ -191,12 +191,12 @@ impl Shared {
         terms: WriterTerms,
         clock: &dyn Fn() -> i64,
         act: impl FnOnce(&mut Store) -> T,
-    ) -> (T, Needs) {
+    ) -> (T, DueWork) {
         let _lead = self.lead(terms);
         let mut store = self.write_guard();
         store.come_to_terms(terms);
         let outcome = act(&mut store);
-        (outcome, Needs::of(&store, clock()))
+        (outcome, DueWork::of(&store, clock()))
     }
 
     /// The same for a change that leaves a sync that is due to its caller: it is waited for while others go on.
@@ -208,16 +208,16 @@ impl Shared {
         terms: WriterTerms,
         clock: &dyn Fn() -> i64,
         act: impl FnOnce(&mut Store) -> Result<T>,
-    ) -> Result<(T, Needs)> {
-        let (outcome, needs) = self.change(terms, clock, act);
+    ) -> Result<(T, DueWork)> {
+        let (outcome, due_work) = self.change(terms, clock, act);
         let outcome = outcome?;
-        self.catch_up_with_disk(&needs)?;
-        Ok((outcome, needs))
+        self.catch_up_with_disk(&due_work)?;
+        Ok((outcome, due_work))
     }
 
     /// Waits for a sync that is overdue, keeping nobody from reading or writing meanwhile.
-    fn catch_up_with_disk(&self, needs: &Needs) -> Result<()> {
-        let due = if needs.overdue {
+    fn catch_up_with_disk(&self, due_work: &DueWork) -> Result<()> {
+        let due = if due_work.overdue {
             self.read_guard().start_sync()
         } else {
             None
@@ -231,10 +231,15 @@ impl Shared {
     ///
     /// # Errors
     /// As [`Store::commit`].
-    pub fn commit(&self, draft: &mut Draft, terms: WriterTerms, clock: &dyn Fn() -> i64) -> Result<(Committed, Needs)> {
-        let (committed, needs) = self.commit_in_turn(draft, terms, clock)?;
-        self.catch_up_with_disk(&needs)?;
-        Ok((committed, needs))
+    pub fn commit(
+        &self,
+        draft: &mut Draft,
+        terms: WriterTerms,
+        clock: &dyn Fn() -> i64,
+    ) -> Result<(Committed, DueWork)> {
+        let (committed, due_work) = self.commit_in_turn(draft, terms, clock)?;
+        self.catch_up_with_disk(&due_work)?;
+        Ok((committed, due_work))
     }
 
     /// Writes a draft as one atomic batch if nobody has to be waited for, no other writer and no disk: `None`, and nothing is
@@ -247,7 +252,7 @@ impl Shared {
         draft: &Draft,
         terms: WriterTerms,
         clock: &dyn Fn() -> i64,
-    ) -> Result<Option<(Committed, Needs)>> {
+    ) -> Result<Option<(Committed, DueWork)>> {
         let Some(_lead) = self.lead_at_once() else {
             return Ok(None);
         };
@@ -260,7 +265,7 @@ impl Shared {
             return Ok(None);
         }
         let committed = store.commit_unsynced(draft, now)?;
-        Ok(Some((committed, Needs::of(&store, now))))
+        Ok(Some((committed, DueWork::of(&store, now))))
     }
 
     fn commit_in_turn(
@@ -268,7 +273,7 @@ impl Shared {
         draft: &mut Draft,
         terms: WriterTerms,
         clock: &dyn Fn() -> i64,
-    ) -> Result<(Committed, Needs)> {
+    ) -> Result<(Committed, DueWork)> {
         if let Some(_lead) = self.lead_at_once() {
             return self.write_alone(draft, terms, clock);
         }
@@ -283,12 +288,12 @@ impl Shared {
         let terms = group.iter().fold(terms, |terms, waiter| terms.with(waiter.terms));
         let written = self.write_together(&drafts, terms, clock);
         let mut mine = Err(Error::Closed);
-        let (outcomes, needs) = match written {
-            Ok((outcomes, needs)) => (outcomes, needs),
-            Err(fault) => (group.iter().map(|_| Err(fault.shared())).collect(), Needs::default()),
+        let (outcomes, due_work) = match written {
+            Ok((outcomes, due_work)) => (outcomes, due_work),
+            Err(fault) => (group.iter().map(|_| Err(fault.shared())).collect(), DueWork::default()),
         };
         for (waiter, outcome) in group.iter().zip(outcomes) {
-            let outcome = outcome.map(|committed| (committed, needs));
+            let outcome = outcome.map(|committed| (committed, due_work));
             if Arc::ptr_eq(waiter, &me) {
                 mine = outcome;
             } else {
@@ -300,7 +305,7 @@ impl Shared {
     }
 
     /// Begins to spell a batch of so many changes; see [`Shared::commit_parts`].
-    pub fn spell_ahead(&self, changes: usize, now: i64) -> (Ahead, Vec<Draft>) {
+    pub fn spell_ahead(&self, changes: usize, now: i64) -> (SpelledAhead, Vec<Draft>) {
         self.write_guard_as_it_is().spell_ahead(changes, now)
     }
 
@@ -316,17 +321,17 @@ impl Shared {
     pub fn commit_parts(
         &self,
         parts: &[Arc<Draft>],
-        ahead: Ahead,
+        ahead: SpelledAhead,
         terms: WriterTerms,
         clock: &dyn Fn() -> i64,
-    ) -> Result<(Committed, Needs)> {
-        let (committed, needs) = self.change(terms, clock, |store| store.commit_parts(parts, ahead, clock()));
+    ) -> Result<(Committed, DueWork)> {
+        let (committed, due_work) = self.change(terms, clock, |store| store.commit_parts(parts, ahead, clock()));
         let committed = committed?;
-        self.catch_up_with_disk(&needs)?;
-        Ok((committed, needs))
+        self.catch_up_with_disk(&due_work)?;
+        Ok((committed, due_work))
     }
 
-    fn line(&self) -> MutexGuard<'_, Line> {
+    fn line(&self) -> MutexGuard<'_, WriterQueue> {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -371,18 +376,18 @@ impl Shared {
         line.waiting.drain(..commits.min(GROUP_COMMITS)).collect()
     }
 
-    fn write_alone(&self, draft: &Draft, terms: WriterTerms, clock: &dyn Fn() -> i64) -> Result<(Committed, Needs)> {
+    fn write_alone(&self, draft: &Draft, terms: WriterTerms, clock: &dyn Fn() -> i64) -> Result<(Committed, DueWork)> {
         let mut store = self.write_guard();
         store.come_to_terms(terms);
         if !store.syncs_every_commit() {
             let now = clock();
             let committed = store.commit_unsynced(draft, now)?;
-            return Ok((committed, Needs::of(&store, now)));
+            return Ok((committed, DueWork::of(&store, now)));
         }
         drop(store);
-        let (mut outcomes, needs) = self.write_together(&[draft], terms, clock)?;
+        let (mut outcomes, due_work) = self.write_together(&[draft], terms, clock)?;
         let outcome = outcomes.pop().unwrap_or(Err(Error::Closed));
-        outcome.map(|committed| (committed, needs))
+        outcome.map(|committed| (committed, due_work))
     }
 
     fn write_together(
@@ -390,7 +395,7 @@ impl Shared {
         drafts: &[&Draft],
         terms: WriterTerms,
         clock: &dyn Fn() -> i64,
-    ) -> Result<(Vec<Result<Committed>>, Needs)> {
+    ) -> Result<(Vec<Result<Committed>>, DueWork)> {
         let mut store = self.write_guard();
         store.come_to_terms(terms);
         let group = store.start_group(drafts, clock())?;
@@ -399,6 +404,6 @@ impl Shared {
         store = self.write_guard();
         let now = clock();
         let outcomes = store.end_group(group, synced, now)?;
-        Ok((outcomes, Needs::of(&store, now)))
+        Ok((outcomes, DueWork::of(&store, now)))
     }
 }

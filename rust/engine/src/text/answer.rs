@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use super::columns::DocSet;
-use super::filter::{Filter, Sieve};
-use super::index::{Index, OPEN, SEALED};
-use super::lists::List;
-use super::sections::{Piece, Sections};
+use super::filter::{DocumentSieve, TextFilter};
+use super::index::{OPEN, SEALED, TextIndex};
+use super::lists::WordList;
+use super::sections::{ListPiece, Sections};
 use super::sweep::{Asked, LOOKUP_STEPS, Norm, sweep, weight_of};
 
 /// A word of a question, with what it is worth in this index.
@@ -16,24 +16,24 @@ pub struct Word<'a> {
     pub stem: String,
     /// What it is worth.
     pub weight: f64,
-    pub(super) lists: [List<'a>; 2],
+    pub(super) lists: [WordList<'a>; 2],
     /// What of them is seen.
-    pieces: [Vec<Piece<'a>>; 2],
+    pieces: [Vec<ListPiece<'a>>; 2],
 }
 
 /// A question made ready for an index.
-pub struct Question<'a> {
-    pub(super) index: &'a Index,
+pub struct TextQuestion<'a> {
+    pub(super) index: &'a TextIndex,
     /// Its words that stand somewhere, the rarest first.
     pub words: Vec<Word<'a>>,
     pub(super) norm: Norm,
-    pub(super) sieves: [Sieve<'a>; 2],
+    pub(super) sieves: [DocumentSieve<'a>; 2],
 }
 
-impl Index {
+impl TextIndex {
     /// Makes a question ready: what its words are worth, and what may be found. Nothing of what the asker does not see counts:
     /// all numbers are those of an index that holds nothing else.
-    pub fn question(&self, stems: &[String], filter: &Filter) -> Question<'_> {
+    pub fn question(&self, stems: &[String], filter: &TextFilter) -> TextQuestion<'_> {
         let sections =
             [SEALED, OPEN].map(|part| Sections::seen(&self.holdings[part], &filter.viewer, self.usual[part]));
         let usual = sections[SEALED].usual.and(sections[OPEN].usual);
@@ -68,22 +68,22 @@ impl Index {
         });
         let [in_sealed, in_open] = sections;
         let [sealed, open] = halves;
-        Question {
+        TextQuestion {
             index: self,
             words,
             norm: Norm::of(usual.words as f64 / usual.worded.max(1) as f64),
             sieves: [
-                Sieve::new(filter, sealed.columns, sealed.dead, in_sealed, |key| {
+                DocumentSieve::new(filter, sealed.columns, sealed.dead, in_sealed, |key| {
                     self.sealed.list(key)
                 }),
-                Sieve::new(filter, open.columns, open.dead, in_open, |key| self.open.list(key)),
+                DocumentSieve::new(filter, open.columns, open.dead, in_open, |key| self.open.list(key)),
             ],
         }
     }
 }
 
 /// How many of a list are not dead, the shorter way round.
-fn living_in(list: List<'_>, dead: &DocSet) -> usize {
+fn living_in(list: WordList<'_>, dead: &DocSet) -> usize {
     if dead.is_empty() {
         return list.len();
     }
@@ -118,7 +118,7 @@ impl PartialOrd for Ranked {
     }
 }
 
-impl Question<'_> {
+impl TextQuestion<'_> {
     /// Whether a document may be found.
     pub fn passes(&self, doc: u32) -> bool {
         let (_, own) = self.index.part_of(doc);

@@ -12,12 +12,12 @@ pub const NO_TIME: i64 = i64::MIN;
 
 /// Texts end to end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Names {
+pub struct JoinedNames {
     pub(super) bytes: Vec<u8>,
     pub(super) ends: Vec<u32>,
 }
 
-impl Names {
+impl JoinedNames {
     /// Adds one.
     pub fn push(&mut self, name: &[u8]) {
         self.bytes.extend_from_slice(name);
@@ -57,7 +57,7 @@ impl Names {
 
 /// One document, as its columns know it.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry<'a> {
+pub struct DocumentEntry<'a> {
     /// The slot of its record.
     pub slot: u32,
     /// The id of its record, as canonical JSON between quotes.
@@ -106,7 +106,7 @@ impl Usual {
 
 /// All documents of a part, one column for each fact.
 #[derive(Clone, Debug, Default)]
-pub struct Columns {
+pub struct TextColumns {
     pub(super) slots: Vec<u32>,
     pub(super) lengths: Vec<u32>,
     pub(super) classes: Vec<u32>,
@@ -114,7 +114,7 @@ pub struct Columns {
     pub(super) seqs: Vec<u64>,
     pub(super) times: Vec<i64>,
     pub(super) scopes: Vec<u32>,
-    pub(super) ids: Names,
+    pub(super) ids: JoinedNames,
     /// What the numbers of classes stand for.
     pub(super) kinds: Vec<Class>,
     pub(super) numbers: HashMap<Class, u32, RandomState>,
@@ -123,7 +123,7 @@ pub struct Columns {
     pub(super) owner_numbers: HashMap<Carried, u32, RandomState>,
 }
 
-impl Columns {
+impl TextColumns {
     /// How much memory they take.
     pub fn bytes(&self) -> usize {
         let each = 4 * size_of::<u32>() + size_of::<f64>() + size_of::<u64>() + size_of::<i64>();
@@ -155,7 +155,7 @@ impl Columns {
     }
 
     /// Adds a document.
-    pub fn push(&mut self, entry: &Entry<'_>) {
+    pub fn push(&mut self, entry: &DocumentEntry<'_>) {
         let class = self.class(entry.class);
         let scope = self.scope(entry.owner);
         self.scopes.push(scope);
@@ -209,8 +209,8 @@ impl Columns {
     }
 
     /// A document.
-    pub fn entry(&self, doc: usize) -> Entry<'_> {
-        Entry {
+    pub fn entry(&self, doc: usize) -> DocumentEntry<'_> {
+        DocumentEntry {
             slot: self.slots[doc],
             id: self.ids.get(doc),
             class: &self.kinds[self.classes[doc] as usize],

@@ -9,9 +9,9 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::io;
 
-use super::columns::Entry;
+use super::columns::DocumentEntry;
 use super::fields::{Fields, is_searched};
-use super::lists::{List, SPAN_DOCS};
+use super::lists::{SPAN_DOCS, WordList};
 use super::open::Open;
 use super::sealed::Sealed;
 use crate::ordered::in_order;
@@ -27,7 +27,7 @@ const NOWHERE: u32 = u32::MAX;
 struct Sums(RandomState, RandomState);
 
 impl Sums {
-    fn of<'a>(&self, lists: impl Iterator<Item = (&'a [u8], List<'a>)>, docs: usize) -> Vec<(u64, u64)> {
+    fn of<'a>(&self, lists: impl Iterator<Item = (&'a [u8], WordList<'a>)>, docs: usize) -> Vec<(u64, u64)> {
         let mut sums = vec![(0_u64, 0_u64); docs];
         for (key, list) in lists {
             let own = (self.0.hash_one(key), self.1.hash_one(key));
@@ -111,7 +111,7 @@ fn docs_of(sealed: &Sealed, state: &State) -> Vec<u32> {
     docs
 }
 
-fn is_same(said: &Entry<'_>, right: &Entry<'_>, base_seq: u64) -> bool {
+fn is_same(said: &DocumentEntry<'_>, right: &DocumentEntry<'_>, base_seq: u64) -> bool {
     // Whoever saw the events that were compacted since still knows which one was the last.
     let is_seq = said.seq == right.seq || (right.seq == 0 && said.seq <= base_seq);
     is_seq
@@ -124,7 +124,7 @@ fn is_same(said: &Entry<'_>, right: &Entry<'_>, base_seq: u64) -> bool {
 
 /// The key of a list whose bounds are not those of its documents.
 fn wrong_bounds(sealed: &Sealed) -> Option<&[u8]> {
-    let is_right = |list: &List<'_>| {
+    let is_right = |list: &WordList<'_>| {
         list.runs.iter().enumerate().all(|(at, run)| {
             let (places, counts) = list.run(at);
             let lengths = places

@@ -74,7 +74,7 @@ pub enum Role {
 }
 
 /// What was found in a record.
-pub enum Found<'a> {
+pub enum FoundField<'a> {
     /// A text and its weight.
     Text(&'a str, u16),
     /// A tag.
@@ -200,7 +200,7 @@ impl Fields {
     pub fn happened(&self, record: &[u8]) -> Option<i64> {
         let mut first: Option<(u16, i64)> = None;
         self.read(record, &mut |found| {
-            if let Found::Time(number, micros) = found
+            if let FoundField::Time(number, micros) = found
                 && first.is_none_or(|(before, _)| number < before)
             {
                 first = Some((number, micros));
@@ -210,7 +210,7 @@ impl Fields {
     }
 
     /// Shows what stands in a canonical record, in the order of its keys.
-    pub fn read(&self, record: &[u8], see: &mut dyn FnMut(Found<'_>)) {
+    pub fn read(&self, record: &[u8], see: &mut dyn FnMut(FoundField<'_>)) {
         walk(&self.root, &mut Cursor::new(record), false, see);
     }
 }
@@ -226,7 +226,7 @@ fn paths(data: &Value, name: &str, usual: &[&str]) -> Vec<String> {
 }
 
 /// Walks through the object that a cursor stands at, to its end if somebody goes on from there; `None` if it stands at none.
-fn walk(node: &Node, cursor: &mut Cursor<'_>, to_end: bool, see: &mut dyn FnMut(Found<'_>)) -> Option<()> {
+fn walk(node: &Node, cursor: &mut Cursor<'_>, to_end: bool, see: &mut dyn FnMut(FoundField<'_>)) -> Option<()> {
     cursor.pass(b"{")?;
     let mut left = node.children.len();
     while (to_end || left > 0) && cursor.has_more(b'}')? {
@@ -250,17 +250,17 @@ fn walk(node: &Node, cursor: &mut Cursor<'_>, to_end: bool, see: &mut dyn FnMut(
 }
 
 /// Shows a value; of a list each element, of an object each member.
-fn show(role: Role, value: &[u8], see: &mut dyn FnMut(Found<'_>)) {
+fn show(role: Role, value: &[u8], see: &mut dyn FnMut(FoundField<'_>)) {
     match value {
         [b'"', inner @ .., b'"'] => with_text(inner, |text| match role {
-            Role::Text(weight) => see(Found::Text(text, weight)),
-            Role::Tag => see(Found::Tag(text)),
-            Role::Link => see(Found::Link(text)),
-            Role::Group(number) => see(Found::Group(number, text)),
-            Role::Speaker => see(Found::Speaker(text)),
+            Role::Text(weight) => see(FoundField::Text(text, weight)),
+            Role::Tag => see(FoundField::Tag(text)),
+            Role::Link => see(FoundField::Link(text)),
+            Role::Group(number) => see(FoundField::Group(number, text)),
+            Role::Speaker => see(FoundField::Speaker(text)),
             Role::Time(number) => {
                 if let Some(micros) = stamp::read_short(text) {
-                    see(Found::Time(number, micros));
+                    see(FoundField::Time(number, micros));
                 }
             }
         }),
@@ -269,11 +269,11 @@ fn show(role: Role, value: &[u8], see: &mut dyn FnMut(Found<'_>)) {
         [b'-' | b'0'..=b'9', ..] => {
             let text = std::str::from_utf8(value).unwrap_or_default();
             match role {
-                Role::Group(number) => see(Found::Group(number, text)),
-                Role::Text(weight) => see(Found::Text(text, weight)),
+                Role::Group(number) => see(FoundField::Group(number, text)),
+                Role::Text(weight) => see(FoundField::Text(text, weight)),
                 Role::Time(number) => {
                     if let Some(micros) = stamp::read_seconds(text) {
-                        see(Found::Time(number, micros));
+                        see(FoundField::Time(number, micros));
                     }
                 }
                 Role::Tag | Role::Link | Role::Speaker => {}

@@ -3,8 +3,8 @@
 //! In one file: what it was made of (seq and head of the log, and the choice of fields), the columns and lists as arrays of
 //! little-endian numbers, and the SHA-256 of all that. A file that is not whole, or not of this version, is no file.
 
-use super::columns::{Columns, Names};
-use super::lists::{Run, SPAN_DOCS};
+use super::columns::{JoinedNames, TextColumns};
+use super::lists::{ListRun, SPAN_DOCS};
 use super::sealed::Sealed;
 use crate::digest::{Hex, sha256};
 use crate::scope::{Carried, Scope};
@@ -40,7 +40,7 @@ pub fn spell(source: &Source, sealed: &Sealed) -> Vec<u8> {
     numbers(&mut out, columns.seqs.iter().copied(), u64::to_le_bytes);
     numbers(&mut out, columns.times.iter().copied(), i64::to_le_bytes);
     names(&mut out, &columns.ids);
-    let mut kinds = Names::default();
+    let mut kinds = JoinedNames::default();
     for class in &columns.kinds {
         kinds.push(&class.kind);
         kinds.push(&class.status);
@@ -48,7 +48,7 @@ pub fn spell(source: &Source, sealed: &Sealed) -> Vec<u8> {
     }
     names(&mut out, &kinds);
     numbers(&mut out, columns.scopes.iter().copied(), u32::to_le_bytes);
-    let mut owners = Names::default();
+    let mut owners = JoinedNames::default();
     columns
         .owners
         .iter()
@@ -103,7 +103,7 @@ fn bytes(out: &mut Vec<u8>, text: &[u8]) {
     out.extend_from_slice(text);
 }
 
-fn names(out: &mut Vec<u8>, names: &Names) {
+fn names(out: &mut Vec<u8>, names: &JoinedNames) {
     bytes(out, &names.bytes);
     numbers(out, names.ends.iter().copied(), u32::to_le_bytes);
 }
@@ -120,7 +120,7 @@ pub fn read(file: &[u8]) -> Option<(Source, Sealed)> {
     let seq = *take(rest, u64::from_le_bytes)?.first()?;
     let head = String::from_utf8(take_bytes(rest)?.to_vec()).ok()?;
     let choice = Some(take_bytes(rest)?.to_vec()).filter(|choice| !choice.is_empty());
-    let mut columns = Columns {
+    let mut columns = TextColumns {
         slots: take(rest, u32::from_le_bytes)?,
         lengths: take(rest, u32::from_le_bytes)?,
         classes: take(rest, u32::from_le_bytes)?,
@@ -128,7 +128,7 @@ pub fn read(file: &[u8]) -> Option<(Source, Sealed)> {
         seqs: take(rest, u64::from_le_bytes)?,
         times: take(rest, i64::from_le_bytes)?,
         ids: take_names(rest)?,
-        ..Columns::default()
+        ..TextColumns::default()
     };
     let kinds = take_names(rest)?;
     for number in 0..kinds.len() / 3 {
@@ -170,17 +170,17 @@ fn take<T, const N: usize>(rest: &mut &[u8], read: impl Fn([u8; N]) -> T) -> Opt
     Some(text.as_chunks::<N>().0.iter().map(|&chunk| read(chunk)).collect())
 }
 
-fn take_names(rest: &mut &[u8]) -> Option<Names> {
+fn take_names(rest: &mut &[u8]) -> Option<JoinedNames> {
     let bytes = take_bytes(rest)?.to_vec();
     let ends = take(rest, u32::from_le_bytes)?;
     let whole = ends.is_sorted() && ends.last().map_or(0, |&end| end as usize) == bytes.len();
-    whole.then_some(Names { bytes, ends })
+    whole.then_some(JoinedNames { bytes, ends })
 }
 
-fn take_runs(rest: &mut &[u8]) -> Option<Vec<Run>> {
+fn take_runs(rest: &mut &[u8]) -> Option<Vec<ListRun>> {
     let flat = take(rest, u32::from_le_bytes)?;
     let (fours, left) = flat.as_chunks::<4>();
-    let run = |&[span, start, most, shortest]: &[u32; 4]| Run {
+    let run = |&[span, start, most, shortest]: &[u32; 4]| ListRun {
         span,
         start,
         most,
@@ -244,8 +244,8 @@ fn is_list(sealed: &Sealed, at: usize, docs: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::words::Words;
-    use super::super::{Fields, Index};
+    use super::super::words::WordSplitter;
+    use super::super::{Fields, TextIndex};
     use super::*;
     use crate::digest::Hasher;
     use crate::state::Row;
@@ -259,7 +259,7 @@ mod tests {
             status: (*b"active").into(),
             face: false,
         };
-        let mut index = Index::new(Fields::default(), Sealed::default());
+        let mut index = TextIndex::new(Fields::default(), Sealed::default());
         index.put(&Row {
             slot: 0,
             id: b"R",
@@ -296,7 +296,7 @@ mod tests {
             "add organ univers even run hop happi fl tr inter communic gener past relat nation agre ski d li"
                 .split(' ');
         let endings = " s ed ing er ation ational ization ize iveness fulness ousli ness ity al ally es ies y ying ied eed eedly ement".split(' ');
-        let mut words = Words::default();
+        let mut words = WordSplitter::default();
         let mut hasher = Hasher::default();
         for word in beginnings.flat_map(|beginning| endings.clone().map(move |ending| format!("{beginning}{ending}"))) {
             for stem in words.stems(&word) {

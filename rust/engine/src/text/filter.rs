@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::columns::{Columns, DocSet};
-use super::lists::List;
+use super::columns::{DocSet, TextColumns};
+use super::lists::WordList;
 use super::open::tag_key;
 use super::sections::Sections;
 use crate::scope::{Carried, Viewer};
@@ -11,7 +11,7 @@ use crate::state::{Class, Row, spelled};
 
 /// What a caller wants to find.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Filter {
+pub struct TextFilter {
     /// Who asks.
     pub viewer: Arc<Viewer>,
     /// Only these kinds; any if empty.
@@ -26,7 +26,7 @@ pub struct Filter {
     pub tags: Vec<String>,
 }
 
-impl Filter {
+impl TextFilter {
     /// Whether a record as the state holds it now is still of the kind, status and confidence that are looked for.
     pub fn accepts(&self, row: &Row<'_>) -> bool {
         let names = |names: &[String]| names.iter().any(|name| *spelled(name) == *row.class.kind);
@@ -45,8 +45,8 @@ impl Filter {
 }
 
 /// A filter made ready for the documents of one part.
-pub struct Sieve<'a> {
-    columns: &'a Columns,
+pub struct DocumentSieve<'a> {
+    columns: &'a TextColumns,
     dead: &'a DocSet,
     pub(super) sections: Sections,
     classes: Vec<bool>,
@@ -56,14 +56,14 @@ pub struct Sieve<'a> {
     pub(super) allows: Option<&'a dyn Fn(u32) -> bool>,
 }
 
-impl<'a> Sieve<'a> {
+impl<'a> DocumentSieve<'a> {
     /// Makes a filter ready.
     pub fn new(
-        filter: &Filter,
-        columns: &'a Columns,
+        filter: &TextFilter,
+        columns: &'a TextColumns,
         dead: &'a DocSet,
         sections: Sections,
-        list: impl Fn(&[u8]) -> Option<List<'a>>,
+        list: impl Fn(&[u8]) -> Option<WordList<'a>>,
     ) -> Self {
         let spell = |names: &[String]| names.iter().map(|name| spelled(name)).collect::<Vec<_>>();
         let (kinds, without) = (spell(&filter.kinds), spell(&filter.without_kinds));

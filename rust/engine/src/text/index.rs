@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use super::columns::{Columns, DocSet, Usual};
+use super::columns::{DocSet, TextColumns, Usual};
 use super::fields::{Fields, is_searched};
 use super::open::Open;
-use super::sealed::{NO_SLOT, Part, Sealed};
+use super::sealed::{JoinedPart, NO_SLOT, Sealed};
 use super::sections::Holdings;
 use crate::state::{Row, State};
 
@@ -26,14 +26,14 @@ const OVERGROWN_TIMES: usize = 4;
 /// A part of the index with its dead.
 #[derive(Clone, Copy)]
 pub(super) struct Half<'a> {
-    pub(super) columns: &'a Columns,
+    pub(super) columns: &'a TextColumns,
     pub(super) dead: &'a DocSet,
     pub(super) first: u32,
 }
 
 /// All documents.
 #[derive(Default)]
-pub struct Index {
+pub struct TextIndex {
     fields: Fields,
     /// Those of them that say what surrounds a record.
     surroundings: Fields,
@@ -59,24 +59,24 @@ pub struct Sealing {
 
 impl Sealing {
     /// The same documents, sealed.
-    pub fn run(self) -> Index {
+    pub fn run(self) -> TextIndex {
         let parts = [
-            Part {
+            JoinedPart {
                 columns: &self.sealed.columns,
                 dead: &self.dead,
                 lists: self.sealed.sorted(),
             },
-            Part {
+            JoinedPart {
                 columns: &self.open.columns,
                 dead: &DocSet::EMPTY,
                 lists: self.open.sorted(),
             },
         ];
-        Index::new(self.fields, Sealed::joined(&parts))
+        TextIndex::new(self.fields, Sealed::joined(&parts))
     }
 }
 
-impl Index {
+impl TextIndex {
     /// An index of sealed documents.
     pub fn new(fields: Fields, sealed: Sealed) -> Self {
         let mut index = Self {
@@ -160,7 +160,7 @@ impl Index {
 
     /// What it takes to join both parts while this index is in use: the open one is copied, the sealed one never changes.
     pub fn sealing(&self) -> Sealing {
-        let open = Part {
+        let open = JoinedPart {
             columns: &self.open.columns,
             dead: &self.open_dead,
             lists: self.open.sorted(),

@@ -1,7 +1,7 @@
 //! The lists of documents in which a word stands, with how often it does.
 //!
-//! Documents are numbered and cut into spans of [`SPAN_DOCS`]. A word's list has a [`Run`] for each span it occurs in: the
-//! places within the span, the counts, and two numbers that bound what any of them can score.
+//! Documents are numbered and cut into spans of [`SPAN_DOCS`]. A word's list has a [`ListRun`] for each span it occurs in:
+//! the places within the span, the counts, and two numbers that bound what any of them can score.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ pub const SPAN_DOCS: usize = 1 << 14;
 
 /// The part of a list that lies in one span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct ListRun {
     /// Which span.
     pub span: u32,
     /// Where its places begin in the list.
@@ -23,16 +23,16 @@ pub struct Run {
 
 /// Where a word stands.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct List<'a> {
+pub struct WordList<'a> {
     /// By span, ascending.
-    pub runs: &'a [Run],
+    pub runs: &'a [ListRun],
     /// The documents, counted from the start of their span.
     pub places: &'a [u16],
     /// How often the word stands there, weighted by field.
     pub counts: &'a [u16],
 }
 
-impl<'a> List<'a> {
+impl<'a> WordList<'a> {
     /// How much memory it takes.
     pub fn bytes(&self) -> usize {
         size_of_val(self.runs) + size_of_val(self.places) + size_of_val(self.counts)
@@ -107,7 +107,7 @@ impl<'a> List<'a> {
 /// A list that still grows.
 #[derive(Clone, Debug, Default)]
 pub struct OpenList {
-    runs: Vec<Run>,
+    runs: Vec<ListRun>,
     places: Vec<u16>,
     counts: Vec<u16>,
 }
@@ -128,7 +128,7 @@ impl OpenList {
                 run.most = run.most.max(u32::from(count));
                 run.shortest = run.shortest.min(length);
             }
-            None => self.runs.push(Run {
+            None => self.runs.push(ListRun {
                 span,
                 start: self.places.len() as u32,
                 most: u32::from(count),
@@ -140,8 +140,8 @@ impl OpenList {
     }
 
     /// The list as it is now.
-    pub fn list(&self) -> List<'_> {
-        List {
+    pub fn list(&self) -> WordList<'_> {
+        WordList {
             runs: &self.runs,
             places: &self.places,
             counts: &self.counts,

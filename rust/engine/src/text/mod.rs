@@ -64,14 +64,14 @@ mod answer;
 
 mod top;
 
-pub use answer::Question;
+pub use answer::TextQuestion;
 pub use compare::difference;
-pub use fields::{CHOICE_ID, Fields, Found, is_searched};
-pub use filter::Filter;
-pub use index::Index;
+pub use fields::{CHOICE_ID, Fields, FoundField, is_searched};
+pub use filter::TextFilter;
+pub use index::TextIndex;
 pub use open::{link_key, tag_key};
 pub use question::{asked, one_named, says_any};
 pub use sealed::Sealed;
 pub use sweep::weight_of;
 pub use when::NamedDays;
-pub use words::Words;
+pub use words::WordSplitter;

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::columns::{Columns, Entry, NO_TIME};
-use super::fields::{Fields, Found};
-use super::lists::{List, OpenList};
-use super::words::Words;
+use super::columns::{DocumentEntry, NO_TIME, TextColumns};
+use super::fields::{Fields, FoundField};
+use super::lists::{OpenList, WordList};
+use super::words::WordSplitter;
 use crate::memory::{self, Refused};
 use crate::scope::Carried;
 use crate::state::Row;
@@ -40,8 +40,8 @@ pub struct Open {
     forms: Numbers,
     stems: Numbers,
     lists: Vec<OpenList>,
-    pub(super) columns: Columns,
-    words: Words,
+    pub(super) columns: TextColumns,
+    words: WordSplitter,
     /// The lists that the document at hand goes to, with counts.
     counts: Vec<(u32, u32)>,
     keys: Vec<Vec<u8>>,
@@ -80,18 +80,18 @@ impl Open {
         } = self;
         let mut pending: Vec<(Box<[u8]>, u16)> = Vec::new();
         fields.read(row.record, &mut |found| match found {
-            Found::Text(text, weight) => words.each(text, |word| {
+            FoundField::Text(text, weight) => words.each(text, |word| {
                 length = length.saturating_add(u32::from(weight));
                 match forms.get(word.as_bytes()) {
                     Some(&number) => counts.push((number, u32::from(weight))),
                     None => pending.push((word.as_bytes().into(), weight)),
                 }
             }),
-            Found::Tag(tag) => keys.push(tag_key(tag)),
-            Found::Link(id) => keys.push(link_key(id)),
-            Found::Group(..) => {}
-            Found::Time(number, micros) if number < time_field => (time_field, time) = (number, micros),
-            Found::Time(..) | Found::Speaker(_) => {}
+            FoundField::Tag(tag) => keys.push(tag_key(tag)),
+            FoundField::Link(id) => keys.push(link_key(id)),
+            FoundField::Group(..) => {}
+            FoundField::Time(number, micros) if number < time_field => (time_field, time) = (number, micros),
+            FoundField::Time(..) | FoundField::Speaker(_) => {}
         });
         for (form, weight) in pending {
             let number = match forms.get(&form) {
@@ -108,7 +108,7 @@ impl Open {
         for key in keys {
             counts.push((number_of(stems, lists, key), 0));
         }
-        self.columns.push(&Entry {
+        self.columns.push(&DocumentEntry {
             slot: row.slot,
             id: row.id,
             class: row.class,
@@ -127,12 +127,12 @@ impl Open {
     }
 
     /// The list of a stem or key.
-    pub fn list(&self, key: &[u8]) -> Option<List<'_>> {
+    pub fn list(&self, key: &[u8]) -> Option<WordList<'_>> {
         self.stems.get(key).map(|&number| self.lists[number as usize].list())
     }
 
     /// All stems and keys with their lists, sorted.
-    pub fn sorted(&self) -> Vec<(&[u8], List<'_>)> {
+    pub fn sorted(&self) -> Vec<(&[u8], WordList<'_>)> {
         let mut all: Vec<_> = self
             .stems
             .iter()

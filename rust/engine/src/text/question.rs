@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::words::Words;
+use super::words::WordSplitter;
 
 /// English words that stand in every text. A question leaves them out; records keep them, so that a question of nothing
 /// else still finds something.
@@ -20,7 +20,7 @@ const COMMON_WORDS: [&str; 122] = [
 
 /// The stems that a question asks for, each once, in the order of the question.
 pub fn asked(text: &str) -> Vec<String> {
-    let mut words = Words::default();
+    let mut words = WordSplitter::default();
     let mut found = Vec::new();
     words.each(text, |word| found.push(word.to_owned()));
     if found.iter().any(|word| !is_common(word)) {
@@ -38,7 +38,7 @@ pub fn asked(text: &str) -> Vec<String> {
 
 /// Whether a text has one of these stems.
 pub fn says_any(text: &str, stems: &[String]) -> bool {
-    let (mut words, mut found) = (Words::default(), Vec::new());
+    let (mut words, mut found) = (WordSplitter::default(), Vec::new());
     words.each(text, |word| found.push(word.to_owned()));
     found.iter().any(|word| {
         let stem = words.stem(word);

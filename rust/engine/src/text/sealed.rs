@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::columns::{Columns, DocSet, Names};
+use super::columns::{DocSet, JoinedNames, TextColumns};
 use super::fields::{Fields, is_searched};
-use super::lists::{List, OpenList, Run, SPAN_DOCS};
+use super::lists::{ListRun, OpenList, SPAN_DOCS, WordList};
 use super::open::Open;
 use crate::memory::{self, Refused};
 use crate::scope::Carried;
@@ -19,28 +19,28 @@ pub const NO_SLOT: u32 = u32::MAX;
 static NOBODY: DocSet = DocSet::EMPTY;
 
 /// A part that is joined with others.
-pub struct Part<'a> {
+pub struct JoinedPart<'a> {
     /// Its documents.
-    pub columns: &'a Columns,
+    pub columns: &'a TextColumns,
     /// Those that are dead.
     pub dead: &'a DocSet,
     /// Its lists, sorted by their keys.
-    pub lists: Vec<(&'a [u8], List<'a>)>,
+    pub lists: Vec<(&'a [u8], WordList<'a>)>,
 }
 
 /// Documents whose lists never change.
 #[derive(Debug, Default)]
 pub struct Sealed {
     /// Stems and keys, sorted.
-    pub(super) stems: Names,
+    pub(super) stems: JoinedNames,
     /// Where the runs of each begin, and where the last ones end.
     pub(super) first_runs: Vec<u32>,
     /// Where the places of each begin, and where the last ones end.
     pub(super) first_places: Vec<u32>,
-    pub(super) runs: Vec<Run>,
+    pub(super) runs: Vec<ListRun>,
     pub(super) places: Vec<u16>,
     pub(super) counts: Vec<u16>,
-    pub(super) columns: Columns,
+    pub(super) columns: TextColumns,
 }
 
 impl Sealed {
@@ -74,7 +74,7 @@ impl Sealed {
         });
         let opens = opens?;
         memory::could_have(opens.iter().map(Open::bytes).sum())?;
-        let parts = opens.iter().map(|open| Part {
+        let parts = opens.iter().map(|open| JoinedPart {
             columns: &open.columns,
             dead: &NOBODY,
             lists: open.sorted(),
@@ -84,12 +84,12 @@ impl Sealed {
 
     /// How much memory it takes.
     pub fn bytes(&self) -> usize {
-        let lists = 4 * self.places.len() + size_of::<Run>() * self.runs.len();
+        let lists = 4 * self.places.len() + size_of::<ListRun>() * self.runs.len();
         lists + self.stems.bytes() + size_of::<u32>() * 2 * self.stems.len() + self.columns.bytes()
     }
 
     /// Joins the living documents of several parts: those of a scope together, each part behind the one before.
-    pub fn joined(parts: &[Part<'_>]) -> Self {
+    pub fn joined(parts: &[JoinedPart<'_>]) -> Self {
         let mut sealed = Self::default();
         let mut numbers: Vec<Vec<u32>> = Vec::new();
         let mut order = Vec::new();
@@ -138,7 +138,7 @@ impl Sealed {
         sealed
     }
 
-    fn add_list(&mut self, stem: &[u8], list: List<'_>) {
+    fn add_list(&mut self, stem: &[u8], list: WordList<'_>) {
         if list.is_empty() {
             return;
         }
@@ -151,7 +151,7 @@ impl Sealed {
     }
 
     /// All stems and keys with their lists, sorted.
-    pub fn sorted(&self) -> Vec<(&[u8], List<'_>)> {
+    pub fn sorted(&self) -> Vec<(&[u8], WordList<'_>)> {
         (0..self.stems.len())
             .map(|at| (self.stems.get(at), self.list_at(at)))
             .collect()
@@ -160,22 +160,22 @@ impl Sealed {
     /// Looks up each document's record again: slots differ from one state to the next. Those that `find` does not know stay
     /// without one.
     pub fn settle(&mut self, find: impl Fn(u32, &[u8]) -> Option<u32>) {
-        let Columns { slots, ids, .. } = &mut self.columns;
+        let TextColumns { slots, ids, .. } = &mut self.columns;
         for (doc, slot) in slots.iter_mut().enumerate() {
             *slot = find(*slot, ids.get(doc)).unwrap_or(NO_SLOT);
         }
     }
 
     /// The list of a stem or key.
-    pub fn list(&self, key: &[u8]) -> Option<List<'_>> {
+    pub fn list(&self, key: &[u8]) -> Option<WordList<'_>> {
         self.stems.find(key).map(|at| self.list_at(at))
     }
 
     /// The list of the stem or key with this number.
-    pub(super) fn list_at(&self, at: usize) -> List<'_> {
+    pub(super) fn list_at(&self, at: usize) -> WordList<'_> {
         let runs = self.first_runs[at] as usize..self.first_runs[at + 1] as usize;
         let places = self.first_places[at] as usize..self.first_places[at + 1] as usize;
-        List {
+        WordList {
             runs: &self.runs[runs],
             places: &self.places[places.clone()],
             counts: &self.counts[places],
@@ -194,9 +194,9 @@ impl Sealed {
 }
 
 /// Which place each scope of each part has in their common order.
-fn ranked(parts: &[Part<'_>]) -> Vec<Vec<u32>> {
+fn ranked(parts: &[JoinedPart<'_>]) -> Vec<Vec<u32>> {
     let all: BTreeSet<&Carried> = parts.iter().flat_map(|part| &part.columns.owners).collect();
     let ranks: HashMap<&Carried, u32> = all.into_iter().zip(0..).collect();
-    let of_part = |part: &Part<'_>| part.columns.owners.iter().map(|owner| ranks[owner]).collect();
+    let of_part = |part: &JoinedPart<'_>| part.columns.owners.iter().map(|owner| ranks[owner]).collect();
     parts.iter().map(of_part).collect()
 }

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::columns::{Columns, Usual};
-use super::lists::{List, OpenList, Run, SPAN_DOCS};
+use super::columns::{TextColumns, Usual};
+use super::lists::{ListRun, OpenList, SPAN_DOCS, WordList};
 use super::sweep::LOOKUP_STEPS;
 use crate::scope::{Carried, Viewer};
 
@@ -16,7 +16,7 @@ const LONG_SECTION_DOCS: usize = 2048;
 
 /// The living documents of one scope.
 #[derive(Clone, Debug, Default)]
-struct Holding {
+struct ScopeSections {
     sections: Vec<Range<u32>>,
     usual: Usual,
 }
@@ -25,24 +25,24 @@ struct Holding {
 #[derive(Debug, Default)]
 pub struct Holdings {
     order: BTreeMap<Carried, u32>,
-    each: Vec<Holding>,
+    each: Vec<ScopeSections>,
 }
 
 impl Holdings {
     /// What each scope holds of these documents.
-    pub fn of(columns: &Columns) -> Self {
+    pub fn of(columns: &TextColumns) -> Self {
         let mut holdings = Self::default();
         (0..columns.len() as u32).for_each(|doc| holdings.add(columns, doc));
         holdings
     }
 
     /// Takes in a document that came behind all others.
-    pub fn add(&mut self, columns: &Columns, doc: u32) {
+    pub fn add(&mut self, columns: &TextColumns, doc: u32) {
         let scope = columns.scopes[doc as usize];
         while self.each.len() <= scope as usize {
             self.order
                 .insert(columns.owners[self.each.len()].clone(), self.each.len() as u32);
-            self.each.push(Holding::default());
+            self.each.push(ScopeSections::default());
         }
         let holding = &mut self.each[scope as usize];
         match holding.sections.last_mut().filter(|last| last.end == doc) {
@@ -53,7 +53,7 @@ impl Holdings {
     }
 
     /// Hears that a document is dead. It stays where it lies.
-    pub fn bury(&mut self, columns: &Columns, doc: u32) {
+    pub fn bury(&mut self, columns: &TextColumns, doc: u32) {
         let holding = &mut self.each[columns.scopes[doc as usize] as usize];
         holding.usual = holding.usual.without(columns.usual_of(doc));
     }
@@ -123,13 +123,13 @@ impl Sections {
 
     /// What a list says of them, in pieces that can be swept one after the other: all that lies in short sections, then each
     /// long one.
-    pub fn pieces<'a>(&self, list: List<'a>, lengths: &[u32]) -> Vec<Piece<'a>> {
+    pub fn pieces<'a>(&self, list: WordList<'a>, lengths: &[u32]) -> Vec<ListPiece<'a>> {
         let Some(some) = &self.some else {
-            return vec![Piece::Whole(list)];
+            return vec![ListPiece::Whole(list)];
         };
         let is_long = |section: &&Range<u32>| section.len() >= LONG_SECTION_DOCS;
         let short: Vec<&Range<u32>> = some.iter().filter(|section| !is_long(section)).collect();
-        let mut pieces = vec![Piece::Copied(copied(list, &short, lengths))];
+        let mut pieces = vec![ListPiece::Copied(copied(list, &short, lengths))];
         pieces.extend(some.iter().filter(is_long).map(|section| cut(list, section)));
         pieces
     }
@@ -144,12 +144,12 @@ impl Sections {
 
 /// What a list says of some documents.
 #[derive(Debug)]
-pub enum Piece<'a> {
+pub enum ListPiece<'a> {
     /// All of them.
-    Whole(List<'a>),
+    Whole(WordList<'a>),
     /// Those of one section.
     Cut {
-        runs: Vec<Run>,
+        runs: Vec<ListRun>,
         places: &'a [u16],
         counts: &'a [u16],
     },
@@ -157,33 +157,33 @@ pub enum Piece<'a> {
     Copied(OpenList),
 }
 
-impl Piece<'_> {
+impl ListPiece<'_> {
     /// It as a list.
-    pub fn list(&self) -> List<'_> {
+    pub fn list(&self) -> WordList<'_> {
         match self {
             Self::Whole(list) => *list,
-            Self::Cut { runs, places, counts } => List { runs, places, counts },
+            Self::Cut { runs, places, counts } => WordList { runs, places, counts },
             Self::Copied(list) => list.list(),
         }
     }
 }
 
 /// The places of a list that lie in a section.
-fn cut<'a>(list: List<'a>, section: &Range<u32>) -> Piece<'a> {
+fn cut<'a>(list: WordList<'a>, section: &Range<u32>) -> ListPiece<'a> {
     let (from, until) = (list.before(section.start), list.before(section.end));
     let span = |doc: u32| doc / SPAN_DOCS as u32;
     let first = list.runs.partition_point(|run| run.span < span(section.start));
     let runs = list.runs[first..].iter();
     let runs = runs.take_while(|run| (run.start as usize) < until && from < until);
-    let runs = runs.map(|run| Run {
+    let runs = runs.map(|run| ListRun {
         start: run.start.saturating_sub(from as u32),
         ..*run
     });
-    let mut runs: Vec<Run> = runs.collect();
+    let mut runs: Vec<ListRun> = runs.collect();
     // The first of them may have all its places before the section.
     let empty = runs.windows(2).take_while(|pair| pair[1].start == 0).count();
     runs.drain(..empty);
-    Piece::Cut {
+    ListPiece::Cut {
         runs,
         places: &list.places[from..until],
         counts: &list.counts[from..until],
@@ -191,7 +191,7 @@ fn cut<'a>(list: List<'a>, section: &Range<u32>) -> Piece<'a> {
 }
 
 /// What a list says of the documents of many short sections.
-fn copied(list: List<'_>, sections: &[&Range<u32>], lengths: &[u32]) -> OpenList {
+fn copied(list: WordList<'_>, sections: &[&Range<u32>], lengths: &[u32]) -> OpenList {
     let mut own = OpenList::default();
     let mut take = |doc: u32, count: u16| own.push(doc, count, lengths[doc as usize]);
     if sections.len() * LOOKUP_STEPS < list.len() {

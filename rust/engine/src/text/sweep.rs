@@ -5,7 +5,7 @@
 //! come in one order everywhere and are added in double precision, so a sum is the score itself: it depends neither on who
 //! else is there nor on how the index happens to be cut into parts.
 
-use super::lists::{List, SPAN_DOCS};
+use super::lists::{SPAN_DOCS, WordList};
 
 /// How soon a second occurrence counts less, and how much the length of a document counts (Anserini's values).
 pub const K1: f64 = 0.9;
@@ -53,7 +53,7 @@ pub struct Asked<'a> {
     /// What it is worth.
     pub weight: f64,
     /// Where it stands.
-    pub list: List<'a>,
+    pub list: WordList<'a>,
 }
 
 /// Where a word stands in the span at hand.

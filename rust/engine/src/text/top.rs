@@ -2,13 +2,13 @@
 
 use std::cmp::Ordering;
 
-use super::answer::Question;
+use super::answer::TextQuestion;
 use super::sweep::sweep;
 
 /// What is rounded to single precision is off by less than this.
 const ROUNDED: f64 = 1.0 + 1e-7;
 
-impl<'a> Question<'a> {
+impl<'a> TextQuestion<'a> {
     /// Lets only records pass that are allowed, asked by their slots after all else.
     #[must_use]
     pub fn only(mut self, allows: &'a dyn Fn(u32) -> bool) -> Self {
@@ -19,7 +19,7 @@ impl<'a> Question<'a> {
     }
 }
 
-impl Question<'_> {
+impl TextQuestion<'_> {
     /// The best documents that are wanted, best first, with their scores rounded to single precision. `named` gets a slot
     /// and gives what the document is called here, or nothing; `order` says which of equals comes first.
     pub fn best_where<T>(

@@ -15,10 +15,10 @@ const YEARS: std::ops::RangeInclusive<i64> = 1900..=2100;
 
 /// The days that a question speaks of.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct NamedDays(Vec<Stretch>);
+pub struct NamedDays(Vec<TimeStretch>);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Stretch {
+enum TimeStretch {
     /// From one day to another, both counted since 1970.
     Days(i64, i64),
     /// A month, or a day of it, of whichever year.
@@ -29,7 +29,7 @@ enum Stretch {
 
 /// A word or a number of a question.
 #[derive(Clone, Debug, PartialEq)]
-enum Part {
+enum QuestionPart {
     Word(String),
     /// A number, and how many digits it has.
     Number(i64, usize),
@@ -44,7 +44,7 @@ impl NamedDays {
             let parts = parts_of(question, language);
             let mut at = 0;
             while at < parts.len() {
-                let reader = Reader {
+                let reader = QuestionReader {
                     language,
                     parts: &parts,
                     at,
@@ -71,14 +71,14 @@ impl NamedDays {
     pub fn closeness(&self, micros: i64) -> f64 {
         let day = micros.div_euclid(DAY_MICROS);
         let (year, ..) = civil(day);
-        let close = |stretch: &Stretch| match *stretch {
-            Stretch::Days(first, last) => faded(day, first, last),
-            Stretch::EachYear(month, of_month) => (year - 1..=year + 1)
+        let close = |stretch: &TimeStretch| match *stretch {
+            TimeStretch::Days(first, last) => faded(day, first, last),
+            TimeStretch::EachYear(month, of_month) => (year - 1..=year + 1)
                 .filter_map(|year| days_of(year, month, of_month))
                 .map(|(first, last)| faded(day, first, last))
                 .fold(0.0, f64::max),
-            Stretch::Year(named) if named == year => YEAR_CLOSENESS,
-            Stretch::Year(_) => 0.0,
+            TimeStretch::Year(named) if named == year => YEAR_CLOSENESS,
+            TimeStretch::Year(_) => 0.0,
         };
         self.0.iter().map(close).fold(0.0, f64::max)
     }
@@ -110,7 +110,7 @@ fn days_of(year: i64, month: u32, day: Option<u32>) -> Option<(i64, i64)> {
     }
 }
 
-fn parts_of(question: &str, language: &Language) -> Vec<Part> {
+fn parts_of(question: &str, language: &Language) -> Vec<QuestionPart> {
     let words = question.split(|letter: char| !letter.is_alphanumeric());
     let part = |word: &str| {
         let word = word.to_lowercase();
@@ -118,9 +118,9 @@ fn parts_of(question: &str, language: &Language) -> Vec<Part> {
         let digits = bare.filter(|bare| !bare.is_empty()).unwrap_or(&word);
         match digits.parse() {
             Ok(number) if digits.len() <= 4 && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
-                Part::Number(number, digits.len())
+                QuestionPart::Number(number, digits.len())
             }
-            _ => Part::Word(word),
+            _ => QuestionPart::Word(word),
         }
     };
     words.filter(|word| !word.is_empty()).map(part).collect()
@@ -128,9 +128,9 @@ fn parts_of(question: &str, language: &Language) -> Vec<Part> {
 
 /// Reads what begins at a part of a question.
 #[derive(Clone, Copy)]
-struct Reader<'a> {
+struct QuestionReader<'a> {
     language: &'a Language,
-    parts: &'a [Part],
+    parts: &'a [QuestionPart],
     at: usize,
 }
 
@@ -139,17 +139,17 @@ fn looked_up<T: Copy>(table: &[(&str, T)], word: Option<&str>) -> Option<T> {
     table.iter().find(|(name, _)| *name == word).map(|(_, value)| *value)
 }
 
-impl Reader<'_> {
+impl QuestionReader<'_> {
     fn word(&self, ahead: usize) -> Option<&str> {
         match self.parts.get(self.at + ahead)? {
-            Part::Word(word) => Some(word),
-            Part::Number(..) => None,
+            QuestionPart::Word(word) => Some(word),
+            QuestionPart::Number(..) => None,
         }
     }
 
     fn number(&self, ahead: usize, digits: std::ops::RangeInclusive<usize>) -> Option<i64> {
         match *self.parts.get(self.at + ahead)? {
-            Part::Number(number, length) if digits.contains(&length) => Some(number),
+            QuestionPart::Number(number, length) if digits.contains(&length) => Some(number),
             _ => None,
         }
     }
@@ -176,23 +176,23 @@ impl Reader<'_> {
     }
 
     /// What begins here, and how many parts it has.
-    fn stretch(&self, today: i64) -> Option<(Stretch, usize)> {
+    fn stretch(&self, today: i64) -> Option<(TimeStretch, usize)> {
         self.spelled_out()
             .or_else(|| self.date())
             .or_else(|| self.relative(today))
-            .or_else(|| self.year(0).map(|year| (Stretch::Year(year), 1)))
+            .or_else(|| self.year(0).map(|year| (TimeStretch::Year(year), 1)))
     }
 
     /// `2023-05-08`.
-    fn spelled_out(&self) -> Option<(Stretch, usize)> {
+    fn spelled_out(&self) -> Option<(TimeStretch, usize)> {
         let (year, month, day) = (self.year(0)?, self.number(1, 2..=2)?, self.day(2)?);
         let month = u32::try_from(month).ok().filter(|month| (1..=12).contains(month))?;
         let (first, last) = days_of(year, month, Some(day))?;
-        Some((Stretch::Days(first, last), 3))
+        Some((TimeStretch::Days(first, last), 3))
     }
 
     /// `8 May 2023`, `the 8th of May`, `May 8`, `May 2023`, `in May`.
-    fn date(&self) -> Option<(Stretch, usize)> {
+    fn date(&self) -> Option<(TimeStretch, usize)> {
         let (month, day, mut length) = if let Some(day) = self.day(0) {
             let place = self.joint(1);
             (self.month(place)?, Some(day), place + 1)
@@ -210,8 +210,8 @@ impl Reader<'_> {
             return None;
         }
         let stretch = match year {
-            Some(year) => days_of(year, month, day).map(|(first, last)| Stretch::Days(first, last))?,
-            None => Stretch::EachYear(month, day),
+            Some(year) => days_of(year, month, day).map(|(first, last)| TimeStretch::Days(first, last))?,
+            None => TimeStretch::EachYear(month, day),
         };
         Some((stretch, length))
     }
@@ -220,26 +220,26 @@ impl Reader<'_> {
         let is_unsure = self
             .word(0)
             .is_some_and(|word| self.language.unsure_months.contains(&word));
-        let before = self.at.checked_sub(1).map(|at| Reader { at, ..*self });
+        let before = self.at.checked_sub(1).map(|at| QuestionReader { at, ..*self });
         let before = before.as_ref().and_then(|before| before.word(0));
         !is_unsure || before.is_some_and(|word| self.language.before_months.contains(&word))
     }
 
     /// `yesterday`, `last week`, `last Tuesday`, `three days ago`.
-    fn relative(&self, today: i64) -> Option<(Stretch, usize)> {
+    fn relative(&self, today: i64) -> Option<(TimeStretch, usize)> {
         let language = self.language;
         if let Some(days) = looked_up(language.days, self.word(0)) {
-            return Some((Stretch::Days(today + days, today + days), 1));
+            return Some((TimeStretch::Days(today + days, today + days), 1));
         }
         if let Some(which) = looked_up(language.which, self.word(0)) {
             if let Some(unit) = looked_up(language.units, self.word(1)) {
                 let (first, last) = moved(today, unit, which);
-                return Some((Stretch::Days(first, last), 2));
+                return Some((TimeStretch::Days(first, last), 2));
             }
             let weekday = looked_up(language.weekdays, self.word(1))?;
             let past = (weekday_of(today) - weekday - 1).rem_euclid(7) + 1;
             let day = if which > 0 { today - past + 7 } else { today - past };
-            return Some((Stretch::Days(day, day), 2));
+            return Some((TimeStretch::Days(day, day), 2));
         }
         let count = self
             .number(0, 1..=3)
@@ -247,7 +247,7 @@ impl Reader<'_> {
         let unit = looked_up(language.units, self.word(1))?;
         let is_past = self.word(2).is_some_and(|word| language.ago.contains(&word));
         let (first, last) = moved(today, unit, -count);
-        is_past.then_some((Stretch::Days(first, last), 3))
+        is_past.then_some((TimeStretch::Days(first, last), 3))
     }
 }
 
@@ -294,7 +294,7 @@ mod tests {
     }
 
     fn days(first: &str, last: &str) -> NamedDays {
-        NamedDays(vec![Stretch::Days(at(first) / DAY_MICROS, at(last) / DAY_MICROS)])
+        NamedDays(vec![TimeStretch::Days(at(first) / DAY_MICROS, at(last) / DAY_MICROS)])
     }
 
     #[test]
@@ -310,9 +310,9 @@ mod tests {
         }
         assert_eq!(named("in February 2024"), days("2024-02-01", "2024-02-29"));
         assert_eq!(named("Sept 2022"), days("2022-09-01", "2022-09-30"));
-        assert_eq!(named("in May"), NamedDays(vec![Stretch::EachYear(5, None)]));
-        assert_eq!(named("on 3 June"), NamedDays(vec![Stretch::EachYear(6, Some(3))]));
-        assert_eq!(named("in 2021"), NamedDays(vec![Stretch::Year(2021)]));
+        assert_eq!(named("in May"), NamedDays(vec![TimeStretch::EachYear(5, None)]));
+        assert_eq!(named("on 3 June"), NamedDays(vec![TimeStretch::EachYear(6, Some(3))]));
+        assert_eq!(named("in 2021"), NamedDays(vec![TimeStretch::Year(2021)]));
         assert_eq!(named("June and 2021").0.len(), 2);
     }
 

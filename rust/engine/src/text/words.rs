@@ -13,12 +13,12 @@ use super::fold::{fold, is_picture};
 const LONGEST_WORD_BYTES: usize = 64;
 
 /// Splits, folds and stems; keeps its memory between texts.
-pub struct Words {
+pub struct WordSplitter {
     stemmer: Stemmer,
     folded: String,
 }
 
-impl Default for Words {
+impl Default for WordSplitter {
     fn default() -> Self {
         Self {
             stemmer: Stemmer::new(Algorithm::English),
@@ -27,7 +27,7 @@ impl Default for Words {
     }
 }
 
-impl Words {
+impl WordSplitter {
     /// Shows each folded word of a text, its ending still on.
     pub fn each(&mut self, text: &str, mut see: impl FnMut(&str)) {
         self.folded.clear();
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     fn stems(text: &str) -> Vec<String> {
-        Words::default().stems(text)
+        WordSplitter::default().stems(text)
     }
 
     #[test]

@@ -21,9 +21,9 @@ use super::codes::eights_of;
 use super::cpu::Cpu;
 use super::groups::{GROUP_ROWS, Groups, STEP_BYTES, TAIL_BYTES, group_bytes};
 use super::lanes::LANES;
-use super::rows::{Misfit, Rows, checked_dim};
+use super::rows::{VectorMisfit, VectorRows, checked_dim};
 use super::team::together;
-use crate::memory::Room;
+use crate::memory::AlignedBytes;
 
 /// How many groups a thread encodes before it asks for more.
 const ENCODED_GROUPS: usize = 64;
@@ -32,12 +32,12 @@ const ENCODED_GROUPS: usize = 64;
 ///
 /// # Errors
 /// If `out` does not end with a group, or the rows end before.
-pub fn encode_groups(rows: Rows<'_>, first: usize, out: &mut [u8], cpu: Cpu) -> Result<(), Misfit> {
+pub fn encode_groups(rows: VectorRows<'_>, first: usize, out: &mut [u8], cpu: Cpu) -> Result<(), VectorMisfit> {
     let bytes = group_bytes(rows.dim());
     let groups = out.len() / bytes;
     let there = rows.count() as usize / GROUP_ROWS;
     if groups * bytes != out.len() || first + groups > there {
-        return Err(Misfit::Length {
+        return Err(VectorMisfit::Length {
             expected: there.saturating_sub(first).min(groups) * bytes,
             found: out.len(),
         });
@@ -62,7 +62,7 @@ pub fn encode_groups(rows: Rows<'_>, first: usize, out: &mut [u8], cpu: Cpu) -> 
 /// Groups that are kept in memory and grow with their rows.
 #[derive(Debug)]
 pub struct Companion {
-    room: Room,
+    room: AlignedBytes,
     groups: usize,
     dim: usize,
 }
@@ -72,9 +72,9 @@ impl Companion {
     ///
     /// # Errors
     /// If the dimension is refused.
-    pub fn new(dim: usize) -> Result<Self, Misfit> {
+    pub fn new(dim: usize) -> Result<Self, VectorMisfit> {
         Ok(Self {
-            room: Room::new(0).map_err(|_| Misfit::Memory)?,
+            room: AlignedBytes::new(0).map_err(|_| VectorMisfit::Memory)?,
             groups: 0,
             dim: checked_dim(dim)?,
         })
@@ -96,9 +96,9 @@ impl Companion {
     ///
     /// # Errors
     /// If the rows have another dimension, or there is no memory.
-    pub fn extend(&mut self, rows: Rows<'_>, threads: usize, cpu: Cpu) -> Result<(), Misfit> {
+    pub fn extend(&mut self, rows: VectorRows<'_>, threads: usize, cpu: Cpu) -> Result<(), VectorMisfit> {
         if rows.dim() != self.dim {
-            return Err(Misfit::OtherDimension {
+            return Err(VectorMisfit::OtherDimension {
                 expected: self.dim,
                 found: rows.dim(),
             });
@@ -125,17 +125,17 @@ impl Companion {
                 }
             }
         });
-        outcomes.into_iter().collect::<Result<(), Misfit>>()?;
+        outcomes.into_iter().collect::<Result<(), VectorMisfit>>()?;
         self.groups = new;
         Ok(())
     }
 
-    fn make_room(&mut self, bytes: usize) -> Result<(), Misfit> {
+    fn make_room(&mut self, bytes: usize) -> Result<(), VectorMisfit> {
         if self.room.bytes().len() >= bytes {
             return Ok(());
         }
         let used = self.bytes();
-        let mut room = Room::new(bytes.max(used.len() + used.len() / 2)).map_err(|_| Misfit::Memory)?;
+        let mut room = AlignedBytes::new(bytes.max(used.len() + used.len() / 2)).map_err(|_| VectorMisfit::Memory)?;
         room.bytes_mut()[..used.len()].copy_from_slice(used);
         self.room = room;
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::rows::Rows;
+use super::rows::VectorRows;
 use super::score::Scorer;
 use super::shortlist::BoundedRow;
 use super::top::rank_of;
@@ -20,9 +20,9 @@ impl fmt::Debug for Gate<'_> {
 /// Told each row whose score lies outside its bounds, by any thread: the row or its companion is wrong, and rows may have
 /// been ruled out that should not. Whoever is told finds out which it is, and asks again without it.
 #[derive(Clone, Copy)]
-pub struct Doubt<'a>(pub &'a (dyn Fn(u32) + Sync));
+pub struct RowDoubt<'a>(pub &'a (dyn Fn(u32) + Sync));
 
-impl fmt::Debug for Doubt<'_> {
+impl fmt::Debug for RowDoubt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Doubt")
     }
@@ -31,9 +31,9 @@ impl fmt::Debug for Doubt<'_> {
 /// Rows behind a gate.
 #[derive(Clone, Copy)]
 pub(super) struct Gated<'a> {
-    pub(super) rows: Rows<'a>,
+    pub(super) rows: VectorRows<'a>,
     pub(super) gate: Option<Gate<'a>>,
-    pub(super) doubt: Option<Doubt<'a>>,
+    pub(super) doubt: Option<RowDoubt<'a>>,
 }
 
 impl<'a> Gated<'a> {
@@ -54,7 +54,7 @@ impl<'a> Gated<'a> {
     pub(super) fn score(&self, scorer: &Scorer, candidate: BoundedRow, floats: &[f32]) -> f32 {
         let score = scorer.score(floats);
         if !(candidate.lower..=candidate.upper).contains(&rank_of(score))
-            && let Some(Doubt(tell)) = self.doubt
+            && let Some(RowDoubt(tell)) = self.doubt
         {
             tell(candidate.row);
         }

@@ -1,6 +1,6 @@
 //! The layout of codes in groups of sixteen rows.
 
-use super::rows::{Misfit, checked_dim};
+use super::rows::{VectorMisfit, checked_dim};
 
 /// How many rows lie side by side.
 pub const GROUP_ROWS: usize = 16;
@@ -26,7 +26,7 @@ pub struct Groups<'a> {
 enum Parts<'a> {
     Whole(&'a [u8]),
     /// Equal numbers of groups in each but the last.
-    Blocks(&'a [&'a [u8]], usize),
+    Chunks(&'a [&'a [u8]], usize),
 }
 
 /// One group: codes in steps of four components, and what each row lost.
@@ -50,7 +50,7 @@ impl<'a> Groups<'a> {
     ///
     /// # Errors
     /// If the dimension is refused, or the bytes end inside a group.
-    pub fn new(bytes: &'a [u8], dim: usize) -> Result<Self, Misfit> {
+    pub fn new(bytes: &'a [u8], dim: usize) -> Result<Self, VectorMisfit> {
         check_whole(bytes, dim)?;
         Ok(Self {
             parts: Parts::Whole(bytes),
@@ -58,25 +58,25 @@ impl<'a> Groups<'a> {
         })
     }
 
-    /// The same in blocks of so many groups each, wherever each block lies. Only the last may have fewer.
+    /// The same in chunks of so many groups each, wherever each chunk lies. Only the last may have fewer.
     ///
     /// # Errors
-    /// If the dimension is refused, or a block has another length.
-    pub fn in_blocks(blocks: &'a [&'a [u8]], groups: usize, dim: usize) -> Result<Self, Misfit> {
+    /// If the dimension is refused, or a chunk has another length.
+    pub fn in_chunks(chunks: &'a [&'a [u8]], groups: usize, dim: usize) -> Result<Self, VectorMisfit> {
         let each = group_bytes(checked_dim(dim)?);
         let expected = each * groups;
-        let (last, others) = blocks
+        let (last, others) = chunks
             .split_last()
-            .map_or((&[][..], blocks), |(last, others)| (*last, others));
+            .map_or((&[][..], chunks), |(last, others)| (*last, others));
         let is_last_short = last.len() < expected && last.len().is_multiple_of(each);
-        let other = others.iter().find(|block| block.len() != expected);
+        let other = others.iter().find(|chunk| chunk.len() != expected);
         match other.or((last.len() != expected && !is_last_short).then_some(&last)) {
-            Some(other) => Err(Misfit::Length {
+            Some(other) => Err(VectorMisfit::Length {
                 expected,
                 found: other.len(),
             }),
             None => Ok(Self {
-                parts: Parts::Blocks(blocks, groups.max(1)),
+                parts: Parts::Chunks(chunks, groups.max(1)),
                 dim,
             }),
         }
@@ -93,7 +93,7 @@ impl<'a> Groups<'a> {
     pub fn count(&self) -> usize {
         match self.parts {
             Parts::Whole(bytes) => bytes.len() / group_bytes(self.dim),
-            Parts::Blocks(blocks, each) => blocks.split_last().map_or(0, |(last, others)| {
+            Parts::Chunks(chunks, each) => chunks.split_last().map_or(0, |(last, others)| {
                 others.len() * each + last.len() / group_bytes(self.dim)
             }),
         }
@@ -104,7 +104,7 @@ impl<'a> Groups<'a> {
         let each = group_bytes(self.dim);
         let bytes = match self.parts {
             Parts::Whole(bytes) => &bytes[group * each..][..each],
-            Parts::Blocks(blocks, groups) => &blocks[group / groups][group % groups * each..][..each],
+            Parts::Chunks(chunks, groups) => &chunks[group / groups][group % groups * each..][..each],
         };
         let (codes, tail) = bytes.split_at(each - TAIL_BYTES);
         let (scales, residuals) = tail.split_at(TAIL_BYTES / 2);
@@ -116,12 +116,12 @@ impl<'a> Groups<'a> {
     }
 }
 
-fn check_whole(bytes: &[u8], dim: usize) -> Result<(), Misfit> {
+fn check_whole(bytes: &[u8], dim: usize) -> Result<(), VectorMisfit> {
     let each = group_bytes(checked_dim(dim)?);
     if bytes.len().is_multiple_of(each) {
         return Ok(());
     }
-    Err(Misfit::Length {
+    Err(VectorMisfit::Length {
         expected: bytes.len() / each * each,
         found: bytes.len(),
     })

@@ -11,7 +11,7 @@ const SHORT_GAP: usize = 16;
 
 /// A filter, sixteen rows to a word. Whoever asks with the same filter again and again makes it once.
 #[derive(Clone, Debug, Default)]
-pub struct Masks {
+pub struct RowMasks {
     /// Those from the first group that has a row left to the last one: who keeps little does not hold what others have.
     masks: Vec<u16>,
     first: usize,
@@ -23,7 +23,7 @@ pub struct Masks {
     runs: Vec<Range<usize>>,
 }
 
-impl Masks {
+impl RowMasks {
     /// The masks of the first groups.
     #[must_use]
     pub fn of(filter: &RoaringBitmap, groups: usize) -> Self {
@@ -83,13 +83,13 @@ mod tests {
     #[test]
     fn runs_hold_every_touched_group_and_no_long_gap() {
         let rows = [3u32, 16, 17, 40, 16 * 30, 16 * 200, 16 * 201 + 15, 16 * 500];
-        let masks = Masks::of(&rows.into_iter().collect(), 400);
+        let masks = RowMasks::of(&rows.into_iter().collect(), 400);
         assert_eq!(masks.touched(), 6);
         assert_eq!(masks.runs(), [0..3, 30..31, 200..202]);
         assert_eq!(masks.within(201..202), [1 << 15]);
         assert_eq!(masks.groups(), 400);
-        let few = Masks::of(&[16 * 200 + 1, 16 * 203].into_iter().collect(), 400);
+        let few = RowMasks::of(&[16 * 200 + 1, 16 * 203].into_iter().collect(), 400);
         assert_eq!(few.within(200..204), [2, 0, 0, 1]);
-        assert!(Masks::of(&RoaringBitmap::new(), 400).runs().is_empty());
+        assert!(RowMasks::of(&RoaringBitmap::new(), 400).runs().is_empty());
     }
 }

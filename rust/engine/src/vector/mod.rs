@@ -70,10 +70,10 @@ pub mod tokens;
 
 pub use companion::Companion;
 pub use cpu::Cpu;
-pub use gate::{Doubt, Gate};
+pub use gate::{Gate, RowDoubt};
 pub use groups::Groups;
-pub use mask::Masks;
-pub use rows::{Misfit, Rows};
-pub use search::{Search, search};
+pub use mask::RowMasks;
+pub use rows::{VectorMisfit, VectorRows};
+pub use search::{RowSearch, search};
 pub use token_question::TokenQuestion;
-pub use top::Hit;
+pub use top::RowHit;

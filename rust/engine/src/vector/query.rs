@@ -13,7 +13,7 @@
 use super::codes::{Loss, eights_of, round_down, round_up};
 use super::cpu::Cpu;
 use super::lanes::{LANES, has_direction};
-use super::rows::Rows;
+use super::rows::VectorRows;
 use super::score::Scorer;
 use super::sweep::Panel;
 use super::top::rank_of;
@@ -59,7 +59,7 @@ impl BoundedQuery {
     }
 
     /// Prepares each row of a matrix as a query.
-    pub(super) fn all(queries: Rows<'_>, cpu: Cpu) -> Vec<Self> {
+    pub(super) fn all(queries: VectorRows<'_>, cpu: Cpu) -> Vec<Self> {
         let each = (0..queries.count()).map(|row| queries.row(row));
         each.map(|query| Self::new(query, cpu)).collect()
     }

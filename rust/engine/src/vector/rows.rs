@@ -8,7 +8,7 @@ pub const LARGEST_DIM: usize = 65_536;
 /// Why rows, companions and queries cannot be compared.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Misfit {
+pub enum VectorMisfit {
     /// No vector has this many components.
     #[error("a dimension of {0} is not within 1 to {LARGEST_DIM}")]
     Dimension(usize),
@@ -38,22 +38,22 @@ pub enum Misfit {
 
 /// A matrix of float32 in memory: row `i` is the `dim` values from `i * stride` on.
 #[derive(Clone, Copy, Debug)]
-pub struct Rows<'a> {
+pub struct VectorRows<'a> {
     data: &'a [f32],
     dim: usize,
     stride: usize,
     count: u32,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> VectorRows<'a> {
     /// Rows that may have a gap after each; `count` of them are looked at, whatever lies behind.
     ///
     /// # Errors
     /// If the dimension is refused, the stride is smaller than it, or the memory is too short.
-    pub fn new(data: &'a [f32], dim: usize, stride: usize, count: usize) -> Result<Self, Misfit> {
+    pub fn new(data: &'a [f32], dim: usize, stride: usize, count: usize) -> Result<Self, VectorMisfit> {
         let dim = checked_dim(dim)?;
         if stride < dim {
-            return Err(Misfit::OtherDimension {
+            return Err(VectorMisfit::OtherDimension {
                 expected: dim,
                 found: stride,
             });
@@ -65,7 +65,7 @@ impl<'a> Rows<'a> {
         match expected {
             Some(expected) if expected <= data.len() => {}
             _ => {
-                return Err(Misfit::Length {
+                return Err(VectorMisfit::Length {
                     expected: expected.unwrap_or(usize::MAX),
                     found: data.len(),
                 });
@@ -75,7 +75,7 @@ impl<'a> Rows<'a> {
             data,
             dim,
             stride,
-            count: u32::try_from(count).map_err(|_| Misfit::TooManyRows(count))?,
+            count: u32::try_from(count).map_err(|_| VectorMisfit::TooManyRows(count))?,
         })
     }
 
@@ -83,10 +83,10 @@ impl<'a> Rows<'a> {
     ///
     /// # Errors
     /// If the dimension is refused, or `data` ends inside a row.
-    pub fn packed(data: &'a [f32], dim: usize) -> Result<Self, Misfit> {
+    pub fn packed(data: &'a [f32], dim: usize) -> Result<Self, VectorMisfit> {
         let count = data.len() / checked_dim(dim)?;
         if count * dim != data.len() {
-            return Err(Misfit::Length {
+            return Err(VectorMisfit::Length {
                 expected: count * dim,
                 found: data.len(),
             });
@@ -118,11 +118,11 @@ impl<'a> Rows<'a> {
 ///
 /// # Errors
 /// If they may not.
-pub(super) fn checked_dim(dim: usize) -> Result<usize, Misfit> {
+pub(super) fn checked_dim(dim: usize) -> Result<usize, VectorMisfit> {
     if (1..=LARGEST_DIM).contains(&dim) {
         Ok(dim)
     } else {
-        Err(Misfit::Dimension(dim))
+        Err(VectorMisfit::Dimension(dim))
     }
 }
 
@@ -133,25 +133,28 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused() {
         let data = [0.0; 12];
-        assert_eq!(Rows::packed(&data, 0).err(), Some(Misfit::Dimension(0)));
-        assert_eq!(Rows::packed(&data, 65_537).err(), Some(Misfit::Dimension(65_537)));
+        assert_eq!(VectorRows::packed(&data, 0).err(), Some(VectorMisfit::Dimension(0)));
         assert_eq!(
-            Rows::packed(&data, 5).err(),
-            Some(Misfit::Length {
+            VectorRows::packed(&data, 65_537).err(),
+            Some(VectorMisfit::Dimension(65_537))
+        );
+        assert_eq!(
+            VectorRows::packed(&data, 5).err(),
+            Some(VectorMisfit::Length {
                 expected: 10,
                 found: 12
             })
         );
-        assert!(Rows::new(&data, 3, 2, 1).is_err());
-        assert!(Rows::new(&data, 3, 5, 3).is_err());
-        assert!(Rows::new(&data, 3, usize::MAX, 3).is_err());
+        assert!(VectorRows::new(&data, 3, 2, 1).is_err());
+        assert!(VectorRows::new(&data, 3, 5, 3).is_err());
+        assert!(VectorRows::new(&data, 3, usize::MAX, 3).is_err());
     }
 
     #[test]
     fn the_last_row_needs_no_gap_behind_it() {
         let data: Vec<f32> = (0..13u8).map(f32::from).collect();
-        let rows = Rows::new(&data, 3, 5, 3).expect("three rows");
+        let rows = VectorRows::new(&data, 3, 5, 3).expect("three rows");
         assert_eq!(rows.row(2), [10.0, 11.0, 12.0]);
-        assert_eq!(Rows::packed(&[], 3).expect("no rows").count(), 0);
+        assert_eq!(VectorRows::packed(&[], 3).expect("no rows").count(), 0);
     }
 }

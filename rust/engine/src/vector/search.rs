@@ -9,16 +9,16 @@ use roaring::RoaringBitmap;
 use super::codes::Loss;
 use super::cpu::Cpu;
 use super::exact::{Wanted, score_all, score_candidates};
-use super::gate::{Doubt, Gate, Gated};
+use super::gate::{Gate, Gated, RowDoubt};
 use super::groups::{GROUP_ROWS, Groups, group_bytes};
-use super::mask::Masks;
+use super::mask::RowMasks;
 use super::pieces::Pieces;
 use super::query::BoundedQuery;
-use super::rows::{Misfit, Rows};
+use super::rows::{VectorMisfit, VectorRows};
 use super::shortlist::Shortlist;
 use super::sweep::{Panel, Survivor, SweepRun};
 use super::team::together;
-use super::top::{Hit, NO_RANK, Top, rank_of, value_of};
+use super::top::{NO_RANK, RowHit, Top, rank_of, value_of};
 
 /// So much is swept before a thread looks up how far the others have raised the bar.
 const PIECE_BYTES: usize = 256 * 1024;
@@ -31,18 +31,18 @@ const MANY_QUERIES: usize = 8;
 
 /// What is asked.
 #[derive(Clone, Copy, Debug)]
-pub struct Search<'a> {
+pub struct RowSearch<'a> {
     /// How many hits are wanted for each query.
     pub k: usize,
     /// Which rows count; all if there is none.
     pub filter: Option<&'a RoaringBitmap>,
     /// The masks of that filter, if they were made before. Too few of them are made anew.
-    pub masks: Option<&'a Masks>,
+    pub masks: Option<&'a RowMasks>,
     /// Which rows may be scored; all if there is none. Rows that it stops still count where rows are ruled out: whoever
     /// stops one asks again with a filter that leaves it out.
     pub gate: Option<Gate<'a>>,
     /// Who is told of scores that lie outside their bounds; nobody if there is none.
-    pub doubt: Option<Doubt<'a>>,
+    pub doubt: Option<RowDoubt<'a>>,
     /// The least score that counts; any if there is none.
     pub min_score: Option<f32>,
     /// How many threads may be used. Fewer are, where it would not pay.
@@ -51,7 +51,7 @@ pub struct Search<'a> {
     pub cpu: Cpu,
 }
 
-impl Search<'_> {
+impl RowSearch<'_> {
     /// The best `k` of all rows, on one thread.
     #[must_use]
     pub fn best(k: usize) -> Self {
@@ -74,14 +74,14 @@ impl Search<'_> {
 /// # Errors
 /// If companion or queries have another dimension than the rows.
 pub fn search(
-    rows: Rows<'_>,
+    rows: VectorRows<'_>,
     companion: Groups<'_>,
-    queries: Rows<'_>,
-    search: &Search<'_>,
-) -> Result<Vec<Vec<Hit>>, Misfit> {
+    queries: VectorRows<'_>,
+    search: &RowSearch<'_>,
+) -> Result<Vec<Vec<RowHit>>, VectorMisfit> {
     for found in [companion.dim(), queries.dim()] {
         if found != rows.dim() {
-            return Err(Misfit::OtherDimension {
+            return Err(VectorMisfit::OtherDimension {
                 expected: rows.dim(),
                 found,
             });
@@ -117,22 +117,22 @@ pub fn search(
 
 /// One call of [`search`].
 struct RunningSearch<'a> {
-    rows: Rows<'a>,
+    rows: VectorRows<'a>,
     gated: Gated<'a>,
     companion: Groups<'a>,
     /// How many groups are swept; the rows behind them are scored.
     groups: usize,
-    search: &'a Search<'a>,
+    search: &'a RowSearch<'a>,
     least: i32,
 }
 
 impl RunningSearch<'_> {
     /// For a query without direction: every row scores zero.
-    fn first_rows(&self) -> Vec<Hit> {
+    fn first_rows(&self) -> Vec<RowHit> {
         if self.least > rank_of(0.0) {
             return Vec::new();
         }
-        let zero = |row| Hit { row, score: 0.0 };
+        let zero = |row| RowHit { row, score: 0.0 };
         let admitted = |row: &u32| self.gated.row(*row).is_some();
         match self.search.filter {
             None => {
@@ -166,7 +166,7 @@ impl RunningSearch<'_> {
         let masks = match self.search.masks.filter(|masks| masks.groups() >= self.groups) {
             Some(masks) => masks,
             None => {
-                made = Masks::of(filter, self.groups);
+                made = RowMasks::of(filter, self.groups);
                 &made
             }
         };
@@ -195,7 +195,7 @@ impl RunningSearch<'_> {
     fn funnel(
         &self,
         queries: &[&BoundedQuery],
-        masks: Option<&Masks>,
+        masks: Option<&RowMasks>,
         behind: &Wanted<'_>,
         score_all: impl FnOnce(&[&BoundedQuery]) -> Vec<Top>,
     ) -> Vec<Top> {
@@ -223,12 +223,12 @@ impl RunningSearch<'_> {
             }
         }
         // Many queries are shared out; one or two are better helped by all threads.
-        let (crew, each) = match self.search.threads {
+        let (at_once, each) = match self.search.threads {
             threads if work.len() < threads => (1, threads),
             threads => (threads, 1),
         };
         let work = Mutex::new(work.into_iter());
-        let parts = together(crew, || {
+        let parts = together(at_once, || {
             let mut done = Vec::new();
             loop {
                 let next = work.lock().unwrap_or_else(PoisonError::into_inner).next();
@@ -249,12 +249,17 @@ impl RunningSearch<'_> {
     }
 
     /// Sweeps all groups that count, `W` queries at a time, and returns what may be among the best for each.
-    fn sweep<const W: usize>(&self, queries: &[&BoundedQuery], masks: Option<&Masks>, bars: &[Bar]) -> Vec<Shortlist> {
+    fn sweep<const W: usize>(
+        &self,
+        queries: &[&BoundedQuery],
+        masks: Option<&RowMasks>,
+        bars: &[Bar],
+    ) -> Vec<Shortlist> {
         let panels: Vec<Panel<W>> = queries.chunks(W).map(Panel::new).collect();
         let each = group_bytes(self.rows.dim());
         let all = 0..self.groups;
         let pieces = Pieces::new(
-            masks.map_or(from_ref(&all), Masks::runs),
+            masks.map_or(from_ref(&all), RowMasks::runs),
             self.groups,
             (PIECE_BYTES / each).max(1),
         );

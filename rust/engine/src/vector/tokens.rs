@@ -18,9 +18,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::cpu::Cpu;
 use super::planes::{CODE_BYTES, Planes};
-use super::rows::{LARGEST_DIM, Misfit};
+use super::rows::{LARGEST_DIM, VectorMisfit};
 use super::team::together;
-use super::turn::Turn;
+use super::turn::Rotation;
 
 /// How many float32 that is.
 pub const CODE_FLOATS: usize = 4;
@@ -34,7 +34,7 @@ const COUNT_BITS: u32 = 0xFFFF;
 /// A token has at most so many codes.
 const MOST_PARTS: usize = 4;
 /// The rounded components of a question's token lie within this.
-const LARGEST: f64 = 31.0;
+const MAX_NUMBER: f64 = 31.0;
 /// So many steps of an estimated cosine make 1.
 pub const STEPS: f64 = 1_048_576.0;
 /// So many records are coded by one thread before it asks for more.
@@ -86,8 +86,8 @@ fn rounded(turned: &[f64]) -> (Vec<(Planes, i32)>, i32) {
     let mut all = 0;
     let part = |values: &[f64]| {
         let (mut planes, mut square) = (Planes::default(), 0);
-        for (at, value) in values.iter().enumerate() {
-            let number = if top > 0.0 { to_whole(value / top * LARGEST) } else { 0 };
+        for (at, one) in values.iter().enumerate() {
+            let number = if top > 0.0 { to_whole(one / top * MAX_NUMBER) } else { 0 };
             square += number * number;
             planes.put(number, place(at));
         }
@@ -119,7 +119,7 @@ impl TokenQuery {
     /// Takes in the token vectors of a question, end to end.
     #[must_use]
     pub fn new(vectors: &[f32], dim: usize, cpu: Cpu) -> Self {
-        let turn = Turn::of(dim);
+        let turn = Rotation::of(dim);
         let (mut values, mut spare) = (vec![0.0; turn.size()], Vec::new());
         let token = |vector: &[f32]| {
             values.fill(0.0);
@@ -186,25 +186,25 @@ fn unfilled(mut codes: &[[u8; CODE_BYTES]]) -> &[[u8; CODE_BYTES]] {
 /// and it is given how many each has. So many threads share the work.
 ///
 /// # Errors
-/// `Misfit` if a record has none, the numbers do not go together, or a row would be too long.
+/// `VectorMisfit` if a record has none, the numbers do not go together, or a row would be too long.
 pub fn token_rows(
     vectors: &[f32],
     dim: usize,
     counts: &[usize],
     most: usize,
     threads: usize,
-) -> Result<Vec<f32>, Misfit> {
+) -> Result<Vec<f32>, VectorMisfit> {
     let is_dim = |dim: usize| (1..=LARGEST_DIM).contains(&dim);
     if !is_dim(dim) || !is_dim(most.saturating_mul(CODE_FLOATS)) {
-        return Err(Misfit::Dimension(if is_dim(dim) { most } else { dim }));
+        return Err(VectorMisfit::Dimension(if is_dim(dim) { most } else { dim }));
     }
     let expected = counts.iter().try_fold(0usize, |all, count| all.checked_add(*count));
     let expected = expected.and_then(|all| all.checked_mul(dim)).unwrap_or(usize::MAX);
     if expected != vectors.len() || counts.contains(&0) {
         let found = vectors.len();
-        return Err(Misfit::Length { expected, found });
+        return Err(VectorMisfit::Length { expected, found });
     }
-    let turn = Turn::of(dim);
+    let turn = Rotation::of(dim);
     let pieces: Vec<&[usize]> = counts.chunks(RECORDS_AT_ONCE).collect();
     let starts: Vec<usize> = pieces
         .iter()
@@ -241,7 +241,7 @@ pub fn token_rows(
 }
 
 /// Makes a row of so many codes of the token vectors of a record, end to end; there must be one.
-fn encode_row(vectors: &[f32], turn: &Turn, most: usize, row: &mut Vec<f32>) {
+fn encode_row(vectors: &[f32], turn: &Rotation, most: usize, row: &mut Vec<f32>) {
     let count = vectors.len() / turn.dim;
     let kept = count.min(most);
     let parts = ((most - 1) / kept).min(parts_of(turn.size()));
@@ -302,7 +302,7 @@ mod tests {
 
     fn row(vectors: &[f32], dim: usize, most: usize) -> Vec<u8> {
         let mut row = Vec::new();
-        encode_row(vectors, &Turn::of(dim), most, &mut row);
+        encode_row(vectors, &Rotation::of(dim), most, &mut row);
         assert_eq!(row.len(), most * CODE_FLOATS);
         row.iter().flat_map(|value| value.to_le_bytes()).collect()
     }

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 /// A row that was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Hit {
+pub struct RowHit {
     /// The number of the row.
     pub row: u32,
     /// Its reference score.
@@ -86,11 +86,11 @@ impl Top {
     }
 
     /// The hits, best first.
-    pub(super) fn into_hits(self) -> Vec<Hit> {
+    pub(super) fn into_hits(self) -> Vec<RowHit> {
         let in_order = self.best.into_sorted_vec();
         in_order
             .into_iter()
-            .map(|Reverse(key)| Hit {
+            .map(|Reverse(key)| RowHit {
                 row: !(key as u32),
                 score: value_of((key >> 32) as i32),
             })

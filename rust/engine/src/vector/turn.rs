@@ -8,14 +8,14 @@ const SMALLEST_TURN: usize = 128;
 const BESIDE: usize = 8;
 
 /// The rotation of vectors of one length. It is part of what bytes mean, and never changes.
-pub(super) struct Turn {
+pub(super) struct Rotation {
     /// How many components they have.
     pub dim: usize,
     /// The signs of each round.
     flips: Vec<Vec<f64>>,
 }
 
-impl Turn {
+impl Rotation {
     /// Of vectors of this length.
     pub fn of(dim: usize) -> Self {
         let size = dim.next_power_of_two().max(SMALLEST_TURN);

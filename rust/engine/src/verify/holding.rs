@@ -3,19 +3,19 @@
 use std::ops::Range;
 
 use crate::event::act::beyond;
-use crate::event::{Coming, Known, Op};
+use crate::event::{IncomingEvents, Known, Op};
 use crate::json::RecordSpans;
 use crate::memory::Refused;
 
 /// Events kept until their batch is whole.
 #[derive(Debug, Default)]
-pub struct Holding {
+pub struct HeldEvents {
     text: Vec<u8>,
     items: Vec<Item>,
     /// No event that was announced is longer.
     longest: usize,
     /// What they ask for beyond what their lines do.
-    beyond: Coming,
+    beyond: IncomingEvents,
 }
 
 #[derive(Debug)]
@@ -29,12 +29,12 @@ struct Item {
     ts: i64,
 }
 
-impl Holding {
+impl HeldEvents {
     /// Asks for the memory that some events need, should they be kept.
     ///
     /// # Errors
     /// `Refused` if there is not so much.
-    pub fn make_room(&mut self, coming: Coming) -> Result<(), Refused> {
+    pub fn make_room(&mut self, coming: IncomingEvents) -> Result<(), Refused> {
         self.text.try_reserve(coming.bytes)?;
         self.items.try_reserve(coming.events)?;
         self.longest = self.longest.max(coming.longest);
@@ -42,8 +42,8 @@ impl Holding {
     }
 
     /// What is kept.
-    pub fn kept(&self) -> Coming {
-        Coming {
+    pub fn kept(&self) -> IncomingEvents {
+        IncomingEvents {
             events: self.items.len(),
             bytes: self.text.len(),
             longest: self.longest,
@@ -103,6 +103,6 @@ impl Holding {
     pub fn clear(&mut self) {
         self.items.clear();
         self.text.clear();
-        self.beyond = Coming::default();
+        self.beyond = IncomingEvents::default();
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::chain::Place;
+use crate::chain::LinePlace;
 use crate::event::erasure::Erasure;
 
 /// An event that tells of an erasure.
@@ -11,7 +11,7 @@ pub struct ErasureSeen {
     /// Which event of its log it is, counted from 0.
     pub index: u64,
     /// Where its line stands.
-    pub place: Place,
+    pub place: LinePlace,
     /// Its moment, as it is spelled.
     pub ts: String,
     /// What it says.
@@ -24,11 +24,11 @@ pub struct RedactedLines {
     /// How many there are.
     pub count: u64,
     /// Where the first one stands.
-    pub first: Option<Place>,
+    pub first: Option<LinePlace>,
     /// Their seqs, as ranges.
     pub ranges: Vec<(u64, u64)>,
     /// The seqs of them less their places, wherever that is another than before.
-    steps: Vec<(Place, i128)>,
+    steps: Vec<(LinePlace, i128)>,
     /// The same of the other lines; `None` before the first.
     step: Option<i128>,
     /// That is not the same for all of those: other tools' seqs may jump.
@@ -40,7 +40,7 @@ pub struct RedactedLines {
 impl RedactedLines {
     /// Looks at the next line of a log.
     #[inline]
-    pub fn pass(&mut self, place: Place, seq: u64, index: u64, is_redacted: bool) {
+    pub fn pass(&mut self, place: LinePlace, seq: u64, index: u64, is_redacted: bool) {
         let step = i128::from(seq) - i128::from(index);
         if !is_redacted && (self.going.is_empty() || !self.going.contains(&place.offset)) {
             self.is_jumping |= self.step.is_some_and(|before| before != step);
@@ -69,7 +69,7 @@ impl RedactedLines {
     }
 
     /// Where the first one stands whose seq is not that of its place.
-    pub fn stray(&self) -> Option<Place> {
+    pub fn stray(&self) -> Option<LinePlace> {
         let step = self.step.or(self.steps.first().map(|(_, step)| *step))?;
         let mut others = self.steps.iter().filter(|(_, other)| *other != step);
         others.next().filter(|_| self.is_steady()).map(|(place, _)| *place)

@@ -13,7 +13,7 @@ use crate::digest::{at_once, sha256_runs};
 use crate::disk::{DiskFile, read_over, read_upto};
 use crate::event::act::beyond;
 use crate::event::line::{Event, Fault, Trust, hashed_of};
-use crate::event::{Coming, Op};
+use crate::event::{IncomingEvents, Op};
 use crate::json::MAX_LINE_BYTES;
 use crate::memory::{self, Refused, gathered};
 use crate::ordered::in_order;
@@ -33,7 +33,7 @@ const TOGETHER_BYTES: usize = 16 * 1024;
 
 /// One line of a piece.
 #[derive(Debug)]
-pub struct Line {
+pub struct LogLine {
     /// Its first byte in the log.
     pub offset: u64,
     /// Its physical line, counted from 0 at the beginning of the piece.
@@ -45,10 +45,10 @@ pub struct Line {
 
 /// A run of consecutive lines.
 #[derive(Debug, Default)]
-pub struct Piece {
+pub struct LogPiece {
     bytes: Vec<u8>,
     /// The lines that are not blank.
-    pub lines: Vec<Line>,
+    pub lines: Vec<LogLine>,
     /// Where blank lines begin.
     pub blank: Vec<u64>,
     /// How many physical lines there are.
@@ -57,10 +57,10 @@ pub struct Piece {
     pub end: Option<u64>,
 }
 
-impl Piece {
+impl LogPiece {
     /// What its lines ask of those who take them in.
-    pub fn coming(&self) -> Coming {
-        let own = Coming {
+    pub fn coming(&self) -> IncomingEvents {
+        let own = IncomingEvents {
             events: self.lines.len(),
             bytes: self.bytes.len(),
             longest: self.lines.iter().map(|line| line.range.len()).max().unwrap_or(0),
@@ -71,11 +71,11 @@ impl Piece {
             let text = self.text(line);
             Some(beyond(event.op, event.record_id(text), event.record(text)))
         });
-        acts.fold(own, Coming::and)
+        acts.fold(own, IncomingEvents::and)
     }
 
     /// The bytes of one of its lines, without the newline.
-    pub fn text(&self, line: &Line) -> &[u8] {
+    pub fn text(&self, line: &LogLine) -> &[u8] {
         &self.bytes[line.range.clone()]
     }
 }
@@ -98,7 +98,7 @@ pub fn read_pieces<E: From<io::Error>>(
     file: &dyn DiskFile,
     range: Range<u64>,
     reading: Reading,
-    mut take: impl FnMut(&Piece) -> Result<bool, E>,
+    mut take: impl FnMut(&LogPiece) -> Result<bool, E>,
 ) -> Result<(), E> {
     let first = match reading.threads {
         0 | 1 => FIRST_PIECE_BYTES,
@@ -114,7 +114,7 @@ pub fn read_pieces<E: From<io::Error>>(
     in_order(
         pieces,
         reading.threads,
-        |index, piece: &mut Piece| read_piece(file, span(index), &range, reading.trusted_until, piece),
+        |index, piece: &mut LogPiece| read_piece(file, span(index), &range, reading.trusted_until, piece),
         |piece| take(piece),
     )
 }
@@ -124,7 +124,7 @@ fn read_piece(
     span: Range<u64>,
     whole: &Range<u64>,
     trusted_until: u64,
-    piece: &mut Piece,
+    piece: &mut LogPiece,
 ) -> io::Result<()> {
     piece.lines.clear();
     piece.blank.clear();
@@ -189,7 +189,7 @@ fn read_piece(
                 read => read,
             }
         };
-        piece.lines.push(Line {
+        piece.lines.push(LogLine {
             offset,
             number,
             event,
@@ -259,7 +259,7 @@ fn reach_newline(
 mod tests {
     use super::*;
     use crate::disk::Bytes;
-    use crate::wal::writer::{EventBody, Lines, Link};
+    use crate::wal::writer::{ChainEnd, EventBody, Lines};
 
     /// Which of some lines are no events.
     fn faulty(log: Vec<u8>, trusted_until: u64) -> Vec<usize> {
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn of_many_lines_just_the_altered_one_is_found() {
-        let mut lines = Lines::after(Link {
+        let mut lines = Lines::after(ChainEnd {
             head: None,
             next_seq: 1,
         });

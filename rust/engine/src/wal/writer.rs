@@ -3,7 +3,7 @@
 use crate::digest::{Hex, sha256_raw};
 use crate::event::draft::Draft;
 use crate::event::salt::{SaltTerms, Salts};
-use crate::event::{Coming, Op};
+use crate::event::{IncomingEvents, Op};
 use crate::json;
 use crate::memory::Refused;
 use crate::trail::Trail;
@@ -18,7 +18,7 @@ const ENVELOPE_BYTES: usize = 320;
 
 /// Where the chain stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Link {
+pub struct ChainEnd {
     /// The hash of the last event; `None` at the beginning of a log.
     pub head: Option<Hex>,
     /// The seq of the next event.
@@ -50,7 +50,7 @@ pub struct Lines {
     /// The hash of each line.
     pub hashes: Vec<[u8; 32]>,
     /// Where the chain stands behind them.
-    pub link: Link,
+    pub link: ChainEnd,
     /// What keeps their hashes from being guessed.
     pub salts: Salts,
     /// The chain of hashes alone, up to the last of them, if whoever spells them goes along it.
@@ -59,7 +59,7 @@ pub struct Lines {
 
 impl Lines {
     /// No lines yet, behind `link`.
-    pub fn after(link: Link) -> Self {
+    pub fn after(link: ChainEnd) -> Self {
         Self {
             bytes: Vec::new(),
             starts: Vec::new(),
@@ -88,7 +88,7 @@ impl Lines {
     ///
     /// # Errors
     /// `Refused` if there is not so much.
-    pub fn make_room(&mut self, coming: Coming) -> Result<(), Refused> {
+    pub fn make_room(&mut self, coming: IncomingEvents) -> Result<(), Refused> {
         self.bytes.try_reserve(coming.bytes + coming.events * ENVELOPE_BYTES)?;
         self.hashes.try_reserve(coming.events)?;
         Ok(self.starts.try_reserve(coming.events)?)
@@ -97,25 +97,25 @@ impl Lines {
     /// Spells a draft, one line for each change.
     pub fn add(&mut self, draft: &Draft, ts: &[u8], depth: i64) {
         for change in draft.changes() {
-            let saying = EventBody {
+            let body = EventBody {
                 op: change.op,
                 id: draft.id(change),
                 record: draft.record(change),
                 ts,
                 depth,
             };
-            self.spell(saying, change.is_plain);
+            self.spell(body, change.is_plain);
         }
     }
 
     /// Spells one event behind the others.
-    pub fn push(&mut self, saying: EventBody<'_>) {
-        self.spell(saying, false);
+    pub fn push(&mut self, body: EventBody<'_>) {
+        self.spell(body, false);
     }
 
     /// The same of a record that may be known to be plain.
     #[inline]
-    fn spell(&mut self, saying: EventBody<'_>, is_plain: bool) {
+    fn spell(&mut self, body: EventBody<'_>, is_plain: bool) {
         let start = self.bytes.len();
         let out = &mut self.bytes;
         out.extend_from_slice(HASH_KEY);
@@ -124,21 +124,21 @@ impl Lines {
         // The payload begins with a brace; the line has a comma in its place once the hash is known.
         let payload = out.len();
         out.extend_from_slice(b"{\"op\":\"");
-        out.extend_from_slice(saying.op.word().as_bytes());
+        out.extend_from_slice(body.op.word().as_bytes());
         out.extend_from_slice(b"\",\"prev_hash\":\"");
         if let Some(head) = &self.link.head {
             out.extend_from_slice(head.bytes());
         }
         out.extend_from_slice(b"\",\"record\":");
-        self.salts.write(saying.op, saying.id, saying.record, is_plain, out);
+        self.salts.write(body.op, body.id, body.record, is_plain, out);
         out.extend_from_slice(b",\"record_id\":\"");
-        out.extend_from_slice(saying.id);
+        out.extend_from_slice(body.id);
         out.extend_from_slice(b"\",\"recursion_depth\":");
-        json::write_i64(saying.depth, out);
+        json::write_i64(body.depth, out);
         out.extend_from_slice(b",\"seq\":");
         json::write_i64(i64::try_from(self.link.next_seq).unwrap_or(i64::MAX), out);
         out.extend_from_slice(b",\"ts\":\"");
-        out.extend_from_slice(saying.ts);
+        out.extend_from_slice(body.ts);
         out.extend_from_slice(b"\"}");
         let raw = sha256_raw(&out[payload..]);
         let hash = Hex::spell(&raw);
@@ -148,8 +148,8 @@ impl Lines {
         out[start + HASH_KEY.len()..start + HASH_KEY.len() + 64].copy_from_slice(hash.bytes());
         out[payload] = b',';
         // The rest is of our own making and has none, the moment too.
-        debug_assert!(saying.ts.is_ascii());
-        let said = [saying.record, saying.id];
+        debug_assert!(body.ts.is_ascii());
+        let said = [body.record, body.id];
         if said.into_iter().any(json::has_line_separators) {
             let text = out.split_off(payload);
             json::escape_line_separators(&text, out);
@@ -157,14 +157,14 @@ impl Lines {
         out.push(b'\n');
         self.starts.push(start);
         self.hashes.push(raw);
-        self.link = Link {
+        self.link = ChainEnd {
             head: Some(hash),
             next_seq: self.link.next_seq + 1,
         };
     }
 
     /// No lines behind `link`, in the memory of lines that nobody needs any more; with salts on these terms.
-    pub fn reusing(mut self, link: Link, salts: Option<SaltTerms<'_>>) -> Self {
+    pub fn reusing(mut self, link: ChainEnd, salts: Option<SaltTerms<'_>>) -> Self {
         self.bytes.clear();
         self.starts.clear();
         self.hashes.clear();

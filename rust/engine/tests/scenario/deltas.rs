@@ -1,6 +1,6 @@
 //! Applies deltas to facts, for scenarios.
 
-use chronomemory::{Change, Draft, Query, Result, Store, Value};
+use chronomemory::{AtomicBatch, Draft, Query, Result, Store, Value};
 
 use super::{label, model_of};
 
@@ -49,7 +49,7 @@ pub fn apply(store: &mut Store, n: u32, now: i64) -> Result<()> {
         .upsert_value(&record(PROGRESS, "rule", n), 0, FACE)
         .expect("a note");
     read.push(PROGRESS.to_owned());
-    let change = Change {
+    let change = AtomicBatch {
         at: None,
         draft: &draft,
         attachments: &[],

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chronomemory::{Attachment, Change, Draft, Query, Result, Store};
+use chronomemory::{AtomicBatch, Attachment, Draft, Query, Result, Store};
 
 use super::{Model, label, model_of, record};
 
@@ -66,7 +66,7 @@ pub fn bear(store: &mut Store, n: u32, now: i64) -> Result<()> {
         ids: &ids.iter().collect(),
         rows: &rows,
     }];
-    let change = Change {
+    let change = AtomicBatch {
         draft: &draft,
         attachments: &attachments,
         unless_changed: None,

@@ -1,6 +1,6 @@
 //! Rows that are hard to search, and the right answers for them.
 
-use chronomemory::testing::vector::{Companion, Cpu, Doubt, Hit, Rows, Search, search};
+use chronomemory::testing::vector::{Companion, Cpu, RowDoubt, RowHit, RowSearch, VectorRows, search};
 use roaring::RoaringBitmap;
 
 /// A small generator: the same numbers everywhere.
@@ -114,15 +114,15 @@ pub fn score(query: &[f32], row: &[f32]) -> f32 {
 
 /// The right answer: every row scored, sorted and cut.
 pub fn brute_force(
-    rows: Rows<'_>,
+    rows: VectorRows<'_>,
     query: &[f32],
     k: usize,
     filter: Option<&RoaringBitmap>,
     least: Option<f32>,
-) -> Vec<Hit> {
+) -> Vec<RowHit> {
     let mut hits: Vec<_> = (0..rows.count())
         .filter(|row| filter.is_none_or(|filter| filter.contains(*row)))
-        .map(|row| Hit {
+        .map(|row| RowHit {
             row,
             score: score(query, rows.row(row)),
         })
@@ -134,23 +134,23 @@ pub fn brute_force(
 }
 
 /// The same, with scores as bits.
-pub fn bits(hits: &[Hit]) -> Vec<(u32, u32)> {
+pub fn bits(hits: &[RowHit]) -> Vec<(u32, u32)> {
     hits.iter().map(|hit| (hit.row, hit.score.to_bits())).collect()
 }
 
 /// A companion of all whole groups.
-pub fn companion(rows: Rows<'_>) -> Companion {
+pub fn companion(rows: VectorRows<'_>) -> Companion {
     let mut companion = Companion::new(rows.dim()).expect("a dimension");
     companion.extend(rows, 2, Cpu::best()).expect("rows of that dimension");
     companion
 }
 
 /// Asserts that a search answers every query as brute force does, bit for bit, and doubts no row.
-pub fn assert_exact(rows: Rows<'_>, companion: &Companion, queries: &[f32], asked: &Search<'_>, what: &str) {
-    let queries = Rows::packed(queries, rows.dim()).expect("queries");
+pub fn assert_exact(rows: VectorRows<'_>, companion: &Companion, queries: &[f32], asked: &RowSearch<'_>, what: &str) {
+    let queries = VectorRows::packed(queries, rows.dim()).expect("queries");
     let doubt = |row: u32| panic!("{what}: row {row} is outside its bounds");
-    let asked = &Search {
-        doubt: Some(Doubt(&doubt)),
+    let asked = &RowSearch {
+        doubt: Some(RowDoubt(&doubt)),
         ..*asked
     };
     let answers = search(rows, companion.groups(), queries, asked).expect("an answer");

@@ -6,7 +6,7 @@ use super::ids;
 use super::payload::{Payload, scope_of};
 use crate::acts::Read;
 use crate::json::{self, Value};
-use crate::scope::{self, Carried, Scope, Seen, Viewer};
+use crate::scope::{self, Carried, Scope, SeenAs, Viewer};
 
 const ACTIVE: &str = "active";
 const TOMBSTONE: &str = "tombstone";
@@ -78,7 +78,7 @@ impl<'a> Book<'a> {
     fn own_block(&mut self, id: &str) -> Option<&Value> {
         let writer = self.writer.clone();
         let record = self.record(ids::BLOCK, &ids::block(id))?;
-        let is_own = |writer: Viewer| writer.sees(&carried_by(record)) == Some(Seen::Own);
+        let is_own = |writer: Viewer| writer.sees(&carried_by(record)) == Some(SeenAs::Own);
         writer.is_none_or(is_own).then_some(record)
     }
 

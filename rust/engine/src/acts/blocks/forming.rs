@@ -13,7 +13,7 @@ use crate::json::Value;
 const MOST_OF_A_BLOCK: usize = 20;
 
 /// Room for more of these links in a session.
-pub struct Room<'a> {
+pub struct LinkRoom<'a> {
     session: &'a str,
     lists: HashMap<&'a str, Listed>,
 }
@@ -95,7 +95,7 @@ impl Listed {
     }
 }
 
-impl<'a> Room<'a> {
+impl<'a> LinkRoom<'a> {
     /// Nothing is looked at yet.
     pub fn of(session: &'a str) -> Self {
         Self {

@@ -19,7 +19,7 @@ mod shown;
 
 use self::book::Book;
 use self::outcome::GOOD_ABOVE;
-use self::payload::{LINKED_BLOCKS, OUTCOME, OUTCOME_IN_SCOPE, Payload, SHOWN, SHOWN_IN_SCOPE, Said};
+use self::payload::{BlockAct, LINKED_BLOCKS, OUTCOME, OUTCOME_IN_SCOPE, Payload, SHOWN, SHOWN_IN_SCOPE};
 use super::{Mention, Read, Rules};
 use crate::json::Value;
 use crate::scope::Scope;
@@ -43,8 +43,8 @@ fn effects<'a>(payload: &'a Value, read: &'a Read<'a>) -> Vec<(String, Value)> {
         return Vec::new();
     }
     match payload.said {
-        Said::Shown { session } => shown::apply(&mut book, &payload, session),
-        Said::Outcome { signal, weight, source } => outcome::apply(&mut book, &payload, (signal, weight, source)),
+        BlockAct::Shown { session } => shown::apply(&mut book, &payload, session),
+        BlockAct::Outcome { signal, weight, source } => outcome::apply(&mut book, &payload, (signal, weight, source)),
     }
     book.changed()
 }
@@ -59,9 +59,9 @@ fn mentions(payload: &Value) -> Vec<Mention> {
         found.push(Mention::told(clock.unwrap_or_else(|| ids::CLOCK.to_owned())));
     }
     let makes_links = match payload.said {
-        Said::Shown { session } => session.is_some(),
-        Said::Outcome { signal, .. } if signal > GOOD_ABOVE => true,
-        Said::Outcome { .. } => return found,
+        BlockAct::Shown { session } => session.is_some(),
+        BlockAct::Outcome { signal, .. } if signal > GOOD_ABOVE => true,
+        BlockAct::Outcome { .. } => return found,
     };
     let linked = payload.linked();
     found.extend(ids::pairs(linked).map(|(one, other)| Mention {

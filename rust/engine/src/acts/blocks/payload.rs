@@ -30,12 +30,12 @@ pub struct Payload<'a> {
     /// The recursion depth of records that come about.
     pub depth: i64,
     /// What happened.
-    pub said: Said<'a>,
+    pub said: BlockAct<'a>,
 }
 
 /// What happened to the blocks.
 #[derive(Clone, Copy)]
-pub enum Said<'a> {
+pub enum BlockAct<'a> {
     /// They were shown, in a session or in none.
     Shown { session: Option<&'a str> },
     /// They heard how it went.
@@ -52,10 +52,10 @@ impl<'a> Payload<'a> {
         };
         let act = payload.get("act")?.as_str()?;
         let said = match act {
-            SHOWN | SHOWN_IN_SCOPE => Said::Shown {
+            SHOWN | SHOWN_IN_SCOPE => BlockAct::Shown {
                 session: Some(text("session")?).filter(|session| !session.is_empty()),
             },
-            OUTCOME | OUTCOME_IN_SCOPE => Said::Outcome {
+            OUTCOME | OUTCOME_IN_SCOPE => BlockAct::Outcome {
                 signal: number("signal").filter(|signal| (0.0..=1.0).contains(signal))?,
                 weight: number("weight").filter(|weight| *weight > 0.0 && *weight <= HEAVIEST_OUTCOME)?,
                 source: text("source")?,

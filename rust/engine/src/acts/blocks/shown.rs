@@ -1,7 +1,7 @@
 //! `shown/1` and `shown/2`: blocks were shown together.
 
 use super::book::{Book, FORMING, field, status};
-use super::forming::Room;
+use super::forming::LinkRoom;
 use super::ids;
 use super::payload::Payload;
 use crate::json::Value;
@@ -18,7 +18,7 @@ pub fn apply<'a>(book: &mut Book<'_>, payload: &'a Payload<'a>, session: Option<
     let linked = payload.linked().iter();
     let mut active: Vec<&str> = linked.copied().filter(|id| book.active_block(id).is_some()).collect();
     active.sort_unstable();
-    let mut room = session.map(|session| (Room::of(session), session));
+    let mut room = session.map(|session| (LinkRoom::of(session), session));
     for (at, &one) in active.iter().enumerate() {
         for &other in &active[at + 1..] {
             let id = ids::edge(one, other);
@@ -40,7 +40,7 @@ pub fn apply<'a>(book: &mut Book<'_>, payload: &'a Payload<'a>, session: Option<
 /// Counts a session in which two blocks were shown together; `sessions` are those before, if the link is forming.
 fn form<'a>(
     book: &mut Book<'_>,
-    room: &mut Room<'a>,
+    room: &mut LinkRoom<'a>,
     pair: (&'a str, &'a str),
     sessions: Option<&Value>,
     session: &str,

@@ -1,7 +1,7 @@
 //! The declaration of the blocks face.
 
 use crate::acts;
-use crate::event::face::{Call, Face, Index};
+use crate::event::face::{Call, Face, FaceIndex};
 use crate::event::tie::{Bond, ENDS, tie};
 
 /// The face.
@@ -9,14 +9,14 @@ pub(super) const FACE: Face = Face {
     name: "blocks",
     prefixes: &["block", "bedge", "contradiction", "frame", "session", "config"],
     indexes: &[
-        Index {
+        FaceIndex {
             name: "blocks.by_category",
             kind: "block",
             status: "active",
             by: &[&["data", "category"]],
             then: &["data", "created_at"],
         },
-        Index {
+        FaceIndex {
             name: "blocks.by_tag",
             kind: "block",
             status: "active",

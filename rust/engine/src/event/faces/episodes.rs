@@ -1,6 +1,6 @@
 //! The declaration of the episodes face, with its facts.
 
-use crate::event::face::{Face, Index, Sorting};
+use crate::event::face::{Face, FaceIndex, Sorting};
 use crate::event::tie::{Bond, tie};
 
 const LINEAGE: &[&[&str]] = &[&["data", "lineage", "source_episode_ids"]];
@@ -11,28 +11,28 @@ pub(super) const FACE: Face = Face {
     name: "episodes",
     prefixes: &["episode", "fact", "rule"],
     indexes: &[
-        Index {
+        FaceIndex {
             name: "episodes.by_user",
             kind: "episode",
             status: "active",
             by: &[&["data", "@scope", "user"]],
             then: &["data", "time"],
         },
-        Index {
+        FaceIndex {
             name: "episodes.by_session",
             kind: "episode",
             status: "active",
             by: &[&["data", "@scope", "user"], &["data", "@scope", "session"]],
             then: &["data", "time"],
         },
-        Index {
+        FaceIndex {
             name: "episodes.by_agent",
             kind: "episode",
             status: "active",
             by: &[&["data", "@scope", "user"], &["data", "@scope", "agent"]],
             then: &["data", "time"],
         },
-        Index {
+        FaceIndex {
             name: "episodes.by_scope",
             kind: "episode",
             status: "active",

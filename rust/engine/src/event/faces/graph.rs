@@ -1,6 +1,6 @@
 //! The declaration of the graph face.
 
-use crate::event::face::{Face, Index, Network};
+use crate::event::face::{Face, FaceIndex, Network};
 use crate::event::tie::{Bond, tie};
 
 const TARGETS: &[&[&str]] = &[&["data", "actions", "target"]];
@@ -10,28 +10,28 @@ pub(super) const FACE: Face = Face {
     name: "graph",
     prefixes: &["profile", "node", "gedge", "path", "plan", "event", "audit"],
     indexes: &[
-        Index {
+        FaceIndex {
             name: "graph.nodes_by_kind",
             kind: "node",
             status: "active",
             by: &[&["data", "kind"]],
             then: &["data", "id"],
         },
-        Index {
+        FaceIndex {
             name: "graph.edges_by_source",
             kind: "gedge",
             status: "active",
             by: &[&["data", "source"]],
             then: &["data", "id"],
         },
-        Index {
+        FaceIndex {
             name: "graph.edges_by_target",
             kind: "gedge",
             status: "active",
             by: &[&["data", "target"]],
             then: &["data", "id"],
         },
-        Index {
+        FaceIndex {
             name: "graph.edges_by_kind",
             kind: "gedge",
             status: "active",
@@ -39,21 +39,21 @@ pub(super) const FACE: Face = Face {
             then: &["data", "id"],
         },
         // What is appended has no field that orders it, so it stays in the order in which it came.
-        Index {
+        FaceIndex {
             name: "graph.appended",
             kind: "event",
             status: "active",
             by: &[&["data", "log"]],
             then: &["data", "order"],
         },
-        Index {
+        FaceIndex {
             name: "graph.appended_by_kind",
             kind: "event",
             status: "active",
             by: &[&["data", "kind"]],
             then: &["data", "order"],
         },
-        Index {
+        FaceIndex {
             name: "graph.audited",
             kind: "audit",
             status: "active",

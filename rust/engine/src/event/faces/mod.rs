@@ -10,8 +10,8 @@ mod pages;
 
 use memchr::memchr;
 
-pub use super::face::{Call, Face, Index, Network, Sorting};
-use super::tie::{Bond, ENDS, Said, Speaker, Tie, whole};
+pub use super::face::{Call, Face, FaceIndex, Network, Sorting};
+use super::tie::{Bond, ENDS, SaidRecord, Speaker, Tie, whole};
 use crate::acts::Rules;
 
 /// The face that says what is searched.
@@ -63,7 +63,7 @@ static FACES: [Face; 7] = [
 ];
 
 /// What plain records are looked up by.
-static PLAIN_INDEXES: [Index; 1] = [Index {
+static PLAIN_INDEXES: [FaceIndex; 1] = [FaceIndex {
     name: "edges.by_target",
     kind: "edge",
     status: "active",
@@ -89,7 +89,7 @@ static PLAIN_TIES: [Tie; 4] = [
     whole(Speaker::Any, &[&["evidence"]], Bond::Mentions),
 ];
 
-impl Index {
+impl FaceIndex {
     /// Whether it is of plain records, which belong to no face.
     pub fn is_plain(&self) -> bool {
         PLAIN_INDEXES.iter().any(|plain| plain.name == self.name)
@@ -166,7 +166,7 @@ fn calls() -> impl Iterator<Item = &'static Call> {
 }
 
 /// A declared index; `None` if there is none of this name.
-pub fn index_named(name: &str) -> Option<&'static Index> {
+pub fn index_named(name: &str) -> Option<&'static FaceIndex> {
     let of_faces = FACES.iter().flat_map(|face| face.indexes);
     of_faces.chain(&PLAIN_INDEXES).find(|index| index.name == name)
 }
@@ -185,16 +185,19 @@ pub fn sorting_of(face: &str) -> Option<&'static Sorting> {
 }
 
 /// The ties that a record may have.
-pub fn ties_of<'a>(said: &'a Said<'a>) -> impl Iterator<Item = &'static Tie> + use<'a> {
+pub fn ties_of<'a>(said: &'a SaidRecord<'a>) -> impl Iterator<Item = &'static Tie> + use<'a> {
     wanted_ties_of(said, |_| true)
 }
 
 /// Those of them that do more than speak of others.
-pub fn bonds_of<'a>(said: &'a Said<'a>) -> impl Iterator<Item = &'static Tie> + use<'a> {
+pub fn bonds_of<'a>(said: &'a SaidRecord<'a>) -> impl Iterator<Item = &'static Tie> + use<'a> {
     wanted_ties_of(said, |tie| !matches!(tie.bond, Bond::Mentions | Bond::Lists))
 }
 
-fn wanted_ties_of<'a>(said: &'a Said<'a>, wants: fn(&Tie) -> bool) -> impl Iterator<Item = &'static Tie> + use<'a> {
+fn wanted_ties_of<'a>(
+    said: &'a SaidRecord<'a>,
+    wants: fn(&Tie) -> bool,
+) -> impl Iterator<Item = &'static Tie> + use<'a> {
     let is_plain = face_of(said.id).is_none();
     // Most records are plain: these have none of the ties of faces.
     let faces = if is_plain { &[][..] } else { &FACES[..] };
@@ -297,7 +300,7 @@ mod tests {
     #[test]
     fn a_record_names_others_by_its_fields() {
         let named = |id: &str, record: &str| {
-            let said = Said::read(id.as_bytes(), record.as_bytes());
+            let said = SaidRecord::read(id.as_bytes(), record.as_bytes());
             let ties = ties_of(&said);
             let all = ties.flat_map(|tie| tie.names(&value(record)).into_iter().map(|name| (tie.bond, name)));
             all.collect::<Vec<_>>()
@@ -329,7 +332,7 @@ mod tests {
         let mut event = value(
             r#"{"data":{"data":{"action":{"payload":{"label":"x"},"target":"z"},"edges":[{"id":"e"}],"gone_nodes":["z","y"],"nodes":[{"id":"z","label":"x"},{"id":"y"}]}}}"#,
         );
-        let ties: Vec<&Tie> = ties_of(&Said::read(b"event:1", b"{}"))
+        let ties: Vec<&Tie> = ties_of(&SaidRecord::read(b"event:1", b"{}"))
             .filter(|tie| tie.bond == Bond::Repeats)
             .collect();
         for tie in &ties {

@@ -1,6 +1,6 @@
 //! The declaration of the pages face, with its entries.
 
-use crate::event::face::{Face, Index};
+use crate::event::face::{Face, FaceIndex};
 use crate::event::tie::{Bond, tie};
 
 /// The folder that pages and entries belong to: what is called the same in two folders is never mixed up.
@@ -16,8 +16,8 @@ const fn paged(
     [name, kind, status]: [&'static str; 3],
     by: &'static [&'static [&'static str]],
     then: &'static [&'static str],
-) -> Index {
-    Index {
+) -> FaceIndex {
+    FaceIndex {
         name,
         kind,
         status,

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::archive::{self, Archive};
-use crate::chain::Held;
+use crate::chain::BatchFate;
 use crate::digest::{Hasher, Hex, sha256};
 use crate::disk::{Access, Disk, DiskFile, read_upto};
 use crate::error::Result;
@@ -56,7 +56,7 @@ impl ArchiveCache {
     ///
     /// # Errors
     /// `Corrupted` if it is another, `Io`.
-    pub fn volume(
+    pub fn find(
         &self,
         disk: &dyn Disk,
         layout: &Layout,
@@ -65,8 +65,8 @@ impl ArchiveCache {
     ) -> Result<Option<Arc<IndexedArchive>>> {
         let path = layout.inside(name);
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
-        if let Some(volume) = known.filter(|volume| volume.sha256.text() == digest && is_at(disk, &path, volume)) {
-            return Ok(Some(volume));
+        if let Some(indexed) = known.filter(|indexed| indexed.sha256.text() == digest && is_at(disk, &path, indexed)) {
+            return Ok(Some(indexed));
         }
         let archive = match archive::open(disk, &path) {
             Ok(archive) => archive,
@@ -75,7 +75,7 @@ impl ArchiveCache {
         };
         let sha256 = check_digest(&*archive.packed, name, digest)?;
         let length = archive.log.length().or_damage(name)?;
-        let volume = Arc::new(IndexedArchive {
+        let indexed = Arc::new(IndexedArchive {
             name: name.to_owned(),
             beginning: beginning_of(&*archive.log, length).or_damage(name)?,
             archive,
@@ -84,19 +84,19 @@ impl ArchiveCache {
             index: Mutex::default(),
         });
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.insert(name.to_owned(), Arc::clone(&volume));
-        Ok(Some(volume))
+        known.insert(name.to_owned(), Arc::clone(&indexed));
+        Ok(Some(indexed))
     }
 
     /// Gives back the memory that reading took.
     pub fn rest(&self) {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.values().for_each(|volume| volume.archive.rest());
+        known.values().for_each(|indexed| indexed.archive.rest());
     }
 }
 
-fn is_at(disk: &dyn Disk, path: &Path, volume: &IndexedArchive) -> bool {
-    let (here, there) = (volume.archive.packed.identity(), disk.status(path));
+fn is_at(disk: &dyn Disk, path: &Path, indexed: &IndexedArchive) -> bool {
+    let (here, there) = (indexed.archive.packed.identity(), disk.status(path));
     matches!((here, there), (Ok(here), Ok(there)) if here == there.identity)
 }
 
@@ -344,8 +344,8 @@ impl Sink for Mentions {
         mention(known, &mut self.held);
     }
 
-    fn settle(&mut self, held: Held) {
-        if held == Held::Count {
+    fn settle(&mut self, held: BatchFate) {
+        if held == BatchFate::Count {
             self.counted.append(&mut self.held);
         }
         self.held.clear();

@@ -10,12 +10,12 @@ use super::way::Hop;
 
 /// What logs name: how many lines of each archive are redacted, and which bases there are.
 #[derive(Clone, Default)]
-pub(super) struct Named {
+pub(super) struct NamedByLogs {
     archives: HashMap<Hex, u64>,
     bases: HashSet<Hex>,
 }
 
-impl Named {
+impl NamedByLogs {
     /// Takes what a log names: its own files, and those that it put in the place of others.
     pub fn take(&mut self, hop: &Hop) {
         self.bases.extend(hop.base.0);
@@ -42,7 +42,7 @@ impl Named {
 pub(super) fn unbound(
     sentinel: &Sentinel,
     event: Option<&Erasure>,
-    before: &Named,
+    before: &NamedByLogs,
     is_all_known: bool,
 ) -> Option<&'static str> {
     let told = sentinel.told.erasure.as_ref()?;

@@ -17,11 +17,11 @@ use crate::origin::{Origin, TrailTold};
 use crate::snapshot;
 use crate::verify::{ErasureSeen, finding};
 
-use super::bound::{Named, unbound};
+use super::bound::{NamedByLogs, unbound};
 use super::onlooker::Onlooker;
 use super::retired::{RetiredLogs, is_compared};
 use super::returned::FilesTold;
-use super::way::{End, Hop, Way};
+use super::way::{End, Hop, PastLogs};
 use crate::store::vectors::is_of_this_file;
 
 /// What was found in the archives.
@@ -62,7 +62,7 @@ impl Past {
         onlooker: Option<&dyn Onlooker>,
     ) -> io::Result<Self> {
         let hop = Hop::live(live.origin, live.offset, live.seq, live.erasures);
-        let mut way = Way::find(disk, layout, hop)?;
+        let mut way = PastLogs::find(disk, layout, hop)?;
         let mut past = Self::default();
         let read = RetiredLogs::read(disk, layout, &mut way, threads, onlooker)?;
         if read.gave_up {
@@ -74,8 +74,8 @@ impl Past {
         Ok(past)
     }
 
-    fn tell(&mut self, disk: &dyn Disk, layout: &Layout, way: &Way, read: RetiredLogs) -> io::Result<()> {
-        let mut before: Vec<Named> = vec![Named::default(); way.hops.len()];
+    fn tell(&mut self, disk: &dyn Disk, layout: &Layout, way: &PastLogs, read: RetiredLogs) -> io::Result<()> {
+        let mut before: Vec<NamedByLogs> = vec![NamedByLogs::default(); way.hops.len()];
         for number in (1..way.hops.len()).rev() {
             let mut named = before[number].clone();
             named.take(&way.hops[number]);
@@ -132,7 +132,7 @@ impl Past {
     }
 
     /// An erasure is told by a sentinel and the event behind it, together or not at all.
-    fn tell_erasures(&mut self, hop: &Hop, before: &Named, is_all_known: bool) {
+    fn tell_erasures(&mut self, hop: &Hop, before: &NamedByLogs, is_all_known: bool) {
         let Some(erasures) = &hop.erasures else {
             return;
         };
@@ -169,7 +169,7 @@ impl Past {
         });
     }
 
-    fn tell_trail(&mut self, way: &Way, number: usize) {
+    fn tell_trail(&mut self, way: &PastLogs, number: usize) {
         let hop = &way.hops[number];
         let seq = hop.seq.unwrap_or(0);
         let (value, from) = match hop.sentinel.as_ref().map(|sentinel| sentinel.told.trail) {
@@ -242,7 +242,7 @@ impl Past {
     }
 
     /// Says which files are there that an erasure took away.
-    fn tell_returned(&mut self, disk: &dyn Disk, layout: &Layout, way: &Way) {
+    fn tell_returned(&mut self, disk: &dyn Disk, layout: &Layout, way: &PastLogs) {
         if is_unfinished(disk, layout, way.hops.first().and_then(|hop| hop.base.0)) {
             let note = "erasure unfinished: whoever opens the store next with the right to write ends it";
             return self.notes.push(note.to_owned());
@@ -266,7 +266,7 @@ fn is_unfinished(disk: &dyn Disk, layout: &Layout, base: Option<Hex>) -> bool {
 }
 
 /// Whether a trail that ends with a log can begin at a seq; `None` if nobody can tell.
-fn has_start(way: &Way, number: usize, from: u64) -> Option<bool> {
+fn has_start(way: &PastLogs, number: usize, from: u64) -> Option<bool> {
     for hop in way.hops.get(number..).unwrap_or_default() {
         if let Some((_, own)) = hop.own_trail() {
             return Some(own == from);

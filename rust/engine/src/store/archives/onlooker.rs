@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::chain::Held;
+use crate::chain::BatchFate;
 use crate::digest::Hex;
-use crate::event::{Coming, Known};
+use crate::event::{IncomingEvents, Known};
 use crate::memory::Refused;
 use crate::state::{Likeness, State};
 use crate::verify::{Sink, Walk};
@@ -31,7 +31,7 @@ pub trait Onlooker {
 pub(in crate::store) struct LookedOn<'a, S>(pub &'a mut S, pub &'a dyn Onlooker);
 
 impl<S: Sink> Sink for LookedOn<'_, S> {
-    fn make_room(&mut self, coming: Coming) -> Result<(), Refused> {
+    fn make_room(&mut self, coming: IncomingEvents) -> Result<(), Refused> {
         self.0.make_room(coming)
     }
 
@@ -45,7 +45,7 @@ impl<S: Sink> Sink for LookedOn<'_, S> {
         self.0.hold(known, ts);
     }
 
-    fn settle(&mut self, held: Held) {
+    fn settle(&mut self, held: BatchFate) {
         self.0.settle(held);
     }
 

@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use super::archive_index::Mentions;
 use super::doomed::Doomed;
-use crate::chain::Held;
+use crate::chain::BatchFate;
 use crate::digest::Hex;
 use crate::disk::DiskFile;
-use crate::event::{Coming, Known};
+use crate::event::{IncomingEvents, Known};
 use crate::json::RecordSpans;
 use crate::memory::{self, Refused};
 use crate::snapshot::{self, Moments, Taker};
 use crate::state::{Likeness, State};
-use crate::verify::{Holding, Sink};
+use crate::verify::{HeldEvents, Sink};
 
 /// Takes in retired logs, one after the other; without a state it only looks.
 #[derive(Default)]
@@ -29,7 +29,7 @@ pub(in crate::store) struct Replay {
     pub gave_up: bool,
     /// What the next log starts from accounts for its events up to here.
     pub settled_until: Option<u64>,
-    holding: Holding,
+    holding: HeldEvents,
     /// Records that are likely to come, if anyone knows some.
     likeness: Option<Arc<Likeness>>,
 }
@@ -127,7 +127,7 @@ impl Replay {
 }
 
 impl Sink for Replay {
-    fn make_room(&mut self, coming: Coming) -> Result<(), Refused> {
+    fn make_room(&mut self, coming: IncomingEvents) -> Result<(), Refused> {
         memory::check()?;
         let Some(state) = &mut self.state else {
             return Ok(());
@@ -159,12 +159,12 @@ impl Sink for Replay {
         }
     }
 
-    fn settle(&mut self, held: Held) {
+    fn settle(&mut self, held: BatchFate) {
         if let Some(mentions) = &mut self.mentions {
             mentions.settle(held);
         }
         let mut holding = std::mem::take(&mut self.holding);
-        if held == Held::Count {
+        if held == BatchFate::Count {
             holding.release(|known, ts| self.take(known, ts));
         }
         holding.clear();

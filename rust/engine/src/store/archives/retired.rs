@@ -17,11 +17,11 @@ use crate::wal::reader::Reading;
 use super::archive_index::{Mentions, is_forged};
 use super::onlooker::{LookedOn, Onlooker};
 use super::replay::Replay;
-use super::way::{Hop, Way, fault_of};
+use super::way::{Hop, PastLogs, fault_of};
 
 /// What came out of one archive beside its verdict.
 #[derive(Default)]
-pub(super) struct Beside {
+pub(super) struct ArchiveNotes {
     /// Its index says something else.
     pub altered: Option<Damage>,
     /// That could not be found out.
@@ -33,7 +33,7 @@ pub(super) struct RetiredLogs {
     /// The logs on the way whose bases are not what came before them.
     pub differing: BTreeSet<usize>,
     /// For each log on the way.
-    pub beside: Vec<Beside>,
+    pub beside: Vec<ArchiveNotes>,
     /// There was not enough memory to compare all bases.
     pub gave_up: bool,
 }
@@ -46,13 +46,13 @@ impl RetiredLogs {
     pub fn read(
         disk: &dyn Disk,
         layout: &Layout,
-        way: &mut Way,
+        way: &mut PastLogs,
         threads: usize,
         onlooker: Option<&dyn Onlooker>,
     ) -> io::Result<Self> {
         ask_for_trails(&mut way.hops);
         let mut differing = BTreeSet::new();
-        let mut beside: Vec<Beside> = way.hops.iter().map(|_| Beside::default()).collect();
+        let mut beside: Vec<ArchiveNotes> = way.hops.iter().map(|_| ArchiveNotes::default()).collect();
         let mut replay = Replay::of(onlooker.and_then(|onlooker| onlooker.likeness()));
         let wanted = wanted_sums(disk, layout, &way.hops);
         for number in (1..way.hops.len()).rev() {
@@ -273,9 +273,9 @@ fn held_against(disk: &dyn Disk, layout: &Layout, hop: &Hop, replay: &mut Replay
 }
 
 /// An index is believed by its own digest, which whoever forges one computes too.
-fn compare_index(disk: &dyn Disk, path: &Path, sha256: &Hex, mentions: Mentions) -> Beside {
+fn compare_index(disk: &dyn Disk, path: &Path, sha256: &Hex, mentions: Mentions) -> ArchiveNotes {
     let name = index_name(path);
-    let mut beside = Beside::default();
+    let mut beside = ArchiveNotes::default();
     match is_forged(disk, path, sha256, mentions) {
         Ok(false) => {}
         Ok(true) => {

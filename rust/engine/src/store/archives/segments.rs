@@ -8,10 +8,10 @@ use crate::hint::Hint;
 use crate::layout::Layout;
 use crate::origin::{Origin, TrailTold, foreign_traces};
 
-use super::way::{End, Hop, Way};
+use super::way::{End, Hop, PastLogs};
 
 /// A retired log that was kept.
-pub(in crate::store) struct Segment {
+pub(in crate::store) struct RetiredSegment {
     /// The file, from the store's folder on.
     pub name: String,
     /// What it holds.
@@ -58,8 +58,8 @@ pub(in crate::store) fn segments(
     origin: &Origin,
     live: (&dyn crate::disk::DiskFile, u64),
     pruned_until: u64,
-) -> Result<(Vec<Segment>, Start)> {
-    let way = Way::find(disk, layout, Hop::live(origin, 0, None, None)).at(&layout.archives())?;
+) -> Result<(Vec<RetiredSegment>, Start)> {
+    let way = PastLogs::find(disk, layout, Hop::live(origin, 0, None, None)).at(&layout.archives())?;
     match &way.end {
         End::Altered(damage) => return Err(Error::Corrupted(Box::new(damage.clone()))),
         End::Note(note) if way.hops.last().is_some_and(|hop| names_archive(hop, pruned_until)) => {
@@ -88,7 +88,7 @@ pub(in crate::store) fn segments(
         let Some((archive, digest)) = hop.archive else {
             continue;
         };
-        found.push(Segment {
+        found.push(RetiredSegment {
             name: hop.name,
             archive,
             digest,

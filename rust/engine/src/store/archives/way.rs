@@ -61,7 +61,7 @@ pub(super) enum End {
 }
 
 /// The way back from a log.
-pub(super) struct Way {
+pub(super) struct PastLogs {
     /// The logs on it, the live one first.
     pub hops: Vec<Hop>,
     /// How it ended.
@@ -133,7 +133,7 @@ impl Hop {
     }
 }
 
-impl Way {
+impl PastLogs {
     /// Goes back from sentinel to sentinel, as far as archives have the digests that are named.
     ///
     /// # Errors

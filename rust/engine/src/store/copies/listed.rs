@@ -10,8 +10,8 @@ use crate::hint::read_hint;
 use crate::layout::is_backup_folder;
 use crate::log::files::is_folder;
 
-use crate::store::care::{Turns, take_care};
 use crate::store::files::known_copies::{KnownCopies, look_into, weight_of};
+use crate::store::turns::{Turns, take_care};
 
 /// A copy of a store.
 #[derive(Clone, Debug)]

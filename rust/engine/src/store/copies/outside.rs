@@ -16,9 +16,9 @@ use crate::log::files::{is_folder, with_suffix};
 use crate::verify::Report;
 use crate::wal::synced::Synced;
 
-use crate::store::care::{Alone, Turns, remove_backup, take_care};
 use crate::store::files::known_copies::{KnownCopies, KnownCopy, own_place, weight_of};
 use crate::store::recovery::judge::verify_at;
+use crate::store::turns::{Alone, Turns, remove_backup, take_care};
 use crate::store::upkeep::backup::BackingUp;
 use crate::store::upkeep::compact::sync;
 use crate::store::{Progress, Store};

@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 
 use super::Engine;
-use crate::blocks::{Answer, Ask, Census, Columns, Outlook, Reach};
+use crate::blocks::{Ask, BlockAnswer, BlockColumns, BlockReach, Census, Outlook};
 use crate::condition::Condition;
 use crate::error::{Error, Result};
 use crate::event::Op;
@@ -11,7 +11,7 @@ use crate::event::faces::{ERASURES, VECTORS, face_of};
 use crate::event::line::{Event, Trust};
 use crate::scope::{Carried, Viewer, carried};
 use crate::state::{Frozen, Listing, Query};
-use crate::store::{self, Hit, Moment, Neighbour, Question, Search, Store, View};
+use crate::store::{self, Moment, Neighbour, RecordSearch, SearchHit, Store, VectorQuestion, View};
 
 /// So often files may be taken away under a look at the past.
 const MOST_LOOKS: u32 = 8;
@@ -158,11 +158,11 @@ impl Engine {
     /// # Errors
     /// `Argument` if there is nothing to look for or the vector does not fit, `NoSpace`, `Io`, `Closed`, `Forked`,
     /// `InProgress`.
-    pub fn search(&self, search: &Search) -> Result<Vec<Hit>> {
+    pub fn search(&self, search: &RecordSearch) -> Result<Vec<SearchHit>> {
         self.check_caller()?;
         self.tell_time();
         let found = store::search(&self.store, search);
-        self.worker.tell(self.store.needs(self.host.now()));
+        self.worker.tell(self.store.due_work(self.host.now()));
         found
     }
 
@@ -170,11 +170,11 @@ impl Engine {
     ///
     /// # Errors
     /// `Io`, `Closed`, `Forked`, `InProgress`.
-    pub fn recall(&self, ask: &Ask) -> Result<Answer> {
+    pub fn recall(&self, ask: &Ask) -> Result<BlockAnswer> {
         self.check_caller()?;
         self.tell_time();
         let found = store::recall(&self.store, ask);
-        self.worker.tell(self.store.needs(self.host.now()));
+        self.worker.tell(self.store.due_work(self.host.now()));
         found
     }
 
@@ -182,7 +182,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::read`].
-    pub fn blocks<T>(&self, viewer: &Viewer, ask: impl FnOnce(&Columns, &Outlook) -> T) -> Result<T> {
+    pub fn blocks<T>(&self, viewer: &Viewer, ask: impl FnOnce(&BlockColumns, &Outlook) -> T) -> Result<T> {
         let look = |store: &Store| Ok((store.blocks()?, store.outlook(viewer)));
         let (columns, outlook) = self.read(look)?;
         let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
@@ -208,7 +208,7 @@ impl Engine {
         space: &str,
         vectors: &[f32],
         dim: usize,
-        reach: Reach,
+        reach: BlockReach,
     ) -> Result<Vec<Vec<(String, f32)>>> {
         self.blocks(viewer, |columns, outlook| {
             columns.nearest(space, vectors, dim, reach, outlook, self.threads)
@@ -219,7 +219,7 @@ impl Engine {
     ///
     /// # Errors
     /// `NoSpace`, `Argument` for vectors of another dimension or that are not finite, `Io`, `Closed`, `Forked`, `InProgress`.
-    pub fn nearest(&self, question: &Question<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
+    pub fn nearest(&self, question: &VectorQuestion<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
         self.check_caller()?;
         self.tell_time();
         self.store.nearest(question, queries, dim)

@@ -9,8 +9,8 @@ use super::Engine;
 use crate::error::{Error, Result};
 use crate::event::draft::Draft;
 use crate::store::Committed;
-use crate::store::ahead::Ahead;
-use crate::store::worker::{Ordered, Speller};
+use crate::store::spell_ahead::SpelledAhead;
+use crate::store::worker::{Speller, SpellerJob};
 
 /// A batch of so many changes is worth a second thread.
 const WORTH_CHANGES: usize = 500;
@@ -51,9 +51,9 @@ struct Large {
 
 /// Who spells it.
 enum Spelled {
-    Beside(Ordered),
+    Beside(SpellerJob),
     /// The system gives no thread: the one that drafts does both.
-    Here(Box<Ahead>),
+    Here(Box<SpelledAhead>),
 }
 
 impl Engine {
@@ -64,7 +64,7 @@ impl Engine {
     pub fn batch(&self, changes: usize) -> Result<BatchWriter<'_>> {
         self.check_caller()?;
         // Whoever drives the worker may have no threads to lend.
-        let is_attended = || self.crew().as_ref().is_some_and(|crew| crew.worker.is_some());
+        let is_attended = || self.workers().as_ref().is_some_and(|workers| workers.worker.is_some());
         let is_worth_it = changes >= WORTH_CHANGES && self.threads > 1 && is_attended();
         Ok(BatchWriter {
             engine: self,
@@ -74,8 +74,8 @@ impl Engine {
 
     fn large(&self, changes: usize) -> Large {
         let (ahead, used) = self.store.spell_ahead(changes, self.host.now());
-        let (waiting, mut spare) = match self.crew().as_mut() {
-            Some(crew) => (crew.speller.take(), std::mem::take(&mut crew.spare)),
+        let (waiting, mut spare) = match self.workers().as_mut() {
+            Some(workers) => (workers.speller.take(), std::mem::take(&mut workers.spare)),
             None => (None, Vec::new()),
         };
         keep(&mut spare, used);
@@ -125,14 +125,14 @@ impl BatchWriter<'_> {
             }
             Spelled::Here(ahead) => (*ahead, None),
         };
-        if let Some(crew) = engine.crew().as_mut() {
-            crew.speller = speller.or_else(|| crew.speller.take());
-            keep(&mut crew.spare, large.spare);
+        if let Some(workers) = engine.workers().as_mut() {
+            workers.speller = speller.or_else(|| workers.speller.take());
+            keep(&mut workers.spare, large.spare);
         }
-        let (committed, needs) = engine
+        let (committed, due_work) = engine
             .store
             .commit_parts(&large.parts, ahead, engine.terms, &|| engine.host.now())?;
-        engine.worker.tell(needs);
+        engine.worker.tell(due_work);
         Ok(committed)
     }
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use super::load::home::layout_of;
 use super::worker::{Speller, Worker};
 use super::write::row_batch::RefusedChanges;
-use super::{Change, Committed, Shared, Store, Turns, Written};
+use super::{AtomicBatch, Committed, Shared, Store, Turns, WrittenBatch};
 use crate::disk::{Disk, RealDisk, forked};
 use crate::error::{Error, Result};
 use crate::event::author::Author;
@@ -51,7 +51,7 @@ pub struct Body {
     store: Arc<Shared>,
     worker: Arc<Worker>,
     host: Arc<dyn Host>,
-    crew: Mutex<Option<Workers>>,
+    workers: Mutex<Option<Workers>>,
     /// How many threads share the work of a call.
     threads: usize,
     /// How many forks lay behind the process when it was opened.
@@ -108,8 +108,8 @@ impl Engine {
     pub fn open_on(disk: Arc<dyn Disk>, layout: Layout, options: Options, host: Arc<dyn Host>) -> Result<Self> {
         let engine = Self::open_unattended(disk, layout, options, host)?;
         let thread = engine.worker.start()?;
-        if let Some(crew) = engine.crew().as_mut() {
-            crew.worker = Some(thread);
+        if let Some(workers) = engine.workers().as_mut() {
+            workers.worker = Some(thread);
         }
         Ok(engine)
     }
@@ -128,7 +128,7 @@ impl Engine {
         let body = Body {
             worker: Worker::new(Arc::clone(&store), Arc::clone(&host)),
             terms,
-            crew: Mutex::new(Some(Workers {
+            workers: Mutex::new(Some(Workers {
                 worker: None,
                 speller: None,
                 spare: Vec::new(),
@@ -248,10 +248,10 @@ impl Engine {
     pub fn write<T>(&self, act: impl FnOnce(&mut Store, i64) -> Result<T>) -> Result<T> {
         self.check_caller()?;
         let clock = || self.host.now();
-        let (outcome, needs) = self
+        let (outcome, due_work) = self
             .store
             .change_and_sync(self.terms, &clock, |store| act(store, clock()))?;
-        self.worker.tell(needs);
+        self.worker.tell(due_work);
         Ok(outcome)
     }
 
@@ -262,8 +262,8 @@ impl Engine {
     /// `InProgress`; nothing is written then.
     pub fn commit(&self, draft: &mut Draft) -> Result<Committed> {
         self.check_caller()?;
-        let (committed, needs) = self.store.commit(draft, self.terms, &|| self.host.now())?;
-        self.worker.tell(needs);
+        let (committed, due_work) = self.store.commit(draft, self.terms, &|| self.host.now())?;
+        self.worker.tell(due_work);
         draft.recycle();
         Ok(committed)
     }
@@ -276,8 +276,8 @@ impl Engine {
     pub fn commit_at_once(&self, draft: &mut Draft) -> Result<Option<Committed>> {
         self.check_caller()?;
         let written = self.store.commit_at_once(draft, self.terms, &|| self.host.now())?;
-        Ok(written.map(|(committed, needs)| {
-            self.worker.tell(needs);
+        Ok(written.map(|(committed, due_work)| {
+            self.worker.tell(due_work);
             draft.recycle();
             committed
         }))
@@ -304,7 +304,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::commit`].
-    pub fn commit_change(&self, change: &Change<'_>) -> Result<Option<Written>> {
+    pub fn commit_change(&self, change: &AtomicBatch<'_>) -> Result<Option<WrittenBatch>> {
         self.change(|store, now| store.commit_change(change, now))
     }
 
@@ -329,17 +329,17 @@ impl Engine {
 /// An engine lets others have the store between two turns.
 impl Turns for Engine {
     fn turn<T>(&self, act: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
-        let (outcome, needs) = self.store.change(self.terms, &|| self.host.now(), act);
-        self.worker.tell(needs);
+        let (outcome, due_work) = self.store.change(self.terms, &|| self.host.now(), act);
+        self.worker.tell(due_work);
         outcome
     }
 }
 
 impl Body {
     fn let_go(&self) -> Result<()> {
-        let crew = self.crew().take();
-        if let Some(crew) = crew {
-            self.worker.stop(crew.worker);
+        let workers = self.workers().take();
+        if let Some(workers) = workers {
+            self.worker.stop(workers.worker);
         }
         self.store.change(self.terms, &|| self.host.now(), Store::close).0
     }
@@ -348,8 +348,8 @@ impl Body {
         forked::count() != self.forks
     }
 
-    fn crew(&self) -> MutexGuard<'_, Option<Workers>> {
-        self.crew.lock().unwrap_or_else(PoisonError::into_inner)
+    fn workers(&self) -> MutexGuard<'_, Option<Workers>> {
+        self.workers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -358,8 +358,8 @@ impl Drop for Body {
         if self.is_forked() {
             // The threads stayed in the parent; what leads to them means nothing here and must not be touched.
             std::mem::forget((Arc::clone(&self.worker), Arc::clone(&self.store)));
-            if let Ok(mut crew) = self.crew.try_lock() {
-                std::mem::forget(crew.take());
+            if let Ok(mut workers) = self.workers.try_lock() {
+                std::mem::forget(workers.take());
             }
         } else {
             // Nobody is left to hear of a failure; what was acknowledged is with the system already.

@@ -10,8 +10,8 @@ use crate::host::{Host, Machine};
 use crate::layout::Layout;
 use crate::log::Progress;
 use crate::store::{
-    self, CopyMade, CopyOrder, CopySeen, Erase, Erased, Ingested, Intake, Kept, Prune, Pruned, Repaired, Restoring,
-    RowSource, Standing, Store,
+    self, CopyMade, CopyOrder, CopySeen, Erase, Erased, HeadStanding, Ingested, Intake, Prune, Pruned, Quarantined,
+    Repaired, Restoring, RowSource, Store,
 };
 use crate::verify::Report;
 
@@ -24,7 +24,7 @@ pub struct Verified {
     /// Whether they are what was written.
     pub report: Report,
     /// Whether they still hold the head that was noted last.
-    pub standing: Standing,
+    pub standing: HeadStanding,
     /// Why a head could not be noted, if it could not.
     pub fault: Option<String>,
 }
@@ -74,7 +74,7 @@ impl Verified {
             report: Store::verify_at(disk, layout, threads, host.now(), progress)?,
             standing: match head_file {
                 Some(note) => Store::standing_of(disk, layout, note)?,
-                None => Standing::Unseen,
+                None => HeadStanding::Unseen,
             },
             fault: None,
         })
@@ -250,7 +250,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Store::repair`].
-    pub fn repair(&self, unproven: bool, progress: Progress<'_>) -> Result<(Option<Repaired>, Vec<Kept>)> {
+    pub fn repair(&self, unproven: bool, progress: Progress<'_>) -> Result<(Option<Repaired>, Vec<Quarantined>)> {
         self.keeping(|store, now| Ok((store.repair(unproven, now, progress)?, store.kept()?)))
     }
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use crate::error::{Error, Result};
 use crate::event::faces::{bonds_of, ties_of};
-use crate::event::tie::{Bond, Said};
+use crate::event::tie::{Bond, SaidRecord};
 use crate::event::{Known, Op};
 use crate::json::{self, Value};
 use crate::scope::{Carried, Scope, carried};
@@ -131,7 +131,7 @@ impl Chosen {
     }
 
     /// Whether a record, as it was said some time, says more of what goes than is known.
-    pub fn is_news(&self, said: &Said<'_>) -> bool {
+    pub fn is_news(&self, said: &SaidRecord<'_>) -> bool {
         match self.doomed.has(said.id) {
             true => !self.asked.contains(said.id) && self.is_meant(said.record),
             false => self.would_take(said),
@@ -141,14 +141,14 @@ impl Chosen {
     /// Whether an event that came after the choice changes it. Whatever happens to what was asked for goes, and so do groups of
     /// embeddings; but what belongs to it was looked at as it was.
     pub fn is_upset_by(&self, known: &Known<'_>) -> bool {
-        let is_told = says_a_record(known.op) && self.is_news(&Said::of(known.id, known.record, known.fields));
+        let is_told = says_a_record(known.op) && self.is_news(&SaidRecord::of(known.id, known.record, known.fields));
         let goes_anyway = || self.asked.contains(known.id) || group_space(known.id).is_some();
         is_told || (self.doomed.takes(known) && !goes_anyway())
     }
 
     /// Looks at a record as it was said some time; whether it came to what goes.
-    pub fn look(&mut self, said: &Said<'_>, present: &dyn Present) -> bool {
-        let Said { id, record, .. } = *said;
+    pub fn look(&mut self, said: &SaidRecord<'_>, present: &dyn Present) -> bool {
+        let SaidRecord { id, record, .. } = *said;
         let is_meant = self.is_meant(record);
         if self.doomed.has(id) {
             if !self.seen.contains(id) {
@@ -197,14 +197,14 @@ impl Chosen {
     }
 
     /// Whether a record that only a copy knows would go if the log told of it.
-    pub fn would_take(&self, said: &Said<'_>) -> bool {
+    pub fn would_take(&self, said: &SaidRecord<'_>) -> bool {
         self.is_meant(said.record)
             || self.binds(said)
             || (group_space(said.id).is_some() && self.names_one(said.record))
     }
 
     /// Whether a record of a state goes, or would.
-    pub fn takes(&self, said: &Said<'_>) -> bool {
+    pub fn takes(&self, said: &SaidRecord<'_>) -> bool {
         self.doomed.has(said.id) || self.would_take(said)
     }
 
@@ -228,7 +228,7 @@ impl Chosen {
     }
 
     /// Whether a record, as it was said some time, belongs to one that goes, or repeats what one says.
-    fn binds(&self, said: &Said<'_>) -> bool {
+    fn binds(&self, said: &SaidRecord<'_>) -> bool {
         let mut value = None;
         bonds_of(said).any(|tie| {
             if tie.bond == Bond::Derived && !self.is_derived_wanted {
@@ -249,7 +249,7 @@ impl Chosen {
             return None;
         }
         let record = present.record(id)?;
-        let said = Said::read(id, &record);
+        let said = SaidRecord::read(id, &record);
         let repeats: Vec<_> = bonds_of(&said).filter(|tie| tie.bond == Bond::Repeats).collect();
         if repeats.is_empty() || !self.binds(&said) {
             return (!self.binds(&said)).then_some(record);
@@ -263,12 +263,12 @@ impl Chosen {
         }
         let mut left = Vec::new();
         json::write_value(&value, &mut left);
-        (!self.binds(&Said::read(id, &left))).then_some(left)
+        (!self.binds(&SaidRecord::read(id, &left))).then_some(left)
     }
 
     /// A record without those that go in the lists that it keeps for its own use.
     pub fn unlisted(&self, id: &[u8], record: &[u8]) -> Vec<u8> {
-        let said = Said::read(id, record);
+        let said = SaidRecord::read(id, record);
         let lists: Vec<_> = ties_of(&said).filter(|tie| tie.bond == Bond::Lists).collect();
         let is_named = |value: &Value| {
             lists
@@ -357,8 +357,8 @@ impl Chosen {
 }
 
 /// What a record says now.
-pub(super) fn said_by<'a>(row: &Row<'a>) -> Said<'a> {
-    Said {
+pub(super) fn said_by<'a>(row: &Row<'a>) -> SaidRecord<'a> {
+    SaidRecord {
         id: row.id,
         record: row.record,
         kind: Some(&row.class.kind),
@@ -366,7 +366,7 @@ pub(super) fn said_by<'a>(row: &Row<'a>) -> Said<'a> {
 }
 
 /// Whether a record may name others.
-fn is_tied(said: &Said<'_>) -> bool {
+fn is_tied(said: &SaidRecord<'_>) -> bool {
     group_space(said.id).is_some() || ties_of(said).next().is_some()
 }
 

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::archive;
-use crate::chain::Held;
+use crate::chain::BatchFate;
 use crate::disk::Access;
 use crate::error::Result;
-use crate::event::tie::Said;
+use crate::event::tie::SaidRecord;
 use crate::event::{Known, Op};
 use crate::layout::{
     Layout, ROWS_SUFFIX, Shape, is_archive_draft, is_archive_file, is_backup_folder, is_base_draft, is_base_file,
@@ -19,20 +19,21 @@ use crate::verify::{Sink, Walk};
 use crate::wal::reader::Reading;
 
 use super::chosen::Chosen;
-use super::survey::{Doubt, is_state_without};
+use super::survey::{UnreadableCopy, is_state_without};
 use crate::store::files::known_copies::{KnownCopies, look_into};
 
 /// Looks for a line that goes.
-struct Search<'a> {
+struct LineSearch<'a> {
     chosen: &'a Chosen,
     is_there: bool,
 }
 
-impl Sink for Search<'_> {
+impl Sink for LineSearch<'_> {
     fn count(&mut self, known: Known<'_>, _: i64) {
         self.is_there = self.is_there || self.chosen.doomed.takes(&known) || {
             matches!(known.op, Op::Upsert | Op::Migrate | Op::Patch) && {
-                self.chosen.would_take(&Said::of(known.id, known.record, known.fields))
+                self.chosen
+                    .would_take(&SaidRecord::of(known.id, known.record, known.fields))
             }
         };
     }
@@ -41,7 +42,7 @@ impl Sink for Search<'_> {
         self.count(known, ts);
     }
 
-    fn settle(&mut self, _: Held) {}
+    fn settle(&mut self, _: BatchFate) {}
 }
 
 /// What a copy must be free of.
@@ -53,13 +54,13 @@ pub(in crate::store) struct Unwanted<'a> {
     /// No history is kept: pieces of it are no better, since the hashes in them go on from those that were.
     pub drops_history: bool,
     /// What becomes of what cannot be read to its end.
-    pub doubt: Doubt,
+    pub doubt: UnreadableCopy,
 }
 
 impl Unwanted<'_> {
     /// Whether a file of rows may hold some of them: nothing in it tells whose they are.
     fn may_be_in_rows(&self, name: &str) -> bool {
-        if self.doubt == Doubt::Passes {
+        if self.doubt == UnreadableCopy::Passes {
             return false;
         }
         let space = name.strip_suffix(ROWS_SUFFIX).and_then(|name| name.rsplit_once('.'));
@@ -77,7 +78,7 @@ impl Unwanted<'_> {
 pub(in crate::store) fn backups_holding(
     site: &Site,
     chosen: &Chosen,
-    doubt: Doubt,
+    doubt: UnreadableCopy,
     threads: usize,
 ) -> Result<Vec<String>> {
     let mut found = Vec::new();
@@ -91,13 +92,13 @@ pub(in crate::store) fn backups_holding(
 
 /// What was looked at in `quarantine/`.
 #[derive(Default)]
-pub(in crate::store) struct Aside {
+pub(in crate::store) struct SearchedQuarantine {
     seen: BTreeSet<String>,
     /// What holds one of the records, or cannot be read to its end, named from the store's folder on.
     pub holding: Vec<String>,
 }
 
-impl Aside {
+impl SearchedQuarantine {
     /// Looks at what was not looked at yet.
     ///
     /// # Errors
@@ -124,7 +125,7 @@ fn is_aside_without(site: &Site, name: &str, unwanted: &Unwanted<'_>, threads: u
         // What was set aside need not have the log that tells whose its rows are.
         true => {
             let rows = ours_in(&*site.disk, &Layout::of_folder(path.clone()).vectors(), is_rows_file)?;
-            (doubt == Doubt::Passes || !has_drafts(site, &path)?)
+            (doubt == UnreadableCopy::Passes || !has_drafts(site, &path)?)
                 && !rows.iter().any(|name| unwanted.may_be_in_rows(name))
                 && is_copy_without(site, &path, (chosen, doubt), threads)?
         }
@@ -157,7 +158,8 @@ pub(in crate::store) fn outside(
             let is_clean = path != copy.draft()
                 && look_into(&*site.disk, &path, |inside| {
                     is_folder(&*site.disk, inside.folder())
-                        && is_copy_without(site, inside.folder(), (chosen, Doubt::Counts), threads).unwrap_or(false)
+                        && is_copy_without(site, inside.folder(), (chosen, UnreadableCopy::Counts), threads)
+                            .unwrap_or(false)
                 });
             if !is_clean {
                 holding.push(path.display().to_string());
@@ -201,7 +203,7 @@ fn immutable_files(site: &Site, inside: &Layout) -> Result<Vec<PathBuf>> {
 pub(in crate::store) fn is_copy_without(
     site: &Site,
     folder: &Path,
-    (chosen, doubt): (&Chosen, Doubt),
+    (chosen, doubt): (&Chosen, UnreadableCopy),
     threads: usize,
 ) -> Result<bool> {
     let disk = &*site.disk;
@@ -224,16 +226,16 @@ pub(in crate::store) fn is_copy_without(
 }
 
 /// Whether a log, packed or not, can be read to its end and has no line that goes.
-fn is_log_without(site: &Site, path: &Path, (chosen, doubt): (&Chosen, Doubt), threads: usize) -> bool {
+fn is_log_without(site: &Site, path: &Path, (chosen, doubt): (&Chosen, UnreadableCopy), threads: usize) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let log = match is_archive_file(&name) {
         true => archive::open(&*site.disk, path).map(|archive| archive.log),
         false => site.disk.open(path, Access::Read),
     };
     let Ok(log) = log else {
-        return doubt == Doubt::Passes;
+        return doubt == UnreadableCopy::Passes;
     };
-    let mut search = Search {
+    let mut search = LineSearch {
         chosen,
         is_there: false,
     };
@@ -250,5 +252,5 @@ fn is_log_without(site: &Site, path: &Path, (chosen, doubt): (&Chosen, Doubt), t
             // A tail begins somewhere in a log: what it was linked to is not in it.
             damage.kind == crate::damage::DamageKind::Unlinked && damage.line == 1
         });
-    (is_whole || doubt == Doubt::Passes) && !search.is_there
+    (is_whole || doubt == UnreadableCopy::Passes) && !search.is_there
 }

@@ -16,7 +16,7 @@ use crate::layout::ERASED_SUFFIX;
 use crate::log::{Progress, Site};
 use crate::options::Options;
 use crate::origin::{ALONE, Origin};
-use crate::remembered::Standing;
+use crate::remembered::HeadStanding;
 use crate::state::{Frozen, State, Watermark};
 use crate::verify::{BaseState, Walk};
 use crate::wal::writer::EventBody;
@@ -24,21 +24,21 @@ use crate::wal::writer::EventBody;
 use super::chosen::Chosen;
 use super::copies::outside;
 use super::lines::{SeenLog, Watcher};
+use super::new_log::{event_record, say_again};
 use super::order::{Erase, Erased, is_reserved};
-use super::prepare::{Followed, Preparing};
-use super::reach::{Beside, Holding, Reach};
+use super::preparation::{Followed, Preparing};
+use super::reach::{LockedAccess, SharedAccess, StoreAccess};
 use super::rewrite::number;
-use super::surveyed::{Ahead, Surveyed};
-use super::tell::{event_record, say_again};
+use super::surveyed::{ErasePlan, Surveyed};
 use crate::store::Store;
 use crate::store::archives::archive_index::ArchiveCache;
-use crate::store::care::{Alone, Turns, take_care};
 use crate::store::files::erasing::Erasing;
 use crate::store::files::known_copies::KnownCopies;
 use crate::store::files::snapshots::header_of;
 use crate::store::follow::swap::take_in_lines;
 use crate::store::load::tails::check_no_tail_is_left;
 use crate::store::recovery::judge::prove;
+use crate::store::turns::{Alone, Turns, take_care};
 use crate::store::upkeep::compact::{MOST_ROUNDS, write_snapshot};
 use crate::store::upkeep::history_files::clear_leftovers;
 use crate::store::upkeep::retire::{Retirement, base_salt};
@@ -69,7 +69,7 @@ impl Store {
             return Err(Error::Corrupted(Box::new(damage.clone())));
         }
         self.log.check_head_is_kept()?;
-        if let Standing::Unknown(reason) | Standing::Unreadable(reason) = self.log.head.standing() {
+        if let HeadStanding::Unknown(reason) | HeadStanding::Unreadable(reason) = self.log.head.standing() {
             return Err(Error::busy(format!(
                 "nothing is erased while the last head is not known: {reason}"
             )));
@@ -218,13 +218,13 @@ fn check_order(order: &Erase) -> Result<()> {
 
 /// Tries it once: what was chosen is looked for, and goes unless others change what that is meanwhile.
 fn attempt(
-    reach: &impl Reach,
+    reach: &impl StoreAccess,
     (site, options): (&Arc<Site>, &Options),
     order: &Erase,
-    (ahead, sight): (Ahead, SeenLog),
+    (ahead, sight): (ErasePlan, SeenLog),
     progress: Progress<'_>,
 ) -> Result<Attempt> {
-    let Ahead {
+    let ErasePlan {
         order: meant,
         chosen,
         log,
@@ -265,7 +265,7 @@ fn attempt(
 }
 
 /// Writes what can be written before the lock is taken; whether what goes is what it was.
-fn prepared(reach: &impl Reach, work: &mut Preparing<'_>) -> Result<bool> {
+fn prepared(reach: &impl StoreAccess, work: &mut Preparing<'_>) -> Result<bool> {
     for _ in 0..MOST_ROUNDS {
         match work.follow(reach)? {
             Followed::Upset => return Ok(false),
@@ -305,12 +305,12 @@ pub fn erase(turns: &impl Turns, order: &Erase, now: &dyn Fn() -> i64, progress:
     turns.turn(|store| store.check_tail_at_the_end())?;
     let _care = take_care(turns, now())?;
     let (site, options) = turns.turn(|store| Ok((Arc::clone(&store.site), store.options.clone())))?;
-    let reach = Beside { turns, now };
+    let reach = SharedAccess { turns, now };
     reach.locked(|store, now| {
         store.check_erasable()?;
         store.anchor(now)
     })?;
-    let mut ahead = Ahead::look(&reach, order)?;
+    let mut ahead = ErasePlan::look(&reach, order)?;
     let until = ahead.log.as_ref().map_or(0, |log| log.until.end);
     // The past says mostly what is there: where it is added up, that need not be in memory twice.
     let likeness = reach.look(|store| {
@@ -338,7 +338,7 @@ pub fn erase(turns: &impl Turns, order: &Erase, now: &dyn Fn() -> i64, progress:
         if done.is_some() {
             break;
         }
-        ahead = Ahead::look(&reach, order)?;
+        ahead = ErasePlan::look(&reach, order)?;
     }
     let (mut told, chosen) = match done {
         Some(done) => done,
@@ -356,14 +356,14 @@ pub fn erase(turns: &impl Turns, order: &Erase, now: &dyn Fn() -> i64, progress:
 
 /// Others wait: whatever they change, they do so before or afterwards.
 fn held(
-    reach: &impl Reach,
+    reach: &impl StoreAccess,
     terms: (&Arc<Site>, &Options),
     order: &Erase,
     progress: Progress<'_>,
 ) -> Result<(Erased, Chosen)> {
     reach.locked(|store, now| {
-        let reach = Holding::of(store, now);
-        let ahead = Ahead::look(&reach, order)?;
+        let reach = LockedAccess::of(store, now);
+        let ahead = ErasePlan::look(&reach, order)?;
         let done = attempt(&reach, terms, order, (ahead, SeenLog::default()), progress)?;
         done.ok_or_else(|| Error::busy("what is to be erased changes while nobody can change it"))
     })

@@ -5,11 +5,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::sync::Arc;
 
-use crate::chain::Held;
+use crate::chain::BatchFate;
 use crate::digest::Hex;
 use crate::disk::DiskFile;
-use crate::event::tie::Said;
-use crate::event::{Coming, Known, Op};
+use crate::event::tie::SaidRecord;
+use crate::event::{IncomingEvents, Known, Op};
 use crate::memory::{self, Refused};
 use crate::state::{Likeness, State};
 use crate::store::archives::onlooker::Onlooker;
@@ -18,13 +18,13 @@ use crate::verify::{Sink, Walk};
 use crate::wal::reader::Reading;
 
 use super::chosen::{Chosen, said_by, says_a_record};
-use super::redact::Hit;
+use super::redact::DoomedLine;
 
 /// The lines of one log that go.
 #[derive(Debug, Default)]
 pub(in crate::store) struct LinesOfLog {
     /// They, in order.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<DoomedLine>,
     /// One of them tells of several records: others are less without it.
     pub has_acts: bool,
     /// Each line of the log has the seq of its place.
@@ -36,7 +36,7 @@ impl LinesOfLog {
     pub fn take(&mut self, known: &Known<'_>) {
         if let Some(hash) = Hex::read(known.hash) {
             self.has_acts |= known.op == Op::Act;
-            self.hits.push(Hit {
+            self.hits.push(DoomedLine {
                 offset: known.offset,
                 seq: known.seq,
                 hash,
@@ -104,7 +104,7 @@ impl Rest<'_> {
 }
 
 impl Sink for Rest<'_> {
-    fn make_room(&mut self, coming: Coming) -> Result<(), Refused> {
+    fn make_room(&mut self, coming: IncomingEvents) -> Result<(), Refused> {
         match &mut self.replay {
             Some(replay) => replay.make_room(coming),
             None => memory::check(),
@@ -125,7 +125,7 @@ impl Sink for Rest<'_> {
         }
     }
 
-    fn settle(&mut self, held: Held) {
+    fn settle(&mut self, held: BatchFate) {
         if let Some(replay) = &mut self.replay {
             replay.settle(held);
         }
@@ -200,7 +200,7 @@ impl<'a> Watcher<'a> {
     }
 
     /// Hears what a record was some time.
-    fn hear(&self, sight: &mut SeenLog, said: &Said<'_>) {
+    fn hear(&self, sight: &mut SeenLog, said: &SaidRecord<'_>) {
         if self.chosen.is_news(said) {
             sight.knows_more = true;
         } else if self.chosen.doomed.has(said.id) && !sight.seen.contains(said.id) {
@@ -229,7 +229,7 @@ impl Onlooker for Watcher<'_> {
         let is_later = !sight.is_past && known.offset >= self.chosen_at;
         sight.knows_more |= is_later && self.chosen.is_upset_by(known);
         if says_a_record(known.op) {
-            self.hear(&mut sight, &Said::of(known.id, known.record, known.fields));
+            self.hear(&mut sight, &SaidRecord::of(known.id, known.record, known.fields));
         }
     }
 

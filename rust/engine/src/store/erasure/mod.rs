@@ -28,10 +28,10 @@ pub(in crate::store) mod rewrite;
 
 pub(in crate::store) mod rows;
 
-pub(in crate::store) mod tell;
+pub(in crate::store) mod new_log;
 
 mod surveyed;
 
-mod prepare;
+mod preparation;
 
 pub(in crate::store) mod erase;

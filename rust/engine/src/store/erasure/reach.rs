@@ -4,12 +4,12 @@ use super::chosen::Present;
 use crate::error::{Error, Result};
 use crate::state::unspelled;
 use crate::store::Store;
-use crate::store::care::{Alone, Turns};
+use crate::store::turns::{Alone, Turns};
 use crate::store::upkeep::compact::sync;
 use std::cell::RefCell;
 
 /// Whoever can be asked for the store.
-pub(super) trait Reach {
+pub(super) trait StoreAccess {
     /// Looks at the newest state for a moment.
     ///
     /// # Errors
@@ -30,14 +30,14 @@ pub(super) trait Reach {
 }
 
 /// Others go on between the moments.
-pub(super) struct Beside<'a, T> {
+pub(super) struct SharedAccess<'a, T> {
     /// Who has the store.
     pub turns: &'a T,
     /// Which moment it is.
     pub now: &'a dyn Fn() -> i64,
 }
 
-impl<T: Turns> Reach for Beside<'_, T> {
+impl<T: Turns> StoreAccess for SharedAccess<'_, T> {
     fn look<U>(&self, act: impl FnOnce(&mut Store) -> Result<U>) -> Result<U> {
         self.turns.turn(|store| {
             store.refresh()?;
@@ -62,12 +62,12 @@ impl<T: Turns> Reach for Beside<'_, T> {
 }
 
 /// The writer lock is held from the first look to the last: whoever writes waits.
-pub(super) struct Holding<'a> {
+pub(super) struct LockedAccess<'a> {
     store: Alone<'a>,
     now: i64,
 }
 
-impl<'a> Holding<'a> {
+impl<'a> LockedAccess<'a> {
     /// Under the lock: a store that nobody else changes.
     pub fn of(store: &'a mut Store, now: i64) -> Self {
         Self {
@@ -77,7 +77,7 @@ impl<'a> Holding<'a> {
     }
 }
 
-impl Reach for Holding<'_> {
+impl StoreAccess for LockedAccess<'_> {
     fn look<T>(&self, act: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
         self.locked(|store, _| act(store))
     }
@@ -100,7 +100,7 @@ pub(super) struct Asking<'a, R> {
     fault: RefCell<Option<Error>>,
 }
 
-impl<'a, R: Reach> Asking<'a, R> {
+impl<'a, R: StoreAccess> Asking<'a, R> {
     /// Whoever asks there.
     pub fn of(reach: &'a R) -> Self {
         Self {
@@ -118,7 +118,7 @@ impl<'a, R: Reach> Asking<'a, R> {
     }
 }
 
-impl<R: Reach> Present for Asking<'_, R> {
+impl<R: StoreAccess> Present for Asking<'_, R> {
     fn record(&self, id: &[u8]) -> Option<Vec<u8>> {
         let asked = self
             .reach

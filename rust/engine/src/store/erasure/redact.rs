@@ -18,7 +18,7 @@ use crate::store::archives::packing::Packing;
 
 /// A line that goes.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::store) struct Hit {
+pub(in crate::store) struct DoomedLine {
     /// Where it begins.
     pub offset: u64,
     /// Its seq.
@@ -55,7 +55,7 @@ impl Redacted {
     ///
     /// # Errors
     /// What the disk says; likewise below.
-    pub fn of(log: &Arc<dyn DiskFile>, end: u64, hits: &[Hit]) -> io::Result<Self> {
+    pub fn of(log: &Arc<dyn DiskFile>, end: u64, hits: &[DoomedLine]) -> io::Result<Self> {
         let nothing = Self {
             log: Arc::clone(log),
             length: 0,
@@ -70,7 +70,7 @@ impl Redacted {
     ///
     /// # Errors
     /// As `of`.
-    pub fn up_to(&self, end: u64, hits: &[Hit]) -> io::Result<Self> {
+    pub fn up_to(&self, end: u64, hits: &[DoomedLine]) -> io::Result<Self> {
         let (log, mut taken, mut left_over) = (&self.log, self.taken, self.left_over);
         let mut cuts = Arc::clone(&self.cuts);
         for hit in hits {
@@ -132,7 +132,7 @@ impl DiskFile for Redacted {
 pub(in crate::store) fn pack_without(
     site: &Site,
     (log, end): (&Arc<dyn DiskFile>, u64),
-    hits: &[Hit],
+    hits: &[DoomedLine],
     (first, last): (u64, u64),
     threads: usize,
 ) -> Result<(PathBuf, Hex)> {
@@ -155,7 +155,7 @@ pub(in crate::store) fn pack_without(
 ///
 /// # Errors
 /// What the disk says.
-pub(in crate::store) fn unsalted(log: &dyn DiskFile, end: u64, hits: &[Hit]) -> io::Result<u64> {
+pub(in crate::store) fn unsalted(log: &dyn DiskFile, end: u64, hits: &[DoomedLine]) -> io::Result<u64> {
     let mut found = 0;
     for hit in hits {
         let line = line_from(log, hit.offset, end)?;
@@ -193,7 +193,7 @@ mod tests {
                     awaited.extend_from_slice(line.as_bytes());
                 } else {
                     let seq = seq as u64;
-                    hits.push(Hit { offset, seq, hash });
+                    hits.push(DoomedLine { offset, seq, hash });
                     write_redacted(seq, &hash, &mut awaited);
                 }
                 offset += line.len() as u64;

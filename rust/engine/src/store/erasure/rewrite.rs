@@ -16,15 +16,15 @@ use crate::log::files::{Scratch, open_base, open_inside};
 use crate::memory::Refused;
 use crate::snapshot::{self, BaseWriter, Moments, Taker};
 use crate::state::State;
-use crate::verify::Nobody;
+use crate::verify::NoSink;
 
 use super::lines::LinesOfLog;
 use super::order::Erase;
-use super::redact::{Hit, pack_without, unsalted};
-use super::survey::{Found, walk, walk_without};
+use super::redact::{DoomedLine, pack_without, unsalted};
+use super::survey::{FoundToErase, walk, walk_without};
 use crate::store::archives::doomed::Doomed;
 use crate::store::archives::replay::Replay;
-use crate::store::archives::segments::{Segment, Start};
+use crate::store::archives::segments::{RetiredSegment, Start};
 use crate::store::upkeep::retire::base_salt;
 
 /// The past without some records, as it is written anew from the oldest file on.
@@ -62,12 +62,12 @@ pub(in crate::store) struct Rewriting<'a> {
 
 /// The records of a base that stay.
 #[derive(Default)]
-struct Kept {
+struct KeptRecords {
     doomed: Arc<Doomed>,
     rows: Vec<(Vec<u8>, Vec<u8>, Moments)>,
 }
 
-impl Taker for Kept {
+impl Taker for KeptRecords {
     fn take(&mut self, record: &[u8], fields: RecordSpans, moments: Option<Moments>) {
         let id = fields.id.map(|span| span.of(record)).unwrap_or_default();
         if !self.doomed.has(id) {
@@ -95,7 +95,7 @@ impl<'a> Rewriting<'a> {
         salts: Option<SaltTerms<'a>>,
         threads: usize,
         order: &Erase,
-        (found, live): (&'a Found, &LinesOfLog),
+        (found, live): (&'a FoundToErase, &LinesOfLog),
     ) -> Self {
         Self {
             site,
@@ -123,7 +123,7 @@ impl<'a> Rewriting<'a> {
     ///
     /// # Errors
     /// `Io`, `OutOfMemory`.
-    pub fn retired(&mut self, segment: &Segment, lines: &LinesOfLog) -> Result<()> {
+    pub fn retired(&mut self, segment: &RetiredSegment, lines: &LinesOfLog) -> Result<()> {
         let log = &segment.archive.log;
         let path = self.site.layout.inside(&segment.name);
         let end = log.length().at(&path)?;
@@ -160,7 +160,7 @@ impl<'a> Rewriting<'a> {
     ///
     /// # Errors
     /// `Io`, `OutOfMemory`.
-    pub fn more(&mut self, log: &dyn DiskFile, end: u64, hits: &[Hit]) -> Result<()> {
+    pub fn more(&mut self, log: &dyn DiskFile, end: u64, hits: &[DoomedLine]) -> Result<()> {
         self.check_replay()?;
         self.count(LOG, (log, end), hits)
     }
@@ -219,7 +219,7 @@ impl<'a> Rewriting<'a> {
     }
 
     /// Counts lines of a log that go.
-    fn count(&mut self, name: &str, (log, end): (&dyn DiskFile, u64), hits: &[Hit]) -> Result<()> {
+    fn count(&mut self, name: &str, (log, end): (&dyn DiskFile, u64), hits: &[DoomedLine]) -> Result<()> {
         self.lines += hits.len() as u64;
         self.unsalted += unsalted(log, end, hits).at(&self.site.layout.inside(name))?;
         for hit in hits {
@@ -236,9 +236,9 @@ impl<'a> Rewriting<'a> {
 
     /// Refuses what nobody could judge afterwards. Where another tool's seqs jump, those of the lines that stay may look as if
     /// they did not: then each erased line would have to have the seq of its place, and has not.
-    fn check_seqs(&self, name: &str, log: &dyn DiskFile, end: u64, hits: &[Hit]) -> Result<()> {
+    fn check_seqs(&self, name: &str, log: &dyn DiskFile, end: u64, hits: &[DoomedLine]) -> Result<()> {
         let going = hits.iter().map(|hit| hit.offset).collect();
-        let left = walk_without(log, end, self.threads, going, &mut Nobody).at(&self.site.layout.inside(name))?;
+        let left = walk_without(log, end, self.threads, going, &mut NoSink).at(&self.site.layout.inside(name))?;
         match left.redacted.stray() {
             None => Ok(()),
             Some(_) => Err(Error::busy(format!(
@@ -310,9 +310,9 @@ impl<'a> Rewriting<'a> {
             return Ok(());
         }
         let path = self.site.layout.base(sha256.text());
-        let mut kept = Kept {
+        let mut kept = KeptRecords {
             doomed: Arc::clone(&self.doomed),
-            ..Kept::default()
+            ..KeptRecords::default()
         };
         let contents = snapshot::read(&**file, &mut kept).at(&path)?;
         let unreadable = |reason: String| Error::io(&path, io::Error::new(io::ErrorKind::InvalidData, reason));

@@ -4,34 +4,34 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::archive;
-use crate::chain::Held;
+use crate::chain::BatchFate;
 use crate::digest::Hex;
 use crate::disk::DiskFile;
 use crate::error::{At, Result};
 use crate::event::Known;
-use crate::event::tie::Said;
+use crate::event::tie::SaidRecord;
 use crate::json::RecordSpans;
 use crate::log::Site;
 use crate::log::files::open_base;
 use crate::snapshot::{self, Moments, Taker};
-use crate::store::archives::segments::Segment;
+use crate::store::archives::segments::RetiredSegment;
 use crate::verify::{RedactedLines, Sink, Walk};
 use crate::wal::reader::Reading;
 
 use super::chosen::{Chosen, Present, says_a_record};
 use super::lines::{LinesOfLog, LiveLines, SeenStore};
-use super::reach::{Asking, Reach};
+use super::reach::{Asking, StoreAccess};
 
 /// All that goes, wherever it is said.
 #[derive(Default)]
-pub(in crate::store) struct Found {
+pub(in crate::store) struct FoundToErase {
     /// The lines of the retired logs, the oldest first.
     pub retired: Vec<LinesOfLog>,
     /// The bases that hold one of the records.
     pub bases: HashSet<Hex>,
 }
 
-impl Found {
+impl FoundToErase {
     /// Whether others are less without what goes of these and of the live log: then only a replay tells what they are.
     pub fn has_acts(&self, live: &LinesOfLog) -> bool {
         self.retired.iter().chain([live]).any(|lines| lines.has_acts)
@@ -50,7 +50,7 @@ struct Everything<'a> {
 impl Sink for Everything<'_> {
     fn count(&mut self, known: Known<'_>, _: i64) {
         if says_a_record(known.op) {
-            let said = Said::of(known.id, known.record, known.fields);
+            let said = SaidRecord::of(known.id, known.record, known.fields);
             self.grew |= self.chosen.look(&said, self.present);
         }
         if self.chosen.doomed.takes(&known) {
@@ -62,13 +62,13 @@ impl Sink for Everything<'_> {
         self.count(known, ts);
     }
 
-    fn settle(&mut self, _: Held) {}
+    fn settle(&mut self, _: BatchFate) {}
 }
 
 impl Taker for Everything<'_> {
     fn take(&mut self, record: &[u8], fields: RecordSpans, _: Option<Moments>) {
         if let Some(id) = fields.id.map(|id| id.of(record)) {
-            self.grew |= self.chosen.look(&Said::of(id, record, fields), self.present);
+            self.grew |= self.chosen.look(&SaidRecord::of(id, record, fields), self.present);
             self.holds |= self.chosen.doomed.has(id);
         }
     }
@@ -79,11 +79,11 @@ impl Taker for Everything<'_> {
 }
 
 /// The logs and bases of a store, each to be looked through.
-pub(super) struct Volumes<'a> {
+pub(super) struct LogsAndBases<'a> {
     /// Where they are.
     pub site: &'a Site,
     /// The retired logs, the oldest first.
-    pub segments: &'a [Segment],
+    pub segments: &'a [RetiredSegment],
     /// The live log, and how much of it counts.
     pub live: (&'a Arc<dyn DiskFile>, u64),
     /// All bases on the way.
@@ -92,7 +92,7 @@ pub(super) struct Volumes<'a> {
     pub threads: usize,
 }
 
-impl Volumes<'_> {
+impl LogsAndBases<'_> {
     /// Adds all that belongs to what goes to a choice that knows the present, whatever log or base says it, and finds it. What
     /// was seen already for this choice is not read again.
     ///
@@ -101,9 +101,9 @@ impl Volumes<'_> {
     pub fn look_through(
         &self,
         chosen: &mut Chosen,
-        reach: &impl Reach,
+        reach: &impl StoreAccess,
         mut seen: Option<SeenStore>,
-    ) -> Result<(Found, LiveLines)> {
+    ) -> Result<(FoundToErase, LiveLines)> {
         loop {
             let present = Asking::of(reach);
             let (found, live, grew) = self.look_once(chosen, &present, seen.take())?;
@@ -123,8 +123,8 @@ impl Volumes<'_> {
         chosen: &mut Chosen,
         present: &dyn Present,
         seen: Option<SeenStore>,
-    ) -> Result<(Found, LiveLines, bool)> {
-        let mut found = Found::default();
+    ) -> Result<(FoundToErase, LiveLines, bool)> {
+        let mut found = FoundToErase::default();
         let (live, mut retired, bases) = match seen {
             Some(seen) => (Some(seen.live), seen.retired, seen.bases),
             None => Default::default(),
@@ -209,7 +209,7 @@ pub(in crate::store) fn walk_without(
 
 /// What a copy is that cannot be read to its end, and shows nothing of what goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store) enum Doubt {
+pub(in crate::store) enum UnreadableCopy {
     /// It may hold it.
     Counts,
     /// It is not known to hold it.
@@ -217,13 +217,18 @@ pub(in crate::store) enum Doubt {
 }
 
 /// Whether a file is a state that holds none of the records that go, read to its end.
-pub(in crate::store) fn is_state_without(site: &Site, path: &std::path::Path, chosen: &Chosen, doubt: Doubt) -> bool {
+pub(in crate::store) fn is_state_without(
+    site: &Site,
+    path: &std::path::Path,
+    chosen: &Chosen,
+    doubt: UnreadableCopy,
+) -> bool {
     let mut search = StateSearch {
         chosen,
         is_there: false,
     };
     let read = archive::open(&*site.disk, path).and_then(|base| snapshot::read(&*base.log, &mut search));
-    (doubt == Doubt::Passes || read.is_ok_and(|contents| contents.header.is_ok())) && !search.is_there
+    (doubt == UnreadableCopy::Passes || read.is_ok_and(|contents| contents.header.is_ok())) && !search.is_there
 }
 
 /// Looks for a record that goes.
@@ -234,7 +239,7 @@ struct StateSearch<'a> {
 
 impl Taker for StateSearch<'_> {
     fn take(&mut self, record: &[u8], fields: RecordSpans, _: Option<Moments>) {
-        let said = fields.id.map(|id| Said::of(id.of(record), record, fields));
+        let said = fields.id.map(|id| SaidRecord::of(id.of(record), record, fields));
         self.is_there = self.is_there || said.is_some_and(|said| self.chosen.takes(&said));
     }
 

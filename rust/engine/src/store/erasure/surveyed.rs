@@ -12,16 +12,16 @@ use super::chosen::Chosen;
 use super::copies::Unwanted;
 use super::lines::{LiveLines, SeenLog};
 use super::order::Erase;
-use super::reach::Reach;
+use super::reach::StoreAccess;
 use super::rewrite::names_of_base;
-use super::survey::{Doubt, Found, Volumes};
+use super::survey::{FoundToErase, LogsAndBases, UnreadableCopy};
 use crate::store::archives::pruned::pruned_until;
-use crate::store::archives::segments::{Segment, Start, segments};
+use crate::store::archives::segments::{RetiredSegment, Start, segments};
 use crate::store::files::copies::past_files_beside;
 use crate::store::upkeep::history_files::put_aside;
 
 /// What goes, as far as one moment told, and the log of that moment.
-pub(super) struct Ahead {
+pub(super) struct ErasePlan {
     /// What is asked for, as it was meant then.
     pub order: Erase,
     /// That, and what belongs to it.
@@ -39,12 +39,12 @@ pub(super) struct LogAhead {
     pruned_until: u64,
 }
 
-impl Ahead {
+impl ErasePlan {
     /// Looks ahead, as far as the present tells what goes.
     ///
     /// # Errors
     /// `Invalid`, `Io`, `OutOfMemory`.
-    pub fn look(reach: &impl Reach, order: &Erase) -> Result<Self> {
+    pub fn look(reach: &impl StoreAccess, order: &Erase) -> Result<Self> {
         reach.look(|store| {
             let order = order.now(store)?.into_owned();
             let mut chosen = Chosen::by(&order)?;
@@ -66,9 +66,9 @@ pub(super) struct Surveyed {
     /// The history that is kept tells of all rows that ever were.
     is_told: bool,
     /// The retired logs, the oldest first, and what the live one starts from.
-    pub segments: Vec<Segment>,
+    pub segments: Vec<RetiredSegment>,
     pub start: Start,
-    pub found: Found,
+    pub found: FoundToErase,
     pub live: LiveLines,
     pub log: Arc<dyn DiskFile>,
     /// How far the live log was looked through.
@@ -82,7 +82,7 @@ impl Surveyed {
     /// # Errors
     /// `Corrupted`, `Busy`, `Io`.
     pub fn of(
-        reach: &impl Reach,
+        reach: &impl StoreAccess,
         (site, threads): (&Site, usize),
         mut chosen: Chosen,
         log: LogAhead,
@@ -108,14 +108,14 @@ impl Surveyed {
         let is_told = begins_with_nothing
             && starts().skip(1).all(|start| !start.is_word)
             && segments.iter().all(|segment| segment.redacted == 0);
-        let volumes = Volumes {
+        let all = LogsAndBases {
             site,
             segments: &segments,
             live,
             bases: starts().filter_map(|start| start.base).collect(),
             threads,
         };
-        let (found, live) = volumes.look_through(&mut chosen, reach, seen)?;
+        let (found, live) = all.look_through(&mut chosen, reach, seen)?;
         Ok(Self {
             chosen,
             is_told,
@@ -133,7 +133,7 @@ impl Surveyed {
     ///
     /// # Errors
     /// `Io`, `Locked`.
-    pub fn put_unnamed_aside(&self, reach: &impl Reach, site: &Site) -> Result<()> {
+    pub fn put_unnamed_aside(&self, reach: &impl StoreAccess, site: &Site) -> Result<()> {
         let archives = self.segments.iter().map(|segment| segment.name.clone());
         let named: BTreeSet<String> = archives.chain(self.bases()).collect();
         for name in past_files_beside(site, &named)? {
@@ -160,7 +160,7 @@ impl Surveyed {
             chosen: &self.chosen,
             spaces: Some(&self.chosen.spaces).filter(|_| self.is_told),
             drops_history: order.drop_history,
-            doubt: Doubt::Counts,
+            doubt: UnreadableCopy::Counts,
         }
     }
 

@@ -15,13 +15,13 @@ use super::copies::{VECTORS, past_files};
 use crate::log::Site;
 
 /// A folder of `quarantine/` that keeps files of a store.
-pub(in crate::store) struct Aside {
+pub(in crate::store) struct QuarantineFolder {
     site: Arc<Site>,
     layout: Layout,
     name: String,
 }
 
-impl Aside {
+impl QuarantineFolder {
     /// A new folder of `quarantine/`, its name durable.
     ///
     /// # Errors

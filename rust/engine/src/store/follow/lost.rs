@@ -8,7 +8,7 @@
 use crate::error::{At, Error, Result};
 use crate::hint::{Hint, hint_for};
 use crate::log::{Log, Site};
-use crate::remembered::{Standing, standing_to};
+use crate::remembered::{HeadStanding, standing_to};
 use crate::wal::synced::Synced;
 
 use crate::store::files::proofs::{other_logs, set_aside};
@@ -60,7 +60,10 @@ fn is_our_deed(site: &Site, log: &Log, known: &Synced) -> Result<bool> {
 fn is_kept_elsewhere(site: &Site, known: &Synced) -> Result<bool> {
     let quarantine = site.layout.quarantine();
     for copy in set_aside(&*site.disk, &site.layout) {
-        if matches!(standing_to(&*site.disk, &copy, &(*known).into()), Ok(Standing::Kept)) {
+        if matches!(
+            standing_to(&*site.disk, &copy, &(*known).into()),
+            Ok(HeadStanding::Kept)
+        ) {
             return Ok(true);
         }
     }

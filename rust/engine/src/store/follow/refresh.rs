@@ -4,7 +4,7 @@ use super::lost::check_follows;
 use super::swap::{follow_swap, take_in_lines};
 use crate::error::{At, Error, Result};
 use crate::log::{Log, OpenLog};
-use crate::store::load::examine::{Examined, Look, Seen, look_for_lost, look_twice, nothing};
+use crate::store::load::examine::{Examined, ExaminedLog, Look, look_for_lost, look_twice, nothing};
 use crate::store::load::loader::Loader;
 use crate::store::{Progress, Store};
 
@@ -44,7 +44,7 @@ impl Store {
             onlooker: None,
         };
         let seen = look_twice(&*self.site.disk, &self.site.layout, look, Loader::loading, progress).at(&path)?;
-        let Some(Seen {
+        let Some(ExaminedLog {
             file,
             found,
             taker: loader,

@@ -11,7 +11,7 @@ use crate::layout::LOG;
 use crate::origin::{Beginning, Origin, WayBack, beginning_of};
 use crate::scope::Viewer;
 use crate::state::{Dated, Query, State};
-use crate::text::Index;
+use crate::text::TextIndex;
 use crate::verify::BaseState;
 
 use super::lines::{History, one_back};
@@ -28,7 +28,7 @@ pub struct View {
     /// The log that it was read from, and how much of it.
     pub(in crate::store) log: Option<(Arc<dyn DiskFile>, u64)>,
     /// Made when first searched.
-    pub(in crate::store) text: OnceLock<Index>,
+    pub(in crate::store) text: OnceLock<TextIndex>,
     /// Made when first asked.
     pub(in crate::store) indexes: RwLock<Indexes>,
     /// Likewise.
@@ -150,15 +150,15 @@ impl History<'_> {
         let Origin::Ours(sentinel) = &segment.beginning.origin else {
             return Ok(None);
         };
-        let Some(volume) = self.volume_before(sentinel)? else {
+        let Some(indexed) = self.indexed_before(sentinel)? else {
             return Ok(None);
         };
-        let (mut way, mut beginning) = (segment.way.clone(), volume.beginning.clone());
-        beginning.origin = one_back(&mut way, sentinel, &volume)?;
+        let (mut way, mut beginning) = (segment.way.clone(), indexed.beginning.clone());
+        beginning.origin = one_back(&mut way, sentinel, &indexed)?;
         Ok(Some(PastLog {
-            name: volume.name.clone(),
-            log: Arc::clone(&volume.archive.log),
-            length: volume.length,
+            name: indexed.name.clone(),
+            log: Arc::clone(&indexed.archive.log),
+            length: indexed.length,
             beginning,
             way,
         }))

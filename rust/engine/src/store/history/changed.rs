@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::chain::Held;
+use crate::chain::BatchFate;
 use crate::error::Result;
 use crate::event::act::each_concerned;
 use crate::event::faces::face_of;
@@ -32,24 +32,24 @@ impl History<'_> {
             faces,
             ..Changed::default()
         };
-        for volume in self.volumes_since(seq)?.iter().rev() {
+        for indexed in self.indexed_since(seq)?.iter().rev() {
             let mut walk = Walk::new(None);
             let reading = Reading {
                 trusted_until: 0,
                 threads: self.threads,
             };
             walk.go(
-                &*volume.archive.log,
-                volume.length,
+                &*indexed.archive.log,
+                indexed.length,
                 reading,
                 &mut changed,
                 &mut |_, _| {},
             )
-            .or_damage(&volume.name)?;
+            .or_damage(&indexed.name)?;
             if let Some(found) = walk.follower.damage.first() {
-                return Err(damaged(&volume.name, found));
+                return Err(damaged(&indexed.name, found));
             }
-            volume.archive.rest();
+            indexed.archive.rest();
         }
         for range in self.state.timeline().since(seq) {
             self.live().each_line(range, |line| {
@@ -77,7 +77,7 @@ impl History<'_> {
             return Ok(true);
         }
         let mut found = false;
-        if let Some(oldest) = self.volumes_since(seq)?.last() {
+        if let Some(oldest) = self.indexed_since(seq)?.last() {
             let log = &*oldest.archive.log;
             let traces = foreign_traces(log, oldest.length, seq, Hint::None).or_damage(&oldest.name)?;
             found = traces.hashes.iter().any(|there| there == hash.as_bytes());
@@ -93,14 +93,14 @@ impl History<'_> {
     }
 
     /// The archives that hold events of this seq or a later one, newest first.
-    fn volumes_since(&self, seq: u64) -> Result<Vec<Arc<IndexedArchive>>> {
+    fn indexed_since(&self, seq: u64) -> Result<Vec<Arc<IndexedArchive>>> {
         let mut found: Vec<Arc<IndexedArchive>> = Vec::new();
         let mut origin = self.log.open().map(|log| log.origin.clone());
         let mut way = WayBack::default();
         while let Some(Origin::Ours(sentinel)) = origin.filter(|origin| is_after(origin, seq)) {
-            let volume = self.volume_before(&sentinel)?.ok_or_else(|| not_kept(&sentinel))?;
-            origin = Some(one_back(&mut way, &sentinel, &volume)?);
-            found.push(volume);
+            let indexed = self.indexed_before(&sentinel)?.ok_or_else(|| not_kept(&sentinel))?;
+            origin = Some(one_back(&mut way, &sentinel, &indexed)?);
+            found.push(indexed);
         }
         Ok(found)
     }
@@ -157,9 +157,9 @@ impl Sink for Changed {
         self.held.push((known.op, known.id.to_vec(), record, known.seq));
     }
 
-    fn settle(&mut self, held: Held) {
+    fn settle(&mut self, held: BatchFate) {
         let batch = std::mem::take(&mut self.held);
-        if held == Held::Count {
+        if held == BatchFate::Count {
             for (op, id, record, seq) in batch {
                 self.note(op, &id, &record, seq);
             }

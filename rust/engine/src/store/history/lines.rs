@@ -24,11 +24,11 @@ fn speaks_of(event: &Event, line: &[u8], id: &[u8]) -> bool {
 }
 
 /// What the archive starts from that a sentinel leads back to, as erasures since made it.
-pub(super) fn one_back(way: &mut WayBack, sentinel: &Sentinel, volume: &IndexedArchive) -> Result<Origin> {
-    Ok(match volume.beginning.origin.clone() {
+pub(super) fn one_back(way: &mut WayBack, sentinel: &Sentinel, indexed: &IndexedArchive) -> Result<Origin> {
+    Ok(match indexed.beginning.origin.clone() {
         // A segment begins where the one before it ends.
         Origin::Ours(earlier) if earlier.last_seq >= sentinel.last_seq => {
-            return Err(archive_altered(&volume.name, "it leads in a circle".to_owned()));
+            return Err(archive_altered(&indexed.name, "it leads in a circle".to_owned()));
         }
         Origin::Ours(earlier) => Origin::Ours(way.back(sentinel, earlier)),
         other => {
@@ -71,18 +71,18 @@ impl<'a> History<'a> {
         self.log.check_is_there()?;
         let mut lines = Vec::new();
         let spelled = spelled(id);
-        for volume in self.volumes()?.iter().rev() {
-            let places = volume.places(&*self.site.disk, &self.site.layout, self.threads, &spelled)?;
+        for indexed in self.indexed_archives()?.iter().rev() {
+            let places = indexed.places(&*self.site.disk, &self.site.layout, self.threads, &spelled)?;
             for place in places {
-                let line = line_from(&*volume.archive.log, place, volume.length).or_damage(&volume.name)?;
+                let line = line_from(&*indexed.archive.log, place, indexed.length).or_damage(&indexed.name)?;
                 match Event::read(&line, Trust::Nothing) {
                     // The hash of another id may be the same.
                     Ok(event) if !speaks_of(&event, &line, &spelled) => {}
                     Ok(_) => lines.push(line),
-                    Err(fault) => return Err(archive_altered(&volume.name, fault.reason)),
+                    Err(fault) => return Err(archive_altered(&indexed.name, fault.reason)),
                 }
             }
-            volume.archive.rest();
+            indexed.archive.rest();
         }
         for index in self.state.history(id) {
             let line = self.live().line_at(index as usize)?;
@@ -95,12 +95,12 @@ impl<'a> History<'a> {
     }
 
     /// The archives that were kept, newest first.
-    fn volumes(&self) -> Result<Vec<Arc<IndexedArchive>>> {
+    fn indexed_archives(&self) -> Result<Vec<Arc<IndexedArchive>>> {
         let mut found: Vec<Arc<IndexedArchive>> = Vec::new();
         let mut origin = self.log.open().map(|log| log.origin.clone());
         let mut way = WayBack::default();
         while let Some(Origin::Ours(sentinel)) = origin {
-            let Some(volume) = self.volume_before(&sentinel)? else {
+            let Some(indexed) = self.indexed_before(&sentinel)? else {
                 match sentinel.archive {
                     // What nobody wanted to keep is not missed.
                     None => break,
@@ -108,16 +108,16 @@ impl<'a> History<'a> {
                     Some(_) => return Err(not_kept(&sentinel)),
                 }
             };
-            origin = Some(one_back(&mut way, &sentinel, &volume)?);
-            found.push(volume);
+            origin = Some(one_back(&mut way, &sentinel, &indexed)?);
+            found.push(indexed);
         }
         Ok(found)
     }
 
     /// The archive that a sentinel names; `None` if it was not kept or is not there.
-    pub(in crate::store) fn volume_before(&self, sentinel: &Sentinel) -> Result<Option<Arc<IndexedArchive>>> {
+    pub(in crate::store) fn indexed_before(&self, sentinel: &Sentinel) -> Result<Option<Arc<IndexedArchive>>> {
         match sentinel.safe_archive() {
-            Some((name, digest)) => self.archives.volume(&*self.site.disk, &self.site.layout, name, digest),
+            Some((name, digest)) => self.archives.find(&*self.site.disk, &self.site.layout, name, digest),
             None => Ok(None),
         }
     }

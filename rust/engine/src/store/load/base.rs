@@ -249,7 +249,7 @@ impl Base {
         let snapshot = open_inside(place.disk, place.layout, SNAPSHOT)?;
         let header = match &snapshot {
             Some(file) => {
-                let read = snapshot::read(&**file, &mut snapshot::Nobody);
+                let read = snapshot::read(&**file, &mut snapshot::NoTaker);
                 read.naming(&place.layout.snapshot())?.header
             }
             None => Err("another tool compacted the log, and its snapshot is not there".to_owned()),

@@ -83,7 +83,7 @@ fn in_folder(place: BasePlace<'_>, other: &Layout, first: &[u8]) -> Option<Copie
     let begins_alike = first_line(&*log, log.length().ok()?).ok()?.as_deref() == Some(first);
     let file = open_inside(place.disk, other, SNAPSHOT).ok().flatten()?;
     let read = begins_alike
-        .then(|| snapshot::read(&*file, &mut snapshot::Nobody))?
+        .then(|| snapshot::read(&*file, &mut snapshot::NoTaker))?
         .ok()?;
     let header = read.header.ok()?;
     Some(CopiedSnapshot {

@@ -188,7 +188,7 @@ pub fn examine(
 }
 
 /// An open log with all that was found and taken in.
-pub struct Seen {
+pub struct ExaminedLog {
     /// The log.
     pub file: Arc<dyn DiskFile>,
     /// What was found.
@@ -211,7 +211,7 @@ pub fn look_twice(
     look: Look<'_>,
     loader: impl Fn() -> Loader,
     progress: &mut dyn FnMut(u64, u64),
-) -> io::Result<Option<Seen>> {
+) -> io::Result<Option<ExaminedLog>> {
     let mut believed: Option<Vec<Damage>> = None;
     let mut looks = 0;
     loop {
@@ -225,7 +225,7 @@ pub fn look_twice(
         looks += 1;
         if damage.is_empty() || believed.as_ref() == Some(damage) || looks == MOST_LOOKS {
             let file = held.log;
-            return Ok(Some(Seen { file, found, taker }));
+            return Ok(Some(ExaminedLog { file, found, taker }));
         }
         believed = Some(damage.clone());
     }

@@ -164,7 +164,7 @@ pub(in crate::store) fn header_of(file: &dyn DiskFile) -> io::Result<Option<Head
     match own {
         Some(header) => Ok(Some(header)),
         // Another tool's, adopted: its header may stand anywhere.
-        None => Ok(snapshot::read(file, &mut snapshot::Nobody)?.header.ok()),
+        None => Ok(snapshot::read(file, &mut snapshot::NoTaker)?.header.ok()),
     }
 }
 

@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use crate::chain::Held;
+use crate::chain::BatchFate;
 use crate::disk::{DiskFile, read_upto};
 use crate::event::act::each_concerned;
 use crate::event::faces::{ERASURES, VECTORS, face_of};
-use crate::event::{Coming, Known, Op, stamp};
+use crate::event::{IncomingEvents, Known, Op, stamp};
 use crate::json::{self, RecordSpans};
 use crate::memory::{self, Refused};
 use crate::snapshot::{self, Contents, Moments, Taker};
 use crate::state::{State, unspelled};
-use crate::verify::{Holding, ScopeFinding, Sink};
+use crate::verify::{HeldEvents, ScopeFinding, Sink};
 
 use super::scope_watch::ScopeWatch;
 use super::unproven::{Marking, ids_named, take_lines, take_objects};
@@ -44,7 +44,7 @@ pub struct Loader {
     pub last_ts: Option<i64>,
     /// The latest moment that the base knows of, if there is one.
     pub base_ts: Option<i64>,
-    holding: Holding,
+    holding: HeldEvents,
     satisfied: bool,
     /// Only what is said about embeddings is taken.
     only_vectors: bool,
@@ -242,7 +242,7 @@ impl Loader {
             Some(state) if self.only_vectors => snapshot::read(file, &mut Watched(&mut OnlyVectors(state), watch)),
             Some(state) if watch.is_some() => snapshot::read(file, &mut Watched(state, watch)),
             Some(state) => snapshot::read(file, state),
-            None => snapshot::read(file, &mut snapshot::Nobody),
+            None => snapshot::read(file, &mut snapshot::NoTaker),
         }?;
         if let Ok(header) = &contents.header {
             self.last_seq = header.seq;
@@ -294,9 +294,9 @@ struct Watched<'a, T>(&'a mut T, Option<&'a mut ScopeWatch>);
 impl<T: Taker> Taker for Watched<'_, T> {
     fn make_room(&mut self, bytes: usize) -> Result<(), Refused> {
         if let Some(watch) = &mut self.1 {
-            watch.make_room(Coming {
+            watch.make_room(IncomingEvents {
                 events: 1,
-                ..Coming::default()
+                ..IncomingEvents::default()
             })?;
         }
         self.0.make_room(bytes)
@@ -351,7 +351,7 @@ impl Taker for OnlyVectors<'_> {
 }
 
 impl Sink for Loader {
-    fn make_room(&mut self, coming: Coming) -> Result<(), Refused> {
+    fn make_room(&mut self, coming: IncomingEvents) -> Result<(), Refused> {
         if let Some(watch) = &mut self.watch {
             watch.make_room(coming)?;
         }
@@ -379,9 +379,9 @@ impl Sink for Loader {
         }
     }
 
-    fn settle(&mut self, held: Held) {
+    fn settle(&mut self, held: BatchFate) {
         if let Some(watch) = &mut self.watch {
-            watch.settle(held == Held::Count);
+            watch.settle(held == BatchFate::Count);
         }
         let mut holding = std::mem::take(&mut self.holding);
         // A batch is one step: a moment inside it is the moment before it.
@@ -389,7 +389,7 @@ impl Sink for Loader {
         self.satisfied |= inside;
         let is_salvaged =
             |salvaged: &BTreeSet<u64>| holding.first_offset().is_some_and(|begin| salvaged.contains(&begin));
-        let counts = held == Held::Count || self.salvaged.as_ref().is_some_and(is_salvaged);
+        let counts = held == BatchFate::Count || self.salvaged.as_ref().is_some_and(is_salvaged);
         if counts && !inside {
             holding.release(|known, ts| self.take(known, ts));
         } else if self.salvaged.is_some() {

@@ -290,7 +290,7 @@ fn load_snapshot(
         return Ok(false);
     };
     let path = place.layout.snapshot();
-    let read = snapshot::read(&*file, &mut snapshot::Nobody).naming(&path)?;
+    let read = snapshot::read(&*file, &mut snapshot::NoTaker).naming(&path)?;
     let Ok(header) = read.header else {
         return Ok(false);
     };

@@ -32,7 +32,7 @@ pub(in crate::store) struct BasePlace<'a> {
 }
 
 /// One retired log, and how it must end.
-struct Segment {
+struct RebuildSegment {
     archive: Archive,
     head: String,
     /// The base that it starts from accounts for its events up to here.
@@ -107,7 +107,7 @@ fn try_rebuild(place: BasePlace<'_>, sentinel: &Sentinel, loader: &mut Loader) -
 type FindBase = fn(&dyn Disk, &Layout, &Hex) -> Option<Arc<dyn DiskFile>>;
 
 /// Retired logs, newest first, and the base that the last of them starts from, if it needs one.
-type Beginnings = (Vec<Segment>, Option<Arc<dyn DiskFile>>);
+type Beginnings = (Vec<RebuildSegment>, Option<Arc<dyn DiskFile>>);
 
 /// The retired logs back to one whose own base is there, and that base; `None` if there is none.
 fn segments_before(
@@ -115,7 +115,7 @@ fn segments_before(
     mut sentinel: Sentinel,
     find: FindBase,
 ) -> io::Result<Option<Beginnings>> {
-    let mut segments: Vec<Segment> = Vec::new();
+    let mut segments: Vec<RebuildSegment> = Vec::new();
     let mut way = way.cloned().unwrap_or_default();
     loop {
         let found = sentinel
@@ -126,7 +126,7 @@ fn segments_before(
         };
         let length = archive.log.length()?;
         let origin = origin_of(&*archive.log, length)?;
-        let mut segment = Segment {
+        let mut segment = RebuildSegment {
             head: sentinel.previous_head.clone(),
             archive,
             settled_until: None,

@@ -135,7 +135,7 @@ impl Unfit<'_> {
         names.retain(|name| is_unpacked_base(name));
         Ok(names.into_iter().find_map(|name| {
             let file = self.disk.open(&bases.join(&name), Access::Read).ok()?;
-            let found = snapshot::read(&*file, &mut snapshot::Nobody).ok()?;
+            let found = snapshot::read(&*file, &mut snapshot::NoTaker).ok()?;
             let is_named_so = digest_in_base_name(&name) == Some(found.sha256.text());
             let is_later = found.header.is_ok_and(|header| header.seq >= first);
             (is_later && is_named_so).then(|| format!("base/{name} holds what a later one started from"))

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use foldhash::quality;
 
-use crate::event::{Coming, Known, Op};
+use crate::event::{IncomingEvents, Known, Op};
 use crate::json::members;
 use crate::memory::Refused;
 use crate::scope::{Carried, carried};
@@ -26,14 +26,14 @@ pub struct ScopeWatch {
     /// By the hash of an id: the hash of what its record carries, 0 for nothing.
     known: HashMap<u64, u64, foldhash::fast::RandomState>,
     /// What events of a batch say that may still be dropped.
-    held: Vec<Held>,
+    held: Vec<KeptScope>,
     /// The ids and scopes that they speak of, end to end.
     text: Vec<u8>,
     found: Vec<ScopeFinding>,
 }
 
 /// What an event says of the scope of a record.
-struct Said<'a> {
+struct SaidScope<'a> {
     id: &'a [u8],
     /// The event; none if a base says it.
     seq: Option<u64>,
@@ -42,7 +42,7 @@ struct Said<'a> {
 }
 
 /// The same, kept: where it stands in the text.
-struct Held {
+struct KeptScope {
     id: Range<usize>,
     seq: Option<u64>,
     value: Option<Range<usize>>,
@@ -53,7 +53,7 @@ impl ScopeWatch {
     ///
     /// # Errors
     /// `Refused` if there is not so much.
-    pub fn make_room(&mut self, coming: Coming) -> Result<(), Refused> {
+    pub fn make_room(&mut self, coming: IncomingEvents) -> Result<(), Refused> {
         self.held.try_reserve(coming.events)?;
         // They say what stands in them.
         self.text.try_reserve(coming.bytes)?;
@@ -62,7 +62,7 @@ impl ScopeWatch {
 
     /// Hears of a record that a base holds.
     pub fn base(&mut self, id: &[u8], record: &[u8]) {
-        self.judge(&Said {
+        self.judge(&SaidScope {
             id,
             seq: None,
             value: carried(record),
@@ -86,16 +86,16 @@ impl ScopeWatch {
             };
             let (id, value) = (keep(said.id), said.value.map(keep));
             let seq = said.seq;
-            self.held.push(Held { id, seq, value });
+            self.held.push(KeptScope { id, seq, value });
         }
     }
 
     /// Hears whether those held count.
     pub fn settle(&mut self, counts: bool) {
         let (mut held, mut text) = (std::mem::take(&mut self.held), std::mem::take(&mut self.text));
-        for Held { id, seq, value } in held.drain(..) {
+        for KeptScope { id, seq, value } in held.drain(..) {
             if counts {
-                self.judge(&Said {
+                self.judge(&SaidScope {
                     id: &text[id],
                     seq,
                     value: value.map(|value| &text[value]),
@@ -111,7 +111,7 @@ impl ScopeWatch {
         self.found.clone()
     }
 
-    fn judge(&mut self, said: &Said<'_>) {
+    fn judge(&mut self, said: &SaidScope<'_>) {
         let now = said.value.map_or(0, |value| self.scopes.hash_one(value));
         let before = self.known.insert(self.ids.hash_one(said.id), now);
         if before == Some(now) || (before.is_none() && said.value.is_none()) {
@@ -134,7 +134,7 @@ impl ScopeWatch {
     }
 }
 
-fn said<'a>(known: &Known<'a>) -> Option<Said<'a>> {
+fn said<'a>(known: &Known<'a>) -> Option<SaidScope<'a>> {
     let value = match known.op {
         Op::Upsert | Op::Migrate => carried(known.record),
         // A patch speaks of the scope only if it names it, or puts something else in the place of all data.
@@ -145,7 +145,7 @@ fn said<'a>(known: &Known<'a>) -> Option<Said<'a>> {
         },
         _ => return None,
     };
-    Some(Said {
+    Some(SaidScope {
         id: known.id,
         seq: Some(known.seq),
         value: value.filter(|value| *value != b"null" || known.op != Op::Patch),
@@ -161,10 +161,10 @@ mod tests {
     fn what_was_announced_asks_for_no_more_memory() {
         let mut watch = ScopeWatch::default();
         for begin in [0_u32, 1000] {
-            let coming = Coming {
+            let coming = IncomingEvents {
                 events: 1000,
                 bytes: 4000,
-                ..Coming::default()
+                ..IncomingEvents::default()
             };
             assert!(watch.make_room(coming).is_ok());
             let room = |watch: &ScopeWatch| (watch.known.capacity(), watch.held.capacity(), watch.text.capacity());

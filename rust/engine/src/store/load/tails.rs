@@ -20,7 +20,7 @@ use crate::layout::{LOG, Layout, is_kept_hint, offset_of_tail};
 use crate::log::files::{copy_range, free_name};
 use crate::log::{Log, OpenLog, Site};
 use crate::origin::ALONE;
-use crate::verify::{Nobody, Walk};
+use crate::verify::{NoSink, Walk};
 use crate::wal::reader::read_pieces;
 use crate::wal::synced::Synced;
 
@@ -35,7 +35,7 @@ const PIECE_BYTES: u64 = 1024 * 1024;
 
 /// What lies in `quarantine/` and is not a store of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum Quarantined {
     /// Lines that were cut off as a tail and hold whole events.
     Tail {
         /// Where it lies, from the store's folder on.
@@ -62,7 +62,7 @@ pub enum Kept {
     },
 }
 
-impl Kept {
+impl Quarantined {
     /// For people, if it is news.
     fn tell(&self) -> Option<String> {
         match self {
@@ -116,7 +116,7 @@ pub(in crate::store) fn whole_events(
     let mut walk = Walk::new(None);
     walk.end = range.start;
     (walk.follower.mark.head, walk.follower.mark.gap) = (head, head.is_none());
-    walk.go(log, range.end, ALONE, &mut Nobody, &mut |_, _| {})?;
+    walk.go(log, range.end, ALONE, &mut NoSink, &mut |_, _| {})?;
     // What a tail followed may not be known any more. Then its first event is as doubtful as one that follows another, unless it
     // is an unfinished batch.
     let unknown = Some(range.start).filter(|start| head.is_none() && walk.end > *start);
@@ -235,7 +235,11 @@ fn is_in_place(log: &dyn DiskFile, tail: &dyn DiskFile, length: u64, offset: u64
 ///
 /// # Errors
 /// What the disk says of the log; what cannot be read in `quarantine/` is passed over.
-pub(in crate::store) fn kept(disk: &dyn Disk, layout: &Layout, log: Option<&dyn DiskFile>) -> io::Result<Vec<Kept>> {
+pub(in crate::store) fn kept(
+    disk: &dyn Disk,
+    layout: &Layout,
+    log: Option<&dyn DiskFile>,
+) -> io::Result<Vec<Quarantined>> {
     let quarantine = layout.quarantine();
     let mut found = Vec::new();
     for name in disk.list(&quarantine).unwrap_or_default() {
@@ -255,7 +259,7 @@ pub(in crate::store) fn kept(disk: &dyn Disk, layout: &Layout, log: Option<&dyn 
             };
             let head = before.map(|(head, _)| head);
             if let Some(whole) = whole_events(&*tail, 0..length, head, MENDING_BLOCKS)? {
-                found.push(Kept::Tail {
+                found.push(Quarantined::Tail {
                     path,
                     offset,
                     events: whole.events,
@@ -268,7 +272,7 @@ pub(in crate::store) fn kept(disk: &dyn Disk, layout: &Layout, log: Option<&dyn 
             && let Some(hint) = Synced::read(&bytes)
         {
             let of_log = log.map(|log| is_missed(&hint, log)).transpose()?;
-            found.push(Kept::Hint {
+            found.push(Quarantined::Hint {
                 path,
                 offset: hint.offset,
                 seq: hint.seq,
@@ -291,7 +295,10 @@ fn is_missed(hint: &Synced, log: &dyn DiskFile) -> io::Result<bool> {
 /// # Errors
 /// What the disk says.
 pub(in crate::store) fn notes(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile) -> io::Result<Vec<String>> {
-    Ok(kept(disk, layout, Some(log))?.iter().filter_map(Kept::tell).collect())
+    Ok(kept(disk, layout, Some(log))?
+        .iter()
+        .filter_map(Quarantined::tell)
+        .collect())
 }
 
 /// Under the lock, before the hint is written anew: one that knows more of this log than the log holds is kept.
@@ -345,7 +352,7 @@ pub(in crate::store) fn check_no_tail_is_left(site: &Site, log: &Log) -> Result<
         });
     }
     for kept in kept_beside(site, log)? {
-        if let Kept::Tail {
+        if let Quarantined::Tail {
             path,
             events,
             is_next: true,
@@ -370,7 +377,7 @@ pub(in crate::store) fn check_no_tail_is_left(site: &Site, log: &Log) -> Result<
 ///
 /// # Errors
 /// `Io`.
-pub(in crate::store) fn kept_beside(site: &Site, log: &Log) -> Result<Vec<Kept>> {
+pub(in crate::store) fn kept_beside(site: &Site, log: &Log) -> Result<Vec<Quarantined>> {
     let log = log.open().map(|log| &*log.file);
     kept(&*site.disk, &site.layout, log).at(&site.layout.quarantine())
 }

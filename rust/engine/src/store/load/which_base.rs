@@ -148,7 +148,7 @@ pub(super) struct Choice {
 }
 
 /// A base in the folder.
-struct Candidate {
+struct BaseCandidate {
     path: PathBuf,
     file: Arc<dyn DiskFile>,
     digest: Hex,
@@ -158,7 +158,7 @@ struct Candidate {
     is_own: bool,
 }
 
-impl Candidate {
+impl BaseCandidate {
     fn is_whole(&self) -> bool {
         snapshot::digest(&*self.file).is_ok_and(|found| found == self.digest)
     }
@@ -170,7 +170,7 @@ impl Candidate {
 /// What the disk says.
 pub(super) fn find(disk: &dyn Disk, layout: &Layout, traces: &Traces, left: &Left) -> io::Result<Option<Choice>> {
     let (mut candidates, mut is_newest) = candidates(disk, layout, left)?;
-    let is_named = |one: &&Candidate| left.spells(&one.digest) && one.is_whole();
+    let is_named = |one: &&BaseCandidate| left.spells(&one.digest) && one.is_whole();
     if let Some(named) = candidates.iter().rev().find(is_named) {
         return choice(disk, layout, traces, named, true, true).map(Some);
     }
@@ -192,7 +192,8 @@ pub(super) fn find(disk: &dyn Disk, layout: &Layout, traces: &Traces, left: &Lef
         return Ok(Some(found));
     }
     let Some(best) = best else { return Ok(None) };
-    let is_other = |one: &Candidate| one.is_own && one.seq == best.seq && one.digest != best.digest && one.is_whole();
+    let is_other =
+        |one: &BaseCandidate| one.is_own && one.seq == best.seq && one.digest != best.digest && one.is_whole();
     let is_alone = !candidates.iter().any(is_other);
     let is_met = is_newest && is_alone && best.is_own && newest_known <= Some(best.seq) && left.meets(best.seq);
     choice(disk, layout, traces, &best, false, is_met).map(Some)
@@ -202,7 +203,7 @@ fn choice(
     disk: &dyn Disk,
     layout: &Layout,
     traces: &Traces,
-    one: &Candidate,
+    one: &BaseCandidate,
     is_spelled: bool,
     is_met: bool,
 ) -> io::Result<Choice> {
@@ -216,7 +217,7 @@ fn choice(
 }
 
 /// The bases that may be meant, the best last: newer ones, and the store's own before copies. Says whether those are all.
-fn candidates(disk: &dyn Disk, layout: &Layout, left: &Left) -> io::Result<(Vec<Candidate>, bool)> {
+fn candidates(disk: &dyn Disk, layout: &Layout, left: &Left) -> io::Result<(Vec<BaseCandidate>, bool)> {
     let others = other_folders(disk, layout).into_iter().map(|other| other.bases());
     let folders = std::iter::once(layout.bases()).chain(others);
     let (mut found, mut are_all) = (Vec::new(), true);
@@ -238,7 +239,7 @@ fn candidates(disk: &dyn Disk, layout: &Layout, left: &Left) -> io::Result<(Vec<
             let header = header_of(&*file).naming(&path)?;
             are_all &= header.is_some() || number > 0;
             if let Some(header) = header.filter(|header| left.admits(header.seq)) {
-                found.push(Candidate {
+                found.push(BaseCandidate {
                     path,
                     file,
                     digest,
@@ -249,7 +250,7 @@ fn candidates(disk: &dyn Disk, layout: &Layout, left: &Left) -> io::Result<(Vec<
             }
         }
     }
-    found.sort_by_key(|one: &Candidate| (one.seq, one.is_own));
+    found.sort_by_key(|one: &BaseCandidate| (one.seq, one.is_own));
     Ok((found, are_all))
 }
 
@@ -323,9 +324,9 @@ pub(super) fn adopted(
     }
     let mut left = Left::default();
     left.spell(log, length, 0)?;
-    let is_it = |one: &Candidate| left.spells(&one.digest) || Some(one.seq + 1) == first_seq;
-    let found: Vec<Candidate> = own.filter(is_it).collect();
-    let is_spelled = |one: &&Candidate| left.spells(&one.digest);
+    let is_it = |one: &BaseCandidate| left.spells(&one.digest) || Some(one.seq + 1) == first_seq;
+    let found: Vec<BaseCandidate> = own.filter(is_it).collect();
+    let is_spelled = |one: &&BaseCandidate| left.spells(&one.digest);
     let one = match (found.iter().find(is_spelled), &found[..]) {
         (Some(one), _) => one,
         (None, [one]) => one,

@@ -23,7 +23,7 @@ pub(in crate::store) struct LossPlace {
 
 /// A part of a log that was written as one, with losses in it.
 #[derive(Debug, Default)]
-pub(in crate::store) struct Stretch {
+pub(in crate::store) struct LossyStretch {
     /// Its lines.
     pub bytes: Range<u64>,
     /// The losses.
@@ -38,7 +38,7 @@ pub(in crate::store) fn stretches(
     file: &dyn DiskFile,
     end: u64,
     mut places: Vec<LossPlace>,
-) -> io::Result<Vec<Stretch>> {
+) -> io::Result<Vec<LossyStretch>> {
     places.sort_by_key(|place| place.offset);
     let mut search = StretchSearch::default();
     let mut places = places.into_iter().peekable();
@@ -76,7 +76,7 @@ struct GoodLine<'a> {
 
 #[derive(Default)]
 struct OpenBatch {
-    stretch: Stretch,
+    stretch: LossyStretch,
     /// The seqs of the events that are still to come.
     open: Range<u64>,
 }
@@ -84,7 +84,7 @@ struct OpenBatch {
 /// Lines with one moment.
 #[derive(Default)]
 struct MomentLines {
-    stretch: Stretch,
+    stretch: LossyStretch,
     text: Vec<u8>,
     lines: u64,
     has_begin: bool,
@@ -96,7 +96,7 @@ struct StretchSearch {
     moment: Option<MomentLines>,
     /// What was lost before the first line of the moment that comes.
     coming: Vec<usize>,
-    found: Vec<Stretch>,
+    found: Vec<LossyStretch>,
 }
 
 impl StretchSearch {
@@ -129,7 +129,7 @@ impl StretchSearch {
         }
         if let Some(events) = line.batch {
             self.batch = Some(OpenBatch {
-                stretch: Stretch {
+                stretch: LossyStretch {
                     bytes: line.bytes.clone(),
                     lost: Vec::new(),
                 },
@@ -144,7 +144,7 @@ impl StretchSearch {
         {
             self.end_moment();
             self.moment = Some(MomentLines {
-                stretch: Stretch {
+                stretch: LossyStretch {
                     bytes: line.bytes.clone(),
                     lost: std::mem::take(&mut self.coming),
                 },

@@ -16,7 +16,7 @@ use crate::log::{Log, OpenLog, Site};
 use crate::options::Checking;
 use crate::origin::{ALONE, Origin};
 use crate::state::State;
-use crate::verify::{Nobody, Walk, finding};
+use crate::verify::{NoSink, Walk, finding};
 use crate::wal::synced::Synced;
 
 use super::heal::Gaps;
@@ -33,14 +33,14 @@ use crate::store::load::unproven::{UNPROVEN, mark_all};
 use crate::store::vectors::doubt;
 
 /// A log as it was read.
-pub(in crate::store) type Source = (Arc<dyn DiskFile>, Walk, Origin);
+pub(in crate::store) type CureSource = (Arc<dyn DiskFile>, Walk, Origin);
 
 /// What a store will be made of.
 pub(in crate::store) struct Cure {
     /// The log with its gaps filled; `None` if it had none.
     pub healed: Option<Scratch>,
     /// The log that the state was read from.
-    pub source: Source,
+    pub source: CureSource,
     /// What is known.
     pub state: State,
     /// How many damaged places of the log came back.
@@ -229,7 +229,7 @@ impl CureSearch<'_> {
         for copy in other_logs(&*self.site.disk, &self.site.layout).at(path)? {
             let length = copy.length().at(path)?;
             let mut walk = Walk::new(None);
-            let tail = walk.go(&*copy, length, ALONE, &mut Nobody, &mut |_, _| {}).at(path)?;
+            let tail = walk.go(&*copy, length, ALONE, &mut NoSink, &mut |_, _| {}).at(path)?;
             let is_whole = tail.is_none() && walk.follower.damage.is_empty();
             if !is_whole || walk.mark().first != Some(hint.first) {
                 continue;
@@ -261,7 +261,7 @@ impl CureSearch<'_> {
             let log = self.site.disk.open(copy.log(), Access::Read).at(copy.log())?;
             let length = log.length().at(path)?;
             let mut walk = Walk::new(None);
-            walk.go(&*log, length, ALONE, &mut Nobody, &mut |_, _| {}).at(path)?;
+            walk.go(&*log, length, ALONE, &mut NoSink, &mut |_, _| {}).at(path)?;
             let last_seq = walk.mark().last_seq;
             if best.as_ref().is_none_or(|(known, _)| *known < last_seq) {
                 best = Some((last_seq, log));

@@ -2,7 +2,7 @@
 //!
 //! A gap is what stands between two lines of the chain that do not follow from each other, or between which something stands
 //! that is not part of it: lines that cannot be read, lines that were moved or doubled, lines that somebody wrote with a hash
-//! of their own. Which lines are the chain is told by its [`Route`]; here it is laid over the log as it stands.
+//! of their own. Which lines are the chain is told by its [`EventRoute`]; here it is laid over the log as it stands.
 
 use std::collections::HashSet;
 use std::io;
@@ -16,7 +16,7 @@ use crate::wal::synced::Synced;
 
 use super::bad_line::BadLine;
 use super::heaviest::Heaviest;
-use super::route::{Route, RouteStep};
+use super::route::{EventRoute, RouteStep};
 use super::runs::{Cuts, LineRun, Scan, each_event};
 
 /// Lines that stand elsewhere: in which file, and where there.
@@ -63,7 +63,7 @@ pub(in crate::store) struct Layer<'a> {
     /// What both are made of.
     pub(super) runs: Vec<LineRun>,
     /// The chain.
-    pub(super) route: Route,
+    pub(super) route: EventRoute,
     unreadable: Vec<BadLine>,
     /// More stood behind its last line than copies account for.
     pub(super) is_open: bool,
@@ -94,7 +94,7 @@ impl<'a> Layer<'a> {
             bases,
             threads,
             runs: Vec::new(),
-            route: Route::default(),
+            route: EventRoute::default(),
             unreadable: Vec::new(),
             is_open: false,
             highest_seq: 0,
@@ -163,7 +163,7 @@ impl<'a> Layer<'a> {
 
     fn find(&mut self, cuts: &Cuts, head: Option<Hex>) -> io::Result<()> {
         self.scan(cuts, false)?;
-        self.route = Route::find(&self.runs, head, self.sentinel());
+        self.route = EventRoute::find(&self.runs, head, self.sentinel());
         Ok(())
     }
 

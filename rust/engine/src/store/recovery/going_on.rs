@@ -15,7 +15,7 @@ use super::route::RouteStep;
 use super::runs::{LineRun, each_event};
 
 /// An event of a copy.
-struct Next {
+struct CopyEvent {
     hash: Hex,
     seq: u64,
     bytes: Range<u64>,
@@ -87,7 +87,7 @@ impl Layer<'_> {
                     &*self.copies[run.source - 1],
                     run.bytes.clone(),
                     |offset, _, text, event| {
-                        events.push(Next {
+                        events.push(CopyEvent {
                             hash: event.hash(text),
                             seq: event.spans.seq,
                             bytes: offset..offset + text.len() as u64 + 1,
@@ -100,12 +100,12 @@ impl Layer<'_> {
             let Some((run, longest)) = ways.iter().max_by_key(|(_, events)| events.len()) else {
                 return Ok(found);
             };
-            let is_agreed = |at: usize, next: &Next| {
+            let is_agreed = |at: usize, next: &CopyEvent| {
                 ways.iter()
                     .all(|(_, events)| events.get(at).is_none_or(|other| other.hash == next.hash))
             };
-            let is_wanted = |(at, next): &(usize, &Next)| next.seq < limit && is_agreed(*at, next);
-            let taken: Vec<&Next> = longest
+            let is_wanted = |(at, next): &(usize, &CopyEvent)| next.seq < limit && is_agreed(*at, next);
+            let taken: Vec<&CopyEvent> = longest
                 .iter()
                 .enumerate()
                 .take_while(is_wanted)

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::returning::notes_of;
-use crate::chain::Held as Batch;
+use crate::chain::BatchFate as Batch;
 use crate::damage::{Damage, Tail};
 use crate::disk::{Disk, Manner};
 use crate::error::{At, Result};

@@ -14,7 +14,7 @@ use crate::json::{Value, scan_record};
 use crate::state::{Frozen, State, parsed, unspelled};
 
 use super::alike::alike;
-use super::batches::{LossPlace, Stretch, stretches};
+use super::batches::{LossPlace, LossyStretch, stretches};
 use super::losses::Lost;
 use super::runs::each_event;
 use super::seeming;
@@ -28,7 +28,7 @@ const ROLLBACK: &str = "ROLLBACK-";
 
 /// What later events did to a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Since {
+enum LaterChange {
     /// Nothing, or part of it was changed.
     Open,
     /// It was deleted. What it says is what it was before.
@@ -86,15 +86,15 @@ impl ReadLog<'_> {
     pub(super) fn hold(&mut self, id: &str, place: u64, reason: &str) -> io::Result<()> {
         self.doubts.push((place, id.to_owned()));
         let since = self.since(id, place)?;
-        if since != Since::Settled && put_on_hold(self.state, id, reason, since == Since::Deleted) {
+        if since != LaterChange::Settled && put_on_hold(self.state, id, reason, since == LaterChange::Deleted) {
             self.held.insert(id.to_owned());
         }
         Ok(())
     }
 
     /// What events behind a place did to a record: a deletion or a patch does not tell what it was before.
-    fn since(&self, id: &str, place: u64) -> io::Result<Since> {
-        let (mut since, timeline) = (Since::Open, self.state.timeline());
+    fn since(&self, id: &str, place: u64) -> io::Result<LaterChange> {
+        let (mut since, timeline) = (LaterChange::Open, self.state.timeline());
         for index in self.state.history(id).into_iter().rev() {
             let Some(offset) = timeline.offset(index as usize).filter(|offset| *offset >= place) else {
                 break;
@@ -107,8 +107,8 @@ impl ReadLog<'_> {
                 }
             })?;
             match op {
-                Op::Upsert | Op::Migrate => return Ok(Since::Settled),
-                Op::Delete => since = Since::Deleted,
+                Op::Upsert | Op::Migrate => return Ok(LaterChange::Settled),
+                Op::Delete => since = LaterChange::Deleted,
                 _ => {}
             }
         }
@@ -136,14 +136,14 @@ impl ReadLog<'_> {
             let is_asked = lost[number].unread > 0 || lost[number].is_joined;
             let batch = batches.iter().find(|batch| is_asked && batch.lost.contains(&number));
             let place = lost[number].healed_offset;
-            let mut meant = self.unsettled(own, place)?;
+            let mut meant = self.still_open(own, place)?;
             if is_asked {
                 let beside = batch.map_or_else(|| vec![number], |batch| batch.lost.clone());
                 let told = beside
                     .iter()
                     .flat_map(|&number| self.rolled_back(&lost[number]))
                     .collect();
-                meant.extend(self.unsettled(told, place)?);
+                meant.extend(self.still_open(told, place)?);
             }
             if let Some(batch) = batch {
                 let events = batch.lost.iter().map(|number| lost[*number].unread).sum();
@@ -261,10 +261,10 @@ impl ReadLog<'_> {
         texts.iter().flat_map(|text| self.meant_by(text, prefixes)).collect()
     }
 
-    fn unsettled(&self, ids: BTreeSet<String>, place: u64) -> io::Result<BTreeSet<String>> {
+    fn still_open(&self, ids: BTreeSet<String>, place: u64) -> io::Result<BTreeSet<String>> {
         let mut open = BTreeSet::new();
         for id in ids {
-            if self.since(&id, place)? != Since::Settled {
+            if self.since(&id, place)? != LaterChange::Settled {
                 open.insert(id);
             }
         }
@@ -273,7 +273,7 @@ impl ReadLog<'_> {
 
     /// The records that lost events of a batch may have spoken of: those that its good events mention, and if these are
     /// fewer than the events that are lost, those that are connected with them.
-    fn meant_in(&mut self, batch: &Stretch, place: u64, events: u64) -> io::Result<BTreeSet<String>> {
+    fn meant_in(&mut self, batch: &LossyStretch, place: u64, events: u64) -> io::Result<BTreeSet<String>> {
         let (mut written, mut said) = (BTreeSet::new(), Vec::new());
         each_event(self.file, batch.bytes.clone(), |_, _, text, event| {
             let id = unspelled(event.record_id(text));
@@ -293,7 +293,7 @@ impl ReadLog<'_> {
         }
         let mut reached: BTreeSet<String> = mentioned.union(&written).cloned().collect();
         let is_meant = |ids: &BTreeSet<String>| -> BTreeSet<String> { ids.difference(&written).cloned().collect() };
-        let mut meant = self.unsettled(is_meant(&mentioned), place)?;
+        let mut meant = self.still_open(is_meant(&mentioned), place)?;
         for _ in 0..MOST_STEPS {
             if meant.len() as u64 >= events {
                 break;
@@ -303,7 +303,7 @@ impl ReadLog<'_> {
             if wider == reached {
                 break;
             }
-            meant = self.unsettled(is_meant(&wider), place)?;
+            meant = self.still_open(is_meant(&wider), place)?;
             reached = wider;
         }
         let faces = said.iter().filter_map(|(_, id)| face_of(id.as_bytes()));
@@ -311,7 +311,7 @@ impl ReadLog<'_> {
         if !faces.is_empty() {
             let records = self.state.freeze().map_err(io::Error::from)?;
             let tied = self.tied(&records, &mentioned, &faces);
-            meant.extend(self.unsettled(is_meant(&tied), place)?);
+            meant.extend(self.still_open(is_meant(&tied), place)?);
         }
         Ok(meant)
     }

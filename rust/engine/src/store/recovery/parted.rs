@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use crate::digest::Hex;
 use crate::disk::{DiskFile, Identity};
-use crate::event::beside::Beside;
+use crate::event::beside::UnreadableLines;
 use crate::event::mend::Budget;
-use crate::event::parts::{Behind, Part};
+use crate::event::parts::{Behind, EventPart};
 use crate::hint::line_from;
 use crate::store::files::held::Prefix;
 
@@ -76,7 +76,7 @@ impl Parted {
                 next: torn.next,
                 synced,
             };
-            all.push(Beside::of(lines?, behind, torn.is_alone));
+            all.push(UnreadableLines::of(lines?, behind, torn.is_alone));
         }
         for is_brief in [true, false] {
             all.iter_mut()
@@ -135,7 +135,7 @@ impl Parted {
     fn take(&mut self, draft: &LineDraft) {
         let (mut last, mut is_clean) = (None, true);
         for part in &draft.parts {
-            let between = last.map_or(0, |last: &Part| last.bytes.end)..part.bytes.start;
+            let between = last.map_or(0, |last: &EventPart| last.bytes.end)..part.bytes.start;
             let follows = last.is_some_and(|last| part.prev == Some(last.hash) || between.len() <= 1);
             if follows || last.is_some() && draft.is_blank(&between) {
                 self.edit(draft, between, b"\n");
@@ -193,7 +193,7 @@ struct LineDraft {
     line: Vec<u8>,
     /// It has its newline.
     is_ended: bool,
-    parts: Vec<Part>,
+    parts: Vec<EventPart>,
 }
 
 impl LineDraft {

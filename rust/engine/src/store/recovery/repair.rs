@@ -21,9 +21,9 @@ use super::mending::Mending;
 use super::within_reach::check_copies_can_be_read;
 use crate::store::archives::archive_index::ArchiveCache;
 use crate::store::archives::packing::archive_of;
-use crate::store::care::{Turns, take_care};
-use crate::store::files::set_aside::Aside;
+use crate::store::files::set_aside::QuarantineFolder;
 use crate::store::files::snapshots::remove_indexes;
+use crate::store::turns::{Turns, take_care};
 use crate::store::upkeep::compact::write_snapshot;
 use crate::store::upkeep::history_files::clear_out;
 use crate::store::upkeep::retire::{Retirement, write_base};
@@ -120,7 +120,7 @@ impl Store {
 
     /// Keeps what is damaged and begins a new log from what was found.
     fn administer(&mut self, mut cure: Cure, damage: Vec<Damage>, now: i64, progress: Progress<'_>) -> Result<Treated> {
-        let aside = Aside::begin(&self.site, "damaged", now)?;
+        let aside = QuarantineFolder::begin(&self.site, "damaged", now)?;
         let mut replaced = BTreeSet::new();
         for name in damaged_files(&damage) {
             aside.keep(&name)?;

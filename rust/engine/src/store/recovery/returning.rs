@@ -14,7 +14,7 @@ use crate::layout::Layout;
 use crate::options::{Checking, Options};
 use crate::state::{State, spelled};
 use crate::verify::Report;
-use crate::wal::writer::{EventBody, Lines, Link};
+use crate::wal::writer::{ChainEnd, EventBody, Lines};
 
 use crate::store::load::examine::{Look, look_twice};
 use crate::store::load::loader::Loader;
@@ -258,7 +258,7 @@ impl Returning {
         ]);
         let mut bytes = Vec::new();
         json::write_value(&record, &mut bytes);
-        let mut new = Lines::after(Link {
+        let mut new = Lines::after(ChainEnd {
             head: copy.head,
             next_seq,
         });

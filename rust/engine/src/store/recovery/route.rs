@@ -24,7 +24,7 @@ pub(in crate::store) struct RouteStep {
 
 /// The way from the first event to the last.
 #[derive(Debug, Default)]
-pub(in crate::store) struct Route {
+pub(in crate::store) struct EventRoute {
     /// Its runs, in order.
     pub steps: Vec<RouteStep>,
     /// The run that ends with the event that was synced last.
@@ -56,7 +56,7 @@ struct Anchor {
     from: u64,
 }
 
-impl Route {
+impl EventRoute {
     /// Finds the way; `head` is the hash of the event that was synced last, if the hint speaks of this log, and `sentinel` the
     /// run that begins with a compaction: what came before that is in its base.
     pub fn find(runs: &[LineRun], head: Option<Hex>, sentinel: Option<usize>) -> Self {

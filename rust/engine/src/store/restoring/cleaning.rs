@@ -21,17 +21,17 @@ use crate::options::Options;
 use crate::state::unspelled;
 use crate::verify::Report;
 
-use super::known_lines::{KeptHistory, Line};
-use crate::store::care::{Alone, Turns};
+use super::known_lines::{KeptHistory, LineId};
 use crate::store::erasure::chosen::Chosen;
 use crate::store::erasure::copies::is_copy_without;
 use crate::store::erasure::erase::erase;
 use crate::store::erasure::order::{Erase, is_reserved};
-use crate::store::erasure::survey::Doubt;
+use crate::store::erasure::survey::UnreadableCopy;
 use crate::store::files::copies::{IMMUTABLE, immutable_names};
 use crate::store::files::erasing::{Erasing, remove_draft};
 use crate::store::recovery::judge::verify_at;
 use crate::store::recovery::returning::Returning;
+use crate::store::turns::{Alone, Turns};
 use crate::store::upkeep::history_files::PastFiles;
 use crate::store::{Progress, Store};
 
@@ -47,7 +47,7 @@ pub(super) struct Cleaned {
     /// The event in it that tells of what was erased in it; `None` if nothing was.
     pub by: Option<u64>,
     /// The folder that goes when it is restored.
-    draft: Option<Draft>,
+    draft: Option<CleaningFolder>,
 }
 
 impl Cleaned {
@@ -61,14 +61,14 @@ impl Cleaned {
 }
 
 /// A folder of `backup/` in which a copy is cleaned.
-struct Draft {
+struct CleaningFolder {
     site: Arc<Site>,
     folder: PathBuf,
     /// `erasing` names it.
     is_named: bool,
 }
 
-impl Draft {
+impl CleaningFolder {
     /// Under the lock: a new folder, which goes whatever happens.
     fn begin(site: &Arc<Site>, now: i64) -> Result<Self> {
         let backups = site.layout.backups();
@@ -142,7 +142,7 @@ impl Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for CleaningFolder {
     fn drop(&mut self) {
         // What is left goes when somebody opens the store, or looks after it.
         let _ = self.take_away();
@@ -185,7 +185,7 @@ pub(super) fn clean(
                     "it is no beginning of this log, whose history that is kept has not its last event, seq {seq}"
                 )));
             }
-            let mut draft = Draft::begin(&store.site, now)?;
+            let mut draft = CleaningFolder::begin(&store.site, now)?;
             draft.fill(source, report.committed_end, progress)?;
             let cleaning = Cleaning {
                 layout: draft.layout(),
@@ -251,7 +251,7 @@ struct Cleaning<'a> {
 
 /// What a copy says of lines that were erased here.
 #[derive(Default)]
-struct Said {
+struct ErasedInCopy {
     /// The records that they are of.
     ids: BTreeSet<String>,
     /// How many there are.
@@ -260,9 +260,9 @@ struct Said {
 
 impl Cleaning<'_> {
     /// What is still said in a copy of what was erased here; and its history.
-    fn said_in(&self, copy: &Store) -> Result<(Said, KeptHistory)> {
-        let mut said = Said::default();
-        let mut see = |line: Line, known: &Known<'_>| {
+    fn said_in(&self, copy: &Store) -> Result<(ErasedInCopy, KeptHistory)> {
+        let mut said = ErasedInCopy::default();
+        let mut see = |line: LineId, known: &Known<'_>| {
             if !self.here.erased.contains(&line) {
                 return;
             }
@@ -309,7 +309,7 @@ impl Cleaning<'_> {
         let is_clean = is_copy_without(
             &copy.site,
             self.layout.folder(),
-            (&chosen, Doubt::Counts),
+            (&chosen, UnreadableCopy::Counts),
             self.options.threads,
         )?;
         let (left, _) = self.said_in(copy)?;

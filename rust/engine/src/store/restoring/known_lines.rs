@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::chain::Held;
+use crate::chain::BatchFate;
 use crate::digest::Hex;
 use crate::error::{At, Error, Result};
 use crate::event::{Known, Op};
@@ -19,13 +19,13 @@ use crate::store::files::copies::past_files;
 use crate::store::recovery::returning::{KnownErasure, add_forgotten, known_erasures};
 
 /// A line by its seq and its hash.
-pub(super) type Line = (u64, Hex);
+pub(super) type LineId = (u64, Hex);
 
 /// All that a store keeps of what was said, looked through.
 #[derive(Default)]
 pub(super) struct KeptHistory {
     /// The lines of which nothing else is left.
-    pub erased: HashSet<Line>,
+    pub erased: HashSet<LineId>,
     /// The first seq that is kept.
     pub first_seq: u64,
     /// It begins with the first event of all: no base stands before it.
@@ -38,8 +38,8 @@ pub(super) struct KeptHistory {
 
 /// Shows somebody every line of which more is left than seq and hash.
 struct Passing<'a> {
-    show: &'a mut dyn FnMut(Line, &Known<'_>),
-    left: Vec<Line>,
+    show: &'a mut dyn FnMut(LineId, &Known<'_>),
+    left: Vec<LineId>,
 }
 
 impl Sink for Passing<'_> {
@@ -58,7 +58,7 @@ impl Sink for Passing<'_> {
         self.count(known, ts);
     }
 
-    fn settle(&mut self, _: Held) {}
+    fn settle(&mut self, _: BatchFate) {}
 }
 
 impl KeptHistory {
@@ -66,7 +66,7 @@ impl KeptHistory {
     ///
     /// # Errors
     /// `Busy` or `Corrupted` for a history with a hole or an altered archive; `Io`.
-    pub fn read(store: &Store, show: &mut dyn FnMut(Line, &Known<'_>)) -> Result<Self> {
+    pub fn read(store: &Store, show: &mut dyn FnMut(LineId, &Known<'_>)) -> Result<Self> {
         let site: &Site = &store.site;
         let Some(open) = store.log.open() else {
             return Err(Error::busy("there is no log"));
@@ -115,7 +115,7 @@ pub(super) fn all_erasures(store: &Store) -> Result<Vec<KnownErasure>> {
         return Ok(known);
     }
     let mut told = Vec::new();
-    let mut see = |_: Line, event: &Known<'_>| {
+    let mut see = |_: LineId, event: &Known<'_>| {
         if event.op == Op::Erase {
             told.extend(KnownErasure::read(&unspelled(event.id), event.record));
         }

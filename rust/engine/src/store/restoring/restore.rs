@@ -18,15 +18,15 @@ use crate::wal::synced::Synced;
 
 use super::cleaning::{Cleaned, clean};
 use super::known_lines::all_erasures;
-use crate::store::care::{Turns, take_care};
 use crate::store::files::copies::{IMMUTABLE, VECTORS, immutable_names};
 use crate::store::files::known_copies::note_restored;
 use crate::store::files::proofs::copy_of_base;
-use crate::store::files::set_aside::Aside;
+use crate::store::files::set_aside::QuarantineFolder;
 use crate::store::follow::lost::has_remains;
 use crate::store::load::tails::keep_missed;
 use crate::store::recovery::repair::repair_in_turn;
 use crate::store::recovery::returning::Returning;
+use crate::store::turns::{Turns, take_care};
 use crate::store::upkeep::compact::{sync, write_snapshot};
 use crate::store::upkeep::compact_rows::make_way;
 use crate::store::upkeep::history_files::clear_out;
@@ -121,7 +121,7 @@ impl Store {
                 // The present log must not lose its only base to the snapshot that comes along.
                 store.anchor(now)?;
                 store.settle_hint()?;
-                (kept, _) = Aside::before_restore(&store.site, now)?;
+                (kept, _) = QuarantineFolder::before_restore(&store.site, now)?;
             }
             // A foreign log without an anchor stands on its snapshot: that one must be there before the log is.
             if let Some(snapshot) = restored.snapshot {

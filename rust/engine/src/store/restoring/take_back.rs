@@ -18,11 +18,11 @@ use crate::state::State;
 use crate::verify::finding;
 
 use super::restore::{Restoring, restore};
-use crate::store::care::{Turns, take_care};
-use crate::store::files::set_aside::Aside;
+use crate::store::files::set_aside::QuarantineFolder;
 use crate::store::load::home::source_of;
 use crate::store::load::tails::{MENDING_BLOCKS, check_no_tail_is_left, event_before, leads_to, whole_events};
 use crate::store::recovery::repair::Repaired;
+use crate::store::turns::{Turns, take_care};
 use crate::store::upkeep::compact::write_snapshot;
 use crate::store::upkeep::history_files::clear_out;
 use crate::store::{Progress, Store};
@@ -104,7 +104,7 @@ impl Store {
             let head = remembered::head_of(&*joined, offset + length).at(draft.path())?;
             store.anchor(now)?;
             store.settle_hint()?;
-            let (_, kept) = Aside::before_restore(&store.site, now)?;
+            let (_, kept) = QuarantineFolder::before_restore(&store.site, now)?;
             // It speaks of the log that was there: beside the other one it would make a tail of these lines again.
             store.site.forget_hint()?;
             store.log.head.announce(head)?;

@@ -6,13 +6,13 @@
 use std::sync::Arc;
 
 use super::live_text::{catch_up, check_room};
-use super::rank::{Asker, Hit, Search, rank};
+use super::rank::{Asker, RecordSearch, SearchHit, rank};
 use super::select::{Scene, Verdicts, prepare};
 use crate::error::{Error, Result};
 use crate::store::View;
 use crate::store::shared::Shared;
 use crate::store::vectors::no_past;
-use crate::text::{CHOICE_ID, Fields, Filter, Index};
+use crate::text::{CHOICE_ID, Fields, TextFilter, TextIndex};
 
 /// A search whose records change while it runs begins anew so many times.
 const MOST_TRIES: u32 = 8;
@@ -21,13 +21,13 @@ const MOST_TRIES: u32 = 8;
 ///
 /// # Errors
 /// `Argument` if there is nothing to look for or the vector does not fit, `NoSpace`, `Io`, `Closed`.
-pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
+pub fn search(shared: &Shared, search: &RecordSearch) -> Result<Vec<SearchHit>> {
     check(search)?;
     let mut tries = 0;
     loop {
         tries += 1;
         let live = catch_up(shared)?;
-        let (filter, life, seen, (nearby, coded), (prepared, hidden)) = shared.read(|store| {
+        let (filter, state_id, seen, (nearby, coded), (prepared, hidden)) = shared.read(|store| {
             let filter = filter_of(search);
             let changes = store.state.changes();
             let nearby = match search.vector.as_deref() {
@@ -60,13 +60,13 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
         })?;
         let ask = |look: &mut dyn FnMut(Scene<'_>)| {
             let store = shared.read_guard();
-            store.state.changes().life().is(&life).then(|| look(store.scene()))
+            store.state.changes().life().is(&state_id).then(|| look(store.scene()))
         };
         let verdicts = Verdicts::of(prepared, hidden, &ask);
         let allows = |slot: u32| verdicts.as_ref().is_none_or(|verdicts| verdicts.allow(slot));
         let only = verdicts.as_ref().map(|_| &allows as &dyn Fn(u32) -> bool);
         let near = nearby.map(|(nearby, recent)| {
-            let narrowed = live.narrow(nearby, &recent, &filter, &life);
+            let narrowed = live.narrow(nearby, &recent, &filter, &state_id);
             narrowed.map(|nearby| nearby.only(only).run(search.pool())).transpose()
         });
         let near = match near {
@@ -77,7 +77,7 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
             None => None,
         };
         let sayings = coded.map(|(coded, recent, tokens)| {
-            let narrowed = live.narrow(coded, &recent, &filter, &life);
+            let narrowed = live.narrow(coded, &recent, &filter, &state_id);
             narrowed.map(|coded| coded.only(only).ask_tokens(tokens)).transpose()
         });
         let sayings = match sayings {
@@ -88,7 +88,7 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
             None => None,
         };
         let kept = live.kept();
-        let Some(kept) = kept.as_ref().filter(|kept| kept.mark.is_of(&life)) else {
+        let Some(kept) = kept.as_ref().filter(|kept| kept.mark.is_of(&state_id)) else {
             continue;
         };
         let asker = Asker {
@@ -107,7 +107,7 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
     }
 }
 
-fn check(search: &Search) -> Result<()> {
+fn check(search: &RecordSearch) -> Result<()> {
     if search.asked() == 0 {
         return Err(Error::argument("text", "a search needs a text or a vector, or tokens"));
     }
@@ -115,8 +115,8 @@ fn check(search: &Search) -> Result<()> {
 }
 
 /// The filter of a search, and who asks.
-fn filter_of(search: &Search) -> Filter {
-    Filter {
+fn filter_of(search: &RecordSearch) -> TextFilter {
+    TextFilter {
         viewer: Arc::clone(&search.viewer),
         ..search.filter.clone()
     }
@@ -127,7 +127,7 @@ impl View {
     ///
     /// # Errors
     /// `Argument` if there is nothing to look for or a vector is, `Io`.
-    pub fn search(&self, search: &Search) -> Result<Vec<Hit>> {
+    pub fn search(&self, search: &RecordSearch) -> Result<Vec<SearchHit>> {
         check(search)?;
         if search.vector.is_some() || search.tokens.is_some() {
             return Err(no_past());
@@ -136,7 +136,7 @@ impl View {
             check_room(self.state.slot_count(), self.state.bytes())?;
         }
         let fields = || Fields::chosen(self.state.get(CHOICE_ID));
-        let index = self.text.get_or_init(|| Index::of_state(fields(), &self.state));
+        let index = self.text.get_or_init(|| TextIndex::of_state(fields(), &self.state));
         let filter = filter_of(search);
         let ask = |look: &mut dyn FnMut(Scene<'_>)| {
             look(self.scene());

@@ -4,7 +4,7 @@ use std::sync::{PoisonError, RwLock};
 
 use crate::error::{Error, Result};
 use crate::event::faces::index_named;
-use crate::index::{Indexes, Lookup};
+use crate::index::{IndexLookup, Indexes};
 use crate::memory;
 use crate::state::{Dated, State};
 use crate::store::View;
@@ -17,7 +17,7 @@ impl View {
     ///
     /// # Errors
     /// As [`Store::find`](crate::store::Store::find).
-    pub fn find(&self, index: &str, lookup: &Lookup<'_>) -> Result<Vec<Dated<'_>>> {
+    pub fn find(&self, index: &str, lookup: &IndexLookup<'_>) -> Result<Vec<Dated<'_>>> {
         find(&self.indexes, &self.state, index, lookup)
     }
 }
@@ -30,7 +30,7 @@ pub(in crate::store) fn find<'a>(
     indexes: &RwLock<Indexes>,
     state: &'a State,
     name: &str,
-    lookup: &Lookup<'_>,
+    lookup: &IndexLookup<'_>,
 ) -> Result<Vec<Dated<'a>>> {
     let declared =
         index_named(name).ok_or_else(|| Error::must("index", "be one that a face declares", format!("{name:?}")))?;

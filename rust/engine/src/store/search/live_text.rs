@@ -18,7 +18,7 @@ use crate::store::live_log::LiveLog;
 use crate::store::shared::Shared;
 use crate::store::vectors::{Narrowed, Nearby, Recent};
 use crate::text::file::Source;
-use crate::text::{CHOICE_ID, Fields, Filter, Index, Sealed};
+use crate::text::{CHOICE_ID, Fields, Sealed, TextFilter, TextIndex};
 
 /// If more records changed at once, all are taken in again rather than copied out under the lock.
 const MOST_CHANGES: usize = 20_000;
@@ -39,7 +39,7 @@ pub(in crate::store) fn check_room(records: usize, bytes: usize) -> Result<()> {
 }
 
 /// Whether there is memory to seal an index again.
-fn can_be_sealed(index: &Index) -> bool {
+fn can_be_sealed(index: &TextIndex) -> bool {
     memory::could_have(SEALED_TIMES * index.sealed().bytes() + index.len() * SEALED_RECORD_BYTES).is_ok()
 }
 
@@ -59,7 +59,7 @@ pub(in crate::store) struct LiveTextIndex {
 }
 
 pub(in crate::store) struct KeptIndex {
-    pub(in crate::store) index: Index,
+    pub(in crate::store) index: TextIndex,
     /// How far it knows the state.
     pub(in crate::store) mark: Watermark,
     /// What it was made of, all changes included.
@@ -204,7 +204,7 @@ impl LiveTextIndex {
     }
 
     /// Leaves the rows of the records that pass; `None` if the index is no longer that of the state they were taken from.
-    pub fn narrow(&self, mut nearby: Nearby, recent: &Recent, filter: &Filter, life: &StateId) -> Option<Nearby> {
+    pub fn narrow(&self, mut nearby: Nearby, recent: &Recent, filter: &TextFilter, life: &StateId) -> Option<Nearby> {
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
         let known = kept.as_ref().filter(|kept| kept.mark.is_of(life))?;
         self.narrowed
@@ -212,7 +212,7 @@ impl LiveTextIndex {
         Some(nearby)
     }
 
-    fn keep(&self, index: Index, mark: Watermark, source: Source, is_saved: bool) {
+    fn keep(&self, index: TextIndex, mark: Watermark, source: Source, is_saved: bool) {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         *self.mark() = Some(IndexMark {
             known: mark.same(),
@@ -321,7 +321,7 @@ fn make(shared: &Shared, live: &LiveTextIndex) -> Result<()> {
     let survey = store.state.survey()?;
     drop(store);
     let fields = Fields::chosen(source.choice.as_deref());
-    let index = Index::new(fields.clone(), Sealed::build(&survey, &fields, threads)?);
+    let index = TextIndex::new(fields.clone(), Sealed::build(&survey, &fields, threads)?);
     live.keep(index, mark, source, false);
     live.save(&files);
     Ok(())

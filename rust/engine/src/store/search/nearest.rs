@@ -3,7 +3,7 @@
 use super::select::{Scene, Verdicts, prepare};
 use crate::error::{Error, Result};
 use crate::store::Shared;
-use crate::store::vectors::{Nearby, Neighbour, Question, VectorSearch};
+use crate::store::vectors::{Nearby, Neighbour, VectorQuestion, VectorSearch};
 
 /// How often a search begins anew because the files were replaced under it.
 const MOST_STARTS: usize = 4;
@@ -14,7 +14,7 @@ impl Shared {
     ///
     /// # Errors
     /// `NoSpace`, `Argument` for vectors of another dimension or that are not finite, `Io`, `Closed`.
-    pub fn nearest(&self, question: &Question<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
+    pub fn nearest(&self, question: &VectorQuestion<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
         let mut search = self.start_search(question)?;
         for _ in 0..MOST_STARTS {
             let found = search.run(queries, dim)?;
@@ -30,9 +30,9 @@ impl Shared {
     }
 
     /// Takes along what a search needs: the rows of those records that it may find.
-    fn start_search(&self, question: &Question<'_>) -> Result<VectorSearch> {
+    fn start_search(&self, question: &VectorQuestion<'_>) -> Result<VectorSearch> {
         loop {
-            let (mut search, life, prepared) = self.read(|store| {
+            let (mut search, state_id, prepared) = self.read(|store| {
                 let search = store.vectors.start_search(store.live(), question)?;
                 let prepared = question
                     .condition
@@ -44,7 +44,7 @@ impl Shared {
             };
             let ask = |look: &mut dyn FnMut(Scene<'_>)| {
                 let store = self.read_guard();
-                store.state.changes().life().is(&life).then(|| look(store.scene()))
+                store.state.changes().life().is(&state_id).then(|| look(store.scene()))
             };
             let verdicts = Verdicts::new(judge, among, &ask);
             search.keep(&|slot| verdicts.allow(slot));

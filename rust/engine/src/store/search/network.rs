@@ -3,7 +3,7 @@
 use std::sync::{PoisonError, RwLock};
 
 use crate::error::{Error, Result};
-use crate::event::faces::{Index, Network, index_named, network_named};
+use crate::event::faces::{FaceIndex, Network, index_named, network_named};
 use crate::index::Indexes;
 use crate::memory;
 use crate::network::{Net, Steps};
@@ -70,7 +70,7 @@ pub(in crate::store) fn walk<T>(
         follow(indexes, state, declared)?;
         indexes.read().unwrap_or_else(PoisonError::into_inner)
     };
-    let of = |index: &'static Index| known.known(index).ok_or(Error::Closed);
+    let of = |index: &'static FaceIndex| known.known(index).ok_or(Error::Closed);
     let [by_source, by_target, ends] = declared;
     let net = Net::new(
         state,
@@ -82,7 +82,7 @@ pub(in crate::store) fn walk<T>(
     ask(&net)
 }
 
-fn indexes_of(network: &Network) -> Result<[&'static Index; 3]> {
+fn indexes_of(network: &Network) -> Result<[&'static FaceIndex; 3]> {
     let named = |name: &str| index_named(name).ok_or_else(|| Error::must("index", "be declared", name));
     Ok([
         named(network.by_source)?,
@@ -92,7 +92,7 @@ fn indexes_of(network: &Network) -> Result<[&'static Index; 3]> {
 }
 
 /// Lets indexes take in what changed.
-fn follow(indexes: &RwLock<Indexes>, state: &State, declared: [&'static Index; 3]) -> Result<()> {
+fn follow(indexes: &RwLock<Indexes>, state: &State, declared: [&'static FaceIndex; 3]) -> Result<()> {
     let mut indexes = indexes.write().unwrap_or_else(PoisonError::into_inner);
     for index in declared {
         let index = indexes.of(index);

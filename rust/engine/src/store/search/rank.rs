@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
-use super::select::{Ask, Verdicts};
+use super::select::{StateLook, Verdicts};
 use super::ties::{add_own, neighbours};
 use crate::condition::Condition;
 use crate::scope::Viewer;
@@ -16,12 +16,12 @@ use crate::score::{GroupWords, Lift, POOL_RECORDS, SMALL_RECORDS, Scale, Shares,
 use crate::snapshot::Moments;
 use crate::state::{Row, Watermark, unspelled};
 use crate::store::vectors::{Near, Sayings};
-use crate::text::{Filter, Found, Index, NamedDays, Question, asked, says_any};
+use crate::text::{FoundField, NamedDays, TextFilter, TextIndex, TextQuestion, asked, says_any};
 use crate::vector::TokenQuestion;
 
 /// What a caller looks for.
 #[derive(Clone, Debug, Default)]
-pub struct Search {
+pub struct RecordSearch {
     /// Who asks.
     pub viewer: Arc<Viewer>,
     /// Words.
@@ -33,7 +33,7 @@ pub struct Search {
     /// A vector for each token of the question, to be compared with those of the records.
     pub tokens: Option<TokenQuestion>,
     /// What may be found.
-    pub filter: Filter,
+    pub filter: TextFilter,
     /// What must hold for it besides.
     pub condition: Option<Condition>,
     /// At most so many.
@@ -44,7 +44,7 @@ pub struct Search {
     pub now: i64,
 }
 
-impl Search {
+impl RecordSearch {
     /// How many things it asks for.
     pub(in crate::store) fn asked(&self) -> usize {
         usize::from(self.text.is_some()) + usize::from(self.vector.is_some()) + usize::from(self.tokens.is_some())
@@ -62,7 +62,7 @@ impl Search {
 
 /// A record that was found, and why.
 #[derive(Clone, Debug)]
-pub struct Hit {
+pub struct SearchHit {
     /// The canonical record.
     pub record: Vec<u8>,
     /// When it was made and spoken of last.
@@ -92,8 +92,8 @@ pub struct Hit {
 }
 
 struct Candidates<'a> {
-    index: &'a Index,
-    question: Question<'a>,
+    index: &'a TextIndex,
+    question: TextQuestion<'a>,
     near: Option<&'a Near>,
     tokens: Option<TokenScores<'a, Sayings>>,
     has_text: bool,
@@ -103,7 +103,7 @@ struct Candidates<'a> {
 }
 
 /// What is known of a candidate alone.
-struct Standing {
+struct CandidateScores {
     text: f64,
     cosine: Option<f64>,
     tokens: Option<f64>,
@@ -125,7 +125,7 @@ impl Candidates<'_> {
         GroupWords::of(self.question.weights(), had)
     }
 
-    fn standing(&self, doc: u32) -> Standing {
+    fn standing(&self, doc: u32) -> CandidateScores {
         let (slot, scale) = (self.index.slot_of(doc), &self.scale);
         let text = self.question.score(doc);
         let cosine = self.near.and_then(|near| near.cosine(slot));
@@ -142,7 +142,7 @@ impl Candidates<'_> {
             (false, false, true) => (Shares::default(), tokens.unwrap_or(0.0)),
             _ => (shares, shares.fused()),
         };
-        Standing {
+        CandidateScores {
             text,
             cosine,
             tokens,
@@ -154,7 +154,7 @@ impl Candidates<'_> {
 
 /// Who asks, and whether it may ask again.
 pub(in crate::store) struct Asker<'a> {
-    pub ask: Ask<'a>,
+    pub ask: StateLook<'a>,
     /// What a condition says of the records, if there is one.
     pub verdicts: Option<&'a Verdicts<'a>>,
     /// How far the index knows the state.
@@ -167,9 +167,9 @@ pub(in crate::store) struct Asker<'a> {
 /// The best records for a search. `None` if the state was replaced meanwhile, an embedding turned out to be damaged, or
 /// (see [`Asker`]) a record is no longer what was found.
 pub(in crate::store) fn rank(
-    index: &Index,
-    search: &Search,
-    filter: &Filter,
+    index: &TextIndex,
+    search: &RecordSearch,
+    filter: &TextFilter,
     near: Option<&Near>,
     sayings: Option<&Sayings>,
     Asker {
@@ -178,7 +178,7 @@ pub(in crate::store) fn rank(
         known,
         begins_anew,
     }: &Asker<'_>,
-) -> Option<Vec<Hit>> {
+) -> Option<Vec<SearchHit>> {
     let stems = search.text.as_deref().map(asked).unwrap_or_default();
     let mut question = index.question(&stems, filter);
     let allows = |slot: u32| verdicts.is_none_or(|verdicts| verdicts.allow(slot));
@@ -251,7 +251,7 @@ pub(in crate::store) fn rank(
         ask(&mut |scene| add_own(&mut ties, index, scene.state, &candidates.docs, &stems, &days))?;
         ties.words = candidates.tokens.as_ref().map(|_| candidates.words());
     }
-    let standings: Vec<Standing> = candidates.docs.iter().map(|&doc| candidates.standing(doc)).collect();
+    let standings: Vec<CandidateScores> = candidates.docs.iter().map(|&doc| candidates.standing(doc)).collect();
     let alone: Vec<f64> = standings.iter().map(|standing| standing.alone).collect();
     let lifts = lifted(&alone, &ties);
     let slots: Vec<u32> = candidates.docs.iter().map(|&doc| index.slot_of(doc)).collect();
@@ -292,7 +292,7 @@ pub(in crate::store) fn rank(
                 is_sound = false;
                 break;
             }
-            hits.push(Hit {
+            hits.push(SearchHit {
                 record: row.record.to_vec(),
                 moments: state.dated_in(slots[at]).moments,
                 score: score(at),
@@ -317,10 +317,10 @@ pub(in crate::store) fn rank(
 }
 
 /// Whether a record has one of the words that were asked for.
-fn still_says(index: &Index, row: &Row<'_>, stems: &[String]) -> bool {
+fn still_says(index: &TextIndex, row: &Row<'_>, stems: &[String]) -> bool {
     let mut says = false;
     index.fields().read(row.record, &mut |found| {
-        if let Found::Text(text, _) = found {
+        if let FoundField::Text(text, _) = found {
             says = says || says_any(text, stems);
         }
     });
@@ -328,7 +328,7 @@ fn still_says(index: &Index, row: &Row<'_>, stems: &[String]) -> bool {
 }
 
 /// The documents of the highest cosines, best first; the index may have moved on since they were looked for.
-fn nearest(index: &Index, question: &Question<'_>, near: Option<&Near>) -> Vec<(u32, f64)> {
+fn nearest(index: &TextIndex, question: &TextQuestion<'_>, near: Option<&Near>) -> Vec<(u32, f64)> {
     let best = near.into_iter().flat_map(|near| &near.best);
     let known = best.filter_map(|&(slot, cosine)| Some((index.doc_of(slot)?, cosine)));
     known.filter(|(doc, _)| question.passes(*doc)).collect()

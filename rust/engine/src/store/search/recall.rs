@@ -9,7 +9,7 @@ use roaring::RoaringBitmap;
 
 use super::live_text::catch_up;
 use super::select::{Scene, Verdicts, prepare};
-use crate::blocks::{Answer, Ask, BLOCK_KIND, Columns, Outlook};
+use crate::blocks::{Ask, BLOCK_KIND, BlockAnswer, BlockColumns, Outlook};
 use crate::condition::Condition;
 use crate::error::Result;
 use crate::memory::{self, gathered};
@@ -18,7 +18,7 @@ use crate::state::{Query, State, StateId};
 use crate::store::Store;
 use crate::store::shared::Shared;
 use crate::store::vectors::Vectors;
-use crate::text::{Filter, asked};
+use crate::text::{TextFilter, asked};
 
 /// What the columns take for a block while they are made, and more.
 const BLOCK_BYTES: usize = 1024;
@@ -30,8 +30,8 @@ const ACTIVE: &str = "active";
 ///
 /// # Errors
 /// `Io`, where rows cannot be read; `OutOfMemory`.
-pub(in crate::store) fn follow_blocks(blocks: &RwLock<Columns>, state: &State, vectors: &Vectors) -> Result<()> {
-    let is_behind = |columns: &Columns| columns.is_behind(state);
+pub(in crate::store) fn follow_blocks(blocks: &RwLock<BlockColumns>, state: &State, vectors: &Vectors) -> Result<()> {
+    let is_behind = |columns: &BlockColumns| columns.is_behind(state);
     if is_behind(&blocks.read().unwrap_or_else(PoisonError::into_inner)) {
         let mut columns = blocks.write().unwrap_or_else(PoisonError::into_inner);
         if is_behind(&columns) {
@@ -45,10 +45,10 @@ pub(in crate::store) fn follow_blocks(blocks: &RwLock<Columns>, state: &State, v
 
 /// What recalls are made from, as of now. Rows that were not there may have been moved since the log was read: then the
 /// log says so by now.
-fn columns_of(shared: &Shared, viewer: &Viewer) -> Result<(Arc<RwLock<Columns>>, Outlook)> {
+fn columns_of(shared: &Shared, viewer: &Viewer) -> Result<(Arc<RwLock<BlockColumns>>, Outlook)> {
     let look = |store: &Store| Ok((store.blocks()?, Outlook::of(&store.state, viewer)));
     let (columns, outlook) = shared.read(look)?;
-    let lacks = |columns: &RwLock<Columns>| {
+    let lacks = |columns: &RwLock<BlockColumns>| {
         let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
         columns.lacks_embeddings().then(|| columns.embeddings_seen())
     };
@@ -67,7 +67,7 @@ fn columns_of(shared: &Shared, viewer: &Viewer) -> Result<(Arc<RwLock<Columns>>,
 ///
 /// # Errors
 /// `Argument` for a question that does not fit the embeddings, `Io`, `Closed`.
-pub fn recall(shared: &Shared, ask: &Ask) -> Result<Answer> {
+pub fn recall(shared: &Shared, ask: &Ask) -> Result<BlockAnswer> {
     if let Some(query) = &ask.query {
         shared.read(|store| store.vectors.check_fits(&store.state, &ask.space, query.len()))?;
     }
@@ -77,14 +77,14 @@ pub fn recall(shared: &Shared, ask: &Ask) -> Result<Answer> {
     let mut answer = match &ask.condition {
         None => answer(shared, ask)?,
         Some(condition) => loop {
-            let (slots, life) = allowed(shared, &ask.viewer, condition)?;
+            let (slots, state_id) = allowed(shared, &ask.viewer, condition)?;
             let narrowed = Ask {
                 slots: Some(slots),
                 ..ask.clone()
             };
             let answer = answer(shared, &narrowed)?;
             // Of another state the slots would mean nothing.
-            if shared.read_guard().state.changes().life().is(&life) {
+            if shared.read_guard().state.changes().life().is(&state_id) {
                 break answer;
             }
         },
@@ -93,11 +93,11 @@ pub fn recall(shared: &Shared, ask: &Ask) -> Result<Answer> {
     Ok(answer)
 }
 
-/// The slots of the blocks for which a condition holds, and the life of the state that they are of. This is asked before the
+/// The slots of the blocks for which a condition holds, and the id of the state that they are of. This is asked before the
 /// columns are held: who waits for columns may hold the store.
 fn allowed(shared: &Shared, viewer: &Arc<Viewer>, condition: &Condition) -> Result<(RoaringBitmap, StateId)> {
     loop {
-        let (slots, life, (judge, among)) = shared.read(|store| {
+        let (slots, state_id, (judge, among)) = shared.read(|store| {
             let active = Query {
                 kind: Some(BLOCK_KIND.to_owned()),
                 status: Some(ACTIVE.to_owned()),
@@ -110,18 +110,18 @@ fn allowed(shared: &Shared, viewer: &Arc<Viewer>, condition: &Condition) -> Resu
         })?;
         let ask = |look: &mut dyn FnMut(Scene<'_>)| {
             let store = shared.read_guard();
-            store.state.changes().life().is(&life).then(|| look(store.scene()))
+            store.state.changes().life().is(&state_id).then(|| look(store.scene()))
         };
         let verdicts = Verdicts::new(judge, among, &ask);
         let found = slots.into_iter().filter(|&slot| verdicts.allow(slot)).collect();
         verdicts.check()?;
         if ask(&mut |_| {}).is_some() {
-            return Ok((found, life));
+            return Ok((found, state_id));
         }
     }
 }
 
-fn answer(shared: &Shared, ask: &Ask) -> Result<Answer> {
+fn answer(shared: &Shared, ask: &Ask) -> Result<BlockAnswer> {
     let text = ask.text.as_deref().filter(|_| ask.query.is_some());
     let stems = text.map(asked).unwrap_or_default();
     if stems.is_empty() {
@@ -138,9 +138,9 @@ fn answer(shared: &Shared, ask: &Ask) -> Result<Answer> {
         let Some(kept) = kept.as_ref() else { continue };
         let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
         if columns.is_of_same_state(&kept.mark) {
-            let filter = Filter {
+            let filter = TextFilter {
                 viewer: Arc::clone(&ask.viewer),
-                ..Filter::default()
+                ..TextFilter::default()
             };
             let question = kept.index.question(&stems, &filter);
             return Ok(columns.recall(ask, &outlook, Some(&question)));

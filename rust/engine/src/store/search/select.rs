@@ -91,7 +91,7 @@ impl<'a> Judge<'a> {
 }
 
 /// What may be asked of the state while a search goes on; `None` if it is no longer the state that was indexed.
-pub(in crate::store) type Ask<'a> = &'a dyn Fn(&mut dyn FnMut(Scene<'_>)) -> Option<()>;
+pub(in crate::store) type StateLook<'a> = &'a dyn Fn(&mut dyn FnMut(Scene<'_>)) -> Option<()>;
 
 /// What a condition says of single records, each asked once, while others go on: the state is lent for each look alone.
 pub(in crate::store) struct Verdicts<'a> {
@@ -101,7 +101,7 @@ pub(in crate::store) struct Verdicts<'a> {
     among: Option<RoaringBitmap>,
     /// Not these: they have expired.
     hidden: Option<RoaringBitmap>,
-    ask: Ask<'a>,
+    ask: StateLook<'a>,
     asked: RefCell<RoaringBitmap>,
     allowed: RefCell<RoaringBitmap>,
     fault: RefCell<Option<Error>>,
@@ -109,7 +109,7 @@ pub(in crate::store) struct Verdicts<'a> {
 
 impl<'a> Verdicts<'a> {
     /// None yet.
-    pub fn new(judge: Judge<'a>, among: Option<RoaringBitmap>, ask: Ask<'a>) -> Self {
+    pub fn new(judge: Judge<'a>, among: Option<RoaringBitmap>, ask: StateLook<'a>) -> Self {
         Self {
             judge: Some(judge),
             among,
@@ -125,7 +125,7 @@ impl<'a> Verdicts<'a> {
     pub fn of(
         prepared: Option<(Judge<'a>, Option<RoaringBitmap>)>,
         hidden: Option<RoaringBitmap>,
-        ask: Ask<'a>,
+        ask: StateLook<'a>,
     ) -> Option<Self> {
         if prepared.is_none() && hidden.is_none() {
             return None;

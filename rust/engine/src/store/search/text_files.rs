@@ -21,7 +21,7 @@ use crate::state::State;
 use crate::store::Store;
 use crate::store::live_log::LiveLog;
 use crate::text::file::{self, Source};
-use crate::text::{CHOICE_ID, Fields, Index, Sealed, difference, is_searched};
+use crate::text::{CHOICE_ID, Fields, Sealed, TextIndex, difference, is_searched};
 use crate::verify::finding;
 
 /// A smaller index is made again faster than a file is worth.
@@ -98,7 +98,7 @@ impl TextFiles {
 
 /// What a file's documents are worth to a state: an index that knows the file, and what changed since.
 pub(in crate::store) struct Attached {
-    pub index: Index,
+    pub index: TextIndex,
     pub changed: Vec<CopiedRow>,
 }
 
@@ -117,7 +117,7 @@ pub(in crate::store) fn attach(live: LiveLog<'_>, source: &Source, mut sealed: S
             state.slot_spelled(id)
         }
     });
-    let index = Index::new(Fields::chosen(source.choice.as_deref()), sealed);
+    let index = TextIndex::new(Fields::chosen(source.choice.as_deref()), sealed);
     let rows = (0..state.slot_count() as u32)
         .filter_map(|slot| state.row(slot))
         .filter(|row| is_searched(row.id));

@@ -1,7 +1,7 @@
 //! Rows of a state that are on their way into a text index.
 
 use crate::state::{Class, Row, State};
-use crate::text::{Index, is_searched};
+use crate::text::{TextIndex, is_searched};
 
 /// A row that outlives the look at the state; without anything held if there is nothing to search any more.
 pub(in crate::store) struct CopiedRow {
@@ -32,7 +32,7 @@ impl CopiedRow {
     }
 
     /// Puts it into an index.
-    pub fn put_into(&self, index: &mut Index) {
+    pub fn put_into(&self, index: &mut TextIndex) {
         match &self.held {
             Some(held) => index.put(&Row {
                 slot: self.slot,

@@ -8,7 +8,7 @@ use crate::json::members;
 use crate::scope::Viewer;
 use crate::score::Ties;
 use crate::state::{Row, Sight, State, unspelled};
-use crate::text::{Found, Index, NamedDays, Question, link_key, one_named};
+use crate::text::{FoundField, NamedDays, TextIndex, TextQuestion, link_key, one_named};
 
 /// A record may be named by thousands; so many of them count as its neighbours.
 const MOST_NEIGHBOURS: usize = 32;
@@ -19,8 +19,8 @@ const ACTIVE: &[u8] = b"active";
 
 /// The neighbours of documents, with the places of those: they may be found only if they pass.
 pub(super) fn neighbours(
-    index: &Index,
-    question: &Question<'_>,
+    index: &TextIndex,
+    question: &TextQuestion<'_>,
     state: &State,
     viewer: &Viewer,
     docs: &[u32],
@@ -57,7 +57,7 @@ fn joins(row: &Row<'_>, is_called: bool) -> bool {
 }
 
 /// The first records that name this one, without those that join others and were taken back.
-fn naming<'a>(question: &Question<'_>, state: &'a State, sight: &Sight, row: &Row<'_>) -> Vec<Row<'a>> {
+fn naming<'a>(question: &TextQuestion<'_>, state: &'a State, sight: &Sight, row: &Row<'_>) -> Vec<Row<'a>> {
     let id = unspelled(row.id);
     let slots = |name: &str| {
         let docs = question.with_key(&link_key(name));
@@ -81,11 +81,11 @@ fn naming<'a>(question: &Question<'_>, state: &'a State, sight: &Sight, row: &Ro
 }
 
 /// The documents that a record names, those that the asker sees.
-fn named_by(index: &Index, state: &State, sight: &Sight, row: &Row<'_>) -> Vec<u32> {
+fn named_by(index: &TextIndex, state: &State, sight: &Sight, row: &Row<'_>) -> Vec<u32> {
     let prefix = call_by(row.id).map_or("", |call| call.of);
     let mut named = Vec::new();
     index.surroundings().read(row.record, &mut |found| {
-        if let Found::Link(id) = found
+        if let FoundField::Link(id) = found
             && named.len() < MOST_NEIGHBOURS
         {
             let slot = state.slot_of(&format!("{prefix}{id}"));
@@ -97,7 +97,14 @@ fn named_by(index: &Index, state: &State, sight: &Sight, row: &Row<'_>) -> Vec<u
 }
 
 /// Adds what documents say of themselves: their groups, and who among them the question means, and when.
-pub(super) fn add_own(ties: &mut Ties, index: &Index, state: &State, docs: &[u32], asked: &[String], days: &NamedDays) {
+pub(super) fn add_own(
+    ties: &mut Ties,
+    index: &TextIndex,
+    state: &State,
+    docs: &[u32],
+    asked: &[String],
+    days: &NamedDays,
+) {
     let mut numbers: HashMap<Vec<(u16, String)>, u32> = HashMap::new();
     let mut speakers: HashMap<String, Vec<usize>> = HashMap::new();
     for (at, &doc) in docs.iter().enumerate() {
@@ -105,9 +112,9 @@ pub(super) fn add_own(ties: &mut Ties, index: &Index, state: &State, docs: &[u32
         let Some(row) = state.row(slot) else { continue };
         let (mut group, mut stated) = (Vec::new(), None);
         index.surroundings().read(row.record, &mut |found| match found {
-            Found::Group(field, value) => group.push((field, value.to_owned())),
-            Found::Speaker(name) => speakers.entry(name.to_owned()).or_default().push(at),
-            Found::Time(field, micros) if stated.is_none_or(|(before, _)| field < before) => {
+            FoundField::Group(field, value) => group.push((field, value.to_owned())),
+            FoundField::Speaker(name) => speakers.entry(name.to_owned()).or_default().push(at),
+            FoundField::Time(field, micros) if stated.is_none_or(|(before, _)| field < before) => {
                 stated = Some((field, micros));
             }
             _ => {}

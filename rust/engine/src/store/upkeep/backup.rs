@@ -15,8 +15,8 @@ use crate::wal::synced::Synced;
 
 use super::compact::sync;
 use crate::store::Progress;
-use crate::store::care::{Turns, remove_backup, take_care};
 use crate::store::files::copies::{IMMUTABLE, VECTORS, immutable_names};
+use crate::store::turns::{Turns, remove_backup, take_care};
 use crate::store::vectors::is_no_file;
 
 /// A copy that is being made while others go on.

@@ -21,8 +21,8 @@ use crate::snapshot;
 
 use super::history_files::{PastFiles, RetiredLog, remove};
 use crate::store::archives::packing::Packing;
-use crate::store::care::Turns;
 use crate::store::files::copies::names_in;
+use crate::store::turns::Turns;
 
 /// Packs the bases of the past that stay, and removes those that need not. Nothing that is not what it should be is touched:
 /// whoever verifies must find it.

@@ -19,9 +19,9 @@ use super::history_files::{PastFiles, clear_out, end_pruning};
 use super::new_files::NewFiles;
 use super::retire::{Retirement, base_salt};
 use crate::store::Progress;
-use crate::store::care::{Turns, take_care};
 use crate::store::files::snapshots::header_of;
 use crate::store::load::tails::check_no_tail_is_left;
+use crate::store::turns::{Turns, take_care};
 use crate::store::upkeep::compact_rows::compact_rows;
 
 /// How often a compaction begins anew because somebody else replaced the log.

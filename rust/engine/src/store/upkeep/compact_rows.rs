@@ -15,7 +15,7 @@ use crate::event::faces::VECTORS;
 use crate::log::Site;
 use crate::log::files::Scratch;
 use crate::state::State;
-use crate::store::care::Turns;
+use crate::store::turns::Turns;
 use crate::store::vectors::changes::write::free_generation;
 use crate::store::vectors::records::format::{
     self, Bound, GROUP_ROWS, write_empty, write_gone, write_groups, write_space,

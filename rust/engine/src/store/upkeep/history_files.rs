@@ -20,10 +20,10 @@ use crate::state::{State, Timeline};
 use crate::wal::synced::names_hash;
 
 use crate::store::archives::pruned::pruned_until;
-use crate::store::care::Turns;
 use crate::store::files::copies::{names_in, past_files_beside};
 use crate::store::files::proofs::shown;
 use crate::store::load::found::{head_of, header_of};
+use crate::store::turns::Turns;
 
 /// The bases and archives of a log's past, as the log and its events tell of them. Nothing is changed.
 pub(in crate::store) struct PastFiles<'a> {
@@ -123,8 +123,8 @@ impl<'a> PastFiles<'a> {
     }
 
     /// All files that this log and its past name, as far as the past can be followed.
-    pub(super) fn named_files(&self) -> Result<Named> {
-        let mut named = Named {
+    pub(super) fn named_files(&self) -> Result<NamedFiles> {
+        let mut named = NamedFiles {
             files: BTreeSet::new(),
             logs: Vec::new(),
             is_complete: false,
@@ -199,7 +199,7 @@ impl<'a> PastFiles<'a> {
 }
 
 /// Files that a log names.
-pub(super) struct Named {
+pub(super) struct NamedFiles {
     files: BTreeSet<String>,
     /// The logs before it, the newest first.
     pub logs: Vec<RetiredLog>,
@@ -224,7 +224,7 @@ pub(super) struct RetiredLog {
     pub starts_from_nothing: bool,
 }
 
-impl Named {
+impl NamedFiles {
     /// Takes the base of a log, packed or not.
     fn start(&mut self, sentinel: &Sentinel) {
         let Some(sha256) = sentinel.base_sha256 else {

@@ -19,7 +19,7 @@ use super::bases::is_sound;
 use super::compact::{check_undamaged, sync};
 use super::history_files::{end_pruning, past_logs};
 use crate::store::Store;
-use crate::store::care::{Alone, Turns, remove_backup, take_care};
+use crate::store::turns::{Alone, Turns, remove_backup, take_care};
 
 /// What is to go.
 #[derive(Clone, Debug, Default)]

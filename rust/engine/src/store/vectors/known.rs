@@ -8,7 +8,7 @@ use super::records::index::{RowIndex, Spaces};
 use super::rows::check::short_files;
 use super::rows::durable::{DirtyRows, RowBarrier, RowsOnDisk};
 use super::rows::filter::Filters;
-use super::rows::shelves::Shelves;
+use super::rows::space_cache::SpaceCache;
 use crate::error::{Error, Result};
 use crate::log::Site;
 use crate::state::State;
@@ -31,7 +31,7 @@ pub(in crate::store) struct KnownSpaces {
     pub(in crate::store) spaces: Spaces,
     pub(super) filters: Filters,
     /// What was mapped and checked, by space.
-    pub(super) shelves: HashMap<String, Arc<Shelves>>,
+    pub(super) caches: HashMap<String, Arc<SpaceCache>>,
 }
 
 impl Vectors {
@@ -56,8 +56,8 @@ impl Vectors {
     pub fn known(&self, state: &State) -> MutexGuard<'_, KnownSpaces> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.spaces.follow(state, self.threads);
-        let KnownSpaces { spaces, shelves, .. } = &mut *known;
-        shelves.retain(|name, _| spaces.spaces.contains_key(name));
+        let KnownSpaces { spaces, caches, .. } = &mut *known;
+        caches.retain(|name, _| spaces.spaces.contains_key(name));
         known
     }
 

@@ -10,8 +10,8 @@
 //!
 //! A search ([`search::query`]) takes what it needs along and then runs without the store: the mapped rows, an index of who
 //! owns them ([`records::index`]), the rows that a question leaves ([`rows::filter`], or [`search::nearby`] if words are
-//! asked too), and companions in blocks of 1,024 rows ([`rows::shelves`]), kept on disk beside the other derived files
-//! ([`rows::companions`]). Compaction moves the living rows into a new file when too many are dead
+//! asked too), and companions in chunks of 1,024 rows ([`rows::space_cache`]), kept on disk beside the other derived
+//! files ([`rows::companions`]). Compaction moves the living rows into a new file when too many are dead
 //! ([`super::upkeep::compact_rows`]), and says so in the log like any other change.
 //!
 //! A row may also hold codes of the tokens of a record instead of its embedding ([`crate::vector::tokens`]): the record of its
@@ -36,7 +36,7 @@ pub(super) mod search;
 
 pub use records::ids::{Attachment, Ids};
 pub use search::ask::{Matrix, SpaceReport};
-pub use search::query::{Neighbour, Question, VectorSearch};
+pub use search::query::{Neighbour, VectorQuestion, VectorSearch};
 
 pub(super) use known::Vectors;
 pub(super) use records::doubt::doubt;

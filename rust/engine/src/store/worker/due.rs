@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::store::Needs;
+use crate::store::DueWork;
 
 /// `normal` lets a write wait at most a second for its sync. A sync begins a little earlier: it takes a moment.
 const PATIENCE: Duration = Duration::from_millis(900);
@@ -32,15 +32,15 @@ pub(super) mod asked {
 
 use asked::{LEASED, SEALING, SNAPSHOT, UNTOLD, URGENT, WRITTEN};
 
-/// What needs ask for.
-pub(super) fn asks_of(needs: Needs) -> u8 {
+/// What work that is due asks for.
+pub(super) fn asks_of(due_work: DueWork) -> u8 {
     let ask = |bit: u8, wanted: bool| if wanted { bit } else { 0 };
-    ask(WRITTEN, needs.unsynced_bytes > 0)
-        | ask(URGENT, needs.unsynced_bytes >= URGENT_BYTES)
-        | ask(LEASED, needs.leased)
-        | ask(SNAPSHOT, needs.snapshot)
-        | ask(SEALING, needs.sealing)
-        | ask(UNTOLD, needs.untold)
+    ask(WRITTEN, due_work.unsynced_bytes > 0)
+        | ask(URGENT, due_work.unsynced_bytes >= URGENT_BYTES)
+        | ask(LEASED, due_work.leased)
+        | ask(SNAPSHOT, due_work.snapshot)
+        | ask(SEALING, due_work.sealing)
+        | ask(UNTOLD, due_work.untold)
 }
 
 /// Something that is done for a store. All but the first may take long.
@@ -76,7 +76,7 @@ impl Task {
 
 /// When the oldest wish of a kind was uttered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Since {
+pub(super) struct DueSince {
     /// The first write that no sync has begun for.
     pub written: Duration,
     /// The first wish for a snapshot that none has begun for.
@@ -85,7 +85,7 @@ pub(super) struct Since {
     pub untold: Duration,
 }
 
-impl Since {
+impl DueSince {
     /// Hears at this moment of wishes that are new.
     pub fn note(&mut self, fresh: u8, now: Duration) {
         if fresh & WRITTEN != 0 {
@@ -106,7 +106,7 @@ pub(super) struct Due {
     /// What is asked for.
     pub asked: u8,
     /// Since when.
-    pub since: Since,
+    pub since: DueSince,
     /// What the tasks that are under way answer to: of each kind there is one at a time.
     pub busy: u8,
     /// When a lock that is kept was last looked at and left.
@@ -183,9 +183,9 @@ mod tests {
     #[test]
     fn much_is_synced_at_once() {
         let asked = |unsynced_bytes| {
-            asks_of(Needs {
+            asks_of(DueWork {
                 unsynced_bytes,
-                ..Needs::default()
+                ..DueWork::default()
             })
         };
         assert_eq!(asked(0), 0);

@@ -14,15 +14,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use due::asked::{ENDED, LEASED};
-use due::{Due, Since, Task, asks_of};
+use due::{Due, DueSince, Task, asks_of};
 
 use super::search::live_text::seal_text;
-use super::shared::{Needs, Shared};
+use super::shared::{DueWork, Shared};
 use crate::error::{Error, Result};
 use crate::host::{Host, Join};
 use crate::memory;
 
-pub(super) use speller::{Ordered, Speller};
+pub(super) use speller::{Speller, SpellerJob};
 
 /// What a thread needs at least.
 const THREAD_BYTES: usize = 4 * 1024 * 1024;
@@ -43,7 +43,7 @@ pub(super) struct Worker {
 /// What those say who ask.
 #[derive(Default)]
 struct Told {
-    since: Since,
+    since: DueSince,
     stopped: bool,
 }
 
@@ -110,8 +110,8 @@ impl Worker {
     }
 
     /// Hears what the store needs.
-    pub fn tell(&self, needs: Needs) {
-        let asked = asks_of(needs);
+    pub fn tell(&self, due_work: DueWork) {
+        let asked = asks_of(due_work);
         if asked & !self.asked.load(Ordering::Relaxed) != 0 {
             self.ask(asked);
         }

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::event::draft::Draft;
 use crate::host::Host;
-use crate::store::{Ahead, Shared};
+use crate::store::{Shared, SpelledAhead};
 
 /// The way to the thread. When it is dropped the thread finishes what it has and ends; nobody waits for that, because
 /// whoever drops it may be the one whose records are being drafted.
@@ -18,16 +18,16 @@ pub(in crate::store) struct Speller {
 }
 
 struct Order {
-    ahead: Ahead,
+    ahead: SpelledAhead,
     parts: Receiver<Arc<Draft>>,
-    spelled: Sender<Ahead>,
+    spelled: Sender<SpelledAhead>,
 }
 
 /// A batch that is being spelled, and the thread that does it.
-pub(in crate::store) struct Ordered {
+pub(in crate::store) struct SpellerJob {
     speller: Speller,
     parts: Sender<Arc<Draft>>,
-    spelled: Receiver<Ahead>,
+    spelled: Receiver<SpelledAhead>,
 }
 
 impl Speller {
@@ -48,7 +48,7 @@ impl Speller {
     }
 
     /// Begins a batch.
-    pub fn begin(self, ahead: Ahead) -> Ordered {
+    pub fn begin(self, ahead: SpelledAhead) -> SpellerJob {
         let (parts, coming) = channel();
         let (done, spelled) = channel();
         // A dead thread takes nothing; `end` finds that out.
@@ -57,7 +57,7 @@ impl Speller {
             parts: coming,
             spelled: done,
         });
-        Ordered {
+        SpellerJob {
             speller: self,
             parts,
             spelled,
@@ -65,14 +65,14 @@ impl Speller {
     }
 }
 
-impl Ordered {
+impl SpellerJob {
     /// Gives the next part.
     pub fn add(&self, part: Arc<Draft>) {
         let _ = self.parts.send(part);
     }
 
     /// Waits for the lines, and gives the thread back; `None` if it died.
-    pub fn end(self) -> Option<(Ahead, Speller)> {
+    pub fn end(self) -> Option<(SpelledAhead, Speller)> {
         drop(self.parts);
         let ahead = self.spelled.recv().ok()?;
         Some((ahead, self.speller))

@@ -20,7 +20,7 @@ pub(in crate::store) fn adopt(site: &Site, base: BaseState) -> Result<Option<Str
     }
     let path = site.layout.snapshot();
     let file = site.disk.open(&path, Access::Read).at(&path)?;
-    let contents = snapshot::read(&*file, &mut snapshot::Nobody).at(&path)?;
+    let contents = snapshot::read(&*file, &mut snapshot::NoTaker).at(&path)?;
     let header = contents.header.map_err(|reason| {
         // It was read when the store was opened, so somebody has changed it since.
         let damage = finding(SNAPSHOT, DamageKind::SnapshotRefused, reason);

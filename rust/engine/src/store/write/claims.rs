@@ -13,11 +13,11 @@ use super::spell::changes;
 use crate::error::{Error, Result};
 use crate::event::Op;
 use crate::event::act::Act;
-use crate::event::draft::{Change, Draft};
+use crate::event::draft::{Draft, RecordChange};
 use crate::event::faces::{SEARCH, face_of};
 use crate::json::members;
 use crate::memory::Refused;
-use crate::scope::{Carried, LEVELS, Scope, Seen, Viewer, carried, other_than, replace};
+use crate::scope::{Carried, LEVELS, Scope, SeenAs, Viewer, carried, other_than, replace};
 use crate::state::{State, spelled, unspelled};
 
 /// What separates a name from the digits of a scope at the end of an id.
@@ -100,7 +100,7 @@ impl<'a> Claims<'a> {
         })
     }
 
-    fn check(&mut self, state: &State, draft: &'a Draft, change: &Change) -> Result<()> {
+    fn check(&mut self, state: &State, draft: &'a Draft, change: &RecordChange) -> Result<()> {
         let (writer, id) = (draft.writer(), draft.id(change));
         if change.op == Op::Act {
             return check_act(state, writer, id, draft.record(change));
@@ -113,7 +113,7 @@ impl<'a> Claims<'a> {
             // What the same batch wrote before is there by then.
             None if change.op != Op::Upsert && self.born.as_ref().is_some_and(|born| born.contains_key(id)) => {}
             None => self.check_new(draft, change, here)?,
-            Some((slot, Some(Seen::Own))) => {
+            Some((slot, Some(SeenAs::Own))) => {
                 let there = carried(state.record_in(slot));
                 let keeps = there.is_some() && has_names(writer);
                 match change.op == Op::Upsert && there != here {
@@ -126,7 +126,7 @@ impl<'a> Claims<'a> {
                     }
                 }
             }
-            Some((_, Some(Seen::Wider))) => return Err(Error::OutOfScope { id: unspelled(id) }),
+            Some((_, Some(SeenAs::Wider))) => return Err(Error::OutOfScope { id: unspelled(id) }),
             Some((_, None)) if change.op == Op::Upsert => return Err(Error::IdTaken { id: unspelled(id) }),
             Some((_, None)) => return Err(Error::UnknownRecord { id: unspelled(id) }),
         }
@@ -137,7 +137,7 @@ impl<'a> Claims<'a> {
         }
     }
 
-    fn check_new(&mut self, draft: &'a Draft, change: &Change, here: Option<&[u8]>) -> Result<()> {
+    fn check_new(&mut self, draft: &'a Draft, change: &RecordChange, here: Option<&[u8]>) -> Result<()> {
         let (author, id) = (draft.author(), draft.id(change));
         let Viewer::Named { scope, .. } = &*author.writer else {
             let scope = here.map_or_else(|| Some(Scope::default()), Scope::read);
@@ -158,7 +158,7 @@ impl<'a> Claims<'a> {
         }
         // What a face makes of several things carries what they have in common.
         let is_joined =
-            |here: &[u8]| face_of(id).is_some() && author.writer.sees(&Carried::of_value(here)) == Some(Seen::Own);
+            |here: &[u8]| face_of(id).is_some() && author.writer.sees(&Carried::of_value(here)) == Some(SeenAs::Own);
         if let Some(here) = here.filter(|here| *here != author.spelled() && !is_joined(here)) {
             return Err(other_than(author.spelled(), here));
         }
@@ -189,8 +189,8 @@ fn check_act(state: &State, writer: &Viewer, id: &[u8], record: &[u8]) -> Result
     }
     for mention in Act::read(id, record).iter().flat_map(Act::mentions) {
         match state.seen_by(writer, &spelled(&mention.id)) {
-            None | Some(Some(Seen::Own)) => {}
-            Some(Some(Seen::Wider)) => return Err(Error::OutOfScope { id: mention.id }),
+            None | Some(Some(SeenAs::Own)) => {}
+            Some(Some(SeenAs::Wider)) => return Err(Error::OutOfScope { id: mention.id }),
             Some(None) => return Err(Error::UnknownRecord { id: mention.id }),
         }
     }
@@ -211,8 +211,8 @@ pub(in crate::store) fn check_owned<'a>(
     }
     for id in ids {
         match state.seen_by(writer, id) {
-            Some(Some(Seen::Own)) => {}
-            Some(Some(Seen::Wider)) => return Err(Error::OutOfScope { id: unspelled(id) }),
+            Some(Some(SeenAs::Own)) => {}
+            Some(Some(SeenAs::Wider)) => return Err(Error::OutOfScope { id: unspelled(id) }),
             Some(None) | None => return Err(Error::UnknownRecord { id: unspelled(id) }),
         }
     }
@@ -253,7 +253,7 @@ pub(in crate::store) fn check_required(state: &State, parts: &[impl Borrow<Draft
 /// Whether there is anything to check: where nobody gives names, and nobody did, there is not.
 pub(in crate::store) fn has_claims(state: &State, parts: &[impl Borrow<Draft>]) -> bool {
     let is_plain = |draft: &Draft| draft.writer().is_plain();
-    let is_marked = |(draft, change): (&Draft, &Change)| marked_digits(draft.id(change)).is_some();
+    let is_marked = |(draft, change): (&Draft, &RecordChange)| marked_digits(draft.id(change)).is_some();
     !state.scopes().are_all_shared()
         || !parts.iter().all(|part| is_plain(part.borrow()))
         || changes(parts).any(is_marked)
@@ -266,7 +266,7 @@ fn keep_scopes(state: &State, draft: &Draft) -> Result<Draft> {
     for change in draft.changes() {
         let (id, mut record) = (draft.id(change), draft.record(change).to_vec());
         let there = match state.slot_seen_by(draft.writer(), id) {
-            Some((slot, Some(Seen::Own))) if change.op == Op::Upsert => carried(state.record_in(slot)),
+            Some((slot, Some(SeenAs::Own))) if change.op == Op::Upsert => carried(state.record_in(slot)),
             _ => None,
         };
         if let Some(there) = there.filter(|_| has_names(draft.writer())) {

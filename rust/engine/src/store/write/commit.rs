@@ -10,7 +10,7 @@ use crate::state::{Edition, State};
 
 use super::claims::{check_claims, check_required, has_claims};
 use super::spell::{Committed, check_patches};
-use crate::store::ahead::Ahead;
+use crate::store::spell_ahead::SpelledAhead;
 use crate::store::{Store, Syncing};
 
 /// Commits that are written and wait for their common sync.
@@ -65,7 +65,7 @@ impl Store {
     ///
     /// # Errors
     /// As `commit`.
-    pub fn commit_parts(&mut self, parts: &[Arc<Draft>], ahead: Ahead, now: i64) -> Result<Committed> {
+    pub fn commit_parts(&mut self, parts: &[Arc<Draft>], ahead: SpelledAhead, now: i64) -> Result<Committed> {
         self.with_lock(now, |store| {
             store.settle();
             let kept = match ahead.checked == Some(store.state.whole_edition()) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use memchr::memchr;
 
-use crate::blocks::{Misfit, misfit};
+use crate::blocks::{BlockMisfit, misfit};
 use crate::digest::sha256;
 use crate::disk::{Access, Bytes, DiskFile, read_upto};
 use crate::error::{At, Error, Result};
@@ -235,7 +235,7 @@ impl From<io::Error> for IngestStop {
 fn check_shape(draft: &Draft, of_face: bool) -> Result<()> {
     let written = draft.changes().last().filter(|_| of_face);
     match written.and_then(|change| Some((change, misfit(draft.record(change))?))) {
-        Some((change, Misfit { field, reason })) => {
+        Some((change, BlockMisfit { field, reason })) => {
             let id = unspelled(draft.id(change));
             Err(Error::invalid(field.clone(), format!("{id:?}: {field}: {reason}")))
         }

@@ -25,7 +25,7 @@ pub struct Bookmark {
 
 /// What is written as one atomic batch.
 #[derive(Clone, Copy, Debug)]
-pub struct Change<'a> {
+pub struct AtomicBatch<'a> {
     /// The changes.
     pub draft: &'a Draft,
     /// Embeddings, of records that are there or come with the changes.
@@ -39,7 +39,7 @@ pub struct Change<'a> {
 
 /// What was written, and what the writer saw before and after it.
 #[derive(Debug)]
-pub struct Written {
+pub struct WrittenBatch {
     /// The events.
     pub committed: Committed,
     /// With everything that others wrote before.
@@ -63,7 +63,7 @@ impl Store {
     ///
     /// # Errors
     /// As `commit` and `attach`.
-    pub fn commit_change(&mut self, change: &Change<'_>, now: i64) -> Result<Option<Written>> {
+    pub fn commit_change(&mut self, change: &AtomicBatch<'_>, now: i64) -> Result<Option<WrittenBatch>> {
         for attachment in change.attachments {
             check_attachment(attachment)?;
         }
@@ -88,7 +88,7 @@ impl Store {
                 attachments => store.write_with(draft, attachments, stamped)?,
             };
             store.sync_if_due(now)?;
-            Ok(Some(Written {
+            Ok(Some(WrittenBatch {
                 committed,
                 before,
                 after: store.state.edition(writer),

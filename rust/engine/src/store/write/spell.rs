@@ -4,8 +4,8 @@ use std::borrow::Borrow;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::event::draft::{Change, Draft};
-use crate::event::{Coming, Known, Op};
+use crate::event::draft::{Draft, RecordChange};
+use crate::event::{IncomingEvents, Known, Op};
 use crate::json::RecordSpans;
 use crate::log::Log;
 use crate::options::Options;
@@ -16,7 +16,7 @@ use crate::wal::writer::{EventBody, Lines};
 
 use super::adopt::adopt;
 use crate::store::Store;
-use crate::store::ahead::Ahead;
+use crate::store::spell_ahead::SpelledAhead;
 
 /// What a record may grow to by patches, with room for the rest of its line.
 const PATCHED_LIMIT_BYTES: usize = crate::json::MAX_LINE_BYTES - 4096;
@@ -90,16 +90,16 @@ fn count(parts: &[impl Borrow<Draft>]) -> usize {
 }
 
 /// What a batch asks of the state. The line that opens it, and one that adopts a base, are events too.
-fn coming(parts: &[impl Borrow<Draft>]) -> Coming {
-    let own = Coming {
+fn coming(parts: &[impl Borrow<Draft>]) -> IncomingEvents {
+    let own = IncomingEvents {
         events: 2,
-        ..Coming::default()
+        ..IncomingEvents::default()
     };
     parts.iter().fold(own, |sum, part| sum.and(part.borrow().coming()))
 }
 
 /// The changes of all parts, each with the draft that holds it.
-pub(in crate::store) fn changes(parts: &[impl Borrow<Draft>]) -> impl Iterator<Item = (&Draft, &Change)> {
+pub(in crate::store) fn changes(parts: &[impl Borrow<Draft>]) -> impl Iterator<Item = (&Draft, &RecordChange)> {
     let drafts = parts.iter().map(Borrow::borrow);
     drafts.flat_map(|draft: &Draft| draft.changes().iter().map(move |change| (draft, change)))
 }
@@ -156,7 +156,7 @@ fn spell(
     log: &mut Log,
     options: &Options,
     parts: &[impl Borrow<Draft>],
-    coming: Coming,
+    coming: IncomingEvents,
     adoption: Option<String>,
     now: i64,
 ) -> Result<Lines> {
@@ -227,9 +227,9 @@ impl Store {
             depth,
         });
         self.settle();
-        self.state.make_room(Coming {
+        self.state.make_room(IncomingEvents {
             events: 1,
-            ..Coming::default()
+            ..IncomingEvents::default()
         })?;
         let offset = self.append(&lines, now)?;
         let known = Known {
@@ -250,7 +250,7 @@ impl Store {
     pub(in crate::store) fn write_ahead(
         &mut self,
         parts: &[Arc<Draft>],
-        ahead: Option<Ahead>,
+        ahead: Option<SpelledAhead>,
         now: i64,
     ) -> Result<Committed> {
         let (lines, base, micros) = self.put(parts, ahead, now)?;
@@ -261,14 +261,19 @@ impl Store {
     }
 
     /// Puts a batch behind the log; gives its lines, where they stand and the moment that they carry.
-    fn put(&mut self, parts: &[impl Borrow<Draft>], ahead: Option<Ahead>, now: i64) -> Result<(Lines, u64, i64)> {
+    fn put(
+        &mut self,
+        parts: &[impl Borrow<Draft>],
+        ahead: Option<SpelledAhead>,
+        now: i64,
+    ) -> Result<(Lines, u64, i64)> {
         if count(parts) > 0 {
             self.log.check_end_is_known()?;
         }
         let coming = coming(parts);
         let adoption = adopt(&self.site, self.log.report.base)?;
         let adopts = adoption.is_some();
-        let fits = |ahead: &Ahead| !adopts && ahead.fits(self.log.link(), self.log.latest(), count(parts));
+        let fits = |ahead: &SpelledAhead| !adopts && ahead.fits(self.log.link(), self.log.latest(), count(parts));
         let (lines, micros) = match ahead.filter(fits) {
             Some(ahead) => (ahead.lines, ahead.now),
             None => {

@@ -17,10 +17,10 @@ use super::sweep::{self, Survivor, SweepRun};
 
 /// A way to compute that this processor can go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cpu(Way);
+pub struct Cpu(CpuWay);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum CpuWay {
     Portable,
     #[cfg(target_arch = "x86_64")]
     Avx2,
@@ -42,7 +42,7 @@ impl Cpu {
     /// The way that every processor can go.
     #[must_use]
     pub fn portable() -> Self {
-        Self(Way::Portable)
+        Self(CpuWay::Portable)
     }
 
     /// Every way this processor can go, the fastest last.
@@ -52,23 +52,23 @@ impl Cpu {
             not(any(target_arch = "x86_64", target_arch = "aarch64")),
             expect(unused_mut, reason = "only these have more")
         )]
-        let mut ways = vec![Self(Way::Portable)];
+        let mut ways = vec![Self(CpuWay::Portable)];
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
-            ways.push(Self(Way::Avx2));
+            ways.push(Self(CpuWay::Avx2));
             if is_x86_feature_detected!("avxvnni") {
-                ways.push(Self(Way::AvxVnni));
+                ways.push(Self(CpuWay::AvxVnni));
             }
             if is_x86_feature_detected!("avx512f")
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512vnni")
             {
-                ways.push(Self(Way::Avx512Vnni));
+                ways.push(Self(CpuWay::Avx512Vnni));
             }
         }
         #[cfg(target_arch = "aarch64")]
         if std::arch::is_aarch64_feature_detected!("dotprod") {
-            ways.push(Self(Way::DotProd));
+            ways.push(Self(CpuWay::DotProd));
         }
         ways
     }
@@ -80,10 +80,10 @@ impl Cpu {
         match self.0 {
             // SAFETY: these ways exist only if the processor has the instructions.
             #[cfg(target_arch = "x86_64")]
-            Way::Avx512Vnni => unsafe { x86::dot_and_square_avx512(query, row) },
+            CpuWay::Avx512Vnni => unsafe { x86::dot_and_square_avx512(query, row) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Way::Avx2 | Way::AvxVnni => unsafe { x86::dot_and_square_avx2(query, row) },
+            CpuWay::Avx2 | CpuWay::AvxVnni => unsafe { x86::dot_and_square_avx2(query, row) },
             _ => lanes::dot_and_square(query, row),
         }
     }
@@ -94,10 +94,10 @@ impl Cpu {
         match self.0 {
             // SAFETY: these ways exist only if the processor has the instructions.
             #[cfg(target_arch = "x86_64")]
-            Way::Avx512Vnni => unsafe { x86::encode_avx512(row, codes) },
+            CpuWay::Avx512Vnni => unsafe { x86::encode_avx512(row, codes) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Way::Avx2 | Way::AvxVnni => unsafe { x86::encode_avx2(row, codes) },
+            CpuWay::Avx2 | CpuWay::AvxVnni => unsafe { x86::encode_avx2(row, codes) },
             _ => codes::encode::<portable::Portable>(row, codes),
         }
     }
@@ -109,7 +109,7 @@ impl Cpu {
         match self.0 {
             // SAFETY: these ways exist only if the processor has the instructions.
             #[cfg(target_arch = "x86_64")]
-            Way::Avx2 | Way::AvxVnni | Way::Avx512Vnni => unsafe { x86::best_product_popcnt(parts, codes) },
+            CpuWay::Avx2 | CpuWay::AvxVnni | CpuWay::Avx512Vnni => unsafe { x86::best_product_popcnt(parts, codes) },
             _ => planes::best_product(parts, codes),
         }
     }
@@ -118,19 +118,19 @@ impl Cpu {
     #[cfg_attr(any(target_arch = "x86_64", target_arch = "aarch64"), allow(unsafe_code))]
     pub(super) fn sweep<const W: usize>(self, run: &SweepRun<'_, W>, found: &mut Vec<Survivor>) {
         match self.0 {
-            Way::Portable => sweep::sweep(portable::Portable, run, found),
+            CpuWay::Portable => sweep::sweep(portable::Portable, run, found),
             // SAFETY: these ways exist only if the processor has the instructions.
             #[cfg(target_arch = "x86_64")]
-            Way::Avx2 => unsafe { x86::sweep_avx2(run, found) },
+            CpuWay::Avx2 => unsafe { x86::sweep_avx2(run, found) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Way::AvxVnni => unsafe { x86::sweep_avx_vnni(run, found) },
+            CpuWay::AvxVnni => unsafe { x86::sweep_avx_vnni(run, found) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Way::Avx512Vnni => unsafe { x86::sweep_avx512_vnni(run, found) },
+            CpuWay::Avx512Vnni => unsafe { x86::sweep_avx512_vnni(run, found) },
             // SAFETY: as above.
             #[cfg(target_arch = "aarch64")]
-            Way::DotProd => unsafe { arm::sweep_dot_prod(run, found) },
+            CpuWay::DotProd => unsafe { arm::sweep_dot_prod(run, found) },
         }
     }
 }

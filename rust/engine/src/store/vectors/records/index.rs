@@ -17,7 +17,7 @@ use crate::ordered::in_order;
 use crate::state::{State, Watermark};
 
 /// So many rows are looked after together: they share a companion, and what is known of their digests.
-pub const BLOCK_ROWS: usize = 1024;
+pub const CHUNK_ROWS: usize = 1024;
 /// So many groups a thread reads before it hands them over.
 const PIECE_GROUPS: usize = 16;
 /// Nobody's row; no row.
@@ -25,7 +25,7 @@ pub const NONE: u32 = u32::MAX;
 
 /// What the log says of some rows.
 #[derive(Clone, Debug, Default)]
-pub struct Block {
+pub struct RowChunk {
     /// The slots of the records.
     pub owners: Vec<u32>,
     /// The digests of the rows.
@@ -39,8 +39,8 @@ pub struct RowIndex {
     pub bound: Bound,
     /// Whether only its groups say so: its own record is lost, or that it moved.
     pub is_implied: bool,
-    /// All rows that the log names; a running search keeps the blocks it began with.
-    pub blocks: Arc<Vec<Arc<Block>>>,
+    /// All rows that the log names; a running search keeps the chunks it began with.
+    pub chunks: Arc<Vec<Arc<RowChunk>>>,
     /// How many rows there are.
     pub rows: u32,
     /// Groups of other generations that still name rows, by generation and first row, and how many.
@@ -62,7 +62,7 @@ impl RowIndex {
         Self {
             bound,
             is_implied: false,
-            blocks: Arc::default(),
+            chunks: Arc::default(),
             rows: 0,
             left_behind: BTreeMap::new(),
             current: Arc::default(),
@@ -81,15 +81,15 @@ impl RowIndex {
 
     /// The slot of the record that a row belongs to, even if a later row took its place.
     pub fn owner_of(&self, row: u32) -> Option<u32> {
-        let block = self.blocks.get(row as usize / BLOCK_ROWS)?;
-        let owner = *block.owners.get(row as usize % BLOCK_ROWS)?;
+        let chunk = self.chunks.get(row as usize / CHUNK_ROWS)?;
+        let owner = *chunk.owners.get(row as usize % CHUNK_ROWS)?;
         (owner != NONE).then_some(owner)
     }
 
     /// The digest of a row.
     pub fn digest_of(&self, row: u32) -> Option<[u8; 32]> {
-        let block = self.blocks.get(row as usize / BLOCK_ROWS)?;
-        block.digests.get(row as usize % BLOCK_ROWS).copied()
+        let chunk = self.chunks.get(row as usize / CHUNK_ROWS)?;
+        chunk.digests.get(row as usize % CHUNK_ROWS).copied()
     }
 
     /// Whether a row is the embedding of its record.
@@ -101,7 +101,7 @@ impl RowIndex {
 
     /// The rows that are embeddings of records, in order, each with the slot of its record.
     pub fn living_rows(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let owners = self.blocks.iter().flat_map(|block| &block.owners);
+        let owners = self.chunks.iter().flat_map(|chunk| &chunk.owners);
         let named = (0..).zip(owners).filter(|(_, owner)| **owner != NONE);
         named
             .filter(|(row, owner)| self.current[**owner as usize] == *row && !self.gone.contains(*row))
@@ -126,14 +126,14 @@ impl RowIndex {
     }
 
     fn take(&mut self, owned: Owned) {
-        let count = owned.block.owners.len() as u32;
+        let count = owned.chunk.owners.len() as u32;
         if owned.generation != self.bound.generation {
             self.left_behind.insert((owned.generation, owned.row), count);
             return;
         }
         self.groups.insert(owned.row, count);
-        self.give(owned.row, &owned.block.owners);
-        self.lay(owned.row, owned.block);
+        self.give(owned.row, &owned.chunk.owners);
+        self.lay(owned.row, owned.chunk);
         for row in owned.gone {
             let was_living = self.is_living(row);
             if self.gone.insert(row) && was_living {
@@ -167,45 +167,45 @@ impl RowIndex {
         }
     }
 
-    /// Keeps what the log says of the rows from `first` on. A group that begins with a block becomes that block.
-    fn lay(&mut self, first: u32, said: Block) {
+    /// Keeps what the log says of the rows from `first` on. A group that begins with a chunk becomes that chunk.
+    fn lay(&mut self, first: u32, said: RowChunk) {
         if said.owners.is_empty() {
             return;
         }
         self.rows = self.rows.max(first + said.owners.len() as u32);
-        let (mut number, mut place) = (first as usize / BLOCK_ROWS, first as usize % BLOCK_ROWS);
-        if place == 0 && said.owners.len() <= BLOCK_ROWS && self.blocks.len() <= number {
-            while self.blocks.len() < number {
-                self.begin(Block::default());
+        let (mut number, mut place) = (first as usize / CHUNK_ROWS, first as usize % CHUNK_ROWS);
+        if place == 0 && said.owners.len() <= CHUNK_ROWS && self.chunks.len() <= number {
+            while self.chunks.len() < number {
+                self.begin(RowChunk::default());
             }
             self.begin(said);
             return;
         }
         let (mut owners, mut digests) = (&said.owners[..], &said.digests[..]);
         while !owners.is_empty() {
-            let length = owners.len().min(BLOCK_ROWS - place);
-            while self.blocks.len() <= number {
-                self.begin(Block::default());
+            let length = owners.len().min(CHUNK_ROWS - place);
+            while self.chunks.len() <= number {
+                self.begin(RowChunk::default());
             }
-            let block = Arc::make_mut(&mut Arc::make_mut(&mut self.blocks)[number]);
-            fill(block, place + length);
+            let chunk = Arc::make_mut(&mut Arc::make_mut(&mut self.chunks)[number]);
+            fill(chunk, place + length);
             let (these, others) = owners.split_at(length);
-            block.owners[place..][..length].copy_from_slice(these);
+            chunk.owners[place..][..length].copy_from_slice(these);
             owners = others;
             let (these, others) = digests.split_at(length);
-            block.digests[place..][..length].copy_from_slice(these);
+            chunk.digests[place..][..length].copy_from_slice(these);
             digests = others;
             (number, place) = (number + 1, 0);
         }
     }
 
-    /// Begins a block. The one before is full then: rows that no group names are nobody's, and a log of ours has none.
-    fn begin(&mut self, block: Block) {
-        let blocks = Arc::make_mut(&mut self.blocks);
-        if let Some(last) = blocks.last_mut().filter(|last| last.owners.len() < BLOCK_ROWS) {
-            fill(Arc::make_mut(last), BLOCK_ROWS);
+    /// Begins a chunk. The one before is full then: rows that no group names are nobody's, and a log of ours has none.
+    fn begin(&mut self, chunk: RowChunk) {
+        let chunks = Arc::make_mut(&mut self.chunks);
+        if let Some(last) = chunks.last_mut().filter(|last| last.owners.len() < CHUNK_ROWS) {
+            fill(Arc::make_mut(last), CHUNK_ROWS);
         }
-        blocks.push(Arc::new(block));
+        chunks.push(Arc::new(chunk));
     }
 }
 
@@ -214,7 +214,7 @@ struct Owned {
     space: String,
     generation: u64,
     row: u32,
-    block: Block,
+    chunk: RowChunk,
     gone: Vec<u32>,
 }
 
@@ -230,7 +230,7 @@ impl Owned {
             found.unwrap_or(NONE)
         };
         Some(Self {
-            block: Block {
+            chunk: RowChunk {
                 owners: group.ids.iter().map(|id| owner(id)).collect(),
                 digests: group.digests,
             },
@@ -242,10 +242,10 @@ impl Owned {
     }
 }
 
-fn fill(block: &mut Block, length: usize) {
-    if block.owners.len() < length {
-        block.owners.resize(length, NONE);
-        block.digests.resize(length, [0; 32]);
+fn fill(chunk: &mut RowChunk, length: usize) {
+    if chunk.owners.len() < length {
+        chunk.owners.resize(length, NONE);
+        chunk.digests.resize(length, [0; 32]);
     }
 }
 

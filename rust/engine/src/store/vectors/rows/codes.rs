@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::companions::codes_bytes;
 use crate::disk::Mapping;
-use crate::memory::Room;
+use crate::memory::AlignedBytes;
 
-/// Codes of a block, wherever they lie.
+/// Codes of a chunk, wherever they lie.
 #[derive(Clone, Debug)]
-pub struct Codes {
+pub struct RowCodes {
     place: CodesPlace,
     start: usize,
     length: usize,
@@ -17,13 +17,13 @@ pub struct Codes {
 
 #[derive(Clone, Debug)]
 pub enum CodesPlace {
-    /// In a room that many blocks share.
-    Memory(Arc<Room>),
+    /// In a room that many chunks share.
+    Memory(Arc<AlignedBytes>),
     /// Still in the file.
     File(Arc<Mapping>),
 }
 
-impl Codes {
+impl RowCodes {
     /// The codes.
     pub fn bytes(&self) -> &[u8] {
         let bytes = match &self.place {
@@ -33,22 +33,22 @@ impl Codes {
         &bytes[self.start..][..self.length]
     }
 
-    /// The codes of some of the blocks that lie in one place, so far from each other.
-    pub fn of_blocks(
+    /// The codes of some of the chunks that lie in one place, so far from each other.
+    pub fn of_chunks(
         place: &CodesPlace,
-        blocks: Range<usize>,
+        chunks: Range<usize>,
         stride: usize,
         dim: usize,
     ) -> impl Iterator<Item = Self> {
-        blocks.map(move |number| Self {
+        chunks.map(move |number| Self {
             place: place.clone(),
             start: number * stride,
             length: codes_bytes(dim),
         })
     }
 
-    /// The codes of a block that is not whole yet: all that lies in a room.
-    pub fn of_part(room: Room) -> Self {
+    /// The codes of a chunk that is not whole yet: all that lies in a room.
+    pub fn of_part(room: AlignedBytes) -> Self {
         Self {
             start: 0,
             length: room.len(),

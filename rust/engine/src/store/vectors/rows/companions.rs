@@ -1,6 +1,6 @@
 //! Keeps the companions of rows on disk, with what proves them right.
 //!
-//! They lie in `index/`, a slot for each block. A slot ends with what it was made from, the digests of its rows, and a
+//! They lie in `index/`, a slot for each chunk. A slot ends with what it was made from, the digests of its rows, and a
 //! checksum. Both are XXH3: the file is derived, and guarded against accidents; whoever can forge it can forge the codes as
 //! well. A slot that is not right is written anew where it lies. Two processes that fill the same slot write the same bytes,
 //! so whoever has mapped a slot that was right goes on seeing it. The file is never cut.
@@ -14,11 +14,11 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::disk::{Access, Disk, DiskFile, Mapping, fill};
 use crate::layout::Layout;
 use crate::store::vectors::records::format::Bound;
-use crate::store::vectors::records::index::{BLOCK_ROWS, Block};
+use crate::store::vectors::records::index::{CHUNK_ROWS, RowChunk};
 use crate::vector::groups::{GROUP_ROWS, group_bytes};
 
-/// How many groups a block has.
-pub const BLOCK_GROUPS: usize = BLOCK_ROWS / GROUP_ROWS;
+/// How many groups a chunk has.
+pub const CHUNK_GROUPS: usize = CHUNK_ROWS / GROUP_ROWS;
 /// The first bytes behind the codes of a slot; the last one is the version.
 const MAGIC: &[u8; 8] = b"CMCODE\x00\x02";
 /// Magic, dimension, what stands for the digests of the rows.
@@ -26,12 +26,12 @@ const ORIGIN_BYTES: usize = 32;
 /// The origin, the checksum of the codes, zeros.
 const TRAILER_BYTES: usize = 64;
 
-/// How many bytes the codes of a block take.
+/// How many bytes the codes of a chunk take.
 pub fn codes_bytes(dim: usize) -> usize {
-    BLOCK_GROUPS * group_bytes(dim)
+    CHUNK_GROUPS * group_bytes(dim)
 }
 
-/// How far the codes of two blocks lie apart: a multiple of a cache line, so that all begin on one.
+/// How far the codes of two chunks lie apart: a multiple of a cache line, so that all begin on one.
 pub fn slot_bytes(dim: usize) -> usize {
     codes_bytes(dim) + TRAILER_BYTES
 }
@@ -72,18 +72,18 @@ impl<'a> Companions<'a> {
         Some((Arc::clone(file), map))
     }
 
-    /// Whether mapped slots hold the codes that were made of the rows of a block.
-    pub fn is_right(&self, slots: &[u8], number: usize, block: &Block) -> bool {
+    /// Whether mapped slots hold the codes that were made of the rows of a chunk.
+    pub fn is_right(&self, slots: &[u8], number: usize, chunk: &RowChunk) -> bool {
         let each = slot_bytes(self.dim);
         let slot = slots.get(number * each..(number + 1) * each);
         slot.is_some_and(|slot| {
             let (codes, trailer) = slot.split_at(codes_bytes(self.dim));
-            trailer == self.trailer(block, codes)
+            trailer == self.trailer(chunk, codes)
         })
     }
 
-    /// Reads the codes of a block; whether they are those that were made of its rows.
-    pub fn read(&self, number: usize, block: &Block, codes: &mut [u8]) -> bool {
+    /// Reads the codes of a chunk; whether they are those that were made of its rows.
+    pub fn read(&self, number: usize, chunk: &RowChunk, codes: &mut [u8]) -> bool {
         let Some(file) = &self.there else {
             return false;
         };
@@ -92,15 +92,15 @@ impl<'a> Companions<'a> {
         // The trailer first: a slot of other rows, or none at all, is told by few bytes.
         let read = |bytes: &mut [u8], offset| fill(&**file, bytes, offset).is_ok_and(|filled| filled == bytes.len());
         read(&mut trailer, offset + codes.len() as u64)
-            && trailer[..ORIGIN_BYTES] == self.origin(block)
+            && trailer[..ORIGIN_BYTES] == self.origin(chunk)
             && read(codes, offset)
-            && trailer == self.trailer(block, codes)
+            && trailer == self.trailer(chunk, codes)
     }
 
-    /// Keeps the codes of a block, as long as the disk lets us: they can be made again.
-    pub fn keep(&self, number: usize, block: &Block, codes: &[u8]) {
+    /// Keeps the codes of a chunk, as long as the disk lets us: they can be made again.
+    pub fn keep(&self, number: usize, chunk: &RowChunk, codes: &[u8]) {
         let offset = self.offset(number);
-        let trailer = self.trailer(block, codes);
+        let trailer = self.trailer(chunk, codes);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let file = kept.get_or_insert_with(|| self.open().ok());
         let write = |file: &Arc<dyn DiskFile>| {
@@ -140,17 +140,17 @@ impl<'a> Companions<'a> {
     }
 
     /// What codes are made of, as their trailer begins.
-    fn origin(&self, block: &Block) -> [u8; ORIGIN_BYTES] {
+    fn origin(&self, chunk: &RowChunk) -> [u8; ORIGIN_BYTES] {
         let mut origin = [0; ORIGIN_BYTES];
         origin[..8].copy_from_slice(MAGIC);
         origin[8..16].copy_from_slice(&(self.dim as u64).to_le_bytes());
-        origin[16..].copy_from_slice(&xxh3_128(block.digests.as_flattened()).to_le_bytes());
+        origin[16..].copy_from_slice(&xxh3_128(chunk.digests.as_flattened()).to_le_bytes());
         origin
     }
 
-    fn trailer(&self, block: &Block, codes: &[u8]) -> [u8; TRAILER_BYTES] {
+    fn trailer(&self, chunk: &RowChunk, codes: &[u8]) -> [u8; TRAILER_BYTES] {
         let mut trailer = [0; TRAILER_BYTES];
-        trailer[..ORIGIN_BYTES].copy_from_slice(&self.origin(block));
+        trailer[..ORIGIN_BYTES].copy_from_slice(&self.origin(chunk));
         trailer[ORIGIN_BYTES..][..16].copy_from_slice(&xxh3_128(codes).to_le_bytes());
         trailer
     }

@@ -13,12 +13,12 @@ use crate::layout::{Layout, index_name};
 use crate::ordered::in_order;
 use crate::state::State;
 use crate::store::vectors::records::format::Bound;
-use crate::store::vectors::records::index::{BLOCK_ROWS, Block, Spaces};
+use crate::store::vectors::records::index::{CHUNK_ROWS, RowChunk, Spaces};
 use crate::vector::companion::encode_groups;
-use crate::vector::{Cpu, Rows};
+use crate::vector::{Cpu, VectorRows};
 use crate::verify::finding;
 
-/// Finds companions that would be believed and are not those of the rows that the log names. A block with a damaged row is
+/// Finds companions that would be believed and are not those of the rows that the log names. A chunk with a damaged row is
 /// passed over: that row is a finding of its own, and what was made of it when it was whole is right.
 pub fn altered_companions(disk: &dyn Disk, layout: &Layout, state: &State, threads: usize) -> Vec<Damage> {
     let mut known = Spaces::default();
@@ -32,9 +32,9 @@ pub fn altered_companions(disk: &dyn Disk, layout: &Layout, state: &State, threa
         }
         let companions = Companions::new(disk, layout, bound);
         let whole = index
-            .blocks
+            .chunks
             .iter()
-            .take_while(|block| block.digests.len() == BLOCK_ROWS);
+            .take_while(|chunk| chunk.digests.len() == CHUNK_ROWS);
         let Some((_, slots)) = companions.map(whole.count()) else {
             continue;
         };
@@ -45,16 +45,16 @@ pub fn altered_companions(disk: &dyn Disk, layout: &Layout, state: &State, threa
         let each = slot_bytes(bound.dim);
         let compare = |number: u64, is_forged: &mut bool| {
             let number = number as usize;
-            let (block, codes) = (&index.blocks[number], &slots.bytes()[number * each..]);
+            let (chunk, codes) = (&index.chunks[number], &slots.bytes()[number * each..]);
             let codes = &codes[..codes_bytes(bound.dim)];
-            *is_forged = companions.is_right(slots.bytes(), number, block)
-                && made_of(rows.bytes(), bound, number, block).is_some_and(|right| right != codes);
+            *is_forged = companions.is_right(slots.bytes(), number, chunk)
+                && made_of(rows.bytes(), bound, number, chunk).is_some_and(|right| right != codes);
             Ok(())
         };
         let mut forged = None;
         let mut number = 0;
-        let blocks = (slots.bytes().len() / each) as u64;
-        let outcome = in_order(blocks, threads, compare, |is_forged: &mut bool| {
+        let chunks = (slots.bytes().len() / each) as u64;
+        let outcome = in_order(chunks, threads, compare, |is_forged: &mut bool| {
             forged = is_forged.then_some(number);
             number += 1;
             Ok::<_, io::Error>(forged.is_none())
@@ -62,10 +62,10 @@ pub fn altered_companions(disk: &dyn Disk, layout: &Layout, state: &State, threa
         // INVARIANT: nothing here can fail.
         debug_assert!(outcome.is_ok());
         if let Some(number) = forged {
-            let first = number * BLOCK_ROWS;
+            let first = number * CHUNK_ROWS;
             let reason = format!(
                 "the codes of rows {first} to {} are not those of the rows",
-                first + BLOCK_ROWS - 1
+                first + CHUNK_ROWS - 1
             );
             found.push(Damage {
                 offset: (number * each) as u64,
@@ -76,18 +76,18 @@ pub fn altered_companions(disk: &dyn Disk, layout: &Layout, state: &State, threa
     found
 }
 
-/// The codes of a block; `None` if one of its rows is not what the log says.
-fn made_of(rows: &[u8], bound: &Bound, number: usize, block: &Block) -> Option<Vec<u8>> {
-    let first = number * BLOCK_ROWS;
-    let are_right = are_rows(rows, first as u32, bound, &block.digests);
+/// The codes of a chunk; `None` if one of its rows is not what the log says.
+fn made_of(rows: &[u8], bound: &Bound, number: usize, chunk: &RowChunk) -> Option<Vec<u8>> {
+    let first = number * CHUNK_ROWS;
+    let are_right = are_rows(rows, first as u32, bound, &chunk.digests);
     // What no group names has no digest, is nobody's, and no damage.
-    let mut rows_of_block = are_right.iter().zip(&block.digests);
-    if !rows_of_block.all(|(is_right, digest)| *is_right || *digest == [0; 32]) {
+    let mut rows_of_chunk = are_right.iter().zip(&chunk.digests);
+    if !rows_of_chunk.all(|(is_right, digest)| *is_right || *digest == [0; 32]) {
         return None;
     }
     let stride = 4 * bound.dim;
-    let floats = bytemuck::try_cast_slice(rows.get(first * stride..(first + BLOCK_ROWS) * stride)?).ok()?;
+    let floats = bytemuck::try_cast_slice(rows.get(first * stride..(first + CHUNK_ROWS) * stride)?).ok()?;
     let mut codes = vec![0; codes_bytes(bound.dim)];
-    encode_groups(Rows::packed(floats, bound.dim).ok()?, 0, &mut codes, Cpu::best()).ok()?;
+    encode_groups(VectorRows::packed(floats, bound.dim).ok()?, 0, &mut codes, Cpu::best()).ok()?;
     Some(codes)
 }

@@ -12,11 +12,11 @@ use crate::error::Result;
 use crate::event::act::each_subject;
 use crate::event::line::{Event, Trust};
 use crate::scope::Viewer;
-use crate::state::{Edition, Query, Sieve};
+use crate::state::{Edition, Query, SlotSieve};
 use crate::store::live_log::LiveLog;
 use crate::store::vectors::records::format;
 use crate::store::vectors::records::index::RowIndex;
-use crate::vector::Masks;
+use crate::vector::RowMasks;
 
 /// So many changes are followed; more are as much work as asking everyone.
 const MOST_CHANGES: u64 = 2048;
@@ -32,7 +32,7 @@ pub struct RowFilter {
     pub rows: RoaringBitmap,
     /// Whether these are all rows there are.
     pub is_all: bool,
-    masks: OnceLock<Masks>,
+    masks: OnceLock<RowMasks>,
     seq: u64,
     died: usize,
 }
@@ -47,8 +47,8 @@ impl RowFilter {
     }
 
     /// The masks of so many groups; more may come later, those are made on the spot.
-    pub fn masks(&self, groups: usize) -> &Masks {
-        self.masks.get_or_init(|| Masks::of(&self.rows, groups))
+    pub fn masks(&self, groups: usize) -> &RowMasks {
+        self.masks.get_or_init(|| RowMasks::of(&self.rows, groups))
     }
 }
 
@@ -56,7 +56,7 @@ impl RowFilter {
 pub(in crate::store) const FEW_SEEN: usize = 16;
 
 /// What was asked: who asks, the file of the rows, kind, status, confidence; and what had expired, which no event tells.
-type Key = (Arc<Viewer>, String, Option<String>, Option<String>, u64, u64);
+type FilterKey = (Arc<Viewer>, String, Option<String>, Option<String>, u64, u64);
 
 /// What the rows of one who sees little depend on: what is seen, and how many rows there are, died and are gone.
 #[derive(PartialEq)]
@@ -65,15 +65,15 @@ struct FewSeen(Edition, u32, usize, u64);
 /// Rows of earlier questions.
 #[derive(Default)]
 pub struct Filters {
-    kept: HashMap<Key, Arc<RowFilter>>,
+    kept: HashMap<FilterKey, Arc<RowFilter>>,
     /// Those who see little are many, and each asks again while others write.
-    few: HashMap<Key, (FewSeen, Arc<RowFilter>)>,
+    few: HashMap<FilterKey, (FewSeen, Arc<RowFilter>)>,
 }
 
 impl Filters {
     /// The rows of a space whose records a query asks for.
     pub fn rows_for(&mut self, live: LiveLog<'_>, index: &RowIndex, query: &Query) -> Result<Arc<RowFilter>> {
-        let key: Key = (
+        let key: FilterKey = (
             Arc::clone(&query.viewer),
             format::file_name(&index.bound),
             query.kind.clone(),
@@ -138,7 +138,7 @@ fn few_rows(live: LiveLog<'_>, index: &RowIndex, query: &Query) -> Option<Roarin
     Some(rows.collect())
 }
 
-fn all_rows(live: LiveLog<'_>, index: &RowIndex, sieve: &Sieve) -> RoaringBitmap {
+fn all_rows(live: LiveLog<'_>, index: &RowIndex, sieve: &SlotSieve) -> RoaringBitmap {
     let mut rows = RoaringBitmap::new();
     // Mostly all of them are wanted: runs are quicker to put in than rows.
     let mut run = 0..0;
@@ -156,13 +156,13 @@ fn all_rows(live: LiveLog<'_>, index: &RowIndex, sieve: &Sieve) -> RoaringBitmap
     rows
 }
 
-fn is_wanted(live: LiveLog<'_>, index: &RowIndex, sieve: &Sieve, row: u32) -> bool {
+fn is_wanted(live: LiveLog<'_>, index: &RowIndex, sieve: &SlotSieve, row: u32) -> bool {
     let owner = index.owner_of(row).filter(|_| index.is_living(row));
     owner.is_some_and(|owner| live.state.passes(sieve, owner))
 }
 
 /// The rows of an earlier question, put right; `None` if too much happened, or it cannot be told what.
-fn follow(live: LiveLog<'_>, index: &RowIndex, sieve: &Sieve, before: &RowFilter) -> Result<Option<RowFilter>> {
+fn follow(live: LiveLog<'_>, index: &RowIndex, sieve: &SlotSieve, before: &RowFilter) -> Result<Option<RowFilter>> {
     let since = live.state.timeline().since(before.seq + 1);
     let events: u64 = since.iter().map(|range| range.len() as u64).sum();
     // A log that was compacted since does not tell all.

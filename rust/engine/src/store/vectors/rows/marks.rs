@@ -3,22 +3,22 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use crate::store::vectors::records::index::BLOCK_ROWS;
+use crate::store::vectors::records::index::CHUNK_ROWS;
 
-const WORDS: usize = BLOCK_ROWS / 64;
+const WORDS: usize = CHUNK_ROWS / 64;
 
-/// What this process knows of the rows of a block. A row that passed once is scored without another check, but checked
+/// What this process knows of the rows of a chunk. A row that passed once is scored without another check, but checked
 /// again before it is handed out; one that failed stays so.
 #[derive(Debug, Default)]
 pub struct Marks {
     good: [AtomicU64; WORDS],
     bad: [AtomicU64; WORDS],
-    /// How often a row of the space failed: mostly never, and then nobody needs to look at every block.
+    /// How often a row of the space failed: mostly never, and then nobody needs to look at every chunk.
     failures: Arc<AtomicUsize>,
 }
 
 impl Marks {
-    /// Nothing is known yet of a block of the space whose failures are counted here.
+    /// Nothing is known yet of a chunk of the space whose failures are counted here.
     pub fn counted(failures: &Arc<AtomicUsize>) -> Self {
         Self {
             failures: Arc::clone(failures),

@@ -10,7 +10,7 @@ pub(in crate::store) mod companions;
 
 pub(in crate::store) mod codes;
 
-pub(in crate::store) mod shelves;
+pub(in crate::store) mod space_cache;
 
 pub(in crate::store) mod compare;
 

@@ -80,10 +80,7 @@ impl Vectors {
             rows: index.rows,
             living: index.living,
             bytes: u64::from(index.rows) * index.bound.stride(),
-            damaged: known
-                .shelves
-                .get(&index.bound.name)
-                .map_or(0, |shelves| shelves.damaged()),
+            damaged: known.caches.get(&index.bound.name).map_or(0, |cache| cache.damaged()),
             is_default: known.spaces.choice() == index.bound.name,
         };
         known.spaces.spaces.values().map(report).collect()
@@ -116,7 +113,7 @@ impl Vectors {
         let damage = row_damage(bound, row, &crate::state::spelled(id), is_there);
         if is_there {
             let bound = bound.clone();
-            self.shelves_of(&mut known, &bound).fail(row);
+            self.cache_of(&mut known, &bound).fail(row);
         }
         Err(Error::Corrupted(Box::new(damage)))
     }
@@ -131,7 +128,7 @@ impl Vectors {
                 continue;
             };
             if let Ok(row) = u32::try_from(damage.offset / bound.stride()) {
-                self.shelves_of(&mut known, &bound).fail(row);
+                self.cache_of(&mut known, &bound).fail(row);
             }
         }
     }

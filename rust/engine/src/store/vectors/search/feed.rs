@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::blocks::{Columns, block_in};
+use crate::blocks::{BlockColumns, block_in};
 use crate::disk::Mapping;
 use crate::error::{At, Result};
 use crate::event::faces::VECTORS;
@@ -17,7 +17,7 @@ impl Vectors {
     ///
     /// # Errors
     /// `Io`.
-    pub fn feed(&self, state: &State, columns: &mut Columns) -> Result<()> {
+    pub fn feed(&self, state: &State, columns: &mut BlockColumns) -> Result<()> {
         let mut slots = state.of_face_since(VECTORS, columns.embedded());
         let known = self.known(state);
         // A space that was dropped, or had rows in another file before: who had an embedding there cannot be told any more.
@@ -27,7 +27,7 @@ impl Vectors {
             space.is_some_and(|space| space.is_none_or(|index| index.bound.generation > 0))
         };
         if columns.embeddings_seen() > 0 && slots.iter().any(is_other) {
-            *columns = Columns::default();
+            *columns = BlockColumns::default();
             columns.follow(state);
             slots = state.of_face(VECTORS).collect();
         }

@@ -7,19 +7,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use roaring::RoaringBitmap;
 
-use super::query::{Question, VectorSearch, floats};
+use super::query::{VectorQuestion, VectorSearch, floats};
 use crate::error::{At, Error, Result};
 use crate::scope::Viewer;
 use crate::state::{Changes, Query, Watermark};
 use crate::store::live_log::LiveLog;
 use crate::store::vectors::known::Vectors;
-use crate::store::vectors::records::index::BLOCK_ROWS;
+use crate::store::vectors::records::index::CHUNK_ROWS;
 use crate::store::vectors::rows::check::is_row;
 use crate::store::vectors::rows::filter::{FEW_SEEN, RowFilter};
-use crate::store::vectors::rows::shelves::{Ready, Shelves};
+use crate::store::vectors::rows::space_cache::{Ready, SpaceCache};
 use crate::text;
 use crate::vector::score::Scorer;
-use crate::vector::{Cpu, Rows};
+use crate::vector::{Cpu, VectorRows};
 
 /// How many filters are remembered.
 const MOST_NARROWED: usize = 8;
@@ -61,10 +61,10 @@ impl Vectors {
         };
         let search = self.start_search(
             live,
-            &Question {
+            &VectorQuestion {
                 space,
                 query: everyone,
-                ..Question::default()
+                ..VectorQuestion::default()
             },
         )?;
         Ok(Nearby {
@@ -88,9 +88,9 @@ impl Nearby {
         if !living.rows.contains(row) || row as usize >= ready.count {
             return None;
         }
-        let bound = &search.shelves.bound;
-        let (number, place) = (row as usize / BLOCK_ROWS, row as usize % BLOCK_ROWS);
-        let check = || is_row(ready.rows.bytes(), row, bound, &search.blocks[number].digests[place]);
+        let bound = &search.cache.bound;
+        let (number, place) = (row as usize / CHUNK_ROWS, row as usize % CHUNK_ROWS);
+        let check = || is_row(ready.rows.bytes(), row, bound, &search.chunks[number].digests[place]);
         ready.marks[number].admit(place, check).then_some(row)
     }
 
@@ -115,10 +115,10 @@ impl Nearby {
     pub fn run(mut self, pool: usize) -> Result<Near> {
         self.search.k = pool.min(self.search.rows as usize);
         let found = self.search.run(&self.vector, self.vector.len())?;
-        let owner = |row: u32| self.search.blocks[row as usize / BLOCK_ROWS].owners[row as usize % BLOCK_ROWS];
+        let owner = |row: u32| self.search.chunks[row as usize / CHUNK_ROWS].owners[row as usize % CHUNK_ROWS];
         let best = found.iter().flatten();
         let best = best.map(|hit| (owner(hit.row), f64::from(hit.score))).collect();
-        let path = self.search.shelves.rows_path();
+        let path = self.search.cache.rows_path();
         let ready = self.search.ready().at(&path)?;
         Ok(Near {
             best,
@@ -143,9 +143,9 @@ impl Near {
     /// The cosine of a record, whether it is among the best or not; none without an embedding that can be believed.
     pub fn cosine(&self, slot: u32) -> Option<f64> {
         let row = self.nearby.believed(&self.ready, slot)?;
-        let bound = &self.nearby.search.shelves.bound;
+        let bound = &self.nearby.search.cache.bound;
         let bytes = &self.ready.rows.bytes()[..self.ready.count * 4 * bound.dim];
-        let rows = Rows::packed(floats(bytes).ok()?, bound.dim).ok()?;
+        let rows = VectorRows::packed(floats(bytes).ok()?, bound.dim).ok()?;
         Some(f64::from(self.scorer.score(rows.row(row))))
     }
 }
@@ -156,11 +156,11 @@ impl Near {
 pub(in crate::store) struct Narrowed(Mutex<Vec<Arc<NarrowedRows>>>);
 
 struct NarrowedRows {
-    shelves: Arc<Shelves>,
+    cache: Arc<SpaceCache>,
     living: Arc<RowFilter>,
     /// How far the index knew the state.
     known: Watermark,
-    wanted: text::Filter,
+    wanted: text::TextFilter,
     rows: Arc<RowFilter>,
 }
 
@@ -182,13 +182,13 @@ impl Narrowed {
         self.known().clear();
     }
 
-    fn before(&self, nearby: &Nearby, wanted: &text::Filter) -> Option<Arc<NarrowedRows>> {
-        let is_same = |one: &&Arc<NarrowedRows>| one.is_for(&nearby.search.shelves, wanted);
+    fn before(&self, nearby: &Nearby, wanted: &text::TextFilter) -> Option<Arc<NarrowedRows>> {
+        let is_same = |one: &&Arc<NarrowedRows>| one.is_for(&nearby.search.cache, wanted);
         self.known().iter().find(is_same).cloned()
     }
 
     /// What changed since this was asked before; nothing if that is too much to follow.
-    pub fn recent(&self, nearby: &Nearby, wanted: &text::Filter, changes: &Changes) -> Recent {
+    pub fn recent(&self, nearby: &Nearby, wanted: &text::TextFilter, changes: &Changes) -> Recent {
         let since = |before: Arc<NarrowedRows>| {
             let slots = changes.since(&before.known)?;
             (slots.len() <= MOST_CHANGES).then(|| Recent {
@@ -204,15 +204,15 @@ impl Narrowed {
     pub fn narrow(
         &self,
         nearby: &mut Nearby,
-        index: &text::Index,
+        index: &text::TextIndex,
         known: &Watermark,
-        wanted: &text::Filter,
+        wanted: &text::TextFilter,
         recent: &Recent,
     ) {
         let question = index.question(&[], wanted);
         let passes = |row: &u32| {
-            let block = &nearby.search.blocks[*row as usize / BLOCK_ROWS];
-            let doc = index.doc_of(block.owners[*row as usize % BLOCK_ROWS]);
+            let chunk = &nearby.search.chunks[*row as usize / CHUNK_ROWS];
+            let doc = index.doc_of(chunk.owners[*row as usize % CHUNK_ROWS]);
             doc.is_some_and(|doc| question.passes(doc))
         };
         // Whoever sees little is asked by what is seen, and remembering it would push out what took longer.
@@ -249,12 +249,12 @@ impl Narrowed {
         rows.is_all = rows.rows.len() == u64::from(nearby.search.rows);
         nearby.search.filter = Arc::new(rows);
         let mut all = self.known();
-        all.retain(|one| !one.is_for(&nearby.search.shelves, wanted));
+        all.retain(|one| !one.is_for(&nearby.search.cache, wanted));
         if all.len() == MOST_NARROWED {
             all.remove(0);
         }
         all.push(Arc::new(NarrowedRows {
-            shelves: Arc::clone(&nearby.search.shelves),
+            cache: Arc::clone(&nearby.search.cache),
             living: Arc::clone(&nearby.living),
             known: known.same(),
             wanted: wanted.clone(),
@@ -264,8 +264,8 @@ impl Narrowed {
 }
 
 impl NarrowedRows {
-    fn is_for(&self, shelves: &Arc<Shelves>, wanted: &text::Filter) -> bool {
-        Arc::ptr_eq(&self.shelves, shelves) && self.wanted == *wanted
+    fn is_for(&self, cache: &Arc<SpaceCache>, wanted: &text::TextFilter) -> bool {
+        Arc::ptr_eq(&self.cache, cache) && self.wanted == *wanted
     }
 }
 

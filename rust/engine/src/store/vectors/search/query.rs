@@ -16,16 +16,16 @@ use crate::state::{Query, State, unspelled};
 use crate::store::live_log::LiveLog;
 use crate::store::vectors::known::{KnownSpaces, Vectors};
 use crate::store::vectors::records::format::Bound;
-use crate::store::vectors::records::index::{BLOCK_ROWS, Block, RowIndex};
+use crate::store::vectors::records::index::{CHUNK_ROWS, RowChunk, RowIndex};
 use crate::store::vectors::rows::check::is_row;
-use crate::store::vectors::rows::companions::BLOCK_GROUPS;
+use crate::store::vectors::rows::companions::CHUNK_GROUPS;
 use crate::store::vectors::rows::filter::RowFilter;
-use crate::store::vectors::rows::shelves::{Ready, Shelves};
-use crate::vector::{Cpu, Doubt, Gate, Groups, Hit, Rows, Search, search};
+use crate::store::vectors::rows::space_cache::{Ready, SpaceCache};
+use crate::vector::{Cpu, Gate, Groups, RowDoubt, RowHit, RowSearch, VectorRows, search};
 
 /// What is asked.
 #[derive(Clone, Debug, Default)]
-pub struct Question<'a> {
+pub struct VectorQuestion<'a> {
     /// The space, or the one that is asked when none is named.
     pub space: Option<&'a str>,
     /// How many records are wanted for each vector.
@@ -53,8 +53,8 @@ pub struct Neighbour {
 
 /// A search that runs without the store.
 pub struct VectorSearch {
-    pub(in crate::store) shelves: Arc<Shelves>,
-    pub(in crate::store) blocks: Arc<Vec<Arc<Block>>>,
+    pub(in crate::store) cache: Arc<SpaceCache>,
+    pub(in crate::store) chunks: Arc<Vec<Arc<RowChunk>>>,
     pub(in crate::store) rows: u32,
     pub(in crate::store) rows_by_slot: Arc<Vec<u32>>,
     pub(in crate::store) filter: Arc<RowFilter>,
@@ -66,7 +66,7 @@ pub struct VectorSearch {
 impl VectorSearch {
     /// Leaves the rows of those records that are allowed, asked by their slots.
     pub(in crate::store) fn keep(&mut self, allows: &dyn Fn(u32) -> bool) {
-        let owner = |row: u32| self.blocks[row as usize / BLOCK_ROWS].owners[row as usize % BLOCK_ROWS];
+        let owner = |row: u32| self.chunks[row as usize / CHUNK_ROWS].owners[row as usize % CHUNK_ROWS];
         let left = self.filter.rows.iter().filter(|&row| allows(owner(row)));
         self.filter = Arc::new(RowFilter::of(left.collect()));
     }
@@ -77,7 +77,7 @@ impl Vectors {
     ///
     /// # Errors
     /// `NoSpace`, `Io`.
-    pub fn start_search(&self, live: LiveLog<'_>, question: &Question<'_>) -> Result<VectorSearch> {
+    pub fn start_search(&self, live: LiveLog<'_>, question: &VectorQuestion<'_>) -> Result<VectorSearch> {
         if cfg!(target_endian = "big") {
             // Rows are searched where they lie, and they lie there little-endian.
             return Err(Error::Unsupported {
@@ -88,7 +88,7 @@ impl Vectors {
         let mut known = self.known(live.state);
         let index = known.find(question.space)?;
         let bound = index.bound.clone();
-        let shelves = self.shelves_of(&mut known, &bound);
+        let cache = self.cache_of(&mut known, &bound);
         let KnownSpaces { spaces, filters, .. } = &mut *known;
         let index = &spaces.spaces[&bound.name];
         let mut filter = filters.rows_for(live, index, &question.query)?;
@@ -97,8 +97,8 @@ impl Vectors {
             filter = Arc::new(RowFilter::of(rows.filter(|row| filter.rows.contains(*row)).collect()));
         }
         Ok(VectorSearch {
-            shelves,
-            blocks: Arc::clone(&index.blocks),
+            cache,
+            chunks: Arc::clone(&index.chunks),
             rows: index.rows,
             rows_by_slot: Arc::clone(&index.current),
             filter,
@@ -109,24 +109,29 @@ impl Vectors {
     }
 
     /// What is kept of a space in memory.
-    pub(in crate::store) fn shelves_of(&self, known: &mut KnownSpaces, bound: &Bound) -> Arc<Shelves> {
-        let kept = known.shelves.get(&bound.name).filter(|shelves| shelves.bound == *bound);
-        let shelves = kept.map_or_else(
-            || Arc::new(Shelves::new(&self.site.disk, &self.site.layout, bound)),
+    pub(in crate::store) fn cache_of(&self, known: &mut KnownSpaces, bound: &Bound) -> Arc<SpaceCache> {
+        let kept = known.caches.get(&bound.name).filter(|cache| cache.bound == *bound);
+        let cache = kept.map_or_else(
+            || Arc::new(SpaceCache::new(&self.site.disk, &self.site.layout, bound)),
             Arc::clone,
         );
-        known.shelves.insert(bound.name.clone(), Arc::clone(&shelves));
-        shelves
+        known.caches.insert(bound.name.clone(), Arc::clone(&cache));
+        cache
     }
 
     /// Gives rows the names of their records; `None` if the log was read anew meanwhile, or the rows moved.
-    pub fn end_search(&self, state: &State, search: &VectorSearch, found: &[Vec<Hit>]) -> Option<Vec<Vec<Neighbour>>> {
+    pub fn end_search(
+        &self,
+        state: &State,
+        search: &VectorSearch,
+        found: &[Vec<RowHit>],
+    ) -> Option<Vec<Vec<Neighbour>>> {
         if !self.has_rows_of(state, search) {
             return None;
         }
-        let name = |hit: &Hit| {
-            let block = &search.blocks[hit.row as usize / BLOCK_ROWS];
-            let owner = block.owners[hit.row as usize % BLOCK_ROWS];
+        let name = |hit: &RowHit| {
+            let chunk = &search.chunks[hit.row as usize / CHUNK_ROWS];
+            let owner = chunk.owners[hit.row as usize % CHUNK_ROWS];
             Neighbour {
                 id: unspelled(state.spelled_id(owner)),
                 score: hit.score,
@@ -139,10 +144,10 @@ impl Vectors {
     /// Whether the rows of a search are still those of its space.
     pub(in crate::store) fn has_rows_of(&self, state: &State, search: &VectorSearch) -> bool {
         let known = self.known(state);
-        let bound = &search.shelves.bound;
-        let is_kept = |shelves: &Arc<Shelves>| Arc::ptr_eq(shelves, &search.shelves);
+        let bound = &search.cache.bound;
+        let is_kept = |cache: &Arc<SpaceCache>| Arc::ptr_eq(cache, &search.cache);
         let stays = |index: &RowIndex| index.bound.generation == bound.generation;
-        known.shelves.get(&bound.name).is_some_and(is_kept) && known.spaces.spaces.get(&bound.name).is_some_and(stays)
+        known.caches.get(&bound.name).is_some_and(is_kept) && known.spaces.spaces.get(&bound.name).is_some_and(stays)
     }
 }
 
@@ -151,8 +156,8 @@ impl VectorSearch {
     ///
     /// # Errors
     /// `Argument`, `Io`.
-    pub fn run(&self, queries: &[f32], dim: usize) -> Result<Vec<Vec<Hit>>> {
-        let bound = &self.shelves.bound;
+    pub fn run(&self, queries: &[f32], dim: usize) -> Result<Vec<Vec<RowHit>>> {
+        let bound = &self.cache.bound;
         if bound.tokens > 0 {
             let reason = format!(
                 "{:?} holds codes of tokens, and no vectors that could be near",
@@ -167,7 +172,7 @@ impl VectorSearch {
         if let Some(odd) = queries.iter().find(|value| !value.is_finite()) {
             return Err(Error::must("vector", "be finite in all components", odd));
         }
-        let path = self.shelves.rows_path();
+        let path = self.cache.rows_path();
         let ready = self.ready().at(&path)?;
         let mut failed = ready.failed();
         let mut by_floats = false;
@@ -189,14 +194,14 @@ impl VectorSearch {
 
     /// Whether rows were found damaged so far.
     pub(in crate::store) fn is_damaged(&self) -> bool {
-        self.shelves.is_damaged()
+        self.cache.is_damaged()
     }
 
     /// Whether a row is still what the log says.
     pub(in crate::store) fn check_again(&self, ready: &Ready, row: u32) -> bool {
-        let (number, place) = (row as usize / BLOCK_ROWS, row as usize % BLOCK_ROWS);
-        let digest = &self.blocks[number].digests[place];
-        let is_good = is_row(ready.rows.bytes(), row, &self.shelves.bound, digest);
+        let (number, place) = (row as usize / CHUNK_ROWS, row as usize % CHUNK_ROWS);
+        let digest = &self.chunks[number].digests[place];
+        let is_good = is_row(ready.rows.bytes(), row, &self.cache.bound, digest);
         if !is_good {
             ready.marks[number].fail(place);
         }
@@ -205,7 +210,7 @@ impl VectorSearch {
 
     /// The rows, mapped, and what is known of them.
     pub(in crate::store) fn ready(&self) -> std::io::Result<Ready> {
-        self.shelves.ready(&self.blocks, self.rows, self.threads)
+        self.cache.ready(&self.chunks, self.rows, self.threads)
     }
 
     fn search(
@@ -215,17 +220,17 @@ impl VectorSearch {
         queries: &[f32],
         failed: &RoaringBitmap,
         is_misled: &AtomicBool,
-    ) -> Result<Vec<Vec<Hit>>> {
-        let bound = &self.shelves.bound;
-        let misfit = |fault: crate::vector::Misfit| Error::argument("vector", fault);
+    ) -> Result<Vec<Vec<RowHit>>> {
+        let bound = &self.cache.bound;
+        let misfit = |fault: crate::vector::VectorMisfit| Error::argument("vector", fault);
         let bytes = &ready.rows.bytes()[..ready.count * 4 * bound.dim];
         let floats = floats(bytes).map_err(|fault| Error::argument("rows", fault))?;
-        let rows = Rows::new(floats, bound.dim, bound.dim, ready.count).map_err(misfit)?;
-        let companion = Groups::in_blocks(codes, BLOCK_GROUPS, bound.dim).map_err(misfit)?;
-        let queries = Rows::packed(queries, bound.dim).map_err(misfit)?;
+        let rows = VectorRows::new(floats, bound.dim, bound.dim, ready.count).map_err(misfit)?;
+        let companion = Groups::in_chunks(codes, CHUNK_GROUPS, bound.dim).map_err(misfit)?;
+        let queries = VectorRows::packed(queries, bound.dim).map_err(misfit)?;
         let admit = |row: u32| {
-            let (number, place) = (row as usize / BLOCK_ROWS, row as usize % BLOCK_ROWS);
-            let check = || is_row(bytes, row, bound, &self.blocks[number].digests[place]);
+            let (number, place) = (row as usize / CHUNK_ROWS, row as usize % CHUNK_ROWS);
+            let check = || is_row(bytes, row, bound, &self.chunks[number].digests[place]);
             ready.marks[number].admit(place, check)
         };
         let doubt = |row: u32| {
@@ -243,12 +248,12 @@ impl VectorSearch {
             less = &self.filter.rows - failed;
             (Some(&less), None)
         };
-        let asked = Search {
+        let asked = RowSearch {
             k: self.k,
             filter,
             masks,
             gate: Some(Gate(&admit)),
-            doubt: Some(Doubt(&doubt)),
+            doubt: Some(RowDoubt(&doubt)),
             min_score: self.min_score,
             threads: self.threads,
             cpu: Cpu::best(),

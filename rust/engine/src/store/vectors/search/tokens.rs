@@ -9,9 +9,9 @@ use crate::score::Coded;
 use crate::state::State;
 use crate::store::vectors::known::Vectors;
 use crate::store::vectors::records::format::Bound;
-use crate::store::vectors::records::index::BLOCK_ROWS;
+use crate::store::vectors::records::index::CHUNK_ROWS;
 use crate::store::vectors::rows::check::row_bytes;
-use crate::store::vectors::rows::shelves::Ready;
+use crate::store::vectors::rows::space_cache::Ready;
 use crate::vector::tokens::TokenQuery;
 use crate::vector::{Cpu, TokenQuestion};
 
@@ -62,8 +62,8 @@ impl Nearby {
     /// `Argument` for vectors of another dimension or that are not finite, and for a space of vectors; `Io`.
     pub fn ask_tokens(self, tokens: &TokenQuestion) -> Result<Sayings> {
         let search = self.search();
-        check(tokens, &search.shelves.bound)?;
-        let ready = search.ready().at(&search.shelves.rows_path())?;
+        check(tokens, &search.cache.bound)?;
+        let ready = search.ready().at(&search.cache.rows_path())?;
         Ok(Sayings {
             query: TokenQuery::new(&tokens.vectors, tokens.dim, Cpu::best()),
             nearby: self,
@@ -81,7 +81,7 @@ impl Sayings {
     /// The slots of all records that may be found, unless these are more.
     pub fn few(&self, most: usize) -> Option<Vec<u32>> {
         let search = self.nearby.search();
-        let owner = |row: u32| search.blocks[row as usize / BLOCK_ROWS].owners[row as usize % BLOCK_ROWS];
+        let owner = |row: u32| search.chunks[row as usize / CHUNK_ROWS].owners[row as usize % CHUNK_ROWS];
         let rows = &search.filter.rows;
         (rows.len() <= most as u64).then(|| rows.iter().map(owner).collect())
     }
@@ -98,7 +98,7 @@ impl Coded for Sayings {
     }
 
     fn products(&self, slot: u32, products: &mut Vec<i32>) -> bool {
-        let bound = &self.nearby.search().shelves.bound;
+        let bound = &self.nearby.search().cache.bound;
         let row = self.nearby.believed(&self.ready, slot);
         let Some(bytes) = row.and_then(|row| row_bytes(self.ready.rows.bytes(), row, bound)) else {
             return false;

@@ -22,7 +22,7 @@ from chronomemory.store import ChronoStore
 if TYPE_CHECKING:
     from chronomemory.embedders import Embedder
 
-__all__ = ["Desk", "checked_project", "is_block"]
+__all__ = ["ServedStore", "checked_project", "is_block"]
 
 #: What the ids of blocks begin with; nobody else may write such ids.
 _BLOCK = "block:"
@@ -61,7 +61,7 @@ def is_block(record: ChronoRecord) -> bool:
 
 
 @dataclass(frozen=True)
-class Desk:
+class ServedStore:
     """A store and a scope; every answer names both."""
 
     store: ChronoStore

@@ -12,13 +12,13 @@ use crate::log::{Passed, Progress, Site};
 use crate::options::Options;
 use crate::state::Frozen;
 
-use super::copies::{Aside, Unwanted, backups_holding};
+use super::copies::{SearchedQuarantine, Unwanted, backups_holding};
 use super::mentions::mentions;
 use super::order::{Erase, Erased};
-use super::reach::Reach;
+use super::reach::StoreAccess;
 use super::redact::Redacted;
 use super::rewrite::Rewriting;
-use super::survey::{Doubt, Found};
+use super::survey::{FoundToErase, UnreadableCopy};
 use super::surveyed::Surveyed;
 use crate::store::Store;
 use crate::store::upkeep::compact::REST_BYTES;
@@ -45,7 +45,7 @@ pub(super) struct Preparing<'a> {
     pub what: Surveyed,
     pub past: Rewriting<'a>,
     backups: Vec<String>,
-    aside: Aside,
+    aside: SearchedQuarantine,
     unread: Vec<String>,
     /// Who spoke of what goes when the log ended at a place.
     mentions: BTreeSet<String>,
@@ -64,10 +64,10 @@ impl<'a> Preparing<'a> {
     /// # Errors
     /// `Busy` if the base of the log is not there, `Io`, `OutOfMemory`.
     pub fn rewrite(
-        reach: &impl Reach,
+        reach: &impl StoreAccess,
         (site, options): (&'a Arc<Site>, &'a Options),
         order: &'a Erase,
-        (what, bases): (Surveyed, &'a Found),
+        (what, bases): (Surveyed, &'a FoundToErase),
         progress: Progress<'_>,
     ) -> Result<Self> {
         let threads = options.threads;
@@ -80,8 +80,8 @@ impl<'a> Preparing<'a> {
             progress(done as u64 + 1, total);
         }
         past.live(&what.start, &*what.log, what.until.end, &what.live.lines)?;
-        let mut backups = backups_holding(site, &what.chosen, Doubt::Counts, threads)?;
-        let mut aside = Aside::default();
+        let mut backups = backups_holding(site, &what.chosen, UnreadableCopy::Counts, threads)?;
+        let mut aside = SearchedQuarantine::default();
         aside.look(site, &what.unwanted(order), threads)?;
         let mut unread = Vec::new();
         if past.lines == 0 && past.files == 0 && !(backups.is_empty() && aside.holding.is_empty()) {
@@ -89,12 +89,14 @@ impl<'a> Preparing<'a> {
             // end, and what would go with a history that is dropped, is none.
             let held = Unwanted {
                 drops_history: false,
-                doubt: Doubt::Passes,
+                doubt: UnreadableCopy::Passes,
                 ..what.unwanted(order)
             };
-            let mut asked = Aside::default();
+            let mut asked = SearchedQuarantine::default();
             asked.look(site, &held, threads)?;
-            if asked.holding.is_empty() && backups_holding(site, &what.chosen, Doubt::Passes, threads)?.is_empty() {
+            if asked.holding.is_empty()
+                && backups_holding(site, &what.chosen, UnreadableCopy::Passes, threads)?.is_empty()
+            {
                 unread.append(&mut backups);
                 unread.append(&mut aside.holding);
             }
@@ -198,7 +200,7 @@ impl<'a> Preparing<'a> {
     ///
     /// # Errors
     /// `Io`, `OutOfMemory`.
-    pub fn follow(&mut self, reach: &impl Reach) -> Result<Followed> {
+    pub fn follow(&mut self, reach: &impl StoreAccess) -> Result<Followed> {
         reach.sync()?;
         let found = reach.look(|store| {
             let open = store.log.open().filter(|open| open.goes_on_from(&self.what.until));

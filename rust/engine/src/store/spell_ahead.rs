@@ -7,7 +7,7 @@ use crate::event::draft::Draft;
 use crate::event::stamp;
 use crate::log::OpenLog;
 use crate::state::Edition;
-use crate::wal::writer::{Lines, Link};
+use crate::wal::writer::{ChainEnd, Lines};
 
 use super::Store;
 
@@ -15,9 +15,9 @@ use super::Store;
 const NEVER: usize = usize::MAX;
 
 /// Lines spelled ahead.
-pub struct Ahead {
+pub struct SpelledAhead {
     pub(super) lines: Lines,
-    from: Link,
+    from: ChainEnd,
     /// When they were written, as they say.
     pub(super) now: i64,
     ts: [u8; stamp::STAMP_BYTES],
@@ -29,7 +29,7 @@ pub struct Ahead {
     pub(in crate::store) checked: Option<Edition>,
 }
 
-impl Ahead {
+impl SpelledAhead {
     /// Spells the next part. Where there is no memory for it, or no salt, the lines will not fit: whoever spells them again says why.
     pub fn add(&mut self, part: &Draft) {
         let is_ready = |lines: &mut Lines| {
@@ -46,21 +46,21 @@ impl Ahead {
     }
 
     /// Whether these are the lines that a batch of so many changes would have here and now.
-    pub(super) fn fits(&self, link: Link, latest: i64, changes: usize) -> bool {
+    pub(super) fn fits(&self, link: ChainEnd, latest: i64, changes: usize) -> bool {
         self.from == link && self.now >= latest && self.promised == changes && self.come == changes
     }
 }
 
 impl Store {
     /// Begins to spell a batch of so many changes. Drafts of an earlier one come along, if their memory is free again.
-    pub fn spell_ahead(&mut self, changes: usize, now: i64) -> (Ahead, Vec<Draft>) {
+    pub fn spell_ahead(&mut self, changes: usize, now: i64) -> (SpelledAhead, Vec<Draft>) {
         let (from, depth) = (self.log.link(), self.options.recursion_depth);
         let ts = stamp::digits(now);
         let mut lines = self.log.fresh_lines(self.options.salts());
         // Whoever writes them waits for nothing else then.
         lines.trail = self.log.open().and_then(OpenLog::trail_to_extend).map(Box::new);
         lines.begin(changes, &ts, depth);
-        let ahead = Ahead {
+        let ahead = SpelledAhead {
             lines,
             from,
             now,

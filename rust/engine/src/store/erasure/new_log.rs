@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::event::Op;
-use crate::event::draft::{Change, Draft};
+use crate::event::draft::{Draft, RecordChange};
 use crate::json::{self, Value};
 use crate::options::Options;
 use crate::state::{State, spelled, unspelled};
@@ -84,8 +84,8 @@ pub(super) fn say_again(
         }
     }
     // Of a group that is gone there is nothing to take away.
-    let is_told = |(draft, change): &(&Draft, &Change)| change.op != Op::Patch || is_kept(draft.id(change));
-    let rows: Vec<(&Draft, &Change)> = changes(&moved.drafts).filter(is_told).collect();
+    let is_told = |(draft, change): &(&Draft, &RecordChange)| change.op != Op::Patch || is_kept(draft.id(change));
+    let rows: Vec<(&Draft, &RecordChange)> = changes(&moved.drafts).filter(is_told).collect();
     let lines = said.len() + rows.len();
     new.salts.draw_on(options.salts());
     new.salts.draw(lines).map_err(Error::randomness)?;

@@ -1,6 +1,6 @@
 //! Writes what Python made from what it has read, unless that has changed.
 
-use chronomemory::{Attachment, Bookmark, Change, Ids};
+use chronomemory::{AtomicBatch, Attachment, Bookmark, Ids};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -42,7 +42,7 @@ impl Engine {
         attachments: Option<Vec<Given<'py>>>,
         at_us: Option<i64>,
     ) -> PyResult<Option<(WalEvent, Edition, Edition)>> {
-        let desk = self.draft_of(changes, face)?;
+        let buffer = self.draft_of(changes, face)?;
         let since = Bookmark {
             head: since.0,
             end: since.1,
@@ -64,14 +64,14 @@ impl Engine {
                 rows,
             });
         }
-        let change = Change {
-            draft: &desk.draft,
+        let change = AtomicBatch {
+            draft: &buffer.draft,
             attachments: &attachments,
             unless_changed: Some((&since, &read)),
             at: at_us,
         };
         let written = self.run(py, |engine| engine.commit_change(&change))?;
-        self.keep(desk);
+        self.keep(buffer);
         Ok(written.map(|written| {
             let last = WalEvent::of_line(written.committed.last_line);
             (last, Edition(written.before), Edition(written.after))

@@ -66,14 +66,14 @@ pub(super) fn take_care(turns: &impl Turns, now: i64) -> Result<Care> {
 }
 
 /// What it takes to wait for the care of a store.
-struct Candidate {
+struct CareWaiter {
     disk: Arc<dyn Disk>,
     path: PathBuf,
     patience: Duration,
     signature: String,
 }
 
-impl Candidate {
+impl CareWaiter {
     fn wait(&self) -> Result<Care> {
         let path = &self.path;
         for _ in 0..LOCK_FILE_TRIES {
@@ -97,12 +97,12 @@ impl Candidate {
 }
 
 impl Store {
-    fn candidate(&mut self) -> Result<Candidate> {
+    fn candidate(&mut self) -> Result<CareWaiter> {
         self.check_open()?;
         self.log.check_poison()?;
         // After this the folder is there, and with it the place for the other lock.
         self.log.with_lock_for_a_moment(|_| Ok(()))?;
-        Ok(Candidate {
+        Ok(CareWaiter {
             disk: Arc::clone(&self.site.disk),
             path: self.site.layout.care_lock(),
             patience: self.options.lock_timeout,

@@ -1,11 +1,10 @@
 //! Keeps in memory what a search needs of a space, and makes it when it is first needed.
 //!
-//! Rows are mapped. Of each whole block of rows there is a companion: codes in eight bits, made when a search first needs
+//! Rows are mapped. Of each whole chunk of rows there is a companion: codes in eight bits, made when a search first needs
 //! them, from rows whose digests were checked, and kept on disk. The first search of a process checks those that lie there
 //! and sweeps them where they lie. Mapped files have small pages, and codes are all that a search reads from end to end: so
-//! the searches after it bring them into memory, some each, reading each block to its place and checking it there while
-//! the processor has it near. The last block, which is not whole yet, has codes in memory only, and they lag behind by a
-//! few rows.
+//! the searches after it bring them into memory, some each, reading each chunk to its place and checking it there while
+//! the processor has it near. The last chunk, which is not whole yet, has codes in memory only, a few rows behind.
 
 use std::io;
 use std::ops::Range;
@@ -16,30 +15,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 use roaring::RoaringBitmap;
 
 use super::check::{are_rows, open_rows};
-use super::codes::{Codes, CodesPlace};
+use super::codes::{CodesPlace, RowCodes};
 use super::companions::{Companions, codes_bytes, slot_bytes};
 use super::marks::Marks;
 use crate::disk::{Disk, DiskFile, Mapping};
 use crate::layout::Layout;
-use crate::memory::Room;
+use crate::memory::AlignedBytes;
 use crate::store::vectors::records::format::Bound;
-use crate::store::vectors::records::index::{BLOCK_ROWS, Block, NONE};
+use crate::store::vectors::records::index::{CHUNK_ROWS, NONE, RowChunk};
 use crate::vector::companion::encode_groups;
 use crate::vector::groups::{GROUP_ROWS, group_bytes};
 use crate::vector::team::together;
-use crate::vector::{Cpu, Rows};
+use crate::vector::{Cpu, VectorRows};
 
-/// A block that is not whole yet is worth a look when it has grown by so many groups.
+/// A chunk that is not whole yet is worth a look when it has grown by so many groups.
 const GROWN_GROUPS: usize = 4;
 /// So many codes are worth to be left in the file at first, and at least so many are brought into memory at once.
 const FEWEST_FILED: usize = 32;
 /// After so many searches all codes are in memory.
 const MOST_STEPS: usize = 32;
-/// So many blocks may lie alone.
+/// So many chunks may lie alone.
 const MOST_SINGLE: usize = 32;
 
 /// What is kept in memory of one generation of a space.
-pub struct Shelves {
+pub struct SpaceCache {
     /// The space.
     pub bound: Bound,
     disk: Arc<dyn Disk>,
@@ -57,33 +56,33 @@ struct KeptParts {
     /// Rows that the log names and the file did not hold.
     missing: usize,
     /// Shared likewise.
-    codes: Arc<Vec<Codes>>,
-    /// How many blocks came one by one, at the end, each in a room of its own.
+    codes: Arc<Vec<RowCodes>>,
+    /// How many chunks came one by one, at the end, each in a room of its own.
     single: usize,
-    /// Codes of the first rows of a block that is not whole yet.
+    /// Codes of the first rows of a chunk that is not whole yet.
     last: Option<Last>,
-    /// The file that holds codes which were not brought into memory yet, and of which blocks.
+    /// The file that holds codes which were not brought into memory yet, and of which chunks.
     filed: Option<Filed>,
 }
 
 struct Filed {
     file: Arc<dyn DiskFile>,
     bytes: u64,
-    blocks: Range<usize>,
+    chunks: Range<usize>,
 }
 
-/// What there is of the last block.
+/// What there is of the last chunk.
 struct Last {
     number: usize,
-    codes: Codes,
+    codes: RowCodes,
 }
 
 impl KeptParts {
-    /// Makes room for marks of so many blocks.
-    fn mark_blocks(&mut self, blocks: usize) {
-        if self.marks.len() < blocks {
+    /// Makes room for marks of so many chunks.
+    fn mark_chunks(&mut self, chunks: usize) {
+        if self.marks.len() < chunks {
             let fresh = || Arc::new(Marks::counted(&self.failures));
-            Arc::make_mut(&mut self.marks).resize_with(blocks, fresh);
+            Arc::make_mut(&mut self.marks).resize_with(chunks, fresh);
         }
     }
 }
@@ -96,34 +95,34 @@ pub struct Ready {
     pub count: usize,
     /// How many the log names.
     named: u32,
-    /// The codes of whole blocks, and of the block behind them.
-    whole: Arc<Vec<Codes>>,
-    last: Option<Codes>,
+    /// The codes of whole chunks, and of the chunk behind them.
+    whole: Arc<Vec<RowCodes>>,
+    last: Option<RowCodes>,
     /// What is known of the rows.
     pub marks: Arc<Vec<Arc<Marks>>>,
     failures: Arc<AtomicUsize>,
 }
 
 impl Ready {
-    /// The codes of the first blocks.
+    /// The codes of the first chunks.
     pub fn codes(&self) -> Vec<&[u8]> {
-        let whole = self.whole.iter().take(self.count / BLOCK_ROWS);
-        whole.chain(&self.last).map(Codes::bytes).collect()
+        let whole = self.whole.iter().take(self.count / CHUNK_ROWS);
+        whole.chain(&self.last).map(RowCodes::bytes).collect()
     }
 
     /// The rows that failed their check, or are not there.
     pub fn failed(&self) -> RoaringBitmap {
         let mut failed = RoaringBitmap::new();
         if self.failures.load(Ordering::Relaxed) > 0 {
-            let blocks = (0..).step_by(BLOCK_ROWS).zip(&*self.marks);
-            failed.extend(blocks.flat_map(|(first, marks)| marks.failed().map(move |place| (first + place) as u32)));
+            let chunks = (0..).step_by(CHUNK_ROWS).zip(&*self.marks);
+            failed.extend(chunks.flat_map(|(first, marks)| marks.failed().map(move |place| (first + place) as u32)));
         }
         failed.insert_range(self.count as u32..self.named);
         failed
     }
 }
 
-impl Shelves {
+impl SpaceCache {
     /// Nothing is kept yet.
     pub fn new(disk: &Arc<dyn Disk>, layout: &Layout, bound: &Bound) -> Self {
         Self {
@@ -154,8 +153,8 @@ impl Shelves {
     /// Hears that a row was found damaged.
     pub fn fail(&self, row: u32) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let (number, place) = (row as usize / BLOCK_ROWS, row as usize % BLOCK_ROWS);
-        kept.mark_blocks(number + 1);
+        let (number, place) = (row as usize / CHUNK_ROWS, row as usize % CHUNK_ROWS);
+        kept.mark_chunks(number + 1);
         kept.marks[number].fail(place);
     }
 
@@ -163,19 +162,19 @@ impl Shelves {
     ///
     /// # Errors
     /// What the disk says about the rows.
-    pub fn ready(&self, blocks: &[Arc<Block>], rows: u32, threads: usize) -> io::Result<Ready> {
+    pub fn ready(&self, chunks: &[Arc<RowChunk>], rows: u32, threads: usize) -> io::Result<Ready> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let stride = self.bound.stride();
         let wanted = u64::from(rows) * stride;
         let map = self.map(&mut kept, wanted)?;
-        kept.mark_blocks(blocks.len());
+        kept.mark_chunks(chunks.len());
         let count = (map.bytes().len() as u64 / stride).min(u64::from(rows)) as usize;
         // They may come back, so nothing is noted about them.
         kept.missing = rows as usize - count;
         // Codes of tokens are not swept.
         let swept = if self.bound.tokens == 0 { count } else { 0 };
-        self.complete(&mut kept, &map, &blocks[..swept / BLOCK_ROWS], threads);
-        self.complete_last(&mut kept, &map, blocks, swept);
+        self.complete(&mut kept, &map, &chunks[..swept / CHUNK_ROWS], threads);
+        self.complete_last(&mut kept, &map, chunks, swept);
         Ok(Ready {
             rows: map,
             count,
@@ -205,17 +204,17 @@ impl Shelves {
         Ok(map)
     }
 
-    /// Makes sure of the codes of all these blocks.
-    fn complete(&self, kept: &mut KeptParts, rows: &Mapping, blocks: &[Arc<Block>], threads: usize) {
-        self.bring_some(kept, rows, blocks, threads);
-        if kept.filed.is_none() && blocks.len() >= kept.codes.len() + FEWEST_FILED {
-            self.find_filed(kept, blocks, threads);
+    /// Makes sure of the codes of all these chunks.
+    fn complete(&self, kept: &mut KeptParts, rows: &Mapping, chunks: &[Arc<RowChunk>], threads: usize) {
+        self.bring_some(kept, rows, chunks, threads);
+        if kept.filed.is_none() && chunks.len() >= kept.codes.len() + FEWEST_FILED {
+            self.find_filed(kept, chunks, threads);
         }
         let known = kept.codes.len();
-        if known >= blocks.len() {
+        if known >= chunks.len() {
             return;
         }
-        let made = self.bring(&kept.marks, rows, blocks, known..blocks.len(), threads);
+        let made = self.bring(&kept.marks, rows, chunks, known..chunks.len(), threads);
         kept.single = if made.len() == 1 { kept.single + 1 } else { 0 };
         Arc::make_mut(&mut kept.codes).extend(made);
         if kept.single == MOST_SINGLE {
@@ -225,13 +224,13 @@ impl Shelves {
 
     /// Looks for codes that lie ready, and leaves them there for now: to give out memory for all of them takes the system
     /// longer than the search that waits for them.
-    fn find_filed(&self, kept: &mut KeptParts, blocks: &[Arc<Block>], threads: usize) {
+    fn find_filed(&self, kept: &mut KeptParts, chunks: &[Arc<RowChunk>], threads: usize) {
         let known = kept.codes.len();
         let companions = self.companions();
-        let Some((file, slots)) = companions.map(blocks.len()) else {
+        let Some((file, slots)) = companions.map(chunks.len()) else {
             return;
         };
-        let end = AtomicUsize::new(blocks.len());
+        let end = AtomicUsize::new(chunks.len());
         let next = AtomicUsize::new(known);
         together(threads, || {
             loop {
@@ -239,7 +238,7 @@ impl Shelves {
                 if number >= end.load(Ordering::Relaxed) {
                     return;
                 }
-                if !companions.is_right(slots.bytes(), number, &blocks[number]) {
+                if !companions.is_right(slots.bytes(), number, &chunks[number]) {
                     end.fetch_min(number, Ordering::Relaxed);
                 }
             }
@@ -247,53 +246,53 @@ impl Shelves {
         let found = known..end.into_inner();
         let (bytes, dim) = (slots.bytes().len() as u64, self.bound.dim);
         let place = CodesPlace::File(Arc::new(slots));
-        Arc::make_mut(&mut kept.codes).extend(Codes::of_blocks(&place, found.clone(), slot_bytes(dim), dim));
+        Arc::make_mut(&mut kept.codes).extend(RowCodes::of_chunks(&place, found.clone(), slot_bytes(dim), dim));
         kept.filed = (!found.is_empty()).then_some(Filed {
             file,
             bytes,
-            blocks: found,
+            chunks: found,
         });
     }
 
     /// Brings some of the codes that still lie in the file into memory. A sweep over small pages is slower, and others can
     /// write to a file.
-    fn bring_some(&self, kept: &mut KeptParts, rows: &Mapping, blocks: &[Arc<Block>], threads: usize) {
+    fn bring_some(&self, kept: &mut KeptParts, rows: &Mapping, chunks: &[Arc<RowChunk>], threads: usize) {
         let Some(filed) = kept.filed.take() else {
             return;
         };
         if !filed.file.length().is_ok_and(|length| length >= filed.bytes) {
             // Somebody cut it: what is gone from a mapped file must not be touched.
-            Arc::make_mut(&mut kept.codes).truncate(filed.blocks.start);
+            Arc::make_mut(&mut kept.codes).truncate(filed.chunks.start);
             return;
         }
-        let Range { start, end } = filed.blocks;
-        // A search that began before others may know fewer blocks.
+        let Range { start, end } = filed.chunks;
+        // A search that began before others may know fewer chunks.
         let until = (start + (end / MOST_STEPS).max(FEWEST_FILED))
             .min(end)
-            .min(blocks.len());
+            .min(chunks.len());
         let some = start..until.max(start);
-        let brought = self.bring(&kept.marks, rows, blocks, some, threads);
+        let brought = self.bring(&kept.marks, rows, chunks, some, threads);
         let rest = start + brought.len()..end;
         for (codes, brought) in Arc::make_mut(&mut kept.codes)[start..].iter_mut().zip(brought) {
             *codes = brought;
         }
-        kept.filed = (!rest.is_empty()).then_some(Filed { blocks: rest, ..filed });
+        kept.filed = (!rest.is_empty()).then_some(Filed { chunks: rest, ..filed });
     }
 
-    /// Reads or makes the codes of some blocks. They have no gaps: from the first block on that cannot be made, rows are
+    /// Reads or makes the codes of some chunks. They have no gaps: from the first chunk on that cannot be made, rows are
     /// scored from their floats.
     fn bring(
         &self,
         marks: &[Arc<Marks>],
         rows: &Mapping,
-        blocks: &[Arc<Block>],
+        chunks: &[Arc<RowChunk>],
         numbers: Range<usize>,
         threads: usize,
-    ) -> Vec<Codes> {
+    ) -> Vec<RowCodes> {
         let dim = self.bound.dim;
         let each = codes_bytes(dim);
         let companions = self.companions();
-        let Ok(mut room) = Room::new(numbers.len() * each) else {
+        let Ok(mut room) = AlignedBytes::new(numbers.len() * each) else {
             return Vec::new();
         };
         let end = AtomicUsize::new(numbers.end);
@@ -304,12 +303,12 @@ impl Shelves {
                 let Some((number, codes)) = next.filter(|(number, _)| *number < end.load(Ordering::Relaxed)) else {
                     return;
                 };
-                let block = &blocks[number];
-                if companions.read(number, block, codes) {
+                let chunk = &chunks[number];
+                if companions.read(number, chunk, codes) {
                     continue;
                 }
-                match self.make(&marks[number], rows.bytes(), number, block, 0..BLOCK_ROWS, codes) {
-                    Some(true) => companions.keep(number, block, codes),
+                match self.make(&marks[number], rows.bytes(), number, chunk, 0..CHUNK_ROWS, codes) {
+                    Some(true) => companions.keep(number, chunk, codes),
                     Some(false) => {}
                     None => {
                         end.fetch_min(number, Ordering::Relaxed);
@@ -318,24 +317,26 @@ impl Shelves {
             }
         });
         let made = end.into_inner() - numbers.start;
-        Codes::of_blocks(&CodesPlace::Memory(Arc::new(room)), 0..made, each, dim).collect()
+        RowCodes::of_chunks(&CodesPlace::Memory(Arc::new(room)), 0..made, each, dim).collect()
     }
 
     fn companions(&self) -> Companions<'_> {
         Companions::new(&*self.disk, &self.layout, &self.bound)
     }
 
-    /// Goes on with the codes of a block that is not whole yet, when it has grown by enough to be worth it.
-    fn complete_last(&self, kept: &mut KeptParts, rows: &Mapping, blocks: &[Arc<Block>], count: usize) {
-        let number = count / BLOCK_ROWS;
+    /// Goes on with the codes of a chunk that is not whole yet, when it has grown by enough to be worth it.
+    fn complete_last(&self, kept: &mut KeptParts, rows: &Mapping, chunks: &[Arc<RowChunk>], count: usize) {
+        let number = count / CHUNK_ROWS;
         let before = kept.last.as_ref().filter(|last| last.number == number);
         let before: &[u8] = before.map_or(&[], |last| last.codes.bytes());
         let each = group_bytes(self.bound.dim);
-        let (old, new) = (before.len() / each, count % BLOCK_ROWS / GROUP_ROWS);
+        let (old, new) = (before.len() / each, count % CHUNK_ROWS / GROUP_ROWS);
         if new < old + GROWN_GROUPS || kept.codes.len() != number {
             return;
         }
-        let Ok(mut room) = Room::new(new * each) else { return };
+        let Ok(mut room) = AlignedBytes::new(new * each) else {
+            return;
+        };
         let (known, fresh) = room.bytes_mut().split_at_mut(before.len());
         known.copy_from_slice(before);
         let places = old * GROUP_ROWS..new * GROUP_ROWS;
@@ -344,32 +345,32 @@ impl Shelves {
                 &kept.marks[number],
                 rows.bytes(),
                 number,
-                &blocks[number],
+                &chunks[number],
                 places,
                 fresh,
             )
             .is_some()
         {
-            let codes = Codes::of_part(room);
+            let codes = RowCodes::of_part(room);
             kept.last = Some(Last { number, codes });
         }
     }
 
-    /// The codes of the block that so many rows end in. Others may have seen more of it, and be done with it.
-    fn last_codes(&self, kept: &KeptParts, count: usize) -> Option<Codes> {
-        let number = count / BLOCK_ROWS;
+    /// The codes of the chunk that so many rows end in. Others may have seen more of it, and be done with it.
+    fn last_codes(&self, kept: &KeptParts, count: usize) -> Option<RowCodes> {
+        let number = count / CHUNK_ROWS;
         let last = kept.last.as_ref().filter(|last| last.number == number);
         let last = last.filter(|_| kept.codes.len() == number).map(|last| &last.codes);
         let codes = kept.codes.get(number).or(last)?;
-        let there = count % BLOCK_ROWS / GROUP_ROWS * group_bytes(self.bound.dim);
+        let there = count % CHUNK_ROWS / GROUP_ROWS * group_bytes(self.bound.dim);
         Some(codes.first(there))
     }
 
-    /// Puts blocks that came one by one into one room: small rooms have small pages.
+    /// Puts chunks that came one by one into one room: small rooms have small pages.
     fn gather(&self, kept: &mut KeptParts) {
         let dim = self.bound.dim;
         let first = kept.codes.len() - kept.single;
-        let Ok(mut room) = Room::new(kept.single * codes_bytes(dim)) else {
+        let Ok(mut room) = AlignedBytes::new(kept.single * codes_bytes(dim)) else {
             // They stay where they are.
             kept.single = 0;
             return;
@@ -384,36 +385,36 @@ impl Shelves {
         let place = CodesPlace::Memory(Arc::new(room));
         let codes = Arc::make_mut(&mut kept.codes);
         codes.truncate(first);
-        codes.extend(Codes::of_blocks(&place, 0..kept.single, codes_bytes(dim), dim));
+        codes.extend(RowCodes::of_chunks(&place, 0..kept.single, codes_bytes(dim), dim));
         kept.single = 0;
     }
 
-    /// Makes the codes of rows of a block, checking each of them; whether all are good, and the codes worth keeping.
+    /// Makes the codes of rows of a chunk, checking each of them; whether all are good, and the codes worth keeping.
     fn make(
         &self,
         marks: &Marks,
         rows: &[u8],
         number: usize,
-        block: &Block,
+        chunk: &RowChunk,
         places: Range<usize>,
         codes: &mut [u8],
     ) -> Option<bool> {
         let dim = self.bound.dim;
-        let first = number * BLOCK_ROWS;
+        let first = number * CHUNK_ROWS;
         let are_right = are_rows(
             rows,
             (first + places.start) as u32,
             &self.bound,
-            &block.digests[places.clone()],
+            &chunk.digests[places.clone()],
         );
         let mut is_good = true;
         for (place, is_right) in places.clone().zip(are_right) {
             // What no group names is nobody's, and no damage.
-            is_good &= marks.admit(place, || is_right || block.owners[place] == NONE);
+            is_good &= marks.admit(place, || is_right || chunk.owners[place] == NONE);
         }
         let bytes = rows.get((first + places.start) * 4 * dim..(first + places.end) * 4 * dim)?;
         let floats = bytemuck::try_cast_slice(bytes).ok()?;
-        encode_groups(Rows::packed(floats, dim).ok()?, 0, codes, Cpu::best()).ok()?;
+        encode_groups(VectorRows::packed(floats, dim).ok()?, 0, codes, Cpu::best()).ok()?;
         Some(is_good)
     }
 }
