@@ -1,4 +1,4 @@
-"""Does each type of a crate have a name of its own?
+"""A type name is defined once in a crate.
 
 Whoever meets a name that several files define must look up the imports to know which one is meant. Types of
 tests are left out: nobody else sees them.
