@@ -194,7 +194,7 @@ MISTAKES: dict[str, tuple[type[ChronoError], str, list[Call]]] = {
     ),
     "a relation that nobody knows": (
         errors.InvalidArgument,
-        r"^Unknown edge type 'often'; known are assumes",
+        r"^edge_type must be one of assumes, .+, got 'often'$",
         [
             lambda d: DepGraph().add_edge("A", "B", "often"),
             lambda d: DepGraph().remove_edge("A", "B", "often"),

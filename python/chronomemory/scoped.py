@@ -81,7 +81,7 @@ class ScopedStore(_Handle):
         self._public = public
         self.shared: Final = flag("shared", shared)
         if not self.shared and scope == Scope():
-            raise InvalidArgument("shared: must be True without names: nothing would be seen", field="shared")
+            raise InvalidArgument("shared must be True without names, got False", field="shared")
 
     def _view(self, engine: Engine) -> Engine:
         if self._public:

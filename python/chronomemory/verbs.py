@@ -60,12 +60,14 @@ def update(
     """
     if change is not None:
         if fields or if_version is not None:
-            raise InvalidArgument("change: give either a function or fields, not both", field="change")
+            beside = next(iter(fields), "if_version")
+            raise InvalidArgument(f"change must be given alone, got {beside} too", field="change")
         return update_by(store, record_id, change)
     name = string("id", record_id)
     is_named = store.engine.scope_names() is not None
     if unknown := sorted(set(fields) - _FIELDS):
-        raise InvalidArgument(f"{unknown[0]}: not a field that can be updated", field=unknown[0])
+        known = ", ".join(sorted(_FIELDS))
+        raise InvalidArgument(f"fields must be among {known}, got {unknown[0]}", field=unknown[0])
 
     def work(look: Look) -> WalEvent | None:
         record = look.get(name)
@@ -95,7 +97,7 @@ def upsert_if(
 ) -> WalEvent:
     """Write a record if the one with its id is of a version, or there is none; else a ``Conflict`` tells."""
     if flag("if_new", if_new) and if_version is not None:
-        raise InvalidArgument("if_new: a new record has no version; give one of the two", field="if_new")
+        raise InvalidArgument("if_new must be given without if_version, got both", field="if_new")
     given = (record.id or None) if isinstance(record, ChronoRecord) else record.get("id")
     if if_new and given is None:  # it gets an id that nobody has
         return store.engine.upsert(record)
@@ -138,10 +140,11 @@ def delete_many(
     refused by its id, and passed over by a ``where``. With ``dry_run`` nothing is written.
     """
     if (record_ids is None) == (where is None):
-        raise InvalidArgument("ids: give either ids or a where", field="ids")
+        got = "neither" if where is None else "both"
+        raise InvalidArgument(f"either ids or where must be given, got {got}", field="ids")
     if where is not None and not where and not flag("all", all):
         raise InvalidArgument(
-            "where: an empty one is everything; say all=True if that is meant", field="where"
+            "where must not be empty unless all=True says that all is meant, got {}", field="where"
         )
     dry_run = flag("dry_run", dry_run)
     given = None if record_ids is None else strings("ids", record_ids)

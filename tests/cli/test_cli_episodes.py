@@ -61,7 +61,7 @@ def test_people_see_tables(conversation: Run, rules: Path) -> None:
 
 def test_what_is_refused_is_told(run: Run, rules: Path, tmp_path: Path) -> None:
     for words, reason in (
-        (("put", "x", "--user", "a/b", "--session", "s", "--agent", "a"), "no / expected"),
+        (("put", "x", "--user", "a/b", "--session", "s", "--agent", "a"), "must be without /, got"),
         (("put", "x", *ANN, "--at", "2026-05-18"), "time zone"),
         (("put", "x", *ANN, "--metadata", "[]"), "must be an object"),
         (("put", "x", *ANN, "--metadata", "{"), "is no JSON"),

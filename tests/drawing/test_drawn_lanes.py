@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from chronomemory.drawing import Branch, Step
 from chronomemory.drawing.lanes import Timeline, timeline
+from chronomemory.errors import InvalidArgument
 from pictures import history
 
 
@@ -86,7 +87,7 @@ def test_a_path_is_in_its_own_order_whatever_the_clock_says() -> None:
 
 
 def test_two_of_one_id_are_refused() -> None:
-    with pytest.raises(ValueError, match="two paths have the id 'a'"):
+    with pytest.raises(InvalidArgument, match="ids of paths must differ, got 'a' twice"):
         timeline([Branch("a"), Branch("a")], [])
-    with pytest.raises(ValueError, match="two steps have the id 's'"):
+    with pytest.raises(InvalidArgument, match="ids of steps must differ, got 's' twice"):
         timeline([], [Step("s"), Step("s")])

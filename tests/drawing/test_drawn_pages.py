@@ -10,6 +10,7 @@ from pathlib import Path
 import chronomemory.drawing
 import pytest
 from chronomemory.drawing import Branch, Dot, Line, Step, graph_page, paths_page
+from chronomemory.errors import InvalidArgument
 from pictures import HOSTILE, Elements, data_of, graph, history
 
 WEB = Path(chronomemory.drawing.__file__).parent / "web"
@@ -50,7 +51,7 @@ def test_of_many_dots_those_with_the_most_lines_are_drawn() -> None:
 
 
 def test_two_dots_of_one_id_are_refused() -> None:
-    with pytest.raises(ValueError, match="two dots have the id 'a'"):
+    with pytest.raises(InvalidArgument, match="ids of dots must differ, got 'a' twice"):
         graph_page([Dot("a"), Dot("a")], [])
 
 

@@ -21,7 +21,7 @@ def to_dot(dots: Iterable[Dot], lines: Iterable[Line], *, directed: bool = True,
     """Return the graph in the language of Graphviz; lines to dots that are not there are left out.
 
     Raises:
-        ValueError: Two dots have the same id.
+        InvalidArgument: Two dots have the same id.
 
     >>> print(to_dot([Dot("a", "state", "Ice"), Dot("b")], [Line("a", "b", "melts into")]), end="")
     digraph "graph" {
@@ -51,7 +51,7 @@ def to_graphml(dots: Iterable[Dot], lines: Iterable[Line], *, directed: bool = T
     """Return the graph as GraphML; what XML has no place for is made visible, facts are attributes.
 
     Raises:
-        ValueError: Two dots have the same id.
+        InvalidArgument: Two dots have the same id.
     """
     found, links, names = _parts(dots, lines)
     facts = distinct(fact for dot in found for fact, _ in dot.facts)
@@ -86,7 +86,7 @@ def to_networkx(dots: Iterable[Dot], lines: Iterable[Line], *, directed: bool = 
 
     Raises:
         ImportError: networkx is not installed.
-        ValueError: Two dots have the same id.
+        InvalidArgument: Two dots have the same id.
     """
     found, links, _ = _parts(dots, lines)
     return importlib.import_module(_NETWORKS).network(found, links, directed=directed)

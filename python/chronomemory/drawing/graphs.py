@@ -41,7 +41,7 @@ def graph_page(
     Lines to dots that are not there are counted and left out.
 
     Raises:
-        ValueError: Two dots have the same id.
+        InvalidArgument: Two dots have the same id.
 
     >>> page = graph_page([Dot("a", label="Ice"), Dot("b")], [Line("a", "b", "melts into")])
     >>> "default-src 'none'" in page

@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import TypeVar
 
 from chronomemory.drawing.parts import Branch, Step
+from chronomemory.errors import InvalidArgument
 
 __all__ = ["Lane", "Row", "Timeline", "timeline"]
 
@@ -55,7 +56,7 @@ def timeline(branches: Iterable[Branch], steps: Iterable[Step]) -> Timeline:
     """Lay paths out; what cannot be (a parent that is not there, a circle) is drawn without its curve.
 
     Raises:
-        ValueError: Two paths, or two steps, have the same id.
+        InvalidArgument: Two paths, or two steps, have the same id.
     """
     found = _told_apart(sorted(branches, key=attrgetter("id")), "paths")
     known = {step.id: step for step in _told_apart(sorted(steps, key=attrgetter("id")), "steps")}
@@ -75,7 +76,7 @@ def timeline(branches: Iterable[Branch], steps: Iterable[Step]) -> Timeline:
 def _told_apart(found: list[_T], noun: str) -> list[_T]:
     for one, other in pairwise(found):
         if one.id == other.id:
-            raise ValueError(f"two {noun} have the id {one.id!r}")
+            raise InvalidArgument(f"ids of {noun} must differ, got {one.id!r} twice", field="id")
     return found
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter
 
+from chronomemory.errors import InvalidArgument
+
 __all__ = ["Branch", "Dot", "Line", "Step", "sorted_dots", "sorted_lines"]
 
 
@@ -63,12 +65,12 @@ def sorted_dots(dots: Iterable[Dot]) -> list[Dot]:
     """Return dots in the order of their ids.
 
     Raises:
-        ValueError: Two have the same id.
+        InvalidArgument: Two have the same id.
     """
     found = sorted(dots, key=attrgetter("id"))
     for one, other in pairwise(found):
         if one.id == other.id:
-            raise ValueError(f"two dots have the id {one.id!r}")
+            raise InvalidArgument(f"ids of dots must differ, got {one.id!r} twice", field="id")
     return found
 
 

@@ -33,7 +33,7 @@ def paths_page(
     steps that no path names are counted and left out.
 
     Raises:
-        ValueError: Two paths, or two steps, have the same id.
+        InvalidArgument: Two paths, or two steps, have the same id.
 
     >>> page = paths_page([Branch("main"), Branch("try", "main", abandoned_reason="too slow")])
     >>> "too slow" in page

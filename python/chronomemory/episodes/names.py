@@ -34,7 +34,7 @@ def _scope_of(user: Any, session: Any, agent: Any) -> Scope:
     scope = Scope.of(**{level: name for level, name in given.items() if name is not None or level == "user"})
     for level, name in scope.to_dict().items():
         if "/" in name:
-            raise InvalidArgument(f"{level}: no / expected, got {name!r}", field=level)
+            raise InvalidArgument(f"{level} must be without /, got {name!r}", field=level)
     return scope
 
 

@@ -290,7 +290,7 @@ def _page(text: str) -> PageText:
         text.encode()
         return read_page(text)
     except UnicodeEncodeError:
-        raise InvalidArgument("it is not text: it has half of a surrogate pair in it", field="text") from None
+        raise InvalidArgument("text must be Unicode, got half of a surrogate pair", field="text") from None
     except NotAPage as error:
         line = "" if error.line is None else f", line {error.line}"
         said = quoted(clipped(str(error), _SHOWN * 2)[0])

@@ -60,7 +60,8 @@ class KeepResult(Result):
 def chosen_to_keep(blocks: Blocks, block_ids: Sequence[str] | None, where: Where | None) -> list[str]:
     """Return the ids of the blocks that are named, or of those of a session for which something holds."""
     if (block_ids is None) == (where is None):
-        raise InvalidArgument("block_ids: give either ids or where", field="block_ids")
+        got = "neither" if where is None else "both"
+        raise InvalidArgument(f"either block_ids or where must be given, got {got}", field="block_ids")
     if block_ids is not None:
         return list(unique_strings("block_ids", block_ids))
     named = query(blocks.store, kind=BLOCK, status=None, where=where, faces=True)
