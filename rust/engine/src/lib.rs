@@ -83,17 +83,17 @@ pub use json::{
 };
 pub use layout::Layout;
 pub use log::{Appended, Pulse};
-pub use memory::{Refused, Reserved, check as check_memory, could_have, gathered};
+pub use memory::{Allowance, Refused, Reserved, check as check_memory, could_have, gathered};
 pub use network::{Direction, Net, Steps, islands, reach, routes};
 pub use options::{Checking, Durability, Options, WriterTerms};
 pub use scope::{Carried, Scope, Seen, Viewer};
 pub use snapshot::{Moments, Stamp};
-pub use state::{By, Dated, Edition, Frozen, Listing, PageEnd, Query, Sight, Tally, unspelled};
+pub use state::{By, CopiedRows, Dated, Edition, Frozen, Listing, PageEnd, Query, Sight, Tally, unspelled};
 pub use store::{
     Attachment, BatchWriter, Bookmark, Change, Committed, CopyMade, CopyOrder, CopySeen, Engine, Erase, Erased, Hit,
     Ids, Ingested, Intake, Kept, Matrix, Moment, Neighbour, Page, Progress, Prune, Pruned, Question, Repaired,
-    Restoring, RowRefusal, RowSource, Search, SpaceReport, Standing, Store, Verified, View, WHY_NOT_RESTORABLE,
-    Written, holds_any, layout_of,
+    Restoring, RowRefusal, RowSource, Search, SpaceReport, Standing, Store, Unchanged, Verified, View,
+    WHY_NOT_RESTORABLE, Written, holds_any, layout_of,
 };
 pub use text::{Filter, Words, asked};
 pub use vector::TokenQuestion;

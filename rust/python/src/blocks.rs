@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use chronomemory::{
-    Answer, Ask, Carried, Census, Columns, Dated, Dropped, Found, Machine, Misfit, Reach, Seen, Sight, TokenQuestion,
+    Answer, Ask, Carried, Census, Columns, Dated, Dropped, Found, Misfit, Reach, Seen, Sight, TokenQuestion,
     Viewer, fit, gathered, misfit,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use crate::asked::condition_of;
 use crate::edition::Edition;
 use crate::engine::Engine;
 use crate::enter::bad_choice;
-use crate::select::condition_of;
 use crate::told::{Copied, Single};
 
 /// What a door takes for a question: the names are those of [`Ask`].
@@ -75,7 +75,6 @@ impl Question {
             exploration: self.exploration,
             frame: self.frame,
             budget: self.budget,
-            threads: Machine::threads(),
             condition: condition_of(py, self.condition)?,
             slots: None,
         })

@@ -1,5 +1,6 @@
 //! What does Python see of the engine? The export list of `chronomemory._core`.
 
+mod asked;
 mod blocks;
 mod change;
 mod deltas;
@@ -11,6 +12,8 @@ mod enter;
 mod event;
 mod find;
 mod fork;
+mod matrix;
+mod names;
 mod network;
 mod object;
 mod page;
@@ -24,6 +27,7 @@ mod select;
 mod shape;
 mod shared_words;
 mod sharing;
+mod terms;
 mod told;
 mod unless;
 mod upkeep;

@@ -61,8 +61,6 @@ pub struct Ask {
     pub frame: bool,
     /// How many tokens a frame may have.
     pub budget: Option<u64>,
-    /// How many threads may be used.
-    pub threads: usize,
 }
 
 impl Ask {

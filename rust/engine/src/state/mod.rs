@@ -10,6 +10,7 @@ mod catalog;
 mod changes;
 mod coming;
 mod compare;
+mod copied;
 mod erased;
 mod expiries;
 mod expiring;
@@ -29,6 +30,7 @@ mod timeline;
 
 pub use catalog::{Class, Tally};
 pub use changes::{Changes, Edition, StateId, Watermark};
+pub use copied::CopiedRows;
 pub use frozen::Frozen;
 pub use likeness::Likeness;
 pub use listing::{By, Listing, PageEnd};

@@ -3,6 +3,7 @@
 
 mod ask;
 mod batch;
+mod unchanged;
 mod upkeep;
 
 use std::cell::Cell;
@@ -27,6 +28,7 @@ use crate::log::Pulse;
 use crate::options::{Options, WriterTerms};
 
 pub use batch::BatchWriter;
+pub use unchanged::Unchanged;
 pub use upkeep::Verified;
 
 thread_local! {
