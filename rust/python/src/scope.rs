@@ -115,14 +115,6 @@ impl Engine {
         })
     }
 
-    /// For each of these records that may be changed a number: two have the same one if they carry the same scope.
-    #[allow(clippy::needless_pass_by_value)] // what is extracted is owned
-    fn own_scopes(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<Vec<Option<u32>>> {
-        self.read(py, |store| {
-            Ok(ids.iter().map(|id| store.own_scope(&self.viewer, id)).collect())
-        })
-    }
-
     /// Whether anything was ever written that is one's own, as far as the state knows.
     fn is_known(&self, py: Python<'_>) -> PyResult<bool> {
         self.read(py, |store| Ok(store.knows(&self.viewer)))

@@ -48,6 +48,7 @@ impl Columns {
             expanded: gathered.expanded.contains(&rated.row),
             guaranteed: is_sure(rated.row),
             record: None,
+            own_scope: None,
         };
         if !ask.frame {
             let ranked = if ask.diversify {
