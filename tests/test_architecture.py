@@ -206,7 +206,14 @@ class TestTheEngine:
         doorway = ROOT / "rust" / "python" / "src"
         worldly = r"std::thread|SystemTime|Instant\b|Condvar|mpsc|Duration::from|_MILLIS|_MICROS"
         assert files_with(worldly, doorway) == []
-        assert files_with(r"\bDuration\b", doorway) == ["rust/python/src/sharing.rs"]
+        assert files_with(r"\bDuration\b", doorway) == ["rust/python/src/terms.rs"]
+        assert files_with(r"\bthreads\b", doorway) == []
+
+    def test_the_doorway_counts_nothing_but_objects_of_python(self) -> None:
+        """How large they are, how many are kept, which slot of a class is which; how much an error shows."""
+        counting = set(files_with(r"(?m)^const \w+: usize", ROOT / "rust" / "python" / "src"))
+        of_objects = {"deltas", "enter", "object", "record", "shape", "shared_words", "told"}
+        assert counting <= {f"rust/python/src/{name}.rs" for name in of_objects}
 
 
 def files_with(pattern: str, folder: Path) -> list[str]:

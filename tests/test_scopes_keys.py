@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from chronomemory import ChronoStore, Scope
+from chronomemory._core import canonical_json
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from recovering import chained
@@ -60,3 +61,23 @@ def test_a_record_without_a_name_survives_a_compaction(tmp_path: Path) -> None:
             assert found is not None and found.label == "precious"
             assert [record.id for record in store.query()] == [""]
             store.compact(keep_history=keep)
+
+
+#: Any letters that a name may have, those first that JSON writes in another way or might.
+names = st.text(
+    st.sampled_from('"\\/\u00a0\u200b\ufeff\U0001f375é~ ')
+    | st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="\u2028\u2029"),
+    min_size=1,
+    max_size=20,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(names | st.none(), min_size=3, max_size=3))
+def test_python_spells_it_as_the_engine_does(
+    tmp_path_factory: pytest.TempPathFactory, given: list[str | None]
+) -> None:
+    scope = Scope(*given)
+    assert scope.spelled == canonical_json(scope.to_dict())
+    with ChronoStore(tmp_path_factory.getbasetemp()) as store:
+        assert store.engine.scoped(*scope.names).scope_digits() == scope.digits

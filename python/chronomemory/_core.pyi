@@ -48,6 +48,7 @@ _Dict = dict[str, Any]
 # Ids, their rows, space, model and, of codes, the length of the token vectors.
 _Attachments = list[tuple[list[str], npt.NDArray[np.float32], str | None, str | None, int]] | None
 _Records = list[ChronoRecord]
+_Maybe = list[ChronoRecord | None]
 _Names = tuple[_Text, _Text, _Text] | None
 _After = tuple[Any, str] | None
 _Found = tuple[ChronoRecord, float, _Dict | None]
@@ -140,8 +141,6 @@ class Engine:
     def scopes(self, after: _Names = None, *, limit: int) -> list[tuple[_Text, _Text, _Text, int]]:
         """The scopes behind this one, in their order: user, agent, session and the number of records."""
     def are_own(self, ids: list[str]) -> list[bool]: ...
-    def own_scopes(self, ids: list[str]) -> list[int | None]:
-        """For each of these records that may be changed a number: of one scope it is the same."""
     def public(self) -> Engine: ...  # For one without names who means all who use it.
     def acting(self) -> Engine: ...  # For one who sees everything and acts for whom this is.
     def require(self, level: str, wanted: bool) -> bool:
@@ -307,7 +306,7 @@ class Engine:
         The question has all of: hours, k, weights (of the five components), tag_patterns, categories, window,
         min_confidence, guarantees, space, query (float32 bytes or None), tokens (likewise), token_space,
         token_dim, text, by_words, now_us, expansion, diversify, exploration, frame, budget, condition.
-        {"results": [(id, score, five components, tokens, expanded, guaranteed, record or None)],
+        {"results": [(id, score, five components, tokens, expanded, guaranteed, record or None, own scope)],
         "dropped": [(id, "contradiction" or "budget")], "clashes": [(id, id)], "candidates": how many}
         """
     def nearest_blocks(
@@ -323,7 +322,8 @@ class Engine:
         """The records of a kind of this face: no plain ones, and none that it would not have written."""
     def block_count(self, kind: str, status: str, *, own: bool = False) -> int: ...
     def block_record(self, record_id: str) -> ChronoRecord | None: ...
-    def records_at_once(self, ids: list[str]) -> tuple[Edition, list[ChronoRecord | None]]: ...
+    def records_at_once(self, ids: list[str]) -> tuple[Edition, tuple[str, int], _Maybe, list[int | None]]:
+        """What is seen, a bookmark, records, and numbers for the scopes of those that may be changed."""
     def edition(self) -> Edition: ...
     def block_misfits(self) -> list[tuple[str, str, str]]: ...
 

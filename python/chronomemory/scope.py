@@ -6,13 +6,14 @@ A *scope* is some of three names: user, agent, session. Who sees what is decided
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations
 from typing import Any, Final
 
-from chronomemory._core import canonical_json
 from chronomemory.errors import InvalidArgument
 from chronomemory.face.arguments import word
 
@@ -72,7 +73,9 @@ class Scope:
     @property
     def spelled(self) -> bytes:
         """What a record carries, as canonical JSON."""
-        return canonical_json(self.to_dict())
+        # Spelled here: of names, which hold nothing that is not seen, Python's writer makes the same bytes.
+        names = json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+        return names.encode()
 
     @property
     def digits(self) -> str:
@@ -81,7 +84,7 @@ class Scope:
         >>> Scope(user="ann").digits, Scope().digits
         ('574747fc19acac80', '')
         """
-        return hashlib.sha256(self.spelled).hexdigest()[:_DIGITS] if self.to_dict() else ""
+        return _digits_of(self)
 
     @property
     def of_owner(self) -> Scope:
@@ -115,6 +118,12 @@ class Scope:
 
     def __str__(self) -> str:
         return ", ".join(f"{level}={name}" for level, name in self.to_dict().items()) or "what is shared"
+
+
+@lru_cache(maxsize=4096)
+def _digits_of(scope: Scope) -> str:
+    """Return the digits of a scope; every question asks for those of its scope several times."""
+    return hashlib.sha256(scope.spelled).hexdigest()[:_DIGITS] if scope.to_dict() else ""
 
 
 #: No names: what all share.

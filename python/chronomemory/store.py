@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Final, NoReturn
 
 from chronomemory import erasure, migrate, reembedding, search, selection, vectors
-from chronomemory._core import Engine, verify_path
+from chronomemory._core import Engine, Store, verify_path
 from chronomemory.complaints import callers_level, complaints
 from chronomemory.engines import ENGINES, Lease
 from chronomemory.erasure import Erased, Salt
@@ -189,6 +189,12 @@ class ChronoStore(Upkeep):
     def engine(self) -> Engine:
         """The open engine: the doorway that the other faces of this package write through."""
         return self._engine or self._opened()
+
+    # Writing. What else writes stands in ``Records``, which handles of a scope have too.
+
+    #: ``upsert(record, *, if_version=None, if_new=False)`` writes a record in place of one with its id, and
+    #: returns the event. It is the engine's own: every call would pay for a function of Python in between.
+    upsert = Store.upsert
 
     # Many users.
 

@@ -157,12 +157,13 @@ def assert_agrees(
     right = reference.recall(memory, question)
     assert [row[0] for row in told["results"]] == [item.id for item in right.results], where
     for row, item in zip(told["results"], right.results, strict=True):
-        _, score, components, tokens, expanded, guaranteed, record = row
+        _, score, components, tokens, expanded, guaranteed, record, own_scope = row
         assert abs(score - item.score) < 1e-6, where
         assert all(abs(one - other) < 1e-6 for one, other in zip(components, item.components, strict=True))
         assert (expanded, guaranteed) == (item.expanded, item.guaranteed)
         assert tokens == memory.block(item.id).tokens
         assert record.id == f"block:{item.id}"
+        assert own_scope is not None
     assert told["dropped"] == right.dropped
     assert told["clashes"] == right.clashes
     assert told["candidates"] == len(right.candidates)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from chronomemory._core import Edition
 from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.storage.config import MOST_RESULTS, get_number
-from chronomemory.blocks.storage.seed import seed_memory
+from chronomemory.blocks.storage.seed import is_seeded, seed_keys, seed_memory
 from chronomemory.blocks.time.timed import Timed
 from chronomemory.face.arguments import count, within
 from chronomemory.face.batch import Connection
@@ -49,6 +50,14 @@ class Settled(Timed):
     def _setting(self, conn: Connection, key: str) -> float:
         given = self._settings.get(key)
         return get_number(conn, key) if given is None else given
+
+    def _look_at(self, conn: Connection, record_ids: Iterable[str]) -> Edition:
+        """Look at several records in one go; at what a memory begins with, too, unless that is known."""
+        if self._is_seeded:
+            return conn.fetch(record_ids)
+        seen = conn.fetch([*record_ids, *seed_keys(conn.scope)])
+        self._is_seeded = is_seeded(conn)
+        return seen
 
     def _run(self, work: Callable[[Connection], T], patience: float = CONFLICT_SECONDS) -> T:
         """Run a batch; the first that writes writes down, too, what a memory begins with."""

@@ -70,6 +70,7 @@ class Connection:
         self._acts: list[tuple[str, Any]] = []
         self._seen: dict[str, ChronoRecord] = {}
         self._fetched: dict[str, ChronoRecord | None] = {}
+        self._own_scopes: dict[str, int | None] = {}
         #: Where the log ended before the first look; who only says what happened has none.
         self._since: tuple[str, int] | None = None
         self._watched: set[str] = set()
@@ -91,11 +92,17 @@ class Connection:
 
         Asked for later, they are what they were at this look.
         """
-        self._begin()
         ids = list(record_ids)
-        edition, found = self.store.engine.records_at_once(ids)
+        edition, end, found, own_scopes = self.store.engine.records_at_once(ids)
+        if self._writable and self._since is None:
+            self._since = end
         self._fetched.update(zip(ids, found, strict=True))
+        self._own_scopes.update(zip(ids, own_scopes, strict=True))
         return edition
+
+    def own_scope(self, record_id: str) -> int | None:
+        """Return the scope of a fetched record that may be changed here: a number, alike for those of one."""
+        return self._own_scopes[record_id]
 
     def glimpse(self, record_id: str) -> ChronoRecord | None:
         """Return a record that the batch can do without: others may change it meanwhile."""
@@ -224,7 +231,7 @@ class Connection:
             for verb, what in changes:
                 log.info("%s %s", verb, what)
         self._changes, self._acts, self._seen, self._attachments = [], [], {}, Attachments()
-        self._fetched = {}
+        self._fetched, self._own_scopes = {}, {}
 
     def _begin(self) -> None:
         """Take note of where the log ends, before the first look at it."""

@@ -86,17 +86,17 @@ pub use json::{
 };
 pub use layout::Layout;
 pub use log::{Appended, Pulse};
-pub use memory::{Refused, Reserved, check as check_memory, could_have, gathered};
+pub use memory::{Allowance, Refused, Reserved, check as check_memory, could_have, gathered};
 pub use network::{Direction, Net, Steps, islands, reach, routes};
 pub use options::{Checking, Durability, Options, WriterTerms};
 pub use scope::{Carried, Scope, SeenAs, Viewer};
 pub use snapshot::{Moments, Stamp};
-pub use state::{By, Dated, Edition, Frozen, Listing, PageEnd, Query, Sight, Tally, unspelled};
+pub use state::{By, CopiedRows, Dated, Edition, Frozen, Listing, PageEnd, Query, Sight, Tally, unspelled};
 pub use store::{
     AtomicBatch, Attachment, BatchWriter, Bookmark, Committed, CopyMade, CopyOrder, CopySeen, Engine, Erase, Erased,
     HeadStanding, Ids, Ingested, Intake, Matrix, Moment, Neighbour, Page, Progress, Prune, Pruned, Quarantined,
-    RecordSearch, Repaired, Restoring, RowRefusal, RowSource, SearchHit, SpaceReport, Store, VectorQuestion, Verified,
-    View, WHY_NOT_RESTORABLE, WrittenBatch, holds_any, layout_of,
+    RecordSearch, Repaired, Restoring, RowRefusal, RowSource, SearchHit, SpaceReport, Store, Unchanged, VectorQuestion,
+    Verified, View, WHY_NOT_RESTORABLE, WrittenBatch, holds_any, layout_of,
 };
 pub use text::{TextFilter, WordSplitter, asked};
 pub use vector::TokenQuestion;

@@ -52,6 +52,32 @@ pub fn could_have(bytes: usize) -> Result<(), Refused> {
     MmapMut::map_anon(bytes.max(1)).map(drop).map_err(|_| Refused)
 }
 
+/// So much is asked for at a time where many small pieces are needed.
+const ASKED_BYTES: usize = 3 * 1024 * 1024;
+
+/// Memory that could be had when that was last asked, for work that takes many small pieces: to ask for each would take
+/// longer than the work.
+#[derive(Debug, Default)]
+pub struct Allowance {
+    left: usize,
+}
+
+impl Allowance {
+    /// Takes so many bytes off it; when that is too much it is asked for more.
+    ///
+    /// # Errors
+    /// `Refused` if there is no more.
+    pub fn take(&mut self, bytes: usize) -> Result<(), Refused> {
+        if self.left < bytes {
+            let asked = ASKED_BYTES.max(bytes);
+            could_have(asked)?;
+            self.left = asked;
+        }
+        self.left -= bytes;
+        Ok(())
+    }
+}
+
 /// Gathers what comes.
 ///
 /// # Errors
@@ -138,5 +164,23 @@ impl AlignedBytes {
             Memory::Heap(heap) => heap,
         };
         &mut memory[self.start..][..self.bytes]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_allowance_lasts_until_it_is_used_up() {
+        let mut allowance = Allowance::default();
+        allowance.take(1).expect("memory");
+        assert_eq!(allowance.left, ASKED_BYTES - 1);
+        allowance.take(ASKED_BYTES - 1).expect("memory");
+        assert_eq!(allowance.left, 0);
+        allowance.take(2 * ASKED_BYTES).expect("memory");
+        assert_eq!(allowance.left, 0);
+        assert_eq!(allowance.take(usize::MAX / 2), Err(Refused));
+        assert_eq!(allowance.left, 0, "what was refused is not had");
     }
 }

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use chronomemory::{
-    Ask, BlockAnswer, BlockColumns, BlockMisfit, BlockReach, Carried, Census, Dated, Dropped, FoundBlock, Machine,
+    Ask, BlockAnswer, BlockColumns, BlockMisfit, BlockReach, Bookmark, Carried, Census, Dated, Dropped, FoundBlock,
     SeenAs, Sight, TokenQuestion, Viewer, fit, gathered, misfit,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use crate::asked::condition_of;
 use crate::edition::Edition;
 use crate::engine::Engine;
 use crate::enter::bad_choice;
-use crate::select::condition_of;
 use crate::told::{Copied, Single};
 
 /// What a door takes for a question: the names are those of [`Ask`].
@@ -75,7 +75,6 @@ impl Question {
             exploration: self.exploration,
             frame: self.frame,
             budget: self.budget,
-            threads: Machine::threads(),
             condition: condition_of(py, self.condition)?,
             slots: None,
         })
@@ -99,13 +98,24 @@ fn found<'py>(py: Python<'py>, found: &FoundBlock) -> PyResult<Bound<'py, PyTupl
         expanded,
         guaranteed,
         record,
+        own_scope,
     } = found;
     let dated = record.as_ref().map(|(record, moments)| Dated {
         record,
         moments: *moments,
     });
     let record = dated.map(|one| Single::of(one).versioned(py)).transpose()?;
-    (id, *score, *components, *tokens, *expanded, *guaranteed, record).into_pyobject(py)
+    (
+        id,
+        *score,
+        *components,
+        *tokens,
+        *expanded,
+        *guaranteed,
+        record,
+        *own_scope,
+    )
+        .into_pyobject(py)
 }
 
 fn reason(why: Dropped) -> &'static str {
@@ -129,6 +139,9 @@ fn told<'py>(py: Python<'py>, answer: &BlockAnswer) -> PyResult<Bound<'py, PyDic
     dict.set_item("candidates", answer.candidates)?;
     Ok(dict)
 }
+
+/// What is seen, where the log ends, records, and the scopes of those that may be changed.
+type Looked<'py> = (Edition, (String, u64), Vec<Option<Bound<'py, PyAny>>>, Vec<Option<u32>>);
 
 impl Engine {
     fn blocks<T: Send>(&self, py: Python<'_>, ask: impl FnOnce(&BlockColumns, &Sight) -> T + Send) -> PyResult<T> {
@@ -235,26 +248,24 @@ impl Engine {
         found.map(|one| one.record(py)).transpose()
     }
 
-    /// What is seen now, and records of it, without those that no verb of their face can use.
+    /// One look: what is seen now, where the log ends, records without those that no verb of their face can use, and for each
+    /// that may be changed a number; those that carry the same scope have the same one.
     #[allow(clippy::needless_pass_by_value)] // what is extracted is owned
-    fn records_at_once<'py>(
-        &self,
-        py: Python<'py>,
-        ids: Vec<String>,
-    ) -> PyResult<(Edition, Vec<Option<Bound<'py, PyAny>>>)> {
+    fn records_at_once<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Looked<'py>> {
         let sound = |one: &Dated<'_>| misfit(one.record).is_none();
-        let (edition, found) = self.read(py, |store| {
+        let (edition, Bookmark { head, end }, found, own) = self.read(py, |store| {
             let found: Vec<_> = ids
                 .iter()
                 .map(|id| store.dated(&self.viewer, id).filter(sound).map(Single::of))
                 .collect();
-            Ok((Edition(store.edition(&self.viewer)), found))
+            let own = ids.iter().map(|id| store.own_scope(&self.viewer, id)).collect();
+            Ok((Edition(store.edition(&self.viewer)), store.bookmark(), found, own))
         })?;
         let records = found
             .into_iter()
             .map(|one| one.map(|one| one.record(py)).transpose())
             .collect::<PyResult<_>>()?;
-        Ok((edition, records))
+        Ok((edition, (head, end), records, own))
     }
 
     /// The records that have an id of this face and that no verb of it can use: id, field, reason.

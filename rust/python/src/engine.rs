@@ -8,13 +8,14 @@ use chronomemory::{Author, Checking, Error, Machine, Moment, Options, Store, Vie
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::asked::query_of;
 use crate::draft_buffer::DraftBuffer;
 use crate::enter::{bad_choice, enter, enter_to_leave};
 use crate::event::WalEvent;
 use crate::record::Naming;
-use crate::sharing::terms_of;
+use crate::terms::terms_of;
 use crate::told::{Copied, Single};
-use crate::view::{Unchanged, View, query_of};
+use crate::view::View;
 use crate::{change, record, search};
 
 /// An open store.
@@ -299,7 +300,7 @@ impl Engine {
             (None, Some(micros)) => Moment::Time(micros),
             _ => return Err(bad_choice(py, "as_of", "", "a seq or a moment")),
         };
-        let since = self.unchanged(py)?;
+        let since = self.run(py, chronomemory::Engine::unchanged)?;
         let view = self.run(py, |engine| engine.as_of(moment))?;
         Ok(View::of(view, &self.viewer, since))
     }
@@ -349,11 +350,6 @@ impl Engine {
     pub(crate) fn nothing_written(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
         let next = self.read(py, |store| Ok(store.last_seq() + 1))?;
         Ok((next, next))
-    }
-
-    /// What is read from now on is good until something is erased.
-    pub(crate) fn unchanged(&self, py: Python<'_>) -> PyResult<Unchanged> {
-        enter(py, || Unchanged::now(&self.engine))
     }
 
     /// Runs work of the engine without the interpreter.

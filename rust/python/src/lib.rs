@@ -1,5 +1,6 @@
 //! The export list of `chronomemory._core`: all that Python sees of the engine.
 
+mod asked;
 mod blocks;
 mod change;
 mod deltas;
@@ -11,6 +12,8 @@ mod enter;
 mod event;
 mod find;
 mod fork;
+mod matrix;
+mod names;
 mod network;
 mod object;
 mod optimistic;
@@ -25,6 +28,7 @@ mod select;
 mod shape;
 mod shared_words;
 mod sharing;
+mod terms;
 mod told;
 mod upkeep;
 mod value;

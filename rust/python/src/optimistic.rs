@@ -8,7 +8,7 @@ use pyo3::types::PyList;
 use crate::edition::Edition;
 use crate::engine::Engine;
 use crate::event::WalEvent;
-use crate::vectors::{floats, ids_in};
+use crate::matrix::{floats, ids_in};
 
 /// Embeddings that come with changes: ids, rows, space, model, and how many components token vectors have whose codes these are.
 type Given<'py> = (

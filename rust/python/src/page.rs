@@ -2,15 +2,15 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use chronomemory::{By, Condition, Dated, Error, Frozen, Listing, Page, PageEnd, Viewer};
+use chronomemory::{By, Condition, Dated, Error, Frozen, Listing, Page, PageEnd, Unchanged, Viewer};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::asked::SelectQuestion;
 use crate::engine::Engine;
 use crate::enter::enter;
-use crate::select::SelectQuestion;
 use crate::told::{Copied, Single};
-use crate::view::{Unchanged, View};
+use crate::view::View;
 
 /// What the last record of a page was ordered by, the seq of the event that made it, and its id.
 type End = (Option<EndKey>, Option<u64>, String);
@@ -96,7 +96,7 @@ impl Engine {
     /// The records of a listing as they are now, one by one.
     fn walk(&self, py: Python<'_>, terms: &Bound<'_, PyDict>) -> PyResult<Walk> {
         let (listing, condition) = listing_of(terms, &self.viewer)?;
-        let since = self.unchanged(py)?;
+        let since = self.run(py, chronomemory::Engine::unchanged)?;
         let frozen = self.run(py, |engine| engine.freeze(&listing, condition.as_ref()))?;
         let here = Mutex::new(Some((frozen, 0)));
         Ok(Walk { here, since })
@@ -120,9 +120,6 @@ pub struct Walk {
     since: Unchanged,
 }
 
-/// After so many records it is looked whether others erased some.
-const STRETCH: usize = 64;
-
 impl Walk {
     fn here(&self) -> MutexGuard<'_, Option<(Frozen, usize)>> {
         self.here.lock().unwrap_or_else(PoisonError::into_inner)
@@ -139,7 +136,7 @@ impl Walk {
         // Nobody is kept from their turn meanwhile.
         let at = self.here().as_ref().map(|(_, at)| *at);
         if let Some(at) = at {
-            enter(py, || self.since.check(0, at.is_multiple_of(STRETCH)))?;
+            enter(py, || self.since.check_on_the_way(at))?;
         }
         let mut here = self.here();
         let Some((frozen, at)) = here.as_mut() else {

@@ -7,31 +7,7 @@ use pyo3::prelude::*;
 
 use crate::engine::Engine;
 use crate::enter::to_python;
-
-/// The digits that stand for the scope of somebody in ids.
-pub fn digits_of(viewer: &Viewer) -> String {
-    match viewer.who() {
-        Viewer::Named { scope, .. } => scope.digits(),
-        _ => String::new(),
-    }
-}
-
-/// User, agent and session.
-pub type Names = (Option<String>, Option<String>, Option<String>);
-
-/// The names that somebody gave; `None` for everyone.
-pub fn names_of(viewer: &Viewer) -> Option<Names> {
-    let Viewer::Named { scope, .. } = viewer.who() else {
-        return None;
-    };
-    let [user, agent, session] = scope.names().map(|name| name.map(str::to_owned));
-    Some((user, agent, session))
-}
-
-/// Whether somebody also sees what is wider.
-pub fn sees_wider(viewer: &Viewer) -> bool {
-    !matches!(viewer.who(), Viewer::Named { shared: false, .. })
-}
+use crate::names::{Names, digits_of, names_of, sees_wider};
 
 #[pymethods]
 impl Engine {
@@ -136,14 +112,6 @@ impl Engine {
                 .iter()
                 .map(|id| store.own_scope(&self.viewer, id).is_some())
                 .collect())
-        })
-    }
-
-    /// For each of these records that may be changed a number: two have the same one if they carry the same scope.
-    #[allow(clippy::needless_pass_by_value)] // what is extracted is owned
-    fn own_scopes(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<Vec<Option<u32>>> {
-        self.read(py, |store| {
-            Ok(ids.iter().map(|id| store.own_scope(&self.viewer, id)).collect())
         })
     }
 

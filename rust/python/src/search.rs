@@ -7,9 +7,9 @@ use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::select::{condition_of, joined};
+use crate::asked::{condition_of, joined};
+use crate::matrix::floats;
 use crate::told::Single;
-use crate::vectors::floats;
 
 /// A record, its score and, if asked for, what the score is made of.
 pub type Found<'py> = (Bound<'py, PyAny>, f64, Option<Bound<'py, PyDict>>);

@@ -7,10 +7,10 @@ use chronomemory::{CopyOrder, Erase, Prune, Restoring};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::asked::condition_of;
 use crate::engine::Engine;
 use crate::enter::enter_reporting;
 use crate::report;
-use crate::select::condition_of;
 
 #[pymethods]
 impl Engine {

@@ -137,7 +137,7 @@ fn put_int(number: &Bound<'_, PyInt>, out: &mut Vec<u8>) -> Outcome {
         write_i64(small, out);
         return Ok(());
     }
-    let too_long = || Refusal::new("an integer of more than 4300 digits".to_owned());
+    let too_long = || Refusal::new(format!("an integer of more than {MAX_INT_DIGITS} digits"));
     // The base class spells it: a subclass may have a repr of its own.
     let digits = number
         .py()
@@ -155,9 +155,9 @@ fn put_int(number: &Bound<'_, PyInt>, out: &mut Vec<u8>) -> Outcome {
 fn deeper(depth: usize) -> Result<usize, Refusal> {
     if depth >= MAX_DEPTH {
         // No path: it would be as long as the value is deep.
-        return Err(Refusal::of_field(
-            "nested deeper than 200 levels in its event".to_owned(),
-        ));
+        return Err(Refusal::of_field(format!(
+            "nested deeper than {MAX_DEPTH} levels in its event"
+        )));
     }
     Ok(depth + 1)
 }

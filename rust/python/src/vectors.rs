@@ -2,23 +2,15 @@
 
 use std::sync::Arc;
 
-use chronomemory::{Attachment, Bookmark, Ids, Machine, Query, VectorQuestion};
-use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
+use chronomemory::{Attachment, Bookmark, Query, VectorQuestion};
+use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+use pyo3::types::{PyBytes, PyDict, PyList};
 
+use crate::asked::condition_of;
 use crate::engine::Engine;
-use crate::enter::invalid;
-use crate::select::condition_of;
-
-/// The floats of a matrix, and how many there are in a row.
-pub fn floats<'a>(py: Python<'_>, matrix: &'a PyReadonlyArray2<'_, f32>) -> PyResult<(&'a [f32], usize)> {
-    let dim = matrix.shape()[1];
-    match matrix.as_slice() {
-        Ok(floats) => Ok((floats, dim)),
-        Err(_) => Err(invalid(py, "vector", "the array is not contiguous")),
-    }
-}
+use crate::enter::enter;
+use crate::matrix::{floats, ids_in};
 
 /// Rows of codes for the token vectors of records: all of them end to end, how many each has, and how many codes a row has.
 #[pyfunction]
@@ -30,19 +22,9 @@ pub fn token_rows<'py>(
     most: usize,
 ) -> PyResult<Bound<'py, PyArray2<f32>>> {
     let (given, dim) = floats(py, &vectors)?;
-    let rows = py.detach(|| chronomemory::token_rows(given, dim, &counts, most, Machine::threads()));
-    let rows = rows.map_err(|fault| invalid(py, "tokens", &fault.to_string()))?;
+    let rows = enter(py, || chronomemory::Engine::token_rows(given, dim, &counts, most))?;
     let codes = rows.len() / counts.len().max(1);
     rows.into_pyarray(py).reshape([counts.len(), codes])
-}
-
-/// The ids in a list, without a string of its own for each.
-pub fn ids_in(list: &Bound<'_, PyList>) -> PyResult<Ids> {
-    let mut ids = Ids::with_capacity(list.len());
-    for id in list {
-        ids.push(id.cast::<PyString>()?.to_str()?);
-    }
-    Ok(ids)
 }
 
 #[pymethods]

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use chronomemory::{Error, Query, Result, Viewer};
+use chronomemory::{Result, Unchanged, Viewer};
 use pyo3::prelude::*;
 
+use crate::asked::query_of;
 use crate::enter::enter;
-use crate::scope::{Names, digits_of, names_of, sees_wider};
+use crate::names::{Names, digits_of, names_of, sees_wider};
 use crate::search;
 use crate::told::{Copied, Single};
 
@@ -16,34 +17,6 @@ pub struct View {
     view: chronomemory::View,
     pub(crate) viewer: Arc<Viewer>,
     since: Unchanged,
-}
-
-/// Tells whether anything was erased since something was read from a store.
-pub struct Unchanged {
-    engine: Arc<chronomemory::Engine>,
-    erasures: usize,
-}
-
-impl Unchanged {
-    /// Since now.
-    pub fn now(engine: &Arc<chronomemory::Engine>) -> Result<Self> {
-        Ok(Self {
-            engine: Arc::clone(engine),
-            erasures: engine.erasures(true)?,
-        })
-    }
-
-    /// Refuses what was read before something was erased: it may hold that. Who has closed the store asks nobody any more.
-    pub fn check(&self, seq: u64, follows: bool) -> Result<()> {
-        match self.engine.erasures(follows) {
-            Ok(now) if now != self.erasures => Err(Error::HistoryUnavailable {
-                first_seq: seq,
-                reason: "records were erased since this was read; ask for it again".to_owned(),
-            }),
-            Ok(_) | Err(Error::Closed) => Ok(()),
-            Err(fault) => Err(fault),
-        }
-    }
 }
 
 impl View {
@@ -57,7 +30,7 @@ impl View {
 
     /// What it shows, unless something was erased since.
     pub(crate) fn past(&self) -> Result<&chronomemory::View> {
-        self.since.check(self.view.seq(), true)?;
+        self.since.check(self.view.seq())?;
         Ok(&self.view)
     }
 }
@@ -129,24 +102,5 @@ impl View {
     fn count(&self, py: Python<'_>, kind: Option<String>, status: Option<String>, faces: bool) -> PyResult<u64> {
         let query = query_of(&self.viewer, kind, status, 0.0, None, faces);
         enter(py, || Ok(self.past()?.count(&query)))
-    }
-}
-
-/// A query; an empty status means any.
-pub fn query_of(
-    viewer: &Arc<Viewer>,
-    kind: Option<String>,
-    status: Option<String>,
-    min_confidence: f64,
-    limit: Option<usize>,
-    faces: bool,
-) -> Query {
-    Query {
-        viewer: Arc::clone(viewer),
-        kind,
-        status: status.filter(|status| !status.is_empty()),
-        min_confidence,
-        limit,
-        faces,
     }
 }

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from chronomemory.blocks.ids import block_key
 from chronomemory.blocks.storage.acts import note_outcome
-from chronomemory.blocks.storage.blocks import own_by_scope, own_of
+from chronomemory.blocks.storage.blocks import by_scope
+from chronomemory.blocks.storage.config import TOTAL_ACTIVE_HOURS, config_keys
 from chronomemory.blocks.types import BlockStatus
 from chronomemory.errors import InvalidRecord
 from chronomemory.face.arguments import contents, string, unique_strings, within
@@ -61,8 +62,9 @@ def tell_outcome(
             recovery="Leave the blocks out that it says nothing about.",
         )
     asked = list(unique_strings("ids", block_ids))
+    conn.fetch([*map(block_key, asked), *config_keys(TOTAL_ACTIVE_HOURS, conn.scope)])
     active = [block_id for block_id in asked if active_confidence(conn, block_id) is not None]
-    heard = own_by_scope(conn, active)
+    heard = by_scope({block_id: conn.own_scope(block_key(block_id)) for block_id in active})
     if heard:
         note_outcome(conn, heard, signal, weight, source=source, passed=passing(conn))
     return asked
@@ -70,8 +72,9 @@ def tell_outcome(
 
 def heard_of(conn: Connection, block_ids: Sequence[str]) -> OutcomeResult:
     """Return what these blocks believe now that they have heard of an outcome."""
+    conn.fetch(map(block_key, block_ids))
     now = {block_id: active_confidence(conn, block_id) for block_id in block_ids}
-    own = set(own_of(conn, list(now)))
+    own = {block_id for block_id in now if conn.own_scope(block_key(block_id)) is not None}
     known = {block_id: confidence for block_id, confidence in now.items() if confidence is not None}
     return OutcomeResult(
         {block_id: confidence for block_id, confidence in known.items() if block_id in own},

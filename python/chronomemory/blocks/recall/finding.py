@@ -19,7 +19,6 @@ from chronomemory.blocks.recall.kept import KeptFrames
 from chronomemory.blocks.recall.retrieval import Question, frame_of, recall
 from chronomemory.blocks.settings import Settled
 from chronomemory.blocks.storage.acts import note_shown
-from chronomemory.blocks.storage.blocks import own_by_scope
 from chronomemory.blocks.storage.config import MOST_RESULTS, TOTAL_ACTIVE_HOURS, config_keys
 from chronomemory.blocks.storage.frames import checked_budget, frame_keys
 from chronomemory.blocks.types import FrameResult, ScoredBlock
@@ -157,7 +156,7 @@ class Finding(Settled):
         if query is not None:
             string("query", query)
         with self.blocks.connect() as conn:
-            seen = conn.fetch(_looked_at(name, conn.scope))
+            seen = self._look_at(conn, _looked_at(name, conn.scope))
             asked = load_frame(conn, name)
             budget = asked.token_budget if token_budget is None else checked_budget(token_budget)
             counter = self._counter if token_counter is None else token_counter
@@ -176,9 +175,8 @@ class Finding(Settled):
                 min_score=least,
                 dates=dates,
             )
-            result = frame_of(conn, asked, question)
-            shown = own_by_scope(conn, [block.id for block in result.blocks])
-        written = self._write(lambda conn: self._reinforce(conn, shown, name)) if shown else None
+            result, shown = frame_of(conn, asked, question)
+        written = self._write(lambda batch: self._reinforce(batch, shown, name, conn)) if shown else None
         after = self._seen_after(seen, written)
         if after is not None:
             self._kept.follow(seen, after)
@@ -201,9 +199,14 @@ class Finding(Settled):
             return result
         return replace(result, explanation=explained(result.blocks, result.weights))
 
-    def _reinforce(self, conn: Connection, shown: list[list[str]], frame: str = "") -> Connection:
-        """Take note of what was shown; to say that is to look at nothing that others could change."""
-        passed = self._clock.passing(self.blocks.look())
+    def _reinforce(
+        self, conn: Connection, shown: list[list[str]], frame: str = "", seen: Connection | None = None
+    ) -> Connection:
+        """Take note of what was shown; to say that is to look at nothing that others could change.
+
+        How late it is was ``seen`` before, or is looked up.
+        """
+        passed = self._clock.passing(self.blocks.look() if seen is None else seen)
         note_shown(conn, shown, frame=frame, session_id=self._session, passed=passed)
         return conn
 

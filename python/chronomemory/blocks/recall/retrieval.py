@@ -10,7 +10,7 @@ from chronomemory._core import fit_budget
 from chronomemory.blocks.declaration import READER, SPACES
 from chronomemory.blocks.life.asking import TokenCounter
 from chronomemory.blocks.recall.frames import Frame
-from chronomemory.blocks.storage.blocks import tags_of
+from chronomemory.blocks.storage.blocks import by_scope, tags_of
 from chronomemory.blocks.types import Dropped, FrameResult, ScoredBlock, ScoringWeights
 from chronomemory.embedders import Matrix, Vector
 from chronomemory.face.arguments import count
@@ -91,7 +91,7 @@ def _asked(frame: Frame, question: Question, *, whole: bool) -> dict[str, Any]:
 
 
 def _scored(row: tuple[Any, ...]) -> ScoredBlock | None:
-    block_id, score, components, tokens, expanded, guaranteed, record = row
+    block_id, score, components, tokens, expanded, guaranteed, record, _ = row
     if record is None or record.status == "tombstone":
         return None
     similarity, confidence, recency, centrality, reinforcement = components
@@ -137,8 +137,11 @@ def recall(conn: Connection, frame: Frame, question: Question) -> list[ScoredBlo
     return [block for block in _results(told["results"]) if least is None or block.score >= least]
 
 
-def frame_of(conn: Connection, frame: Frame, question: Question) -> FrameResult:
-    """Return a rendered frame: guarantees first, then contradictions, then the budget."""
+def frame_of(conn: Connection, frame: Frame, question: Question) -> tuple[FrameResult, list[list[str]]]:
+    """Return a rendered frame: guarantees first, then contradictions, then the budget.
+
+    And those of its blocks that may be changed here, the ids of one scope together.
+    """
     weights = _weights(frame, question)
     told = conn.store.engine.recall_blocks(_asked(frame, question, whole=True))
     blocks = _results(told["results"])
@@ -173,4 +176,12 @@ def frame_of(conn: Connection, frame: Frame, question: Question) -> FrameResult:
     )
     if result.overflow:
         warnings.append(f"the frame needs {result.overflow} tokens more than its budget of {question.budget}")
-    return replace(result, warnings=tuple(warnings))
+    return replace(result, warnings=tuple(warnings)), _own(conn, blocks, told["results"])
+
+
+def _own(conn: Connection, blocks: Sequence[ScoredBlock], rows: Sequence[tuple[Any, ...]]) -> list[list[str]]:
+    ids = [block.id for block in blocks]
+    if not conn.scope.to_dict():
+        return [ids] if ids else []
+    own_scopes = {row[0]: row[-1] for row in rows}
+    return by_scope({block_id: own_scopes[block_id] for block_id in ids})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from chronomemory.blocks.declaration import SPACES
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "block_exists",
     "blocks_among",
+    "by_scope",
     "get_active_blocks",
     "get_active_blocks_with_embeddings",
     "get_block",
@@ -40,7 +41,6 @@ __all__ = [
     "get_inbox_count",
     "insert_block",
     "new_block",
-    "own_by_scope",
     "own_of",
     "reinforce_blocks",
     "tags_of",
@@ -186,13 +186,13 @@ def own_of(conn: Connection, block_ids: Sequence[str]) -> list[str]:
     return [block_id for block_id, is_own in zip(block_ids, are_own, strict=True) if is_own]
 
 
-def own_by_scope(conn: Connection, block_ids: Sequence[str]) -> list[list[str]]:
-    """Return the same, those of one scope together: who sees one of these sees the others."""
-    if not conn.scope.to_dict():
-        return [list(block_ids)] if block_ids else []
-    scopes = conn.store.engine.own_scopes([block_key(block_id) for block_id in block_ids])
+def by_scope(own_scopes: Mapping[str, int | None]) -> list[list[str]]:
+    """Return those of some blocks that may be changed, of one scope together: who sees one sees the others.
+
+    Given is the number of each one's scope, None if it may not be changed.
+    """
     together: dict[int, list[str]] = {}
-    for block_id, scope in zip(block_ids, scopes, strict=True):
+    for block_id, scope in own_scopes.items():
         if scope is not None:
             together.setdefault(scope, []).append(block_id)
     return list(together.values())

@@ -9,8 +9,9 @@ from chronomemory.blocks.ids import config_key, frame_key
 from chronomemory.blocks.storage.config import DEFAULT_CONFIG, get_config, set_config
 from chronomemory.blocks.storage.frames import get_frame, upsert_frame
 from chronomemory.face.batch import Connection
+from chronomemory.scope import Scope
 
-__all__ = ["BUILTIN_FRAMES", "KNOWN_FRAMES", "seed_builtin_data", "seed_memory"]
+__all__ = ["BUILTIN_FRAMES", "KNOWN_FRAMES", "is_seeded", "seed_builtin_data", "seed_keys", "seed_memory"]
 
 #: How far back a frame looks unless it says otherwise, in active hours.
 SEARCH_WINDOW_HOURS = 200.0
@@ -85,13 +86,26 @@ def seed_memory(conn: Connection) -> None:
 
     What is shared begins with it, and nothing else does.
     """
-    if conn.scope.to_dict():
+    keys = seed_keys(conn.scope)
+    if not keys:
         return
-    keys = [*map(frame_key, KNOWN_FRAMES), *map(config_key, DEFAULT_CONFIG)]
-    # A batch that finds all of it has not looked at it: the clock is among it, which others set all the time.
-    if any(conn.glimpse(key) is None for key in keys):
+    conn.fetch(keys)
+    if not is_seeded(conn):
         seed_builtin_data(conn)
         _seed_frames(conn, KNOWN_FRAMES)
+
+
+def seed_keys(scope: Scope) -> list[str]:
+    """Return the ids of all that a memory of this scope begins with."""
+    return [] if scope.to_dict() else [*map(frame_key, KNOWN_FRAMES), *map(config_key, DEFAULT_CONFIG)]
+
+
+def is_seeded(conn: Connection) -> bool:
+    """Say whether all of it is there.
+
+    A batch that finds all of it has not looked at it: the clock is among it, which others set all the time.
+    """
+    return all(conn.glimpse(key) is not None for key in seed_keys(conn.scope))
 
 
 def _seed_frames(conn: Connection, frames: dict[str, dict[str, Any]]) -> None:

@@ -9,7 +9,7 @@ use super::shape::misfit;
 use crate::condition::Condition;
 use crate::scope::Viewer;
 use crate::snapshot::Moments;
-use crate::state::State;
+use crate::state::{State, spelled};
 use crate::vector::TokenQuestion;
 
 /// What is asked.
@@ -61,8 +61,6 @@ pub struct Ask {
     pub frame: bool,
     /// How many tokens a frame may have.
     pub budget: Option<u64>,
-    /// How many threads may be used.
-    pub threads: usize,
 }
 
 impl Ask {
@@ -91,6 +89,8 @@ pub struct FoundBlock {
     pub guaranteed: bool,
     /// Its canonical record and when it was made, once somebody has looked it up.
     pub record: Option<(Vec<u8>, Moments)>,
+    /// The number of its scope, if whoever asks may change it: two that carry the same scope have the same one.
+    pub own_scope: Option<u32>,
 }
 
 /// Why a block is not shown.
@@ -119,9 +119,11 @@ impl BlockAnswer {
     /// Looks up the records of what was found; one that this face would not have written stays unknown.
     pub fn look_up(&mut self, state: &State, viewer: &Viewer) {
         for found in &mut self.results {
-            let known = state.dated(viewer, &format!("{BLOCK_PREFIX}{}", found.id));
+            let id = format!("{BLOCK_PREFIX}{}", found.id);
+            let known = state.dated(viewer, &id);
             let sound = known.filter(|one| misfit(one.record).is_none());
             found.record = sound.map(|one| (one.record.to_vec(), one.moments));
+            found.own_scope = state.own_scope(viewer, &spelled(&id));
         }
     }
 }

@@ -64,6 +64,7 @@ pub fn gather(
     wording: &Wording<'_>,
     filter: &BlockFilter<'_>,
     guaranteed: &[u32],
+    threads: usize,
 ) -> Gathered {
     let number = SEEDS_PER_RESULT * ask.k;
     let pool = number.max(POOL_RECORDS);
@@ -72,7 +73,7 @@ pub fn gather(
     let meaning = &columns.meaning;
     let nearest = match filter.is_of_few() {
         true => meaning.compared(&ask.space, query, &filter.rows()),
-        false => meaning.nearest(&ask.space, query, pool, |row| filter.passes(row), ask.threads),
+        false => meaning.nearest(&ask.space, query, pool, |row| filter.passes(row), threads),
     };
     let exactly = |(row, cosine): (u32, f32)| (row, f64::from(cosine));
     let mut nearest: Vec<(u32, f64)> = nearest.into_iter().map(exactly).collect();

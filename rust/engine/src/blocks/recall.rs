@@ -17,18 +17,24 @@ const POOL_PER_RESULT: usize = 2;
 const ROWS_PER_THREAD: usize = 50_000;
 
 impl BlockColumns {
-    /// Answers a question; `words` is its text, made ready for an index of the state that this follows.
-    pub fn recall(&self, ask: &Ask, outlook: &Outlook, words: Option<&text::TextQuestion<'_>>) -> BlockAnswer {
+    /// Answers a question on some threads; `words` is its text, made ready for an index of the state that this follows.
+    pub fn recall(
+        &self,
+        ask: &Ask,
+        outlook: &Outlook,
+        words: Option<&text::TextQuestion<'_>>,
+        threads: usize,
+    ) -> BlockAnswer {
         let filter = BlockFilter::new(self, outlook, ask);
         let mut sure = guaranteed(self, &outlook.sight, ask);
         let gathered = match &ask.query {
-            Some(query) => gather(self, ask, query, &Wording::new(self, words), &filter, &sure),
+            Some(query) => gather(self, ask, query, &Wording::new(self, words), &filter, &sure, threads),
             None => self.everything(&filter, &sure),
         };
         let measure = Measure::new(self, outlook, ask, gathered.candidates.iter().copied());
         sure.sort_unstable();
         let is_sure = |row: u32| sure.binary_search(&row).is_ok();
-        let (mut always, best) = self.rate_all(ask, &measure, &gathered, &sure);
+        let (mut always, best) = self.rate_all(ask, &measure, &gathered, &sure, threads);
         let places = ask.k.saturating_sub(always.len());
         let best = best.finish();
         let pool = if ask.likeness_decides() {
@@ -48,6 +54,7 @@ impl BlockColumns {
             expanded: gathered.expanded.binary_search(&rated.row).is_ok(),
             guaranteed: is_sure(rated.row),
             record: None,
+            own_scope: None,
         };
         if !ask.frame {
             let ranked = if ask.diversify {
@@ -87,7 +94,14 @@ impl BlockColumns {
     }
 
     /// Scores all candidates, on several threads if there are many: those that are always shown, and the best others.
-    fn rate_all(&self, ask: &Ask, measure: &Measure<'_>, gathered: &Gathered, sure: &[u32]) -> (Vec<Rated>, Best<'_>) {
+    fn rate_all(
+        &self,
+        ask: &Ask,
+        measure: &Measure<'_>,
+        gathered: &Gathered,
+        sure: &[u32],
+        threads: usize,
+    ) -> (Vec<Rated>, Best<'_>) {
         let rate_part = |first: usize, rows: &[u32]| {
             let limit = if ask.likeness_decides() {
                 gathered.candidates.len()
@@ -107,7 +121,7 @@ impl BlockColumns {
             (always, best)
         };
         let rows = &gathered.candidates;
-        let parts = ask.threads.clamp(1, rows.len() / ROWS_PER_THREAD + 1);
+        let parts = threads.clamp(1, rows.len() / ROWS_PER_THREAD + 1);
         let length = rows.len().div_ceil(parts).max(1);
         let (head, rest) = rows.split_at(length.min(rows.len()));
         std::thread::scope(|scope| {

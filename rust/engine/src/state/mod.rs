@@ -46,12 +46,15 @@ mod listing;
 
 mod rows;
 
+mod copied;
+
 mod seen;
 
 mod slots;
 
 pub use catalog::{Class, Tally};
 pub use changes::{Changes, Edition, StateId, Watermark};
+pub use copied::CopiedRows;
 pub use frozen::Frozen;
 pub use likeness::Likeness;
 pub use listing::{By, Listing, PageEnd};

@@ -64,7 +64,7 @@ pub use crate::log::Progress;
 pub use crate::remembered::HeadStanding;
 pub use copies::listed::{CopySeen, forget, list};
 pub use copies::outside::{CopyMade, CopyOrder, copy_out};
-pub use engine::{BatchWriter, Engine, Verified};
+pub use engine::{BatchWriter, Engine, Unchanged, Verified};
 pub use erasure::check::holds_any;
 pub use erasure::erase::erase;
 pub use erasure::order::{Erase, Erased};

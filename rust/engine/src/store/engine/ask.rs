@@ -9,9 +9,11 @@ use crate::error::{Error, Result};
 use crate::event::Op;
 use crate::event::faces::{ERASURES, VECTORS, face_of};
 use crate::event::line::{Event, Trust};
+use crate::host::Machine;
 use crate::scope::{Carried, Viewer, carried};
 use crate::state::{Frozen, Listing, Query};
 use crate::store::{self, Moment, Neighbour, RecordSearch, SearchHit, Store, VectorQuestion, View};
+use crate::vector::tokens::token_rows;
 
 /// So often files may be taken away under a look at the past.
 const MOST_LOOKS: u32 = 8;
@@ -97,7 +99,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::read`].
-    pub fn erasures(&self, follows: bool) -> Result<usize> {
+    pub(super) fn erasures(&self, follows: bool) -> Result<usize> {
         match follows {
             true => self.read(|store| Ok(store.erasures())),
             false => {
@@ -213,6 +215,15 @@ impl Engine {
         self.blocks(viewer, |columns, outlook| {
             columns.nearest(space, vectors, dim, reach, outlook, self.threads)
         })
+    }
+
+    /// Makes a row of codes for the token vectors of each record, on the threads of this machine: see [`token_rows`].
+    ///
+    /// # Errors
+    /// `Invalid` if a record has none, the numbers do not go together, or a row would be too long.
+    pub fn token_rows(vectors: &[f32], dim: usize, counts: &[usize], most: usize) -> Result<Vec<f32>> {
+        let rows = token_rows(vectors, dim, counts, most, Machine::threads());
+        rows.map_err(|fault| Error::invalid("tokens", fault.to_string()))
     }
 
     /// The records nearest to each of these vectors, which lie end to end: score descending, then row ascending.

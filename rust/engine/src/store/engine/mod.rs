@@ -4,6 +4,7 @@
 
 mod ask;
 mod batch;
+mod unchanged;
 mod upkeep;
 
 use std::cell::Cell;
@@ -28,6 +29,7 @@ use crate::log::Pulse;
 use crate::options::{Options, WriterTerms};
 
 pub use batch::BatchWriter;
+pub use unchanged::Unchanged;
 pub use upkeep::Verified;
 
 thread_local! {

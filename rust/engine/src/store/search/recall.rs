@@ -122,12 +122,13 @@ fn allowed(shared: &Shared, viewer: &Arc<Viewer>, condition: &Condition) -> Resu
 }
 
 fn answer(shared: &Shared, ask: &Ask) -> Result<BlockAnswer> {
+    let threads = shared.read_guard().options.threads;
     let text = ask.text.as_deref().filter(|_| ask.query.is_some());
     let stems = text.map(asked).unwrap_or_default();
     if stems.is_empty() {
         let (columns, outlook) = columns_of(shared, &ask.viewer)?;
         let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
-        return Ok(columns.recall(ask, &outlook, None));
+        return Ok(columns.recall(ask, &outlook, None, threads));
     }
     loop {
         let live = catch_up(shared)?;
@@ -143,7 +144,7 @@ fn answer(shared: &Shared, ask: &Ask) -> Result<BlockAnswer> {
                 ..TextFilter::default()
             };
             let question = kept.index.question(&stems, &filter);
-            return Ok(columns.recall(ask, &outlook, Some(&question)));
+            return Ok(columns.recall(ask, &outlook, Some(&question), threads));
         }
     }
 }
