@@ -29,9 +29,9 @@ pub struct Gathered {
 }
 
 /// What is known of some rows, in their order.
-struct Known(Vec<(u32, f64)>);
+struct KnownScores(Vec<(u32, f64)>);
 
-impl Known {
+impl KnownScores {
     fn of(scores: &[(u32, f64)]) -> Self {
         let mut scores = scores.to_vec();
         scores.sort_unstable_by_key(|one| one.0);
@@ -93,7 +93,7 @@ pub fn gather(
         token_max,
         token_floor,
     };
-    let (known_words, known_cosines) = (Known::of(&best_words), Known::of(&nearest));
+    let (known_words, known_cosines) = (KnownScores::of(&best_words), KnownScores::of(&nearest));
     add_those_without_vector(columns, ask, query, filter, number, &mut nearest);
     cut(columns, &mut nearest, number);
     best_words.truncate(number);
