@@ -6,9 +6,88 @@ use crate::layout::LOG;
 use crate::store::Store;
 use crate::store::load::tails::{ends_with_event, keep_hint};
 
+/// What becomes of a whole event beyond the end of a damaged log.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) enum TailLeft {
+    /// It is moved aside, as any tail.
+    MovedAside,
+    /// It stays where it is, for those who judge it.
+    Spared,
+}
+
 impl Store {
+    /// Runs a change under the lock, on the newest state.
+    pub(in crate::store) fn with_lock<T>(
+        &mut self,
+        now: i64,
+        change: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.with_lock_regardless(now, |store| {
+            store.log.check_is_there()?;
+            change(store)
+        })
+    }
+
+    /// The same, also if the log is lost: for those who bring it back.
+    pub(in crate::store) fn with_lock_regardless<T>(
+        &mut self,
+        now: i64,
+        change: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.with_lock_on(TailLeft::MovedAside, now, change)
+    }
+
+    fn with_lock_on<T>(&mut self, tail: TailLeft, now: i64, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let rushed = self.begin(tail, now)?;
+        let outcome = change(self);
+        // Whatever went wrong may have left the files other than the memory thinks. And a caller who hears of a fault asks
+        // nobody to end a lease.
+        if outcome.is_err() {
+            self.log.doubt();
+        }
+        self.log.rest(now, rushed && outcome.is_ok());
+        outcome
+    }
+
+    /// The same for those who judge what lies beyond the end of a damaged log: a whole event is left there. The next writer
+    /// moves it aside as ever.
+    pub(in crate::store) fn with_lock_sparing_tail<T>(
+        &mut self,
+        now: i64,
+        change: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.with_lock_on(TailLeft::Spared, now, change)
+    }
+
+    /// Runs something short under the lock, whether this store has it already or not.
+    pub(in crate::store) fn with_lock_for_a_moment<T>(
+        &mut self,
+        act: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        if self.log.is_locked() {
+            return act(self);
+        }
+        self.log.hold_lock()?;
+        let outcome = act(self);
+        self.log.let_go();
+        outcome
+    }
+
+    /// Takes the lock and the newest state; says whether the last change is only just over.
+    pub(in crate::store) fn begin(&mut self, tail: TailLeft, now: i64) -> Result<bool> {
+        self.check_open()?;
+        self.log.check_poison()?;
+        let rushed = self.log.take_lock(now)?;
+        if let Err(fault) = self.prepare(tail, now) {
+            self.log.doubt();
+            self.log.rest(now, false);
+            return Err(fault);
+        }
+        Ok(rushed)
+    }
+
     /// Under the lock, before anything is written: the newest state, and no bytes beyond the committed end.
-    pub(in crate::store) fn prepare(&mut self, now: i64) -> Result<()> {
+    fn prepare(&mut self, tail: TailLeft, now: i64) -> Result<()> {
         if self.log.is_prepared() {
             return Ok(());
         }
@@ -30,7 +109,7 @@ impl Store {
             self.reload(&mut |_, _| {})?;
             // Of a log that is lost, these bytes may be all that is left.
             if self.log.check_is_there().is_ok() {
-                is_spared = self.spares_tail && self.has_event_in_tail()?;
+                is_spared = tail == TailLeft::Spared && self.has_event_in_tail()?;
                 if !is_spared {
                     self.log.cut_tail(now)?;
                 }
