@@ -89,13 +89,15 @@ pub use upkeep::backup::{BackingUp, backup};
 pub use upkeep::compact::{Compacting, compact};
 pub use upkeep::pruning::{Prune, Pruned, prune};
 pub use vectors::{Attachment, Ids, Matrix, Neighbour, Question, SpaceReport, VectorSearch};
+pub use write::bookmark::Bookmark;
 pub use write::commit::Group;
-pub use write::ingest::{Ingested, Intake, RowRefusal, RowSource};
-pub use write::optimistic::{Bookmark, Change, Written};
+pub use write::ingest::{Ingested, Intake, RowRefusal, RowSource, ingest};
+pub use write::optimistic::{Change, Written};
 pub use write::spell::Committed;
 
 use archives::archive_index::ArchiveCache;
 use files::snapshots::Snapshots;
+use follow::clock::ToldTime;
 use history::lines::History;
 use live_log::LiveLog;
 use write::pending::Pending;
@@ -123,8 +125,7 @@ pub struct Store {
     /// What recalls of blocks are made from; it follows when it is asked for.
     blocks: Arc<RwLock<Columns>>,
     vectors: vectors::Vectors,
-    /// The moment that was told last: what has expired by then is left out.
-    clock: i64,
+    clock: ToldTime,
     /// What the last copy in `backup/` was called that was made here: an erasure may have taken it away, and whoever kept the
     /// name must not find another in its place.
     last_copy: Option<String>,

@@ -12,7 +12,9 @@ use crate::state::State;
 use super::archives::archive_index::ArchiveCache;
 use super::archives::returned::returned_at;
 use super::files::snapshots::Snapshots;
+use super::follow::clock::ToldTime;
 use super::follow::lost::missed;
+use super::follow::unfinished::{finish_erasing, is_erasing};
 use super::load::examine::nothing;
 use super::recovery::returning::erasures_of;
 use super::vectors::Vectors;
@@ -50,11 +52,11 @@ impl Store {
             field_indexes: RwLock::default(),
             blocks: Arc::default(),
             vectors,
-            clock: i64::MIN,
+            clock: ToldTime::default(),
             last_copy: None,
         };
         store.reload(progress)?;
-        if store.is_erasing() {
+        if is_erasing(&store.site) {
             store.finish_what_others_erased();
         }
         store.look_for_returned();
@@ -71,7 +73,7 @@ impl Store {
             if store.is_behind()? {
                 store.catch_up()?;
             }
-            store.finish_erasing()
+            finish_erasing(&store.site, &store.log, &store.state, &store.vectors)
         });
         if let Err(fault) = finished {
             let note = format!("an erasure is unfinished, and could not be ended here: {fault}");

@@ -11,6 +11,7 @@ use crate::event::faces::{ERASURES, VECTORS, face_of};
 use crate::event::line::{Event, Trust};
 use crate::scope::{Carried, Viewer, carried};
 use crate::state::{Frozen, Listing, Query};
+use crate::store::erasure::erase::erasures;
 use crate::store::{self, Hit, Moment, Neighbour, Question, Search, Store, View};
 
 /// So often files may be taken away under a look at the past.
@@ -42,7 +43,7 @@ impl Engine {
     pub fn freeze(&self, listing: &Listing, condition: Option<&Condition>) -> Result<Frozen> {
         self.change(|store, _| {
             store.refresh()?;
-            store.expire(&|| self.moment());
+            store.clock.tell(&mut store.state, &|| self.moment());
             store.freeze(listing, condition)
         })
     }
@@ -64,7 +65,9 @@ impl Engine {
         self.read_past(|store| {
             let lines = store.history(id)?;
             // What names rows of embeddings, or tells of erasures, speaks of records of any scope.
-            if matches!(face_of(id.as_bytes()), Some(ERASURES | VECTORS)) && !store.sees_all(viewer) {
+            if matches!(face_of(id.as_bytes()), Some(ERASURES | VECTORS))
+                && !store.state.sight(viewer).is_of_all_scopes()
+            {
                 return Ok(Vec::new());
             }
             let scope = match (store.get(id), store.log.report.damage.is_empty()) {
@@ -82,7 +85,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::read`].
     pub fn due(&self, viewer: &Viewer, now: Option<i64>) -> Result<Vec<String>> {
-        self.read(|store| Ok(store.due_at(viewer, now.unwrap_or_else(|| self.moment()))))
+        self.read(|store| Ok(store.state.due_at(viewer, now.unwrap_or_else(|| self.moment()))))
     }
 
     /// What was known then.
@@ -99,10 +102,10 @@ impl Engine {
     /// As [`Engine::read`].
     pub fn erasures(&self, follows: bool) -> Result<usize> {
         match follows {
-            true => self.read(|store| Ok(store.erasures())),
+            true => self.read(|store| Ok(erasures(&store.state))),
             false => {
                 self.check_caller()?;
-                Ok(self.store.read_guard().erasures())
+                Ok(erasures(&self.store.read_guard().state))
             }
         }
     }
@@ -122,7 +125,7 @@ impl Engine {
     pub fn changed_since(&self, viewer: &Viewer, seq: u64, faces: bool) -> Result<Vec<String>> {
         self.read_past(|store| {
             let mut changed = store.changed_since(seq, faces)?;
-            if store.hides_any(viewer) {
+            if !store.state.sight(viewer).is_all() {
                 changed.retain(|id| store.get_seen(viewer, id).is_some());
             }
             Ok(changed)
@@ -183,7 +186,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::read`].
     pub fn blocks<T>(&self, viewer: &Viewer, ask: impl FnOnce(&Columns, &Outlook) -> T) -> Result<T> {
-        let look = |store: &Store| Ok((store.blocks()?, store.outlook(viewer)));
+        let look = |store: &Store| Ok((store.blocks()?, Outlook::of(&store.state, viewer)));
         let (columns, outlook) = self.read(look)?;
         let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
         Ok(ask(&columns, &outlook))

@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use super::load::home::layout_of;
 use super::worker::{Speller, Worker};
-use super::write::row_batch::RefusedChanges;
+use super::write::row_batch::{RefusedChanges, commit_allowed};
+use super::write::sweep::sweep;
 use super::{Change, Committed, Shared, Store, Turns, Written};
 use crate::disk::{Disk, RealDisk, forked};
 use crate::error::{Error, Result};
@@ -288,7 +289,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::commit`], but for the refusal of a change.
     pub fn commit_allowed(&self, draft: &mut Draft) -> Result<(Option<Committed>, RefusedChanges)> {
-        self.change(|store, now| store.commit_allowed(draft, now))
+        self.change(|store, now| commit_allowed(store, draft, now))
     }
 
     /// Writes a draft only if none of its records is there yet; `None` if one is.
@@ -313,7 +314,7 @@ impl Engine {
     /// As [`Engine::commit`].
     pub fn sweep(&self, author: &Author, moment: Option<i64>) -> Result<Vec<String>> {
         let moment = moment.unwrap_or_else(|| self.moment());
-        self.change(|store, now| store.sweep(author, moment, now))
+        self.change(|store, now| sweep(store, author, moment, now))
     }
 
     /// Makes everything written so far durable.

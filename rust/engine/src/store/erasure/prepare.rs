@@ -18,6 +18,7 @@ use super::order::{Erase, Erased};
 use super::reach::Reach;
 use super::redact::Redacted;
 use super::rewrite::Rewriting;
+use super::rows::Leaving;
 use super::survey::{Doubt, Found};
 use super::surveyed::Surveyed;
 use crate::store::Store;
@@ -252,7 +253,7 @@ impl<'a> Preparing<'a> {
         }
         let log = self.view.clone().map(|view| Arc::new(view) as Arc<dyn DiskFile>);
         self.files = Some(NewFiles::start(self.site, records, log, self.options.threads)?);
-        self.spaces = store.start_leaving(&what.chosen)?;
+        self.spaces = Leaving::of(store, &what.chosen).start()?;
         Ok(())
     }
 

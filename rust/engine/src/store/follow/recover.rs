@@ -1,7 +1,9 @@
 //! What is written on top of? Under the lock, before a change: the newest state and nothing beyond its end.
 
+use super::unfinished::{finish_erasing, is_erasing};
 use crate::error::{At, Result};
 use crate::layout::LOG;
+use crate::log::{Log, Site};
 
 use crate::store::Store;
 use crate::store::load::tails::{ends_with_event, keep_hint};
@@ -109,28 +111,19 @@ impl Store {
             self.reload(&mut |_, _| {})?;
             // Of a log that is lost, these bytes may be all that is left.
             if self.log.check_is_there().is_ok() {
-                is_spared = tail == TailLeft::Spared && self.has_event_in_tail()?;
+                is_spared = tail == TailLeft::Spared && has_event_in_tail(&self.site, &self.log)?;
                 if !is_spared {
                     self.log.cut_tail(now)?;
                 }
             }
         }
-        if self.is_erasing() {
-            self.finish_erasing()?;
+        if is_erasing(&self.site) {
+            finish_erasing(&self.site, &self.log, &self.state, &self.vectors)?;
         }
         if !is_spared {
             self.log.set_prepared();
         }
         Ok(())
-    }
-
-    /// Whether the log is damaged and ends with a whole event that lost its newline: so much of a tail is for a repair to judge.
-    fn has_event_in_tail(&self) -> Result<bool> {
-        let is_damaged = self.log.report.damage.iter().any(|damage| damage.path == LOG);
-        match (&self.log.report.tail, self.log.open()) {
-            (Some(tail), Some(log)) if is_damaged => ends_with_event(&*log.file, tail).at(self.site.log()),
-            _ => Ok(false),
-        }
     }
 
     /// After a failed sync of somebody else: copies the committed part of the log into a fresh file and removes the mark.
@@ -186,5 +179,14 @@ impl Store {
         self.sync_log()?;
         self.log.tell_head();
         self.log.head.find_standing()
+    }
+}
+
+/// Whether the log is damaged and ends with a whole event that lost its newline: so much of a tail is for a repair to judge.
+fn has_event_in_tail(site: &Site, log: &Log) -> Result<bool> {
+    let is_damaged = log.report.damage.iter().any(|damage| damage.path == LOG);
+    match (&log.report.tail, log.open()) {
+        (Some(tail), Some(open)) if is_damaged => ends_with_event(&*open.file, tail).at(site.log()),
+        _ => Ok(false),
     }
 }

@@ -59,7 +59,7 @@ impl Store {
             let is_lost = lost.is_some();
             self.log.read_anew(None, lost.unwrap_or_else(nothing));
             self.state = loader.state.filter(|_| is_lost).unwrap_or_default();
-            self.state.expire(self.clock);
+            self.clock.tell_again(&mut self.state);
             self.vectors.forget();
             self.snapshots.read_anew(0);
             return self.log.head.find_standing();
@@ -80,7 +80,7 @@ impl Store {
         let open = OpenLog::reading(file, walk, origin).at(&path)?.anchored(anchored);
         self.log.read_anew(Some(open), report);
         self.state = loader.state.unwrap_or_default();
-        self.state.expire(self.clock);
+        self.clock.tell_again(&mut self.state);
         self.vectors.forget();
         let on_disk = is_synced.then(|| self.state.changes().watermark());
         self.vectors.on_disk.read_anew(on_disk.unwrap_or_default());

@@ -60,7 +60,7 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
         })?;
         let ask = |look: &mut dyn FnMut(Scene<'_>)| {
             let store = shared.read_guard();
-            store.state.changes().life().is(&life).then(|| look(store.scene()))
+            store.state.changes().life().is(&life).then(|| look(Scene::of(&store)))
         };
         let verdicts = Verdicts::of(prepared, hidden, &ask);
         let allows = |slot: u32| verdicts.as_ref().is_none_or(|verdicts| verdicts.allow(slot));

@@ -14,10 +14,9 @@ use crate::condition::Condition;
 use crate::error::Result;
 use crate::memory::{self, gathered};
 use crate::scope::Viewer;
-use crate::state::{Query, State, StateId};
+use crate::state::{Query, StateId};
 use crate::store::Store;
 use crate::store::shared::Shared;
-use crate::store::vectors::Vectors;
 use crate::text::{Filter, asked};
 
 /// What the columns take for a block while they are made, and more.
@@ -27,11 +26,14 @@ const BLOCK_BYTES: usize = 1024;
 const BLOCK_KIND: &str = "block";
 const ACTIVE: &str = "active";
 
-/// Brings the columns of the blocks to where the state is.
+/// The columns of the blocks, brought to where the state is.
 ///
 /// # Errors
 /// `Io`, where rows cannot be read; `OutOfMemory`.
-pub(in crate::store) fn follow_blocks(blocks: &RwLock<Columns>, state: &State, vectors: &Vectors) -> Result<()> {
+pub(in crate::store) fn columns_now(store: &Store) -> Result<Arc<RwLock<Columns>>> {
+    let Store {
+        blocks, state, vectors, ..
+    } = store;
     let is_behind = |columns: &Columns| columns.is_behind(state);
     if is_behind(&blocks.read().unwrap_or_else(PoisonError::into_inner)) {
         let mut columns = blocks.write().unwrap_or_else(PoisonError::into_inner);
@@ -41,13 +43,13 @@ pub(in crate::store) fn follow_blocks(blocks: &RwLock<Columns>, state: &State, v
             vectors.feed(state, &mut columns)?;
         }
     }
-    Ok(())
+    Ok(Arc::clone(blocks))
 }
 
 /// What recalls are made from, as of now. Rows that were not there may have been moved since the log was read: then the
 /// log says so by now.
 fn columns_of(shared: &Shared, viewer: &Viewer) -> Result<(Arc<RwLock<Columns>>, Outlook)> {
-    let look = |store: &Store| Ok((store.blocks()?, Outlook::of(&store.state, viewer)));
+    let look = |store: &Store| Ok((columns_now(store)?, Outlook::of(&store.state, viewer)));
     let (columns, outlook) = shared.read(look)?;
     let lacks = |columns: &RwLock<Columns>| {
         let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
@@ -55,7 +57,7 @@ fn columns_of(shared: &Shared, viewer: &Viewer) -> Result<(Arc<RwLock<Columns>>,
     };
     let mut seen = lacks(&columns);
     while seen.is_some() {
-        let again = lacks(&*shared.read(Store::blocks)?);
+        let again = lacks(&*shared.read(columns_now)?);
         if again == seen {
             break;
         }
@@ -111,7 +113,7 @@ fn allowed(shared: &Shared, viewer: &Arc<Viewer>, condition: &Condition) -> Resu
         })?;
         let ask = |look: &mut dyn FnMut(Scene<'_>)| {
             let store = shared.read_guard();
-            store.state.changes().life().is(&life).then(|| look(store.scene()))
+            store.state.changes().life().is(&life).then(|| look(Scene::of(&store)))
         };
         let verdicts = Verdicts::new(judge, among, &ask);
         let found = slots.into_iter().filter(|&slot| verdicts.allow(slot)).collect();

@@ -62,7 +62,13 @@ impl Store {
         self.log.is_leased() && self.is_settled() && !self.syncs_every_commit() && !self.is_sync_due(now)
     }
 
-    /// The same for several drafts that are one atomic batch, with the lines that were spelled ahead if they still fit.
+    /// Begins to spell a batch of so many changes. Drafts of an earlier one come along, if their memory is free again.
+    pub fn spell_ahead(&mut self, changes: usize, now: i64) -> (Ahead, Vec<Draft>) {
+        let ahead = Ahead::begin(&mut self.log, &self.options, changes, now);
+        (ahead, self.pending.take_seen())
+    }
+
+    /// Writes a draft in several parts that are one atomic batch, with the lines that were spelled ahead if they still fit.
     ///
     /// # Errors
     /// As `commit`.
