@@ -5,10 +5,10 @@
 //! that a query costs what it returns, and a [`timeline`] that leads from a record to its events. It is derived from base and log alone and can be rebuilt at any time.
 
 mod acts;
+mod apply;
 mod arena;
 mod catalog;
 mod changes;
-mod coming;
 mod compare;
 mod erased;
 mod expiries;
@@ -17,6 +17,7 @@ mod frozen;
 mod likeness;
 mod listing;
 mod moments;
+mod put;
 mod query;
 mod records;
 mod rows;

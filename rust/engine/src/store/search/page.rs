@@ -66,11 +66,11 @@ pub(in crate::store) fn slots(
     let (slots, end) = match &listing.field {
         Some(path) => {
             let place = field_of(state, indexes, path)?;
-            state.list_by_field(listing, among, &|record| sort_key(&place, record))?
+            listing.slots_by_field(state, among, &|record| sort_key(&place, record))?
         }
         None => {
             let happened = |record: &[u8]| fields.as_ref().and_then(|fields| fields.happened(record));
-            state.list(listing, among, &happened, scene.threads)?
+            listing.slots(state, among, &happened, scene.threads)?
         }
     };
     Ok((slots, end, plan))
