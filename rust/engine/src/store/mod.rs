@@ -79,7 +79,7 @@ pub use recovery::repair::{Repaired, repair};
 pub use restoring::restore::{Restoring, restore};
 pub use restoring::take_back::{bring_back, restore_tail};
 pub use search::ask::search;
-pub use search::live_text::seal_text;
+pub use search::follow_text::seal_text;
 pub use search::page::Page;
 pub use search::rank::{Hit, Search};
 pub use search::recall::recall;

@@ -30,6 +30,19 @@ use crate::options::{Options, WriterTerms};
 pub use batch::BatchWriter;
 pub use upkeep::Verified;
 
+/// A draft's memory is kept from one commit to the next, up to so much.
+const SPARE_BYTES: usize = 8 * 1024 * 1024;
+
+impl Draft {
+    /// Empties the draft for the next change; its memory is kept, unless that is large.
+    pub fn recycle(&mut self) {
+        if self.room() > SPARE_BYTES {
+            *self = Self::default();
+        }
+        self.clear();
+    }
+}
+
 thread_local! {
     /// The engine whose progress callback may be running on this thread: it holds the store and must not wait for it.
     static REPORTING: Cell<usize> = const { Cell::new(0) };

@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use super::live_text::{catch_up, check_room};
+use super::follow_text::catch_up;
+use super::live_text::check_room;
 use super::rank::{Asker, Hit, Search, rank};
 use super::select::{Scene, Verdicts, prepare};
 use crate::error::{Error, Result};

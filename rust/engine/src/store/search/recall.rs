@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use roaring::RoaringBitmap;
 
-use super::live_text::catch_up;
+use super::follow_text::catch_up;
 use super::select::{Scene, Verdicts, prepare};
 use crate::blocks::{Answer, Ask, Columns, Outlook};
 use crate::condition::Condition;

@@ -16,7 +16,7 @@ use std::time::Duration;
 use due::asked::{ENDED, LEASED};
 use due::{Due, Since, Task, asks_of};
 
-use super::search::live_text::seal_text;
+use super::search::follow_text::seal_text;
 use super::shared::{Needs, Shared};
 use crate::error::{Error, Result};
 use crate::host::{Host, Join};
