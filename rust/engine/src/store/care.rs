@@ -116,7 +116,7 @@ impl Candidate {
 /// `Refused` if so; `Io`, `Locked`, `Closed`.
 pub(super) fn check_tail_at_the_end(store: &mut Store) -> Result<()> {
     store.refresh()?;
-    if store.log.report.tail.as_ref().is_none_or(|tail| tail.events == 0) || store.log.check_poison().is_err() {
+    if store.log.report().tail.as_ref().is_none_or(|tail| tail.events == 0) || store.log.check_poison().is_err() {
         return Ok(());
     }
     // Without the lock it may have been somebody's write that was not done.

@@ -40,7 +40,7 @@ use super::{Progress, Store};
 impl Store {
     /// What opening found.
     pub fn report(&self) -> &Report {
-        &self.log.report
+        &self.log.report()
     }
 
     /// When this store's writes are synced.

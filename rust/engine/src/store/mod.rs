@@ -167,7 +167,7 @@ impl Store {
         self.settle();
         if self.snapshots.write(&self.log, &mut self.state).is_err() {
             let note = "snapshot.json could not be written".to_owned();
-            self.log.report.notes.push(note);
+            self.log.note(note);
         }
     }
 

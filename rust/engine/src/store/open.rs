@@ -77,7 +77,7 @@ impl Store {
         });
         if let Err(fault) = finished {
             let note = format!("an erasure is unfinished, and could not be ended here: {fault}");
-            self.log.report.notes.push(note);
+            self.log.note(note);
         }
     }
 
@@ -87,7 +87,7 @@ impl Store {
             && let Some(log) = self.log.open()
         {
             let found = returned_at(&*self.site.disk, &self.site.layout, &log.origin);
-            self.log.report.returned = found;
+            self.log.note_returned(found);
         }
     }
 

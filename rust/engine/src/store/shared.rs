@@ -43,7 +43,7 @@ impl Needs {
             leased: store.log.is_leased(),
             snapshot: store.snapshots.is_wanted(),
             sealing: store.text.wants_sealing(),
-            untold: store.log.head.is_owed(),
+            untold: store.log.head().is_owed(),
             overdue: store.is_sync_due(now),
         }
     }

@@ -70,7 +70,7 @@ impl Engine {
             {
                 return Ok(Vec::new());
             }
-            let scope = match (store.get(id), store.log.report.damage.is_empty()) {
+            let scope = match (store.get(id), store.log.report().damage.is_empty()) {
                 (Some(now), _) => Carried::of(now),
                 (None, true) => Carried::shared(),
                 // The line may be lost that told whose it is.

@@ -95,7 +95,7 @@ impl Engine {
     /// As [`Engine::read`].
     pub fn findings(&self) -> Result<(Verified, Vec<String>)> {
         let (mut report, standing) =
-            self.read(|store| Ok((store.report().clone(), store.log.head.standing().clone())))?;
+            self.read(|store| Ok((store.report().clone(), store.log.head().standing().clone())))?;
         if report.tail.is_some() {
             report.tail = self.change(|store, _| pending_tail(store))?;
         }
@@ -136,7 +136,7 @@ impl Engine {
             let missed = missed(&store.site, &store.log)?;
             store.sync()?;
             store.log.tell_known_head();
-            let fault = store.log.head.fault().map(str::to_owned);
+            let fault = store.log.head().fault().map(str::to_owned);
             let head_file = store.options.head_file.clone();
             Ok((
                 Arc::clone(&store.site.disk),

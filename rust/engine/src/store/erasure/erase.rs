@@ -18,7 +18,7 @@ use crate::options::Options;
 use crate::origin::{ALONE, Origin};
 use crate::remembered::Standing;
 use crate::state::{Frozen, State, Watermark};
-use crate::verify::{BaseState, Walk};
+use crate::verify::Walk;
 use crate::wal::writer::EventBody;
 
 use super::chosen::Chosen;
@@ -58,11 +58,11 @@ pub(in crate::store) fn erasures(state: &State) -> usize {
 
 /// Under the lock: whether anything may be erased at all.
 fn check_erasable(site: &Site, log: &mut Log) -> Result<()> {
-    if let Some(damage) = log.report.damage.first() {
+    if let Some(damage) = log.report().damage.first() {
         return Err(Error::Corrupted(Box::new(damage.clone())));
     }
     log.check_head_is_kept()?;
-    if let Standing::Unknown(reason) | Standing::Unreadable(reason) = log.head.standing() {
+    if let Standing::Unknown(reason) | Standing::Unreadable(reason) = log.head().standing() {
         return Err(Error::busy(format!(
             "nothing is erased while the last head is not known: {reason}"
         )));
@@ -86,7 +86,6 @@ fn go_on_behind(store: &mut Store, kept: Option<State>, slots: &[u32]) -> Result
         read.at(store.site.log())
     })?;
     store.clock.tell_again(&mut store.state);
-    store.log.report.base = BaseState::Anchored;
     store.vectors.on_disk.read_anew(Watermark::default());
     let events = store.live().events();
     store.snapshots.read_anew(events.max(store.state.len() as u64));

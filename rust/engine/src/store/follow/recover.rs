@@ -106,7 +106,7 @@ impl Store {
         self.log.sign()?;
         self.log.check_is_ours()?;
         let mut is_spared = false;
-        if self.log.report.tail.is_some() {
+        if self.log.report().tail.is_some() {
             // What others have synced since this store was opened is no tail: only a fresh look may cut.
             self.reload(&mut |_, _| {})?;
             // Of a log that is lost, these bytes may be all that is left.
@@ -138,9 +138,7 @@ impl Store {
         }
         self.log.remove_mark()?;
         self.log
-            .report
-            .notes
-            .push("after a failed sync the log was copied into a fresh file".to_owned());
+            .note("after a failed sync the log was copied into a fresh file".to_owned());
         Ok(())
     }
 
@@ -149,25 +147,25 @@ impl Store {
     /// # Errors
     /// `Io`, `Locked`, `Closed`, `Poisoned`.
     pub fn accept_head(&mut self, now: i64) -> Result<()> {
-        if self.log.open().is_none() && !self.log.head.is_there() {
+        if self.log.open().is_none() && !self.log.head().is_there() {
             // Nothing is there and nothing is missed.
             return Ok(());
         }
         self.with_lock_regardless(now, |store| {
             let is_replaced = store.log.accept_replaced();
             store.log.check_is_there()?;
-            if !is_replaced && !store.log.head.is_kept() {
+            if !is_replaced && !store.log.head().is_kept() {
                 return Ok(());
             }
-            if store.log.report.cut.take().is_some()
+            if store.log.accept_cut()
                 && let Some(log) = store.log.open()
             {
                 keep_hint(&store.site, log, now)?;
             }
             store.sync_log()?;
             let reached = store.log.seen_head();
-            match store.log.head.is_kept() {
-                true => store.log.head.accept(reached),
+            match store.log.head().is_kept() {
+                true => store.log.accept_head(reached),
                 false => Ok(()),
             }
         })
@@ -178,14 +176,14 @@ impl Store {
     pub(in crate::store) fn accept_present_head(&mut self) -> Result<()> {
         self.sync_log()?;
         self.log.tell_head();
-        self.log.head.find_standing()
+        self.log.find_standing()
     }
 }
 
 /// Whether the log is damaged and ends with a whole event that lost its newline: so much of a tail is for a repair to judge.
 fn has_event_in_tail(site: &Site, log: &Log) -> Result<bool> {
-    let is_damaged = log.report.damage.iter().any(|damage| damage.path == LOG);
-    match (&log.report.tail, log.open()) {
+    let is_damaged = log.report().damage.iter().any(|damage| damage.path == LOG);
+    match (&log.report().tail, log.open()) {
         (Some(tail), Some(open)) if is_damaged => ends_with_event(&*open.file, tail).at(site.log()),
         _ => Ok(false),
     }

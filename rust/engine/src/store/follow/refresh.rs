@@ -62,7 +62,7 @@ impl Store {
             self.clock.tell_again(&mut self.state);
             self.vectors.forget();
             self.snapshots.read_anew(0);
-            return self.log.head.find_standing();
+            return self.log.find_standing();
         };
         let Examined {
             walk,
@@ -86,7 +86,7 @@ impl Store {
         self.vectors.on_disk.read_anew(on_disk.unwrap_or_default());
         let events = self.live().events();
         self.snapshots.read_anew(events.max(self.state.len() as u64));
-        self.log.head.find_standing()
+        self.log.find_standing()
     }
 
     /// Takes in what was appended; anything that does not simply follow means a reload.
@@ -126,7 +126,7 @@ impl Store {
             self.log.know_tail(now.filter(|now| seen.as_ref() == Some(now)));
             return Ok(());
         }
-        self.log.report.tail = tail;
+        self.log.set_tail(tail);
         Ok(())
     }
 }

@@ -124,7 +124,7 @@ fn look(
 /// `Io`, `Closed`.
 pub(in crate::store) fn pending_tail(store: &mut Store) -> Result<Option<Tail>> {
     store.refresh()?;
-    let mut tail = store.log.report.tail.clone();
+    let mut tail = store.log.report().tail.clone();
     for _ in 0..WATCHES {
         if tail.is_none() || store.log.is_locked() {
             return Ok(None);
@@ -135,11 +135,11 @@ pub(in crate::store) fn pending_tail(store: &mut Store) -> Result<Option<Tail>> 
             None => std::thread::sleep(WATCH),
         }
         store.refresh()?;
-        if store.log.report.tail == tail {
+        if store.log.report().tail == tail {
             // The same before and after a moment in which nobody held the lock.
             return Ok(tail);
         }
-        tail = store.log.report.tail.clone();
+        tail = store.log.report().tail.clone();
     }
     Ok(None)
 }

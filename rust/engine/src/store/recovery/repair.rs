@@ -106,7 +106,7 @@ pub(in crate::store) fn repair_now(
         let is_of_rows = damage.iter().all(|damage| damage.kind.is_of_row());
         if is_of_rows {
             // If there is nothing else to do, and they cannot be read, nothing is changed.
-            DamagedRows::find(&store.vectors, &store.state, !store.log.report.damage.is_empty())?.check()?;
+            DamagedRows::find(&store.vectors, &store.state, !store.log.report().damage.is_empty())?.check()?;
         }
         if !unproven {
             check_copies_can_be_read(&store.site)?;
@@ -174,7 +174,7 @@ fn administer(
     store.state = cure.state;
     store.vectors.forget();
     store.archives = ArchiveCache::default();
-    let mut rows = RowPlan::find(&store.vectors, &store.state, !store.log.report.damage.is_empty())?;
+    let mut rows = RowPlan::find(&store.vectors, &store.state, !store.log.report().damage.is_empty())?;
     cure.lost.append(&mut rows.lost);
     for name in mending.names().chain(rows.files()) {
         aside.keep(&name)?;
@@ -234,12 +234,13 @@ fn administer(
 fn take_back_rows(store: &mut Store, damage: &[Damage], now: i64) -> Result<()> {
     // Damaged lines may have named rows: new ones come behind all that a file holds. If only rows are damaged, the log is
     // whole, and what it says of rows may be trusted.
-    store.log.report.damage = damage
+    let of_log = damage
         .iter()
         .filter(|damage| damage.kind != DamageKind::LogMissing && !damage.kind.is_of_row())
         .cloned()
         .collect();
-    let damaged = DamagedRows::find(&store.vectors, &store.state, !store.log.report.damage.is_empty());
+    store.log.set_damage(of_log);
+    let damaged = DamagedRows::find(&store.vectors, &store.state, !store.log.report().damage.is_empty());
     let depth = store.options.recursion_depth;
     let draft = damaged.and_then(|rows| rows.take_back(&mut store.vectors, &mut store.log, depth, now));
     let taken_back = match draft {
@@ -247,7 +248,7 @@ fn take_back_rows(store: &mut Store, damage: &[Damage], now: i64) -> Result<()> 
         Ok(None) => Ok(()),
         Err(fault) => Err(fault),
     };
-    store.log.report.damage.clear();
+    store.log.set_damage(Vec::new());
     taken_back?;
     store.sync_log()
 }
@@ -255,13 +256,13 @@ fn take_back_rows(store: &mut Store, damage: &[Damage], now: i64) -> Result<()> 
 /// Before a repair: a tail with whole events behind its fault is no tail any more, but damage, as in a log that was never
 /// synced. All of it is on disk then, and the hint that tells otherwise is gone.
 fn spare_tail(store: &mut Store) -> Result<()> {
-    if store.refresh().is_err() || store.log.report.tail.is_none() || store.log.check_poison().is_err() {
+    if store.refresh().is_err() || store.log.report().tail.is_none() || store.log.check_poison().is_err() {
         return Ok(());
     }
     store.with_lock_for_a_moment(|store| {
         store.reload(&mut |_, _| {})?;
         let path = store.site.layout.log().to_owned();
-        let (Some(tail), Some(log)) = (&store.log.report.tail, store.log.open()) else {
+        let (Some(tail), Some(log)) = (&store.log.report().tail, store.log.open()) else {
             return Ok(());
         };
         let range = tail.offset..tail.offset + tail.length;

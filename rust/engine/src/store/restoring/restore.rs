@@ -128,7 +128,7 @@ impl Restored {
             // The hint speaks of the log that was there. Beside the one that comes it would tell of an end that was never its own;
             // what it knew is kept with the log that it knew.
             store.site.forget_hint()?;
-            store.log.head.announce(self.head)?;
+            store.log.head().announce(self.head)?;
             self.log.name(store.site.layout.log())?;
             if let Some(missed) = &self.missed {
                 // A chain does not tell that it went on: what the copy has lost is known to the hint that lay beside it. A repair

@@ -64,7 +64,7 @@ fn put_tail_back(store: &mut Store, name: &str, now: i64) -> Result<(State, Stri
         let (_, kept) = Aside::before_restore(&store.site, now)?;
         // It speaks of the log that was there: beside the other one it would make a tail of these lines again.
         store.site.forget_hint()?;
-        store.log.head.announce(head)?;
+        store.log.head().announce(head)?;
         draft.name(store.site.layout.log())?;
         let before = std::mem::take(&mut store.state);
         if let Err(fault) = store.reload(&mut |_, _| {}) {

@@ -118,7 +118,7 @@ impl Compacting {
 
 /// A damaged log must be repaired before it is retired.
 pub(super) fn check_undamaged(log: &Log) -> Result<()> {
-    match log.report.damage.first() {
+    match log.report().damage.first() {
         Some(damage) => Err(Error::Corrupted(Box::new(damage.clone()))),
         None => Ok(()),
     }

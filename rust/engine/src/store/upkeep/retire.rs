@@ -15,7 +15,6 @@ use crate::log::{Log, OpenLog, Site};
 use crate::origin::{Origin, Repair};
 use crate::snapshot::BaseWriter;
 use crate::state::State;
-use crate::verify::BaseState;
 use crate::wal::writer::{EventBody, Lines};
 
 use crate::store::files::snapshots::header_of;
@@ -97,9 +96,6 @@ impl Retirement {
         // The memory follows the new log: the records stay, the events are those of the sentinel.
         store.state.forget_events();
         store.state.note(system_event(0, lines.link.next_seq - 1), now);
-        store.log.report.base = BaseState::Anchored;
-        store.log.report.damage.clear();
-        store.log.report.cut = None;
         store.snapshots.read_anew(store.state.len() as u64);
         // From here on everything is committed. The hint must speak of the new log, durably, before anyone appends to it:
         // others would take its word for it.

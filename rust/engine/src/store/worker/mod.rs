@@ -245,7 +245,7 @@ impl Worker {
     /// Notes a head that was synced so soon after another one that it was left for later.
     fn tell_head(&self) {
         let mut store = self.store.write_guard();
-        if store.log.head.is_owed() {
+        if store.log.head().is_owed() {
             store.log.tell_known_head();
         }
     }

@@ -92,7 +92,7 @@ impl Store {
         let coming = coming(changes);
         let depth = self.options.recursion_depth;
         let syncs_at_all = self.options.durability != Durability::Off;
-        let is_log_damaged = !self.log.report.damage.is_empty();
+        let is_log_damaged = !self.log.report().damage.is_empty();
         let mut places = Vec::new();
         for attachment in attachments {
             let mut space = Draft::default();

@@ -120,7 +120,7 @@ fn spell(
 impl Store {
     /// Gives a foreign base its anchor, if it has none yet.
     pub(in crate::store) fn anchor(&mut self, now: i64) -> Result<()> {
-        match self.log.report.base {
+        match self.log.report().base {
             BaseState::Unanchored => self.write(&[], now).map(|_| ()),
             _ => Ok(()),
         }
@@ -203,7 +203,7 @@ impl Store {
             self.log.check_end_is_known()?;
         }
         let coming = coming(parts);
-        let adoption = adopt(&self.site, self.log.report.base)?;
+        let adoption = adopt(&self.site, self.log.report().base)?;
         let adopts = adoption.is_some();
         let fits = |ahead: &Ahead| !adopts && ahead.fits(self.log.link(), self.log.latest(), count(parts));
         let (lines, micros) = match ahead.filter(fits) {
@@ -219,7 +219,7 @@ impl Store {
         self.state.make_room(coming)?;
         let base = self.append(&lines, now)?;
         if adopts {
-            self.log.report.base = BaseState::Adopted;
+            self.log.set_adopted();
         }
         Ok((lines, base, micros))
     }
