@@ -40,7 +40,7 @@ use super::{Progress, Store};
 impl Store {
     /// What opening found.
     pub fn report(&self) -> &Report {
-        &self.log.report()
+        self.log.report()
     }
 
     /// When this store's writes are synced.
@@ -166,7 +166,7 @@ impl Store {
     pub fn nearest(&self, question: &Question<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
         let mut search = self.vectors.start_search(self.live(), question)?;
         if let Some(condition) = question.condition {
-            let (judge, among) = prepare(&self.state, &self.field_indexes, condition)?;
+            let (judge, among) = prepare(&self.state, &self.views.field_indexes, condition)?;
             let ask = |look: &mut dyn FnMut(Scene<'_>)| {
                 look(Scene::of(self));
                 Some(())
@@ -221,7 +221,7 @@ impl Store {
     /// # Errors
     /// `Argument` if no face declares the index or the key has another length; `OutOfMemory`.
     pub fn find(&self, index: &str, lookup: &Lookup<'_>) -> Result<Vec<Dated<'_>>> {
-        find(&self.indexes, &self.state, index, lookup)
+        find(&self.views.indexes, &self.state, index, lookup)
     }
 
     /// Asks something of a declared network, as somebody sees it. It is as fresh as the state.
@@ -235,7 +235,7 @@ impl Store {
         steps: &Steps,
         ask: impl FnOnce(&Net<'_>) -> Result<T>,
     ) -> Result<T> {
-        walk(&self.indexes, &self.state, network, viewer, steps, ask)
+        walk(&self.views.indexes, &self.state, network, viewer, steps, ask)
     }
 
     /// A page of a listing: those of its records for which a condition holds.
@@ -243,7 +243,7 @@ impl Store {
     /// # Errors
     /// `OutOfMemory` if there is no memory for so many, `Io`.
     pub fn page(&self, listing: &Listing, condition: Option<&Condition>) -> Result<Page<'_>> {
-        page(Scene::of(self), &self.field_indexes, listing, condition)
+        page(Scene::of(self), &self.views.field_indexes, listing, condition)
     }
 
     /// The records of a listing as they are now, to be read while others go on.
@@ -251,7 +251,7 @@ impl Store {
     /// # Errors
     /// As [`Store::page`].
     pub fn freeze(&mut self, listing: &Listing, condition: Option<&Condition>) -> Result<Frozen> {
-        let (slots, ..) = slots(Scene::of(self), &self.field_indexes, listing, condition)?;
+        let (slots, ..) = slots(Scene::of(self), &self.views.field_indexes, listing, condition)?;
         Ok(self.state.freeze_those(slots.into_iter())?)
     }
 

@@ -36,13 +36,13 @@ mod upkeep;
 
 mod recovery;
 
+mod open;
+
 mod copies;
 
 mod erasure;
 
 mod restoring;
-
-mod open;
 
 mod door;
 
@@ -50,12 +50,9 @@ mod worker;
 
 mod engine;
 
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
-use crate::blocks::Columns;
-use crate::condition::FieldIndexes;
 use crate::error::{Error, Result};
-use crate::index::Indexes;
 use crate::log::{Log, Site};
 use crate::options::Options;
 use crate::state::State;
@@ -100,6 +97,7 @@ use files::snapshots::Snapshots;
 use follow::clock::ToldTime;
 use history::lines::History;
 use live_log::LiveLog;
+use search::views::Views;
 use write::pending::Pending;
 
 /// An open store.
@@ -116,14 +114,8 @@ pub struct Store {
     snapshots: Snapshots,
     /// The archives that were asked so far.
     archives: ArchiveCache,
-    /// The text index, once it was asked.
-    text: Arc<search::live_text::LiveTextIndex>,
-    /// What faces look records up by; each follows when it is asked.
-    indexes: RwLock<Indexes>,
-    /// What it looks all records up by; likewise.
-    field_indexes: RwLock<FieldIndexes>,
-    /// What recalls of blocks are made from; it follows when it is asked for.
-    blocks: Arc<RwLock<Columns>>,
+    /// What it is asked by.
+    views: Views,
     vectors: vectors::Vectors,
     clock: ToldTime,
     /// What the last copy in `backup/` was called that was made here: an erasure may have taken it away, and whoever kept the

@@ -1,6 +1,6 @@
 //! How is a store opened, and let go?
 
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
 use crate::disk::{Disk, Manner};
 use crate::error::Result;
@@ -17,6 +17,7 @@ use super::follow::lost::missed;
 use super::follow::unfinished::{finish_erasing, is_erasing};
 use super::load::examine::nothing;
 use super::recovery::returning::erasures_of;
+use super::search::views::Views;
 use super::vectors::Vectors;
 use super::write::pending::Pending;
 use super::{Progress, Store};
@@ -47,10 +48,7 @@ impl Store {
             closed: false,
             snapshots,
             archives: ArchiveCache::default(),
-            text: Arc::default(),
-            indexes: RwLock::default(),
-            field_indexes: RwLock::default(),
-            blocks: Arc::default(),
+            views: Views::default(),
             vectors,
             clock: ToldTime::default(),
             last_copy: None,
@@ -114,7 +112,7 @@ impl Store {
         self.log.let_go();
         self.log.forget();
         self.state = State::default();
-        self.text = Arc::default();
+        self.views.text = Arc::default();
         self.vectors.forget();
         outcome
     }

@@ -42,7 +42,7 @@ impl Needs {
             unsynced_bytes: if store.syncs_later() { store.unsynced_bytes() } else { 0 },
             leased: store.log.is_leased(),
             snapshot: store.snapshots.is_wanted(),
-            sealing: store.text.wants_sealing(),
+            sealing: store.views.text.wants_sealing(),
             untold: store.log.head().is_owed(),
             overdue: store.is_sync_due(now),
         }

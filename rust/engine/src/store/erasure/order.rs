@@ -74,7 +74,7 @@ fn found(store: &Store, viewer: &Arc<Viewer>, condition: &Condition) -> Result<V
         },
         ..Listing::default()
     };
-    let page = page(Scene::of(store), &store.field_indexes, &listing, Some(condition))?;
+    let page = page(Scene::of(store), &store.views.field_indexes, &listing, Some(condition))?;
     let id_of = |record: &[u8]| Some(unspelled(json::scan_record(record)?.id?.of(record)));
     let ids = page.records.iter().filter_map(|dated| id_of(dated.record));
     Ok(ids.filter(|id| !is_reserved(id) && !id.starts_with(SEARCHED)).collect())

@@ -341,7 +341,7 @@ pub fn repair(
     // An index that hides something is believed by its own digest; to make all of them again costs little.
     turns.turn(|store| {
         remove_indexes(&store.site)?;
-        store.text = Arc::default();
+        store.views.text = Arc::default();
         store.vectors.forget();
         store.archives = ArchiveCache::default();
         Ok(())

@@ -25,6 +25,7 @@ use crate::store::files::proofs::copy_of_base;
 use crate::store::files::set_aside::Aside;
 use crate::store::follow::lost::has_remains;
 use crate::store::load::tails::keep_missed;
+use crate::store::recovery::judge::verify_at;
 use crate::store::recovery::repair::repair_in_turn;
 use crate::store::recovery::returning::Returning;
 use crate::store::upkeep::compact::{sync, write_snapshot};
@@ -166,7 +167,7 @@ pub fn restore(
             store.options.clone(),
         ))
     })?;
-    let report = Store::verify(&*disk, source, options.threads, progress)?;
+    let report = verify_at(&*disk, source, options.threads, i64::MAX, progress)?;
     let end = match report.events {
         // A log is one line after a compaction. If that is damaged, all its records still lie in what stands beside it.
         0 if has_past(&*disk, source)? => {

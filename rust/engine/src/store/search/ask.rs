@@ -50,7 +50,7 @@ pub fn search(shared: &Shared, search: &Search) -> Result<Vec<Hit>> {
                 None => None,
             };
             let condition = search.condition.as_ref();
-            let prepared = condition.map(|condition| prepare(&store.state, &store.field_indexes, condition));
+            let prepared = condition.map(|condition| prepare(&store.state, &store.views.field_indexes, condition));
             Ok((
                 filter,
                 changes.life().same(),

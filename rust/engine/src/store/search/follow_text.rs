@@ -15,9 +15,9 @@ pub(in crate::store) fn catch_up(shared: &Shared) -> Result<Arc<LiveTextIndex>> 
     loop {
         let look = |store: &Store| {
             Ok((
-                Arc::clone(&store.text),
+                Arc::clone(&store.views.text),
                 TextFiles::of(store),
-                store.text.lack(store.live()),
+                store.views.text.lack(store.live()),
             ))
         };
         let (live, files, lack) = shared.read(look)?;
@@ -38,7 +38,7 @@ pub(in crate::store) fn catch_up(shared: &Shared) -> Result<Arc<LiveTextIndex>> 
 /// # Errors
 /// `Io`, `Closed`.
 pub fn seal_text(shared: &Shared) -> Result<()> {
-    let live = Arc::clone(&shared.read_guard().text);
+    let live = Arc::clone(&shared.read_guard().views.text);
     let Ok(_turn) = live.building.try_lock() else {
         return Ok(());
     };
@@ -72,7 +72,7 @@ pub fn seal_text(shared: &Shared) -> Result<()> {
 fn make(shared: &Shared, live: &LiveTextIndex) -> Result<()> {
     let _turn = live.building.lock().unwrap_or_else(PoisonError::into_inner);
     if !matches!(
-        shared.read(|store| Ok(store.text.lack(store.live())))?,
+        shared.read(|store| Ok(store.views.text.lack(store.live())))?,
         Lack::Everything
     ) {
         return Ok(());

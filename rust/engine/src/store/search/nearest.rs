@@ -36,7 +36,7 @@ impl Shared {
                 let search = store.vectors.start_search(store.live(), question)?;
                 let prepared = question
                     .condition
-                    .map(|condition| prepare(&store.state, &store.field_indexes, condition));
+                    .map(|condition| prepare(&store.state, &store.views.field_indexes, condition));
                 Ok((search, store.state.changes().life().same(), prepared.transpose()?))
             })?;
             let Some((judge, among)) = prepared else {

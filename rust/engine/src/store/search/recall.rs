@@ -31,9 +31,7 @@ const ACTIVE: &str = "active";
 /// # Errors
 /// `Io`, where rows cannot be read; `OutOfMemory`.
 pub(in crate::store) fn columns_now(store: &Store) -> Result<Arc<RwLock<Columns>>> {
-    let Store {
-        blocks, state, vectors, ..
-    } = store;
+    let (blocks, state, vectors) = (&store.views.blocks, &store.state, &store.vectors);
     let is_behind = |columns: &Columns| columns.is_behind(state);
     if is_behind(&blocks.read().unwrap_or_else(PoisonError::into_inner)) {
         let mut columns = blocks.write().unwrap_or_else(PoisonError::into_inner);
@@ -108,7 +106,7 @@ fn allowed(shared: &Shared, viewer: &Arc<Viewer>, condition: &Condition) -> Resu
                 ..Query::default()
             };
             let slots = gathered(store.state.slots_of(&active, |_, _| true))?;
-            let prepared = prepare(&store.state, &store.field_indexes, condition)?;
+            let prepared = prepare(&store.state, &store.views.field_indexes, condition)?;
             Ok((slots, store.state.changes().life().same(), prepared))
         })?;
         let ask = |look: &mut dyn FnMut(Scene<'_>)| {
