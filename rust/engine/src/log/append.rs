@@ -12,7 +12,7 @@ use crate::hint::{read_hint, write_hint};
 use crate::layout::is_draft;
 use crate::origin::{ALONE, Origin, origin_of};
 use crate::remembered::SeenHead;
-use crate::verify::{NoSink, Walk};
+use crate::verify::{BaseState, NoSink, Walk};
 use crate::wal::synced::Synced;
 use crate::wal::writer::Lines;
 
@@ -135,11 +135,7 @@ impl Log {
     pub fn retire(&mut self, sentinel: &Lines, now: i64) -> Result<()> {
         self.head.announce_log(sentinel);
         self.site.replace_log(&sentinel.bytes)?;
-        self.go_over_to_sentinel(now)
-    }
-
-    /// What comes next goes behind the sentinel.
-    fn go_over_to_sentinel(&mut self, now: i64) -> Result<()> {
+        // What comes next goes behind the sentinel.
         let (latest, path) = (self.latest(), self.site.log());
         let file = self.site.disk.open(path, Access::Write).at(path)?;
         let length = file.length().at(path)?;
@@ -148,6 +144,9 @@ impl Log {
         walk.latest = latest.max(now);
         let origin = origin_of(&*file, length).at(path)?;
         self.open = Some(OpenLog::writing(file, walk, origin).at(path)?);
+        self.report.base = BaseState::Anchored;
+        self.report.damage.clear();
+        self.report.cut = None;
         Ok(())
     }
 

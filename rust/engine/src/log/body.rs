@@ -8,19 +8,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::damage::{Damage, DamageKind, Tail};
+use crate::damage::Tail;
 use crate::error::{At, Error, Result};
 use crate::event::salt::SaltTerms;
 use crate::event::stamp::{STAMP_BYTES, TimestampWriter};
-use crate::layout::LOG;
-use crate::remembered::{HeadStanding, SeenHead};
-use crate::verify::{Report, Sink, finding};
+use crate::remembered::SeenHead;
+use crate::verify::{Report, Sink};
 use crate::wal::synced::Synced;
 use crate::wal::writer::{ChainEnd, Lines};
 
 use super::head_note::HeadNote;
 use super::lock::{Lock, LockTerms};
-use super::loss::{gone, is_missed, was_never_promised};
+use super::loss::{is_missed, was_never_promised};
 use super::open::{OpenLog, TailSeen};
 use super::site::Site;
 use super::sync::{Durability, Unsynced};
@@ -45,9 +44,9 @@ pub(crate) struct Log {
     /// The file, once there is one and it was read.
     pub(super) open: Option<OpenLog>,
     /// What the last look found; whoever looks at more than the log adds to it.
-    pub report: Report,
+    pub(super) report: Report,
     /// The note about its head.
-    pub head: HeadNote,
+    pub(super) head: HeadNote,
     pub(super) lock: Lock,
     pub(super) unsynced: Unsynced,
     /// Where the log ended when it was written to last from here.
@@ -186,62 +185,11 @@ impl Log {
         self.tail_known = seen;
     }
 
-    /// A log that is lost has no history, and nothing may be written that would begin another one.
-    pub fn check_is_there(&self) -> Result<()> {
-        let mut damage = self.report.damage.iter();
-        if let Some(lost) = damage.find(|damage| damage.kind == DamageKind::LogMissing) {
-            return Err(Error::Corrupted(Box::new(lost.clone())));
-        }
-        // Whoever holds the lock does not look around between two reads.
-        match self.open.as_ref().filter(|open| open.is_cut()).and(self.reached()) {
-            Some(known) => Err(gone(&self.site, &known)),
-            None => Ok(()),
-        }
-    }
-
-    /// Takes a log for the right one that another had taken the place of, if there is an event in it; says whether it was such.
-    pub fn accept_replaced(&mut self) -> bool {
-        let is_missing = |damage: &Damage| damage.kind == DamageKind::LogMissing;
-        let is_it =
-            self.report.damage.iter().any(is_missing) && self.open.as_ref().is_some_and(|log| log.mark().events > 0);
-        if is_it {
-            self.report.damage.retain(|damage| !is_missing(damage));
-        }
-        is_it
-    }
-
-    /// Nothing is written behind a log that has lost its end, or whose last line is not part of the chain: what was there
-    /// could not be put back any more without losing what was written since.
-    pub fn check_end_is_known(&self) -> Result<()> {
-        let Some(open) = &self.open else { return Ok(()) };
-        let follower = &open.walk.follower;
-        let is_adrift = || follower.mark.gap || follower.mark.highest_seq > follower.mark.last_seq;
-        let last = follower.damage.last().filter(|_| is_adrift());
-        let damage = match (&self.report.cut, last) {
-            (Some(reason), _) => finding(LOG, DamageKind::LogMissing, reason.as_str()),
-            (None, Some(last)) => last.clone(),
-            (None, None) => return Ok(()),
-        };
-        let reason = format!("{}; nothing is written behind that before a repair", damage.reason);
-        Err(Error::Corrupted(Box::new(Damage { reason, ..damage })))
-    }
-
     /// What was known, if the log at its path does not hold it.
     pub fn missed(&self) -> Result<Option<Synced>> {
         match self.reached() {
             Some(known) => Ok(is_missed(&self.site, &known)?.then_some(known)),
             None => Ok(None),
-        }
-    }
-
-    /// A log that has lost its end, or took the place of another, is not compacted: what lies around it may be all that is
-    /// left of the one that was here.
-    pub fn check_head_is_kept(&mut self) -> Result<()> {
-        self.check_end_is_known()?;
-        self.head.find_standing()?;
-        match self.head.standing() {
-            HeadStanding::Lost(reason) => Err(Error::Corrupted(Box::new(finding(LOG, DamageKind::LogMissing, reason)))),
-            _ => Ok(()),
         }
     }
 
@@ -257,11 +205,6 @@ impl Log {
         }
         let is_lost = is_missed(&self.site, &known)? && !was_never_promised(&self.site, open, self.own_end)?;
         Ok(is_lost.then_some(known))
-    }
-
-    /// That the log is gone which was known so far.
-    pub fn gone(&self, known: &Synced) -> Error {
-        gone(&self.site, known)
     }
 
     /// No lines yet behind the log, in memory that was used before.

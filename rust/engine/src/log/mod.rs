@@ -26,6 +26,8 @@ mod head_note;
 
 mod body;
 
+mod findings;
+
 mod append;
 
 pub use files::Progress;

@@ -82,95 +82,65 @@ impl Listing {
             None => (true, 0),
         }
     }
-}
 
-impl State {
     /// The slots of a page, and where it ends if there are more, `among` some, which ascend, if given. `happened` says when what a
     /// record tells of happened; many are read by several threads.
     ///
     /// # Errors
     /// `Refused` if there is no memory for it.
-    pub fn list(
+    pub fn slots(
         &self,
-        listing: &Listing,
+        state: &State,
         among: Option<Vec<u32>>,
         happened: &Happened<'_>,
         threads: usize,
     ) -> Result<(Vec<u32>, Option<PageEnd>), Refused> {
-        let limit = listing.query.limit.unwrap_or(usize::MAX);
+        let limit = self.query.limit.unwrap_or(usize::MAX);
         // One more than is wanted tells whether there is more.
         let most = limit.saturating_add(1);
-        let mut slots = match listing.by {
-            By::Created => self.by_place(listing, among, most)?,
-            By::Id => self.by_id(listing, among, most)?,
+        let mut slots = match self.by {
+            By::Created => self.by_place(state, among, most)?,
+            By::Id => self.by_id(state, among, most)?,
             By::Updated | By::Happened | By::Confidence => {
-                let ranked = self.ranked(listing, among, happened, threads)?;
+                let ranked = self.ranked(state, among, happened, threads)?;
                 first_of(ranked, most).map(|(_, slot)| slot).collect()
             }
         };
         let has_more = slots.len() > limit;
         slots.truncate(limit);
         let end = slots.last().filter(|_| has_more).map(|&slot| PageEnd {
-            key: self.key_of(listing.by, slot, happened),
+            key: self.key_of(state, slot, happened),
             field: None,
-            created: self.moments.created(slot).seq(),
-            id: unspelled(self.id_of(slot)),
+            created: state.moments.created(slot).seq(),
+            id: unspelled(state.id_of(slot)),
         });
         Ok((slots, end))
     }
 
-    fn key_of(&self, by: By, slot: u32, happened: &Happened<'_>) -> Option<i64> {
-        match by {
+    fn key_of(&self, state: &State, slot: u32, happened: &Happened<'_>) -> Option<i64> {
+        match self.by {
             By::Created | By::Id => None,
-            By::Updated => self.moments.get(slot).updated.seq().map(|seq| seq as i64),
+            By::Updated => state.moments.get(slot).updated.seq().map(|seq| seq as i64),
             By::Happened => {
-                let stated = happened(self.record_in(slot));
-                stated.or_else(|| self.moments.get(slot).updated.micros())
+                let stated = happened(state.record_in(slot));
+                stated.or_else(|| state.moments.get(slot).updated.micros())
             }
-            By::Confidence => Some(sortable(self.slots[slot as usize].confidence)),
+            By::Confidence => Some(sortable(state.slots[slot as usize].confidence)),
         }
     }
 
-    /// The first slot behind the record that a page ended with, or the one of that record itself. A record that is gone was
-    /// made by an event that others were made before or after.
-    pub fn slot_at(&self, end: &PageEnd, is_behind: bool) -> u32 {
-        let slot = self.slot_of(&end.id);
-        let same = slot.filter(|&slot| self.moments.created(slot).seq() == end.created);
-        if let Some(slot) = same {
-            return slot + u32::from(is_behind);
-        }
-        if !self.moments.is_ordered() {
-            // Nothing tells where it was: better twice than never.
-            return if is_behind { 0 } else { self.slots.len() as u32 };
-        }
-        let is_before = |slot: u32| {
-            let created = self.moments.created(slot).seq();
-            created < end.created || is_behind && created == end.created
-        };
-        let (mut low, mut high) = (0, self.slots.len() as u32);
-        while low < high {
-            let middle = low.midpoint(high);
-            if is_before(middle) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        low
-    }
-
-    fn by_place(&self, listing: &Listing, among: Option<Vec<u32>>, most: usize) -> Result<Vec<u32>, Refused> {
-        let sieve = self.sieve(&listing.query);
-        let passes = |slot: &u32| self.passes(&sieve, *slot);
-        let after = listing.after.as_ref();
+    fn by_place(&self, state: &State, among: Option<Vec<u32>>, most: usize) -> Result<Vec<u32>, Refused> {
+        let sieve = state.sieve(&self.query);
+        let passes = |slot: &u32| state.passes(&sieve, *slot);
+        let after = self.after.as_ref();
         let start = after
-            .filter(|_| !listing.reverse)
-            .map_or(0, |end| self.slot_at(end, true));
-        let end = after.filter(|_| listing.reverse);
-        let end = end.map_or(u32::MAX, |end| self.slot_at(end, false));
+            .filter(|_| !self.reverse)
+            .map_or(0, |end| end.slot_in(state, true));
+        let end = after.filter(|_| self.reverse);
+        let end = end.map_or(u32::MAX, |end| end.slot_in(state, false));
         // Whoever sees little goes through that; whoever sees all, through those of a kind and status.
-        let wanted = wanted(&listing.query);
-        match (among.or_else(|| self.seen_slots(&sieve)), listing.reverse) {
+        let wanted = wanted(&self.query);
+        match (among.or_else(|| state.seen_slots(&sieve)), self.reverse) {
             (Some(seen), false) => {
                 let first = seen.partition_point(|&slot| slot < start);
                 gathered(seen[first..].iter().copied().filter(passes).take(most))
@@ -179,8 +149,8 @@ impl State {
                 let behind = seen.partition_point(|&slot| slot < end);
                 gathered(seen[..behind].iter().rev().copied().filter(passes).take(most))
             }
-            (None, false) => gathered(self.catalog.slots_from(wanted, start).filter(passes).take(most)),
-            (None, true) => gathered(self.catalog.slots_before(wanted, end).filter(passes).take(most)),
+            (None, false) => gathered(state.catalog.slots_from(wanted, start).filter(passes).take(most)),
+            (None, true) => gathered(state.catalog.slots_before(wanted, end).filter(passes).take(most)),
         }
     }
 
@@ -189,23 +159,23 @@ impl State {
     ///
     /// # Errors
     /// `Refused` if there is no memory for it.
-    pub fn list_by_field(
+    pub fn slots_by_field(
         &self,
-        listing: &Listing,
+        state: &State,
         among: Option<Vec<u32>>,
         key: &dyn Fn(&[u8]) -> Option<Vec<u8>>,
     ) -> Result<(Vec<u32>, Option<PageEnd>), Refused> {
-        let limit = listing.query.limit.unwrap_or(usize::MAX);
+        let limit = self.query.limit.unwrap_or(usize::MAX);
         let rank = |key: Option<Vec<u8>>| match key {
-            Some(key) if listing.reverse => (false, key.iter().map(|byte| !byte).collect()),
+            Some(key) if self.reverse => (false, key.iter().map(|byte| !byte).collect()),
             Some(key) => (false, key),
             None => (true, Vec::new()),
         };
-        let after = listing.after.as_ref();
-        let after = after.map(|end| (rank(end.field.clone()), self.slot_at(end, true)));
-        let ranked = self
-            .matching_among(&listing.query, among)
-            .map(|slot| (rank(key(self.record_in(slot))), slot))
+        let after = self.after.as_ref();
+        let after = after.map(|end| (rank(end.field.clone()), end.slot_in(state, true)));
+        let ranked = state
+            .matching_among(&self.query, among)
+            .map(|slot| (rank(key(state.record_in(slot))), slot))
             .filter(|one| after.as_ref().is_none_or(|after| one >= after));
         let mut slots: Vec<u32> = first_of(gathered(ranked)?, limit.saturating_add(1))
             .map(|(_, slot)| slot)
@@ -214,9 +184,9 @@ impl State {
         slots.truncate(limit);
         let end = slots.last().filter(|_| has_more).map(|&slot| PageEnd {
             key: None,
-            field: key(self.record_in(slot)),
-            created: self.moments.created(slot).seq(),
-            id: unspelled(self.id_of(slot)),
+            field: key(state.record_in(slot)),
+            created: state.moments.created(slot).seq(),
+            id: unspelled(state.id_of(slot)),
         });
         Ok((slots, end))
     }
@@ -224,21 +194,21 @@ impl State {
     /// The slots behind the last page, in no order, each with its rank.
     fn ranked(
         &self,
-        listing: &Listing,
+        state: &State,
         among: Option<Vec<u32>>,
         happened: &Happened<'_>,
         threads: usize,
     ) -> Result<Vec<(Rank, u32)>, Refused> {
-        let after = listing.after.as_ref();
-        let after = after.map(|end| (listing.rank(end.key), self.slot_at(end, true)));
-        let slots = gathered(self.matching_among(&listing.query, among))?;
+        let after = self.after.as_ref();
+        let after = after.map(|end| (self.rank(end.key), end.slot_in(state, true)));
+        let slots = gathered(state.matching_among(&self.query, among))?;
         let pieces: Vec<&[u32]> = slots.chunks(RANKED_AT_ONCE).collect();
         let mut all = Vec::new();
         all.try_reserve_exact(slots.len())?;
         let rank = |piece: u64, ranked: &mut Vec<(Rank, u32)>| {
             let keyed = pieces[piece as usize].iter().map(|&slot| {
-                let key = self.key_of(listing.by, slot, happened);
-                (listing.rank(key), slot)
+                let key = self.key_of(state, slot, happened);
+                (self.rank(key), slot)
             });
             ranked.clear();
             ranked.try_reserve(keyed.len())?;
@@ -255,18 +225,48 @@ impl State {
         Ok(all)
     }
 
-    fn by_id(&self, listing: &Listing, among: Option<Vec<u32>>, most: usize) -> Result<Vec<u32>, Refused> {
-        let named = self
-            .matching_among(&listing.query, among)
-            .map(|slot| (plain(self.id_of(slot)), slot));
-        let after = listing.after.as_ref().map(|end| end.id.as_bytes());
-        if listing.reverse {
+    fn by_id(&self, state: &State, among: Option<Vec<u32>>, most: usize) -> Result<Vec<u32>, Refused> {
+        let named = state
+            .matching_among(&self.query, among)
+            .map(|slot| (plain(state.id_of(slot)), slot));
+        let after = self.after.as_ref().map(|end| end.id.as_bytes());
+        if self.reverse {
             let named = named.filter(|(id, _)| after.is_none_or(|after| &**id < after));
             let named = gathered(named.map(|(id, slot)| (std::cmp::Reverse(id), slot)))?;
             return Ok(first_of(named, most).map(|(_, slot)| slot).collect());
         }
         let named = gathered(named.filter(|(id, _)| after.is_none_or(|after| &**id > after)))?;
         Ok(first_of(named, most).map(|(_, slot)| slot).collect())
+    }
+}
+
+impl PageEnd {
+    /// The first slot behind the record that a page ended with, or the one of that record itself. A record that is gone was
+    /// made by an event that others were made before or after.
+    fn slot_in(&self, state: &State, is_behind: bool) -> u32 {
+        let slot = state.slot_of(&self.id);
+        let same = slot.filter(|&slot| state.moments.created(slot).seq() == self.created);
+        if let Some(slot) = same {
+            return slot + u32::from(is_behind);
+        }
+        if !state.moments.is_ordered() {
+            // Nothing tells where it was: better twice than never.
+            return if is_behind { 0 } else { state.slots.len() as u32 };
+        }
+        let is_before = |slot: u32| {
+            let created = state.moments.created(slot).seq();
+            created < self.created || is_behind && created == self.created
+        };
+        let (mut low, mut high) = (0, state.slots.len() as u32);
+        while low < high {
+            let middle = low.midpoint(high);
+            if is_before(middle) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
     }
 }
 
@@ -319,7 +319,7 @@ mod tests {
                 },
                 ..Listing::default()
             };
-            state.list(&listing, None, &happened, threads).expect("memory")
+            listing.slots(&state, None, &happened, threads).expect("memory")
         };
         for (reverse, limit) in [(false, None), (true, None), (true, Some(50))] {
             let alone = listed(1, reverse, limit);

@@ -30,9 +30,11 @@ mod timeline;
 
 mod records;
 
+mod put;
+
 mod acts;
 
-mod coming;
+mod apply;
 
 mod compare;
 

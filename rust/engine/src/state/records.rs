@@ -12,18 +12,10 @@ use super::changes::Changes;
 use super::expiries::Expiries;
 use super::likeness::{Awaited, Likeness};
 use super::moments::MomentColumn;
-use super::query::{Query, wanted};
-use super::scopes::{Directory, SHARED};
-use super::spelling::{parsed, spelled, unspelled};
+use super::scopes::Directory;
+use super::spelling::spelled;
 use super::timeline::{EventMark, Timeline};
-use crate::event::act::is_of_one;
-use crate::event::draft_value::defaults;
-use crate::event::expiry::expiry_of;
-use crate::event::faces::{SEARCH, face_of};
-use crate::event::{IncomingEvents, Known, Op};
-use crate::json::{self, RecordSpans, Span, Value};
-use crate::memory::{Refused, gathered};
-use crate::snapshot::{Moments, Stamp, Taker};
+use crate::json::Span;
 
 /// The class of an id that events spoke of but that never was a record.
 pub(super) const NO_CLASS: u32 = u32::MAX;
@@ -67,9 +59,9 @@ pub struct State {
     pub(super) moments: MomentColumn,
     pub(super) expiries: Expiries,
     /// Records that may come, if anyone knows some.
-    awaited: Option<Awaited>,
+    pub(super) awaited: Option<Awaited>,
     /// Whether a record ever was of what a store says of itself.
-    declares: bool,
+    pub(super) declares: bool,
 }
 
 impl State {
@@ -124,28 +116,6 @@ impl State {
         }
     }
 
-    /// The canonical records that a query asks for, in insertion order.
-    ///
-    /// # Errors
-    /// `Refused` if there is no memory for so many.
-    pub fn query(&self, query: &Query) -> Result<Vec<&[u8]>, Refused> {
-        gathered(self.matches(query).take(query.limit.unwrap_or(usize::MAX)))
-    }
-
-    /// The same one by one, its limit aside.
-    pub fn matches<'a>(&'a self, query: &Query) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        self.matching_slots(query).map(|slot| self.record_in(slot))
-    }
-
-    /// How many records a query would find, its limit aside.
-    pub fn count(&self, query: &Query) -> u64 {
-        let sight = self.sight(&query.viewer);
-        if query.min_confidence <= 0.0 && sight.is_of_all_scopes() {
-            return self.count_classes(&sight, wanted(query));
-        }
-        self.matching_slots(query).count() as u64
-    }
-
     /// The log starts anew: the records stay, their events are in the archive now.
     pub fn forget_events(&mut self) {
         if !self.timeline.start_over() {
@@ -155,83 +125,10 @@ impl State {
         }
     }
 
-    /// Takes an event of some moment that the base already accounts for: only its place in the log is new.
-    pub fn note(&mut self, known: Known<'_>, micros: i64) {
-        let stamp = Stamp::new(known.seq, micros);
-        if known.op == Op::Act {
-            self.note_act(known, stamp);
-            return;
-        }
-        if !is_of_one(known.op) {
-            self.timeline.push(known.offset, known.seq, None);
-            return;
-        }
-        let slot = self.find(known.id).unwrap_or_else(|| self.mention(known.id, stamp));
-        self.happened(slot, known, stamp);
-    }
-
-    /// Takes an event that changes nothing: only its place in the log counts.
-    pub fn pass_over(&mut self, known: Known<'_>) {
-        self.timeline.push(known.offset, known.seq, None);
-    }
-
     /// Whether the store may say anything of itself, such as which names it requires: every commit asks.
     #[inline]
     pub fn declares(&self) -> bool {
         self.declares
-    }
-
-    /// Takes an event of some moment.
-    pub fn apply(&mut self, known: Known<'_>, micros: i64) {
-        self.apply_drafted(known, micros, false);
-    }
-
-    /// The same; of one that is plain it is known that it carries no scope and says nothing of its expiry.
-    pub fn apply_drafted(&mut self, known: Known<'_>, micros: i64, is_plain: bool) {
-        let stamp = Stamp::new(known.seq, micros);
-        let found = self.find(known.id);
-        let slot = match known.op {
-            Op::Upsert | Op::Migrate | Op::Erase | Op::Prune => {
-                if known.fields.id.map(|span| span.of(known.record)) == Some(known.id) {
-                    self.put(found, known.id, known.record, known.fields, (stamp, is_plain))
-                } else {
-                    self.put_value(found, known.id, parsed(known.record), stamp)
-                }
-            }
-            Op::Delete => match found.filter(|&slot| self.slots[slot as usize].class != NO_CLASS) {
-                Some(slot) => {
-                    let mut record = parsed(self.arena.get(self.slots[slot as usize].at));
-                    record.set("status", Value::Str("tombstone".to_owned()));
-                    self.put_value(Some(slot), known.id, record, stamp)
-                }
-                None => found.unwrap_or_else(|| self.mention(known.id, stamp)),
-            },
-            Op::Patch => {
-                let record = found
-                    .filter(|&slot| self.slots[slot as usize].class != NO_CLASS)
-                    .map_or(Value::Object(Vec::new()), |slot| {
-                        parsed(self.arena.get(self.slots[slot as usize].at))
-                    });
-                let record = json::merge(record, &parsed(known.record));
-                self.put_value(found, known.id, record, stamp)
-            }
-            Op::Act => return self.apply_act(known, stamp),
-            Op::Begin | Op::Compact | Op::Adopt | Op::Mark | Op::Other => {
-                self.timeline.push(known.offset, known.seq, None);
-                return;
-            }
-        };
-        self.happened(slot, known, stamp);
-    }
-
-    fn happened(&mut self, number: u32, known: Known<'_>, stamp: Stamp) {
-        self.note_change(number);
-        self.moments.speak(number, stamp);
-        self.note_speech(number, stamp);
-        let slot = &mut self.slots[number as usize];
-        slot.last_event = self
-            .timeline
-            .push(known.offset, known.seq, Some((number, slot.last_event)));
     }
 
     pub(super) fn hash(&self, id: &[u8]) -> u32 {
@@ -249,172 +146,19 @@ impl State {
         slot.id.of(self.arena.get(slot.at))
     }
 
-    pub(super) fn put_value(&mut self, found: Option<u32>, id: &[u8], mut record: Value, stamp: Stamp) -> u32 {
-        record.set("id", Value::Str(unspelled(id)));
-        let mut text = Vec::new();
-        json::write_value(&record, &mut text);
-        match json::scan_record(&text) {
-            Some(fields) => self.put(found, id, &text, fields, (stamp, false)),
-            // Too long for any line: our writers refuse such a patch, so nobody was told that it was kept.
-            None => found.unwrap_or_else(|| self.mention(id, stamp)),
-        }
+    /// The slot of a record.
+    pub fn slot_of(&self, id: &str) -> Option<u32> {
+        self.slot_spelled(&spelled(id))
     }
 
-    /// Puts a record in the place of the one that is there, or makes a new one, at this moment; it may be known to be plain.
-    fn put(
-        &mut self,
-        found: Option<u32>,
-        id: &[u8],
-        record: &[u8],
-        fields: RecordSpans,
-        (stamp, is_plain): (Stamp, bool),
-    ) -> u32 {
-        let text = |span: Option<Span>, default: &'static str| span.map_or(default.as_bytes(), |span| span.of(record));
-        let (status, face) = (text(fields.status, defaults::STATUS), face_of(id));
-        self.declares |= face == Some(SEARCH);
-        let kind = text(fields.kind, defaults::KIND);
-        let class = self.catalog.class(kind, status, face.is_some());
-        // What is deleted is deleted: that it would have expired makes no difference.
-        let is_there = status != b"tombstone";
-        let id_at = fields.id.map(|id| id.start as usize);
-        let expiry = || expiry_of(record, id_at).filter(|_| is_there);
-        let (scope, expires) = match is_plain {
-            true => (SHARED, None),
-            false => (self.scopes.number(record), expiry()),
-        };
-        let scope = match self.expiries.is_over(expires) {
-            false => scope,
-            true => self.scopes.twin_of(scope),
-        };
-        let slot = Slot {
-            confidence: fields.confidence.unwrap_or(defaults::CONFIDENCE),
-            at: self.lay(found, record),
-            id: fields.id.unwrap_or_default(),
-            class,
-            scope,
-            last_event: EventMark::NONE,
-        };
-        let number = match found {
-            Some(number) if self.slots[number as usize].class != NO_CLASS => self.replace(number, slot),
-            // What was only mentioned takes its place in the order now.
-            Some(mention) => {
-                let last_event = self.slots[mention as usize].last_event;
-                let hash = SlotEntry::spread(self.hash(id));
-                let number = self.slots.len() as u32;
-                self.timeline.rename(last_event, mention, number);
-                if let Some(entry) = self.ids.find_mut(hash, |entry| entry.slot == mention) {
-                    entry.slot = number;
-                }
-                self.scopes.add(slot.scope, number);
-                self.slots.push(Slot { last_event, ..slot });
-                self.moments.push(stamp);
-                self.catalog.add(class, number);
-                number
-            }
-            None => {
-                self.catalog.add(class, self.slots.len() as u32);
-                self.scopes.add(slot.scope, self.slots.len() as u32);
-                self.insert(id, slot, stamp)
-            }
-        };
-        self.expiries.set(number, expires);
-        number
+    /// The same, the id given as it stands between quotes in canonical JSON.
+    pub fn slot_spelled(&self, id: &[u8]) -> Option<u32> {
+        let slot = self.find(id)?;
+        (self.slots[slot as usize].class != NO_CLASS).then_some(slot)
     }
 
-    /// Lays a record down, unless it lies somewhere already.
-    fn lay(&mut self, found: Option<u32>, record: &[u8]) -> Address {
-        let number = found.unwrap_or(self.slots.len() as u32);
-        let there = self.awaited.as_mut().and_then(|awaited| awaited.find(number, record));
-        there.unwrap_or_else(|| self.arena.push(record))
-    }
-
-    fn replace(&mut self, number: u32, new: Slot) -> u32 {
-        let old = &mut self.slots[number as usize];
-        self.arena.forget(old.at);
-        if old.class != new.class {
-            self.catalog.remove(old.class, number);
-            self.catalog.add(new.class, number);
-        }
-        // Nobody here gives a record another scope; a line of another tool may.
-        if old.scope != new.scope {
-            self.scopes.remove(old.scope, number);
-            self.scopes.add(new.scope, number);
-            self.scopes.touch(old.scope, self.changes.count() + 1);
-        }
-        *old = Slot {
-            last_event: old.last_event,
-            ..new
-        };
-        if self.arena.is_wasteful() {
-            self.move_out();
-        }
-        number
-    }
-
-    fn insert(&mut self, id: &[u8], slot: Slot, stamp: Stamp) -> u32 {
-        let number = self.slots.len() as u32;
-        self.slots.push(slot);
-        self.moments.push(stamp);
-        let hash = self.hash(id);
-        let entry = SlotEntry { hash, slot: number };
-        self.ids
-            .insert_unique(SlotEntry::spread(hash), entry, |entry| SlotEntry::spread(entry.hash));
-        number
-    }
-
-    /// Keeps the id of an event without a record, so that its history can be told.
-    pub(super) fn mention(&mut self, id: &[u8], stamp: Stamp) -> u32 {
-        let slot = Slot {
-            confidence: 0.0,
-            at: self.arena.push(id),
-            id: Span {
-                start: 0,
-                end: id.len() as u32,
-            },
-            class: NO_CLASS,
-            scope: SHARED,
-            last_event: EventMark::NONE,
-        };
-        self.insert(id, slot, stamp)
-    }
-
-    fn move_out(&mut self) {
-        // Where there is no memory for it, the forgotten bytes stay for now.
-        let Ok(mut arena) = self.arena.successor() else {
-            return;
-        };
-        for slot in &mut self.slots {
-            if !self.arena.is_shared(slot.at) {
-                slot.at = arena.push(self.arena.get(slot.at));
-            }
-        }
-        self.arena = arena;
-    }
-}
-
-impl Taker for State {
-    fn make_room(&mut self, bytes: usize) -> Result<(), Refused> {
-        State::make_room(self, IncomingEvents::one(bytes))
-    }
-
-    fn take(&mut self, record: &[u8], fields: RecordSpans, moments: Option<Moments>) {
-        if let Some(id) = fields.id.map(|span| span.of(record)) {
-            let slot = self.put(self.find(id), id, record, fields, (Stamp::UNKNOWN, false));
-            if let Some(moments) = moments {
-                self.moments.set(slot, moments);
-                self.note_speech(slot, moments.updated);
-            }
-        }
-    }
-
-    fn date(&mut self, id: &[u8], moments: Moments) {
-        if let Some(slot) = self.find(id) {
-            self.moments.set(slot, moments);
-            self.note_speech(slot, moments.updated);
-        }
-    }
-
-    fn start_over(&mut self) {
-        *self = Self::default();
+    /// The canonical record in a slot.
+    pub fn record_in(&self, slot: u32) -> &[u8] {
+        self.arena.get(self.slots[slot as usize].at)
     }
 }

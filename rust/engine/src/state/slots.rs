@@ -6,8 +6,8 @@ use super::changes::Watermark;
 use super::query::{Query, wanted};
 use super::records::{NO_CLASS, State};
 use super::sight::Sight;
-use super::spelling::spelled;
 use crate::event::faces::{face_of, is_of_store};
+use crate::memory::{Refused, gathered};
 
 /// Which slots a query asks for, to be asked one by one.
 #[derive(Clone, Debug)]
@@ -18,17 +18,6 @@ pub struct SlotSieve {
 }
 
 impl State {
-    /// The slot of a record.
-    pub fn slot_of(&self, id: &str) -> Option<u32> {
-        self.slot_spelled(&spelled(id))
-    }
-
-    /// The same, the id given as it stands between quotes in canonical JSON.
-    pub fn slot_spelled(&self, id: &[u8]) -> Option<u32> {
-        let slot = self.find(id)?;
-        (self.slots[slot as usize].class != NO_CLASS).then_some(slot)
-    }
-
     /// The same for whoever can guess the slot. Records that came together are mostly spoken of together: then the guess
     /// is one more than the slot before, and to look at what lies next is far quicker than to look anywhere.
     pub fn slot_spelled_near(&self, id: &[u8], guess: u32) -> Option<u32> {
@@ -43,14 +32,31 @@ impl State {
         self.id_of(slot)
     }
 
-    /// The canonical record in a slot.
-    pub fn record_in(&self, slot: u32) -> &[u8] {
-        self.arena.get(self.slots[slot as usize].at)
-    }
-
     /// How many slots there are, those without a record included.
     pub fn slot_count(&self) -> usize {
         self.slots.len()
+    }
+
+    /// The canonical records that a query asks for, in insertion order.
+    ///
+    /// # Errors
+    /// `Refused` if there is no memory for so many.
+    pub fn query(&self, query: &Query) -> Result<Vec<&[u8]>, Refused> {
+        gathered(self.matches(query).take(query.limit.unwrap_or(usize::MAX)))
+    }
+
+    /// The same one by one, its limit aside.
+    pub fn matches<'a>(&'a self, query: &Query) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        self.matching_slots(query).map(|slot| self.record_in(slot))
+    }
+
+    /// How many records a query would find, its limit aside.
+    pub fn count(&self, query: &Query) -> u64 {
+        let sight = self.sight(&query.viewer);
+        if query.min_confidence <= 0.0 && sight.is_of_all_scopes() {
+            return self.count_classes(&sight, wanted(query));
+        }
+        self.matching_slots(query).count() as u64
     }
 
     /// How many records of faces there are.

@@ -3,40 +3,44 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
-use crate::blocks::{BlockColumns, Outlook, is_one_of};
-use crate::damage::Damage;
+use crate::blocks::{BlockColumns, is_one_of};
+use crate::condition::Condition;
 use crate::disk::Disk;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::index::IndexLookup;
 use crate::layout::Layout;
 use crate::log;
+use crate::network::{Net, Steps};
 use crate::options::Durability;
 use crate::remembered::HeadStanding;
 use crate::scope::Viewer;
-use crate::state::{Dated, Directory, Edition, Query, Tally, spelled};
+use crate::state::{Dated, Directory, Edition, Frozen, Listing, Query, Tally, spelled};
 use crate::verify::Report;
 
-use super::files::snapshots::Snapshotting;
-use super::follow::lost::missed;
+use super::copies::outside::{CopyMade, CopyOrder, copy_out};
+use super::erasure::erase::erase;
+use super::erasure::order::{Erase, Erased};
 use super::history::as_of::View;
 use super::load::loader::Moment;
-use super::load::tails::{Quarantined, kept_beside};
 use super::recovery::judge::verify_at;
 use super::recovery::repair::{Repaired, repair};
 use super::restoring::restore::{Restoring, restore};
 use super::search::find::find;
-use super::search::recall::follow_blocks;
+use super::search::network::walk;
+use super::search::page::{Page, page, slots};
+use super::search::recall::columns_now;
 use super::search::select::{Scene, Verdicts, prepare};
 use super::turns::Alone;
 use super::upkeep::backup::backup;
 use super::upkeep::compact::compact;
+use super::upkeep::pruning::{Prune, Pruned, prune};
 use super::vectors::{Matrix, Neighbour, SpaceReport, VectorQuestion};
 use super::{Progress, Store};
 
 impl Store {
     /// What opening found.
     pub fn report(&self) -> &Report {
-        &self.log.report
+        self.log.report()
     }
 
     /// When this store's writes are synced.
@@ -75,15 +79,6 @@ impl Store {
         Ok(self.state.query(query)?)
     }
 
-    /// What a question is asked of.
-    pub(super) fn scene(&self) -> Scene<'_> {
-        Scene {
-            state: &self.state,
-            log: self.log.open().map(|log| (&*log.file, log.walk.end)),
-            threads: self.options.threads,
-        }
-    }
-
     /// How many records a query would find.
     pub fn count(&self, query: &Query) -> u64 {
         self.state.count(query)
@@ -92,11 +87,6 @@ impl Store {
     /// The canonical record of an id, if somebody sees it.
     pub fn get_seen(&self, viewer: &Viewer, id: &str) -> Option<&[u8]> {
         self.state.get_seen(viewer, id)
-    }
-
-    /// Whether there is nothing that somebody does not see.
-    pub fn sees_all(&self, viewer: &Viewer) -> bool {
-        self.state.sight(viewer).is_of_all_scopes()
     }
 
     /// The number of the scope of a record, if there is one of this id that somebody may change.
@@ -139,38 +129,6 @@ impl Store {
         self.log.end_lease(now)
     }
 
-    /// What lies in `quarantine/` and is not a store of its own: tails with whole events, hints that the log contradicted.
-    ///
-    /// # Errors
-    /// `Io`.
-    pub fn kept(&self) -> Result<Vec<Quarantined>> {
-        kept_beside(&self.site, &self.log)
-    }
-
-    /// What is wrong if the log at its path does not hold what this store knows of it, other than by a deed of ours. Whoever
-    /// keeps the lock does not look around between two reads.
-    ///
-    /// # Errors
-    /// `Io`.
-    pub fn missed(&self) -> Result<Option<Error>> {
-        missed(&self.site, &self.log)
-    }
-
-    /// How the log stood to the remembered head when it was read.
-    pub fn standing(&self) -> &HeadStanding {
-        self.log.head.standing()
-    }
-
-    /// Why the head could not be noted when it was tried last.
-    pub fn head_fault(&self) -> Option<&str> {
-        self.log.head.fault()
-    }
-
-    /// Where the head is noted.
-    pub fn head_file(&self) -> Option<&Path> {
-        self.options.head_file.as_deref()
-    }
-
     /// How the files of a store stand to a remembered head. A loss is believed only of a note and a log that nobody replaced
     /// during the look.
     ///
@@ -178,29 +136,6 @@ impl Store {
     /// `Io`.
     pub fn standing_of(disk: &dyn Disk, layout: &Layout, note: &Path) -> Result<HeadStanding> {
         log::standing_of(disk, layout, note)
-    }
-
-    /// Notes how far the log is known to be on disk, whoever brought it there.
-    pub fn tell_known_head(&mut self) {
-        self.log.tell_known_head();
-    }
-
-    /// Whether that is to be done.
-    pub(super) fn owes_head(&self) -> bool {
-        self.log.head.is_owed()
-    }
-
-    /// The same for someone who only looked at the files, without opening them.
-    ///
-    /// # Errors
-    /// `Io` if the note cannot be written.
-    pub fn note_known_head(disk: &dyn Disk, layout: &Layout, note: &Path, found: &Report) -> Result<()> {
-        log::note_known_head(disk, layout, note, found.head.zip(found.trail))
-    }
-
-    /// What is wrong with the files of rows at first sight, one sentence each.
-    pub fn short_rows(&self) -> Vec<String> {
-        self.vectors.short_rows(&self.state)
     }
 
     /// All spaces, by name.
@@ -214,11 +149,6 @@ impl Store {
     /// `NoSpace`; `Corrupted` if the row is not the one that the log names; `Io`.
     pub fn embedding(&self, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
         self.vectors.embedding(&self.state, space, id)
-    }
-
-    /// Hears what was found damaged: such rows are passed over from now on.
-    pub fn note_damage(&self, found: &[Damage]) {
-        self.vectors.note_damage(&self.state, found);
     }
 
     /// Where the rows of a space lie, and whose they are.
@@ -236,9 +166,9 @@ impl Store {
     pub fn nearest(&self, question: &VectorQuestion<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
         let mut search = self.vectors.start_search(self.live(), question)?;
         if let Some(condition) = question.condition {
-            let (judge, among) = prepare(&self.state, &self.field_indexes, condition)?;
+            let (judge, among) = prepare(&self.state, &self.views.field_indexes, condition)?;
             let ask = |look: &mut dyn FnMut(Scene<'_>)| {
-                look(self.scene());
+                look(Scene::of(self));
                 Some(())
             };
             let verdicts = Verdicts::new(judge, among, &ask);
@@ -286,30 +216,43 @@ impl Store {
         self.past().as_of(moment)
     }
 
-    /// Whether a snapshot is due that whoever looks after the store should write.
-    pub fn wants_snapshot(&self) -> bool {
-        self.snapshots.is_wanted()
-    }
-
-    /// A snapshot that is due, to be written while others go on; `None` if none is.
-    pub fn start_snapshot(&mut self) -> Option<Snapshotting> {
-        self.snapshots.start(&self.log, &mut self.state)
-    }
-
-    /// Gives a snapshot its name, unless the log was replaced meanwhile and has a newer one.
-    ///
-    /// # Errors
-    /// `Io`, `Locked`.
-    pub fn end_snapshot(&mut self, snapshot: &Snapshotting) -> Result<()> {
-        self.snapshots.end(&mut self.log, snapshot)
-    }
-
     /// The canonical records that a declared index leads to, in its order. It is as fresh as the state.
     ///
     /// # Errors
     /// `Argument` if no face declares the index or the key has another length; `OutOfMemory`.
     pub fn find(&self, index: &str, lookup: &IndexLookup<'_>) -> Result<Vec<Dated<'_>>> {
-        find(&self.indexes, &self.state, index, lookup)
+        find(&self.views.indexes, &self.state, index, lookup)
+    }
+
+    /// Asks something of a declared network, as somebody sees it. It is as fresh as the state.
+    ///
+    /// # Errors
+    /// `Argument` if no face declares the network; `OutOfMemory`, and what the question says.
+    pub fn walk<T>(
+        &self,
+        network: &str,
+        viewer: &Viewer,
+        steps: &Steps,
+        ask: impl FnOnce(&Net<'_>) -> Result<T>,
+    ) -> Result<T> {
+        walk(&self.views.indexes, &self.state, network, viewer, steps, ask)
+    }
+
+    /// A page of a listing: those of its records for which a condition holds.
+    ///
+    /// # Errors
+    /// `OutOfMemory` if there is no memory for so many, `Io`.
+    pub fn page(&self, listing: &Listing, condition: Option<&Condition>) -> Result<Page<'_>> {
+        page(Scene::of(self), &self.views.field_indexes, listing, condition)
+    }
+
+    /// The records of a listing as they are now, to be read while others go on.
+    ///
+    /// # Errors
+    /// As [`Store::page`].
+    pub fn freeze(&mut self, listing: &Listing, condition: Option<&Condition>) -> Result<Frozen> {
+        let (slots, ..) = slots(Scene::of(self), &self.views.field_indexes, listing, condition)?;
+        Ok(self.state.freeze_those(slots.into_iter())?)
     }
 
     /// The canonical records of a kind of the blocks face that are seen, in insertion order: a plain record of that kind is none, and
@@ -336,23 +279,12 @@ impl Store {
     /// # Errors
     /// `Io`, where rows cannot be read; `OutOfMemory`.
     pub fn blocks(&self) -> Result<Arc<RwLock<BlockColumns>>> {
-        follow_blocks(&self.blocks, &self.state, &self.vectors)?;
-        Ok(Arc::clone(&self.blocks))
+        columns_now(self)
     }
 
     /// Which edition of what somebody sees this is.
     pub fn edition(&self, viewer: &Viewer) -> Edition {
         self.state.edition(viewer)
-    }
-
-    /// What somebody sees of the blocks now.
-    pub fn outlook(&self, viewer: &Viewer) -> Outlook {
-        Outlook::of(&self.state, viewer)
-    }
-
-    /// Whether the text index should be sealed again.
-    pub(super) fn wants_sealing(&self) -> bool {
-        self.text.wants_sealing()
     }
 
     /// Copies everything into a new folder under `backup/`; gives the folder.
@@ -395,25 +327,35 @@ impl Store {
         restore(&Alone::with(self), source, wanted, &|| now, progress)
     }
 
+    /// Copies everything into a folder of its own in a folder outside, and verifies the copy.
+    ///
+    /// # Errors
+    /// As [`copy_out`].
+    pub fn copy_out(&mut self, order: &CopyOrder, now: i64, progress: Progress<'_>) -> Result<CopyMade> {
+        copy_out(&Alone::with(self), order, &|| now, progress)
+    }
+
+    /// Removes the oldest archives and backups, as far as asked; gives what went.
+    ///
+    /// # Errors
+    /// As [`prune`].
+    pub fn prune(&mut self, order: &Prune, now: i64) -> Result<Pruned> {
+        prune(&Alone::with(self), order, &|| now)
+    }
+
+    /// Erases records from the store and from all of its past; gives what was done.
+    ///
+    /// # Errors
+    /// As [`Engine::erase`](crate::Engine::erase).
+    pub fn erase(&mut self, order: &Erase, now: i64, progress: Progress<'_>) -> Result<Erased> {
+        erase(&Alone::with(self), order, &|| now, progress)
+    }
+
     /// Checks all files again, believing nothing that is in memory.
     ///
     /// # Errors
     /// `Io`.
     pub fn verify(disk: &dyn Disk, layout: &Layout, threads: usize, progress: Progress<'_>) -> Result<Report> {
         verify_at(disk, layout, threads, i64::MAX, progress)
-    }
-
-    /// The same, and notes events that say they were written later than now.
-    ///
-    /// # Errors
-    /// `Io`.
-    pub fn verify_at(
-        disk: &dyn Disk,
-        layout: &Layout,
-        threads: usize,
-        now: i64,
-        progress: Progress<'_>,
-    ) -> Result<Report> {
-        verify_at(disk, layout, threads, now, progress)
     }
 }

@@ -20,9 +20,9 @@ mod spell_ahead;
 
 mod sync;
 
-mod write;
-
 mod follow;
+
+mod write;
 
 mod history;
 
@@ -36,6 +36,8 @@ mod upkeep;
 
 mod recovery;
 
+mod open;
+
 mod copies;
 
 mod erasure;
@@ -48,14 +50,9 @@ mod worker;
 
 mod engine;
 
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
-use crate::blocks::BlockColumns;
-use crate::condition::FieldIndexes;
-use crate::disk::{Disk, Manner};
 use crate::error::{Error, Result};
-use crate::index::Indexes;
-use crate::layout::Layout;
 use crate::log::{Log, Site};
 use crate::options::Options;
 use crate::state::State;
@@ -77,7 +74,7 @@ pub use recovery::repair::{Repaired, repair};
 pub use restoring::restore::{Restoring, restore};
 pub use restoring::take_back::{bring_back, restore_tail};
 pub use search::ask::search;
-pub use search::live_text::seal_text;
+pub use search::follow_text::seal_text;
 pub use search::page::Page;
 pub use search::rank::{RecordSearch, SearchHit};
 pub use search::recall::recall;
@@ -89,19 +86,18 @@ pub use upkeep::backup::{BackingUp, backup};
 pub use upkeep::compact::{Compacting, compact};
 pub use upkeep::pruning::{Prune, Pruned, prune};
 pub use vectors::{Attachment, Ids, Matrix, Neighbour, SpaceReport, VectorQuestion, VectorSearch};
+pub use write::bookmark::Bookmark;
 pub use write::commit::Group;
-pub use write::ingest::{Ingested, Intake, RowRefusal, RowSource};
-pub use write::optimistic::{AtomicBatch, Bookmark, WrittenBatch};
+pub use write::ingest::{Ingested, Intake, RowRefusal, RowSource, ingest};
+pub use write::optimistic::{AtomicBatch, WrittenBatch};
 pub use write::spell::Committed;
 
 use archives::archive_index::ArchiveCache;
-use archives::returned::returned_at;
 use files::snapshots::Snapshots;
-use follow::lost::missed;
+use follow::clock::ToldTime;
 use history::lines::History;
 use live_log::LiveLog;
-use load::examine::nothing;
-use recovery::returning::erasures_of;
+use search::views::Views;
 use write::pending::Pending;
 
 /// An open store.
@@ -118,95 +114,16 @@ pub struct Store {
     snapshots: Snapshots,
     /// The archives that were asked so far.
     archives: ArchiveCache,
-    /// The text index, once it was asked.
-    text: Arc<search::live_text::LiveTextIndex>,
-    /// What faces look records up by; each follows when it is asked.
-    indexes: RwLock<Indexes>,
-    /// What it looks all records up by; likewise.
-    field_indexes: RwLock<FieldIndexes>,
-    /// What recalls of blocks are made from; it follows when it is asked for.
-    blocks: Arc<RwLock<BlockColumns>>,
+    /// What it is asked by.
+    views: Views,
     vectors: vectors::Vectors,
-    /// The moment that was told last: what has expired by then is left out.
-    clock: i64,
-    /// A whole event that lies beyond the end of a damaged log is not moved aside now.
-    spares_tail: bool,
+    clock: ToldTime,
     /// What the last copy in `backup/` was called that was made here: an erasure may have taken it away, and whoever kept the
     /// name must not find another in its place.
     last_copy: Option<String>,
 }
 
 impl Store {
-    /// Opens a store; nothing is created before the first write.
-    ///
-    /// # Errors
-    /// `Io`; `Corrupted` if `strict` and anything is damaged.
-    pub fn open(disk: Arc<dyn Disk>, layout: Layout, options: Options, progress: Progress<'_>) -> Result<Self> {
-        disk.guard(
-            layout.folder(),
-            Manner {
-                read_only: layout.is_backup(),
-                shared: options.shared,
-            },
-        );
-        let site = Arc::new(Site::new(disk, layout));
-        let log = Log::new(Arc::clone(&site), options.terms(), nothing())?;
-        let snapshots = Snapshots::new(Arc::clone(&site));
-        let vectors = vectors::Vectors::new(Arc::clone(&site), options.threads);
-        let mut store = Self {
-            site,
-            options,
-            log,
-            state: State::default(),
-            pending: Pending::default(),
-            closed: false,
-            snapshots,
-            archives: ArchiveCache::default(),
-            text: Arc::default(),
-            indexes: RwLock::default(),
-            field_indexes: RwLock::default(),
-            blocks: Arc::default(),
-            vectors,
-            clock: i64::MIN,
-            spares_tail: false,
-            last_copy: None,
-        };
-        store.reload(progress)?;
-        if store.is_erasing() {
-            store.finish_what_others_erased();
-        }
-        store.look_for_returned();
-        store.tell_known_head();
-        if store.options.exclusive {
-            store.log.hold_lock()?;
-        }
-        Ok(store)
-    }
-
-    /// Ends the erasure of somebody who could not; who may only read leaves it to others, and is told.
-    fn finish_what_others_erased(&mut self) {
-        let finished = self.with_lock_for_a_moment(|store| {
-            if store.is_behind()? {
-                store.catch_up()?;
-            }
-            store.finish_erasing()
-        });
-        if let Err(fault) = finished {
-            let note = format!("an erasure is unfinished, and could not be ended here: {fault}");
-            self.log.report.notes.push(note);
-        }
-    }
-
-    /// Never silent: what was erased and is back is told to whoever opens the store.
-    fn look_for_returned(&mut self) {
-        if !erasures_of(&self.state).is_empty()
-            && let Some(log) = self.log.open()
-        {
-            let found = returned_at(&*self.site.disk, &self.site.layout, &log.origin);
-            self.log.report.returned = found;
-        }
-    }
-
     /// The last seq; 0 when nothing was written.
     pub fn last_seq(&self) -> u64 {
         self.log.open().map_or(0, |log| log.mark().last_seq)
@@ -216,34 +133,6 @@ impl Store {
     pub fn head(&self) -> String {
         let head = self.log.open().and_then(|log| log.mark().head);
         head.map(|head| head.text().to_owned()).unwrap_or_default()
-    }
-
-    /// Makes what was written durable and lets go of everything. Closing twice is fine.
-    ///
-    /// # Errors
-    /// `Io`, `Poisoned` if the last sync fails.
-    pub fn close(&mut self) -> Result<()> {
-        if self.closed {
-            return Ok(());
-        }
-        let missed = if self.log.is_locked() {
-            missed(&self.site, &self.log)
-        } else {
-            Ok(None)
-        };
-        let outcome = self.sync().and(self.log.end_lease_at_last()).and(match missed {
-            Ok(None) => Ok(()),
-            Ok(Some(fault)) | Err(fault) => Err(fault),
-        });
-        self.tell_known_head();
-        self.write_wanted_snapshot();
-        self.closed = true;
-        self.log.let_go();
-        self.log.forget();
-        self.state = State::default();
-        self.text = Arc::default();
-        self.vectors.forget();
-        outcome
     }
 
     /// The latest moment that an event of the log carries, in microseconds since 1970.
@@ -270,7 +159,7 @@ impl Store {
         self.settle();
         if self.snapshots.write(&self.log, &mut self.state).is_err() {
             let note = "snapshot.json could not be written".to_owned();
-            self.log.report.notes.push(note);
+            self.log.note(note);
         }
     }
 

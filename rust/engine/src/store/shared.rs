@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::event::draft::Draft;
 use crate::options::WriterTerms;
 use crate::state::Edition;
+use crate::store::follow::clock::ToldTime;
 use crate::store::{Committed, SpelledAhead, Store};
 
 /// How many commits one leader writes at most before the next one has its turn.
@@ -39,10 +40,10 @@ impl DueWork {
     pub fn of(store: &Store, now: i64) -> Self {
         Self {
             unsynced_bytes: if store.syncs_later() { store.unsynced_bytes() } else { 0 },
-            leased: store.is_leased(),
-            snapshot: store.wants_snapshot(),
-            sealing: store.wants_sealing(),
-            untold: store.owes_head(),
+            leased: store.log.is_leased(),
+            snapshot: store.snapshots.is_wanted(),
+            sealing: store.views.text.wants_sealing(),
+            untold: store.log.head().is_owed(),
             overdue: store.is_sync_due(now),
         }
     }
@@ -168,20 +169,21 @@ impl Shared {
     /// As [`Shared::read`].
     pub fn read_at<T>(&self, clock: &dyn Fn() -> i64, ask: impl FnOnce(&Store) -> Result<T>) -> Result<T> {
         let store = self.read_guard();
-        if store.is_settled() && !store.is_behind()? && !store.is_due(clock) {
+        if store.is_settled() && !store.is_behind()? && !ToldTime::is_due(&store.state, clock) {
             return ask(&store);
         }
         drop(store);
-        let mut store = self.write_guard();
+        let store = &mut *self.write_guard();
         store.refresh()?;
-        store.expire(clock);
-        ask(&store)
+        store.clock.tell(&mut store.state, clock);
+        ask(store)
     }
 
     /// Lets what is asked next be of this moment.
     pub fn tell_time(&self, clock: &dyn Fn() -> i64) {
-        if self.read_guard().is_due(clock) {
-            self.write_guard().expire(clock);
+        if ToldTime::is_due(&self.read_guard().state, clock) {
+            let store = &mut *self.write_guard();
+            store.clock.tell(&mut store.state, clock);
         }
     }
 

@@ -5,11 +5,10 @@
 
 use crate::event::draft::Draft;
 use crate::event::stamp;
-use crate::log::OpenLog;
+use crate::log::{Log, OpenLog};
+use crate::options::Options;
 use crate::state::Edition;
 use crate::wal::writer::{ChainEnd, Lines};
-
-use super::Store;
 
 /// No batch has so many changes.
 const NEVER: usize = usize::MAX;
@@ -30,6 +29,26 @@ pub struct SpelledAhead {
 }
 
 impl SpelledAhead {
+    /// Begins to spell a batch of so many changes behind a log.
+    pub(super) fn begin(log: &mut Log, options: &Options, changes: usize, now: i64) -> Self {
+        let (from, depth) = (log.link(), options.recursion_depth);
+        let ts = stamp::digits(now);
+        let mut lines = log.fresh_lines(options.salts());
+        // Whoever writes them waits for nothing else then.
+        lines.trail = log.open().and_then(OpenLog::trail_to_extend).map(Box::new);
+        lines.begin(changes, &ts, depth);
+        Self {
+            lines,
+            from,
+            now,
+            ts,
+            depth,
+            promised: changes,
+            come: 0,
+            checked: None,
+        }
+    }
+
     /// Spells the next part. Where there is no memory for it, or no salt, the lines will not fit: whoever spells them again says why.
     pub fn add(&mut self, part: &Draft) {
         let is_ready = |lines: &mut Lines| {
@@ -48,28 +67,5 @@ impl SpelledAhead {
     /// Whether these are the lines that a batch of so many changes would have here and now.
     pub(super) fn fits(&self, link: ChainEnd, latest: i64, changes: usize) -> bool {
         self.from == link && self.now >= latest && self.promised == changes && self.come == changes
-    }
-}
-
-impl Store {
-    /// Begins to spell a batch of so many changes. Drafts of an earlier one come along, if their memory is free again.
-    pub fn spell_ahead(&mut self, changes: usize, now: i64) -> (SpelledAhead, Vec<Draft>) {
-        let (from, depth) = (self.log.link(), self.options.recursion_depth);
-        let ts = stamp::digits(now);
-        let mut lines = self.log.fresh_lines(self.options.salts());
-        // Whoever writes them waits for nothing else then.
-        lines.trail = self.log.open().and_then(OpenLog::trail_to_extend).map(Box::new);
-        lines.begin(changes, &ts, depth);
-        let ahead = SpelledAhead {
-            lines,
-            from,
-            now,
-            ts,
-            depth,
-            promised: changes,
-            come: 0,
-            checked: None,
-        };
-        (ahead, self.pending.take_seen())
     }
 }

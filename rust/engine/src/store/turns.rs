@@ -20,6 +20,7 @@ use crate::log::files::{is_folder, remove_ours};
 use crate::log::{LOCK_FILE_TRIES, check_note};
 
 use super::Store;
+use super::load::tails::check_no_tail_is_left;
 
 /// Whoever can be asked for the store, a moment at a time.
 pub trait Turns {
@@ -59,7 +60,7 @@ impl Drop for Care {
 
 /// Waits for the care of the store, without keeping the store meanwhile, and clears away what was left unfinished.
 pub(super) fn take_care(turns: &impl Turns, now: i64) -> Result<Care> {
-    let candidate = turns.turn(|store| store.candidate())?;
+    let candidate = turns.turn(CareWaiter::of)?;
     let care = candidate.wait()?;
     turns.turn(|store| store.with_lock_sparing_tail(now, |store| sweep(&*store.site.disk, &store.site.layout)))?;
     Ok(care)
@@ -74,6 +75,19 @@ struct CareWaiter {
 }
 
 impl CareWaiter {
+    /// After this the folder is there, and with it the place for the lock.
+    fn of(store: &mut Store) -> Result<Self> {
+        store.check_open()?;
+        store.log.check_poison()?;
+        store.log.with_lock_for_a_moment(|_| Ok(()))?;
+        Ok(Self {
+            disk: Arc::clone(&store.site.disk),
+            path: store.site.layout.care_lock(),
+            patience: store.options.lock_timeout,
+            signature: store.options.signature.clone(),
+        })
+    }
+
     fn wait(&self) -> Result<Care> {
         let path = &self.path;
         for _ in 0..LOCK_FILE_TRIES {
@@ -96,19 +110,20 @@ impl CareWaiter {
     }
 }
 
-impl Store {
-    fn candidate(&mut self) -> Result<CareWaiter> {
-        self.check_open()?;
-        self.log.check_poison()?;
-        // After this the folder is there, and with it the place for the other lock.
-        self.log.with_lock_for_a_moment(|_| Ok(()))?;
-        Ok(CareWaiter {
-            disk: Arc::clone(&self.site.disk),
-            path: self.site.layout.care_lock(),
-            patience: self.options.lock_timeout,
-            signature: self.options.signature.clone(),
-        })
+/// Before a compaction: whether the log ends in a tail with whole events, which the next writer would move aside.
+///
+/// # Errors
+/// `Refused` if so; `Io`, `Locked`, `Closed`.
+pub(super) fn check_tail_at_the_end(store: &mut Store) -> Result<()> {
+    store.refresh()?;
+    if store.log.report().tail.as_ref().is_none_or(|tail| tail.events == 0) || store.log.check_poison().is_err() {
+        return Ok(());
     }
+    // Without the lock it may have been somebody's write that was not done.
+    store.with_lock_for_a_moment(|store| {
+        store.reload(&mut |_, _| {})?;
+        check_no_tail_is_left(&store.site, &store.log)
+    })
 }
 
 /// Removes what unfinished work left behind. Both locks are held: nobody is at work on any of it.

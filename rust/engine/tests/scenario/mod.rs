@@ -242,14 +242,10 @@ pub fn perform(disk: &CrashDisk, store: &mut Store, action: &Action, now: i64) -
         Action::Restore => store.restore(&latest_backup(disk), false, now, &mut |_, _| {}),
         Action::Repair => store.repair(false, now, &mut |_, _| {}).map(|_| ()),
         Action::Sync => store.sync(),
-        Action::Ingest => store
-            .ingest(
-                RowSource::File(&rows()),
-                intake(&Author::default()),
-                &|| now,
-                &mut |_, _| {},
-            )
-            .map(|_| ()),
+        Action::Ingest => {
+            let (rows, author) = (rows(), Author::default());
+            store::ingest(store, RowSource::File(&rows), intake(&author), &|| now, &mut |_, _| {}).map(|_| ())
+        }
         Action::Attach(n) => attach(store, *n, now),
         Action::Detach(n) => store
             .detach(None, &[format!("R{}", n % 7)], &Arc::default(), now)

@@ -16,12 +16,12 @@ use crate::log::files::{is_folder, with_suffix};
 use crate::verify::Report;
 use crate::wal::synced::Synced;
 
+use crate::store::Progress;
 use crate::store::files::known_copies::{KnownCopies, KnownCopy, own_place, weight_of};
 use crate::store::recovery::judge::verify_at;
-use crate::store::turns::{Alone, Turns, remove_backup, take_care};
+use crate::store::turns::{Turns, remove_backup, take_care};
 use crate::store::upkeep::backup::BackingUp;
 use crate::store::upkeep::compact::sync;
-use crate::store::{Progress, Store};
 
 /// How often a name is looked for that others take at the same moment.
 const MOST_TRIES: usize = 64;
@@ -134,16 +134,6 @@ pub fn copy_out(
         bytes,
         removed,
     })
-}
-
-impl Store {
-    /// Copies everything into a folder of its own in a folder outside, and verifies the copy.
-    ///
-    /// # Errors
-    /// As [`copy_out`].
-    pub fn copy_out(&mut self, order: &CopyOrder, now: i64, progress: Progress<'_>) -> Result<CopyMade> {
-        copy_out(&Alone::with(self), order, &|| now, progress)
-    }
 }
 
 /// A folder outside in which no link is followed, as long as this value lives.

@@ -12,6 +12,7 @@ use crate::event::line::{Event, Trust};
 use crate::host::Machine;
 use crate::scope::{Carried, Viewer, carried};
 use crate::state::{Frozen, Listing, Query};
+use crate::store::erasure::erase::erasures;
 use crate::store::{self, Moment, Neighbour, RecordSearch, SearchHit, Store, VectorQuestion, View};
 use crate::vector::tokens::token_rows;
 
@@ -44,7 +45,7 @@ impl Engine {
     pub fn freeze(&self, listing: &Listing, condition: Option<&Condition>) -> Result<Frozen> {
         self.change(|store, _| {
             store.refresh()?;
-            store.expire(&|| self.moment());
+            store.clock.tell(&mut store.state, &|| self.moment());
             store.freeze(listing, condition)
         })
     }
@@ -66,10 +67,12 @@ impl Engine {
         self.read_past(|store| {
             let lines = store.history(id)?;
             // What names rows of embeddings, or tells of erasures, speaks of records of any scope.
-            if matches!(face_of(id.as_bytes()), Some(ERASURES | VECTORS)) && !store.sees_all(viewer) {
+            if matches!(face_of(id.as_bytes()), Some(ERASURES | VECTORS))
+                && !store.state.sight(viewer).is_of_all_scopes()
+            {
                 return Ok(Vec::new());
             }
-            let scope = match (store.get(id), store.log.report.damage.is_empty()) {
+            let scope = match (store.get(id), store.log.report().damage.is_empty()) {
                 (Some(now), _) => Carried::of(now),
                 (None, true) => Carried::shared(),
                 // The line may be lost that told whose it is.
@@ -84,7 +87,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::read`].
     pub fn due(&self, viewer: &Viewer, now: Option<i64>) -> Result<Vec<String>> {
-        self.read(|store| Ok(store.due_at(viewer, now.unwrap_or_else(|| self.moment()))))
+        self.read(|store| Ok(store.state.due_at(viewer, now.unwrap_or_else(|| self.moment()))))
     }
 
     /// What was known then.
@@ -101,10 +104,10 @@ impl Engine {
     /// As [`Engine::read`].
     pub(super) fn erasures(&self, follows: bool) -> Result<usize> {
         match follows {
-            true => self.read(|store| Ok(store.erasures())),
+            true => self.read(|store| Ok(erasures(&store.state))),
             false => {
                 self.check_caller()?;
-                Ok(self.store.read_guard().erasures())
+                Ok(erasures(&self.store.read_guard().state))
             }
         }
     }
@@ -124,7 +127,7 @@ impl Engine {
     pub fn changed_since(&self, viewer: &Viewer, seq: u64, faces: bool) -> Result<Vec<String>> {
         self.read_past(|store| {
             let mut changed = store.changed_since(seq, faces)?;
-            if store.hides_any(viewer) {
+            if !store.state.sight(viewer).is_all() {
                 changed.retain(|id| store.get_seen(viewer, id).is_some());
             }
             Ok(changed)
@@ -185,7 +188,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::read`].
     pub fn blocks<T>(&self, viewer: &Viewer, ask: impl FnOnce(&BlockColumns, &Outlook) -> T) -> Result<T> {
-        let look = |store: &Store| Ok((store.blocks()?, store.outlook(viewer)));
+        let look = |store: &Store| Ok((store.blocks()?, Outlook::of(&store.state, viewer)));
         let (columns, outlook) = self.read(look)?;
         let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
         Ok(ask(&columns, &outlook))

@@ -5,7 +5,7 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use super::Engine;
+use super::{Engine, SPARE_BYTES};
 use crate::error::{Error, Result};
 use crate::event::draft::Draft;
 use crate::store::Committed;
@@ -18,20 +18,8 @@ const WORTH_CHANGES: usize = 500;
 /// last one is drafted.
 const PART_CHANGES: RangeInclusive<usize> = 16..=256;
 const PART_SHARE: usize = 4;
-/// A draft's memory is kept from one commit to the next, up to so much.
-const SPARE_BYTES: usize = 8 * 1024 * 1024;
 /// How many drafts of parts are kept.
 const SPARE_PARTS: usize = 16;
-
-impl Draft {
-    /// Empties the draft for the next change; its memory is kept, unless that is large.
-    pub fn recycle(&mut self) {
-        if self.room() > SPARE_BYTES {
-            *self = Self::default();
-        }
-        self.clear();
-    }
-}
 
 /// A batch that is being drafted, change by change.
 pub struct BatchWriter<'a> {

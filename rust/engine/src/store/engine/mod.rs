@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use super::load::home::layout_of;
 use super::worker::{Speller, Worker};
-use super::write::row_batch::RefusedChanges;
+use super::write::row_batch::{RefusedChanges, commit_allowed};
+use super::write::sweep::sweep;
 use super::{AtomicBatch, Committed, Shared, Store, Turns, WrittenBatch};
 use crate::disk::{Disk, RealDisk, forked};
 use crate::error::{Error, Result};
@@ -31,6 +32,19 @@ use crate::options::{Options, WriterTerms};
 pub use batch::BatchWriter;
 pub use unchanged::Unchanged;
 pub use upkeep::Verified;
+
+/// A draft's memory is kept from one commit to the next, up to so much.
+const SPARE_BYTES: usize = 8 * 1024 * 1024;
+
+impl Draft {
+    /// Empties the draft for the next change; its memory is kept, unless that is large.
+    pub fn recycle(&mut self) {
+        if self.room() > SPARE_BYTES {
+            *self = Self::default();
+        }
+        self.clear();
+    }
+}
 
 thread_local! {
     /// The engine whose progress callback may be running on this thread: it holds the store and must not wait for it.
@@ -291,7 +305,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::commit`], but for the refusal of a change.
     pub fn commit_allowed(&self, draft: &mut Draft) -> Result<(Option<Committed>, RefusedChanges)> {
-        self.change(|store, now| store.commit_allowed(draft, now))
+        self.change(|store, now| commit_allowed(store, draft, now))
     }
 
     /// Writes a draft only if none of its records is there yet; `None` if one is.
@@ -316,7 +330,7 @@ impl Engine {
     /// As [`Engine::commit`].
     pub fn sweep(&self, author: &Author, moment: Option<i64>) -> Result<Vec<String>> {
         let moment = moment.unwrap_or_else(|| self.moment());
-        self.change(|store, now| store.sweep(author, moment, now))
+        self.change(|store, now| sweep(store, author, moment, now))
     }
 
     /// Makes everything written so far durable.

@@ -8,7 +8,11 @@ use crate::disk::{Disk, RealDisk};
 use crate::error::{Error, Result};
 use crate::host::{Host, Machine};
 use crate::layout::Layout;
-use crate::log::Progress;
+use crate::log::{Progress, note_known_head};
+use crate::store::follow::lost::missed;
+use crate::store::load::tails::kept_beside;
+use crate::store::recovery::judge::{pending_tail, verify_at};
+use crate::store::write::ingest::ingest;
 use crate::store::{
     self, CopyMade, CopyOrder, CopySeen, Erase, Erased, HeadStanding, Ingested, Intake, Prune, Pruned, Quarantined,
     Repaired, Restoring, RowSource, Store,
@@ -54,9 +58,11 @@ impl Verified {
         let mut found = Self::look(disk, layout, head_file, host, threads, progress)?;
         found.fault = match head_file {
             None => Some("no head is remembered: there is no place for it, such as a home folder".to_owned()),
-            Some(note) if found.report.valid() => Store::note_known_head(disk, layout, note, &found.report)
-                .err()
-                .map(|fault| format!("the head could not be remembered: {fault}")),
+            Some(note) if found.report.valid() => {
+                note_known_head(disk, layout, note, found.report.head.zip(found.report.trail))
+                    .err()
+                    .map(|fault| format!("the head could not be remembered: {fault}"))
+            }
             Some(_) => None,
         };
         Ok(found)
@@ -71,7 +77,7 @@ impl Verified {
         progress: Progress<'_>,
     ) -> Result<Self> {
         Ok(Self {
-            report: Store::verify_at(disk, layout, threads, host.now(), progress)?,
+            report: verify_at(disk, layout, threads, host.now(), progress)?,
             standing: match head_file {
                 Some(note) => Store::standing_of(disk, layout, note)?,
                 None => HeadStanding::Unseen,
@@ -88,9 +94,10 @@ impl Engine {
     /// # Errors
     /// As [`Engine::read`].
     pub fn findings(&self) -> Result<(Verified, Vec<String>)> {
-        let (mut report, standing) = self.read(|store| Ok((store.report().clone(), store.standing().clone())))?;
+        let (mut report, standing) =
+            self.read(|store| Ok((store.report().clone(), store.log.head().standing().clone())))?;
         if report.tail.is_some() {
-            report.tail = self.change(|store, _| store.pending_tail())?;
+            report.tail = self.change(|store, _| pending_tail(store))?;
         }
         let found = Verified {
             report,
@@ -103,7 +110,7 @@ impl Engine {
     /// Files of rows that end before rows which the log names. Rows may be moved between the look at the log and the look
     /// at the files: only if the log stayed what it was are they missing.
     fn short_rows(&self) -> Result<Vec<String>> {
-        let look = || self.read(|store| Ok((store.short_rows(), store.head())));
+        let look = || self.read(|store| Ok((store.vectors.short_rows(&store.state), store.head())));
         let (mut short_rows, mut head) = look()?;
         for _ in 0..MOST_LOOKS {
             if short_rows.is_empty() {
@@ -126,11 +133,11 @@ impl Engine {
     pub fn verify(&self, progress: Progress<'_>) -> Result<Verified> {
         // What this store wrote is synced first, so that a fault in it is damage and not an unsynced tail.
         let (disk, layout, head_file, fault, missed) = self.change(|store, _| {
-            let missed = store.missed()?;
+            let missed = missed(&store.site, &store.log)?;
             store.sync()?;
-            store.tell_known_head();
-            let fault = store.head_fault().map(str::to_owned);
-            let head_file = store.head_file().map(Path::to_owned);
+            store.log.tell_known_head();
+            let fault = store.log.head().fault().map(str::to_owned);
+            let head_file = store.options.head_file.clone();
             Ok((
                 Arc::clone(&store.site.disk),
                 store.layout().clone(),
@@ -145,7 +152,7 @@ impl Engine {
             found.report.damage.push(*damage);
         }
         self.read(|store| {
-            store.note_damage(&found.report.damage);
+            store.vectors.note_damage(&store.state, &found.report.damage);
             Ok(())
         })?;
         Ok(Verified { fault, ..found })
@@ -251,7 +258,12 @@ impl Engine {
     /// # Errors
     /// As [`Store::repair`].
     pub fn repair(&self, unproven: bool, progress: Progress<'_>) -> Result<(Option<Repaired>, Vec<Quarantined>)> {
-        self.keeping(|store, now| Ok((store.repair(unproven, now, progress)?, store.kept()?)))
+        self.keeping(|store, now| {
+            Ok((
+                store.repair(unproven, now, progress)?,
+                kept_beside(&store.site, &store.log)?,
+            ))
+        })
     }
 
     /// Loads records, one JSON object a line.
@@ -259,7 +271,7 @@ impl Engine {
     /// # Errors
     /// As [`Store::ingest`].
     pub fn ingest(&self, source: RowSource<'_>, intake: Intake<'_>, progress: Progress<'_>) -> Result<Ingested> {
-        self.keeping(|store, _| store.ingest(source, intake, &|| self.host.now(), progress))
+        self.keeping(|store, _| ingest(store, source, intake, &|| self.host.now(), progress))
     }
 
     fn keeping<T>(&self, act: impl FnOnce(&mut Store, i64) -> Result<T>) -> Result<T> {

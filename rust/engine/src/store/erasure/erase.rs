@@ -13,12 +13,12 @@ use crate::event::faces::ERASURES;
 use crate::event::{Op, erasure, salt, stamp};
 use crate::json::{RecordSpans, Value};
 use crate::layout::ERASED_SUFFIX;
-use crate::log::{Progress, Site};
+use crate::log::{Log, Progress, Site};
 use crate::options::Options;
 use crate::origin::{ALONE, Origin};
 use crate::remembered::HeadStanding;
 use crate::state::{Frozen, State, Watermark};
-use crate::verify::{BaseState, Walk};
+use crate::verify::Walk;
 use crate::wal::writer::EventBody;
 
 use super::chosen::Chosen;
@@ -29,6 +29,7 @@ use super::order::{Erase, Erased, is_reserved};
 use super::preparation::{Followed, Preparing};
 use super::reach::{LockedAccess, SharedAccess, StoreAccess};
 use super::rewrite::number;
+use super::rows::Leaving;
 use super::surveyed::{ErasePlan, Surveyed};
 use crate::store::Store;
 use crate::store::archives::archive_index::ArchiveCache;
@@ -36,9 +37,10 @@ use crate::store::files::erasing::Erasing;
 use crate::store::files::known_copies::KnownCopies;
 use crate::store::files::snapshots::header_of;
 use crate::store::follow::swap::take_in_lines;
+use crate::store::follow::unfinished::finish_erasing;
 use crate::store::load::tails::check_no_tail_is_left;
 use crate::store::recovery::judge::prove;
-use crate::store::turns::{Alone, Turns, take_care};
+use crate::store::turns::{Turns, check_tail_at_the_end, take_care};
 use crate::store::upkeep::compact::{MOST_ROUNDS, write_snapshot};
 use crate::store::upkeep::history_files::clear_leftovers;
 use crate::store::upkeep::retire::{Retirement, base_salt};
@@ -49,164 +51,153 @@ const MOST_STARTS: usize = 3;
 /// What came of it, and what was chosen; `None` if all has to begin anew.
 type Attempt = Option<(Erased, Chosen)>;
 
-impl Store {
-    /// Erases records from the store and from all of its past; gives what was done.
-    ///
-    /// # Errors
-    /// As [`Engine::erase`](crate::Engine::erase).
-    pub fn erase(&mut self, order: &Erase, now: i64, progress: Progress<'_>) -> Result<Erased> {
-        erase(&Alone::with(self), order, &|| now, progress)
-    }
+/// How many erasures the log tells of.
+pub(in crate::store) fn erasures(state: &State) -> usize {
+    state.of_kinds(ERASURES, &[b"erasure"]).count()
+}
 
-    /// How many erasures the log tells of.
-    pub(in crate::store) fn erasures(&self) -> usize {
-        self.state.of_kinds(ERASURES, &[b"erasure"]).count()
+/// Under the lock: whether anything may be erased at all.
+fn check_erasable(site: &Site, log: &mut Log) -> Result<()> {
+    if let Some(damage) = log.report().damage.first() {
+        return Err(Error::Corrupted(Box::new(damage.clone())));
     }
+    log.check_head_is_kept()?;
+    if let HeadStanding::Unknown(reason) | HeadStanding::Unreadable(reason) = log.head().standing() {
+        return Err(Error::busy(format!(
+            "nothing is erased while the last head is not known: {reason}"
+        )));
+    }
+    check_no_tail_is_left(site, log)
+}
 
-    /// Under the lock: whether anything may be erased at all.
-    fn check_erasable(&mut self) -> Result<()> {
-        if let Some(damage) = self.log.report.damage.first() {
-            return Err(Error::Corrupted(Box::new(damage.clone())));
-        }
-        self.log.check_head_is_kept()?;
-        if let HeadStanding::Unknown(reason) | HeadStanding::Unreadable(reason) = self.log.head.standing() {
-            return Err(Error::busy(format!(
-                "nothing is erased while the last head is not known: {reason}"
-            )));
-        }
-        check_no_tail_is_left(&self.site, &self.log)
+/// Goes on behind an erasure: the state is what is kept, if a replay was needed to tell, or what was there without some
+/// slots; and then what the new log says.
+fn go_on_behind(store: &mut Store, kept: Option<State>, slots: &[u32]) -> Result<()> {
+    match kept {
+        Some(kept) => store.state = kept,
+        None => store.state.erase(slots),
     }
+    let Some(open) = store.log.open() else {
+        return Err(Error::Closed);
+    };
+    let (file, end) = (Arc::clone(&open.file), open.walk.end);
+    take_in_lines(&mut store.log, &mut store.state, |_, loader| {
+        let read = Walk::new(None).go(&*file, end, ALONE, loader, &mut |_, _| {});
+        read.at(store.site.log())
+    })?;
+    store.clock.tell_again(&mut store.state);
+    store.vectors.on_disk.read_anew(Watermark::default());
+    let events = store.live().events();
+    store.snapshots.read_anew(events.max(store.state.len() as u64));
+    Ok(())
+}
 
-    /// Goes on behind an erasure: the state is what is kept, if a replay was needed to tell, or what was there without some
-    /// slots; and then what the new log says.
-    fn go_on_behind(&mut self, kept: Option<State>, slots: &[u32]) -> Result<()> {
-        match kept {
-            Some(kept) => self.state = kept,
-            None => self.state.erase(slots),
-        }
-        let Some(open) = self.log.open() else {
-            return Err(Error::Closed);
-        };
-        let (file, end) = (Arc::clone(&open.file), open.walk.end);
-        take_in_lines(&mut self.log, &mut self.state, |_, loader| {
-            let read = Walk::new(None).go(&*file, end, ALONE, loader, &mut |_, _| {});
-            read.at(self.site.log())
-        })?;
-        self.state.expire(self.clock);
-        self.log.report.base = BaseState::Anchored;
-        self.vectors.on_disk.read_anew(Watermark::default());
-        let events = self.live().events();
-        self.snapshots.read_anew(events.max(self.state.len() as u64));
-        Ok(())
-    }
+/// Under the lock: puts a line behind the log that says nothing and has a salt, so that its hash is no way to guess those
+/// before it.
+fn mark(store: &mut Store, now: i64) -> Result<()> {
+    let Some(source) = &store.options.randomness else {
+        return Err(Error::invalid(
+            "history",
+            "it is dropped only where there is randomness at hand to salt its end with",
+        ));
+    };
+    let mut draft = Draft::default();
+    let record = format!("{{\"~\":\"{}\"}}", salt::of_line(source).map_err(Error::randomness)?);
+    draft.put(Op::Mark, erasure::MARK_ID, record.as_bytes(), RecordSpans::default())?;
+    store.write(&[&draft], now)?;
+    store.sync_log()?;
+    store.settle_hint()
+}
 
-    /// Under the lock: puts a line behind the log that says nothing and has a salt, so that its hash is no way to guess those
-    /// before it.
-    fn mark(&mut self, now: i64) -> Result<()> {
-        let Some(source) = &self.options.randomness else {
-            return Err(Error::invalid(
-                "history",
-                "it is dropped only where there is randomness at hand to salt its end with",
-            ));
-        };
-        let mut draft = Draft::default();
-        let record = format!("{{\"~\":\"{}\"}}", salt::of_line(source).map_err(Error::randomness)?);
-        draft.put(Op::Mark, erasure::MARK_ID, record.as_bytes(), RecordSpans::default())?;
-        self.write(&[&draft], now)?;
-        self.sync_log()?;
-        self.settle_hint()
+/// Under the lock: ends what was prepared; `None` if what goes is not what it was.
+fn end_erasing(store: &mut Store, work: &mut Preparing<'_>, order: &Erase, now: i64) -> Result<Option<Erased>> {
+    check_erasable(&store.site, &mut store.log)?;
+    store.sync_log()?;
+    store.settle_hint()?;
+    if order.now(store)?.ids != work.order.ids || !work.follow_to_the_end(store)? {
+        return Ok(None);
     }
-
-    /// Under the lock: ends what was prepared; `None` if what goes is not what it was.
-    fn end_erasing(&mut self, work: &mut Preparing<'_>, order: &Erase, now: i64) -> Result<Option<Erased>> {
-        self.check_erasable()?;
-        self.sync_log()?;
-        self.settle_hint()?;
-        if order.now(self)?.ids != work.order.ids || !work.follow_to_the_end(self)? {
-            return Ok(None);
-        }
-        let (site, options) = (work.site, work.options);
-        work.what.chosen.check(work.order, &self.state)?;
-        work.look_again(self)?;
-        let mut told = work.told();
-        if order.drop_history {
-            self.mark(now)?;
-            self.settle();
-        }
-        // Behind this log the last head is not looked for in one that was redacted: the sentinel names it.
-        self.log.tell_head();
-        let Some(files) = work.files.take() else {
-            return Err(Error::Closed);
-        };
-        let (header, salt) = (header_of(&self.log), base_salt(options.salts())?);
-        let hits = work.what.live_hits();
-        let suffix = if hits > 0 { ERASED_SUFFIX } else { "" };
-        let first_seq = self.log.open().and_then(|open| open.mark().first_seq).unwrap_or(0);
-        let length = work.view.as_ref().map_or(0, |view| view.length);
-        let (base, archive) = files.finish(site, (&header, salt.as_deref()), length, (first_seq, suffix))?;
-        let (lines, span) = (work.past.lines, work.past.span);
-        let (mut replaced, mut remove) = (
-            std::mem::take(&mut work.past.replaced),
-            std::mem::take(&mut work.past.remove),
-        );
-        if order.drop_history {
-            replaced.clear();
-            remove.append(&mut work.dropped);
-        }
-        remove.extend(told.backups.iter().chain(&told.quarantine).cloned());
-        let unnamed = self.vectors.unnamed_rows(&self.state)?;
-        let chosen = &work.what.chosen;
-        let moved = self.leave_rows(chosen, std::mem::take(&mut work.spaces))?;
-        remove.extend(moved.files.iter().cloned());
-        let in_vectors = |path: &PathBuf| Some(format!("vectors/{}", path.file_name()?.to_string_lossy()));
-        remove.extend(unnamed.iter().filter_map(in_vectors));
-        let retirement = Retirement {
-            label: format!("Erased at seq={}", self.log.link().next_seq - 1),
-            archive,
-            more: vec![
-                ("erased".to_owned(), number(if order.drop_history { 0 } else { hits })),
-                ("replaced".to_owned(), Value::Array(replaced)),
-                ("repaired".to_owned(), Value::Array(Vec::new())),
-            ],
-            repair: None,
-            goes_on: !order.drop_history,
-        };
-        let depth = options.recursion_depth;
-        let mut new = retirement.sentinel(&self.log, base.text(), depth, now)?;
-        let ts = stamp::digits(now.max(self.log.latest()));
-        let seq = new.link.next_seq;
-        let record = event_record(seq, order, lines, span, &told);
-        debug_assert!(erasure::Erasure::read(seq, format!("erasure:{seq}").as_bytes(), &record).is_some());
-        new.push(EventBody {
-            op: Op::Erase,
-            id: format!("erasure:{seq}").as_bytes(),
-            record: &record,
-            ts: &ts,
-            depth,
-        });
-        let kept = work.past.sum();
-        told.again = say_again(&mut new, (&self.state, kept.as_ref()), chosen, &moved, options, &ts)?;
-        told.seq = Some(seq);
-        let going = self.state.slots_named(chosen.doomed.ids());
-        // From here on files may be named by a log.
-        work.past.made.clear();
-        Erasing {
-            base: Some(base),
-            remove,
-        }
-        .write(site)?;
-        // The commit point is in here.
-        self.log.retire(&new, now)?;
-        self.archives = ArchiveCache::default();
-        self.vectors.forget();
-        if self.go_on_behind(kept, &going).is_err() {
-            self.reload(&mut |_, _| {})?;
-        }
-        self.make_ready()?;
-        self.log.tell_head();
-        self.finish_erasing()?;
-        Ok(Some(told))
+    let (site, options) = (work.site, work.options);
+    work.what.chosen.check(work.order, &store.state)?;
+    work.look_again(store)?;
+    let mut told = work.told();
+    if order.drop_history {
+        mark(store, now)?;
+        store.settle();
     }
+    // Behind this log the last head is not looked for in one that was redacted: the sentinel names it.
+    store.log.tell_head();
+    let Some(files) = work.files.take() else {
+        return Err(Error::Closed);
+    };
+    let (header, salt) = (header_of(&store.log), base_salt(options.salts())?);
+    let hits = work.what.live_hits();
+    let suffix = if hits > 0 { ERASED_SUFFIX } else { "" };
+    let first_seq = store.log.open().and_then(|open| open.mark().first_seq).unwrap_or(0);
+    let length = work.view.as_ref().map_or(0, |view| view.length);
+    let (base, archive) = files.finish(site, (&header, salt.as_deref()), length, (first_seq, suffix))?;
+    let (lines, span) = (work.past.lines, work.past.span);
+    let (mut replaced, mut remove) = (
+        std::mem::take(&mut work.past.replaced),
+        std::mem::take(&mut work.past.remove),
+    );
+    if order.drop_history {
+        replaced.clear();
+        remove.append(&mut work.dropped);
+    }
+    remove.extend(told.backups.iter().chain(&told.quarantine).cloned());
+    let unnamed = store.vectors.unnamed_rows(&store.state)?;
+    let chosen = &work.what.chosen;
+    let moved = Leaving::of(store, chosen).end(std::mem::take(&mut work.spaces))?;
+    remove.extend(moved.files.iter().cloned());
+    let in_vectors = |path: &PathBuf| Some(format!("vectors/{}", path.file_name()?.to_string_lossy()));
+    remove.extend(unnamed.iter().filter_map(in_vectors));
+    let retirement = Retirement {
+        label: format!("Erased at seq={}", store.log.link().next_seq - 1),
+        archive,
+        more: vec![
+            ("erased".to_owned(), number(if order.drop_history { 0 } else { hits })),
+            ("replaced".to_owned(), Value::Array(replaced)),
+            ("repaired".to_owned(), Value::Array(Vec::new())),
+        ],
+        repair: None,
+        goes_on: !order.drop_history,
+    };
+    let depth = options.recursion_depth;
+    let mut new = retirement.sentinel(&store.log, base.text(), depth, now)?;
+    let ts = stamp::digits(now.max(store.log.latest()));
+    let seq = new.link.next_seq;
+    let record = event_record(seq, order, lines, span, &told);
+    debug_assert!(erasure::Erasure::read(seq, format!("erasure:{seq}").as_bytes(), &record).is_some());
+    new.push(EventBody {
+        op: Op::Erase,
+        id: format!("erasure:{seq}").as_bytes(),
+        record: &record,
+        ts: &ts,
+        depth,
+    });
+    let kept = work.past.sum();
+    told.again = say_again(&mut new, (&store.state, kept.as_ref()), chosen, &moved, options, &ts)?;
+    told.seq = Some(seq);
+    let going = store.state.slots_named(chosen.doomed.ids());
+    // From here on files may be named by a log.
+    work.past.made.clear();
+    Erasing {
+        base: Some(base),
+        remove,
+    }
+    .write(site)?;
+    // The commit point is in here.
+    store.log.retire(&new, now)?;
+    store.archives = ArchiveCache::default();
+    store.vectors.forget();
+    if go_on_behind(store, kept, &going).is_err() {
+        store.reload(&mut |_, _| {})?;
+    }
+    store.make_ready()?;
+    store.log.tell_head();
+    finish_erasing(&store.site, &store.log, &store.state, &store.vectors)?;
+    Ok(Some(told))
 }
 
 fn check_order(order: &Erase) -> Result<()> {
@@ -253,7 +244,7 @@ fn attempt(
     work.past.check()?;
     let told = prepared(reach, &mut work)?.then(|| {
         // Nobody waits for the system to take the old log apart: its last handle is closed behind the lock.
-        reach.locked(|store, now| store.end_erasing(&mut work, order, now))
+        reach.locked(|store, now| end_erasing(store, &mut work, order, now))
     });
     let told = told.transpose()?.flatten();
     if told.is_none() {
@@ -274,7 +265,7 @@ fn prepared(reach: &impl StoreAccess, work: &mut Preparing<'_>) -> Result<bool> 
         }
     }
     let begun = reach.locked(|store, _| {
-        store.check_erasable()?;
+        check_erasable(&store.site, &mut store.log)?;
         let is_same = work.follow_to_the_end(store)?;
         if is_same {
             work.begin_files(store)?;
@@ -302,12 +293,12 @@ fn prepared(reach: &impl StoreAccess, work: &mut Preparing<'_>) -> Result<bool> 
 /// `Poisoned`; nothing has happened then. What goes wrong behind the commit point is ended by whoever opens the store next.
 pub fn erase(turns: &impl Turns, order: &Erase, now: &dyn Fn() -> i64, progress: Progress<'_>) -> Result<Erased> {
     check_order(order)?;
-    turns.turn(|store| store.check_tail_at_the_end())?;
+    turns.turn(check_tail_at_the_end)?;
     let _care = take_care(turns, now())?;
     let (site, options) = turns.turn(|store| Ok((Arc::clone(&store.site), store.options.clone())))?;
     let reach = SharedAccess { turns, now };
     reach.locked(|store, now| {
-        store.check_erasable()?;
+        check_erasable(&store.site, &mut store.log)?;
         store.anchor(now)
     })?;
     let mut ahead = ErasePlan::look(&reach, order)?;

@@ -13,7 +13,7 @@ use super::order::{Erase, Erased};
 use super::rewrite::number;
 use super::rows::MovedSpaces;
 use crate::store::vectors::records::format::{group_space, space_name};
-use crate::store::write::spell::changes;
+use crate::store::write::pending::changes;
 
 pub(super) fn event_record(seq: u64, order: &Erase, lines: u64, span: Option<(u64, u64)>, told: &Erased) -> Vec<u8> {
     let text = |text: &str| Value::Str(text.to_owned());

@@ -9,6 +9,8 @@ use crate::json;
 use crate::scope::Viewer;
 use crate::state::{Listing, Query, unspelled};
 use crate::store::Store;
+use crate::store::search::page::page;
+use crate::store::search::select::Scene;
 
 /// What begins ids that are never erased by themselves.
 const RESERVED: [&str; 5] = ["erasure:", "pruned:", "vector:", "act:", "__"];
@@ -72,7 +74,7 @@ fn found(store: &Store, viewer: &Arc<Viewer>, condition: &Condition) -> Result<V
         },
         ..Listing::default()
     };
-    let page = store.page(&listing, Some(condition))?;
+    let page = page(Scene::of(store), &store.views.field_indexes, &listing, Some(condition))?;
     let id_of = |record: &[u8]| Some(unspelled(json::scan_record(record)?.id?.of(record)));
     let ids = page.records.iter().filter_map(|dated| id_of(dated.record));
     Ok(ids.filter(|id| !is_reserved(id) && !id.starts_with(SEARCHED)).collect())

@@ -18,6 +18,7 @@ use super::order::{Erase, Erased};
 use super::reach::StoreAccess;
 use super::redact::Redacted;
 use super::rewrite::Rewriting;
+use super::rows::Leaving;
 use super::survey::{FoundToErase, UnreadableCopy};
 use super::surveyed::Surveyed;
 use crate::store::Store;
@@ -254,7 +255,7 @@ impl<'a> Preparing<'a> {
         }
         let log = self.view.clone().map(|view| Arc::new(view) as Arc<dyn DiskFile>);
         self.files = Some(NewFiles::start(self.site, records, log, self.options.threads)?);
-        self.spaces = store.start_leaving(&what.chosen)?;
+        self.spaces = Leaving::of(store, &what.chosen).start()?;
         Ok(())
     }
 

@@ -4,14 +4,18 @@
 //! its place nothing has happened to anybody's embedding.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::disk::Access;
 use crate::error::{At, Result};
 use crate::event::draft::Draft;
+use crate::log::Site;
+use crate::state::State;
 
 use super::chosen::Chosen;
 use crate::store::Store;
 use crate::store::upkeep::compact_rows::Moving;
+use crate::store::vectors::Vectors;
 use crate::store::vectors::records::format::file_name;
 use crate::store::vectors::records::index::RowIndex;
 
@@ -26,11 +30,31 @@ pub(super) struct MovedSpaces {
     pub files: Vec<String>,
 }
 
-impl Store {
+/// The rows of a store, and whose of them are to leave their files.
+pub(super) struct Leaving<'a> {
+    site: &'a Arc<Site>,
+    state: &'a State,
+    vectors: &'a Vectors,
+    chosen: &'a Chosen,
+    depth: i64,
+}
+
+impl<'a> Leaving<'a> {
+    /// Those of records that were chosen.
+    pub fn of(store: &'a Store, chosen: &'a Chosen) -> Self {
+        Self {
+            site: &store.site,
+            state: &store.state,
+            vectors: &store.vectors,
+            chosen,
+            depth: store.options.recursion_depth,
+        }
+    }
+
     /// Whether a row is of a record that goes; that of one that stays goes too unless it is its embedding now.
-    fn is_row_of(&self, chosen: &Chosen, index: &RowIndex, row: u32) -> bool {
+    fn is_row_of(&self, index: &RowIndex, row: u32) -> bool {
         let owner = index.owner_of(row).map(|owner| self.state.spelled_id(owner));
-        owner.is_some_and(|id| chosen.doomed.has(id) && !(chosen.is_again(id) && index.is_living(row)))
+        owner.is_some_and(|id| self.chosen.doomed.has(id) && !(self.chosen.is_again(id) && index.is_living(row)))
     }
 
     /// Whether a file has rows that no group names: the line that named them was lost, so nobody knows whose they are.
@@ -46,41 +70,40 @@ impl Store {
         Ok(length.at(&path)? > u64::from(index.rows) * index.bound.stride())
     }
 
-    fn must_move(&self, chosen: &Chosen, index: &RowIndex) -> Result<bool> {
-        Ok((0..index.rows).any(|row| self.is_row_of(chosen, index, row)) || self.has_nobodys_rows(index)?)
+    fn must_move(&self, index: &RowIndex) -> Result<bool> {
+        Ok((0..index.rows).any(|row| self.is_row_of(index, row)) || self.has_nobodys_rows(index)?)
     }
 
     /// Under the lock: the spaces that have to move, with the rows that stay.
-    pub(super) fn start_leaving(&self, chosen: &Chosen) -> Result<Vec<Moving>> {
+    pub fn start(&self) -> Result<Vec<Moving>> {
         let mut moving = Vec::new();
-        for index in self.vectors.known(&self.state).spaces.spaces.values() {
-            if self.must_move(chosen, index)? {
-                let stays = |row: u32| !self.is_row_of(chosen, index, row);
-                moving.push(Moving::start(&self.site, false, index, &[], stays)?);
+        for index in self.vectors.known(self.state).spaces.spaces.values() {
+            if self.must_move(index)? {
+                let stays = |row: u32| !self.is_row_of(index, row);
+                moving.push(Moving::start(self.site, false, index, &[], stays)?);
             }
         }
         Ok(moving)
     }
 
     /// Under the lock: the rows that stay have left every file that holds others. Most were copied before.
-    pub(super) fn leave_rows(&self, chosen: &Chosen, moving: Vec<Moving>) -> Result<MovedSpaces> {
+    pub fn end(&self, moving: Vec<Moving>) -> Result<MovedSpaces> {
         let mut moved = MovedSpaces::default();
         let mut moving: BTreeMap<String, Moving> = moving
             .into_iter()
             .map(|space| (space.name().to_owned(), space))
             .collect();
-        let depth = self.options.recursion_depth;
-        for index in self.vectors.known(&self.state).spaces.spaces.values() {
-            let stays = |row: u32| !self.is_row_of(chosen, index, row);
+        for index in self.vectors.known(self.state).spaces.spaces.values() {
+            let stays = |row: u32| !self.is_row_of(index, row);
             let draft = match moving.remove(&index.bound.name) {
-                Some(space) => space.end(&self.state, index, depth, stays)?,
+                Some(space) => space.end(self.state, index, self.depth, stays)?,
                 None => None,
             };
             let draft = match draft {
-                None if self.must_move(chosen, index)? => {
+                None if self.must_move(index)? => {
                     // It is not the one that was copied, or nobody knew that it has to move.
-                    let space = Moving::start(&self.site, false, index, &[], stays)?;
-                    space.end(&self.state, index, depth, stays)?
+                    let space = Moving::start(self.site, false, index, &[], stays)?;
+                    space.end(self.state, index, self.depth, stays)?
                 }
                 draft => draft,
             };

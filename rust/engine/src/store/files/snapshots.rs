@@ -185,7 +185,7 @@ impl Snapshots {
 /// Another tool's snapshot is the base of this log, or may be, and cannot be used: it must not be replaced by less.
 fn stands_on_a_lost_snapshot(log: &Log) -> bool {
     let is_foreign = log.open().is_some_and(|log| !matches!(log.origin, Origin::Ours(_)));
-    is_foreign && matches!(log.report.base, BaseState::Missing | BaseState::Damaged)
+    is_foreign && matches!(log.report().base, BaseState::Missing | BaseState::Damaged)
 }
 
 /// What stands before the records of the state that a log tells now.

@@ -20,7 +20,7 @@ use crate::store::load::found::Traces;
 /// # Errors
 /// `Io`.
 pub(in crate::store) fn missed(site: &Site, log: &Log) -> Result<Option<Error>> {
-    let is_damaged = !log.report.damage.is_empty();
+    let is_damaged = !log.report().damage.is_empty();
     let Some(known) = log.missed()?.filter(|_| !is_damaged) else {
         return Ok(None);
     };
@@ -53,7 +53,7 @@ pub(in crate::store) fn check_follows(site: &Site, log: &Log) -> Result<()> {
 /// Whether a deed of ours took away what is known here: the log lies aside, with all that it leads back to, or the note outside
 /// tells of another one, which is here.
 fn is_our_deed(site: &Site, log: &Log, known: &Synced) -> Result<bool> {
-    Ok(is_kept_elsewhere(site, known)? || log.open().is_some_and(|open| log.head.tells_of_another(open)))
+    Ok(is_kept_elsewhere(site, known)? || log.open().is_some_and(|open| log.head().tells_of_another(open)))
 }
 
 /// Whether a restore or a repair of ours put the log aside that is known here, or what became of it since.

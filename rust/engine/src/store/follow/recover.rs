@@ -1,14 +1,95 @@
 //! Prepares the store for a change, under the lock: the newest state, and nothing beyond its end.
 
+use super::unfinished::{finish_erasing, is_erasing};
 use crate::error::{At, Result};
 use crate::layout::LOG;
+use crate::log::{Log, Site};
 
 use crate::store::Store;
 use crate::store::load::tails::{ends_with_event, keep_hint};
 
+/// What becomes of a whole event beyond the end of a damaged log.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) enum TailLeft {
+    /// It is moved aside, as any tail.
+    MovedAside,
+    /// It stays where it is, for those who judge it.
+    Spared,
+}
+
 impl Store {
+    /// Runs a change under the lock, on the newest state.
+    pub(in crate::store) fn with_lock<T>(
+        &mut self,
+        now: i64,
+        change: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.with_lock_regardless(now, |store| {
+            store.log.check_is_there()?;
+            change(store)
+        })
+    }
+
+    /// The same, also if the log is lost: for those who bring it back.
+    pub(in crate::store) fn with_lock_regardless<T>(
+        &mut self,
+        now: i64,
+        change: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.with_lock_on(TailLeft::MovedAside, now, change)
+    }
+
+    fn with_lock_on<T>(&mut self, tail: TailLeft, now: i64, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let rushed = self.begin(tail, now)?;
+        let outcome = change(self);
+        // Whatever went wrong may have left the files other than the memory thinks. And a caller who hears of a fault asks
+        // nobody to end a lease.
+        if outcome.is_err() {
+            self.log.doubt();
+        }
+        self.log.rest(now, rushed && outcome.is_ok());
+        outcome
+    }
+
+    /// The same for those who judge what lies beyond the end of a damaged log: a whole event is left there. The next writer
+    /// moves it aside as ever.
+    pub(in crate::store) fn with_lock_sparing_tail<T>(
+        &mut self,
+        now: i64,
+        change: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.with_lock_on(TailLeft::Spared, now, change)
+    }
+
+    /// Runs something short under the lock, whether this store has it already or not.
+    pub(in crate::store) fn with_lock_for_a_moment<T>(
+        &mut self,
+        act: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        if self.log.is_locked() {
+            return act(self);
+        }
+        self.log.hold_lock()?;
+        let outcome = act(self);
+        self.log.let_go();
+        outcome
+    }
+
+    /// Takes the lock and the newest state; says whether the last change is only just over.
+    pub(in crate::store) fn begin(&mut self, tail: TailLeft, now: i64) -> Result<bool> {
+        self.check_open()?;
+        self.log.check_poison()?;
+        let rushed = self.log.take_lock(now)?;
+        if let Err(fault) = self.prepare(tail, now) {
+            self.log.doubt();
+            self.log.rest(now, false);
+            return Err(fault);
+        }
+        Ok(rushed)
+    }
+
     /// Under the lock, before anything is written: the newest state, and no bytes beyond the committed end.
-    pub(in crate::store) fn prepare(&mut self, now: i64) -> Result<()> {
+    fn prepare(&mut self, tail: TailLeft, now: i64) -> Result<()> {
         if self.log.is_prepared() {
             return Ok(());
         }
@@ -25,33 +106,24 @@ impl Store {
         self.log.sign()?;
         self.log.check_is_ours()?;
         let mut is_spared = false;
-        if self.log.report.tail.is_some() {
+        if self.log.report().tail.is_some() {
             // What others have synced since this store was opened is no tail: only a fresh look may cut.
             self.reload(&mut |_, _| {})?;
             // Of a log that is lost, these bytes may be all that is left.
             if self.log.check_is_there().is_ok() {
-                is_spared = self.spares_tail && self.has_event_in_tail()?;
+                is_spared = tail == TailLeft::Spared && has_event_in_tail(&self.site, &self.log)?;
                 if !is_spared {
                     self.log.cut_tail(now)?;
                 }
             }
         }
-        if self.is_erasing() {
-            self.finish_erasing()?;
+        if is_erasing(&self.site) {
+            finish_erasing(&self.site, &self.log, &self.state, &self.vectors)?;
         }
         if !is_spared {
             self.log.set_prepared();
         }
         Ok(())
-    }
-
-    /// Whether the log is damaged and ends with a whole event that lost its newline: so much of a tail is for a repair to judge.
-    fn has_event_in_tail(&self) -> Result<bool> {
-        let is_damaged = self.log.report.damage.iter().any(|damage| damage.path == LOG);
-        match (&self.log.report.tail, self.log.open()) {
-            (Some(tail), Some(log)) if is_damaged => ends_with_event(&*log.file, tail).at(self.site.log()),
-            _ => Ok(false),
-        }
     }
 
     /// After a failed sync of somebody else: copies the committed part of the log into a fresh file and removes the mark.
@@ -66,9 +138,7 @@ impl Store {
         }
         self.log.remove_mark()?;
         self.log
-            .report
-            .notes
-            .push("after a failed sync the log was copied into a fresh file".to_owned());
+            .note("after a failed sync the log was copied into a fresh file".to_owned());
         Ok(())
     }
 
@@ -77,25 +147,25 @@ impl Store {
     /// # Errors
     /// `Io`, `Locked`, `Closed`, `Poisoned`.
     pub fn accept_head(&mut self, now: i64) -> Result<()> {
-        if self.log.open().is_none() && !self.log.head.is_there() {
+        if self.log.open().is_none() && !self.log.head().is_there() {
             // Nothing is there and nothing is missed.
             return Ok(());
         }
         self.with_lock_regardless(now, |store| {
             let is_replaced = store.log.accept_replaced();
             store.log.check_is_there()?;
-            if !is_replaced && !store.log.head.is_kept() {
+            if !is_replaced && !store.log.head().is_kept() {
                 return Ok(());
             }
-            if store.log.report.cut.take().is_some()
+            if store.log.accept_cut()
                 && let Some(log) = store.log.open()
             {
                 keep_hint(&store.site, log, now)?;
             }
             store.sync_log()?;
             let reached = store.log.seen_head();
-            match store.log.head.is_kept() {
-                true => store.log.head.accept(reached),
+            match store.log.head().is_kept() {
+                true => store.log.accept_head(reached),
                 false => Ok(()),
             }
         })
@@ -106,6 +176,15 @@ impl Store {
     pub(in crate::store) fn accept_present_head(&mut self) -> Result<()> {
         self.sync_log()?;
         self.log.tell_head();
-        self.log.head.find_standing()
+        self.log.find_standing()
+    }
+}
+
+/// Whether the log is damaged and ends with a whole event that lost its newline: so much of a tail is for a repair to judge.
+fn has_event_in_tail(site: &Site, log: &Log) -> Result<bool> {
+    let is_damaged = log.report().damage.iter().any(|damage| damage.path == LOG);
+    match (&log.report().tail, log.open()) {
+        (Some(tail), Some(open)) if is_damaged => ends_with_event(&*open.file, tail).at(site.log()),
+        _ => Ok(false),
     }
 }

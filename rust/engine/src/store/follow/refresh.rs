@@ -59,10 +59,10 @@ impl Store {
             let is_lost = lost.is_some();
             self.log.read_anew(None, lost.unwrap_or_else(nothing));
             self.state = loader.state.filter(|_| is_lost).unwrap_or_default();
-            self.state.expire(self.clock);
+            self.clock.tell_again(&mut self.state);
             self.vectors.forget();
             self.snapshots.read_anew(0);
-            return self.log.head.find_standing();
+            return self.log.find_standing();
         };
         let Examined {
             walk,
@@ -80,13 +80,13 @@ impl Store {
         let open = OpenLog::reading(file, walk, origin).at(&path)?.anchored(anchored);
         self.log.read_anew(Some(open), report);
         self.state = loader.state.unwrap_or_default();
-        self.state.expire(self.clock);
+        self.clock.tell_again(&mut self.state);
         self.vectors.forget();
         let on_disk = is_synced.then(|| self.state.changes().watermark());
         self.vectors.on_disk.read_anew(on_disk.unwrap_or_default());
         let events = self.live().events();
         self.snapshots.read_anew(events.max(self.state.len() as u64));
-        self.log.head.find_standing()
+        self.log.find_standing()
     }
 
     /// Takes in what was appended; anything that does not simply follow means a reload.
@@ -126,7 +126,7 @@ impl Store {
             self.log.know_tail(now.filter(|now| seen.as_ref() == Some(now)));
             return Ok(());
         }
-        self.log.report.tail = tail;
+        self.log.set_tail(tail);
         Ok(())
     }
 }

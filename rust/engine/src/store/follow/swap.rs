@@ -39,7 +39,7 @@ pub(in crate::store) fn take_in_lines(
 /// `Io`.
 pub(in crate::store) fn follow_swap(site: &Site, log: &mut Log, state: &mut State, threads: usize) -> Result<bool> {
     let path = site.layout.log().to_owned();
-    let report = &log.report;
+    let report = log.report();
     let is_damaged = !report.damage.is_empty() || report.cut.is_some();
     if log.open().is_none() || is_damaged || report.base == BaseState::Unanchored {
         return Ok(false);
@@ -74,9 +74,7 @@ pub(in crate::store) fn follow_swap(site: &Site, log: &mut Log, state: &mut Stat
     let length = open.file.length().at(&path)?;
     let tail = take_in_lines(log, state, |_, loader| open.go_on(length, threads, loader).at(&path))?;
     let is_whole = tail.is_none() && open.is_whole();
-    log.go_over(open);
-    log.report.base = BaseState::Anchored;
-    log.report.tail = None;
+    log.go_over_to_next(open);
     // A tail or a fault is judged by the hint about the last sync, and that takes a look at everything.
     Ok(is_whole)
 }

@@ -17,7 +17,7 @@ use crate::origin::{Adoption, Sentinel, WayBack, foreign_traces};
 use crate::snapshot;
 use crate::verify::{BaseState, Report, Walk, finding};
 
-use super::copied_snapshot::copied_snapshot;
+use super::copied_snapshot::{copied_snapshot, lost_adoption};
 use super::loader::Loader;
 pub(in crate::store) use super::rebuild::BasePlace;
 use super::rebuild::rebuild;
@@ -259,7 +259,12 @@ impl Base {
         if let Some(adoption) = &traces.adoption {
             return self.adopted(place, adoption, loader);
         }
-        if self.lost_adoption(place, log, length, first_seq, loader)? {
+        if let Some(name) = lost_adoption(place, log, length, first_seq, loader)? {
+            self.state = BaseState::Unanchored;
+            self.proof = Proof::Fits;
+            self.notes.push(format!(
+                "the line that adopts the base is lost: {name} fits and is loaded, not {SNAPSHOT}"
+            ));
             return Ok(());
         }
         let header = match header {

@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::digest::Hex;
-use crate::disk::{Access, DiskFile};
+use crate::disk::{Access, DiskFile, Naming};
 use crate::event::line::{Event, Trust};
 use crate::hint::{Hint, first_line};
 use crate::layout::{Layout, SNAPSHOT};
@@ -16,7 +16,9 @@ use crate::log::files::open_inside;
 use crate::origin::foreign_traces;
 use crate::snapshot;
 
+use super::loader::Loader;
 use super::rebuild::BasePlace;
+use super::which_base;
 use crate::store::files::proofs::{other_folders, shown};
 
 /// A snapshot that lies in a copy of the store.
@@ -94,4 +96,25 @@ fn in_folder(place: BasePlace<'_>, other: &Layout, first: &[u8]) -> Option<Copie
         sha256: read.sha256,
         last_hash: header.last_hash,
     })
+}
+
+/// The same where a line of ours adopted it and is lost: what was adopted lies in `base/`, and is loaded; gives its name. The
+/// snapshot beside the log is ours by now, and somebody may have changed it.
+///
+/// # Errors
+/// What the disk says.
+pub(super) fn lost_adoption(
+    place: BasePlace<'_>,
+    log: &dyn DiskFile,
+    length: u64,
+    first_seq: Option<u64>,
+    loader: &mut Loader,
+) -> io::Result<Option<String>> {
+    let adopted = which_base::adopted(place.disk, place.layout, log, length, first_seq)?;
+    let Some((name, header, file)) = adopted else {
+        return Ok(None);
+    };
+    loader.take_base(&*file).naming(&place.layout.inside(&name))?;
+    loader.settled_until = Some(header.seq);
+    Ok(Some(name))
 }

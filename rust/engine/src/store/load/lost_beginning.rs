@@ -247,33 +247,6 @@ impl Base {
         ));
         Ok(())
     }
-
-    /// Another tool compacted the log, and no line adopts its snapshot: if `base/` holds what was adopted, that line is lost.
-    /// The snapshot beside the log is ours by now, and somebody may have changed it.
-    ///
-    /// # Errors
-    /// What the disk says.
-    pub(super) fn lost_adoption(
-        &mut self,
-        place: BasePlace<'_>,
-        log: &dyn DiskFile,
-        length: u64,
-        first_seq: Option<u64>,
-        loader: &mut Loader,
-    ) -> io::Result<bool> {
-        let adopted = which_base::adopted(place.disk, place.layout, log, length, first_seq)?;
-        let Some((name, header, file)) = adopted else {
-            return Ok(false);
-        };
-        loader.take_base(&*file).naming(&place.layout.inside(&name))?;
-        loader.settled_until = Some(header.seq);
-        self.state = BaseState::Unanchored;
-        self.proof = Proof::Fits;
-        self.notes.push(format!(
-            "the line that adopts the base is lost: {name} fits and is loaded, not {SNAPSHOT}"
-        ));
-        Ok(true)
-    }
 }
 
 /// Another tool's compaction left its state in the snapshot, and ours holds all that a log came to: without anything better it

@@ -340,7 +340,7 @@ pub(in crate::store) fn keep_missed(site: &Site, hint: &Synced, now: i64) -> Res
 /// # Errors
 /// `Refused` if there is one; `Io`.
 pub(in crate::store) fn check_no_tail_is_left(site: &Site, log: &Log) -> Result<()> {
-    if let Some(tail) = log.report.tail.as_ref().filter(|tail| tail.events > 0) {
+    if let Some(tail) = log.report().tail.as_ref().filter(|tail| tail.events > 0) {
         return Err(Error::Refused {
             path: LOG.to_owned(),
             reason: format!(

@@ -87,7 +87,8 @@ impl CureSearch<'_> {
                 let mut cure = self.cure_of(copy, hint, unproven)?;
                 mark_all(&mut cure.state)?;
                 cure.unproven = cure.state.having(UNPROVEN);
-                cure.lost.extend(self.log.report.damage.iter().map(ToString::to_string));
+                cure.lost
+                    .extend(self.log.report().damage.iter().map(ToString::to_string));
                 cure.is_whole = false;
                 Ok(cure)
             }
@@ -201,7 +202,7 @@ impl CureSearch<'_> {
     }
 
     fn parted(&self, log: &Arc<dyn DiskFile>, gaps: &Gaps, hint: Option<Synced>) -> io::Result<Option<Parted>> {
-        let is_damaged = self.log.report.damage.iter().any(|damage| damage.path == LOG);
+        let is_damaged = self.log.report().damage.iter().any(|damage| damage.path == LOG);
         Parted::of(log, &gaps.torn(is_damaged), hint.map(|hint| hint.head))
     }
 
@@ -281,7 +282,7 @@ impl CureSearch<'_> {
 
     /// What the report says of a log that is missing.
     fn missing(&self) -> Option<&Damage> {
-        let damage = &self.log.report.damage;
+        let damage = &self.log.report().damage;
         damage.iter().find(|damage| damage.kind == DamageKind::LogMissing)
     }
 
@@ -296,7 +297,7 @@ impl CureSearch<'_> {
             Some(log) => Some(self.examine_alone(&*log.file, &mut loader)?.report),
             None => look_for_lost(disk, layout, self.threads, &mut loader).at(path)?,
         };
-        let report = report.as_ref().unwrap_or(&self.log.report);
+        let report = report.as_ref().unwrap_or(self.log.report());
         let mut state = loader.state.take().unwrap_or_default();
         // A log of one sentinel held nothing that its base does not.
         let is_all = !state.is_empty() && hint.is_some_and(|hint| hint.seq <= loader.last_seq + 1);
@@ -364,8 +365,8 @@ impl CureSearch<'_> {
 
 /// A log that was cut at a line is whole as far as it goes: that more was there is told by the hint about the last sync.
 pub(in crate::store) fn lost_end(log: &Log) -> Option<Damage> {
-    let offset = log.report.bytes;
-    let reason = log.report.cut.as_ref()?;
+    let offset = log.report().bytes;
+    let reason = log.report().cut.as_ref()?;
     Some(Damage {
         offset,
         ..finding(LOG, DamageKind::LogMissing, reason.as_str())

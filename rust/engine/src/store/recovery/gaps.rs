@@ -51,6 +51,14 @@ pub(in crate::store) struct Gap {
     pub filling: Option<Vec<u8>>,
 }
 
+impl Gap {
+    /// Whether the line behind follows from the line before.
+    pub(in crate::store) fn goes_on_before(&self) -> bool {
+        self.hole
+            .is_some_and(|hole| hole.after.is_some() && hole.before == Some(hole.after))
+    }
+}
+
 /// A log and its copies, laid out.
 pub(in crate::store) struct Layer<'a> {
     /// The log.

@@ -349,10 +349,4 @@ impl Gap {
         let (before, _) = self.seqs.filter(|(before, after)| before + 2 == *after)?;
         Some(before + 1)
     }
-
-    /// Whether the line behind follows from the line before.
-    pub(in crate::store) fn goes_on_before(&self) -> bool {
-        self.hole
-            .is_some_and(|hole| hole.after.is_some() && hole.before == Some(hole.after))
-    }
 }

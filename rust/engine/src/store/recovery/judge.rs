@@ -118,32 +118,30 @@ fn look(
     Ok(nothing())
 }
 
-impl Store {
-    /// Bytes behind the committed end that nobody is writing: somebody was interrupted. What is written just now is no news.
-    ///
-    /// # Errors
-    /// `Io`, `Closed`.
-    pub fn pending_tail(&mut self) -> Result<Option<Tail>> {
-        self.refresh()?;
-        let mut tail = self.log.report.tail.clone();
-        for _ in 0..WATCHES {
-            if tail.is_none() || self.log.is_locked() {
-                return Ok(None);
-            }
-            match is_locked(&*self.site.disk, &self.site.layout) {
-                Some(true) => return Ok(None),
-                Some(false) => {}
-                None => std::thread::sleep(WATCH),
-            }
-            self.refresh()?;
-            if self.log.report.tail == tail {
-                // The same before and after a moment in which nobody held the lock.
-                return Ok(tail);
-            }
-            tail = self.log.report.tail.clone();
+/// Bytes behind the committed end that nobody is writing: somebody was interrupted. What is written just now is no news.
+///
+/// # Errors
+/// `Io`, `Closed`.
+pub(in crate::store) fn pending_tail(store: &mut Store) -> Result<Option<Tail>> {
+    store.refresh()?;
+    let mut tail = store.log.report().tail.clone();
+    for _ in 0..WATCHES {
+        if tail.is_none() || store.log.is_locked() {
+            return Ok(None);
         }
-        Ok(None)
+        match is_locked(&*store.site.disk, &store.site.layout) {
+            Some(true) => return Ok(None),
+            Some(false) => {}
+            None => std::thread::sleep(WATCH),
+        }
+        store.refresh()?;
+        if store.log.report().tail == tail {
+            // The same before and after a moment in which nobody held the lock.
+            return Ok(tail);
+        }
+        tail = store.log.report().tail.clone();
     }
+    Ok(None)
 }
 
 /// Whether someone holds the lock; `None` for whoever may not ask.

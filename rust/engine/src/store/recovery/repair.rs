@@ -17,12 +17,14 @@ use crate::log::OpenLog;
 use crate::origin::{Origin, Repair};
 
 use super::cure::{Cure, CureSearch, lost_end};
+use super::judge::verify_at;
 use super::mending::Mending;
 use super::within_reach::check_copies_can_be_read;
 use crate::store::archives::archive_index::ArchiveCache;
 use crate::store::archives::packing::archive_of;
 use crate::store::files::set_aside::QuarantineFolder;
 use crate::store::files::snapshots::remove_indexes;
+use crate::store::load::tails::{MENDING_BLOCKS, whole_events};
 use crate::store::turns::{Turns, take_care};
 use crate::store::upkeep::compact::write_snapshot;
 use crate::store::upkeep::history_files::clear_out;
@@ -78,159 +80,203 @@ impl Repaired {
 /// What was done, and the files that may go because they are kept elsewhere.
 pub(in crate::store) type Treated = (Repaired, BTreeSet<String>);
 
-impl Store {
-    pub(in crate::store) fn repair_now(
-        &mut self,
-        unproven: bool,
-        now: i64,
-        progress: Progress<'_>,
-    ) -> Result<Option<Treated>> {
-        self.with_lock_sparing_tail(now, |store| {
-            // What the hint knows of the end of the log is needed: it is not written over before the log is looked at.
-            store.sync_quietly()?;
-            let mut damage =
-                Self::verify(&*store.site.disk, &store.site.layout, store.options.threads, progress)?.damage;
-            store.reload(&mut |_, _| {})?;
-            damage.extend(lost_end(&store.log).filter(|_| damage.is_empty()));
-            if damage.is_empty() {
-                return Ok(None);
-            }
-            let is_of_rows = damage.iter().all(|damage| damage.kind.is_of_row());
-            if is_of_rows {
-                // If there is nothing else to do, and they cannot be read, nothing is changed.
-                DamagedRows::find(&store.vectors, &store.state, !store.log.report.damage.is_empty())?.check()?;
-            }
-            if !unproven {
-                check_copies_can_be_read(&store.site)?;
-            }
-            let search = CureSearch {
-                site: &store.site,
-                log: &store.log,
-                threads: store.options.threads,
-            };
-            let cure = search.find(unproven)?;
-            let outcome = store.administer(cure, damage, now, progress);
-            if outcome.is_err() {
-                // The memory may be ahead of the files.
-                store.log.forget();
-            }
-            outcome.map(Some)
-        })
-    }
+/// Under the lock: finds out what is damaged, and makes it whole; `None` if nothing is.
+pub(in crate::store) fn repair_now(
+    store: &mut Store,
+    unproven: bool,
+    now: i64,
+    progress: Progress<'_>,
+) -> Result<Option<Treated>> {
+    store.with_lock_sparing_tail(now, |store| {
+        // What the hint knows of the end of the log is needed: it is not written over before the log is looked at.
+        store.sync_quietly()?;
+        let mut damage = verify_at(
+            &*store.site.disk,
+            &store.site.layout,
+            store.options.threads,
+            i64::MAX,
+            progress,
+        )?
+        .damage;
+        store.reload(&mut |_, _| {})?;
+        damage.extend(lost_end(&store.log).filter(|_| damage.is_empty()));
+        if damage.is_empty() {
+            return Ok(None);
+        }
+        let is_of_rows = damage.iter().all(|damage| damage.kind.is_of_row());
+        if is_of_rows {
+            // If there is nothing else to do, and they cannot be read, nothing is changed.
+            DamagedRows::find(&store.vectors, &store.state, !store.log.report().damage.is_empty())?.check()?;
+        }
+        if !unproven {
+            check_copies_can_be_read(&store.site)?;
+        }
+        let search = CureSearch {
+            site: &store.site,
+            log: &store.log,
+            threads: store.options.threads,
+        };
+        let cure = search.find(unproven)?;
+        let outcome = administer(store, cure, damage, now, progress);
+        if outcome.is_err() {
+            // The memory may be ahead of the files.
+            store.log.forget();
+        }
+        outcome.map(Some)
+    })
+}
 
-    /// Keeps what is damaged and begins a new log from what was found.
-    fn administer(&mut self, mut cure: Cure, damage: Vec<Damage>, now: i64, progress: Progress<'_>) -> Result<Treated> {
-        let aside = QuarantineFolder::begin(&self.site, "damaged", now)?;
-        let mut replaced = BTreeSet::new();
-        for name in damaged_files(&damage) {
-            aside.keep(&name)?;
-        }
-        let (file, mut walk, origin) = cure.source;
-        // A log that tells half of an erasure would be damage in the archive too. Where the other half came back it tells all.
-        let tells_half = |damage: &&Damage| damage.kind == DamageKind::EraseUnbound && damage.path == LOG;
-        let is_half = tells_half_of_an_erasure(&walk, &origin);
-        let found_before = damage.iter().find(tells_half).filter(|_| cure.filled == 0 || is_half);
-        // What came back may be no more than that half.
-        let found = || {
-            finding(
-                LOG,
-                DamageKind::EraseUnbound,
-                "no event of an erasure is bound to its sentinel",
-            )
-        };
-        let half = found_before.cloned().or_else(|| (cure.is_whole && is_half).then(found));
-        cure.lost.extend(half.iter().map(|half| {
-            format!("{half}; what it tells of was erased, but copies from before it are not known as such any more")
-        }));
-        let mending = match cure.is_whole && half.is_none() {
-            true => Mending::plan(&self.site, &*file, &origin, self.options.threads)?,
-            false => None,
-        };
-        let is_whole = mending.is_some();
-        let mending = mending.unwrap_or_default();
-        let unavailable = mending
-            .gone
-            .iter()
-            .map(|name| format!("{name}: it was altered, and is set aside"));
-        cure.lost.extend(unavailable);
-        if !is_whole {
-            replaced.extend(aside.keep_everything()?);
-        }
-        let changed = self.state.differences(&cure.state);
-        self.state = cure.state;
-        self.vectors.forget();
-        self.archives = ArchiveCache::default();
-        let mut rows = RowPlan::find(&self.vectors, &self.state, !self.log.report.damage.is_empty())?;
-        cure.lost.append(&mut rows.lost);
-        for name in mending.names().chain(rows.files()) {
-            aside.keep(&name)?;
-        }
-        aside.sync()?;
-        let kept = aside.name_if_used()?;
-        let archive = match is_whole {
-            true => Some(archive_of(&self.site, &file, &walk, self.options.threads)?),
-            false => None,
-        };
-        let history_kept = archive.is_some() && mending.gone.is_empty();
-        let open = (cure.lost.len() + usize::from(!cure.unproven.is_empty())) as u64;
-        let retirement = Retirement {
-            label: format!("Repaired at seq={}", cure.last_seq),
-            archive,
-            more: told(&damage, kept.as_deref(), &cure.lost, &cure.unsettled),
-            repair: Some(Repair {
-                seq: cure.last_seq + 1,
-                ts: stamp::spell(now.max(walk.latest)),
-                findings: damage.len() as u64,
-                open,
-            }),
-            goes_on: false,
-        };
-        // The log that is retired is the one that the state was read from.
-        walk.follower.mark.last_seq = cure.last_seq;
-        let retired = OpenLog::reading(file, walk, origin).at(self.site.log())?;
-        self.log.go_over(retired);
-        let base = write_base(&self.site, &self.log, &mut self.state, self.options.salts(), progress)?;
-        self.retire(retirement, base, now)?;
-        // The new log tells of the repair: from here on nothing that is put right can be silent about it.
-        drop(cure.healed.take());
-        mending.carry_out(&self.site)?;
-        let brought_back = rows.put_back(&mut self.vectors)?;
-        self.take_back_rows(&damage, now)?;
-        let repaired = Repaired {
-            damage,
-            kept,
-            records: self.state.len() as u64,
-            healed: cure.filled + brought_back,
-            history_kept,
-            changed,
-            lost: cure.lost,
-            unsettled: cure.unsettled,
-            unproven: cure.unproven,
-        };
-        Ok((repaired, replaced))
+/// Keeps what is damaged and begins a new log from what was found.
+fn administer(
+    store: &mut Store,
+    mut cure: Cure,
+    damage: Vec<Damage>,
+    now: i64,
+    progress: Progress<'_>,
+) -> Result<Treated> {
+    let aside = QuarantineFolder::begin(&store.site, "damaged", now)?;
+    let mut replaced = BTreeSet::new();
+    for name in damaged_files(&damage) {
+        aside.keep(&name)?;
     }
+    let (file, mut walk, origin) = cure.source;
+    // A log that tells half of an erasure would be damage in the archive too. Where the other half came back it tells all.
+    let tells_half = |damage: &&Damage| damage.kind == DamageKind::EraseUnbound && damage.path == LOG;
+    let is_half = tells_half_of_an_erasure(&walk, &origin);
+    let found_before = damage.iter().find(tells_half).filter(|_| cure.filled == 0 || is_half);
+    // What came back may be no more than that half.
+    let found = || {
+        finding(
+            LOG,
+            DamageKind::EraseUnbound,
+            "no event of an erasure is bound to its sentinel",
+        )
+    };
+    let half = found_before.cloned().or_else(|| (cure.is_whole && is_half).then(found));
+    cure.lost.extend(half.iter().map(|half| {
+        format!("{half}; what it tells of was erased, but copies from before it are not known as such any more")
+    }));
+    let mending = match cure.is_whole && half.is_none() {
+        true => Mending::plan(&store.site, &*file, &origin, store.options.threads)?,
+        false => None,
+    };
+    let is_whole = mending.is_some();
+    let mending = mending.unwrap_or_default();
+    let unavailable = mending
+        .gone
+        .iter()
+        .map(|name| format!("{name}: it was altered, and is set aside"));
+    cure.lost.extend(unavailable);
+    if !is_whole {
+        replaced.extend(aside.keep_everything()?);
+    }
+    let changed = store.state.differences(&cure.state);
+    store.state = cure.state;
+    store.vectors.forget();
+    store.archives = ArchiveCache::default();
+    let mut rows = RowPlan::find(&store.vectors, &store.state, !store.log.report().damage.is_empty())?;
+    cure.lost.append(&mut rows.lost);
+    for name in mending.names().chain(rows.files()) {
+        aside.keep(&name)?;
+    }
+    aside.sync()?;
+    let kept = aside.name_if_used()?;
+    let archive = match is_whole {
+        true => Some(archive_of(&store.site, &file, &walk, store.options.threads)?),
+        false => None,
+    };
+    let history_kept = archive.is_some() && mending.gone.is_empty();
+    let open = (cure.lost.len() + usize::from(!cure.unproven.is_empty())) as u64;
+    let retirement = Retirement {
+        label: format!("Repaired at seq={}", cure.last_seq),
+        archive,
+        more: told(&damage, kept.as_deref(), &cure.lost, &cure.unsettled),
+        repair: Some(Repair {
+            seq: cure.last_seq + 1,
+            ts: stamp::spell(now.max(walk.latest)),
+            findings: damage.len() as u64,
+            open,
+        }),
+        goes_on: false,
+    };
+    // The log that is retired is the one that the state was read from.
+    walk.follower.mark.last_seq = cure.last_seq;
+    let retired = OpenLog::reading(file, walk, origin).at(store.site.log())?;
+    store.log.go_over(retired);
+    let base = write_base(
+        &store.site,
+        &store.log,
+        &mut store.state,
+        store.options.salts(),
+        progress,
+    )?;
+    retirement.carry_out(store, base, now)?;
+    // The new log tells of the repair: from here on nothing that is put right can be silent about it.
+    drop(cure.healed.take());
+    mending.carry_out(&store.site)?;
+    let brought_back = rows.put_back(&mut store.vectors)?;
+    take_back_rows(store, &damage, now)?;
+    let repaired = Repaired {
+        damage,
+        kept,
+        records: store.state.len() as u64,
+        healed: cure.filled + brought_back,
+        history_kept,
+        changed,
+        lost: cure.lost,
+        unsettled: cure.unsettled,
+        unproven: cure.unproven,
+    };
+    Ok((repaired, replaced))
+}
 
-    /// Rows that are still not what the log says are taken back by events of the new log.
-    fn take_back_rows(&mut self, damage: &[Damage], now: i64) -> Result<()> {
-        // Damaged lines may have named rows: new ones come behind all that a file holds. If only rows are damaged, the log is
-        // whole, and what it says of rows may be trusted.
-        self.log.report.damage = damage
-            .iter()
-            .filter(|damage| damage.kind != DamageKind::LogMissing && !damage.kind.is_of_row())
-            .cloned()
-            .collect();
-        let damaged = DamagedRows::find(&self.vectors, &self.state, !self.log.report.damage.is_empty());
-        let depth = self.options.recursion_depth;
-        let draft = damaged.and_then(|rows| rows.take_back(&mut self.vectors, &mut self.log, depth, now));
-        let taken_back = match draft {
-            Ok(Some(draft)) => self.write(&[&draft], now).map(|_| ()),
-            Ok(None) => Ok(()),
-            Err(fault) => Err(fault),
-        };
-        self.log.report.damage.clear();
-        taken_back?;
-        self.sync_log()
+/// Rows that are still not what the log says are taken back by events of the new log.
+fn take_back_rows(store: &mut Store, damage: &[Damage], now: i64) -> Result<()> {
+    // Damaged lines may have named rows: new ones come behind all that a file holds. If only rows are damaged, the log is
+    // whole, and what it says of rows may be trusted.
+    let of_log = damage
+        .iter()
+        .filter(|damage| damage.kind != DamageKind::LogMissing && !damage.kind.is_of_row())
+        .cloned()
+        .collect();
+    store.log.set_damage(of_log);
+    let damaged = DamagedRows::find(&store.vectors, &store.state, !store.log.report().damage.is_empty());
+    let depth = store.options.recursion_depth;
+    let draft = damaged.and_then(|rows| rows.take_back(&mut store.vectors, &mut store.log, depth, now));
+    let taken_back = match draft {
+        Ok(Some(draft)) => store.write(&[&draft], now).map(|_| ()),
+        Ok(None) => Ok(()),
+        Err(fault) => Err(fault),
+    };
+    store.log.set_damage(Vec::new());
+    taken_back?;
+    store.sync_log()
+}
+
+/// Before a repair: a tail with whole events behind its fault is no tail any more, but damage, as in a log that was never
+/// synced. All of it is on disk then, and the hint that tells otherwise is gone.
+fn spare_tail(store: &mut Store) -> Result<()> {
+    if store.refresh().is_err() || store.log.report().tail.is_none() || store.log.check_poison().is_err() {
+        return Ok(());
     }
+    store.with_lock_for_a_moment(|store| {
+        store.reload(&mut |_, _| {})?;
+        let path = store.site.layout.log().to_owned();
+        let (Some(tail), Some(log)) = (&store.log.report().tail, store.log.open()) else {
+            return Ok(());
+        };
+        let range = tail.offset..tail.offset + tail.length;
+        let head = log.walk.mark().head;
+        if whole_events(&*log.file, range, head, MENDING_BLOCKS)
+            .at(&path)?
+            .is_none()
+        {
+            return Ok(());
+        }
+        store.sync_quietly()?;
+        store.site.forget_hint()?;
+        store.reload(&mut |_, _| {})
+    })
 }
 
 /// Whether a log has a sentinel of an erasure without the event behind it, or such an event anywhere else.
@@ -272,7 +318,7 @@ fn told(damage: &[Damage], kept: Option<&str>, lost: &[String], unsettled: &[Str
 
 /// The same for whoever looks after the store already, and whatever nothing proves: it is about to be set aside.
 pub(in crate::store) fn repair_in_turn(turns: &impl Turns, now: &dyn Fn() -> i64) -> Result<()> {
-    let treated = turns.turn(|store| store.repair_now(true, now(), &mut |_, _| {}))?;
+    let treated = turns.turn(|store| repair_now(store, true, now(), &mut |_, _| {}))?;
     match treated {
         Some((_, replaced)) => clear_out(turns, &replaced, now()),
         None => Ok(()),
@@ -290,17 +336,17 @@ pub fn repair(
     progress: Progress<'_>,
 ) -> Result<Option<Repaired>> {
     // First of all: whoever prepares a change moves a tail aside.
-    turns.turn(|store| store.spare_tail())?;
+    turns.turn(spare_tail)?;
     let _care = take_care(turns, now())?;
     // An index that hides something is believed by its own digest; to make all of them again costs little.
     turns.turn(|store| {
         remove_indexes(&store.site)?;
-        store.text = Arc::default();
+        store.views.text = Arc::default();
         store.vectors.forget();
         store.archives = ArchiveCache::default();
         Ok(())
     })?;
-    let Some((repaired, replaced)) = turns.turn(|store| store.repair_now(unproven, now(), progress))? else {
+    let Some((repaired, replaced)) = turns.turn(|store| repair_now(store, unproven, now(), progress))? else {
         return Ok(None);
     };
     write_snapshot(turns)?;

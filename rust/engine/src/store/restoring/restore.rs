@@ -24,6 +24,7 @@ use crate::store::files::proofs::copy_of_base;
 use crate::store::files::set_aside::QuarantineFolder;
 use crate::store::follow::lost::has_remains;
 use crate::store::load::tails::keep_missed;
+use crate::store::recovery::judge::verify_at;
 use crate::store::recovery::repair::repair_in_turn;
 use crate::store::recovery::returning::Returning;
 use crate::store::turns::{Turns, take_care};
@@ -110,12 +111,10 @@ impl Restored {
             snapshot,
         })
     }
-}
 
-impl Store {
     /// Swaps the logs; gives the names of the files that are kept elsewhere now.
-    fn install(&mut self, restored: Restored, now: i64) -> Result<Vec<String>> {
-        self.with_lock_regardless(now, |store| {
+    fn install(self, store: &mut Store, now: i64) -> Result<Vec<String>> {
+        store.with_lock_regardless(now, |store| {
             let mut kept = Vec::new();
             if store.log.open().is_some() {
                 // The present log must not lose its only base to the snapshot that comes along.
@@ -124,15 +123,15 @@ impl Store {
                 (kept, _) = QuarantineFolder::before_restore(&store.site, now)?;
             }
             // A foreign log without an anchor stands on its snapshot: that one must be there before the log is.
-            if let Some(snapshot) = restored.snapshot {
+            if let Some(snapshot) = self.snapshot {
                 snapshot.name(&store.site.layout.snapshot())?;
             }
             // The hint speaks of the log that was there. Beside the one that comes it would tell of an end that was never its own;
             // what it knew is kept with the log that it knew.
             store.site.forget_hint()?;
-            store.log.head.announce(restored.head)?;
-            restored.log.name(store.site.layout.log())?;
-            if let Some(missed) = &restored.missed {
+            store.log.head().announce(self.head)?;
+            self.log.name(store.site.layout.log())?;
+            if let Some(missed) = &self.missed {
                 // A chain does not tell that it went on: what the copy has lost is known to the hint that lay beside it. A repair
                 // needs that, and whoever goes on without one writes another.
                 keep_missed(&store.site, missed, now)?;
@@ -168,7 +167,7 @@ pub fn restore(
             store.options.clone(),
         ))
     })?;
-    let report = Store::verify(&*disk, source, options.threads, progress)?;
+    let report = verify_at(&*disk, source, options.threads, i64::MAX, progress)?;
     let end = match report.events {
         // A log is one line after a compaction. If that is damaged, all its records still lie in what stands beside it.
         0 if has_past(&*disk, source)? => {
@@ -218,7 +217,7 @@ pub fn restore(
     let restored = Restored::fetch(&disk, &layout, from, copied, progress)?;
     sync(turns)?;
     let kept: BTreeSet<String> = turns
-        .turn(|store| store.install(restored, now()))?
+        .turn(|store| restored.install(store, now()))?
         .into_iter()
         .collect();
     let site = turns.turn(|store| Ok(Arc::clone(&store.site)))?;

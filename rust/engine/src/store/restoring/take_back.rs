@@ -20,104 +20,60 @@ use crate::verify::finding;
 use super::restore::{Restoring, restore};
 use crate::store::files::set_aside::QuarantineFolder;
 use crate::store::load::home::source_of;
-use crate::store::load::tails::{MENDING_BLOCKS, check_no_tail_is_left, event_before, leads_to, whole_events};
-use crate::store::recovery::repair::Repaired;
+use crate::store::load::tails::{MENDING_BLOCKS, event_before, leads_to, whole_events};
+use crate::store::recovery::repair::{Repaired, repair_now};
 use crate::store::turns::{Turns, take_care};
 use crate::store::upkeep::compact::write_snapshot;
 use crate::store::upkeep::history_files::clear_out;
 use crate::store::{Progress, Store};
 
-impl Store {
-    /// Before a repair: a tail with whole events behind its fault is no tail any more, but damage, as in a log that was never
-    /// synced. All of it is on disk then, and the hint that tells otherwise is gone.
-    pub(in crate::store) fn spare_tail(&mut self) -> Result<()> {
-        if self.refresh().is_err() || self.log.report.tail.is_none() || self.log.check_poison().is_err() {
-            return Ok(());
+/// Puts a tail back behind the place where it was cut; what came there since is set aside with the rest of the log. Gives
+/// the state that was replaced, and where it is kept.
+fn put_tail_back(store: &mut Store, name: &str, now: i64) -> Result<(State, String)> {
+    let shown = format!("quarantine/{name}");
+    let path = store.site.layout.quarantine().join(name);
+    let refuse = |kind, reason: &str| Error::Corrupted(Box::new(finding(&shown, kind, reason)));
+    store.with_lock(now, |store| {
+        let tail = store.site.disk.open(&path, Access::Read).at(&path)?;
+        let length = tail.length().at(&path)?;
+        let offset = offset_of_tail(name).unwrap_or(0);
+        let log = store.log.open().map(|log| Arc::clone(&log.file));
+        let before = log.as_ref().map(|log| event_before(&**log, offset)).transpose();
+        let (Some(log), Some(before)) = (log, before.at(&path)?.flatten()) else {
+            let reason = "it was cut from another log: no line of this one ends where it began";
+            return Err(refuse(DamageKind::Unlinked, reason));
+        };
+        if !leads_to(&*tail, length, before).at(&path)? {
+            let reason = "it was cut from another log: what stands before its place does not lead to it";
+            return Err(refuse(DamageKind::Unlinked, reason));
         }
-        self.with_lock_for_a_moment(|store| {
-            store.reload(&mut |_, _| {})?;
-            let path = store.site.layout.log().to_owned();
-            let (Some(tail), Some(log)) = (&store.log.report.tail, store.log.open()) else {
-                return Ok(());
-            };
-            let range = tail.offset..tail.offset + tail.length;
-            let head = log.walk.mark().head;
-            if whole_events(&*log.file, range, head, MENDING_BLOCKS)
-                .at(&path)?
-                .is_none()
-            {
-                return Ok(());
-            }
-            store.sync_quietly()?;
-            store.site.forget_hint()?;
-            store.reload(&mut |_, _| {})
-        })
-    }
-
-    /// Before a compaction: whether the log ends in a tail with whole events, which the next writer would move aside.
-    ///
-    /// # Errors
-    /// `Refused` if so; `Io`, `Locked`, `Closed`.
-    pub(in crate::store) fn check_tail_at_the_end(&mut self) -> Result<()> {
-        self.refresh()?;
-        if self.log.report.tail.as_ref().is_none_or(|tail| tail.events == 0) || self.log.check_poison().is_err() {
-            return Ok(());
+        if whole_events(&*tail, 0..length, Some(before.0), MENDING_BLOCKS)
+            .at(&path)?
+            .is_none()
+        {
+            return Err(refuse(DamageKind::Unreadable, "it holds no whole event"));
         }
-        // Without the lock it may have been somebody's write that was not done.
-        self.with_lock_for_a_moment(|store| {
-            store.reload(&mut |_, _| {})?;
-            check_no_tail_is_left(&store.site, &store.log)
-        })
-    }
-
-    /// Puts a tail back behind the place where it was cut; what came there since is set aside with the rest of the log. Gives
-    /// the state that was replaced, and where it is kept.
-    fn put_tail_back(&mut self, name: &str, now: i64) -> Result<(State, String)> {
-        let shown = format!("quarantine/{name}");
-        let path = self.site.layout.quarantine().join(name);
-        let refuse = |kind, reason: &str| Error::Corrupted(Box::new(finding(&shown, kind, reason)));
-        self.with_lock(now, |store| {
-            let tail = store.site.disk.open(&path, Access::Read).at(&path)?;
-            let length = tail.length().at(&path)?;
-            let offset = offset_of_tail(name).unwrap_or(0);
-            let log = store.log.open().map(|log| Arc::clone(&log.file));
-            let before = log.as_ref().map(|log| event_before(&**log, offset)).transpose();
-            let (Some(log), Some(before)) = (log, before.at(&path)?.flatten()) else {
-                let reason = "it was cut from another log: no line of this one ends where it began";
-                return Err(refuse(DamageKind::Unlinked, reason));
-            };
-            if !leads_to(&*tail, length, before).at(&path)? {
-                let reason = "it was cut from another log: what stands before its place does not lead to it";
-                return Err(refuse(DamageKind::Unlinked, reason));
-            }
-            if whole_events(&*tail, 0..length, Some(before.0), MENDING_BLOCKS)
-                .at(&path)?
-                .is_none()
-            {
-                return Err(refuse(DamageKind::Unreadable, "it holds no whole event"));
-            }
-            let archives = store.site.layout.archives();
-            store.site.make_folder(&archives, store.site.layout.folder())?;
-            let draft = Scratch::at(&store.site.disk, store.site.layout.restored_draft());
-            copy_bytes(&*store.site.disk, &*log, 0..offset, draft.path(), None)?;
-            let joined = append_bytes(&*store.site.disk, &*tail, length, draft.path(), offset)?;
-            let head = remembered::head_of(&*joined, offset + length).at(draft.path())?;
-            store.anchor(now)?;
-            store.settle_hint()?;
-            let (_, kept) = QuarantineFolder::before_restore(&store.site, now)?;
-            // It speaks of the log that was there: beside the other one it would make a tail of these lines again.
-            store.site.forget_hint()?;
-            store.log.head.announce(head)?;
-            draft.name(store.site.layout.log())?;
-            let before = std::mem::take(&mut store.state);
-            if let Err(fault) = store.reload(&mut |_, _| {}) {
-                store.state = before;
-                return Err(fault);
-            }
-            store.accept_present_head()?;
-            Ok((before, kept))
-        })
-    }
+        let archives = store.site.layout.archives();
+        store.site.make_folder(&archives, store.site.layout.folder())?;
+        let draft = Scratch::at(&store.site.disk, store.site.layout.restored_draft());
+        copy_bytes(&*store.site.disk, &*log, 0..offset, draft.path(), None)?;
+        let joined = append_bytes(&*store.site.disk, &*tail, length, draft.path(), offset)?;
+        let head = remembered::head_of(&*joined, offset + length).at(draft.path())?;
+        store.anchor(now)?;
+        store.settle_hint()?;
+        let (_, kept) = QuarantineFolder::before_restore(&store.site, now)?;
+        // It speaks of the log that was there: beside the other one it would make a tail of these lines again.
+        store.site.forget_hint()?;
+        store.log.head().announce(head)?;
+        draft.name(store.site.layout.log())?;
+        let before = std::mem::take(&mut store.state);
+        if let Err(fault) = store.reload(&mut |_, _| {}) {
+            store.state = before;
+            return Err(fault);
+        }
+        store.accept_present_head()?;
+        Ok((before, kept))
+    })
 }
 
 /// Brings back what somebody names: a tail of this store's `quarantine/`, or a copy of a store as [`restore`] does; says what
@@ -160,8 +116,8 @@ pub fn bring_back(
 /// `Corrupted` if it was not cut from the present log, or holds nothing whole; as [`repair`](crate::store::repair).
 pub fn restore_tail(turns: &impl Turns, name: &str, now: &dyn Fn() -> i64, progress: Progress<'_>) -> Result<Repaired> {
     let _care = take_care(turns, now())?;
-    let (before, kept) = turns.turn(|store| store.put_tail_back(name, now()))?;
-    let treated = turns.turn(|store| store.repair_now(false, now(), progress))?;
+    let (before, kept) = turns.turn(|store| put_tail_back(store, name, now()))?;
+    let treated = turns.turn(|store| repair_now(store, false, now(), progress))?;
     let records = turns.turn(|store| Ok(store.state.len() as u64))?;
     let (repaired, replaced) = treated.unwrap_or_else(|| (Repaired::nothing(records), BTreeSet::new()));
     let changed = turns.turn(|store| {

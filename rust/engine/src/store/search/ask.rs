@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use super::live_text::{catch_up, check_room};
+use super::follow_text::catch_up;
+use super::live_text::check_room;
 use super::rank::{Asker, RecordSearch, SearchHit, rank};
 use super::select::{Scene, Verdicts, prepare};
 use crate::error::{Error, Result};
@@ -49,7 +50,7 @@ pub fn search(shared: &Shared, search: &RecordSearch) -> Result<Vec<SearchHit>> 
                 None => None,
             };
             let condition = search.condition.as_ref();
-            let prepared = condition.map(|condition| prepare(&store.state, &store.field_indexes, condition));
+            let prepared = condition.map(|condition| prepare(&store.state, &store.views.field_indexes, condition));
             Ok((
                 filter,
                 changes.life().same(),
@@ -60,7 +61,12 @@ pub fn search(shared: &Shared, search: &RecordSearch) -> Result<Vec<SearchHit>> 
         })?;
         let ask = |look: &mut dyn FnMut(Scene<'_>)| {
             let store = shared.read_guard();
-            store.state.changes().life().is(&state_id).then(|| look(store.scene()))
+            store
+                .state
+                .changes()
+                .life()
+                .is(&state_id)
+                .then(|| look(Scene::of(&store)))
         };
         let verdicts = Verdicts::of(prepared, hidden, &ask);
         let allows = |slot: u32| verdicts.as_ref().is_none_or(|verdicts| verdicts.allow(slot));

@@ -1,24 +1,22 @@
 //! Keeps a text index up to date with every write before the question, and seals it.
 //!
 //! It lies beside the store under a lock of its own. Whoever searches asks the store what changed and takes that in. When
-//! much has changed, a thread that nobody waits for seals it again beside the searches ([`seal_text`]).
+//! much has changed, a thread that nobody waits for seals it again beside the searches.
 //! INVARIANT: nobody waits for the index while holding the store.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
-use super::text_files::{Attached, TextFiles, attach};
+use super::text_files::TextFiles;
 use super::text_rows::CopiedRow;
 use crate::error::Result;
 use crate::memory;
 use crate::state::{StateId, Watermark};
-use crate::store::Store;
 use crate::store::live_log::LiveLog;
-use crate::store::shared::Shared;
 use crate::store::vectors::{Narrowed, Nearby, Recent};
 use crate::text::file::Source;
-use crate::text::{CHOICE_ID, Fields, Sealed, TextFilter, TextIndex};
+use crate::text::{CHOICE_ID, TextFilter, TextIndex};
 
 /// If more records changed at once, all are taken in again rather than copied out under the lock.
 const MOST_CHANGES: usize = 20_000;
@@ -39,7 +37,7 @@ pub(in crate::store) fn check_room(records: usize, bytes: usize) -> Result<()> {
 }
 
 /// Whether there is memory to seal an index again.
-fn can_be_sealed(index: &TextIndex) -> bool {
+pub(super) fn can_be_sealed(index: &TextIndex) -> bool {
     memory::could_have(SEALED_TIMES * index.sealed().bytes() + index.len() * SEALED_RECORD_BYTES).is_ok()
 }
 
@@ -50,9 +48,9 @@ pub(in crate::store) struct LiveTextIndex {
     /// The same as in `kept`, for those who hold the store.
     mark: Mutex<Option<IndexMark>>,
     /// One makes the first index, the others wait for it.
-    building: Mutex<()>,
+    pub(super) building: Mutex<()>,
     /// So much has changed that the index should be sealed again.
-    ragged: AtomicBool,
+    pub(super) ragged: AtomicBool,
     /// What the sealed part was made of, until it is on disk. INVARIANT: set only by those who may write `kept`.
     unsaved: Mutex<Option<Source>>,
     pub narrowed: Narrowed,
@@ -63,7 +61,7 @@ pub(in crate::store) struct KeptIndex {
     /// How far it knows the state.
     pub(in crate::store) mark: Watermark,
     /// What it was made of, all changes included.
-    source: Source,
+    pub(super) source: Source,
 }
 
 struct IndexMark {
@@ -72,22 +70,22 @@ struct IndexMark {
 }
 
 /// What an index lacks.
-enum Lack {
+pub(super) enum Lack {
     Nothing,
     Changes(ChangedRows),
     Everything,
 }
 
 /// Rows that changed, copied out of the state, and what the log says then.
-struct ChangedRows {
-    mark: Watermark,
-    rows: Vec<CopiedRow>,
-    source: Source,
+pub(super) struct ChangedRows {
+    pub mark: Watermark,
+    pub rows: Vec<CopiedRow>,
+    pub source: Source,
 }
 
 impl ChangedRows {
     /// What an index does not know that knows so much; `None` if all should be taken in again.
-    fn since(log: LiveLog<'_>, known: &Watermark, choice: Option<&[u8]>) -> Option<Self> {
+    pub fn since(log: LiveLog<'_>, known: &Watermark, choice: Option<&[u8]>) -> Option<Self> {
         let (state, changes) = (log.state, log.state.changes());
         let slots: HashSet<u32> = changes.since(known)?.iter().copied().collect();
         let few = MOST_CHANGES.max(state.slot_count() / LARGEST_CHANGE);
@@ -115,7 +113,7 @@ impl LiveTextIndex {
         self.mark.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lack(&self, log: LiveLog<'_>) -> Lack {
+    pub(super) fn lack(&self, log: LiveLog<'_>) -> Lack {
         let mark = self.mark();
         let Some(mark) = mark.as_ref() else {
             return Lack::Everything;
@@ -128,7 +126,7 @@ impl LiveTextIndex {
     }
 
     /// Takes changes in. If that is far too much by now, all is sealed again.
-    fn take_in(&self, changed: &ChangedRows) {
+    pub(super) fn take_in(&self, changed: &ChangedRows) {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         let lacks = |known: &Watermark| known.is_of_same_state(&changed.mark) && known.is_before(&changed.mark);
         let Some(kept) = kept.as_mut().filter(|kept| lacks(&kept.mark)) else {
@@ -148,7 +146,7 @@ impl LiveTextIndex {
     }
 
     /// Makes a sealed index of the present one, while it is searched; gives what it was made of.
-    fn sealed_copy(&self) -> Option<KeptIndex> {
+    pub(super) fn sealed_copy(&self) -> Option<KeptIndex> {
         let (sealing, mark, source) = {
             let kept = self.kept();
             let kept = kept.as_ref().filter(|kept| kept.index.is_ragged())?;
@@ -166,7 +164,7 @@ impl LiveTextIndex {
     }
 
     /// Puts a sealed copy in place of the present index, unless that knows more by now; says whether it did, or never can.
-    fn replace(&self, sealed: &mut KeptIndex, source: &Source) -> bool {
+    pub(super) fn replace(&self, sealed: &mut KeptIndex, source: &Source) -> bool {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         let Some(now) = kept.as_mut().filter(|now| now.mark.is_of_same_state(&sealed.mark)) else {
             return true;
@@ -188,7 +186,7 @@ impl LiveTextIndex {
     }
 
     /// Puts a sealed part on disk for others, while searches go on.
-    fn save(&self, files: &TextFiles) {
+    pub(super) fn save(&self, files: &TextFiles) {
         if self.unsaved().is_none() {
             return;
         }
@@ -212,7 +210,7 @@ impl LiveTextIndex {
         Some(nearby)
     }
 
-    fn keep(&self, index: TextIndex, mark: Watermark, source: Source, is_saved: bool) {
+    pub(super) fn keep(&self, index: TextIndex, mark: Watermark, source: Source, is_saved: bool) {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         *self.mark() = Some(IndexMark {
             known: mark.same(),
@@ -226,103 +224,10 @@ impl LiveTextIndex {
 }
 
 /// What an index of a state is made of.
-fn source_of(log: LiveLog<'_>) -> Source {
+pub(super) fn source_of(log: LiveLog<'_>) -> Source {
     Source {
         seq: log.last_seq(),
         head: log.head(),
         choice: log.state.get(CHOICE_ID).map(<[u8]>::to_vec),
     }
-}
-
-/// Brings the index to where the state is.
-pub(in crate::store) fn catch_up(shared: &Shared) -> Result<Arc<LiveTextIndex>> {
-    loop {
-        let look = |store: &Store| {
-            Ok((
-                Arc::clone(&store.text),
-                TextFiles::of(store),
-                store.text.lack(store.live()),
-            ))
-        };
-        let (live, files, lack) = shared.read(look)?;
-        match lack {
-            Lack::Nothing => return Ok(live),
-            Lack::Changes(changed) => {
-                live.take_in(&changed);
-                live.save(&files);
-            }
-            Lack::Everything => make(shared, &live)?,
-        }
-    }
-}
-
-/// Seals the index of a store again if so much changed that it should be, while searches go on. This takes long where there
-/// are many records: a thread that nobody waits for should do it.
-///
-/// # Errors
-/// `Io`, `Closed`.
-pub fn seal_text(shared: &Shared) -> Result<()> {
-    let live = Arc::clone(&shared.read_guard().text);
-    let Ok(_turn) = live.building.try_lock() else {
-        return Ok(());
-    };
-    // Whoever takes in more from now on asks again.
-    live.ragged.store(false, Ordering::Relaxed);
-    let Some(mut sealed) = live.sealed_copy() else {
-        return Ok(());
-    };
-    let source = sealed.source.clone();
-    let files = loop {
-        let (files, changed) = shared.read(|store| {
-            let choice = sealed.source.choice.as_deref();
-            let changed = ChangedRows::since(store.live(), &sealed.mark, choice);
-            Ok((TextFiles::of(store), changed))
-        })?;
-        let Some(changed) = changed else { return Ok(()) };
-        changed.rows.iter().for_each(|row| row.put_into(&mut sealed.index));
-        (sealed.mark, sealed.source) = (changed.mark, changed.source);
-        if live.replace(&mut sealed, &source) {
-            break files;
-        }
-    };
-    live.save(&files);
-    Ok(())
-}
-
-/// Makes an index where there is none: from a file, or from all records.
-fn make(shared: &Shared, live: &LiveTextIndex) -> Result<()> {
-    let _turn = live.building.lock().unwrap_or_else(PoisonError::into_inner);
-    if !matches!(
-        shared.read(|store| Ok(store.text.lack(store.live())))?,
-        Lack::Everything
-    ) {
-        return Ok(());
-    }
-    let found = TextFiles::of(&shared.read_guard()).newest();
-    let mut store = shared.write_guard();
-    store.refresh()?;
-    let files = TextFiles::of(&store);
-    let mark = store.state.changes().watermark();
-    let source = source_of(store.live());
-    let threads = store.options.threads;
-    if let Some(attached) = found.and_then(|(source, sealed)| attach(store.live(), &source, sealed)) {
-        drop(store);
-        let Attached { mut index, changed } = attached;
-        changed.iter().for_each(|row| row.put_into(&mut index));
-        // Whoever is so far behind that all changes were forgotten may have far too many of them at once.
-        let is_overgrown = index.is_overgrown() && can_be_sealed(&index);
-        if is_overgrown {
-            index.seal();
-        }
-        live.keep(index, mark, source, !is_overgrown);
-        return Ok(());
-    }
-    check_room(store.state.slot_count(), store.state.bytes())?;
-    let survey = store.state.survey()?;
-    drop(store);
-    let fields = Fields::chosen(source.choice.as_deref());
-    let index = TextIndex::new(fields.clone(), Sealed::build(&survey, &fields, threads)?);
-    live.keep(index, mark, source, false);
-    live.save(&files);
-    Ok(())
 }

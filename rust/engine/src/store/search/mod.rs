@@ -22,6 +22,10 @@ pub(in crate::store) mod text_files;
 
 pub(in crate::store) mod live_text;
 
+pub(in crate::store) mod views;
+
+pub(in crate::store) mod follow_text;
+
 pub(in crate::store) mod nearest;
 
 pub(in crate::store) mod recall;

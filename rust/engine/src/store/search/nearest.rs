@@ -36,7 +36,7 @@ impl Shared {
                 let search = store.vectors.start_search(store.live(), question)?;
                 let prepared = question
                     .condition
-                    .map(|condition| prepare(&store.state, &store.field_indexes, condition));
+                    .map(|condition| prepare(&store.state, &store.views.field_indexes, condition));
                 Ok((search, store.state.changes().life().same(), prepared.transpose()?))
             })?;
             let Some((judge, among)) = prepared else {
@@ -44,7 +44,12 @@ impl Shared {
             };
             let ask = |look: &mut dyn FnMut(Scene<'_>)| {
                 let store = self.read_guard();
-                store.state.changes().life().is(&state_id).then(|| look(store.scene()))
+                store
+                    .state
+                    .changes()
+                    .life()
+                    .is(&state_id)
+                    .then(|| look(Scene::of(&store)))
             };
             let verdicts = Verdicts::new(judge, among, &ask);
             search.keep(&|slot| verdicts.allow(slot));
@@ -85,7 +90,7 @@ impl Shared {
     pub fn embedding(&self, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
         let mut seen = None;
         for _ in 0..MOST_STARTS {
-            match self.read(|store| store.embedding(space, id)) {
+            match self.read(|store| store.vectors.embedding(&store.state, space, id)) {
                 Err(Error::Corrupted(damage)) if seen.as_ref() != Some(&damage) => seen = Some(damage),
                 outcome => return outcome,
             }

@@ -9,26 +9,10 @@ use crate::memory;
 use crate::network::{Net, Steps};
 use crate::scope::Viewer;
 use crate::state::State;
-use crate::store::{Store, View};
+use crate::store::View;
 
 /// What an index takes for a record while it is made, and more.
 const ENTRY_BYTES: usize = 512;
-
-impl Store {
-    /// Asks something of a declared network, as somebody sees it. It is as fresh as the state.
-    ///
-    /// # Errors
-    /// `Argument` if no face declares the network; `OutOfMemory`, and what the question says.
-    pub fn walk<T>(
-        &self,
-        network: &str,
-        viewer: &Viewer,
-        steps: &Steps,
-        ask: impl FnOnce(&Net<'_>) -> Result<T>,
-    ) -> Result<T> {
-        walk(&self.indexes, &self.state, network, viewer, steps, ask)
-    }
-}
 
 impl View {
     /// The same as it was then.

@@ -6,8 +6,8 @@ use super::select::{Scene, select};
 use crate::condition::{Condition, FieldIndexes, FieldPath, QueryPlan, indexable, sort_key};
 use crate::error::{Error, Result};
 use crate::memory::gathered;
-use crate::state::{By, Dated, Frozen, Listing, PageEnd, Query, State};
-use crate::store::{Store, View};
+use crate::state::{By, Dated, Listing, PageEnd, Query, State};
+use crate::store::View;
 use crate::text::{CHOICE_ID, Fields};
 
 /// Records of one page, and where it ends if there are more.
@@ -34,7 +34,11 @@ fn field_of(state: &State, indexes: &RwLock<FieldIndexes>, path: &str) -> Result
     })
 }
 
-fn slots(
+/// The same without the records themselves.
+///
+/// # Errors
+/// As [`page`].
+pub(in crate::store) fn slots(
     scene: Scene<'_>,
     indexes: &RwLock<FieldIndexes>,
     listing: &Listing,
@@ -62,17 +66,21 @@ fn slots(
     let (slots, end) = match &listing.field {
         Some(path) => {
             let place = field_of(state, indexes, path)?;
-            state.list_by_field(listing, among, &|record| sort_key(&place, record))?
+            listing.slots_by_field(state, among, &|record| sort_key(&place, record))?
         }
         None => {
             let happened = |record: &[u8]| fields.as_ref().and_then(|fields| fields.happened(record));
-            state.list(listing, among, &happened, scene.threads)?
+            listing.slots(state, among, &happened, scene.threads)?
         }
     };
     Ok((slots, end, plan))
 }
 
-fn page<'a>(
+/// A page of a listing: those of its records for which a condition holds.
+///
+/// # Errors
+/// `OutOfMemory` if there is no memory for so many, `Io`.
+pub(in crate::store) fn page<'a>(
     scene: Scene<'a>,
     indexes: &RwLock<FieldIndexes>,
     listing: &Listing,
@@ -84,25 +92,6 @@ fn page<'a>(
         end,
         plan,
     })
-}
-
-impl Store {
-    /// A page of a listing: those of its records for which a condition holds.
-    ///
-    /// # Errors
-    /// `OutOfMemory` if there is no memory for so many, `Io`.
-    pub fn page(&self, listing: &Listing, condition: Option<&Condition>) -> Result<Page<'_>> {
-        page(self.scene(), &self.field_indexes, listing, condition)
-    }
-
-    /// The records of a listing as they are now, to be read while others go on.
-    ///
-    /// # Errors
-    /// As [`Store::page`].
-    pub fn freeze(&mut self, listing: &Listing, condition: Option<&Condition>) -> Result<Frozen> {
-        let (slots, ..) = slots(self.scene(), &self.field_indexes, listing, condition)?;
-        Ok(self.state.freeze_those(slots.into_iter())?)
-    }
 }
 
 impl View {

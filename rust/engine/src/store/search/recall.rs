@@ -7,17 +7,16 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use roaring::RoaringBitmap;
 
-use super::live_text::catch_up;
+use super::follow_text::catch_up;
 use super::select::{Scene, Verdicts, prepare};
 use crate::blocks::{Ask, BLOCK_KIND, BlockAnswer, BlockColumns, Outlook};
 use crate::condition::Condition;
 use crate::error::Result;
 use crate::memory::{self, gathered};
 use crate::scope::Viewer;
-use crate::state::{Query, State, StateId};
+use crate::state::{Query, StateId};
 use crate::store::Store;
 use crate::store::shared::Shared;
-use crate::store::vectors::Vectors;
 use crate::text::{TextFilter, asked};
 
 /// What the columns take for a block while they are made, and more.
@@ -26,11 +25,12 @@ const BLOCK_BYTES: usize = 1024;
 /// The status of what can be recalled.
 const ACTIVE: &str = "active";
 
-/// Brings the columns of the blocks to where the state is.
+/// The columns of the blocks, brought to where the state is.
 ///
 /// # Errors
 /// `Io`, where rows cannot be read; `OutOfMemory`.
-pub(in crate::store) fn follow_blocks(blocks: &RwLock<BlockColumns>, state: &State, vectors: &Vectors) -> Result<()> {
+pub(in crate::store) fn columns_now(store: &Store) -> Result<Arc<RwLock<BlockColumns>>> {
+    let (blocks, state, vectors) = (&store.views.blocks, &store.state, &store.vectors);
     let is_behind = |columns: &BlockColumns| columns.is_behind(state);
     if is_behind(&blocks.read().unwrap_or_else(PoisonError::into_inner)) {
         let mut columns = blocks.write().unwrap_or_else(PoisonError::into_inner);
@@ -40,13 +40,13 @@ pub(in crate::store) fn follow_blocks(blocks: &RwLock<BlockColumns>, state: &Sta
             vectors.feed(state, &mut columns)?;
         }
     }
-    Ok(())
+    Ok(Arc::clone(blocks))
 }
 
 /// What recalls are made from, as of now. Rows that were not there may have been moved since the log was read: then the
 /// log says so by now.
 fn columns_of(shared: &Shared, viewer: &Viewer) -> Result<(Arc<RwLock<BlockColumns>>, Outlook)> {
-    let look = |store: &Store| Ok((store.blocks()?, Outlook::of(&store.state, viewer)));
+    let look = |store: &Store| Ok((columns_now(store)?, Outlook::of(&store.state, viewer)));
     let (columns, outlook) = shared.read(look)?;
     let lacks = |columns: &RwLock<BlockColumns>| {
         let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
@@ -54,7 +54,7 @@ fn columns_of(shared: &Shared, viewer: &Viewer) -> Result<(Arc<RwLock<BlockColum
     };
     let mut seen = lacks(&columns);
     while seen.is_some() {
-        let again = lacks(&*shared.read(Store::blocks)?);
+        let again = lacks(&*shared.read(columns_now)?);
         if again == seen {
             break;
         }
@@ -105,12 +105,17 @@ fn allowed(shared: &Shared, viewer: &Arc<Viewer>, condition: &Condition) -> Resu
                 ..Query::default()
             };
             let slots = gathered(store.state.slots_of(&active, |_, _| true))?;
-            let prepared = prepare(&store.state, &store.field_indexes, condition)?;
+            let prepared = prepare(&store.state, &store.views.field_indexes, condition)?;
             Ok((slots, store.state.changes().life().same(), prepared))
         })?;
         let ask = |look: &mut dyn FnMut(Scene<'_>)| {
             let store = shared.read_guard();
-            store.state.changes().life().is(&state_id).then(|| look(store.scene()))
+            store
+                .state
+                .changes()
+                .life()
+                .is(&state_id)
+                .then(|| look(Scene::of(&store)))
         };
         let verdicts = Verdicts::new(judge, among, &ask);
         let found = slots.into_iter().filter(|&slot| verdicts.allow(slot)).collect();

@@ -16,8 +16,8 @@ use crate::layout::LOG;
 use crate::memory::Refused;
 use crate::scope::Viewer;
 use crate::state::{Query, State};
-use crate::store::View;
 use crate::store::archives::faults::OrDamage;
+use crate::store::{Store, View};
 use crate::text::{CHOICE_ID, Fields};
 
 /// A state, and the log that it was read from with how much of that.
@@ -27,6 +27,17 @@ pub(in crate::store) struct Scene<'a> {
     pub log: Option<(&'a dyn DiskFile, u64)>,
     /// How many threads may go through many records.
     pub threads: usize,
+}
+
+impl<'a> Scene<'a> {
+    /// A store as it is.
+    pub fn of(store: &'a Store) -> Self {
+        Self {
+            state: &store.state,
+            log: store.log.open().map(|log| (&*log.file, log.walk.end)),
+            threads: store.options.threads,
+        }
+    }
 }
 
 impl Scene<'_> {

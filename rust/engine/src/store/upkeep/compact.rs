@@ -21,7 +21,7 @@ use super::retire::{Retirement, base_salt};
 use crate::store::Progress;
 use crate::store::files::snapshots::header_of;
 use crate::store::load::tails::check_no_tail_is_left;
-use crate::store::turns::{Turns, take_care};
+use crate::store::turns::{Turns, check_tail_at_the_end, take_care};
 use crate::store::upkeep::compact_rows::compact_rows;
 
 /// How often a compaction begins anew because somebody else replaced the log.
@@ -118,7 +118,7 @@ impl Compacting {
 
 /// A damaged log must be repaired before it is retired.
 pub(super) fn check_undamaged(log: &Log) -> Result<()> {
-    match log.report.damage.first() {
+    match log.report().damage.first() {
         Some(damage) => Err(Error::Corrupted(Box::new(damage.clone()))),
         None => Ok(()),
     }
@@ -130,7 +130,7 @@ pub(super) fn check_undamaged(log: &Log) -> Result<()> {
 /// As [`Store::compact`](crate::store::Store::compact).
 pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, progress: Progress<'_>) -> Result<u64> {
     // First of all: whoever prepares a change moves a tail aside.
-    turns.turn(|store| store.check_tail_at_the_end())?;
+    turns.turn(check_tail_at_the_end)?;
     let _care = take_care(turns, now())?;
     // Before anything moves: in a damaged log nobody knows for certain which rows are whose.
     turns.turn(|store| {
@@ -188,7 +188,7 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
                 let events = store.live().events();
                 let salts = store.options.salts();
                 let (base, retirement) = work.finish(&store.site, &store.log, &mut store.state, salts)?;
-                store.retire(retirement, base, now)?;
+                retirement.carry_out(store, base, now)?;
                 Ok(Some(events))
             })
         })? {
@@ -219,7 +219,7 @@ pub(in crate::store) fn write_snapshot(turns: &impl Turns) -> Result<()> {
     };
     snapshot.run_durably().at(snapshot.draft())?;
     turns.turn(|store| {
-        store.end_snapshot(&snapshot)?;
+        store.snapshots.end(&mut store.log, &snapshot)?;
         store
             .site
             .disk

@@ -167,7 +167,7 @@ fn move_spaces(
             return Ok(Vec::new());
         }
         store.with_lock(now(), |store| {
-            let is_log_damaged = !store.log.report.damage.is_empty();
+            let is_log_damaged = !store.log.report().damage.is_empty();
             let known = store.vectors.known(&store.state);
             let indexes = known.spaces.spaces.values().filter(|index| moves(index));
             indexes

@@ -41,7 +41,7 @@ impl<'a> PastFiles<'a> {
         Self {
             site,
             log: log.open(),
-            is_log_damaged: log.report.damage.iter().any(|damage| damage.path == LOG),
+            is_log_damaged: log.report().damage.iter().any(|damage| damage.path == LOG),
             timeline: state.timeline(),
             pruned_until: pruned_until(state),
         }

@@ -18,8 +18,8 @@ use super::backup::order_of;
 use super::bases::is_sound;
 use super::compact::{check_undamaged, sync};
 use super::history_files::{end_pruning, past_logs};
-use crate::store::Store;
-use crate::store::turns::{Alone, Turns, remove_backup, take_care};
+use crate::store::follow::unfinished::is_erasing;
+use crate::store::turns::{Turns, check_tail_at_the_end, remove_backup, take_care};
 
 /// What is to go.
 #[derive(Clone, Debug, Default)]
@@ -49,29 +49,19 @@ pub struct Pruned {
     pub backups: Vec<String>,
 }
 
-impl Store {
-    /// Removes the oldest archives and backups, as far as asked; gives what went.
-    ///
-    /// # Errors
-    /// As [`prune`].
-    pub fn prune(&mut self, order: &Prune, now: i64) -> Result<Pruned> {
-        prune(&Alone::with(self), order, &|| now)
-    }
-}
-
 /// Removes the oldest archives and backups of a store that others go on using; gives what went.
 ///
 /// # Errors
 /// `Busy` while an erasure is unfinished, `Corrupted` if the log is damaged, `Invalid`, `Io`, `Locked`, `Closed`, `Poisoned`.
 pub fn prune(turns: &impl Turns, order: &Prune, now: &dyn Fn() -> i64) -> Result<Pruned> {
     check_reason(&order.reason)?;
-    turns.turn(|store| store.check_tail_at_the_end())?;
+    turns.turn(check_tail_at_the_end)?;
     let _care = take_care(turns, now())?;
     turns.turn(|store| {
         store.with_lock(now(), |store| {
             check_undamaged(&store.log)?;
             store.log.check_head_is_kept()?;
-            match store.is_erasing() {
+            match is_erasing(&store.site) {
                 true => Err(Error::busy(
                     "nothing is pruned while an erasure is unfinished".to_owned(),
                 )),

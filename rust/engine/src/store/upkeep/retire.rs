@@ -15,11 +15,10 @@ use crate::log::{Log, OpenLog, Site};
 use crate::origin::{Origin, Repair};
 use crate::snapshot::BaseWriter;
 use crate::state::State;
-use crate::verify::BaseState;
 use crate::wal::writer::{EventBody, Lines};
 
 use crate::store::files::snapshots::header_of;
-use crate::store::write::spell::system_event;
+use crate::store::write::pending::system_event;
 use crate::store::{Progress, Store};
 
 const SENTINEL_ID: &str = "__compact__";
@@ -89,6 +88,21 @@ impl Retirement {
         });
         Ok(lines)
     }
+
+    /// Swaps the log for one sentinel; the base must be there.
+    pub(in crate::store) fn carry_out(self, store: &mut Store, base: Hex, now: i64) -> Result<()> {
+        let lines = self.sentinel(&store.log, base.text(), store.options.recursion_depth, now)?;
+        store.log.retire(&lines, now)?;
+        // The memory follows the new log: the records stay, the events are those of the sentinel.
+        store.state.forget_events();
+        store.state.note(system_event(0, lines.link.next_seq - 1), now);
+        store.snapshots.read_anew(store.state.len() as u64);
+        // From here on everything is committed. The hint must speak of the new log, durably, before anyone appends to it:
+        // others would take its word for it.
+        store.make_ready()?;
+        store.log.tell_head();
+        Ok(())
+    }
 }
 
 /// The repairs that the present log tells of.
@@ -128,24 +142,4 @@ pub(in crate::store) fn base_salt(salts: Option<SaltTerms<'_>>) -> Result<Option
         .map(|terms| salt::of_base(terms.source))
         .transpose()
         .map_err(Error::randomness)
-}
-
-impl Store {
-    /// Swaps the log for one sentinel; the base must be there.
-    pub(in crate::store) fn retire(&mut self, retirement: Retirement, base: Hex, now: i64) -> Result<()> {
-        let lines = retirement.sentinel(&self.log, base.text(), self.options.recursion_depth, now)?;
-        self.log.retire(&lines, now)?;
-        // The memory follows the new log: the records stay, the events are those of the sentinel.
-        self.state.forget_events();
-        self.state.note(system_event(0, lines.link.next_seq - 1), now);
-        self.log.report.base = BaseState::Anchored;
-        self.log.report.damage.clear();
-        self.log.report.cut = None;
-        self.snapshots.read_anew(self.state.len() as u64);
-        // From here on everything is committed. The hint must speak of the new log, durably, before anyone appends to it:
-        // others would take its word for it.
-        self.make_ready()?;
-        self.log.tell_head();
-        Ok(())
-    }
 }

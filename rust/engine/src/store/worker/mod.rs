@@ -16,7 +16,7 @@ use std::time::Duration;
 use due::asked::{ENDED, LEASED};
 use due::{Due, DueSince, Task, asks_of};
 
-use super::search::live_text::seal_text;
+use super::search::follow_text::seal_text;
 use super::shared::{DueWork, Shared};
 use crate::error::{Error, Result};
 use crate::host::{Host, Join};
@@ -245,18 +245,23 @@ impl Worker {
     /// Notes a head that was synced so soon after another one that it was left for later.
     fn tell_head(&self) {
         let mut store = self.store.write_guard();
-        if store.owes_head() {
-            store.tell_known_head();
+        if store.log.head().is_owed() {
+            store.log.tell_known_head();
         }
     }
 
     /// Writes a snapshot that is due. It is derived: if that fails, nothing is lost.
     fn write_snapshot(&self) {
-        let Some(snapshot) = self.store.write_guard().start_snapshot() else {
+        let started = {
+            let store = &mut *self.store.write_guard();
+            store.snapshots.start(&store.log, &mut store.state)
+        };
+        let Some(snapshot) = started else {
             return;
         };
         if snapshot.run().is_ok() {
-            let _ = self.store.write_guard().end_snapshot(&snapshot);
+            let store = &mut *self.store.write_guard();
+            let _ = store.snapshots.end(&mut store.log, &snapshot);
         }
     }
 }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::bookmark::{Bookmark, first_behind};
 use super::claims::check_owned;
-use super::optimistic::first_behind;
 use crate::error::{Error, Result};
 use crate::event::Op;
 use crate::event::draft::Draft;
@@ -16,7 +16,7 @@ use crate::store::vectors::changes::bind::check_attachment;
 use crate::store::vectors::changes::write::SyncAhead;
 use crate::store::vectors::records::format::{self, Bound, write_gone};
 use crate::store::vectors::records::ids::Attachment;
-use crate::store::{Bookmark, Committed, Store};
+use crate::store::{Committed, Store};
 
 impl Store {
     /// Gives records embeddings, all or none.
@@ -92,7 +92,7 @@ impl Store {
         let coming = coming(changes);
         let depth = self.options.recursion_depth;
         let syncs_at_all = self.options.durability != Durability::Off;
-        let is_log_damaged = !self.log.report.damage.is_empty();
+        let is_log_damaged = !self.log.report().damage.is_empty();
         let mut places = Vec::new();
         for attachment in attachments {
             let mut space = Draft::default();

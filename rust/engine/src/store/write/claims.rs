@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
-use super::spell::changes;
+use super::pending::changes;
 use crate::error::{Error, Result};
 use crate::event::Op;
 use crate::event::act::Act;

@@ -10,6 +10,7 @@ use crate::state::{Edition, State};
 
 use super::claims::{check_claims, check_required, has_claims};
 use super::spell::{Committed, check_patches};
+use crate::store::follow::recover::TailLeft;
 use crate::store::spell_ahead::SpelledAhead;
 use crate::store::{Store, Syncing};
 
@@ -61,7 +62,13 @@ impl Store {
         self.log.is_leased() && self.is_settled() && !self.syncs_every_commit() && !self.is_sync_due(now)
     }
 
-    /// The same for several drafts that are one atomic batch, with the lines that were spelled ahead if they still fit.
+    /// Begins to spell a batch of so many changes. Drafts of an earlier one come along, if their memory is free again.
+    pub fn spell_ahead(&mut self, changes: usize, now: i64) -> (SpelledAhead, Vec<Draft>) {
+        let ahead = SpelledAhead::begin(&mut self.log, &self.options, changes, now);
+        (ahead, self.pending.take_seen())
+    }
+
+    /// Writes a draft in several parts that are one atomic batch, with the lines that were spelled ahead if they still fit.
     ///
     /// # Errors
     /// As `commit`.
@@ -110,7 +117,7 @@ impl Store {
     /// # Errors
     /// As `commit`, for all of them.
     pub fn start_group(&mut self, drafts: &[&Draft], now: i64) -> Result<Group> {
-        let rushed = self.begin(now)?;
+        let rushed = self.begin(TailLeft::MovedAside, now)?;
         if let Err(fault) = self.log.check_is_there() {
             self.log.rest(now, false);
             return Err(fault);
@@ -161,75 +168,6 @@ impl Store {
         }
         self.log.rest(now, group.rushed && told.is_ok());
         told.map(|()| group.outcomes)
-    }
-
-    /// Runs a change under the lock, on the newest state.
-    pub(in crate::store) fn with_lock<T>(
-        &mut self,
-        now: i64,
-        change: impl FnOnce(&mut Self) -> Result<T>,
-    ) -> Result<T> {
-        self.with_lock_regardless(now, |store| {
-            store.log.check_is_there()?;
-            change(store)
-        })
-    }
-
-    /// The same, also if the log is lost: for those who bring it back.
-    pub(in crate::store) fn with_lock_regardless<T>(
-        &mut self,
-        now: i64,
-        change: impl FnOnce(&mut Self) -> Result<T>,
-    ) -> Result<T> {
-        let rushed = self.begin(now)?;
-        let outcome = change(self);
-        // Whatever went wrong may have left the files other than the memory thinks. And a caller who hears of a fault asks
-        // nobody to end a lease.
-        if outcome.is_err() {
-            self.log.doubt();
-        }
-        self.log.rest(now, rushed && outcome.is_ok());
-        outcome
-    }
-
-    /// The same for those who judge what lies beyond the end of a damaged log: a whole event is left there. The next writer
-    /// moves it aside as ever.
-    pub(in crate::store) fn with_lock_sparing_tail<T>(
-        &mut self,
-        now: i64,
-        change: impl FnOnce(&mut Self) -> Result<T>,
-    ) -> Result<T> {
-        self.spares_tail = true;
-        let outcome = self.with_lock_regardless(now, change);
-        self.spares_tail = false;
-        outcome
-    }
-
-    /// Runs something short under the lock, whether this store has it already or not.
-    pub(in crate::store) fn with_lock_for_a_moment<T>(
-        &mut self,
-        act: impl FnOnce(&mut Self) -> Result<T>,
-    ) -> Result<T> {
-        if self.log.is_locked() {
-            return act(self);
-        }
-        self.log.hold_lock()?;
-        let outcome = act(self);
-        self.log.let_go();
-        outcome
-    }
-
-    /// Takes the lock and the newest state; says whether the last change is only just over.
-    fn begin(&mut self, now: i64) -> Result<bool> {
-        self.check_open()?;
-        self.log.check_poison()?;
-        let rushed = self.log.take_lock(now)?;
-        if let Err(fault) = self.prepare(now) {
-            self.log.doubt();
-            self.log.rest(now, false);
-            return Err(fault);
-        }
-        Ok(rushed)
     }
 
     pub(super) fn check_and_write(&mut self, draft: &Draft, now: i64) -> Result<Committed> {

@@ -1,7 +1,5 @@
 //! Declares the fields by which a store looks records up, and the names that it requires.
 
-use std::sync::PoisonError;
-
 use crate::condition::{FieldPath, INDEX_PREFIX, MAX_INDEXES, indexable};
 use crate::error::{Error, Result};
 use crate::event::draft::Draft;
@@ -97,9 +95,7 @@ impl Store {
     /// # Errors
     /// `OutOfMemory`.
     pub fn declared(&self) -> Result<Vec<String>> {
-        let mut known = self.field_indexes.write().unwrap_or_else(PoisonError::into_inner);
-        known.follow(&self.state, &[], true)?;
-        Ok(known.declared())
+        self.views.declared(&self.state)
     }
 }
 

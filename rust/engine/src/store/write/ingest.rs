@@ -17,7 +17,7 @@ use crate::json::{self, Value};
 use crate::ordered::in_order;
 use crate::state::unspelled;
 
-use super::row_batch::{KEPT_REFUSALS, RefusedRow, RowBatch, row_of};
+use super::row_batch::{KEPT_REFUSALS, RefusedRow, RowBatch, commit_rows, row_of};
 use crate::store::{Progress, Store};
 
 /// How much of the source becomes one batch.
@@ -92,110 +92,108 @@ pub struct RowRefusal {
     pub reason: String,
 }
 
-impl Store {
-    /// Loads records, one JSON object a line. Each part of some mebibytes is one atomic batch; at the first row that
-    /// is not a record everything before its part is kept and nothing of its part is, unless such rows are skipped. Records
-    /// of the faces come in as a whole or not at all: half a face is worth nothing.
-    ///
-    /// # Errors
-    /// `InFile` names the line and holds the reason; `Io`, `Locked`, `Closed`, `Poisoned`.
-    pub fn ingest(
-        &mut self,
-        source: RowSource<'_>,
-        intake: Intake<'_>,
-        now: &dyn Fn() -> i64,
-        progress: Progress<'_>,
-    ) -> Result<Ingested> {
-        let (path, file, before, kept): (&Path, Arc<dyn DiskFile>, u64, u64) = match source {
-            RowSource::File(path) => (path, self.site.disk.open(path, Access::Read).at(path)?, 0, 0),
-            RowSource::Text {
-                name,
-                bytes,
-                lines,
-                kept,
-            } => (name, Arc::new(Bytes(bytes)), lines, kept),
-        };
-        let length = file.length().at(path)?;
-        let depth = self.options.recursion_depth;
-        let (pieces, threads) = (length.div_ceil(PIECE_BYTES), self.options.threads);
-        let mut report = Ingested {
-            bytes: length,
-            ..Ingested::default()
-        };
-        let work = |index: u64, rows: &mut RowBatch| {
-            rows.draft.by(&intake.author.importing(intake.faces));
-            read_rows(&*file, (index * PIECE_BYTES, length), depth, intake, rows)
-        };
-        let in_file = |row: RefusedRow, lines: u64, kept: u64| {
-            let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-            IngestStop::Refused(Error::InFile {
-                file: name.unwrap_or_default(),
-                line: before + lines + row.line + 1,
-                id: row.id,
-                fault: Box::new(row.fault),
-                kept,
-            })
-        };
-        if intake.faces {
-            let mut lines = 0;
-            let look = |rows: &mut RowBatch| match rows.refused.pop() {
-                Some(row) => Err(in_file(row, lines, kept)),
-                None => {
-                    lines += rows.lines;
-                    Ok(true)
-                }
-            };
-            in_order(pieces, threads, work, look).map_err(|stop| stop.told(path))?;
-        }
-        let mut done = 0;
-        let take = |rows: &mut RowBatch| {
-            let wanted = rows.draft.changes().len();
-            if !intake.skips
-                && let Some(row) = rows.refused.pop()
-            {
-                return Err(in_file(row, report.lines, kept + report.records));
+/// Loads records, one JSON object a line. Each part of some mebibytes is one atomic batch; at the first row that
+/// is not a record everything before its part is kept and nothing of its part is, unless such rows are skipped. Records
+/// of the faces come in as a whole or not at all: half a face is worth nothing.
+///
+/// # Errors
+/// `InFile` names the line and holds the reason; `Io`, `Locked`, `Closed`, `Poisoned`.
+pub fn ingest(
+    store: &mut Store,
+    source: RowSource<'_>,
+    intake: Intake<'_>,
+    now: &dyn Fn() -> i64,
+    progress: Progress<'_>,
+) -> Result<Ingested> {
+    let (path, file, before, kept): (&Path, Arc<dyn DiskFile>, u64, u64) = match source {
+        RowSource::File(path) => (path, store.site.disk.open(path, Access::Read).at(path)?, 0, 0),
+        RowSource::Text {
+            name,
+            bytes,
+            lines,
+            kept,
+        } => (name, Arc::new(Bytes(bytes)), lines, kept),
+    };
+    let length = file.length().at(path)?;
+    let depth = store.options.recursion_depth;
+    let (pieces, threads) = (length.div_ceil(PIECE_BYTES), store.options.threads);
+    let mut report = Ingested {
+        bytes: length,
+        ..Ingested::default()
+    };
+    let work = |index: u64, rows: &mut RowBatch| {
+        rows.draft.by(&intake.author.importing(intake.faces));
+        read_rows(&*file, (index * PIECE_BYTES, length), depth, intake, rows)
+    };
+    let in_file = |row: RefusedRow, lines: u64, kept: u64| {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        IngestStop::Refused(Error::InFile {
+            file: name.unwrap_or_default(),
+            line: before + lines + row.line + 1,
+            id: row.id,
+            fault: Box::new(row.fault),
+            kept,
+        })
+    };
+    if intake.faces {
+        let mut lines = 0;
+        let look = |rows: &mut RowBatch| match rows.refused.pop() {
+            Some(row) => Err(in_file(row, lines, kept)),
+            None => {
+                lines += rows.lines;
+                Ok(true)
             }
-            match self.commit_rows(rows, intake.skips, now) {
-                Ok(Some(committed)) => {
-                    if report.records == 0 {
-                        report.first_seq = committed.first_seq;
-                    }
-                    report.records += rows.draft.changes().len() as u64;
-                    report.last_seq = committed.next_seq - 1;
-                }
-                Ok(None) => {}
-                // One of the rows is not the writer's to write.
-                Err(fault) => {
-                    return Err(match row_of(fault, wanted) {
-                        Ok((row, fault)) => {
-                            let id = unspelled(rows.draft.id(&rows.draft.changes()[row]));
-                            let line = rows.places[row];
-                            let row = RefusedRow {
-                                line,
-                                id: Some(id),
-                                fault,
-                            };
-                            in_file(row, report.lines, kept + report.records)
-                        }
-                        Err(fault) => IngestStop::Refused(fault),
-                    });
-                }
-            }
-            report.skipped += rows.skipped;
-            rows.refused.sort_by_key(|row| row.line);
-            for row in rows.refused.drain(..) {
-                if report.refusals.len() < KEPT_REFUSALS {
-                    report.refusals.push(told(row, before + report.lines));
-                }
-            }
-            report.lines += rows.lines;
-            done = (done + PIECE_BYTES).min(length);
-            progress(done, length);
-            Ok(true)
         };
-        in_order(pieces, threads, work, take).map_err(|stop| stop.told(path))?;
-        Ok(report)
+        in_order(pieces, threads, work, look).map_err(|stop| stop.told(path))?;
     }
+    let mut done = 0;
+    let take = |rows: &mut RowBatch| {
+        let wanted = rows.draft.changes().len();
+        if !intake.skips
+            && let Some(row) = rows.refused.pop()
+        {
+            return Err(in_file(row, report.lines, kept + report.records));
+        }
+        match commit_rows(store, rows, intake.skips, now) {
+            Ok(Some(committed)) => {
+                if report.records == 0 {
+                    report.first_seq = committed.first_seq;
+                }
+                report.records += rows.draft.changes().len() as u64;
+                report.last_seq = committed.next_seq - 1;
+            }
+            Ok(None) => {}
+            // One of the rows is not the writer's to write.
+            Err(fault) => {
+                return Err(match row_of(fault, wanted) {
+                    Ok((row, fault)) => {
+                        let id = unspelled(rows.draft.id(&rows.draft.changes()[row]));
+                        let line = rows.places[row];
+                        let row = RefusedRow {
+                            line,
+                            id: Some(id),
+                            fault,
+                        };
+                        in_file(row, report.lines, kept + report.records)
+                    }
+                    Err(fault) => IngestStop::Refused(fault),
+                });
+            }
+        }
+        report.skipped += rows.skipped;
+        rows.refused.sort_by_key(|row| row.line);
+        for row in rows.refused.drain(..) {
+            if report.refusals.len() < KEPT_REFUSALS {
+                report.refusals.push(told(row, before + report.lines));
+            }
+        }
+        report.lines += rows.lines;
+        done = (done + PIECE_BYTES).min(length);
+        progress(done, length);
+        Ok(true)
+    };
+    in_order(pieces, threads, work, take).map_err(|stop| stop.told(path))?;
+    Ok(report)
 }
 
 fn told(row: RefusedRow, before: u64) -> RowRefusal {

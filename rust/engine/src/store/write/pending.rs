@@ -3,14 +3,15 @@
 //! A large batch is acknowledged when it is written. Whoever looks at the state next shows it the batch first; if that
 //! is the next large batch, it happens on another thread while its records are drafted.
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 
-use crate::event::draft::Draft;
+use crate::event::draft::{Draft, RecordChange};
+use crate::event::{Known, Op};
+use crate::json::RecordSpans;
 use crate::memory::gathered;
 use crate::state::State;
 use crate::wal::writer::Lines;
-
-use super::spell::{WrittenAt, take_in};
 
 /// A larger batch is shown to the state at once: a reader should not have to wait for it.
 const LATER_LINES: usize = 16 * 1024;
@@ -85,4 +86,67 @@ impl Pending {
         let seen = std::mem::take(&mut self.seen).into_iter();
         seen.filter_map(Arc::into_inner).collect()
     }
+}
+
+/// An event of the log's own, as far as the state is concerned: it only has a place.
+pub(in crate::store) fn system_event(offset: u64, seq: u64) -> Known<'static> {
+    Known {
+        op: Op::Other,
+        id: b"",
+        record: b"{}",
+        fields: RecordSpans::default(),
+        hash: b"",
+        offset,
+        seq,
+    }
+}
+
+/// Where the lines of a batch stand in the log.
+pub(in crate::store) struct WrittenAt<'a> {
+    pub(in crate::store) base: u64,
+    /// Where each of them begins, from `base` on.
+    pub(in crate::store) starts: &'a [usize],
+    pub(in crate::store) next_seq: u64,
+    /// When they were written, in microseconds.
+    pub(in crate::store) micros: i64,
+}
+
+/// Shows the state what was written.
+pub(in crate::store) fn take_in(state: &mut State, parts: &[impl Borrow<Draft>], place: WrittenAt<'_>) {
+    let WrittenAt {
+        base,
+        starts,
+        next_seq,
+        micros,
+    } = place;
+    let (system, written) = starts.split_at(starts.len() - count(parts));
+    let mut seq = next_seq - starts.len() as u64;
+    for start in system {
+        state.note(system_event(base + *start as u64, seq), micros);
+        seq += 1;
+    }
+    for ((draft, change), start) in changes(parts).zip(written) {
+        let known = Known {
+            op: change.op,
+            id: draft.id(change),
+            record: draft.record(change),
+            fields: change.fields,
+            hash: b"",
+            offset: base + *start as u64,
+            seq,
+        };
+        state.apply_drafted(known, micros, change.is_plain);
+        seq += 1;
+    }
+}
+
+/// How many changes the parts of a batch have.
+pub(super) fn count(parts: &[impl Borrow<Draft>]) -> usize {
+    parts.iter().map(|part| part.borrow().changes().len()).sum()
+}
+
+/// The changes of all parts, each with the draft that holds it.
+pub(in crate::store) fn changes(parts: &[impl Borrow<Draft>]) -> impl Iterator<Item = (&Draft, &RecordChange)> {
+    let drafts = parts.iter().map(Borrow::borrow);
+    drafts.flat_map(|draft: &Draft| draft.changes().iter().map(move |change| (draft, change)))
 }

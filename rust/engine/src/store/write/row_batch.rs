@@ -63,43 +63,45 @@ impl RowBatch {
     }
 }
 
-impl Store {
-    /// Writes rows as one batch; those that are not the writer's to write are left out if that is asked for.
-    pub(in crate::store) fn commit_rows(
-        &mut self,
-        rows: &mut RowBatch,
-        skips: bool,
-        now: &dyn Fn() -> i64,
-    ) -> Result<Option<Committed>> {
-        while !rows.draft.is_empty() {
-            let fault = match self.commit(&rows.draft, now()) {
-                Ok(committed) => return Ok(Some(committed)),
-                Err(fault) if skips => fault,
-                Err(fault) => return Err(fault),
-            };
-            let first = row_of(fault, rows.draft.changes().len())?;
-            let mut faults: Vec<(usize, Error)> = refused_claims(&self.state, &[&rows.draft])?.collect();
-            faults.push(first);
-            rows.leave_out(faults);
-        }
-        Ok(None)
-    }
-
-    /// Writes a draft as one batch without the changes that are not its writer's to make: these come back, with their
-    /// places.
-    ///
-    /// # Errors
-    /// As [`Store::commit`], but for the refusal of a change.
-    pub fn commit_allowed(&mut self, draft: &mut Draft, now: i64) -> Result<(Option<Committed>, RefusedChanges)> {
-        let mut rows = RowBatch {
-            places: (0..draft.changes().len() as u64).collect(),
-            draft: std::mem::take(draft),
-            ..RowBatch::default()
+/// Writes rows as one batch; those that are not the writer's to write are left out if that is asked for.
+pub(in crate::store) fn commit_rows(
+    store: &mut Store,
+    rows: &mut RowBatch,
+    skips: bool,
+    now: &dyn Fn() -> i64,
+) -> Result<Option<Committed>> {
+    while !rows.draft.is_empty() {
+        let fault = match store.commit(&rows.draft, now()) {
+            Ok(committed) => return Ok(Some(committed)),
+            Err(fault) if skips => fault,
+            Err(fault) => return Err(fault),
         };
-        let committed = self.commit_rows(&mut rows, true, &|| now)?;
-        let refused = rows.refused.into_iter().map(|row| (row.line as usize, row.fault));
-        Ok((committed, refused.collect()))
+        let first = row_of(fault, rows.draft.changes().len())?;
+        let mut faults: Vec<(usize, Error)> = refused_claims(&store.state, &[&rows.draft])?.collect();
+        faults.push(first);
+        rows.leave_out(faults);
     }
+    Ok(None)
+}
+
+/// Writes a draft as one batch without the changes that are not its writer's to make: these come back, with their
+/// places.
+///
+/// # Errors
+/// As [`Store::commit`], but for the refusal of a change.
+pub(in crate::store) fn commit_allowed(
+    store: &mut Store,
+    draft: &mut Draft,
+    now: i64,
+) -> Result<(Option<Committed>, RefusedChanges)> {
+    let mut rows = RowBatch {
+        places: (0..draft.changes().len() as u64).collect(),
+        draft: std::mem::take(draft),
+        ..RowBatch::default()
+    };
+    let committed = commit_rows(store, &mut rows, true, &|| now)?;
+    let refused = rows.refused.into_iter().map(|row| (row.line as usize, row.fault));
+    Ok((committed, refused.collect()))
 }
 
 /// Which of so many changes a refusal is about, if it is about one.

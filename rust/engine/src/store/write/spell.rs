@@ -4,9 +4,8 @@ use std::borrow::Borrow;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::event::draft::{Draft, RecordChange};
+use crate::event::draft::Draft;
 use crate::event::{IncomingEvents, Known, Op};
-use crate::json::RecordSpans;
 use crate::log::Log;
 use crate::options::Options;
 use crate::origin::ADOPT_ID;
@@ -15,6 +14,7 @@ use crate::verify::BaseState;
 use crate::wal::writer::{EventBody, Lines};
 
 use super::adopt::adopt;
+use super::pending::{WrittenAt, changes, count, take_in};
 use crate::store::Store;
 use crate::store::spell_ahead::SpelledAhead;
 
@@ -32,63 +32,6 @@ pub struct Committed {
     pub last_line: Vec<u8>,
 }
 
-/// An event of the log's own, as far as the state is concerned: it only has a place.
-pub(in crate::store) fn system_event(offset: u64, seq: u64) -> Known<'static> {
-    Known {
-        op: Op::Other,
-        id: b"",
-        record: b"{}",
-        fields: RecordSpans::default(),
-        hash: b"",
-        offset,
-        seq,
-    }
-}
-
-/// Where the lines of a batch stand in the log.
-pub(in crate::store) struct WrittenAt<'a> {
-    pub(in crate::store) base: u64,
-    /// Where each of them begins, from `base` on.
-    pub(in crate::store) starts: &'a [usize],
-    pub(in crate::store) next_seq: u64,
-    /// When they were written, in microseconds.
-    pub(in crate::store) micros: i64,
-}
-
-/// Shows the state what was written.
-pub(in crate::store) fn take_in(state: &mut State, parts: &[impl Borrow<Draft>], place: WrittenAt<'_>) {
-    let WrittenAt {
-        base,
-        starts,
-        next_seq,
-        micros,
-    } = place;
-    let (system, written) = starts.split_at(starts.len() - count(parts));
-    let mut seq = next_seq - starts.len() as u64;
-    for start in system {
-        state.note(system_event(base + *start as u64, seq), micros);
-        seq += 1;
-    }
-    for ((draft, change), start) in changes(parts).zip(written) {
-        let known = Known {
-            op: change.op,
-            id: draft.id(change),
-            record: draft.record(change),
-            fields: change.fields,
-            hash: b"",
-            offset: base + *start as u64,
-            seq,
-        };
-        state.apply_drafted(known, micros, change.is_plain);
-        seq += 1;
-    }
-}
-
-/// How many changes the parts of a batch have.
-fn count(parts: &[impl Borrow<Draft>]) -> usize {
-    parts.iter().map(|part| part.borrow().changes().len()).sum()
-}
-
 /// What a batch asks of the state. The line that opens it, and one that adopts a base, are events too.
 fn coming(parts: &[impl Borrow<Draft>]) -> IncomingEvents {
     let own = IncomingEvents {
@@ -96,12 +39,6 @@ fn coming(parts: &[impl Borrow<Draft>]) -> IncomingEvents {
         ..IncomingEvents::default()
     };
     parts.iter().fold(own, |sum, part| sum.and(part.borrow().coming()))
-}
-
-/// The changes of all parts, each with the draft that holds it.
-pub(in crate::store) fn changes(parts: &[impl Borrow<Draft>]) -> impl Iterator<Item = (&Draft, &RecordChange)> {
-    let drafts = parts.iter().map(Borrow::borrow);
-    drafts.flat_map(|draft: &Draft| draft.changes().iter().map(move |change| (draft, change)))
 }
 
 /// A patch needs a record to change, and the result must fit into a line.
@@ -183,7 +120,7 @@ fn spell(
 impl Store {
     /// Gives a foreign base its anchor, if it has none yet.
     pub(in crate::store) fn anchor(&mut self, now: i64) -> Result<()> {
-        match self.log.report.base {
+        match self.log.report().base {
             BaseState::Unanchored => self.write(&[], now).map(|_| ()),
             _ => Ok(()),
         }
@@ -271,7 +208,7 @@ impl Store {
             self.log.check_end_is_known()?;
         }
         let coming = coming(parts);
-        let adoption = adopt(&self.site, self.log.report.base)?;
+        let adoption = adopt(&self.site, self.log.report().base)?;
         let adopts = adoption.is_some();
         let fits = |ahead: &SpelledAhead| !adopts && ahead.fits(self.log.link(), self.log.latest(), count(parts));
         let (lines, micros) = match ahead.filter(fits) {
@@ -287,7 +224,7 @@ impl Store {
         self.state.make_room(coming)?;
         let base = self.append(&lines, now)?;
         if adopts {
-            self.log.report.base = BaseState::Adopted;
+            self.log.set_adopted();
         }
         Ok((lines, base, micros))
     }

@@ -108,7 +108,7 @@ impl DamagedRows {
             return Ok(Some(self.draft));
         }
         // If there is nothing else to do, at least it should be known why.
-        let unread = self.unread.filter(|_| log.report.damage.is_empty());
+        let unread = self.unread.filter(|_| log.report().damage.is_empty());
         unread.map_or(Ok(None), Err)
     }
 }

@@ -1,0 +1,104 @@
+//! Brings the text index to where the state is, and seals it again, while nobody waits for it.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use super::live_text::{ChangedRows, Lack, LiveTextIndex, can_be_sealed, check_room, source_of};
+use super::text_files::{Attached, TextFiles, attach};
+use crate::error::Result;
+use crate::store::Store;
+use crate::store::shared::Shared;
+use crate::text::{Fields, Sealed, TextIndex};
+
+/// Brings the index to where the state is.
+pub(in crate::store) fn catch_up(shared: &Shared) -> Result<Arc<LiveTextIndex>> {
+    loop {
+        let look = |store: &Store| {
+            Ok((
+                Arc::clone(&store.views.text),
+                TextFiles::of(store),
+                store.views.text.lack(store.live()),
+            ))
+        };
+        let (live, files, lack) = shared.read(look)?;
+        match lack {
+            Lack::Nothing => return Ok(live),
+            Lack::Changes(changed) => {
+                live.take_in(&changed);
+                live.save(&files);
+            }
+            Lack::Everything => make(shared, &live)?,
+        }
+    }
+}
+
+/// Seals the index of a store again if so much changed that it should be, while searches go on. This takes long where there
+/// are many records: a thread that nobody waits for should do it.
+///
+/// # Errors
+/// `Io`, `Closed`.
+pub fn seal_text(shared: &Shared) -> Result<()> {
+    let live = Arc::clone(&shared.read_guard().views.text);
+    let Ok(_turn) = live.building.try_lock() else {
+        return Ok(());
+    };
+    // Whoever takes in more from now on asks again.
+    live.ragged.store(false, Ordering::Relaxed);
+    let Some(mut sealed) = live.sealed_copy() else {
+        return Ok(());
+    };
+    let source = sealed.source.clone();
+    let files = loop {
+        let (files, changed) = shared.read(|store| {
+            let choice = sealed.source.choice.as_deref();
+            let changed = ChangedRows::since(store.live(), &sealed.mark, choice);
+            Ok((TextFiles::of(store), changed))
+        })?;
+        let Some(changed) = changed else { return Ok(()) };
+        changed.rows.iter().for_each(|row| row.put_into(&mut sealed.index));
+        (sealed.mark, sealed.source) = (changed.mark, changed.source);
+        if live.replace(&mut sealed, &source) {
+            break files;
+        }
+    };
+    live.save(&files);
+    Ok(())
+}
+
+/// Makes an index where there is none: from a file, or from all records.
+fn make(shared: &Shared, live: &LiveTextIndex) -> Result<()> {
+    let _turn = live.building.lock().unwrap_or_else(PoisonError::into_inner);
+    if !matches!(
+        shared.read(|store| Ok(store.views.text.lack(store.live())))?,
+        Lack::Everything
+    ) {
+        return Ok(());
+    }
+    let found = TextFiles::of(&shared.read_guard()).newest();
+    let mut store = shared.write_guard();
+    store.refresh()?;
+    let files = TextFiles::of(&store);
+    let mark = store.state.changes().watermark();
+    let source = source_of(store.live());
+    let threads = store.options.threads;
+    if let Some(attached) = found.and_then(|(source, sealed)| attach(store.live(), &source, sealed)) {
+        drop(store);
+        let Attached { mut index, changed } = attached;
+        changed.iter().for_each(|row| row.put_into(&mut index));
+        // Whoever is so far behind that all changes were forgotten may have far too many of them at once.
+        let is_overgrown = index.is_overgrown() && can_be_sealed(&index);
+        if is_overgrown {
+            index.seal();
+        }
+        live.keep(index, mark, source, !is_overgrown);
+        return Ok(());
+    }
+    check_room(store.state.slot_count(), store.state.bytes())?;
+    let survey = store.state.survey()?;
+    drop(store);
+    let fields = Fields::chosen(source.choice.as_deref());
+    let index = TextIndex::new(fields.clone(), Sealed::build(&survey, &fields, threads)?);
+    live.keep(index, mark, source, false);
+    live.save(&files);
+    Ok(())
+}
