@@ -201,20 +201,6 @@ class TestTheEngine:
         builders = set(files_with(r"\bBuilder\b", ENGINE)) - set(machine)
         assert builders == set(files_with(r"\bspawn_scoped\(", ENGINE))
 
-    def test_the_doorway_has_no_thread_and_no_clock(self) -> None:
-        """What is done when, and by whom, is up to the engine; how long to wait for a lock is handed on."""
-        doorway = ROOT / "rust" / "python" / "src"
-        worldly = r"std::thread|SystemTime|Instant\b|Condvar|mpsc|Duration::from|_MILLIS|_MICROS"
-        assert files_with(worldly, doorway) == []
-        assert files_with(r"\bDuration\b", doorway) == ["rust/python/src/terms.rs"]
-        assert files_with(r"\bthreads\b", doorway) == []
-
-    def test_the_doorway_counts_nothing_but_objects_of_python(self) -> None:
-        """How large they are, how many are kept, which slot of a class is which; how much an error shows."""
-        counting = set(files_with(r"(?m)^const \w+: usize", ROOT / "rust" / "python" / "src"))
-        of_objects = {"deltas", "enter", "object", "record", "shape", "shared_words", "told"}
-        assert counting <= {f"rust/python/src/{name}.rs" for name in of_objects}
-
 
 def files_with(pattern: str, folder: Path) -> list[str]:
     """The files of a folder whose code, without comments, has something like this."""
