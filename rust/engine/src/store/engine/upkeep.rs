@@ -269,7 +269,7 @@ impl Engine {
     /// Loads records, one JSON object a line.
     ///
     /// # Errors
-    /// As [`Store::ingest`].
+    /// As [`ingest`].
     pub fn ingest(&self, source: RowSource<'_>, intake: Intake<'_>, progress: Progress<'_>) -> Result<Ingested> {
         self.keeping(|store, _| ingest(store, source, intake, &|| self.host.now(), progress))
     }

@@ -98,7 +98,7 @@ impl ChangedRows {
 }
 
 impl LiveTextIndex {
-    /// Whether [`seal_text`] has something to do.
+    /// Whether it should be sealed again.
     pub fn wants_sealing(&self) -> bool {
         self.ragged.load(Ordering::Relaxed)
     }

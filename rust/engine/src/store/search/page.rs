@@ -98,7 +98,7 @@ impl View {
     /// A page of a listing.
     ///
     /// # Errors
-    /// As [`Store::page`].
+    /// As [`page`].
     pub fn page(&self, listing: &Listing, condition: Option<&Condition>) -> Result<Page<'_>> {
         page(self.scene(), &self.field_indexes, listing, condition)
     }
