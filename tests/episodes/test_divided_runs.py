@@ -13,7 +13,7 @@ from chronomemory.episodes import AddDelta, ConsolidationRule, Episode, FactPatt
 from chronomemory.episodes.runner import Runner
 from chronomemory.episodes.stores import ChronoFactStore, ChronoMemoryStore
 from conversing import START, episode, put, rule
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 RULES = [rule(name="all", then_emits=["all"]), rule("metadata.predicate = 'x'", name="some")]
@@ -89,20 +89,33 @@ def once(folder: Path, rules: list[ConsolidationRule], said: list[Episode]) -> d
         return place.believed()
 
 
+#: What happens after each turn.
 between = st.sampled_from(["", "", "run", "run", "compact", "drop", "other"])
+#: Two runners take turns, and the one that comes late finds what the other made since.
+AHEAD = [
+    episode("e0", subject="s", predicate="x"),
+    episode("e1", minute=1, subject="s", predicate="x", intent="delete", replaces=["e2"]),
+    episode("e2", minute=2, subject="s", predicate="x"),
+    episode("e3", minute=3, agent="other", subject="s", predicate="x"),
+    episode("e4", minute=4, subject="s", predicate="x"),
+    episode("e5", minute=5, subject="s", predicate="x"),
+]
 
 
 @settings(max_examples=40, deadline=None)
-@given(said=conversations(intents=True), apart=st.booleans(), data=st.data())
+@given(said=conversations(intents=True), apart=st.booleans(), after=st.lists(between, min_size=9, max_size=9))
+@example(said=AHEAD, apart=False, after=["other", "", "", "run", "", "other"])
+@example(said=AHEAD, apart=True, after=["other", "", "", "run", "compact", "other"])
+@example(said=AHEAD[:3], apart=False, after=["other", "", "run"])
 def test_any_division_into_runs_makes_the_same_facts(
-    said: list[Episode], apart: bool, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+    said: list[Episode], apart: bool, after: list[str], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("divided")
     wanted = once(folder / "once", RULES[:1], said)
     with Place(folder / "divided", RULES[:1], apart=apart) as place:
-        for turn in said:
+        for turn, step in zip(said, after, strict=False):
             place.put(turn)
-            match data.draw(between):
+            match step:
                 case "run":
                     place.run()
                 case "other":
@@ -110,10 +123,9 @@ def test_any_division_into_runs_makes_the_same_facts(
                 case "compact" | "drop" as how:
                     for store in {place.store, place.other}:
                         store.compact(keep_history=how == "compact")
-        place.run()
-        assert place.believed() == wanted
-        place.run("of another name")
-        assert place.believed() == wanted
+        for name in ("default", "other", "of another name"):
+            place.run(name)
+            assert place.believed() == wanted
 
 
 @settings(max_examples=25, deadline=None)
@@ -153,6 +165,7 @@ def test_several_rules_believe_the_same_however_they_are_run(
 LIVES = {"subject": "ann", "predicate": "lives in"}
 ROME = episode("rome", minute=1, **LIVES, object="Rome")
 OSLO = episode("oslo", minute=2, **LIVES, object="Oslo")
+BY_HAND = {"rule_id": "hand", "source_episode_ids": [], "promotion_ts": START.isoformat()}
 CAT = episode("cat", minute=9, subject="cat", predicate="is", object="black")
 
 
@@ -161,7 +174,7 @@ def names(place: Place) -> list[str]:
 
 
 @pytest.mark.parametrize("apart", [False, True])
-@pytest.mark.parametrize("name", ["default", "of another name"])
+@pytest.mark.parametrize("name", ["default", "of another name", "who ran before"])
 @pytest.mark.parametrize("drop", [False, True])
 class TestTurnsThatWereTakenIn:
     """However they are gone through once more, an unrelated turn changes nothing else."""
@@ -169,6 +182,8 @@ class TestTurnsThatWereTakenIn:
     @pytest.fixture
     def place(self, tmp_path: Path, apart: bool) -> Iterator[Place]:
         with Place(tmp_path, RULES[:1], apart=apart) as place:
+            place.put(episode("first", intent="noop"))
+            place.run("who ran before")
             for turn in (ROME, OSLO):
                 place.put(turn)
                 place.run()
@@ -201,6 +216,17 @@ class TestTurnsThatWereTakenIn:
         facts.pin(oslo.model_copy(update={"payload": {**oslo.payload, "object": "Bergen"}}))
         self.later(place, name, drop)
         assert facts.query(FactPattern(object="Bergen"))
+
+    def test_what_was_corrected_with_a_step_of_its_own_stays_so(
+        self, place: Place, name: str, drop: bool
+    ) -> None:
+        facts = place.kept.facts
+        (oslo,) = facts.query(FactPattern())
+        by_hand = {"payload": {**oslo.payload, "object": "Bergen"}, "lineage": [*oslo.lineage, BY_HAND]}
+        facts.pin(oslo.model_copy(update=by_hand))
+        before = place.believed()["oslo"]
+        self.later(place, name, drop)
+        assert place.believed()["oslo"] == before
 
     def test_what_was_unpinned_by_hand_stays_away(self, place: Place, name: str, drop: bool) -> None:
         place.kept.facts.unpin("oslo")
@@ -278,6 +304,55 @@ def test_who_names_a_later_turn_is_not_asked_again_when_it_comes(tmp_path: Path)
         place.put(episode("rome", minute=2, **LIVES))
         place.run()
         assert place.believed()["rome"][2] == [["oslo"], ["rome"]]
+
+
+@pytest.mark.parametrize("apart", [True, False])
+@pytest.mark.parametrize("name", ["default", "other"])
+def test_a_delete_that_is_heard_while_a_rule_runs_is_for_the_next_run(
+    tmp_path: Path, name: str, apart: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fact is written after the delete, and nobody has run that."""
+    with Place(tmp_path, RULES[:1], apart=apart) as place:
+        place.put(CAT)
+        for one in ("default", "other"):
+            place.run(one)
+        place.put(OSLO)
+        episodes = place.memory.episodes
+        sort = episodes.sort
+
+        def sort_and_hear(*args: Any, **more: Any) -> Any:
+            told = sort(*args, **more)
+            place.put(episode("no", minute=3, intent="delete", replaces="oslo"))
+            return told
+
+        with monkeypatch.context() as patched:
+            patched.setattr(episodes, "sort", sort_and_hear)
+            place.run()
+        assert names(place) == ["cat", "oslo"]
+        run_elsewhere(tmp_path / "elsewhere", place)
+        place.run(name)
+        assert names(place) == ["cat"]
+
+
+def run_elsewhere(folder: Path, place: Place) -> None:
+    """Let the rule get as far in another log, of other episodes, as this one is long."""
+    with ChronoStore(folder, durability="off") as store:
+        memory = ChronoMemoryStore(store)
+        length = place.store.engine.wal_seq()
+        for minute in range(length):
+            put(memory.episodes, episode("elsewhere", minute=minute, intent="noop"))
+        assert store.engine.wal_seq() == length
+        Runner(memory, place.kept, place.rules, name="elsewhere").run()
+
+
+def test_an_intent_takes_what_is_there_when_it_is_heard(tmp_path: Path) -> None:
+    """Whoever names a fact knows it, whatever the clocks say."""
+    with Place(tmp_path, RULES[:1]) as place:
+        place.put(OSLO)
+        place.run()
+        place.put(episode("no", minute=1, intent="delete", replaces="oslo"))
+        place.run()
+        assert names(place) == []
 
 
 def test_many_users_are_asked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

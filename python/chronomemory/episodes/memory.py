@@ -218,6 +218,15 @@ class Episodes(Kept):
         except HistoryUnavailable:
             return 0
 
+    def may_have_reached(self, progress: Progress) -> bool:
+        """Say whether a runner may have got there in this log; runners of other names may have another."""
+        if progress.seq > self._engine.wal_seq():
+            return False
+        try:
+            return progress.head is None or self._engine.has_event(progress.seq, progress.head)
+        except HistoryUnavailable:
+            return True
+
     def _changed(self, after: int) -> list[str] | None:
         """Return which episodes were written after an event; None if the log does not tell any more."""
         try:

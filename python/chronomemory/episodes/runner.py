@@ -16,7 +16,7 @@ from chronomemory.episodes.classification import Sorted
 from chronomemory.episodes.errors import ConsolidationRuleError, MemoryScopeError
 from chronomemory.episodes.facts import apply
 from chronomemory.episodes.models import ConsolidationRule
-from chronomemory.episodes.repeats import is_repeated
+from chronomemory.episodes.repeats import Past
 from chronomemory.episodes.storage.books import Progress, progress_of, put_progress
 from chronomemory.episodes.stores import ChronoFactStore, ChronoMemoryStore
 from chronomemory.errors import RecordTooLarge
@@ -162,12 +162,10 @@ class Runner:
         refused: list[str] = []
         missing: list[str] = []
         over: set[str] = set()
-        one_store = self._one_store
+        past = Past(conn, rule.id, self._episodes, is_whole=is_whole, one_store=self._one_store)
         for place, (delta, user) in enumerate(zip(told.deltas, told.users, strict=True)):
             is_again = place in told.again
-            if not is_again and is_repeated(
-                conn, delta, self._episodes, is_whole=is_whole, one_store=one_store
-            ):
+            if not is_again and past.has(delta):
                 done["noop"] += 1
                 continue
             try:

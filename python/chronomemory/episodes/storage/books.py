@@ -12,10 +12,20 @@ from chronomemory.episodes.models import MigrationPlan, NoopDelta
 from chronomemory.face.arguments import LAST_SEQ
 from chronomemory.face.batch import Connection
 from chronomemory.face.moments import is_instant
+from chronomemory.paging import page_of, query_terms
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope, carrying
 
-__all__ = ["Columns", "Progress", "add_columns", "columns_of", "keep_noop", "progress_of", "put_progress"]
+__all__ = [
+    "Columns",
+    "Progress",
+    "add_columns",
+    "columns_of",
+    "keep_noop",
+    "progress_of",
+    "progress_of_all",
+    "put_progress",
+]
 
 #: What a store is before any migration.
 FIRST_VERSION = 1
@@ -111,7 +121,30 @@ class Progress:
 
 def progress_of(conn: Connection, runner: str, rule_id: str) -> Progress | None:
     """Return how far a rule got; None if it was never seen. It must stay so until the batch is written."""
-    record = conn.record(run_key(runner, rule_id))
+    return _progress_in(conn.record(run_key(runner, rule_id)))
+
+
+def progress_of_all(conn: Connection, rule_id: str) -> list[Progress]:
+    """Return how far a rule got under each name of a runner; all books are gone through for it."""
+    terms = query_terms(
+        kind=RULE,
+        status=_STATUS,
+        rag_filter=False,
+        min_confidence=0.0,
+        limit=None,
+        faces=False,
+        where={
+            "and": [
+                {"path": ["data", "rule_id"], "eq": rule_id},
+                {"path": ["data", "runner"], "exists": True},
+            ]
+        },
+    )
+    found = map(_progress_in, page_of(conn.store.engine, terms, None, None))
+    return [progress for progress in found if progress is not None]
+
+
+def _progress_in(record: ChronoRecord | None) -> Progress | None:
     match None if record is None else record.data:
         case {"seq": int(seq), "at": str(at), **more} if seq >= 0 and is_instant(at):
             head = more.get("head")
