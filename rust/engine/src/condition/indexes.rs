@@ -64,7 +64,7 @@ impl FieldIndexes {
     /// # Errors
     /// `Refused` if there is no memory for them.
     pub fn follow(&mut self, state: &State, ways: &[IndexWay<'_>], is_of_all: bool) -> Result<(), Refused> {
-        if !self.mark.is_of(state.changes().life()) {
+        if !self.mark.is_of(state.changes().state_id()) {
             self.by_path.clear();
         }
         for slot in state.of_face_since(SEARCH, &self.mark) {

@@ -92,7 +92,7 @@ impl Watermark {
 
     /// Whether these are places in one state.
     pub fn is_of_same_state(&self, other: &Self) -> bool {
-        other.0.as_ref().is_some_and(|(life, _)| self.is_of(life))
+        other.0.as_ref().is_some_and(|(state_id, _)| self.is_of(state_id))
     }
 
     /// Whether this lies neither before one place nor behind another, in one state.
@@ -142,7 +142,7 @@ impl Changes {
     }
 
     /// Whose changes these are.
-    pub fn life(&self) -> &StateId {
+    pub fn state_id(&self) -> &StateId {
         &self.state_id
     }
 

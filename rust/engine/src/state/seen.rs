@@ -25,12 +25,12 @@ impl State {
     /// Which edition of what somebody sees this is. What the log says of rows of embeddings belongs to nobody: whoever gives a
     /// record one says so in the record.
     pub fn edition(&self, viewer: &Viewer) -> Edition {
-        Edition::of(self.changes.life(), self.scopes.last_change(&self.sight(viewer)))
+        Edition::of(self.changes.state_id(), self.scopes.last_change(&self.sight(viewer)))
     }
 
     /// Which edition of all that there is this is, what nobody sees included.
     pub fn whole_edition(&self) -> Edition {
-        Edition::of(self.changes.life(), self.changes.count())
+        Edition::of(self.changes.state_id(), self.changes.count())
     }
 
     /// Tells what somebody sees from what that one saw before, also in another life of the state: the seq and the moment of the

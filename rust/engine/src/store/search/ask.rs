@@ -53,7 +53,7 @@ pub fn search(shared: &Shared, search: &RecordSearch) -> Result<Vec<SearchHit>> 
             let prepared = condition.map(|condition| prepare(&store.state, &store.views.field_indexes, condition));
             Ok((
                 filter,
-                changes.life().same(),
+                changes.state_id().same(),
                 changes.watermark(),
                 (nearby, coded),
                 (prepared.transpose()?, store.state.hidden_from(&search.viewer)),
@@ -64,7 +64,7 @@ pub fn search(shared: &Shared, search: &RecordSearch) -> Result<Vec<SearchHit>> 
             store
                 .state
                 .changes()
-                .life()
+                .state_id()
                 .is(&state_id)
                 .then(|| look(Scene::of(&store)))
         };

@@ -202,9 +202,15 @@ impl LiveTextIndex {
     }
 
     /// Leaves the rows of the records that pass; `None` if the index is no longer that of the state they were taken from.
-    pub fn narrow(&self, mut nearby: Nearby, recent: &Recent, filter: &TextFilter, life: &StateId) -> Option<Nearby> {
+    pub fn narrow(
+        &self,
+        mut nearby: Nearby,
+        recent: &Recent,
+        filter: &TextFilter,
+        state_id: &StateId,
+    ) -> Option<Nearby> {
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
-        let known = kept.as_ref().filter(|kept| kept.mark.is_of(life))?;
+        let known = kept.as_ref().filter(|kept| kept.mark.is_of(state_id))?;
         self.narrowed
             .narrow(&mut nearby, &known.index, &known.mark, filter, recent);
         Some(nearby)

@@ -37,7 +37,7 @@ impl Shared {
                 let prepared = question
                     .condition
                     .map(|condition| prepare(&store.state, &store.views.field_indexes, condition));
-                Ok((search, store.state.changes().life().same(), prepared.transpose()?))
+                Ok((search, store.state.changes().state_id().same(), prepared.transpose()?))
             })?;
             let Some((judge, among)) = prepared else {
                 return Ok(search);
@@ -47,7 +47,7 @@ impl Shared {
                 store
                     .state
                     .changes()
-                    .life()
+                    .state_id()
                     .is(&state_id)
                     .then(|| look(Scene::of(&store)))
             };

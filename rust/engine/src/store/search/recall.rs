@@ -84,7 +84,7 @@ pub fn recall(shared: &Shared, ask: &Ask) -> Result<BlockAnswer> {
             };
             let answer = answer(shared, &narrowed)?;
             // Of another state the slots would mean nothing.
-            if shared.read_guard().state.changes().life().is(&state_id) {
+            if shared.read_guard().state.changes().state_id().is(&state_id) {
                 break answer;
             }
         },
@@ -106,14 +106,14 @@ fn allowed(shared: &Shared, viewer: &Arc<Viewer>, condition: &Condition) -> Resu
             };
             let slots = gathered(store.state.slots_of(&active, |_, _| true))?;
             let prepared = prepare(&store.state, &store.views.field_indexes, condition)?;
-            Ok((slots, store.state.changes().life().same(), prepared))
+            Ok((slots, store.state.changes().state_id().same(), prepared))
         })?;
         let ask = |look: &mut dyn FnMut(Scene<'_>)| {
             let store = shared.read_guard();
             store
                 .state
                 .changes()
-                .life()
+                .state_id()
                 .is(&state_id)
                 .then(|| look(Scene::of(&store)))
         };
