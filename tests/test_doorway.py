@@ -1,4 +1,4 @@
-"""Does the doorway between Python and the engine decide anything by itself?"""
+"""The doorway between Python and the engine decides nothing by itself."""
 
 from __future__ import annotations
 
