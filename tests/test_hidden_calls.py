@@ -156,9 +156,7 @@ def test_no_type_is_spread_over_many_files(texts: Texts) -> None:
 def test_a_hidden_circle_is_seen() -> None:
     texts: Texts = {
         "one": code_of("impl<'a> Thing<'a> { fn go(&self) { self.stop(|| \"self.no()\") } } // self.no()"),
-        "two": code_of(
-            "impl Thing<'_> { fn stop(&self) {} fn no(&self) {} }\n#[cfg(test)]\nmod a { x.y() }"
-        ),
+        "two": code_of("impl Thing<'_> { fn stop(&self) {} fn no(&self) {} }\n#[cfg(test)]\nmod a { x.y() }"),
         "three": code_of("fn all(it: &mut Thing, thing: u8) { it.stop(); it.rest() }"),
     }
     assert hidden(texts) == {"one": {"two"}, "two": set(), "three": {"two"}}
