@@ -68,22 +68,16 @@ def new_block(
     scope: Scope | None = None,
 ) -> ChronoRecord:
     """Return the record of a block that was never used; without a scope it is whoever's writes it."""
-    for name, value in (
-        ("block_id", block_id),
-        ("content", content),
-        ("category", category),
-        ("source", source),
-    ):
-        string(name, value, empty=name != "block_id")
+    string("block_id", block_id, empty=False)
     data: dict[str, Any] = {
-        "content": content,
-        "category": category,
-        "source": source,
+        "content": string("content", content),
+        "category": string("category", category),
+        "source": string("source", source),
         "created_at": now(),
         "decay_lambda": finite("decay_lambda", decay_lambda, least=0.0),
         "last_reinforced_at": finite("last_reinforced_at", last_reinforced_at),
-        "learned_at": finite("last_reinforced_at", last_reinforced_at),
     }
+    data["learned_at"] = data["last_reinforced_at"]
     names = dict.fromkeys(unique_strings("tags", tags, empty=False), True)
     if names:
         data["tags"] = names
