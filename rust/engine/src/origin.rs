@@ -120,6 +120,13 @@ pub enum Origin {
     Foreign,
 }
 
+impl Origin {
+    /// Whether a retired log of ours comes before it.
+    pub fn has_archive(&self) -> bool {
+        matches!(self, Self::Ours(sentinel) if sentinel.archive.is_some())
+    }
+}
+
 /// How a log begins.
 #[derive(Clone, Debug)]
 pub struct Beginning {

@@ -15,7 +15,7 @@ use crate::json::{RecordSpans, Value};
 use crate::layout::ERASED_SUFFIX;
 use crate::log::{Log, Progress, Site};
 use crate::options::Options;
-use crate::origin::{ALONE, Origin};
+use crate::origin::ALONE;
 use crate::remembered::HeadStanding;
 use crate::state::{Frozen, State, Watermark};
 use crate::verify::Walk;
@@ -305,8 +305,7 @@ pub fn erase(turns: &impl Turns, order: &Erase, now: &dyn Fn() -> i64, progress:
     let until = ahead.log.as_ref().map_or(0, |log| log.until.end);
     // The past says mostly what is there: where it is added up, that need not be in memory twice.
     let likeness = reach.look(|store| {
-        let has_past =
-            matches!(store.log.open().map(|log| &log.origin), Some(Origin::Ours(one)) if one.archive.is_some());
+        let has_past = store.log.open().is_some_and(|log| log.origin.has_archive());
         let frozen = has_past.then(|| store.state.freeze().ok()).flatten();
         Ok(frozen.map(Frozen::likeness))
     })?;

@@ -194,7 +194,7 @@ impl Mending {
             && let Some((name, false)) = plan.base_there(sha256)
         {
             plan.take_away(&name);
-            if !matches!(origin, Origin::Ours(sentinel) if sentinel.archive.is_some()) {
+            if !origin.has_archive() {
                 // Nothing came before that adds up to it.
                 plan.mending.gone.push(name);
             }
