@@ -38,7 +38,7 @@ def line_count(path: Path) -> int:
 
 
 def largest_types(files: list[Path]) -> list[tuple[str, int, int]]:
-    """The types with most methods of their own (trait impls excluded), and over how many files they spread."""
+    """The types with most methods of their own (no trait impls), and over how many files they spread."""
     methods: dict[str, int] = defaultdict(int)
     spread: dict[str, set[Path]] = defaultdict(set)
     for path in files:
