@@ -207,6 +207,7 @@ def test_codes_are_those_of_the_page() -> None:
         "missing-endpoint",
         "orphan-event",
         "chain-break",
+        "replay-drift",
     }
 
 

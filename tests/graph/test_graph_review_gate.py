@@ -240,8 +240,9 @@ def test_parts_of_several_homes_work_together(tmp_path: Path) -> None:
         runtime.apply([Action("d", "delete_node", "cat")])
     assert [event.id for event in events.events()] == ["action.applied:a2"]
     assert [(entry.id, entry.outcome) for entry in audit.records()] == [
-        ("000000000001", "applied"),
-        ("000000000002", "denied"),
+        ("000000000001", "applying"),
+        ("000000000002", "applied"),
+        ("000000000003", "denied"),
     ]
     assert events.replay().nodes == {"cat": Node("cat", "pet", "Cat")}
     assert runtime.diagnose() == []

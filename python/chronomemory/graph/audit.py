@@ -8,10 +8,9 @@ from pathlib import Path
 
 from chronomemory.face.files import Folder
 from chronomemory.graph.changes import Changes, Home, Look
-from chronomemory.graph.errors import ModelError
 from chronomemory.graph.jsonl import read_lines
 from chronomemory.graph.memory_home import MemoryHome
-from chronomemory.graph.models import AuditRecord
+from chronomemory.graph.models import AuditRecord, exact
 from chronomemory.graph.spelling import SCHEMAS, line_of, tagged
 from chronomemory.graph.storage.log_home import LogHome
 
@@ -26,9 +25,7 @@ class _HomeSink:
 
     def record(self, entry: AuditRecord) -> AuditRecord:
         """Put something down, and return it with the id that it was given."""
-
-        if not isinstance(entry, AuditRecord):
-            raise ModelError(f"AuditRecord expected, got {type(entry).__name__}")
+        exact(AuditRecord, [entry])
 
         def work(look: Look) -> Changes:
             return Changes(audits=(entry,))

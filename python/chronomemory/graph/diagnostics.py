@@ -8,6 +8,7 @@ from chronomemory.face.files import Folder, is_draft
 from chronomemory.graph.changes import Look
 from chronomemory.graph.jsonl import Line, read_lines, read_object
 from chronomemory.graph.models import AuditRecord, Diagnostic, MemoryEvent, Model
+from chronomemory.graph.replaying import FAMILIES, misnamed, replayed, snapshot_of
 from chronomemory.graph.spelling import PAGE, SCHEMAS, WORKSPACE
 from chronomemory.graph.view import (
     AUDIT_FILE,
@@ -18,9 +19,10 @@ from chronomemory.graph.view import (
     expected_pages,
     lines,
 )
+from chronomemory.sameness import is_same
 from chronomemory.types import VerifyReport
 
-__all__ = ["CODES", "chain_findings", "event_findings", "hanging", "view_findings"]
+__all__ = ["CODES", "chain_findings", "event_findings", "hanging", "replay_findings", "view_findings"]
 
 #: Every code there is.
 CODES = (
@@ -31,6 +33,7 @@ CODES = (
     "duplicate-id",
     "view-drift",
     "chain-break",
+    "replay-drift",
 )
 #: What the kinds of things are called in front of an id, where a reference says which one it means.
 _PREFIXES = ("profile", "node", "edge", "path", "plan", "event")
@@ -61,6 +64,34 @@ def hanging(look: Look) -> list[Diagnostic]:
             message = f"event {event.id!r} names {', '.join(map(repr, lost))}, which is not there"
             found.append(Diagnostic("orphan-event", "warning", EVENTS_FILE, None, event.id, message))
     return found
+
+
+def replay_findings(look: Look) -> list[Diagnostic]:
+    """Return where the graph that the events lead to differs from the one that is kept."""
+    events = look.events()
+    kept, replay = snapshot_of(look), replayed(events)
+    found = []
+    for where in FAMILIES:
+        stored, told = getattr(kept, where), getattr(replay, where)
+        for name in sorted({*stored, *told}):
+            if name not in told:
+                reason = "is in the store, but not in the replay of the events"
+            elif name not in stored:
+                reason = "is in the replay of the events, but not in the store"
+            elif not is_same(stored[name].shown(), told[name].shown()):
+                reason = "differs from the replay of the events"
+            else:
+                continue
+            found.append((where, name, f"{where.removesuffix('s')} {name!r} {reason}"))
+    unreadable = set(replay.unreadable_ids)
+    for event in events:
+        if event.id in unreadable:
+            found.append(
+                (EVENTS_FILE, event.id, f"event {event.id!r}: its change of the graph cannot be read")
+            )
+        if reason := misnamed(event):
+            found.append((EVENTS_FILE, event.id, reason))
+    return [Diagnostic("replay-drift", "error", where, None, name, reason) for where, name, reason in found]
 
 
 def chain_findings(report: VerifyReport) -> list[Diagnostic]:
