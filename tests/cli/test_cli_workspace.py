@@ -135,6 +135,27 @@ def test_what_is_denied_says_which_digest_is_lacking(run: Run, folder: Path, act
     assert (again.code, "applied before" in again.stderr) == (2, True)
 
 
+def test_a_denial_says_how_to_approve_on_the_command_line(
+    run: Run, folder: Path, actions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    denied = run("workspace", "apply", folder, actions)
+    assert denied.code == 1
+    assert "d1: delete_node bob" in denied.stdout
+    assert f"--approve {DELETE.digest}" in denied.stdout.splitlines()[1]
+    assert "--approve DIGEST --reviewer NAME" in denied.stderr
+    assert "Approval.of" not in denied.stderr
+    as_json = run("workspace", "apply", folder, actions, "--json")
+    assert "--reviewer NAME" in as_json.stderr
+
+
+@pytest.mark.parametrize("reviewer", ["", " ", "a\x07"])
+def test_a_reviewer_has_a_visible_name(run: Run, folder: Path, actions: Path, reviewer: str) -> None:
+    refused = run("workspace", "apply", folder, actions, "--approve", DELETE.digest, "--reviewer", reviewer)
+    assert (refused.code, "reviewer" in refused.stderr) == (2, True)
+    assert [node["id"] for node in run("workspace", "export", folder).document["nodes"]] == ["ann", "bob"]
+
+
 def test_approvals_may_stand_in_the_file(run: Run, folder: Path, actions: Path) -> None:
     approval = {"action_id": "d1", "reviewer": "ann", "action_digest": DELETE.digest}
     actions.write_text(json.dumps({"actions": [DELETE.to_dict()], "approvals": [approval]}))
