@@ -46,7 +46,7 @@ def apply(
             _show_denied(here.out, actions, denied)
             raise ApprovalRequired(
                 action_ids=denied.action_ids,
-                recovery="Review them, and repeat with --approve DIGEST --reviewer NAME; --approve once for each.",
+                recovery="Review them, and repeat with --approve DIGEST --reviewer NAME for each digest.",
             ) from None
         if as_json:
             here.out.document(

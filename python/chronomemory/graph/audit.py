@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from chronomemory.face.files import Folder
-from chronomemory.graph.changes import Changes, Home, Look
+from chronomemory.graph.changes import Changes, Home
 from chronomemory.graph.jsonl import read_lines
 from chronomemory.graph.memory_home import MemoryHome
 from chronomemory.graph.models import AuditRecord, exact
@@ -26,11 +26,7 @@ class _HomeSink:
     def record(self, entry: AuditRecord) -> AuditRecord:
         """Put something down, and return it with the id that it was given."""
         exact(AuditRecord, [entry])
-
-        def work(look: Look) -> Changes:
-            return Changes(audits=(entry,))
-
-        return self.home.run(work).audits[0]
+        return self.home.run(lambda look: Changes(audits=(entry,))).audits[0]
 
     def records(self) -> list[AuditRecord]:
         """Return all of it, in order."""

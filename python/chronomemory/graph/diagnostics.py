@@ -28,6 +28,7 @@ __all__ = ["CODES", "chain_findings", "event_findings", "hanging", "replay_findi
 CODES = (
     "missing-endpoint",
     "orphan-event",
+    "orphan-plan",
     "unknown-schema",
     "malformed-line",
     "duplicate-id",
@@ -40,12 +41,12 @@ _PREFIXES = ("profile", "node", "edge", "path", "plan", "event")
 
 
 def hanging(look: Look) -> list[Diagnostic]:
-    """Return the edges that end in nothing, and the events that name nothing that exists."""
+    """Return the edges that end in nothing, and the events and plans that name nothing that exists."""
     profiles = {item.id for item in look.profiles()}
     nodes = {item.id for item in look.nodes()}
     edges = look.edges()
     paths = {item.id for item in look.paths()}
-    plans = {item.id for item in look.plans()}
+    plans = look.plans()
     events = look.events()
     found = []
     for edge in edges:
@@ -53,7 +54,15 @@ def hanging(look: Look) -> list[Diagnostic]:
             if end not in nodes:
                 message = f"the {side} {end!r} of edge {edge.id!r} is no node"
                 found.append(Diagnostic("missing-endpoint", "warning", "edges", None, edge.id, message))
-    named = (profiles, nodes, {edge.id for edge in edges}, paths, plans, {event.id for event in events})
+    for plan in plans:
+        lost = [name for name in plan.node_ids if name not in nodes]
+        if plan.profile_id not in profiles:
+            lost.insert(0, plan.profile_id)
+        if lost:
+            message = f"plan {plan.id!r} names {', '.join(map(repr, lost))}, which is not there"
+            found.append(Diagnostic("orphan-plan", "warning", "activation_plans", None, plan.id, message))
+    edge_ids, plan_ids, event_ids = ({item.id for item in items} for items in (edges, plans, events))
+    named = (profiles, nodes, edge_ids, paths, plan_ids, event_ids)
     known = set().union(*named)
     known |= {f"{prefix}:{name}" for prefix, names in zip(_PREFIXES, named, strict=True) for name in names}
     for event in events:

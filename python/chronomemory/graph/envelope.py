@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from chronomemory.face.results import Result, counted
 from chronomemory.graph.changes import Changes, Look
 from chronomemory.graph.errors import DuplicateEventError, EnvelopeError, ModelError
-from chronomemory.graph.models import MemoryEvent, Model
+from chronomemory.graph.models import ActivationPlan, MemoryEvent, Model
 from chronomemory.graph.replaying import (
     FAMILIES,
     misnamed,
@@ -31,6 +31,7 @@ One = TypeVar("One", bound=Model)
 
 _ARRAYS: dict[str, type[Model]] = {
     **{name: cls for name, (cls, _) in FAMILIES.items()},
+    "plans": ActivationPlan,
     "events": MemoryEvent,
 }
 
@@ -43,6 +44,7 @@ class Imported(Result):
     nodes: int
     edges: int
     paths: int
+    plans: int
     events: int
 
     @property
@@ -178,7 +180,8 @@ def changes_of(envelope: Changes, look: Look, ts: str) -> Changes:
             )
         new[name] = tuple(item for item in listed if not _is_same(mine.get(item.id), item))
         untold[name] = [wanted[key] for key in sorted(wanted) if not _is_same(theirs.get(key), wanted[key])]
-    return Changes(**new, events=(*events, *saved_events(Changes(**untold), ts)))
+    plans = tuple(item for item in envelope.plans if not _is_same(look.plan(item.id), item))
+    return Changes(**new, plans=plans, events=(*events, *saved_events(Changes(**untold), ts)))
 
 
 def _is_same(one: Model | None, other: Model) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from chronomemory.face.files import Folder
-from chronomemory.graph.changes import Changes, Home, Look
+from chronomemory.graph.changes import Changes, Home
 from chronomemory.graph.diagnostics import event_findings, hanging, replay_findings
 from chronomemory.graph.errors import DuplicateEventError
 from chronomemory.graph.jsonl import Line, read_lines
@@ -34,11 +34,7 @@ class _HomeLog:
     def append_many(self, events: Iterable[MemoryEvent]) -> list[MemoryEvent]:
         """Append several, all of them or none."""
         given = own_events(events) if self.home.keeps_graph else tuple(exact(MemoryEvent, events))
-
-        def work(look: Look) -> Changes:
-            return Changes(events=given)
-
-        return list(self.home.run(work).events) if given else []
+        return list(self.home.run(lambda look: Changes(events=given)).events) if given else []
 
     def event(self, event_id: str) -> MemoryEvent | None:
         """Return an event, or None."""

@@ -298,14 +298,9 @@ class Action(Model):
     requires_review: bool = False
 
     def __post_init__(self) -> None:
-        self._check()
-        try:
-            # A copy of plain values: a reviewer and the runtime read the same, whatever class was given.
-            object.__setattr__(self, "payload", parse_json(canonical_json(self.payload)))
-        except (ValueError, TypeError) as error:
-            raise self._refused("payload", str(error)) from None
-        if type(self.payload) is not dict:
-            raise self._refused("payload", f"must be an object, got {type(self.payload).__name__}")
+        self._check(objects=("payload",))
+        # A copy of plain values: a reviewer and the runtime read the same, whatever class was given.
+        object.__setattr__(self, "payload", parse_json(canonical_json(self.payload)))
         self._flag("requires_review")
         if self.op not in OPS:
             raise self._refused("op", f"must be one of {', '.join(OPS)}, got {self.op!r}")

@@ -37,17 +37,8 @@ FAMILIES: dict[str, tuple[type[Model], str]] = {
 
 #: The kinds of events that change a graph; all others are skipped.
 GRAPH_KINDS = frozenset(
-    {
-        "profile.saved",
-        "node.saved",
-        "edge.saved",
-        "path.branched",
-        "path.recorded",
-        "path.merged",
-        "path.abandoned",
-        "path.compacted",
-        "action.applied",
-    }
+    {"path.recorded", "path.merged", "path.abandoned", "path.compacted", "action.applied"}
+    | {kind for _, kind in FAMILIES.values()}
 )
 #: Of a large import, so many things are told by one event, and so many bytes of them: a line holds 16 MiB.
 _AT_ONCE = 500
@@ -74,11 +65,7 @@ class GraphSnapshot:
 
 
 def reserved(event: MemoryEvent) -> str:
-    """Return why only the verbs of the graph write such an event, or an empty text.
-
-    >>> reserved(MemoryEvent("e", "said", "2026-05-18T09:00:00Z"))
-    ''
-    """
+    """Return why only the verbs of the graph write such an event, or an empty text."""
     if event.id.startswith(APPLIED):
         return f"event.id: {event.id!r} is reserved for a change of the graph by an action"
     if event.kind in GRAPH_KINDS or event.kind.startswith("path."):
@@ -92,9 +79,7 @@ def misnamed(event: MemoryEvent) -> str:
     is_named = isinstance(action, dict) and event.id == f"{APPLIED}{action.get('id')}"
     if (event.kind == "action.applied") == event.id.startswith(APPLIED) == is_named:
         return ""
-    return (
-        f"event {event.id!r}: the kind action.applied and the id {APPLIED}ACTION are reserved for each other"
-    )
+    return f"event {event.id!r}: kind action.applied and ids {APPLIED}ACTION are reserved for each other"
 
 
 def own_events(events: Iterable[MemoryEvent]) -> tuple[MemoryEvent, ...]:

@@ -98,7 +98,7 @@ class PhaseMemoryRuntime:
             return draft.changes()
 
         try:
-            if self._is_one_home:
+            if self._shares_home(self.events) and self._shares_home(self.audit):
                 return list(self._run(work, entry).events)
             work(self._look(self.graph.home.look()))
         except ChronoError as error:
@@ -211,10 +211,6 @@ class PhaseMemoryRuntime:
 
     def _shares_home(self, other: MemoryEventLog | AuditSink) -> bool:
         return getattr(other, "home", None) is self.graph.home
-
-    @property
-    def _is_one_home(self) -> bool:
-        return self._shares_home(self.events) and self._shares_home(self.audit)
 
     def _look(self, look: Look) -> Look:
         """Return a look at the graph and at the event log, which may be in a home of its own."""

@@ -20,10 +20,9 @@ from chronomemory.graph.changes import Changes, Look, numbered
 from chronomemory.graph.declaration import GraphHandle
 from chronomemory.graph.errors import WorkspaceError
 from chronomemory.graph.ids import EDGE, META_ID, NODE, key_of
-from chronomemory.graph.models import Model
 from chronomemory.graph.storage.log_look import BatchLook, Books, LogLook, PastLook
 from chronomemory.graph.storage.records import record_of
-from chronomemory.graph.view import Shown, View
+from chronomemory.graph.view import FOLDERS, Shown, View
 from chronomemory.scope import Scope
 
 __all__ = ["LogHome", "open_home"]
@@ -209,15 +208,10 @@ def _put(conn: Connection, changes: Changes, place: int) -> None:
         conn.delete(key_of(EDGE, name))
     for name in changes.gone_nodes:
         conn.delete(key_of(NODE, name))
-    put: tuple[Model, ...] = (
-        *changes.profiles,
-        *changes.nodes,
-        *changes.edges,
-        *changes.paths,
-        *changes.plans,
-        *changes.audits,
-    )
-    for item in put:
-        conn.put(record_of(item))
+    for name in FOLDERS.values():
+        for item in getattr(changes, name):
+            conn.put(record_of(item))
     for number, event in enumerate(changes.events, place):
         conn.put(record_of(event, number))
+    for audit in changes.audits:
+        conn.put(record_of(audit))

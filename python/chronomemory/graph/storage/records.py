@@ -17,7 +17,7 @@ from chronomemory.graph.models import (
 )
 from chronomemory.record import ChronoRecord
 
-__all__ = ["EVENTS", "KINDS", "PLACE", "audit_of", "edge_of", "event_of", "item_of", "node_of", "record_of"]
+__all__ = ["EVENTS", "KINDS", "PLACE", "item_of", "record_of"]
 
 KINDS: dict[type[Model], str] = {
     Profile: PROFILE,
@@ -56,23 +56,3 @@ def record_of(item: Model, place: int = 0) -> ChronoRecord:
 def item_of(cls: type[One], record: ChronoRecord) -> One:
     """Return what a record is of; the record is not used any more."""
     return cls.known(record.data)
-
-
-def node_of(record: ChronoRecord) -> Node:
-    """Return the node of a record."""
-    return item_of(Node, record)
-
-
-def edge_of(record: ChronoRecord) -> Edge:
-    """Return the edge of a record."""
-    return item_of(Edge, record)
-
-
-def event_of(record: ChronoRecord) -> MemoryEvent:
-    """Return the event of a record."""
-    return item_of(MemoryEvent, record)
-
-
-def audit_of(record: ChronoRecord) -> AuditRecord:
-    """Return the audit record of a record."""
-    return item_of(AuditRecord, record)
