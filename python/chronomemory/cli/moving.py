@@ -13,7 +13,14 @@ from typing import Annotated
 import typer
 
 from chronomemory.blocks.unusable import unusable
-from chronomemory.cli.carry import bring_history, bring_records, embeddings_in, history_of, records_of
+from chronomemory.cli.carry import (
+    bring_history,
+    bring_records,
+    embeddings_in,
+    events_of,
+    history_of,
+    records_of,
+)
 from chronomemory.cli.options import (
     HERE,
     STDIN,
@@ -119,29 +126,30 @@ def export(
     project: Project = HERE,
     as_json: AsJson = False,
 ) -> None:
-    """Write all records as NDJSON: every kind, status and face.
+    """Write all records as NDJSON: every kind, status and face, with the times of creation and last change.
 
-    They are those of everyone; with names, those that are theirs, and nothing wider.
-    Embeddings do not travel as JSON: use backup and restore, or embed again. What the blocks face
+    They are those of everyone; with names, those that are theirs, and nothing wider. With names and --history
+    these are the events of their records, each with its time; with --history alone it is the log, which
+    import --history takes over. Settings, clocks, kept answers and embeddings are the store's own and do not
+    travel as JSON: use backup and restore. What the blocks face
     cannot use is left out and named, since an import would refuse it. A damaged log is
     exported as far as it can be read, and the exit code is 1.
     """
     whose = Whose(user, agent, in_session, everyone)
     with session(project, as_json, whose=whose) as here:
-        if history and here.door is not here.store:
-            raise RefusedError("--history is the whole log: leave out whose records are meant")
+        is_log = history and not whose.names
         if file != STDIN:
             check_target(file, project, force=force)
         report = here.store.verify()
         if not report.valid:
             here.out.warn("the chain is invalid: what is exported is what the good lines say")
-        if history and report.base != "none":
+        if is_log and report.base != "none":
             here.out.warn(
                 "the log was compacted: it stands on files beside it and cannot be imported alone; "
                 "backup and restore carry everything"
             )
         embeddings = embeddings_in(here.store)
-        if embeddings and history:
+        if embeddings and is_log:
             here.out.warn(
                 f"the log names {counted(embeddings, 'embedding')}, whose rows lie in files beside it: "
                 "it cannot be imported alone; backup and restore carry everything"
@@ -154,12 +162,12 @@ def export(
         misfits = [] if history else unusable(here.store)
         for name, field, reason in misfits:
             here.out.warn(f"{name} left out: an import would refuse it: {field}: {reason}")
-        if history:
+        if is_log:
             lines = history_of(here.store.project_root, report)
         else:
             here.tell_of_nobody()
             door = here.store.everyone() if here.door is here.store else here.door
-            lines = records_of(door, {name for name, _, _ in misfits})
+            lines = events_of(door) if history else records_of(door, {name for name, _, _ in misfits})
         if file == STDIN:
             here.out.bytes(line.rstrip(b"\n") for line in lines)
         else:

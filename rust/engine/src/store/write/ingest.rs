@@ -316,7 +316,11 @@ fn draft_row(
         // It names rows, or tells what was erased or pruned, of another log: this one has others, and its own word for them.
         return (id, Ok(()));
     }
-    if record.as_object().is_some() && record.get("id").is_none() && !intake.faces {
+    if intake.faces {
+        // An export tells them; the events of this log have their own.
+        record.remove("created_at");
+        record.remove("updated_at");
+    } else if record.as_object().is_some() && record.get("id").is_none() {
         record.set("id", Value::Str(made_id(intake.seed, place)));
     }
     let outcome = draft
