@@ -82,6 +82,7 @@ impl Engine {
         dict.set_item("copies", told.copies)?;
         dict.set_item("unread", told.unread)?;
         dict.set_item("missing_copies", told.missing_copies)?;
+        dict.set_item("done", told.done)?;
         Ok(dict)
     }
 

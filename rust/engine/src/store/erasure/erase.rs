@@ -25,7 +25,7 @@ use super::chosen::Chosen;
 use super::copies::outside;
 use super::lines::{SeenLog, Watcher};
 use super::new_log::{event_record, say_again};
-use super::order::{Erase, Erased, is_reserved};
+use super::order::{Erase, Erased, head_of, is_reserved};
 use super::preparation::{Followed, Preparing};
 use super::reach::{LockedAccess, SharedAccess, StoreAccess};
 use super::rewrite::number;
@@ -187,6 +187,7 @@ fn end_erasing(store: &mut Store, work: &mut Preparing<'_>, order: &Erase, now: 
         remove,
     }
     .write(site)?;
+    let (time, before) = (now.max(store.log.latest()), head_of(store));
     // The commit point is in here.
     store.log.retire(&new, now)?;
     store.archives = ArchiveCache::default();
@@ -197,6 +198,7 @@ fn end_erasing(store: &mut Store, work: &mut Preparing<'_>, order: &Erase, now: 
     store.make_ready()?;
     store.log.tell_head();
     finish_erasing(&store.site, &store.log, &store.state, &store.vectors)?;
+    told.done = Some((time, before, head_of(store)));
     Ok(Some(told))
 }
 

@@ -111,4 +111,16 @@ pub struct Erased {
     pub copies: Vec<String>,
     /// Copies outside that are not there now, and may hold it.
     pub missing_copies: Vec<String>,
+    /// When it was done, in microseconds since 1970, and the heads of the log just before and after; `None` if it was not.
+    pub done: Option<(i64, LogHead, LogHead)>,
+}
+
+/// The seq and the hash of the last event of a log, and the hash of its first, which tells it from others.
+pub type LogHead = (u64, String, String);
+
+/// The head of the log of an open store.
+pub(super) fn head_of(store: &Store) -> LogHead {
+    let first = store.log.open().and_then(|open| open.mark().first);
+    let first = first.map(|first| first.text().to_owned()).unwrap_or_default();
+    (store.last_seq(), store.head(), first)
 }
