@@ -152,6 +152,7 @@ class Engine:
     def scope_digits(self) -> str: ...  # They stand for the scope in ids; nothing for what is shared.
     def close(self) -> None: ...
     def findings(self) -> _Dict: ...  # What opening found, in the shape of verify().
+    def in_doubt(self) -> tuple[int, list[str]]: ...  # Records that lost events may be about; the ids known.
     def upsert(self, record: _Record, face: str | None = None) -> WalEvent: ...
     def upsert_at_once(self, record: _Record, face: str | None = None) -> bool:
         """An upsert that is written only if nobody has to be waited for, and says whether it was."""

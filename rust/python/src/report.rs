@@ -52,6 +52,7 @@ pub fn dict<'py>(py: Python<'py>, found: &Verified) -> PyResult<Bound<'py, PyDic
         HeadStanding::Unreadable(reason) => ("unreadable", reason.as_str()),
     };
     dict.set_item("cut", report.cut.as_deref())?;
+    dict.set_item("damaged_synced", report.is_hint_damaged)?;
     dict.set_item("remembered", word)?;
     dict.set_item("remembered_reason", reason)?;
     Ok(dict)

@@ -22,6 +22,11 @@ impl Engine {
         Ok(dict)
     }
 
+    /// How many of the records that are seen are in doubt, and the ids of those that damaged lines name.
+    fn in_doubt(&self, py: Python<'_>) -> PyResult<(u64, Vec<String>)> {
+        self.read(py, |store| Ok(store.in_doubt(&self.viewer)))
+    }
+
     #[pyo3(signature = (progress=None))]
     fn verify<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
         let found = enter_reporting(py, progress, |report| self.engine.verify(report))?;

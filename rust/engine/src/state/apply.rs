@@ -75,7 +75,7 @@ impl State {
 
     fn happened(&mut self, number: u32, known: Known<'_>, stamp: Stamp) {
         self.note_change(number);
-        self.moments.speak(number, stamp);
+        self.moments.speak(number, stamp, known.op != Op::Patch);
         self.note_speech(number, stamp);
         let slot = &mut self.slots[number as usize];
         slot.last_event = self

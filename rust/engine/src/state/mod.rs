@@ -38,6 +38,8 @@ mod apply;
 
 mod compare;
 
+mod doubts;
+
 mod expiring;
 
 mod frozen;

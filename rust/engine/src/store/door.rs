@@ -63,6 +63,11 @@ impl Store {
         self.state.dated(viewer, id)
     }
 
+    /// How many of the records that somebody sees are in doubt, and the ids of those that damaged lines name.
+    pub fn in_doubt(&self, viewer: &Viewer) -> (u64, Vec<String>) {
+        self.state.in_doubt(viewer)
+    }
+
     /// The records that a query asks for, with their moments.
     ///
     /// # Errors
