@@ -10,9 +10,6 @@ use crate::json;
 use crate::layout::Layout;
 use crate::wal::synced::{SYNCED_BYTES, Synced};
 
-/// How often a hint is read that is not whole.
-const MOST_LOOKS: usize = 4;
-
 /// What the hint about the last sync says of this log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
@@ -50,7 +47,7 @@ pub fn read_hint(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Synced>>
 /// What the disk says.
 pub fn is_hint_damaged(disk: &dyn Disk, layout: &Layout) -> io::Result<bool> {
     // A writer may be overwriting it: only what stays unreadable is damaged.
-    for _ in 0..MOST_LOOKS {
+    for _ in 0..4 {
         let bytes = hint_bytes(disk, layout)?;
         if bytes.is_empty() || Synced::read(&bytes).is_some() {
             return Ok(false);

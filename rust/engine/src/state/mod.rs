@@ -34,11 +34,11 @@ mod put;
 
 mod acts;
 
+mod damaged_line;
+
 mod apply;
 
 mod compare;
-
-mod doubts;
 
 mod expiring;
 

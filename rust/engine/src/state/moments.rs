@@ -176,10 +176,13 @@ impl MomentColumn {
 
     /// An event spoke of the record of a slot. One that restates all of it ends any doubt; one that changes a part does not.
     pub fn speak(&mut self, slot: u32, stamp: Stamp, restates: bool) {
-        if self.doubts.is_some() && restates {
-            self.doubts_mut().named.remove(&slot);
-        } else if self.get(slot).doubt != Doubt::None {
-            self.doubts_mut().named.insert(slot);
+        if self.doubts.is_some() && (restates || self.get(slot).doubt != Doubt::None) {
+            let named = &mut self.doubts_mut().named;
+            _ = if restates {
+                named.remove(&slot)
+            } else {
+                named.insert(slot)
+            };
         }
         let created = self.created(slot);
         let updated = stamp.not_before(created);

@@ -1,57 +1,14 @@
-//! Tells which records a line of the log was about that cannot be read any more.
-//!
-//! Only the id that the damaged bytes still show is used. Where they show none, every record that was written before the
-//! line may be meant.
+//! Reads which record a line of the log was about that is damaged: only the id that its bytes still show is used.
 
 use memchr::memmem;
 
-use super::records::{NO_CLASS, State};
-use super::spelling::unspelled;
 use crate::json;
-use crate::scope::Viewer;
-use crate::snapshot::Doubt;
 
 /// The id of a line that opens a batch: it is about no record.
-const BEGIN_ID: &[u8] = b"__begin__";
-
-impl State {
-    /// A line behind event `seq` cannot be read, or is missing if there are no bytes of it.
-    pub fn note_lost_line(&mut self, line: &[u8], seq: u64) {
-        match shown_id(line) {
-            Some(BEGIN_ID) => {}
-            Some(id) => self.doubt(id),
-            None => {
-                let doubts = self.moments.doubts_mut();
-                doubts.lost_behind = doubts.lost_behind.max(Some(seq));
-            }
-        }
-    }
-
-    /// An event about a record is lost, the id given as it stands between quotes in canonical JSON. An id without a record
-    /// is passed over: nothing is handed out under it.
-    pub fn doubt(&mut self, id: &[u8]) {
-        if let Some(slot) = self.slot_spelled(id) {
-            self.moments.doubts_mut().named.insert(slot);
-        }
-    }
-
-    /// How many of the records that somebody sees are in doubt, and the ids of those that lost events name.
-    pub fn in_doubt(&self, viewer: &Viewer) -> (u64, Vec<String>) {
-        let (mut records, mut ids) = (0, Vec::new());
-        let slots = self.moments.doubts.iter().flat_map(|_| 0..self.slots.len() as u32);
-        for slot in slots.filter(|&slot| self.slots[slot as usize].class != NO_CLASS && self.is_seen(viewer, slot)) {
-            let doubt = self.moments.get(slot).doubt;
-            records += u64::from(doubt != Doubt::None);
-            if doubt == Doubt::Named {
-                ids.push(unspelled(self.id_of(slot)));
-            }
-        }
-        (records, ids)
-    }
-}
+pub(super) const BEGIN_ID: &[u8] = b"__begin__";
 
 /// The id that a damaged line shows, as it stands between quotes: a line of ours names its record twice, a patch once.
-fn shown_id(line: &[u8]) -> Option<&[u8]> {
+pub(super) fn shown_id(line: &[u8]) -> Option<&[u8]> {
     let has = |key: &[u8], value: &[u8]| {
         [&b""[..], b" "]
             .iter()
