@@ -114,16 +114,16 @@ impl State {
 
     /// How many of the records that somebody sees are in doubt, and the ids of those that lost events name.
     pub fn in_doubt(&self, viewer: &Viewer) -> (u64, Vec<String>) {
-        let (mut records, mut ids) = (0, Vec::new());
+        let (mut records, mut named) = (0, Vec::new());
         let slots = self.moments.doubts.iter().flat_map(|_| 0..self.slots.len() as u32);
         for slot in slots.filter(|&slot| self.slots[slot as usize].class != NO_CLASS && self.is_seen(viewer, slot)) {
             let doubt = self.moments.get(slot).doubt;
             records += u64::from(doubt != Doubt::None);
             if doubt == Doubt::Named {
-                ids.push(unspelled(self.id_of(slot)));
+                named.push(unspelled(self.id_of(slot)));
             }
         }
-        (records, ids)
+        (records, named)
     }
 
     /// How many records of each kind and status somebody sees.
