@@ -99,6 +99,13 @@ class Output:
         else:
             _say(self.errors, rich.Text.assemble(("warning: ", "bold yellow"), clean(message)))
 
+    def note_project(self, project: object) -> None:
+        """Say on stderr which project was found, where none was named."""
+        if self.as_json:
+            self._complain({"project": spelled(project)})
+        else:
+            _say(self.errors, rich.Text(f"project: {clean(project)}", style="dim"))
+
     def fail(self, message: str, recovery: str, name: str) -> None:
         """Say on stderr what went wrong, and below it what to do next."""
         if self.as_json:

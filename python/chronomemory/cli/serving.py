@@ -9,7 +9,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,8 +16,18 @@ from pydantic import BaseModel
 
 from chronomemory.cli.installing import install, uninstall
 from chronomemory.cli.loading import Command, CommandGroup, loaded
-from chronomemory.cli.options import HERE, AgentName, EmbedderName, Endpoint, Model, SessionName, UserName
+from chronomemory.cli.options import (
+    HERE,
+    AgentName,
+    EmbedderName,
+    Endpoint,
+    Model,
+    ServedProject,
+    SessionName,
+    UserName,
+)
 from chronomemory.cli.output import Output
+from chronomemory.cli.projects import resolve_project
 from chronomemory.cli.session import RefusedError, session
 from chronomemory.errors import ChronoError
 from chronomemory.mcp.served_store import ServedStore, checked_project
@@ -95,9 +104,7 @@ def serve(
     ] = False,
     host: Annotated[str, typer.Option(metavar="HOST", help="127.0.0.1, ::1 or localhost.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="N", min=1, max=65535, help="The port for HTTP.")] = 8765,
-    project: Annotated[
-        Path, typer.Option("--project", "-p", metavar="DIR", help="The project's folder.")
-    ] = HERE,
+    project: ServedProject = HERE,
 ) -> None:
     """Serve the memory of a project to assistants, for these names, until the client hangs up.
 
@@ -106,6 +113,7 @@ def serve(
     """
     if ctx.invoked_subcommand is not None:
         return
+    project = resolve_project(ctx, project)
     given = {"user": user, "agent": agent, "session": in_session}
     with session(project, False) as here:
         scope = Scope.of(**{level: name for level, name in given.items() if name is not None})
