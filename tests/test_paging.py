@@ -257,3 +257,32 @@ def test_records_of_an_earlier_base_come_first(tmp_path: Path) -> None:
             assert [r.id for page in pages(store, 2, order_by="updated") for r in page] == list("ZEYACDB")
             assert [r.id for page in pages(store, 2, order_by="-updated") for r in page] == list("AYEZCDB")
             store.compact()
+
+
+@pytest.mark.parametrize("name", ["created", "updated", "happened"])
+def test_order_by_takes_the_names_that_where_takes(store: ChronoStore, name: str) -> None:
+    store.upsert_many({"id": f"R-{n}"} for n in range(4))
+    store.upsert({"id": "R-1", "label": "again"})
+    for sign in ("", "-"):
+        short, full = f"{sign}{name}", f"{sign}{name}_at"
+        assert [r.id for r in store.query(order_by=full)] == [r.id for r in store.query(order_by=short)]
+        cursor = store.query(order_by=short, limit=2).cursor
+        assert len(store.query(order_by=full, limit=2, after=cursor)) == 2, "both are one order"
+    assert len(store.query(where={f"{name}_at": {"exists": True}})) == 4
+
+
+def test_a_query_takes_several_kinds(store: ChronoStore) -> None:
+    rows = [{"id": f"{kind}-{n}", "kind": kind} for n in range(3) for kind in ("fact", "risk", "note")]
+    store.upsert_many(rows)
+    store.engine.upsert({"id": "block:1", "kind": "block"}, "blocks")
+    wanted = [row["id"] for row in rows if row["kind"] != "note"]
+    for ask in (store, store.as_of(store.wal_seq()), store.scoped(user="ann")):
+        assert [r.id for r in ask.query(kind=["fact", "risk"])] == wanted
+        assert [r.id for r in ask.query(kind=("fact",), where={"id": "fact-1"})] == ["fact-1"]
+        assert ask.query(kind=[]) == [], "as in search, an empty list finds nothing"
+        assert [r.id for r in ask.query(kind=["block", "none"])] == ["block:1"], "faces are found by kind"
+    assert [r.id for r in store.iter(kind=iter(["fact", "risk"]))] == wanted
+    seen = [r.id for page in pages(store, 2, kind=["fact", "risk"]) for r in page]
+    assert seen == wanted
+    with pytest.raises(InvalidArgument, match="kind"):
+        store.query(kind=[3])  # type: ignore[list-item]

@@ -44,6 +44,7 @@ _Progress = Callable[[int, int], object] | None
 _Record = ChronoRecord | Mapping[str, Any]
 _Path = str | PathLike[str]
 _Text = str | None
+_Kinds = str | list[str] | None
 _Dict = dict[str, Any]
 # Ids, their rows, space, model and, of codes, the length of the token vectors.
 _Attachments = list[tuple[list[str], npt.NDArray[np.float32], str | None, str | None, int]] | None
@@ -183,7 +184,7 @@ class Engine:
     def query(
         self,
         *,
-        kind: str | None = None,
+        kind: _Kinds = None,
         status: str | None = "active",
         min_confidence: float = 0.0,
         limit: int | None = None,
@@ -208,7 +209,7 @@ class Engine:
     def walk(self, terms: _Dict) -> Walk: ...
     def deltas(self, face: str, terms: _Dict, promotion: _Dict) -> Deltas: ...
     def export(self, *, status: str | None = "active", faces: bool = False) -> list[_Dict]: ...
-    def count(self, *, kind: _Text = None, status: _Text = "active", faces: bool = False) -> int: ...
+    def count(self, *, kind: _Kinds = None, status: _Text = "active", faces: bool = False) -> int: ...
     def tally(self) -> list[tuple[str, str, bool, int]]: ...
     def wal_seq(self) -> int: ...
     def head(self) -> str: ...
@@ -370,7 +371,7 @@ class View:
     def query(
         self,
         *,
-        kind: str | None = None,
+        kind: _Kinds = None,
         status: str | None = "active",
         min_confidence: float = 0.0,
         limit: int | None = None,
@@ -388,7 +389,7 @@ class View:
     ) -> list[list[str]]: ...
     def islands(self, network: str, wanted: _Dict) -> list[list[str]]: ...
     def search(self, wanted: _Dict, *, explain: bool = False) -> list[_Found]: ...
-    def count(self, *, kind: _Text = None, status: _Text = "active", faces: bool = False) -> int: ...
+    def count(self, *, kind: _Kinds = None, status: _Text = "active", faces: bool = False) -> int: ...
 
 def store_folder(project_root: _Path) -> Path:
     """Return the folder of a project's store, whether it exists or not: a backup is its own."""

@@ -25,7 +25,9 @@ from chronomemory.where import Where, where_json
 
 __all__ = ["HasEngine", "Page", "iter_records", "page_of", "query_terms", "walk_terms"]
 
-_ORDERS = ("created", "updated", "happened", "confidence", "id")
+_ORDERS = ("created_at", "updated_at", "happened_at", "confidence", "id")
+#: Shorter names of the moments, and what cursors and the engine call them.
+_MOMENTS = {"created_at": "created", "updated_at": "updated", "happened_at": "happened"}
 #: What records are ordered by unless the caller says so.
 _USUAL_ORDER = "created"
 #: What else records may be ordered by, if an index of it is declared.
@@ -94,7 +96,7 @@ class Page(Answer[ChronoRecord]):
 
 def query_terms(
     *,
-    kind: str | None,
+    kind: str | Iterable[str] | None,
     status: str | None,
     rag_filter: bool,
     min_confidence: float,
@@ -106,9 +108,10 @@ def query_terms(
     until: datetime | None = None,
 ) -> dict[str, Any]:
     """Return what the engine is asked: of two thresholds, one's own and that of a prompt, the larger."""
+    one_kind = kind is None or isinstance(kind, str)
     least, for_prompt = number("min_confidence", min_confidence), flag("rag_filter", rag_filter)
     return {
-        "kind": string_or_none("kind", kind),
+        "kind": string_or_none("kind", kind) if one_kind else strings("kind", kind),
         "status": string_or_none("status", status),
         "min_confidence": max(least, RAG_CONFIDENCE) if for_prompt else least,
         "limit": None if limit is None else count("limit", limit),
@@ -161,7 +164,7 @@ class HasEngine(Protocol):
 def iter_records(
     store: HasEngine,
     *,
-    kind: str | None = None,
+    kind: str | Iterable[str] | None = None,
     status: str | None = "active",
     rag_filter: bool = False,
     min_confidence: float = 0.0,
@@ -204,12 +207,12 @@ def walk_terms(terms: dict[str, Any], order_by: str | None) -> dict[str, Any]:
 def _order(given: str | None) -> tuple[str, bool]:
     name = _USUAL_ORDER if given is None else string("order_by", given)
     bare = name.removeprefix("-")
-    if bare not in _ORDERS and "." not in bare and bare not in _FIELDS:
+    if bare not in _ORDERS and bare not in _MOMENTS.values() and "." not in bare and bare not in _FIELDS:
         known = ", ".join(_ORDERS)
         raise must(
             "order_by", f"be one of {known}, or a field with an index, perhaps with a - in front", given
         )
-    return bare, bare != name
+    return _MOMENTS.get(bare, bare), bare != name
 
 
 def _cursor(question: str, end: _End) -> str:

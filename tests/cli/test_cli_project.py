@@ -108,7 +108,10 @@ def test_a_setting_in_pyproject_names_the_project(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("[tool.chronomemory]\nproject = 3\n", "must be the path of a folder that exists, got 3"),
-        ("[tool.chronomemory]\nproject = 'missing'\n", "must be the path of a folder that exists, got 'missing'"),
+        (
+            "[tool.chronomemory]\nproject = 'missing'\n",
+            "must be the path of a folder that exists, got 'missing'",
+        ),
         ("[tool.chronomemory\n", "cannot be read as TOML"),
     ],
 )

@@ -194,7 +194,7 @@ def delete(
 
 
 def query(
-    kind: Annotated[str | None, typer.Option(callback=text, help="Only this kind.")] = None,
+    kind: Annotated[list[str] | None, typer.Option(help="Only this kind; may be given again.")] = None,
     status: Annotated[str, typer.Option(callback=text, help="Only this status.")] = "active",
     every_status: Annotated[bool, typer.Option("--all", help="Every status.")] = False,
     min_confidence: Annotated[float, typer.Option(callback=share, help="At least this.")] = 0.0,
@@ -223,7 +223,7 @@ def query(
     with session(project, as_json, whose=Whose(user, agent, in_session, everyone)) as here:
         shown = limit or _ROWS_SHOWN
         records = _looked_at(here, as_of).query(
-            kind=kind,
+            kind=kind or None,
             status=None if every_status else status,
             rag_filter=rag,
             min_confidence=min_confidence,

@@ -16,7 +16,7 @@ from enum import Enum
 from functools import wraps
 from numbers import Integral, Real
 from pathlib import Path
-from types import TracebackType
+from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar, cast
 
 from chronomemory.errors import InvalidArgument, InvalidRecord
@@ -42,6 +42,7 @@ __all__ = [
     "number",
     "one_of",
     "path",
+    "public_names",
     "refuse",
     "string",
     "string_list",
@@ -56,6 +57,7 @@ Floats: TypeAlias = "npt.NDArray[np.float32]"
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _One = TypeVar("_One")
 _Choice = TypeVar("_Choice", bound=Enum)
+_Base = TypeVar("_Base", bound=type)
 
 #: The greatest whole number that the engine counts to.
 LAST_SEQ = 2**63 - 1
@@ -63,6 +65,22 @@ LAST_SEQ = 2**63 - 1
 _NUMBERS = "fiu"
 #: So much of a value is shown.
 _SHOWN_LETTERS = 60
+
+
+def public_names(base: _Base) -> _Base:
+    """Name the methods of a base class in errors as callers do, without the name of the base class.
+
+    >>> @public_names
+    ... class Internal:
+    ...     def recall(self): ...
+    >>> Internal().recall(5)
+    Traceback (most recent call last):
+    TypeError: recall() takes 1 positional argument but 2 were given
+    """
+    for name, method in vars(base).items():
+        if isinstance(method, FunctionType) and not name.startswith("_"):
+            method.__qualname__ = name
+    return base
 
 
 def refuse(reason: str, field: str) -> InvalidArgument:

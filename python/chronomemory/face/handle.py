@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from chronomemory.face.arguments import public_names
 from chronomemory.face.batch import Batch, Connection
 from chronomemory.face.declaration import Face
 from chronomemory.face.moments import Now
@@ -27,6 +28,7 @@ T = TypeVar("T")
 Own = TypeVar("Own", bound="Handle")
 
 
+@public_names
 class Handle:
     """The records of one face in one project; a face makes it its own with a class that has ``face``.
 

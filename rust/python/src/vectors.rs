@@ -159,7 +159,7 @@ impl Engine {
             k,
             query: Query {
                 viewer: Arc::clone(&self.viewer),
-                kind,
+                kinds: kind.map(|kind| vec![kind]),
                 status,
                 min_confidence,
                 limit: None,

@@ -12,7 +12,7 @@ from typing import TypeVar
 from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.storage.sessions import end_session, has_session, start_session
 from chronomemory.blocks.time.clock import Clock
-from chronomemory.face.arguments import contents, string
+from chronomemory.face.arguments import contents, public_names, string
 from chronomemory.face.batch import Connection
 from chronomemory.face.moments import Seconds
 from chronomemory.updates import CONFLICT_SECONDS
@@ -23,6 +23,7 @@ T = TypeVar("T")
 Own = TypeVar("Own", bound="Timed")
 
 
+@public_names
 class Timed:
     """Blocks with a clock."""
 

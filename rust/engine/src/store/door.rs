@@ -264,7 +264,7 @@ impl Store {
         status: Option<&str>,
     ) -> impl Iterator<Item = Dated<'a>> + use<'a> {
         let query = Query {
-            kind: Some(kind.to_owned()),
+            kinds: Some(vec![kind.to_owned()]),
             status: status.map(str::to_owned),
             viewer: Arc::clone(viewer),
             ..Query::default()
