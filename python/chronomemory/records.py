@@ -40,8 +40,8 @@ _DELETED = "tombstone"
 class Records(Store):
     """What a store and a handle of a scope have in common: records, their past, search and embeddings.
 
-    It is read like a mapping of ids to records, those of every face and status that are seen here. Deleted and
-    expired ones are left out. Iteration yields ids one by one, in the order the records came, as of its start.
+    It is read like a mapping of ids to records, of every face and status that is seen here, without deleted
+    and expired ones. Iteration yields ids one by one, in the order the records came, as of its start.
     """
 
     @property

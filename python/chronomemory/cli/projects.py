@@ -11,7 +11,6 @@ import os
 import sys
 from itertools import takewhile
 from pathlib import Path
-from types import ModuleType
 
 import typer
 
@@ -22,7 +21,8 @@ from chronomemory.layout import log_folder
 __all__ = ["VARIABLE", "find_project", "resolve_project"]
 
 VARIABLE = "CHRONOMEMORY_PROJECT"
-_SETTINGS = "pyproject.toml"
+#: TOML is part of Python from 3.11 on.
+_TOML = "tomllib" if sys.version_info >= (3, 11) else "tomli"
 _TRUSTED = frozenset({0, os.getuid()})
 
 
@@ -46,37 +46,22 @@ def find_project() -> Path | None:
     try:
         start = Path.cwd()
         device = start.stat().st_dev
-    except FileNotFoundError:  # the folder was deleted
+        folders = [start, *takewhile(lambda folder: folder.stat().st_dev == device, start.parents)]
+        nearest = next((folder for folder in folders if log_folder(folder).is_dir()), None)
+    except OSError:  # the folder was deleted, or one above it cannot be examined
         return None
-    # A folder that cannot be examined ends the search.
-    folders = list(takewhile(lambda folder: _device(folder) == device, (start, *start.parents)))
-    for folder in folders:
-        store = log_folder(folder)
-        if os.path.isdir(store):
-            if folder == start:
-                return None
-            _check_owner(store)
-            return folder
-    for folder in folders:
-        named = _setting(folder / _SETTINGS)
-        if named is not None:
-            return named
-    return None
-
-
-def _device(folder: Path) -> int | None:
-    try:
-        return folder.stat().st_dev
-    except OSError:
+    if nearest is None:
+        settings = (_setting(folder / "pyproject.toml") for folder in folders)
+        return next((project for project in settings if project is not None), None)
+    if nearest == start:
         return None
+    _check_owner(log_folder(nearest))
+    return nearest
 
 
 def _check_owner(path: Path) -> None:
     if path.stat().st_uid not in _TRUSTED:
-        raise typer.BadParameter(
-            f"{path} belongs to another user and is not used unasked; name its project with --project "
-            f"or {VARIABLE}, or make a store here with --project ."
-        )
+        raise typer.BadParameter(f"{path} belongs to another user; name its project, or --project . for here")
 
 
 def _setting(path: Path) -> Path | None:
@@ -88,19 +73,13 @@ def _setting(path: Path) -> Path | None:
     if b"chronomemory" not in text:
         return None
     try:
-        project = _toml().loads(text.decode())["tool"]["chronomemory"]["project"]
+        project = loaded(_TOML).loads(text.decode())["tool"]["chronomemory"]["project"]
     except (KeyError, TypeError):
         return None
     except (ImportError, ValueError) as error:
         raise typer.BadParameter(f"{path} cannot be read as TOML: {error}") from None
     _check_owner(path)
     if not isinstance(project, str) or not (path.parent / project).is_dir():
-        raise typer.BadParameter(
-            f"{path}: project in [tool.chronomemory] must be the path of a folder that exists, got {project!r}"
-        )
+        wanted = "must be the path of a folder that exists"
+        raise typer.BadParameter(f"{path}: project in [tool.chronomemory] {wanted}, got {project!r}")
     return (path.parent / project).resolve()
-
-
-def _toml() -> ModuleType:
-    """Return the parser of TOML, which is part of Python from 3.11 on."""
-    return loaded("tomllib" if sys.version_info >= (3, 11) else "tomli")
