@@ -30,11 +30,15 @@ from chronomemory.cli.output import clean, counted, size, spelled
 from chronomemory.cli.session import FINDING, RefusedError, Whose, session
 from chronomemory.cli.tables import pairs
 from chronomemory.cli.targets import check_target, write_target
+from chronomemory.types import Progress
 
 __all__ = ["export", "import_", "ingest", "migrate"]
 
 #: How many lines that were left out are named.
 _ERRORS_SHOWN = 20
+_GO_ON = "Run it again: records with an id are replaced; cut off loaded lines without one first."
+#: After how many lines the progress of an export is shown.
+_LINES_BETWEEN = 1_000
 
 
 def ingest(
@@ -55,8 +59,15 @@ def ingest(
     whose = Whose(user, agent, in_session, everyone)
     with session(project, as_json, whose=whose) as here, ExitStack() as spools:
         sources = [spools.enter_context(_on_disk(path)) for path in files]
-        with here.out.progress("loading") as progress:
-            report = here.door.ingest(sources, on_error="skip" if skip else "raise", progress=progress)
+        before = here.store.wal_seq()
+        try:
+            with here.out.progress("loading") as progress:
+                report = here.door.ingest(sources, on_error="skip" if skip else "raise", progress=progress)
+        except KeyboardInterrupt:
+            last = here.store.wal_seq()
+            kept = f"events {before + 1:,} to {last:,} are kept" if last > before else "nothing was loaded"
+            here.out.fail(f"interrupted: {kept}", _GO_ON, "Interrupted")
+            raise
         for error in report.errors[:_ERRORS_SHOWN]:
             here.out.warn(f"left out: {error}")
         if report.skipped > _ERRORS_SHOWN:
@@ -132,7 +143,8 @@ def export(
             raise RefusedError("--history is the whole log: leave out whose records are meant")
         if file != STDIN:
             check_target(file, project, force=force)
-        report = here.store.verify()
+        with here.out.progress("reading") as progress:
+            report = here.store.verify(progress=progress)
         if not report.valid:
             here.out.warn("the chain is invalid: what is exported is what the good lines say")
         if history and report.base != "none":
@@ -160,10 +172,13 @@ def export(
             here.tell_of_nobody()
             door = here.store.everyone() if here.door is here.store else here.door
             lines = records_of(door, {name for name, _, _ in misfits})
+        total = report.events if history else len(door)
         if file == STDIN:
-            here.out.bytes(line.rstrip(b"\n") for line in lines)
+            with here.out.progress("exporting", beside_answer=True) as progress:
+                here.out.bytes(line.rstrip(b"\n") for line in _followed(lines, total, progress))
         else:
-            count, written = write_target(file, lines, force=force)
+            with here.out.progress("exporting") as progress:
+                count, written = write_target(file, _followed(lines, total, progress), force=force)
             if as_json:
                 here.out.document({"path": spelled(file), "lines": count, "bytes": written})
             else:
@@ -203,6 +218,13 @@ def migrate(
                 f"{counted(counts['testcases'], 'test case')} came in, "
                 f"{counts['skipped']:,} skipped"
             )
+
+
+def _followed(lines: Iterator[bytes], total: int, progress: Progress | None) -> Iterator[bytes]:
+    for count, line in enumerate(lines):
+        if progress is not None and count % _LINES_BETWEEN == 0:
+            progress(count, total)
+        yield line
 
 
 @contextmanager

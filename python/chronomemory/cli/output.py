@@ -121,9 +121,9 @@ class Output:
         typer.echo(escaped(canonical_json({key: spelled(text) for key, text in value.items()})), err=True)
 
     @contextmanager
-    def progress(self, title: str) -> Iterator[Progress | None]:
-        """Lend a callback that moves a bar, or None where nobody is looking."""
-        if self.as_json or not self.errors.is_terminal:
+    def progress(self, title: str, *, beside_answer: bool = False) -> Iterator[Progress | None]:
+        """Lend a callback that moves a bar, or None where nobody sees it or the answer takes its place."""
+        if self.as_json or not self.errors.is_terminal or (beside_answer and self.console.is_terminal):
             yield None
             return
         columns = (
