@@ -9,6 +9,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+import typer
 from chronomemory import demo
 from chronomemory.store import ChronoStore
 from rich.console import Console
@@ -84,11 +85,10 @@ def test_a_failure_ends_in_words(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(ChronoStore, "ingest", fail)
-    monkeypatch.setattr(sys, "argv", ["demo"])
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with pytest.raises(SystemExit) as ended:
-        demo.main()
-    assert ended.value.code == 1
+    with pytest.raises(typer.Exit) as ended:
+        demo.demo(records=10)
+    assert ended.value.exit_code == 1
     assert "The demo could not go on" in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == []

@@ -23,7 +23,7 @@ from chronomemory.layout import log_folder, log_path
 from chronomemory.record import ChronoRecord
 from chronomemory.store import ChronoStore
 
-__all__ = ["demo", "main", "show"]
+__all__ = ["demo", "show"]
 
 _RECORDS = 50_000
 _WIDTH = 80
@@ -201,10 +201,5 @@ def demo(
         raise typer.Exit(1) from None
 
 
-def main() -> None:
-    """Run the demo."""
-    typer.run(demo)
-
-
 if __name__ == "__main__":
-    main()
+    typer.run(demo)

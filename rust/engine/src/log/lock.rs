@@ -170,13 +170,18 @@ impl Lock {
         }
     }
 
-    /// Says once that a log was replaced.
+    /// Says once that a log was replaced or removed.
     fn tell_if_replaced(&mut self) -> Result<()> {
         if !std::mem::take(&mut self.replaced) {
             return Ok(());
         }
-        let fault = "the log was replaced while this store wrote: what it acknowledged in that moment is only in the file \
-                     that was there before; look what is missing, and write again";
+        let fault = if self.site.disk.status(self.site.log()).is_err() {
+            "the log or its folder was removed while this store was open: what it held is gone from here; restore a \
+             backup, or open the project again to begin a new log"
+        } else {
+            "the log was replaced while this store wrote: what it acknowledged in that moment is only in the file that \
+             was there before; look what is missing, and write again"
+        };
         Err(Error::io(self.site.log(), std::io::Error::other(fault)))
     }
 
