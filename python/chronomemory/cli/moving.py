@@ -37,8 +37,6 @@ __all__ = ["export", "import_", "ingest", "migrate"]
 #: How many lines that were left out are named.
 _ERRORS_SHOWN = 20
 _GO_ON = "Run it again: records with an id are replaced; cut off loaded lines without one first."
-#: After how many lines the progress of an export is shown.
-_LINES_BETWEEN = 1_000
 
 
 def ingest(
@@ -222,7 +220,7 @@ def migrate(
 
 def _followed(lines: Iterator[bytes], total: int, progress: Progress | None) -> Iterator[bytes]:
     for count, line in enumerate(lines):
-        if progress is not None and count % _LINES_BETWEEN == 0:
+        if progress is not None and count % 1_000 == 0:
             progress(count, total)
         yield line
 

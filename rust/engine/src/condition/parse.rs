@@ -375,7 +375,6 @@ fn operator_hint(name: &str) -> &'static str {
         "lt" | "<" => "write \"lt\"",
         "lte" | "le" | "<=" => "write \"lte\"",
         "in" => "write \"in\"",
-        "exists" => "write \"exists\"",
         "nin" | "not_in" => "write {\"not\": {field: {\"in\": […]}}}",
         "between" | "range" => "write {\"gte\": …, \"lte\": …}",
         "contains" | "includes" | "has" => "for a list write {\"any\": […]}, for a text {\"like\": \"%…%\"}",

@@ -24,12 +24,15 @@ pub struct Query {
 
 /// Whether a query asks for records of a kind and status, as these stand between quotes, and of a face or not.
 pub(super) fn wanted(query: &Query) -> impl Fn(&[u8], &[u8], bool) -> bool + use<> {
-    let kinds: Option<Vec<_>> = query.kinds.as_ref().map(|kinds| kinds.iter().map(|kind| spelled(kind)).collect());
+    let spell = |kinds: &Vec<String>| -> Vec<_> { kinds.iter().map(|kind| spelled(kind)).collect() };
+    let kinds = query.kinds.as_ref().map(spell);
     let status = query.status.as_deref().map(spelled);
     let faces = query.faces || kinds.is_some();
     move |of_kind, of_status, of_face| {
         (faces || !of_face)
-            && kinds.as_ref().is_none_or(|kinds| kinds.iter().any(|kind| kind == of_kind))
+            && kinds
+                .as_ref()
+                .is_none_or(|some| some.iter().any(|kind| kind == of_kind))
             && status.as_ref().is_none_or(|status| status == of_status)
     }
 }
