@@ -59,7 +59,7 @@ fn told(state: &mut State) -> Vec<String> {
             for status in [None, Some("active"), Some("tombstone")] {
                 let query = Query {
                     viewer: Arc::new(viewer.clone()),
-                    kind: kind.map(str::to_owned),
+                    kinds: kind.map(|kind| vec![kind.to_owned()]),
                     status: status.map(str::to_owned),
                     ..Query::default()
                 };
