@@ -96,6 +96,8 @@ class Damage:
     seq: int | None
     kind: str
     reason: str
+    #: The record that it is about, if it is one. No message has it: who reads that may not see the record.
+    id: str | None = None
 
     def __str__(self) -> str:
         seq = "" if self.seq is None else f", seq {self.seq}"

@@ -194,7 +194,7 @@ def damage_table(damage: Iterable[Damage]) -> Table:
             f"{item.offset:,}",
             "" if item.seq is None else f"{item.seq:,}",
             Text(clean(item.kind), style="bold red"),
-            clean(item.reason),
+            clean(item.reason if item.id is None else f'{item.reason}: id "{item.id}"'),
         )
     return made
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
@@ -10,6 +11,7 @@ from typing import Any
 from chronomemory._core import canonical_json
 from chronomemory.errors import InvalidArgument, UnknownRecord
 from chronomemory.face.moments import parse_instant
+from chronomemory.face.results import counted
 from chronomemory.mcp.items import item_of, line_of, more_of
 from chronomemory.mcp.later import Later
 from chronomemory.mcp.quoting import Budget, clipped, quoted, tokens_of
@@ -222,7 +224,10 @@ def _record(served: ServedStore, memory_id: str, as_of_spelled: str) -> ChronoRe
 def verify(served: ServedStore) -> Told:
     """Read every byte of the store again and say what that proves."""
     report = served.store.verify()
-    damage = [str(item) for item in report.damage[:_PLACES]]
+    # By file and kind: where a place is, and what it holds, is told to who looks after the store.
+    counts = Counter(f"{item.path}: {item.kind}" for item in report.damage)
+    places = [f"{place}, {counted(number, 'place')}" for place, number in counts.items()]
+    damage = places[:_PLACES]
     notes = [str(report.tail)] if report.tail else []
     if report.remembered_reason:
         notes.append(report.remembered_reason)
@@ -240,7 +245,7 @@ def verify(served: ServedStore) -> Told:
         "last_seq": report.last_seq,
         "head": report.head,
         "damage": damage,
-        "left_out": len(report.damage) - len(damage),
+        "left_out": len(places) - len(damage),
         "advice": advice,
         "notes": notes,
     }
@@ -250,5 +255,5 @@ def verify(served: ServedStore) -> Told:
     lines = heading(served, words, notes)
     lines += [f"- damage: {quoted(place)}" for place in damage]
     if structured["left_out"]:
-        lines.append(f"{structured['left_out']} more places of damage left out")
+        lines.append(f"{structured['left_out']} more kinds of damage left out")
     return Told(structured, [*lines, advice] if advice else lines)

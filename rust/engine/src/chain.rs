@@ -270,6 +270,7 @@ impl Follower {
             seq,
             kind,
             reason: reason.to_owned(),
+            id: None,
         });
         Some(())
     }

@@ -413,5 +413,6 @@ pub fn finding(path: &str, kind: DamageKind, reason: impl Into<String>) -> Damag
         seq: None,
         kind,
         reason: reason.into(),
+        id: None,
     }
 }

@@ -68,6 +68,7 @@ pub fn damages<'py>(py: Python<'py>, found: &[Damage]) -> PyResult<Bound<'py, Py
         dict.set_item("seq", damage.seq)?;
         dict.set_item("kind", damage.kind.word())?;
         dict.set_item("reason", &damage.reason)?;
+        dict.set_item("id", damage.id.as_deref())?;
         list.append(dict)?;
     }
     Ok(list)
