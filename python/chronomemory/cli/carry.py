@@ -52,7 +52,7 @@ def records_of(store: Records, left_out: Container[str] = ()) -> Iterator[bytes]
                 yield canonical_json(record.to_dict()) + b"\n"
 
 
-def embeddings_in(store: ChronoStore) -> int:
+def embeddings_in(store: Records) -> int:
     """Count the embeddings, which do not travel as JSON."""
     return sum(space.living for space in store.spaces())
 

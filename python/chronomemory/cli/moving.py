@@ -140,7 +140,8 @@ def export(
                 "the log was compacted: it stands on files beside it and cannot be imported alone; "
                 "backup and restore carry everything"
             )
-        embeddings = embeddings_in(here.store)
+        door = here.store.everyone() if here.door is here.store else here.door
+        embeddings = embeddings_in(door)
         if embeddings and history:
             here.out.warn(
                 f"the log names {counted(embeddings, 'embedding')}, whose rows lie in files beside it: "
@@ -151,14 +152,13 @@ def export(
                 f"{counted(embeddings, 'embedding')} left out: they do not travel as JSON; "
                 "backup and restore carry them"
             )
-        misfits = [] if history else unusable(here.store)
+        misfits = [] if history else unusable(door)
         for name, field, reason in misfits:
             here.out.warn(f"{name} left out: an import would refuse it: {field}: {reason}")
         if history:
             lines = history_of(here.store.project_root, report)
         else:
             here.tell_of_nobody()
-            door = here.store.everyone() if here.door is here.store else here.door
             lines = records_of(door, {name for name, _, _ in misfits})
         if file == STDIN:
             here.out.bytes(line.rstrip(b"\n") for line in lines)

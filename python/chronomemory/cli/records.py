@@ -148,7 +148,7 @@ def get(
             here.out.document(record.to_dict())
         else:
             # What is known now of a rollback says nothing of how the record was before it.
-            touched = here.store.rollbacks(record_id) if as_of is None else ()
+            touched = here.door.rollbacks(record_id) if as_of is None else ()
             here.out.show(record_card(record, touched))
 
 

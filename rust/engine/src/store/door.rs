@@ -143,12 +143,22 @@ impl Store {
         self.vectors.spaces(&self.state)
     }
 
+    /// How many rows of a space are embeddings of records that somebody sees, and how many of these are known to be damaged;
+    /// `None` for one who sees all scopes.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Io`.
+    pub fn rows_seen(&self, viewer: &Arc<Viewer>, space: &str) -> Result<Option<(u64, u64)>> {
+        self.vectors.rows_seen(self.live(), viewer, space)
+    }
+
     /// The embedding of a record as bytes, little-endian; `None` if it has none.
     ///
     /// # Errors
     /// `NoSpace`; `Corrupted` if the row is not the one that the log names; `Io`.
     pub fn embedding(&self, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
-        self.vectors.embedding(&self.state, space, id)
+        let everyone = Viewer::Everyone.with_expired();
+        self.vectors.embedding(&self.state, &everyone, space, id)
     }
 
     /// Where the rows of a space lie, and whose they are.
