@@ -119,8 +119,17 @@ def erase(
 def erase_due(
     engine: Engine, ids: list[str], moment: int, reason: str, *, backup: bool, dry_run: bool
 ) -> Erased:
-    """Erase those of some records, in one erasure, that have expired by a moment when it comes to it."""
-    told = engine.erase(ids, reason=reason, dry_run=dry_run, due_at=moment)
+    """Erase those of some records, in one erasure, that have expired by a moment when it comes to it.
+
+    Of what went with them or speaks of them, the report names only what the handle sees.
+    """
+    found = engine.erase(ids, reason=reason, dry_run=True, due_at=moment)
+    others = [*found["belonging"], *found["mentions"]]
+    known = zip(others, engine.with_expired().get_many(others), strict=True)
+    seen = {name for name, record in known if record is not None}
+    told = found if dry_run else engine.erase(ids, reason=reason, due_at=moment)
+    for kind in ("belonging", "mentions"):
+        told[kind] = [name for name in told[kind] if name in seen]
     return _copied_anew(engine, _erased(told, dry_run), backup)
 
 

@@ -110,7 +110,6 @@ class Records(Store):
     query = selection.query
     export_records = selection.export_records
     search = search.search
-    set_now = expiry.set_now
     sweep = expiry.sweep
     why = reasons.why
     rollbacks = reinstatement.rollbacks
@@ -126,6 +125,7 @@ class Records(Store):
     attach_tokens_many = tokens.attach_tokens_many
     detach = vectors.detach
     embedding = vectors.embedding
+    matrix = vectors.matrix
     nearest = vectors.nearest
     spaces = vectors.spaces
     update = verbs.update

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NoReturn
 
-from chronomemory import erasure, migrate, reembedding, search, selection, vectors
+from chronomemory import erasure, expiry, migrate, reembedding, search, selection, vectors
 from chronomemory._core import Engine, Store, verify_path
 from chronomemory.complaints import callers_level, complaints
 from chronomemory.engines import ENGINES, Lease
@@ -396,8 +396,8 @@ class ChronoStore(Upkeep):
     migrate_from_json = migrate.migrate_from_json
     choose_search_fields = search.choose_search_fields
     drop_space = vectors.drop_space
-    matrix = vectors.matrix
     reembed = reembedding.reembed
+    set_now = expiry.set_now
     use_space = vectors.use_space
     create_index = selection.create_index
     drop_index = selection.drop_index
