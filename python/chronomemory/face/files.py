@@ -77,16 +77,19 @@ class Folder:
             for place in missing:
                 _sync_folder(place.parent)
         for name in names:
-            (self.root / name).mkdir(exist_ok=True)
-            with self._entered(name):
-                pass
+            steps = name.split("/")
+            for end in range(1, len(steps) + 1):
+                below = "/".join(steps[:end])
+                (self.root / below).mkdir(exist_ok=True)
+                with self._entered(below):
+                    pass
 
-    def drafts(self) -> list[tuple[str, str]]:
+    def drafts(self, within: str = "") -> list[tuple[str, str]]:
         """Return drafts that a killed writer left, and of which file each is; young ones may be in use."""
         found = []
-        for name in self.names(""):
+        for name in self.names(within):
             told = _DRAFT.fullmatch(name)
-            stamp = None if told is None or told[1] is None else self.stamp(name)
+            stamp = None if told is None or told[1] is None else self.stamp(name, within)
             if told is not None and stamp is not None and time.time() - stamp[2] / 1e9 > _DRAFT_SECONDS:
                 found.append((name, told[1]))
         return found
@@ -109,10 +112,10 @@ class Folder:
         with self._entered(within) as here:
             return _read(here, name)
 
-    def stamp(self, name: str) -> Stamp:
+    def stamp(self, name: str, within: str = "") -> Stamp:
         """Return the stamp of a file."""
         try:
-            found = (self.root / name).lstat()
+            found = (self.root / within / name).lstat()
         except FileNotFoundError:
             return None
         return found.st_ino, found.st_size, found.st_mtime_ns
@@ -203,8 +206,8 @@ class Folder:
     def _entered(self, within: str) -> Iterator[int]:
         here = os.open(self.root, self._flags)
         try:
-            if within:
-                below = os.open(within, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
+            for step in filter(None, within.split("/")):
+                below = os.open(step, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
                 os.close(here)
                 here = below
             yield here

@@ -6,20 +6,23 @@ are read by every scope and changed by none, as all that is shared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from chronomemory._core import canonical_json
 from chronomemory.errors import ChronoError
+from chronomemory.face.files import Stamp
 from chronomemory.mcp.quoting import Budget, clipped, one_line, quoted, tokens_of
 from chronomemory.mcp.reading import Told, heading
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.pages import Entry, FolderError, PageInfo, UnknownFolder, UnknownPage, reading, schema
-from chronomemory.pages.ids import SUFFIX, entry_key, file_of, is_page_file, page_name
+from chronomemory.pages.ids import entry_key, file_of
 from chronomemory.pages.listing import write_index
+from chronomemory.pages.settings import Settings
 from chronomemory.pages.storage.home import Home, open_home
+from chronomemory.pages.syncing import sync
 from chronomemory.scope import Scope
 
 __all__ = ["Shelf", "list_pages", "opened", "read_page", "recent_entries", "search_entries", "tell_schema"]
@@ -65,12 +68,20 @@ class Shelf:
         home, seen = self.home, self.served.seen_files
         if home is None:
             return
-        files = {file: home.folder.stamp(file) for file in home.folder.names("") if is_page_file(file)}
-        changed = [file for file, stamp in files.items() if seen.get(file) != stamp]
+        files = {name: home.folder.stamp(file) for name, file in home.files()[0].items()}
+        changed = [name for name, stamp in files.items() if seen.get(name) != stamp]
         before = len(self.notes)
-        self.take_in([file.removesuffix(SUFFIX) for file in changed])
+        self.take_in(changed)
+        if home.is_free and self.is_own and not self.served.read_only:
+            self._let_go(home, files)
         if len(self.notes) == before:
-            seen.update({file: files[file] for file in changed})
+            seen.update({name: files[name] for name in changed})
+
+    def _let_go(self, home: Home, files: Mapping[str, Stamp]) -> None:
+        """Let go of notes that a user deleted, or gave another name."""
+        if gone := [page.name for page in home.look.pages() if page.name not in files]:
+            told = sync(home, Settings(), gone)
+            self.notes += [quoted(clipped(str(one), _NOTE)[0]) for one in told.problems[:_NOTES]]
 
     def _behind(self, home: Home, name: str) -> str:
         try:
@@ -144,9 +155,8 @@ def list_pages(
 
 def read_page(served: ServedStore, path: str, *, offset: int, max_tokens: int, **asked: Any) -> Told:
     """Return the entries of a page in their order, as many as fit."""
-    name = page_name(path)
     with opened(served) as shelf:
-        home = shelf.need()
+        name = (home := shelf.need()).name(path)
         shelf.take_in([name])
         try:
             info = reading.info(home, name)

@@ -27,6 +27,7 @@ class AsyncPages(Awaited[Pages]):
     tagged = awaited_verb(Pages.tagged)
     search = awaited_verb(Pages.search)
     links = awaited_verb(Pages.links)
+    picture = awaited_verb(Pages.picture)
     sync = awaited_verb(Pages.sync)
     rebuild = awaited_verb(Pages.rebuild)
     rebuild_index = awaited_verb(Pages.rebuild_index)

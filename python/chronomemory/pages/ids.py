@@ -10,6 +10,7 @@ from datetime import date, datetime
 from pathlib import Path
 
 from chronomemory._core import canonical_json
+from chronomemory.page_files import INDEX_FILE
 from chronomemory.pages.errors import PageNameError
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "file_of",
     "folder_digits",
     "folder_key",
+    "folder_place",
     "is_page_file",
     "is_page_name",
     "page_key",
@@ -45,8 +47,6 @@ FOLDER_KIND = "page_folder"
 #: What the name of a page begins with: of whom or what it speaks.
 PREFIXES = ("user", "project", "tool", "topic", "person", "org", "event")
 SUFFIX = ".md"
-#: The file that lists all pages; it is none itself.
-INDEX_FILE = "index.md"
 
 _DIGITS = 16
 _MOST_BYTES = 200
@@ -111,17 +111,22 @@ def file_of(name: str) -> str:
 
 
 def prefix_of(name: str) -> str:
-    """Return what a page is about, as its name says."""
-    return name.partition("-")[0]
+    """Return what a page is about, as its name says; nothing for a note whose name has no prefix."""
+    prefix, dash, _ = name.partition("-")
+    return prefix if dash and prefix in PREFIXES else ""
+
+
+def folder_place(project: Path, folder: Path) -> list[str]:
+    """Return where a folder is: inside its project the steps from there, so that both may move."""
+    try:
+        return ["within", *folder.relative_to(project).parts]
+    except ValueError:
+        return ["at", os.fsencode(folder).decode("utf-8", "backslashreplace")]
 
 
 def folder_digits(project: Path, folder: Path) -> str:
-    """Return what stands for a folder in ids: inside its project the way to it, so that both may move."""
-    try:
-        place = ["within", *folder.relative_to(project).parts]
-    except ValueError:
-        place = ["at", os.fsencode(folder).decode("utf-8", "backslashreplace")]
-    return hashlib.sha256(canonical_json(place)).hexdigest()[:_DIGITS]
+    """Return what stands for a folder in ids: digits of its place."""
+    return hashlib.sha256(canonical_json(folder_place(project, folder))).hexdigest()[:_DIGITS]
 
 
 def folder_key(folder: str) -> str:

@@ -60,12 +60,14 @@ def import_folder(home: Home, source: str | os.PathLike[str]) -> Imported:
         raise FolderError(f"{root} is no folder", recovery="Give the folder of the notes.")
     if root.resolve() == home.folder.root:
         raise FolderError(f"{root} is the folder of the pages itself", recovery="sync() takes in its pages.")
+    if home.is_free:
+        raise FolderError(
+            f"{home.folder.root} holds notes as they are", recovery="Copy the others into it, then sync()."
+        )
     with home.locked():
         pages = home.look.pages()
         known = {page.source[0]: page.source[1] for page in pages if page.source is not None}
-        taken = {page.name for page in pages} | {
-            file.removesuffix(SUFFIX) for file in home.folder.names("") if is_page_file(file)
-        }
+        taken = {page.name for page in pages} | home.files()[0].keys()
         changes: list[PageChange] = []
         names: dict[str, str] = {}
         unchanged: list[str] = []

@@ -41,7 +41,7 @@ def links_in(text: str) -> list[LinkText]:
     found: list[tuple[int, LinkText]] = []
     covered: list[tuple[int, int]] = []
     for wiki in _WIKI.finditer(text):
-        found.append((wiki.start(), LinkText("wiki", wiki[1].strip(), (wiki[2] or "").strip())))
+        found.append((wiki.start(), LinkText("wiki", wiki[1].strip().rstrip("\\"), (wiki[2] or "").strip())))
         covered.append(wiki.span())
     for link in _MARKDOWN.finditer(text):
         found.append((link.start(), LinkText("markdown", link[2] or link[3], link[1])))

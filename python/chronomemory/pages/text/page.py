@@ -39,6 +39,8 @@ class PageText:
     stretches: tuple[Stretch, ...]
     tail: str
     eol: str
+    #: The title of a note, which stands in its frontmatter or its sections; that of a page is in its head.
+    title: str = ""
 
     @property
     def text(self) -> str:
