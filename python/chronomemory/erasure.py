@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from chronomemory._core import Engine
 from chronomemory.copying import whole_copy_inside
 from chronomemory.errors import ChronoError
 from chronomemory.face.arguments import flag, function_or_none, must, string, word
+from chronomemory.page_files import PageFiles
 from chronomemory.where import Where, where_json
 
 __all__ = ["Erased", "Salt", "erase", "erase_due", "salting"]
@@ -38,6 +40,8 @@ class Erased:
     outside the store's folder, and what the medium keeps of removed files.
     ``new_backup`` is the copy that was made in place of the ``backups``, read again and found whole; where
     that failed, ``backup_fault`` says why, and what was erased is erased all the same.
+    ``removed_files`` are files of pages that went with it, and indexes that listed it. ``page_files`` still
+    hold it, and a sync reads it in again: a user's notes, pages edited by hand, folders that are not there.
     """
 
     seq: int | None
@@ -57,6 +61,8 @@ class Erased:
     new_backup: str | None = None
     backup_fault: str | None = None
     dry_run: bool = False
+    removed_files: tuple[str, ...] = ()
+    page_files: tuple[str, ...] = ()
 
 
 def salting(given: Salt) -> str:
@@ -69,7 +75,11 @@ def salting(given: Salt) -> str:
 
 
 class HasEngine(Protocol):
-    """Something that has an engine."""
+    """Something that has an engine, and the project that it is of."""
+
+    @property
+    def project_root(self) -> Path:
+        """Where the project is."""
 
     @property
     def engine(self) -> Engine:
@@ -102,18 +112,21 @@ def erase(
         raise must("where", "say something: every record would do", repr(where))
     # What a where means is found when nobody else writes: tombstones too, and of any scope.
     engine = store.engine if where is None else store.engine.everyone().with_expired()
+    files, again = PageFiles.of(engine, store.project_root), [string("again", name) for name in again]
     told = engine.erase(
         list(dict.fromkeys(names)),
         scope=None if scope is None else _spelled(scope),
         reason=string("reason", reason),
         drop_history=word("history", history, _HISTORY) == "drop",
-        again=[string("again", name) for name in again],
+        again=again,
         derived=flag("derived", derived),
         dry_run=flag("dry_run", dry_run),
         condition=where_json(where),
         progress=function_or_none("progress", progress),
     )
-    return _copied_anew(engine, _erased(told, dry_run), wants_copy)
+    files.clear((*told["ids"], *told["belonging"]), again, dry_run=dry_run)
+    shown = replace(_erased(told, dry_run), removed_files=tuple(files.removed), page_files=tuple(files.left))
+    return _copied_anew(engine, shown, wants_copy)
 
 
 def erase_due(

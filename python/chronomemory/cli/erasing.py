@@ -98,6 +98,8 @@ def erase(
                     "missing_copies": list(told.missing_copies),
                     "new_backup": told.new_backup,
                     "backup_fault": told.backup_fault,
+                    "removed_files": list(told.removed_files),
+                    "page_files": list(told.page_files),
                 }
             )
         elif told.seq is None:
@@ -131,6 +133,12 @@ def _table(told: Erased) -> Table:
         said["copies elsewhere that hold it; erasing there is up to you"] = "\n".join(map(clean, told.copies))
     if told.missing_copies:
         said["copies that are not there now, and may hold it"] = "\n".join(map(clean, told.missing_copies))
+    if told.removed_files:
+        said["files of pages that go"] = "\n".join(map(clean, told.removed_files))
+    if told.page_files:
+        said["files of pages that hold it; take it out before the next sync"] = "\n".join(
+            map(clean, told.page_files)
+        )
     if told.new_backup is not None:
         said["new backup, verified"] = clean(told.new_backup)
     return pairs(said)
