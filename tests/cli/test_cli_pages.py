@@ -67,7 +67,7 @@ def test_an_entry_is_superseded(tea: Pages) -> None:
     [
         (["create", "bad", "x"], 2, "the prefixes are user-"),
         (["create", "topic-tea", "x"], 2, "already"),
-        (["append", "topic-tea", "x", *"-t a -t b -t c -t d".split()], 2, "0 to 3 tags"),
+        (["append", "topic-tea", "x", "-t", "a", "-t", "b", "-t", "c", "-t", "d"], 2, "0 to 3 tags"),
         (["append", "topic-tea", "x", "-t", "a b"], 2, "no tag"),
         (["append", "topic-tea", " ", "-t", "a"], 2, "blank"),
         (["append", "topic-nope", "x", "-t", "a"], 1, "no page"),
@@ -132,14 +132,6 @@ def test_clean_asks_first(tea: Pages, tmp_path: Path) -> None:
     assert answer.code == 0 and "history" in answer.stderr and "history stays" in answer.stdout
     assert not (tmp_path / "memory" / "topic-tea.md").exists()
     assert tea("list").stdout == "no pages\n"
-
-
-def test_notes_are_imported(pages: Pages, tmp_path: Path) -> None:
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "One.md").write_text("First note. #a")
-    assert pages("import", tmp_path / "notes", "--json").document["pages"] == {"One.md": "topic-one"}
-    (tmp_path / "notes" / "bad.md").write_text("---\nx: [\n---\n")
-    assert pages("import", tmp_path / "notes").code == 1
 
 
 def test_folders_of_two_users_are_apart(pages: Pages) -> None:

@@ -490,9 +490,7 @@ class TestBadInput:
             (vault / "Books").chmod(stat.S_IRWXU)
         assert [problem.file for problem in report.problems] == ["Books"] and report.forgotten == ()
 
-    def test_what_fits_no_vault_is_refused(self, notes: Pages, vault: Path, tmp_path: Path) -> None:
-        with pytest.raises(FolderError):
-            notes.import_(tmp_path)
+    def test_a_bad_entry_is_refused_and_writes_nothing(self, notes: Pages, vault: Path) -> None:
         before = contents(vault)
         with pytest.raises(ValueError, match="tags"):
             notes.append("Home", "x", ["a b"])

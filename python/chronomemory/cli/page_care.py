@@ -1,4 +1,4 @@
-"""The commands that bring pages and log together, compact pages, and import notes of other tools."""
+"""The commands that bring pages and log together, compact pages, and draw them."""
 
 from __future__ import annotations
 
@@ -189,24 +189,6 @@ def clean_(
             here.out.done(told.summary, "; the chained history stays")
 
 
-def import_(
-    source: Annotated[
-        Path, typer.Argument(metavar="DIR", exists=True, file_okay=False, help="The folder of the notes.")
-    ],
-    project: Project = HERE,
-    folder: Folder = None,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    as_json: AsJson = False,
-) -> None:
-    """Take in a folder of Markdown notes of another tool; each becomes a page."""
-    with opened(Whose(project, folder, user, agent, in_session), as_json, create=True) as here:
-        told = here.it.import_(source)
-        tell_of(here.out, told)
-    _end(told)
-
-
 def picture(
     html: Annotated[Path, typer.Argument(metavar="FILE", dir_okay=False, help="The page to write.")],
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
@@ -236,6 +218,5 @@ CARE: dict[str, Callable[..., None]] = {
     "sync": sync,
     "watch": watch,
     "clean": clean_,
-    "import": import_,
     "picture": picture,
 }

@@ -20,7 +20,6 @@ from chronomemory.cli.tables import table
 from chronomemory.face.results import Result
 from chronomemory.pages import (
     Entry,
-    Imported,
     Indexed,
     PageConflict,
     PageError,
@@ -80,7 +79,7 @@ Until = Annotated[
 
 
 #: What tells which problems are left.
-Reported = Synced | Rebuilt | Indexed | Imported
+Reported = Synced | Rebuilt | Indexed
 
 
 @dataclass(frozen=True, slots=True)

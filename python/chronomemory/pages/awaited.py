@@ -32,7 +32,6 @@ class AsyncPages(Awaited[Pages]):
     rebuild = awaited_verb(Pages.rebuild)
     rebuild_index = awaited_verb(Pages.rebuild_index)
     clean = awaited_verb(Pages.clean)
-    import_ = awaited_verb(Pages.import_)
     close = awaited_verb(Pages.close)
 
     async def __aenter__(self) -> AsyncPages:

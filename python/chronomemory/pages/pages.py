@@ -14,7 +14,7 @@ from typing import Any
 from chronomemory.face.arguments import flag, function, function_or_none
 from chronomemory.face.arguments import path as path_argument
 from chronomemory.face.moments import Now
-from chronomemory.pages import compaction, importing, picturing, reading, syncing, watching, writing
+from chronomemory.pages import compaction, picturing, reading, syncing, watching, writing
 from chronomemory.pages.compaction import Rewrite
 from chronomemory.pages.errors import PageConflict
 from chronomemory.pages.ids import INDEX_FILE
@@ -27,7 +27,6 @@ from chronomemory.pages.types import (
     Cleaned,
     Compaction,
     Entry,
-    Imported,
     Indexed,
     Links,
     PageHit,
@@ -349,12 +348,6 @@ class Pages:
     def clean(self, what: str = "memory") -> Cleaned:
         """Take all pages away; ``"all"`` also forgets when was synced. The chained history stays."""
         return syncing.clean(self._home, self.settings, what)
-
-    def import_(self, source: str | os.PathLike[str]) -> Imported:
-        """Take in a folder of Markdown notes of another tool; each becomes a page."""
-        told = importing.import_folder(self._home, source)
-        self._is_index_due = True
-        return told
 
     def _take_in(self, name: str) -> None:
         """Take in what was edited by hand on one page; where that cannot be, what was known stays."""

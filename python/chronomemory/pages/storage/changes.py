@@ -109,7 +109,6 @@ def change_to(
     on_disk: bool = False,
     shown: str | None = None,
     written: str | None = None,
-    source: tuple[str, str] | None = None,
 ) -> PageChange:
     """Return what leads from what the log says of a page to a text.
 
@@ -133,7 +132,6 @@ def change_to(
             digest=digest,
             earlier=(NO_FILE,),
             next_order=0,
-            source=source,
         )
     else:
         state = following(page, shown, text)

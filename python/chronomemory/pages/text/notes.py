@@ -14,12 +14,12 @@ from chronomemory.pages.text.frontmatter import frontmatter_end, read_meta, read
 from chronomemory.pages.text.headings import moment_of, wall_time
 from chronomemory.pages.text.page import PageText, Stretch, eol_of
 
-__all__ = ["DATES", "dated", "is_section", "moment_in", "read_note"]
+__all__ = ["dated", "is_section", "read_note"]
 
 #: The keys of a frontmatter that say when a note was made, and when it was changed; the first that is there.
-DATES = ("date", "created", "created_at", "timestamp")
+_DATES = ("date", "created", "created_at", "timestamp")
 _UPDATES = ("updated", "modified", "updated_at", "lastmod")
-_MORE_KEYS = re.compile(rf"^(?:title|{'|'.join((*DATES, *_UPDATES))})[ \t]*:", re.MULTILINE)
+_MORE_KEYS = re.compile(rf"^(?:title|{'|'.join((*_DATES, *_UPDATES))})[ \t]*:", re.MULTILINE)
 _MOST_LETTERS = 60
 _LINE = re.compile(
     r"^ {0,3}(?:(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)|#{1,6}(?P<title>[ \t][^\n]*)?)$", re.MULTILINE
@@ -58,7 +58,7 @@ def read_note(text: str) -> PageText:
         if entry.entry_id in ids:
             raise NotAPage(f"two entries have the id {entry.entry_id}: give one of them another")
         ids.add(entry.entry_id)
-    created, updated = moment_in(values, DATES), moment_in(values, _UPDATES)
+    created, updated = _moment_in(values, _DATES), _moment_in(values, _UPDATES)
     meta = replace(
         meta,
         created="" if created is None else created.isoformat(),
@@ -109,7 +109,7 @@ def _section_id(raw: str, taken: set[str]) -> str:
     return entry_id
 
 
-def moment_in(values: Mapping[str, Any], keys: tuple[str, ...]) -> datetime | None:
+def _moment_in(values: Mapping[str, Any], keys: tuple[str, ...]) -> datetime | None:
     """Return the first moment that a frontmatter has under one of some keys."""
     for key in keys:
         value = values.get(key)
