@@ -355,12 +355,10 @@ class Home:
         page = self.look.page(name)
         content = self.content(name)
         shown = None if content is None else digest_of(content)
-        if content is None and (page is None or self.is_free):
-            raise UnknownPage(f"there is no page {name!r}")
-        if page is None and content is not None:
+        if page is None or (content is None and self.is_free):
+            if content is None:
+                raise UnknownPage(f"there is no page {name!r}")
             return self._take_in(name, None, content)
-        if page is None:
-            raise AssertionError("a page has a file or is in the log")
         if content is None or shown in self.earlier(page):
             return Settled(page, self.look.text(page), shown)
         if shown == page.digest:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
+from functools import lru_cache
 from typing import Any
 
 from chronomemory.pages.errors import NotAPage
@@ -140,8 +141,9 @@ def is_plain(head: str) -> bool:
     return found is not None and all(map(_SIMPLE.fullmatch, found["yaml"].split("\n")))
 
 
+@lru_cache(maxsize=16)
 def read_values(head: str) -> dict[str, Any]:
-    """Return all keys of a frontmatter as they are."""
+    """Return all keys of a frontmatter as they are; the answer is kept for callers that ask again."""
     found = _BLOCK.match(head)
     if found is None:
         return {}

@@ -19,7 +19,6 @@ __all__ = ["dated", "is_section", "read_note"]
 #: The keys of a frontmatter that say when a note was made, and when it was changed; the first that is there.
 _DATES = ("date", "created", "created_at", "timestamp")
 _UPDATES = ("updated", "modified", "updated_at", "lastmod")
-_MORE_KEYS = re.compile(rf"^(?:title|{'|'.join((*_DATES, *_UPDATES))})[ \t]*:", re.MULTILINE)
 _MOST_LETTERS = 60
 _LINE = re.compile(
     r"^ {0,3}(?:(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)|#{1,6}(?P<title>[ \t][^\n]*)?)$", re.MULTILINE
@@ -46,7 +45,7 @@ def read_note(text: str) -> PageText:
     if len(parts) == 1 and not parts[0].strip():
         front, parts = above, []
     meta = read_meta(front)
-    values = read_values(front) if _MORE_KEYS.search(front) else {}
+    values = read_values(front)
     read: list[Stretch] = []
     ids: set[str] = set()
     for raw in parts:
