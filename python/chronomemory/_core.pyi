@@ -7,7 +7,7 @@ come without their newline. ``face`` is None for plain records, else the name of
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,8 @@ __all__ = [
 ]
 
 __version__: str
+
+_T = TypeVar("_T")
 
 _Progress = Callable[[int, int], object] | None
 _Record = ChronoRecord | Mapping[str, Any]
@@ -247,6 +249,8 @@ class Engine:
     ) -> _Dict | None: ...
     def repair(self, progress: _Progress = None, *, unproven: bool = False) -> _Dict: ...
     def bookmark(self) -> tuple[str, int]: ...
+    def in_turn(self, work: Callable[[], _T]) -> _T:
+        """Call ``work`` while no other thread or process writes; after a second others may write again."""
     def write_unless_changed(
         self,
         changes: Iterable[tuple[str, Any]],

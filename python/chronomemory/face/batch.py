@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from chronomemory._core import Edition, WalEvent
 from chronomemory.errors import ChronoError, StoreLocked
@@ -23,6 +23,7 @@ from chronomemory.face.declaration import Face
 from chronomemory.face.moments import Now, micros
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import SHARED, Scope
+from chronomemory.updates import retry_in_turn
 from chronomemory.vectors import HasEngine
 
 __all__ = ["Batch", "Connection", "merged"]
@@ -30,6 +31,8 @@ __all__ = ["Batch", "Connection", "merged"]
 #: How long a batch waits for another one of this process, and how often a task looks, in seconds.
 _PATIENCE_SECONDS = 5.0
 _LOOK_SECONDS = 0.001
+
+T = TypeVar("T")
 
 
 def merged(value: Any, patch: Any) -> Any:
@@ -275,8 +278,7 @@ class Batch:
         self._open: list[Connection] = []
 
     def __enter__(self) -> Connection:
-        if self._writable and not self._turn.acquire(timeout=_PATIENCE_SECONDS):
-            raise _another_batch()
+        self._acquire()
         return self._begin()
 
     def __exit__(
@@ -285,13 +287,31 @@ class Batch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> Literal[False]:
-        connection = self._open.pop()
         try:
-            if error is None and self._writable:
-                connection.commit()
+            self._end(self._open.pop(), commits=error is None)
         finally:
-            self._end(connection)
+            self._release()
         return False
+
+    def run(self, work: Callable[[Connection], T]) -> T:
+        """Run ``work`` in this batch; after a lost race again, while no one else writes."""
+
+        def attempt() -> T:
+            connection, commits = self._connection(), False
+            try:
+                done = work(connection)
+                commits = True
+            finally:
+                self._end(connection, commits=commits)
+            return done
+
+        # INVARIANT: the lock of this process comes before that of the store: a thread that has the first waits
+        # for the second when it commits.
+        self._acquire()
+        try:
+            return retry_in_turn(self._store, attempt)
+        finally:
+            self._release()
 
     async def __aenter__(self) -> Connection:
         waited = 0.0
@@ -313,23 +333,34 @@ class Batch:
 
     def _begin(self) -> Connection:
         try:
-            connection = Connection(
-                self._face,
-                self._store,
-                writable=self._writable,
-                echo=self._echo,
-                scope=self._scope,
-                clock=self._clock,
-            )
+            self._open.append(self._connection())
         except BaseException:
-            if self._writable:
-                self._turn.release()
+            self._release()
             raise
-        self._open.append(connection)
-        return connection
+        return self._open[-1]
 
-    def _end(self, connection: Connection) -> None:
-        connection._writable = False
+    def _connection(self) -> Connection:
+        return Connection(
+            self._face,
+            self._store,
+            writable=self._writable,
+            echo=self._echo,
+            scope=self._scope,
+            clock=self._clock,
+        )
+
+    def _end(self, connection: Connection, *, commits: bool) -> None:
+        try:
+            if commits and self._writable:
+                connection.commit()
+        finally:
+            connection._writable = False
+
+    def _acquire(self) -> None:
+        if self._writable and not self._turn.acquire(timeout=_PATIENCE_SECONDS):
+            raise _another_batch()
+
+    def _release(self) -> None:
         if self._writable:
             self._turn.release()
 

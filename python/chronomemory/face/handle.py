@@ -16,7 +16,6 @@ from chronomemory.face.moments import Now
 from chronomemory.scope import SHARED, Scope
 from chronomemory.scoped import Everyone, ScopedStore
 from chronomemory.store import ChronoStore
-from chronomemory.updates import CONFLICT_SECONDS, again_if_changed
 
 __all__ = ["Handle", "open_handle", "open_test_handle"]
 
@@ -84,14 +83,9 @@ class Handle:
         """Return a look at the store that needs no block around it."""
         return Connection(self.face, self.store, writable=False, scope=self.scope)
 
-    def run(self, work: Callable[[Connection], T], *, patience: float = CONFLICT_SECONDS) -> T:
-        """Run a batch, again if another writer came in between, and return what it returned."""
-
-        def attempt() -> T:
-            with self.begin() as conn:
-                return work(conn)
-
-        return again_if_changed(attempt, patience=patience)
+    def run(self, work: Callable[[Connection], T]) -> T:
+        """Run a batch and return what it returned; after a lost race again, while no one else writes."""
+        return self.begin().run(work)
 
     def rehearse(self, work: Callable[[Connection], T]) -> T:
         """Run a batch that is never written, and return what it returned; no lock is held meanwhile."""

@@ -36,7 +36,7 @@ from chronomemory.pages.text.suspects import suspects_in
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 from chronomemory.store import ChronoStore
-from chronomemory.updates import again_if_changed
+from chronomemory.updates import retry_in_turn
 
 __all__ = ["Home", "Settled", "open_home"]
 
@@ -331,13 +331,11 @@ class Home:
         def attempt() -> tuple[T, bool]:
             settled = self._lasting(self.settle(name))
 
-            def batch(conn: Connection) -> tuple[T, str]:
+            with self.handle.begin() as conn:
                 now = self.look.page(name, conn)
                 if now is None or now.digest != settled.page.digest:
                     raise WriteConflict("another writer changed the page; nothing was written")
-                return work(conn, settled)
-
-            told, text = self.handle.run(batch, patience=0.0)
+                told, text = work(conn, settled)
             if text != settled.text or not settled.is_shown:
                 is_left = bool(self.show({name: text}, {name: settled.shown}))
             else:
@@ -345,7 +343,7 @@ class Home:
             return told, is_left
 
         with self.locked():
-            told, is_left = again_if_changed(attempt)
+            told, is_left = retry_in_turn(self.handle.store, attempt)
             if is_left:
                 self._catch_up_later(name)
             return told

@@ -24,6 +24,8 @@ const RUSH_MICROS: i64 = 500;
 /// So long a writer that kept the lock believes that the log is still the one at its path: to look at each commit would
 /// be one more system call for each.
 const BELIEF_MICROS: i64 = 100;
+/// How long a writer may hold the lock while it computes its change.
+const TURN_MICROS: i64 = 1_000_000;
 /// A lock file this long carries the mark of a failed sync.
 const MARKED_BYTES: u64 = 1024;
 
@@ -58,6 +60,8 @@ pub(super) struct Lock {
     prepared: bool,
     /// Held between commits, for a moment.
     leased: bool,
+    /// When the turn of a writer began that holds the lock while it computes its change.
+    turn: Option<i64>,
     /// Nobody is there to give it back.
     unattended: bool,
     /// When it was taken, or when its holder last looked around.
@@ -86,6 +90,7 @@ impl Lock {
             signed: false,
             prepared: false,
             leased: false,
+            turn: None,
             unattended: false,
             since: 0,
             used: 0,
@@ -202,7 +207,8 @@ impl Lock {
             return;
         }
         let is_attended = self.terms.attended && !self.unattended;
-        if rushed && is_attended && (0..LEASE_MICROS).contains(&(now - self.since)) {
+        let is_lease_due = rushed && is_attended && (0..LEASE_MICROS).contains(&(now - self.since));
+        if is_lease_due || self.is_in_turn(now) {
             self.leased = true;
             return;
         }
@@ -216,6 +222,22 @@ impl Lock {
     /// Says that whoever looks after the lock is busy for a while, or back: nothing is left to them meanwhile.
     pub fn leave_alone(&mut self, open: Option<&OpenLog>, unattended: bool) {
         self.unattended = unattended;
+        self.end_turn(open);
+    }
+
+    /// Keeps the lock from now on, between commits too, until [`Lock::end_turn`].
+    pub fn begin_turn(&mut self, now: i64) {
+        self.turn = Some(now);
+    }
+
+    /// Whether a turn has begun that has not taken too long.
+    pub fn is_in_turn(&self, now: i64) -> bool {
+        self.turn.is_some_and(|began| (0..TURN_MICROS).contains(&(now - began)))
+    }
+
+    /// Ends a turn and gives the lock back, unless the lock is held until close.
+    pub fn end_turn(&mut self, open: Option<&OpenLog>) {
+        self.turn = None;
         if self.leased {
             self.let_go_if_replaced(open, self.used);
             self.let_go();
@@ -224,7 +246,7 @@ impl Lock {
 
     /// Gives back a lock that nobody needed for a moment; says whether it is still kept.
     pub fn end_lease(&mut self, open: Option<&OpenLog>, now: i64) -> bool {
-        if self.leased && !(0..RUSH_MICROS).contains(&(now - self.used)) {
+        if self.leased && !self.is_in_turn(now) && !(0..RUSH_MICROS).contains(&(now - self.used)) {
             self.let_go_if_replaced(open, now);
             self.let_go();
         }

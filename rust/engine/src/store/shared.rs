@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::thread::Thread;
+use std::thread::{self, Thread, ThreadId};
 
 use crate::error::{Error, Result};
 use crate::event::draft::Draft;
@@ -40,7 +40,7 @@ impl DueWork {
     pub fn of(store: &Store, now: i64) -> Self {
         Self {
             unsynced_bytes: if store.syncs_later() { store.unsynced_bytes() } else { 0 },
-            leased: store.log.is_leased(),
+            leased: store.log.is_leased() || store.log.is_in_turn(now),
             snapshot: store.snapshots.is_wanted(),
             sealing: store.views.text.wants_sealing(),
             untold: store.log.head().is_owed(),
@@ -60,6 +60,8 @@ pub struct Shared {
 struct WriterQueue {
     /// Someone leads, or has been told to.
     led: bool,
+    /// The thread that leads from its read to its commit, while it does something else in between.
+    turn: Option<ThreadId>,
     waiting: VecDeque<Arc<Waiter>>,
 }
 
@@ -82,7 +84,7 @@ impl Waiter {
 
     fn wait(&self) {
         while !self.called.load(Ordering::Acquire) {
-            std::thread::park();
+            thread::park();
         }
     }
 
@@ -92,14 +94,36 @@ impl Waiter {
 }
 
 /// The right to write; whoever waits is called when it ends.
-struct Lead<'a>(&'a Shared);
+struct Lead<'a> {
+    shared: &'a Shared,
+    /// The thread whose turn goes on when this lead ends.
+    turn: Option<ThreadId>,
+}
 
 impl Drop for Lead<'_> {
     fn drop(&mut self) {
-        let mut line = self.0.line();
+        let mut line = self.shared.line();
+        line.turn = self.turn;
+        if line.turn.is_some() {
+            return;
+        }
         match line.waiting.front() {
             Some(next) => next.call(),
             None => line.led = false,
+        }
+    }
+}
+
+/// The right of one thread to be the only writer, of all processes, from its read to its commit. It ends with this value, or
+/// when it has taken too long.
+pub struct WriterTurn<'a>(&'a Shared);
+
+impl Drop for WriterTurn<'_> {
+    fn drop(&mut self) {
+        if let Some(mut lead) = self.0.lead_at_once()
+            && lead.turn.take().is_some()
+        {
+            self.0.write_guard().log.end_turn();
         }
     }
 }
@@ -201,6 +225,44 @@ impl Shared {
         (outcome, DueWork::of(&store, clock()))
     }
 
+    /// Makes this thread the only writer, on the newest state; `None` if it is that already.
+    ///
+    /// # Errors
+    /// As [`Store::commit`].
+    pub fn begin_turn(
+        &self,
+        terms: WriterTerms,
+        clock: &dyn Fn() -> i64,
+    ) -> Result<(Option<WriterTurn<'_>>, DueWork)> {
+        let mut lead = self.lead(terms);
+        if lead.turn.is_some() {
+            return Ok((None, DueWork::default()));
+        }
+        let mut store = self.write_guard();
+        store.come_to_terms(terms);
+        let now = clock();
+        store.with_lock(now, |store| {
+            store.log.begin_turn(now);
+            Ok(())
+        })?;
+        lead.turn = Some(thread::current().id());
+        Ok((Some(WriterTurn(self)), DueWork::of(&store, now)))
+    }
+
+    /// Gives back a lock that nobody needed for a moment, and ends a turn that has taken too long; says whether the lock is
+    /// still kept. The store is that of [`Shared::try_write_guard`].
+    pub fn end_lease(&self, store: &mut Store, now: i64) -> bool {
+        let mut line = self.line();
+        if line.turn.is_some() && !store.log.is_in_turn(now) {
+            store.log.end_turn();
+            line.turn = None;
+            drop(line);
+            drop(self.called());
+            return false;
+        }
+        store.end_lease(now) || line.turn.is_some()
+    }
+
     /// The same for a change that leaves a sync that is due to its caller: it is waited for while others go on.
     ///
     /// # Errors
@@ -284,7 +346,7 @@ impl Shared {
         if let Some(outcome) = me.outcome().take() {
             return outcome;
         }
-        let _lead = Lead(self);
+        let _lead = self.called();
         let group = self.take_group();
         let drafts: Vec<&Draft> = group.iter().filter_map(|waiter| waiter.draft.as_ref()).collect();
         let terms = group.iter().fold(terms, |terms, waiter| terms.with(waiter.terms));
@@ -339,8 +401,17 @@ impl Shared {
 
     fn lead_at_once(&self) -> Option<Lead<'_>> {
         let mut line = self.line();
+        let turn = line.turn.take_if(|holder| *holder == thread::current().id());
         // Lazily: a lead that is made is a lead that ends.
-        (!std::mem::replace(&mut line.led, true)).then(|| Lead(self))
+        (!std::mem::replace(&mut line.led, true) || turn.is_some()).then(|| Lead { shared: self, turn })
+    }
+
+    /// The lead of a thread whose turn in the line has come.
+    fn called(&self) -> Lead<'_> {
+        Lead {
+            shared: self,
+            turn: None,
+        }
     }
 
     fn lead(&self, terms: WriterTerms) -> Lead<'_> {
@@ -350,13 +421,13 @@ impl Shared {
         let me = self.stand_in_line(None, terms);
         me.wait();
         self.line().waiting.pop_front();
-        Lead(self)
+        self.called()
     }
 
     /// Puts the caller behind all others; its turn comes when it is called.
     fn stand_in_line(&self, draft: Option<Draft>, terms: WriterTerms) -> Arc<Waiter> {
         let me = Arc::new(Waiter {
-            thread: std::thread::current(),
+            thread: thread::current(),
             terms,
             draft,
             outcome: Mutex::default(),

@@ -324,6 +324,23 @@ impl Engine {
         self.change(|store, now| store.commit_change(change, now))
     }
 
+    /// Runs work that reads, computes and commits while no other thread or process writes, so that its commit cannot come too
+    /// late. Work that takes longer than a second loses this right, and its commit is checked as any other.
+    ///
+    /// # Errors
+    /// As [`Engine::commit`]; the work has not begun then.
+    pub fn in_turn<T>(&self, work: impl FnOnce() -> T) -> Result<T> {
+        self.check_caller()?;
+        let (turn, due_work) = self.store.begin_turn(self.terms, &|| self.host.now())?;
+        self.worker.tell(due_work);
+        let outcome = work();
+        if self.is_forked() {
+            // The turn is the parent's.
+            std::mem::forget(turn);
+        }
+        Ok(outcome)
+    }
+
     /// Deletes an author's own records that have expired, by now or by a moment, as one batch; gives their ids.
     ///
     /// # Errors
