@@ -74,6 +74,7 @@ def install(
             return
         path = (config or known.file(project.absolute())).expanduser()
         before = _text(path)
+        known.check_project(before, name, project.absolute())
         _change(here.out, known, path, before, known.with_entry(before, name, known.entry(command)), yes=yes)
 
 
@@ -89,6 +90,7 @@ def uninstall(
         known = _client(client)
         path = (config or known.file(project.absolute())).expanduser()
         before = _text(path)
+        known.check_project(before, name, project.absolute())
         after = known.without_entry(before, name)
         if after is None:
             told = f"there is no server {clean(name)!r} in {clean(path)}; nothing was written"

@@ -18,7 +18,6 @@ from pydantic import BaseModel
 from chronomemory.cli.installing import install, uninstall
 from chronomemory.cli.loading import Command, CommandGroup, loaded
 from chronomemory.cli.options import HERE, AgentName, EmbedderName, Endpoint, Model, SessionName, UserName
-from chronomemory.cli.output import Output
 from chronomemory.cli.session import RefusedError, session
 from chronomemory.errors import ChronoError
 from chronomemory.mcp.served_store import ServedStore, checked_project
@@ -53,7 +52,7 @@ def server_module() -> Any:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "anyio", "starlette"):
             raise
         raise ChronoError(
-            "the MCP server needs the package mcp, from 2.1 on and below 3",
+            "the MCP server needs the package mcp, from 2.2 on and below 3",
             recovery='Install it with: pip install "chronomemory-rs[mcp]"',
         ) from None
 
@@ -119,7 +118,13 @@ def serve(
                 raise RefusedError(f"there is no profile {profile!r}", recovery=f"Give one of: {known}.")
             gc.freeze()  # what was loaded stays as long as the server does
             if http:
-                token = _token(here.out, module.checked_host(host), port)
+                given = os.environ.get(TOKEN_VARIABLE, "")
+                token = module.checked_token(given or secrets.token_urlsafe(_TOKEN_BYTES))
+                origin = f"of {TOKEN_VARIABLE}" if given else token
+                place = f"[{host}]" if ":" in module.checked_host(host) else host
+                here.out.errors.print(
+                    f"serving http://{place}:{port}/mcp with the token {origin}", soft_wrap=True
+                )
                 module.serve_http(served, profile, host=host, port=port, token=token)
             else:
                 module.serve_stdio(served, profile)
@@ -143,15 +148,3 @@ def _beside(work: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         thread.join()
-
-
-def _token(out: Output, host: str, port: int) -> str:
-    place = f"[{host}]" if ":" in host else host
-    address = f"http://{place}:{port}/mcp"
-    given = os.environ.get(TOKEN_VARIABLE, "")
-    if given:
-        out.errors.print(f"serving {address} with the token of {TOKEN_VARIABLE}", soft_wrap=True)
-        return given
-    token = secrets.token_urlsafe(_TOKEN_BYTES)
-    out.errors.print(f"serving {address} with the token {token}", soft_wrap=True)
-    return token

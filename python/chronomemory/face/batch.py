@@ -332,11 +332,7 @@ class Batch:
         return self.__exit__(kind, error, trace)
 
     def _begin(self) -> Connection:
-        try:
-            self._open.append(self._connection())
-        except BaseException:
-            self._release()
-            raise
+        self._open.append(self._connection())
         return self._open[-1]
 
     def _connection(self) -> Connection:

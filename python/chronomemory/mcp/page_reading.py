@@ -7,14 +7,15 @@ are read by every scope and changed by none, as all that is shared.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, TypeVar
 
 from chronomemory._core import canonical_json
 from chronomemory.errors import ChronoError
 from chronomemory.mcp.quoting import Budget, clipped, one_line, quoted, tokens_of
-from chronomemory.mcp.reading import Told, heading
+from chronomemory.mcp.reading import Question, Told, heading, search
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.pages import Entry, FolderError, PageInfo, UnknownFolder, UnknownPage, reading, schema
 from chronomemory.pages.ids import SUFFIX, entry_key, file_of, is_page_file, page_name
@@ -52,6 +53,11 @@ class Shelf:
         if self.home is None:
             raise UnknownFolder(self.notes[0].partition(";")[0], recovery=f"{_MAKE}.")
         return self.home
+
+    def note_memories(self) -> None:
+        """Say how memories are listed that are on no page, if there are any."""
+        if self.served.door.engine.count(kind="block"):
+            self.notes.append("memories that are on no page: search_memories with an empty query lists them")
 
     def take_in(self, names: Sequence[str]) -> None:
         """Take in what was edited by hand on some pages; what cannot be taken in becomes a note."""
@@ -125,11 +131,12 @@ def list_pages(
     """Return the pages by their names, as many as fit."""
     with opened(served) as shelf:
         shelf.take_in_all()
-        found: list[PageInfo] = []
-        if shelf.home is not None:
-            found = reading.list_pages(
-                shelf.home, include_dormant=include_dormant, include_archived=include_archived
-            )
+        if shelf.home is None:
+            return _newest(shelf, {"pages": [], "next_offset": 0}, max_tokens)
+        shelf.note_memories()
+        found = reading.list_pages(
+            shelf.home, include_dormant=include_dormant, include_archived=include_archived
+        )
         items, left_out, following = _fitting(shelf, found[offset:], _page_item, max_tokens, offset)
         structured = {
             **served.named(),
@@ -178,7 +185,10 @@ def recent_entries(served: ServedStore, *, limit: int, max_tokens: int, **asked:
     """Return the latest entries of all pages, as many as fit."""
     with opened(served) as shelf:
         shelf.take_in_all()
-        found = [] if shelf.home is None else reading.recent(shelf.home, limit=limit + _COUNTED, **asked)
+        if shelf.home is None:
+            return _newest(shelf, {"entries": []}, max_tokens, limit=limit, since=asked["since"] or "")
+        shelf.note_memories()
+        found = reading.recent(shelf.home, limit=limit + _COUNTED, **asked)
         return _best(
             shelf, [(entry, None) for entry in found], limit, max_tokens, "entries, the latest first"
         )
@@ -188,6 +198,17 @@ def tell_schema(served: ServedStore) -> Told:
     """Return the page that tells how pages are written; it is ours, so it needs no quotes."""
     text = schema()
     return Told({**served.named(), "schema": text}, [*heading(served, "how pages are written"), text])
+
+
+def _newest(shelf: Shelf, empty: Item, max_tokens: int, *, limit: int = 100, since: str = "") -> Told:
+    """Return the newest memories, for a scope that has no pages to list."""
+    with suppress(ValueError):  # a local time, as pages have them
+        since = since if len(since) < 11 else datetime.fromisoformat(since).astimezone().isoformat()
+    note, left = shelf.notes[0], max_tokens - 2 * tokens_of(shelf.notes[0])
+    told = search(shelf.served, Question(query="", limit=limit, since=since, max_tokens=left))
+    first, *lines = told.lines
+    notes = [note, *told.structured["notes"]]
+    return Told({**empty, **told.structured, "notes": notes}, [first, f"note: {note}", *lines])
 
 
 def _best(

@@ -289,11 +289,6 @@ impl Log {
         self.lock.begin_turn(now);
     }
 
-    /// Whether a turn has begun that has not taken too long.
-    pub fn is_in_turn(&self, now: i64) -> bool {
-        self.lock.is_in_turn(now)
-    }
-
     /// Ends a turn, and gives the lock back.
     pub fn end_turn(&mut self) {
         self.lock.end_turn(self.open.as_ref());

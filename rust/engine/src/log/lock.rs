@@ -117,7 +117,7 @@ impl Lock {
 
     /// Whether it is kept between commits.
     pub fn is_leased(&self) -> bool {
-        self.leased
+        self.leased || self.turn.is_some()
     }
 
     /// Whether what is known is the newest, and nothing lies behind it.
@@ -230,8 +230,7 @@ impl Lock {
         self.turn = Some(now);
     }
 
-    /// Whether a turn has begun that has not taken too long.
-    pub fn is_in_turn(&self, now: i64) -> bool {
+    fn is_in_turn(&self, now: i64) -> bool {
         self.turn.is_some_and(|began| (0..TURN_MICROS).contains(&(now - began)))
     }
 
@@ -244,13 +243,12 @@ impl Lock {
         }
     }
 
-    /// Gives back a lock that nobody needed for a moment; says whether it is still kept.
+    /// Gives back a lock that nobody needed for a moment, or whose turn took too long; says whether it is still kept.
     pub fn end_lease(&mut self, open: Option<&OpenLog>, now: i64) -> bool {
-        if self.leased && !self.is_in_turn(now) && !(0..RUSH_MICROS).contains(&(now - self.used)) {
-            self.let_go_if_replaced(open, now);
-            self.let_go();
+        if !self.is_in_turn(now) && !(0..RUSH_MICROS).contains(&(now - self.used)) {
+            self.end_turn(open);
         }
-        self.leased
+        self.is_leased()
     }
 
     /// At the end: a lease that nobody has ended yet is looked at too.
@@ -317,7 +315,7 @@ impl Lock {
     /// Gives the lock back.
     pub fn let_go(&mut self) {
         if self.held {
-            (self.held, self.leased, self.prepared) = (false, false, false);
+            (self.held, self.leased, self.prepared, self.turn) = (false, false, false, None);
             if let Some((file, _)) = &self.file
                 && file.release().is_err()
             {

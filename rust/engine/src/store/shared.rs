@@ -40,7 +40,7 @@ impl DueWork {
     pub fn of(store: &Store, now: i64) -> Self {
         Self {
             unsynced_bytes: if store.syncs_later() { store.unsynced_bytes() } else { 0 },
-            leased: store.log.is_leased() || store.log.is_in_turn(now),
+            leased: store.log.is_leased(),
             snapshot: store.snapshots.is_wanted(),
             sealing: store.views.text.wants_sealing(),
             untold: store.log.head().is_owed(),
@@ -253,14 +253,16 @@ impl Shared {
     /// still kept. The store is that of [`Shared::try_write_guard`].
     pub fn end_lease(&self, store: &mut Store, now: i64) -> bool {
         let mut line = self.line();
-        if line.turn.is_some() && !store.log.is_in_turn(now) {
-            store.log.end_turn();
-            line.turn = None;
+        if line.led && line.turn.is_none() {
+            // The leader uses the lock, or is about to.
+            return store.is_leased();
+        }
+        let is_kept = store.end_lease(now);
+        if !is_kept && line.turn.take().is_some() {
             drop(line);
             drop(self.called());
-            return false;
         }
-        store.end_lease(now) || line.turn.is_some()
+        is_kept
     }
 
     /// The same for a change that leaves a sync that is due to its caller: it is waited for while others go on.

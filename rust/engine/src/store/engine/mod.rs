@@ -334,10 +334,7 @@ impl Engine {
         let (turn, due_work) = self.store.begin_turn(self.terms, &|| self.host.now())?;
         self.worker.tell(due_work);
         let outcome = work();
-        if self.is_forked() {
-            // The turn is the parent's.
-            std::mem::forget(turn);
-        }
+        drop(turn);
         Ok(outcome)
     }
 
