@@ -17,8 +17,8 @@ from assistants import ERAS, Talk
 from chronomemory import ChronoStore, Scope
 from chronomemory.cli import app
 from chronomemory.errors import InvalidArgument
-from chronomemory.mcp.served_store import ServedStore
 from chronomemory.mcp import server as mcp_server
+from chronomemory.mcp.served_store import ServedStore
 from chronomemory.mcp.server import checked_host, http_options, make_server, serve_http
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -96,7 +96,11 @@ def test_who_may_not_come_in(port: int) -> None:
         assert post(port, Host=host)[0] == 421
     for origin in ("https://evil.example", "null", f"http://evil.example:{port}"):
         assert post(port, Origin=origin)[0] == 403
-    for origin in (f"http://127.0.0.1:{port}.evil.example", "http://localhost:1", f"https://127.0.0.1:{port}"):
+    for origin in (
+        f"http://127.0.0.1:{port}.evil.example",
+        "http://localhost:1",
+        f"https://127.0.0.1:{port}",
+    ):
         assert post(port, Origin=origin)[0] == 403
     for name in ("127.0.0.1", "localhost", "[::1]"):
         assert post(port, Host=f"{name}:{port}", Origin=f"http://{name}:{port}")[0] == 200
@@ -108,7 +112,7 @@ def test_who_may_not_come_in(port: int) -> None:
 class TestSessions:
     @pytest.fixture(autouse=True)
     def few_and_short(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Let the server that the fixture ``port`` starts close sessions after half a second, and open two."""
+        """Let the server close sessions after half a second and open two at a time."""
         monkeypatch.setattr(mcp_server, "_SESSION_IDLE_SECONDS", 0.5)
         monkeypatch.setattr(mcp_server, "_MOST_SESSIONS", 2)
 

@@ -118,13 +118,11 @@ def serve(
                 raise RefusedError(f"there is no profile {profile!r}", recovery=f"Give one of: {known}.")
             gc.freeze()  # what was loaded stays as long as the server does
             if http:
-                given = os.environ.get(TOKEN_VARIABLE, "")
-                token = module.checked_token(given or secrets.token_urlsafe(_TOKEN_BYTES))
-                origin = f"of {TOKEN_VARIABLE}" if given else token
+                kept = os.environ.get(TOKEN_VARIABLE, "")
+                token = module.checked_token(kept or secrets.token_urlsafe(_TOKEN_BYTES))
                 place = f"[{host}]" if ":" in module.checked_host(host) else host
-                here.out.errors.print(
-                    f"serving http://{place}:{port}/mcp with the token {origin}", soft_wrap=True
-                )
+                shown = f"serving http://{place}:{port}/mcp with the token"
+                here.out.errors.print(shown, f"of {TOKEN_VARIABLE}" if kept else token, soft_wrap=True)
                 module.serve_http(served, profile, host=host, port=port, token=token)
             else:
                 module.serve_stdio(served, profile)

@@ -287,9 +287,12 @@ class Batch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> Literal[False]:
+        connection = self._open.pop()
         try:
-            self._end(self._open.pop(), commits=error is None)
+            if error is None and self._writable:
+                connection.commit()
         finally:
+            connection._writable = False
             self._release()
         return False
 
@@ -297,16 +300,15 @@ class Batch:
         """Run ``work`` in this batch; after a lost race again, while no one else writes."""
 
         def attempt() -> T:
-            connection, commits = self._connection(), False
+            connection = self._connection()
             try:
                 done = work(connection)
-                commits = True
+                connection.commit()
             finally:
-                self._end(connection, commits=commits)
+                connection._writable = False
             return done
 
-        # INVARIANT: the lock of this process comes before that of the store: a thread that has the first waits
-        # for the second when it commits.
+        # INVARIANT: this lock comes before that of the store, for which its holder waits when it commits.
         self._acquire()
         try:
             return retry_in_turn(self._store, attempt)
@@ -344,13 +346,6 @@ class Batch:
             scope=self._scope,
             clock=self._clock,
         )
-
-    def _end(self, connection: Connection, *, commits: bool) -> None:
-        try:
-            if commits and self._writable:
-                connection.commit()
-        finally:
-            connection._writable = False
 
     def _acquire(self) -> None:
         if self._writable and not self._turn.acquire(timeout=_PATIENCE_SECONDS):

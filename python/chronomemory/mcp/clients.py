@@ -68,7 +68,7 @@ class Client:
                 f"name: {self.name} lists the servers of all projects in one file, "
                 f"and {name!r} there serves {other}",
                 field="name",
-                recovery=f"Give a name of its own, such as --name {name}-{project.name}; nothing was written.",
+                recovery=f"Give another name, such as --name {name}-{project.name}; nothing was written.",
             )
 
     def without_entry(self, text: str, name: str) -> str | None:

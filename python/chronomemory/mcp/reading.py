@@ -118,12 +118,6 @@ class Question:
         found: dict[str, Any] = _questions.read(served, self.query)
         return found
 
-    def check_status(self, served: ServedStore) -> None:
-        """Raise if no memory that is seen here has or can have the status."""
-        known = {*_STATUSES, *(status for _, status, _, _ in served.door.engine.tally())}
-        if not self.as_of:
-            word("status", self.status, tuple(sorted(known)))
-
     def ask(
         self, served: ServedStore, limit: int, after: str | None, reading: Mapping[str, Any]
     ) -> Hits | Page:
@@ -139,14 +133,18 @@ class Question:
         }
         when = as_of(self.as_of)
         if self.query:
-            return served.door.search(self.query, **reading, kind=list(self.kinds) or None, as_of=when, **terms)
+            return served.door.search(
+                self.query, **reading, kind=list(self.kinds) or None, as_of=when, **terms
+            )
         asked = served.door if when is None else served.door.as_of(when)
         return asked.query(faces=True, order_by="-created", **terms)
 
 
 def search(served: ServedStore, asked: Question) -> Told:
     """Return the best memories for a text, or the newest, as many as fit, and where to go on."""
-    asked.check_status(served)
+    if not asked.as_of:
+        seen = {status for _, status, _, _ in served.door.engine.tally()}
+        word("status", asked.status, tuple(sorted(seen.union(_STATUSES))))
     reading = asked.reading(served)
     try:
         hits = asked.ask(served, asked.limit, asked.cursor, reading)
@@ -179,8 +177,8 @@ def search(served: ServedStore, asked: Question) -> Told:
     more_words = f"{left_out}{'' if is_exact else ' or more'} left out"
     if cursor:
         more_words += f", next_cursor={cursor}"
-    which = "that match, best first" if asked.query else "newest first"
-    words = f"{len(items)} of the memories, {which}, {more_words}" if hits else "nothing found"
+    which = " that match, best first" if asked.query else ", newest first"
+    words = f"{len(items)} of the memories{which}, {more_words}" if hits else "nothing found"
     return Told(structured, [*heading(served, words, notes), *map(line_of, items)])
 
 

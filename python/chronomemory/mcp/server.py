@@ -28,7 +28,15 @@ from chronomemory.mcp.resources import add_prompts, add_resources
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.mcp.toolbox import tools_of
 
-__all__ = ["INSTRUCTIONS", "PROFILES", "checked_token", "http_options", "make_server", "serve_http", "serve_stdio"]
+__all__ = [
+    "INSTRUCTIONS",
+    "PROFILES",
+    "checked_token",
+    "http_options",
+    "make_server",
+    "serve_http",
+    "serve_stdio",
+]
 
 #: The tools by the name of their profile; one more profile is one more file and one more row.
 PROFILES: Final = {
@@ -56,7 +64,9 @@ _LEAST_TOKEN = 16
 
 
 class _Server(MCPServer[object]):
-    async def get_prompt(self, name: str, arguments: dict[str, Any] | None = None, context: Any = None) -> Any:
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Any = None
+    ) -> Any:
         """Refuse unknown prompts and arguments with "invalid params", as the protocol asks."""
         known = {prompt.name: prompt.arguments or [] for prompt in await self.list_prompts()}
         if name not in known:

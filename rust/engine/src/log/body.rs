@@ -286,7 +286,7 @@ impl Log {
 
     /// Keeps the writer lock between commits until [`Log::end_turn`], for a writer that computes its change under it.
     pub fn begin_turn(&mut self, now: i64) {
-        self.lock.begin_turn(now);
+        self.lock.turn = Some(now);
     }
 
     /// Ends a turn, and gives the lock back.

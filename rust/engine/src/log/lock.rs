@@ -61,7 +61,7 @@ pub(super) struct Lock {
     /// Held between commits, for a moment.
     leased: bool,
     /// When the turn of a writer began that holds the lock while it computes its change.
-    turn: Option<i64>,
+    pub turn: Option<i64>,
     /// Nobody is there to give it back.
     unattended: bool,
     /// When it was taken, or when its holder last looked around.
@@ -223,11 +223,6 @@ impl Lock {
     pub fn leave_alone(&mut self, open: Option<&OpenLog>, unattended: bool) {
         self.unattended = unattended;
         self.end_turn(open);
-    }
-
-    /// Keeps the lock from now on, between commits too, until [`Lock::end_turn`].
-    pub fn begin_turn(&mut self, now: i64) {
-        self.turn = Some(now);
     }
 
     fn is_in_turn(&self, now: i64) -> bool {

@@ -93,21 +93,15 @@ impl Waiter {
     }
 }
 
-/// The right to write; whoever waits is called when it ends.
-struct Lead<'a> {
-    shared: &'a Shared,
-    /// The thread whose turn goes on when this lead ends.
-    turn: Option<ThreadId>,
-}
+/// The right to write; whoever waits is called when it ends, unless the turn of a thread goes on.
+struct Lead<'a>(&'a Shared, Option<ThreadId>);
 
 impl Drop for Lead<'_> {
     fn drop(&mut self) {
-        let mut line = self.shared.line();
-        line.turn = self.turn;
-        if line.turn.is_some() {
-            return;
-        }
+        let mut line = self.0.line();
+        line.turn = self.1;
         match line.waiting.front() {
+            _ if line.turn.is_some() => {}
             Some(next) => next.call(),
             None => line.led = false,
         }
@@ -121,7 +115,7 @@ pub struct WriterTurn<'a>(&'a Shared);
 impl Drop for WriterTurn<'_> {
     fn drop(&mut self) {
         if let Some(mut lead) = self.0.lead_at_once()
-            && lead.turn.take().is_some()
+            && lead.1.take().is_some()
         {
             self.0.write_guard().log.end_turn();
         }
@@ -229,14 +223,10 @@ impl Shared {
     ///
     /// # Errors
     /// As [`Store::commit`].
-    pub fn begin_turn(
-        &self,
-        terms: WriterTerms,
-        clock: &dyn Fn() -> i64,
-    ) -> Result<(Option<WriterTurn<'_>>, DueWork)> {
+    pub fn begin_turn(&self, terms: WriterTerms, clock: &dyn Fn() -> i64) -> Result<Option<WriterTurn<'_>>> {
         let mut lead = self.lead(terms);
-        if lead.turn.is_some() {
-            return Ok((None, DueWork::default()));
+        if lead.1.is_some() {
+            return Ok(None);
         }
         let mut store = self.write_guard();
         store.come_to_terms(terms);
@@ -245,8 +235,8 @@ impl Shared {
             store.log.begin_turn(now);
             Ok(())
         })?;
-        lead.turn = Some(thread::current().id());
-        Ok((Some(WriterTurn(self)), DueWork::of(&store, now)))
+        lead.1 = Some(thread::current().id());
+        Ok(Some(WriterTurn(self)))
     }
 
     /// Gives back a lock that nobody needed for a moment, and ends a turn that has taken too long; says whether the lock is
@@ -255,12 +245,12 @@ impl Shared {
         let mut line = self.line();
         if line.led && line.turn.is_none() {
             // The leader uses the lock, or is about to.
-            return store.is_leased();
+            return store.log.is_leased();
         }
-        let is_kept = store.end_lease(now);
+        let is_kept = store.log.end_lease(now);
         if !is_kept && line.turn.take().is_some() {
             drop(line);
-            drop(self.called());
+            drop(Lead(self, None));
         }
         is_kept
     }
@@ -348,7 +338,7 @@ impl Shared {
         if let Some(outcome) = me.outcome().take() {
             return outcome;
         }
-        let _lead = self.called();
+        let _lead = Lead(self, None);
         let group = self.take_group();
         let drafts: Vec<&Draft> = group.iter().filter_map(|waiter| waiter.draft.as_ref()).collect();
         let terms = group.iter().fold(terms, |terms, waiter| terms.with(waiter.terms));
@@ -405,15 +395,7 @@ impl Shared {
         let mut line = self.line();
         let turn = line.turn.take_if(|holder| *holder == thread::current().id());
         // Lazily: a lead that is made is a lead that ends.
-        (!std::mem::replace(&mut line.led, true) || turn.is_some()).then(|| Lead { shared: self, turn })
-    }
-
-    /// The lead of a thread whose turn in the line has come.
-    fn called(&self) -> Lead<'_> {
-        Lead {
-            shared: self,
-            turn: None,
-        }
+        (!std::mem::replace(&mut line.led, true) || turn.is_some()).then(|| Lead(self, turn))
     }
 
     fn lead(&self, terms: WriterTerms) -> Lead<'_> {
@@ -423,7 +405,7 @@ impl Shared {
         let me = self.stand_in_line(None, terms);
         me.wait();
         self.line().waiting.pop_front();
-        self.called()
+        Lead(self, None)
     }
 
     /// Puts the caller behind all others; its turn comes when it is called.

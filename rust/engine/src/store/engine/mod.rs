@@ -331,11 +331,9 @@ impl Engine {
     /// As [`Engine::commit`]; the work has not begun then.
     pub fn in_turn<T>(&self, work: impl FnOnce() -> T) -> Result<T> {
         self.check_caller()?;
-        let (turn, due_work) = self.store.begin_turn(self.terms, &|| self.host.now())?;
-        self.worker.tell(due_work);
-        let outcome = work();
-        drop(turn);
-        Ok(outcome)
+        let _turn = self.store.begin_turn(self.terms, &|| self.host.now())?;
+        self.worker.tell(self.store.due_work(self.host.now()));
+        Ok(work())
     }
 
     /// Deletes an author's own records that have expired, by now or by a moment, as one batch; gives their ids.
