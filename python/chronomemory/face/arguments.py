@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from enum import Enum
@@ -28,6 +29,7 @@ else:
     from chronomemory import numpy_later as np
 
 __all__ = [
+    "HIDDEN",
     "LAST_SEQ",
     "Floats",
     "contents",
@@ -57,6 +59,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _One = TypeVar("_One")
 _Choice = TypeVar("_Choice", bound=Enum)
 
+#: Characters that no name may have: controls, line separators, and marks that reverse the direction of text.
+HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 #: The greatest whole number that the engine counts to.
 LAST_SEQ = 2**63 - 1
 #: What an array of numbers may be made of.

@@ -10,6 +10,7 @@ from datetime import date, datetime
 from pathlib import Path
 
 from chronomemory._core import canonical_json
+from chronomemory.face.arguments import HIDDEN
 from chronomemory.pages.errors import PageNameError
 
 __all__ = [
@@ -65,6 +66,8 @@ def page_name(given: object) -> str:
         raise PageNameError(f"a page is called by a string, not by a {type(given).__name__}")
     name = unicodedata.normalize("NFC", given.removesuffix(SUFFIX))
     reason = _why_not(name)
+    if reason is None and (hidden := HIDDEN.search(name)):
+        reason = f"it has the invisible character U+{ord(hidden[0]):04X} in it"
     if reason:
         listed = ", ".join(f"{prefix}-" for prefix in PREFIXES)
         raise PageNameError(f"no page is called {given!r}: {reason}; the prefixes are {listed}")
@@ -97,11 +100,15 @@ def _is_date(text: str) -> bool:
 
 def is_page_file(file_name: str) -> bool:
     """Say whether a file of this name is a page; temporary files of editors are not."""
-    return file_name.endswith(SUFFIX) and is_page_name(file_name.removesuffix(SUFFIX))
+    name = file_name.removesuffix(SUFFIX)
+    return file_name.endswith(SUFFIX) and is_page_name(name) and not HIDDEN.search(name)
 
 
 def is_page_name(name: str) -> bool:
-    """Say whether a page may be called so: then its file lies in the folder."""
+    """Say whether a page of the log may be called so: then its file lies in the folder.
+
+    Earlier versions made pages with invisible characters in their names.
+    """
     return unicodedata.is_normalized("NFC", name) and _why_not(name) is None
 
 

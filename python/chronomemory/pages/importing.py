@@ -12,7 +12,7 @@ from datetime import date, datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from chronomemory.errors import InvalidArgument
+from chronomemory.errors import InvalidArgument, Limit
 from chronomemory.face.arguments import path as path_argument
 from chronomemory.pages.errors import EntryError, FolderError, NotAPage
 from chronomemory.pages.ids import SUFFIX, draw_id, is_page_file
@@ -54,7 +54,10 @@ _DATES = ("date", "created", "created_at", "timestamp")
 
 
 def import_folder(home: Home, source: str | os.PathLike[str]) -> Imported:
-    """Take in all notes of a folder and those below it, as one batch; none of them is taken twice."""
+    """Take in all notes of a folder and those below it; none of them is taken twice.
+
+    They are one batch, unless the log refuses one: then each is, and the refused ones are reported.
+    """
     root = path_argument("source", source)
     if not root.is_dir():
         raise FolderError(f"{root} is no folder", recovery="Give the folder of the notes.")
@@ -92,9 +95,23 @@ def import_folder(home: Home, source: str | os.PathLike[str]) -> Imported:
                 continue
             taken.add(name)
             names[way] = name
+        _commit(home, changes, names, problems)
+        return Imported(names, tuple(unchanged), tuple(problems))
+
+
+def _commit(home: Home, changes: list[PageChange], names: dict[str, str], problems: list[Problem]) -> None:
+    """Write the pages as one batch; if the log refuses one, each by itself, and report what it refuses."""
+    try:
         if changes:
             home.commit(changes)
-        return Imported(names, tuple(unchanged), tuple(problems))
+    except (InvalidArgument, Limit) as error:
+        if len(changes) > 1:
+            for change in changes:
+                _commit(home, [change], names, problems)
+            return
+        way = next(way for way, name in names.items() if name == changes[0].page.name)
+        del names[way]
+        problems.append(Problem("conflict", way, str(error)))
 
 
 def _notes(root: Path, problems: list[Problem]) -> Iterator[tuple[str, bytes]]:

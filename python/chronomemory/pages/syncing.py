@@ -9,7 +9,7 @@ from datetime import timedelta
 from chronomemory.errors import InvalidArgument, Limit, LogCorrupted
 from chronomemory.face.arguments import word
 from chronomemory.face.batch import Connection
-from chronomemory.pages.errors import PageConflict, PageError
+from chronomemory.pages.errors import NotAPage, PageConflict, PageError
 from chronomemory.pages.ids import INDEX_FILE, SUFFIX, entry_key, file_of, is_page_file, page_key
 from chronomemory.pages.listing import write_index
 from chronomemory.pages.settings import Settings
@@ -244,10 +244,14 @@ def _let_sleep(home: Home, settings: Settings, found: _Found) -> None:
     for page in home.look.in_state("active", before):
         # Of a page that says nothing about its last write nobody knows how long it sleeps.
         # A word of a person's own for its status is theirs.
-        said = read_values(page.head).get("status", page.meta.state)
-        if page.written and said == page.meta.state and file_of(page.name) not in busy:
-            set_status(home, page.name, "dormant")
-            found.dormant.append(page.name)
+        if not page.written or file_of(page.name) in busy:
+            continue
+        try:
+            if read_values(page.head).get("status", page.meta.state) == page.meta.state:
+                set_status(home, page.name, "dormant")
+                found.dormant.append(page.name)
+        except (NotAPage, PageConflict) as error:
+            found.problems.append(Problem("conflict", file_of(page.name), str(error)))
 
 
 def rebuild(home: Home, progress: Progress | None = None) -> Rebuilt:
