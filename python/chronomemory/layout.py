@@ -13,7 +13,7 @@ from pathlib import Path
 
 from chronomemory._core import store_folder
 
-__all__ = ["FOLDER", "is_of_a_store", "log_folder", "log_path", "unlinked"]
+__all__ = ["FOLDER", "folder_mode", "is_of_a_store", "log_folder", "log_path", "unlinked"]
 
 #: The folder of a store in its project.
 FOLDER = ".chronomemory"
@@ -35,6 +35,14 @@ def log_folder(project_root: Path) -> Path:
 def log_path(project_root: Path) -> Path:
     """Return the chained log itself, the only truth of a store."""
     return log_folder(project_root) / "events.wal"
+
+
+def folder_mode(project_root: Path, *, shared: bool = False) -> int:
+    """Return the permissions of the folder of a project's store, or those that a new one gets."""
+    try:
+        return stat.S_IMODE(log_folder(project_root).stat().st_mode)
+    except FileNotFoundError:
+        return 0o2770 if shared else 0o700
 
 
 def is_of_a_store(folder: Path) -> bool:

@@ -31,7 +31,7 @@ from chronomemory.face.arguments import (
 )
 from chronomemory.heads import head_file
 from chronomemory.health import Counters, Health, counters_of, health_of
-from chronomemory.layout import log_folder
+from chronomemory.layout import folder_mode, log_folder
 from chronomemory.migrate import _governance_to_esdb_status
 from chronomemory.record import ChronoRecord
 from chronomemory.records import Records
@@ -145,6 +145,10 @@ class ChronoStore(Upkeep):
     def head_file(self) -> Path | None:
         """Where the last head is remembered: the file that was given, or one of the user's state."""
         return self._given_head_file or head_file(self.project_root)
+
+    def folder_mode(self) -> int:
+        """Return the permissions of the store's folder, or those that it will get when it is made."""
+        return folder_mode(self.project_root, shared=self._options["shared"])
 
     def close(self) -> None:
         """Close the store; closing twice is fine, and the next call opens it again.

@@ -163,7 +163,7 @@ def export(
         if file == STDIN:
             here.out.bytes(line.rstrip(b"\n") for line in lines)
         else:
-            count, written = write_target(file, lines, force=force)
+            count, written = write_target(file, lines, project, force=force)
             if as_json:
                 here.out.document({"path": spelled(file), "lines": count, "bytes": written})
             else:

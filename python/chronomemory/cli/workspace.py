@@ -95,7 +95,7 @@ def export(
             here.out.bytes([here.it.export_graph().rstrip(b"\n")])
             return
         check_target(to, folder, force=force)
-        _, written = write_target(to, [here.it.export_graph()], force=force)
+        _, written = write_target(to, [here.it.export_graph()], here.it.folder, force=force)
         if as_json:
             here.out.document({"file": spelled(to), "bytes": written})
         else:

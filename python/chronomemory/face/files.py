@@ -18,11 +18,13 @@ from pathlib import Path
 
 from chronomemory.errors import StoreLocked
 
-__all__ = ["ASIDE", "PART", "Folder", "Stamp", "is_draft"]
+__all__ = ["ASIDE", "PART", "PRIVATE", "Folder", "Stamp", "create_file", "is_draft"]
 
 #: What changes when a file does: its inode, length and time; None if it is not there.
 Stamp = tuple[int, int, int] | None
 
+#: The mode of a folder that only its owner may use.
+PRIVATE = 0o700
 #: How the name of a file ends that is not whole yet.
 PART = ".part"
 #: How the name of a file ends that stood where one of ours belongs.
@@ -48,10 +50,16 @@ def is_draft(name: str) -> bool:
 
 
 class Folder:
-    """A folder and those in it; no step in it leads through a link, nor to it if it ``is_real``."""
+    """A folder and those in it; no step in it leads through a link, nor to it if it ``is_real``.
 
-    def __init__(self, root: Path, *, is_real: bool = False) -> None:
+    ``mode`` returns the permissions of new folders, and of new files as far as files have them.
+    """
+
+    def __init__(
+        self, root: Path, *, is_real: bool = False, mode: Callable[[], int] = lambda: PRIVATE
+    ) -> None:
         self.root = root
+        self._mode = mode
         self._flags = os.O_RDONLY | os.O_DIRECTORY | (os.O_NOFOLLOW if is_real else 0)
 
     @contextmanager
@@ -73,11 +81,12 @@ class Folder:
         """Make the folder and some in it, unless they are there; a crash does not take it away again."""
         if not self.root.is_dir():
             missing = [place for place in (self.root, *self.root.parents) if not place.exists()]
-            self.root.mkdir(parents=True, exist_ok=True)
+            self.root.parent.mkdir(parents=True, exist_ok=True)
+            _make_folder(self.root, self._mode())
             for place in missing:
                 _sync_folder(place.parent)
         for name in names:
-            (self.root / name).mkdir(exist_ok=True)
+            _make_folder(self.root / name, self._mode())
             with self._entered(name):
                 pass
 
@@ -144,7 +153,7 @@ class Folder:
             try:
                 for name, content in files.items():
                     of = "" if is_known is None else name
-                    parts[name] = _draft(here, content, _mode(here, name), of, synced=not together)
+                    parts[name] = self._draft(here, content, name, of, synced=not together)
                 if together:
                     os.sync()
                 for name in files:
@@ -163,8 +172,11 @@ class Folder:
 
     def append(self, name: str, content: bytes) -> None:
         """Write behind what is in a file; what is there never changes."""
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
-        with self._entered("") as here, os.fdopen(os.open(name, flags, 0o666, dir_fd=here), "ab") as file:
+        with self._entered("") as here:
+            new = _mode(here, name) is None
+            flags = os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK
+            handle = create_file(name, flags, self._mode() if new else PRIVATE, here)
+        with os.fdopen(handle, "ab") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -199,6 +211,29 @@ class Folder:
             os.fsync(here)
         return other
 
+    def _draft(self, folder: int, content: bytes, target: str, of: str, *, synced: bool) -> str:
+        """Write a file under another name; one that takes the place of another keeps the mode of that.
+
+        The name says ``of`` which file it is the draft, if it may change places with it.
+        """
+        name = f".{secrets.token_hex(8)}{'.' if of else ''}{of}{PART}"
+        mode = _mode(folder, target)
+        handle = create_file(name, os.O_WRONLY | os.O_EXCL, self._mode() if mode is None else PRIVATE, folder)
+        try:
+            if mode is not None:
+                os.fchmod(handle, mode)
+            view = memoryview(content)
+            while view:
+                view = view[os.write(handle, view) :]
+            if synced:
+                os.fsync(handle)
+        except BaseException:
+            os.unlink(name, dir_fd=folder)
+            raise
+        finally:
+            os.close(handle)
+        return name
+
     @contextmanager
     def _entered(self, within: str) -> Iterator[int]:
         here = os.open(self.root, self._flags)
@@ -210,6 +245,27 @@ class Folder:
             yield here
         finally:
             os.close(here)
+
+
+def create_file(name: str | Path, flags: int, mode: int, folder: int | None = None) -> int:
+    """Open a file, made if it is missing with the permissions of a folder, as far as the umask allows.
+
+    The group of a folder that it may write may read and write the file whatever the umask says.
+    """
+    flags |= os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    handle = os.open(name, flags, 0o600 | mode & 0o066, dir_fd=folder)
+    if mode & stat.S_IWGRP:
+        os.fchmod(handle, stat.S_IMODE(os.fstat(handle).st_mode) | 0o060)
+    return handle
+
+
+def _make_folder(place: Path, mode: int) -> None:
+    try:
+        place.mkdir(mode=PRIVATE | mode & 0o077)
+    except FileExistsError:
+        return
+    if mode & stat.S_IWGRP:
+        place.chmod(stat.S_IMODE(place.stat().st_mode) | mode & 0o2070)
 
 
 def _sync_folder(place: Path) -> None:
@@ -288,27 +344,3 @@ def _mode(folder: int, name: str) -> int | None:
     except FileNotFoundError:
         return None
     return stat.S_IMODE(found.st_mode) if stat.S_ISREG(found.st_mode) else None
-
-
-def _draft(folder: int, content: bytes, mode: int | None, of: str, *, synced: bool) -> str:
-    """Write a file under another name; one that takes the place of another is as private as that.
-
-    The name says ``of`` which file it is the draft, if it may change places with it.
-    """
-    name = f".{secrets.token_hex(8)}{'.' if of else ''}{of}{PART}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-    handle = os.open(name, flags, 0o666 if mode is None else mode & 0o600, dir_fd=folder)
-    try:
-        if mode is not None:
-            os.fchmod(handle, mode)
-        view = memoryview(content)
-        while view:
-            view = view[os.write(handle, view) :]
-        if synced:
-            os.fsync(handle)
-    except BaseException:
-        os.unlink(name, dir_fd=folder)
-        raise
-    finally:
-        os.close(handle)
-    return name

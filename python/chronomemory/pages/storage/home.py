@@ -376,4 +376,5 @@ def open_home(
     except BaseException:
         handle.close()
         raise
-    return Home(handle, Folder(root, is_real=True), folder_digits(project, root), clock)
+    shown = Folder(root, is_real=True, mode=handle.project.folder_mode)
+    return Home(handle, shown, folder_digits(project, root), clock)
