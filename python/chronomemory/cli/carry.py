@@ -19,6 +19,7 @@ from chronomemory.blocks.ids import BLOCK
 from chronomemory.blocks.unusable import check_saying
 from chronomemory.cli.session import RefusedError
 from chronomemory.errors import InvalidArgument, InvalidRecord, LogCorrupted
+from chronomemory.ingestion import lines_of
 from chronomemory.layout import log_folder, log_path, unlinked
 from chronomemory.records import Records
 from chronomemory.store import ChronoStore
@@ -85,7 +86,7 @@ def bring_records(store: ChronoStore, source: Path, progress: Progress | None) -
 def _check_sayings(source: Path) -> None:
     """Refuse frames and settings that their face would refuse; of shapes the engine knows."""
     with source.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(lines_of(lines, source.name), 1):
             if not any(mark in line for mark in _OF_SAYINGS):
                 continue
             try:
