@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
+from functools import lru_cache
 from typing import Any
 
 from chronomemory.errors import InvalidArgument
@@ -160,10 +162,15 @@ def read_values(head: str) -> dict[str, Any]:
         raise NotAPage(f"the frontmatter is longer than {_MOST_LETTERS:,} characters", line=1)
     if (spelled := read_spelled(found["yaml"])) is not None:
         return spelled
+    return deepcopy(_read_yaml(found["yaml"]))
+
+
+@lru_cache(maxsize=8)  # a page is read several times in a row, and YAML takes milliseconds
+def _read_yaml(text: str) -> dict[str, Any]:
     yaml = YAML(typ="safe", pure=True)
     yaml.Composer = _BoundedComposer
     try:
-        values = yaml.load(found["yaml"].replace("\r\n", "\n"))
+        values = yaml.load(text.replace("\r\n", "\n"))
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = None if mark is None else mark.line + 2

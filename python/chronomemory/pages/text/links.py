@@ -64,17 +64,17 @@ def without_links(text: str) -> str:
 def _addresses(text: str) -> Iterator[tuple[int, str]]:
     """Yield the bare addresses of a text, and where they begin."""
     here = 0
-    while rest := _ADDRESS.search(text, here):
-        start = rest.start()
+    while (colon := text.find("://", here)) >= 0:
+        start = colon
         while start > here and text[start - 1] in _IN_SCHEME:
             start -= 1
-        while start < rest.start() and not text[start].isalpha():
+        while start < colon and not text[start].isalpha():
             start += 1
-        if start == rest.start():  # there is no scheme before it
-            here = start + len("://")
-            continue
-        yield start, text[start : rest.end()]
-        here = rest.end()
+        here = colon + len("://")
+        rest = _ADDRESS.match(text, colon) if start < colon else None
+        if rest is not None:
+            yield start, text[start : rest.end()]
+            here = rest.end()
 
 
 def call_of(target: str) -> str | None:
