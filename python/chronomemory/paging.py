@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from chronomemory._core import Engine, Walk, canonical_json
+from chronomemory._core import Engine, Walk, canonical_json, parse_json
 from chronomemory._core import View as EngineView
 from chronomemory.answers import Answer
 from chronomemory.face.arguments import count, flag, must, number, refuse, string, string_or_none, strings
@@ -221,7 +220,7 @@ def _cursor(question: str, end: _End) -> str:
 def _position(cursor: str, question: str) -> _End:
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-        packed = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        packed = parse_json(base64.b64decode(padded, altchars=b"-_", validate=True))
         packing, asked, key, created, record_id = packed
         field = bytes.fromhex(key) if isinstance(key, str) else None
     except (ValueError, TypeError):

@@ -17,12 +17,15 @@ from itertools import count
 from pathlib import Path
 
 from chronomemory.errors import StoreLocked
+from chronomemory.layout import read_bounded
 
 __all__ = ["ASIDE", "PART", "PRIVATE", "Folder", "Stamp", "create_file", "is_draft"]
 
 #: What changes when a file does: its inode, length and time; None if it is not there.
 Stamp = tuple[int, int, int] | None
 
+#: A larger file is not read, unless the folder has a limit of its own.
+_MOST_BYTES = 1 << 30
 #: The mode of a folder that only its owner may use.
 PRIVATE = 0o700
 #: How the name of a file ends that is not whole yet.
@@ -56,9 +59,15 @@ class Folder:
     """
 
     def __init__(
-        self, root: Path, *, is_real: bool = False, mode: Callable[[], int] = lambda: PRIVATE
+        self,
+        root: Path,
+        *,
+        is_real: bool = False,
+        mode: Callable[[], int] = lambda: PRIVATE,
+        most_bytes: int = _MOST_BYTES,
     ) -> None:
         self.root = root
+        self._most_bytes = most_bytes
         self._mode = mode
         self._flags = os.O_RDONLY | os.O_DIRECTORY | (os.O_NOFOLLOW if is_real else 0)
 
@@ -116,7 +125,7 @@ class Folder:
     def read(self, name: str, within: str = "") -> bytes:
         """Return what is in a file."""
         with self._entered(within) as here:
-            return _read(here, name)
+            return read_bounded(name, self._most_bytes, here)
 
     def stamp(self, name: str) -> Stamp:
         """Return the stamp of a file."""
@@ -288,14 +297,6 @@ def _lock(folder: int) -> bool:
     return True
 
 
-def _read(folder: int, name: str) -> bytes:
-    handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
-    with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(errno.EINVAL, "this is not a regular file", name)
-        return file.read()
-
-
 def _put_over(folder: int, part: str, name: str, is_known: Callable[[str, bytes | None], bool]) -> bool:
     """Put a draft in the place of what is known, and of nothing else; say whether it is there.
 
@@ -305,7 +306,7 @@ def _put_over(folder: int, part: str, name: str, is_known: Callable[[str, bytes 
 
     def is_ours(place: str) -> bool:
         try:
-            return is_known(name, _read(folder, place))
+            return is_known(name, read_bounded(place, _MOST_BYTES, folder))
         except FileNotFoundError:
             return is_known(name, None)
         except OSError:  # a link or a folder

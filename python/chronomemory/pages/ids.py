@@ -18,6 +18,7 @@ __all__ = [
     "FACE",
     "FOLDER_KIND",
     "INDEX_FILE",
+    "MOST_PAGE_BYTES",
     "PAGE",
     "PREAMBLE",
     "PREFIXES",
@@ -49,6 +50,8 @@ SUFFIX = ".md"
 #: The file that lists all pages; it is none itself.
 INDEX_FILE = "index.md"
 
+#: A larger file is not read as a page.
+MOST_PAGE_BYTES = 8 << 20
 _DIGITS = 16
 _MOST_BYTES = 200
 #: What file systems, wiki links and shells take for something else.

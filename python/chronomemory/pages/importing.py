@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,8 +13,9 @@ from typing import Any
 
 from chronomemory.errors import InvalidArgument, Limit
 from chronomemory.face.arguments import path as path_argument
+from chronomemory.layout import read_bounded
 from chronomemory.pages.errors import EntryError, FolderError, NotAPage
-from chronomemory.pages.ids import SUFFIX, draw_id, is_page_file
+from chronomemory.pages.ids import MOST_PAGE_BYTES, SUFFIX, draw_id, is_page_file
 from chronomemory.pages.storage.changes import PageChange, change_to
 from chronomemory.pages.storage.home import Home
 from chronomemory.pages.storage.records import Origin, digest_of
@@ -44,8 +44,6 @@ from chronomemory.pages.types import Imported, Problem
 
 __all__ = ["import_folder"]
 
-#: A note that is longer is no note.
-_MOST_BYTES = 8 << 20
 _MOST_TAGS = 3
 #: How names of notes end; what is not spelled as ours is told, not passed over.
 _MARKDOWN = (SUFFIX, ".markdown", ".mdown", ".mkd")
@@ -116,10 +114,10 @@ def _commit(home: Home, changes: list[PageChange], names: dict[str, str], proble
 
 def _notes(root: Path, problems: list[Problem]) -> Iterator[tuple[str, bytes]]:
     """Yield the notes of a folder by their ways, in their order; nothing is reached through a link."""
-    for here, folders, files in os.walk(root):
+    for above, folders, files, here in os.fwalk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
-            place = Path(here) / name
+            place = Path(above) / name
             if not name.casefold().endswith(_MARKDOWN) or name.startswith("."):
                 continue
             way = os.fsencode(place.relative_to(root)).decode("utf-8", "backslashreplace")
@@ -128,17 +126,11 @@ def _notes(root: Path, problems: list[Problem]) -> Iterator[tuple[str, bytes]]:
                 problems.append(Problem("strange", way, told))
                 continue
             try:
-                handle = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-                with os.fdopen(handle, "rb") as file:
-                    found = os.fstat(handle)
-                    if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_BYTES:
-                        problems.append(
-                            Problem("strange", way, "this is no file of a note, or one of many megabytes")
-                        )
-                        continue
-                    yield way, file.read()
+                content = read_bounded(name, MOST_PAGE_BYTES, here)
             except OSError as error:
                 problems.append(Problem("strange", way, f"it cannot be read: {error.strerror}"))
+                continue
+            yield way, content
 
 
 def _page_of(home: Home, place: Path, text: str) -> tuple[PageText, list[str]]:

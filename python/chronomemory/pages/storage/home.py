@@ -24,7 +24,14 @@ from chronomemory.face.moments import Now, utc_now
 from chronomemory.layout import FOLDER
 from chronomemory.pages.declaration import PagesHandle
 from chronomemory.pages.errors import FolderError, NotAPage, PageConflict, UnknownFolder, UnknownPage
-from chronomemory.pages.ids import FOLDER_KIND, INDEX_FILE, file_of, folder_digits, folder_key
+from chronomemory.pages.ids import (
+    FOLDER_KIND,
+    INDEX_FILE,
+    MOST_PAGE_BYTES,
+    file_of,
+    folder_digits,
+    folder_key,
+)
 from chronomemory.pages.storage.changes import PageChange, change_to
 from chronomemory.pages.storage.look import Look
 from chronomemory.pages.storage.merging import merged
@@ -376,5 +383,5 @@ def open_home(
     except BaseException:
         handle.close()
         raise
-    shown = Folder(root, is_real=True, mode=handle.project.folder_mode)
+    shown = Folder(root, is_real=True, mode=handle.project.folder_mode, most_bytes=MOST_PAGE_BYTES)
     return Home(handle, shown, folder_digits(project, root), clock)
