@@ -32,6 +32,8 @@ __all__ = ["LogHome", "open_home"]
 class LogHome:
     """The log, and the view that follows it."""
 
+    keeps_graph = True
+
     def __init__(self, handle: GraphHandle, view: View) -> None:
         self.handle = handle
         self.view = view
@@ -136,7 +138,7 @@ class LogHome:
 
         def work(conn: Connection) -> tuple[Changes, Books | None]:
             changes, books = attempt(conn)
-            _put(conn, changes)
+            _put(conn, changes, 1 + (books.events - len(changes.events) if books else 0))
             if books is not None:
                 conn.put(books.record())
             last[:] = [conn]
@@ -202,7 +204,7 @@ def open_home(place: Path, scope: Scope, clock: Now | None, options: dict[str, A
     return LogHome(handle, View(Folder(root), scope))
 
 
-def _put(conn: Connection, changes: Changes) -> None:
+def _put(conn: Connection, changes: Changes, place: int) -> None:
     for name in changes.gone_edges:
         conn.delete(key_of(EDGE, name))
     for name in changes.gone_nodes:
@@ -213,8 +215,9 @@ def _put(conn: Connection, changes: Changes) -> None:
         *changes.edges,
         *changes.paths,
         *changes.plans,
-        *changes.events,
         *changes.audits,
     )
     for item in put:
         conn.put(record_of(item))
+    for number, event in enumerate(changes.events, place):
+        conn.put(record_of(event, number))

@@ -17,7 +17,7 @@ from chronomemory.graph.models import (
 )
 from chronomemory.record import ChronoRecord
 
-__all__ = ["EVENTS", "KINDS", "audit_of", "edge_of", "event_of", "item_of", "node_of", "record_of"]
+__all__ = ["EVENTS", "KINDS", "PLACE", "audit_of", "edge_of", "event_of", "item_of", "node_of", "record_of"]
 
 KINDS: dict[type[Model], str] = {
     Profile: PROFILE,
@@ -32,16 +32,23 @@ KINDS: dict[type[Model], str] = {
 EVENTS = "all"
 
 _LOG = "log"
+#: The number of an event in its workspace. Earlier versions wrote none.
+PLACE = "place"
 
 One = TypeVar("One", bound=Model)
 
 
-def record_of(item: Model) -> ChronoRecord:
-    """Return the record of something; its label is what a search finds it by."""
+def record_of(item: Model, place: int = 0) -> ChronoRecord:
+    """Return the record of something; its label is what a search finds it by.
+
+    The ``place`` of an event keeps the order of events, which an erasure changes by writing some again.
+    """
     fields = item.shown()
     kind = KINDS[type(item)]
     if kind in (EVENT, AUDIT):
         fields[_LOG] = EVENTS
+    if kind == EVENT:
+        fields[PLACE] = place
     label = fields.get("label") or fields.get("name") or ""
     return ChronoRecord(id=key_of(kind, fields["id"]), kind=kind, label=label, confidence=1.0, data=fields)
 
