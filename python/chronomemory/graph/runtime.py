@@ -98,6 +98,8 @@ class PhaseMemoryRuntime:
             "id": action.id,
             "op": action.op,
             "target": action.target,
+            # The digest covers the payload: an erasure of either item takes it away.
+            "other": action.payload.get("by", action.payload.get("summary_id")),
             "digest": action.digest,
             "needed_review": self.needs_review(action),
             "approved_by": approver,

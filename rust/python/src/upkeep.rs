@@ -56,6 +56,7 @@ impl Engine {
     ) -> PyResult<Bound<'py, PyDict>> {
         let condition = condition_of(py, condition)?;
         let order = Erase {
+            is_reason_trusted: false,
             ids,
             due_at,
             condition: condition.map(|condition| (Arc::clone(&self.viewer), condition)),

@@ -219,7 +219,7 @@ def entry_state(record: ChronoRecord, eol: str) -> EntryState:
         superseded_by=data.get("superseded_by"),
         reason=data.get("reason"),
     )
-    raw = data.get("raw")
+    raw = data.get("raw") or None
     came = data.get("came")
     return EntryState(
         data["order"],
@@ -318,7 +318,7 @@ def page_state(record: ChronoRecord) -> PageState:
         earlier=tuple(data["earlier"]),
         next_order=data["next_order"],
         written=data["written"],
-        source=None if source is None else (source[0], source[1]),
+        source=(source[0], source[1]) if source else None,
     )
 
 

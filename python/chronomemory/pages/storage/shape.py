@@ -40,7 +40,8 @@ def fits(record: ChronoRecord) -> bool:
     data = record.data
     if not all(_is_of(data[name], types) for name, types in _MORE.items() if name in data):
         return False
-    if not all(_holds(data[name], types) for name, types in _LISTS.items() if name in data):
+    # An erasure empties lists that were computed from what it erased.
+    if not all(_holds(data[name], types) for name, types in _LISTS.items() if data.get(name)):
         return False
     if record.kind == PAGE:
         return (

@@ -74,6 +74,16 @@ pub fn each_concerned(op: Op, id: &[u8], record: &[u8], mut show: impl FnMut(&[u
     }
 }
 
+/// The same, and the session in which an act happened.
+pub fn each_named(op: Op, id: &[u8], record: &[u8], mut show: impl FnMut(&[u8])) {
+    each_concerned(op, id, record, &mut show);
+    let act = Act::read(id, record).filter(|_| op == Op::Act);
+    let session = act.as_ref().and_then(|act| act.payload.get("session")?.as_str());
+    if let Some(session) = session {
+        show(&quoted(&format!("session:{session}")));
+    }
+}
+
 /// What an event asks of those who take it in, beyond what its line does.
 pub fn beyond(op: Op, id: &[u8], record: &[u8]) -> IncomingEvents {
     let Some(rules) = rules_of(id).filter(|_| op == Op::Act) else {

@@ -36,6 +36,8 @@ pub struct Erase {
     pub scope: Option<Vec<u8>>,
     /// Why; it stays in the log.
     pub reason: String,
+    /// The program gave the reason: it is not compared with what is erased.
+    pub is_reason_trusted: bool,
     /// The history of all records goes, not only that of those.
     pub drop_history: bool,
     /// Those of the records whose present value is said again.
@@ -89,7 +91,7 @@ pub struct Erased {
     pub ids: Vec<String>,
     /// Others that went with them.
     pub belonging: Vec<String>,
-    /// Others that stay and speak of one of them.
+    /// Others that are kept: they named one of them, and were written again without that.
     pub mentions: Vec<String>,
     /// How many lines.
     pub lines: u64,
