@@ -99,16 +99,16 @@ def main(pages: int, entries: int) -> None:
     chance = random.Random(7)
     with tempfile.TemporaryDirectory(dir=sys.argv[3] if len(sys.argv) > 3 else None) as folder:
         root = Path(folder)
-        notes = root / "notes"
-        notes.mkdir()
+        notes = root / "project" / "memory"
+        notes.mkdir(parents=True)
         for number in range(pages):
             (notes / f"topic-{number:05}.md").write_text(
                 page_of(chance, number, entries // pages), encoding="utf-8"
             )
         with Pages(root / "project", clock=lambda: NOW) as book:
-            told = once("import", lambda: book.import_(notes))
-            assert len(told.pages) == pages and not told.problems
-            names = chance.choices(sorted(told.pages.values()), k=APPENDS)
+            told = once("take in", book.sync)
+            assert len(told.created) == pages and not told.problems
+            names = chance.choices(told.created, k=APPENDS)
             (root / "bare").mkdir()
             page = (book.folder / f"{names[0]}.md").read_bytes()
             tell("disk", *each(bare(root / "bare", page), names[:100]))

@@ -69,6 +69,7 @@ def test_line_of_16_mib_is_the_longest() -> None:
         "events": 1,
         "scopes": [],
         "returned": [],
+        "damaged_synced": False,
     }
 
 

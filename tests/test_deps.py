@@ -35,6 +35,8 @@ def test_the_nine_types_and_no_other() -> None:
     for call in (graph.add_edge, graph.remove_edge):
         with pytest.raises(ValueError, match=r"edge_type must be one of assumes, .*, got 'likes'"):
             call("A", "B", "likes")
+        with pytest.raises(ValueError, match="Unknown edge type"):
+            call("A", "B", "likes")
     with pytest.raises(ValueError, match="edge_type must be one of"):
         graph.successors("A", ["likes"])
     assert graph.edge_count() == 0

@@ -13,6 +13,7 @@ from chronomemory.blocks import Memory
 from chronomemory.errors import HistoryUnavailable, InvalidArgument, InvalidRecord
 from chronomemory.graph import Edge, Node, Workspace
 from chronomemory.pages import Pages
+from chronomemory.reinstatement import reinstate
 from test_erase import everything, holding, is_valid_for_both
 
 
@@ -37,15 +38,30 @@ def test_edges_and_rollbacks_of_a_record_go_with_it(tmp_path: Path) -> None:
             told.mentions,
             told.lines,
         )
-        gone = {name for name in before if name.startswith("EDGE-") and "mia" in name}
+        # The id of a rollback names its target.
+        gone = {name for name in before if name.startswith(("EDGE-", "ROLLBACK-")) and "mia" in name}
         assert set(told.belonging) == gone
-        assert len(gone) == 2
-        # The rollback is of what rested on her, too.
-        assert set(told.mentions) == {"W", "ROLLBACK-mia@zq.org"}
+        assert len(gone) == 3
+        assert set(told.mentions) == {"W"}
+        before["W"]["evidence"] = []
         kept = {name: record for name, record in before.items() if name not in gone | {"mia@zq.org"}}
         after = everything(store)
         assert {name: record for name, record in after.items() if name[:8] != "erasure:"} == kept
+        assert holding(tmp_path, "mia@zq.org") == []
         assert is_valid_for_both(store)
+
+
+def test_a_rollback_of_another_record_is_kept_without_it(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert_many([{"id": name, "label": name.upper()} for name in ("tea", "zqmia", "tom")])
+        for name in ("zqmia", "tom"):
+            DepGraph(store).add_edge(name, "tea", "depends_on")
+        store.invalidate("tea", "cold")
+        assert store.erase(ids=["zqmia"], reason="asked for").mentions == ("ROLLBACK-tea",)
+        assert holding(tmp_path, "zqmia") == []
+        # Its events were written again, so nothing shows that the others are unchanged since.
+        report = reinstate(store, "ROLLBACK-tea", "warm again")
+        assert report.restored == () and {each.record_id for each in report.left} == {"tea", "tom"}
 
 
 def test_a_rollback_of_it_alone_goes(tmp_path: Path) -> None:
@@ -270,12 +286,12 @@ def test_again_is_among_what_a_scope_or_a_condition_means(tmp_path: Path) -> Non
 def test_a_reason_is_refused_for_the_words_in_it(tmp_path: Path) -> None:
     with ChronoStore(tmp_path) as store:
         ann = store.scoped(user="ann.zq")
-        for name, label in (("rec-x", "a"), ("1", "long label"), ("rec-z", " ")):
+        for name, label in (("rec-x", "a"), ("1", "a rather long label"), ("rec-z", " ")):
             ann.upsert({"id": name, "label": label})
         with pytest.raises(InvalidRecord, match=r'reason.*"ann\.zq"'):
             store.erase(scope={"user": "ann.zq"}, reason="Ann.zq asked")
-        with pytest.raises(InvalidRecord, match=r'reason.*"long label"'):
-            store.erase(scope={"user": "ann.zq"}, reason="the Long Label")
+        with pytest.raises(InvalidRecord, match=r'reason.*"a rather long label"'):
+            store.erase(scope={"user": "ann.zq"}, reason="for a rather Long Label")
         assert len(store.erase(scope={"user": "ann.zq"}, reason="asked for, ticket 17").ids) == 3
 
 
@@ -315,7 +331,8 @@ def test_no_other_block_keeps_the_id_of_one_that_is_gone(
         assert len(forming) > 2, "both were shown together"
         told = store.erase(ids=[f"block:{gone}"], reason="asked for", history=history)
         left = [record.id for record in store.everyone().query(faces=True) if gone in str(record.data)]
-        assert left == [f"block:{later}"]
+        assert left == []
+        assert holding(tmp_path, gone) == []
         assert f"block:{later}" in told.mentions
         assert is_valid_for_both(store)
 

@@ -203,3 +203,24 @@ def test_a_log_that_lost_the_event_of_its_erasure_is_whole_after_a_repair(tmp_pa
             report = store.verify()
             assert report.valid, report.damage
             assert (label_of(store, "mia"), label_of(store, "tea")) == (None, "tea")
+
+
+def test_a_copy_from_before_an_erasure_keeps_what_named_the_erased_record(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path / "here", head_file=tmp_path / "head") as store:
+        store.upsert({"id": "mia", "label": SECRET})
+        store.upsert({"id": "early", "label": "named her before the copy", "evidence": ["mia"]})
+        store.upsert({"id": "late", "label": "named her after the copy"})
+        store.upsert({"id": "tea", "label": "Tea with a secret"})
+        copy = shutil.copytree(store.backup(), tmp_path / "copy")
+        store.upsert({"id": "late", "label": "named her after the copy", "evidence": ["mia"]})
+        store.upsert({"id": "tea", "label": "Tea at four", "evidence": ["mia"]})
+        # The past of one that was asked for must not come back, though it named her too.
+        store.erase(ids=["mia", "tea"], again=["tea"], reason="asked for")
+        store.upsert({"id": "new", "label": "came later"})
+        store.restore(copy)
+        assert [label_of(store, name) for name in ("mia", "tea", "new")] == [None, None, None]
+        for name in ("early", "late"):
+            assert (label_of(store, name) or "").startswith("named her")
+        for secret in (SECRET, "Tea with a secret"):
+            assert holding(tmp_path / "here", secret) == []
+        assert is_valid_for_both(store)

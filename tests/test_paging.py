@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chronomemory import ChronoRecord, ChronoStore
+from chronomemory import ChronoRecord, ChronoStore, Memory
 from chronomemory.errors import InvalidArgument
 from chronomemory.paging import Page
 
@@ -257,3 +257,102 @@ def test_records_of_an_earlier_base_come_first(tmp_path: Path) -> None:
             assert [r.id for page in pages(store, 2, order_by="updated") for r in page] == list("ZEYACDB")
             assert [r.id for page in pages(store, 2, order_by="-updated") for r in page] == list("AYEZCDB")
             store.compact()
+
+
+@pytest.mark.parametrize("name", ["created", "updated", "happened"])
+def test_order_by_takes_the_names_that_where_takes(store: ChronoStore, name: str) -> None:
+    store.upsert_many({"id": f"R-{n}"} for n in range(4))
+    store.upsert({"id": "R-1", "label": "again"})
+    for sign in ("", "-"):
+        short, full = f"{sign}{name}", f"{sign}{name}_at"
+        assert [r.id for r in store.query(order_by=full)] == [r.id for r in store.query(order_by=short)]
+        cursor = store.query(order_by=short, limit=2).cursor
+        assert len(store.query(order_by=full, limit=2, after=cursor)) == 2, "both are one order"
+    assert len(store.query(where={f"{name}_at": {"exists": True}})) == 4
+
+
+def test_a_query_takes_several_kinds(store: ChronoStore) -> None:
+    rows = [{"id": f"{kind}-{n}", "kind": kind} for n in range(3) for kind in ("fact", "risk", "note")]
+    store.upsert_many(rows)
+    store.engine.upsert({"id": "block:1", "kind": "block"}, "blocks")
+    wanted = [row["id"] for row in rows if row["kind"] != "note"]
+    for ask in (store, store.as_of(store.wal_seq()), store.scoped(user="ann")):
+        assert [r.id for r in ask.query(kind=["fact", "risk"])] == wanted
+        assert [r.id for r in ask.query(kind=("fact",), where={"id": "fact-1"})] == ["fact-1"]
+        assert ask.query(kind=[]) == [], "as in search, an empty list finds nothing"
+        assert [r.id for r in ask.query(kind=["block", "none"])] == ["block:1"], "faces are found by kind"
+    assert [r.id for r in store.iter(kind=iter(["fact", "risk"]))] == wanted
+    seen = [r.id for page in pages(store, 2, kind=["fact", "risk"]) for r in page]
+    assert seen == wanted
+    with pytest.raises(InvalidArgument, match="kind"):
+        store.query(kind=[3])  # type: ignore[list-item]
+
+
+def unpacked(cursor: str) -> str:
+    return base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+
+
+@pytest.mark.parametrize("order", BOTH)
+def test_a_cursor_reveals_no_id(store: ChronoStore, order: str) -> None:
+    filled(store, 20)
+    for page in pages(store, 1, order_by=order):
+        if page.cursor is not None:
+            digest = hashlib.sha256(page[0].id.encode()).hexdigest()
+            assert page[0].id not in unpacked(page.cursor)
+            assert digest[:8] not in page.cursor and digest[:8] not in unpacked(page.cursor)
+
+
+@pytest.mark.parametrize("order", BOTH)
+def test_a_cursor_works_after_its_record_was_erased(store: ChronoStore, order: str) -> None:
+    filled(store, 20)
+    whole = [record.id for record in store.query(order_by=order)]
+    for at in (0, 7, 15):
+        page = store.query(order_by=order, limit=at + 1)
+        assert page.cursor is not None and page[-1].id == whole[at]
+        store.erase(ids=[whole[at]], reason="it was asked for")
+        assert [r.id for r in store.query(order_by=order, after=page.cursor)] == whole[at + 1 :]
+        del whole[at]
+        whole = [record.id for record in store.query(order_by=order)]
+
+
+def test_a_cursor_by_id_whose_neighbours_were_both_erased_says_so(store: ChronoStore) -> None:
+    filled(store, 20)
+    whole = [record.id for record in store.query(order_by="id")]
+    page = store.query(order_by="id", limit=5)
+    store.erase(ids=whole[4:6], reason="it was asked for")
+    with pytest.raises(InvalidArgument, match="after: the records at the end of that page were erased"):
+        store.query(order_by="id", after=page.cursor)
+
+
+@pytest.mark.parametrize("order", ["id", "-id"])
+def test_a_cursor_is_not_led_astray_by_seqs_that_a_restored_log_uses_again(
+    store: ChronoStore, order: str
+) -> None:
+    filled(store, 10)
+    kept = store.backup()
+    store.upsert_many([ChronoRecord(id=f"R5-{n}") for n in range(10)])
+    page = store.query(order_by=order, limit=[r.id for r in store.query(order_by=order)].index("R5-4") + 1)
+    assert page.cursor is not None and page[-1].id == "R5-4"
+    store.restore(kept)
+    store.upsert_many([ChronoRecord(id=f"zz-{n}") for n in range(10)])
+    with pytest.raises(InvalidArgument, match="ask again from the start"):
+        store.query(order_by=order, after=page.cursor)
+
+
+def test_records_of_one_event_are_listed_exactly_once(tmp_path: Path) -> None:
+    """One act makes a block and its links; a page may end between them."""
+    with Memory(tmp_path) as memory:
+        for number in range(6):
+            memory.remember(f"green tea number {number} in the garden", ["tea"])
+        store = memory.blocks.project
+        whole = [record.id for record in store.query(status=None, faces=True)]
+        for order in ("created", "-created", "id", "confidence"):
+            listed = [r.id for page in pages(store, 1, order_by=order, status=None, faces=True) for r in page]
+            assert sorted(listed) == sorted(whole)
+
+
+def test_a_cursor_of_an_earlier_version_is_refused(store: ChronoStore) -> None:
+    filled(store, 5)
+    earlier = base64.urlsafe_b64encode(b'[1,"0123456789abcdef",null,3,"R1"]').decode()
+    with pytest.raises(InvalidArgument, match="of an earlier version; ask again from the start"):
+        store.query(limit=2, after=earlier)

@@ -143,6 +143,7 @@ def test_whose_embeddings_are_lost_is_named_or_said_to_be_unknown(
     assert any("it is not known whose embeddings it spoke of" in said for said in told["lost"]), told["lost"]
 
 
+@pytest.mark.filterwarnings("ignore:.*synced is damaged:RuntimeWarning")
 @pytest.mark.parametrize("other", ["synced", "lock", "care.lock"])
 def test_a_log_that_was_swapped_with_a_small_file_is_never_written_over(
     tmp_path: Path, home: Path, other: str
@@ -164,6 +165,7 @@ def test_a_log_that_was_swapped_with_a_small_file_is_never_written_over(
         assert store.verify().valid and store.record_count() == 20
 
 
+@pytest.mark.filterwarnings("ignore:.*synced is damaged:RuntimeWarning")
 @pytest.mark.parametrize("other", ["archive", "snapshot.json", "synced"])
 def test_a_base_is_found_wherever_it_lies(tmp_path: Path, home: Path, other: str) -> None:
     with ChronoStore(tmp_path) as store:

@@ -128,9 +128,8 @@ def test_what_belonged_to_it_goes_from_the_copy_too(tmp_path: Path) -> None:
         assert store.get("tea") is not None
         assert holding(tmp_path / "here", "Elm Street") == []
         assert is_valid_for_both(store)
-        # The reason says a word that is the name of what went with it: it does not stay.
         (erasure,) = [name for name in everything(store) if is_erasure(name)]
-        assert everything(store)[erasure]["label"] == "erased since this copy was made"
+        assert everything(store)[erasure]["label"] == "asked for the way"
 
 
 def is_erasure(name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,15 @@ from chronomemory import (
     IdTaken,
     InvalidArgument,
     InvalidRecord,
+    LogCorrupted,
     OutOfScope,
     Scope,
     UnknownRecord,
     UnknownScope,
     invalidate,
 )
+from chronomemory._core import canonical_json
+from chronomemory.cli.carry import bring_records
 from chronomemory.scoped import ScopedStore
 from recovering import chained
 from scopes_seen import Names, every_scope, seen
@@ -132,11 +136,50 @@ def test_ids_with_the_digits_of_a_scope_are_that_scopes(store: ChronoStore) -> N
 
 def test_a_store_without_scopes_keeps_ids_of_that_form(tmp_path: Path) -> None:
     """Records that were there before anyone gave names can be changed as ever."""
+    name = "mail@0123456789abcdef"
     with ChronoStore(tmp_path) as store:
-        (tmp_path / "export.ndjson").write_text('{"id": "mail@0123456789abcdef", "label": "old"}\n')
-        store.engine.everyone().ingest(tmp_path / "export.ndjson", faces=True)
-        store.upsert({"id": "mail@0123456789abcdef", "label": "new"})
+        line = json.loads(store.upsert({"id": "A", "label": "old"}).to_json_line())
+    # As a version wrote it that knew no scopes.
+    line |= {"record_id": name, "record": {**line["record"], "id": name}}
+    (tmp_path / ".chronomemory" / "events.wal").write_bytes(chained([canonical_json(line)]))
+    with ChronoStore(tmp_path, head_file=tmp_path / "head") as store:
+        store.upsert({"id": name, "label": "new"})
         assert labels(store) == {"new"}
+
+
+def test_no_entry_point_takes_an_id_that_is_reserved_for_another_scope(tmp_path: Path) -> None:
+    """``name@`` and the digits of ann's scope is ann's, whoever brings it in and however."""
+    with ChronoStore(tmp_path) as store:
+        ann, bob = store.scoped(user="ann"), store.scoped(user="bob")
+        row = {"id": ann.id("TEA"), "label": "planted"}
+        lines, plan = tmp_path / "rows.ndjson", tmp_path / "plan"
+        plan.mkdir()
+        (plan / "requirements.json").write_text(json.dumps([{"id": row["id"], "title": "planted"}]))
+        for data in ({}, {"@scope": {"user": "bob"}}, {"@scope": "nobody"}):
+            lines.write_text(json.dumps({**row, "data": data}) + "\n")
+            with pytest.raises(IdTaken):
+                bring_records(store, lines, None)
+        with pytest.raises(IdTaken):
+            store.everyone().upsert_many([{**row, "data": {"@scope": {"user": "bob"}}}])
+        lines.write_text(json.dumps(row) + "\n")
+        for handle in (store, bob, store.everyone(), store.public()):
+            with pytest.raises(IdTaken):
+                handle.upsert(row)
+            with pytest.raises(IdTaken):
+                handle.upsert_many([row])
+            with pytest.raises(IdTaken):
+                handle.insert(row)
+            with pytest.raises(IdTaken):
+                handle.ingest([lines])
+            assert handle.ingest([lines], on_error="skip").skipped == 1
+            with pytest.raises(IdTaken):
+                handle.update(row["id"], lambda _: row)
+        assert store.migrate_from_json(plan)["requirements"] == 0
+        assert not store.everyone().query(status=None)
+        # Its own scope brings it back from an export.
+        lines.write_text(json.dumps({**row, "data": {"@scope": {"user": "ann"}}}) + "\n")
+        assert bring_records(store, lines, None)["records"] == 1
+        assert labels(ann) == {"planted"}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -327,6 +370,89 @@ def test_embeddings_are_of_their_records_scope(store: ChronoStore) -> None:
     # What is not seen is as what is not there.
     assert ann.detach("B") is ann.detach("NOBODY") is False
     assert len(store.everyone().nearest([1.0, 0.0], k=5)) == 3
+
+
+def test_a_matrix_has_the_rows_of_records_that_are_seen_and_no_others(store: ChronoStore) -> None:
+    store.upsert({"id": "S"})
+    store.attach("S", [0.0, 1.0], model="m")
+    for name in ("ann", "bob", "cy"):
+        handle = store.scoped(user=name)
+        handle.upsert_many([{"id": f"{name}-1"}, {"id": f"{name}-2"}])
+        handle.attach_many([f"{name}-1", f"{name}-2"], [[len(name), 1.0], [2.0, ord(name[0])]])
+    store.scoped(user="bob").attach("bob-1", [7.0, 7.0])  # and a row that is nobody's any more
+    ids, rows = store.matrix()
+    assert (ids, rows.tolist()) == (["S"], [[0.0, 1.0]])
+    ids, rows = store.scoped(user="ann").matrix()
+    assert (ids, rows.tolist()) == (["S", "ann-1", "ann-2"], [[0.0, 1.0], [3.0, 1.0], [2.0, 97.0]])
+    assert store.scoped(user="nobody", shared=False).matrix()[1].shape == (0, 2)
+    ids, rows = store.everyone().matrix()
+    assert sorted(ids) == ["S", *(f"{name}-{n}" for name in ("ann", "bob", "cy") for n in (1, 2))]
+    assert len(rows) == 7
+
+
+def test_spaces_count_what_is_seen(store: ChronoStore) -> None:
+    store.upsert({"id": "S"})
+    store.attach("S", [0.0, 1.0], model="m")
+    ann, bob = store.scoped(user="ann"), store.scoped(user="bob")
+    for number in range(40):
+        bob.upsert({"id": f"B{number}"})
+        bob.attach(f"B{number}", [1.0, number])
+    ann.upsert({"id": "A"})
+    ann.attach("A", [1.0, 0.0])
+    ann.delete("A")
+    for handle, rows in ((store, 1), (ann, 2), (bob, 41), (store.everyone(), 42)):
+        (space,) = handle.spaces()
+        assert (space.name, space.model, space.rows, space.living, space.bytes) == (
+            *("default", "m"),
+            *(rows, rows, 8 * rows),
+        )
+        assert handle.engine.spaces()[0]["dim"] == 2
+
+
+def test_a_damaged_row_of_another_says_nothing_to_who_asks_for_it(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "S"})
+        store.attach("S", [0.0, 1.0], model="m")
+        bob = store.scoped(user="bob")
+        bob.upsert({"id": "B"})
+        bob.attach("B", [1.0, 0.0])
+    rows = tmp_path / ".chronomemory" / "vectors" / "default.0.f32"
+    rows.write_bytes(rows.read_bytes()[:8] + b"\x01" * 8)
+    with ChronoStore(tmp_path) as store:
+        ann, bob = store.scoped(user="ann"), store.scoped(user="bob")
+        with pytest.raises(LogCorrupted):
+            bob.embedding("B")
+        assert ann.embedding("B") is ann.embedding("NOBODY") is store.embedding("B") is None
+        assert [handle.spaces()[0].damaged for handle in (ann, bob, store, store.everyone())] == [0, 1, 0, 1]
+
+
+def test_a_named_handle_does_not_say_which_moment_it_is(store: ChronoStore) -> None:
+    """That would hide or show the records of all who share the engine."""
+    for handle in (store.scoped(user="ann"), store.public(), store.everyone()):
+        assert not hasattr(handle, "set_now")
+
+
+def test_ids_of_metrics_do_not_depend_on_others(store: ChronoStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.time_ns", lambda: 1_800_000_000_000_000_000)
+    ann, bob = store.scoped(user="ann"), store.scoped(user="bob")
+    made = [
+        [handle.record_token_metric("T", 1, 1, 1).id, handle.record_skill_run("S", True, 1, None).id]
+        for handle in (bob, ann, bob, ann)
+    ]
+    shapes = {re.sub("-[0-9a-f]{16}$", "", name) for pair in made for name in pair}
+    assert shapes == {"METRIC-T-1800000000000", "SKILLRUN-S-1800000000000"}
+    assert len({name for pair in made for name in pair}) == 8
+
+
+def test_a_sweep_names_nothing_that_the_handle_does_not_see(store: ChronoStore) -> None:
+    ann, bob = store.scoped(user="ann"), store.scoped(user="bob")
+    ann.upsert({"id": "CODE", "data": {"expires_at": "2020-01-01T00:00:00Z"}})
+    ann.upsert({"id": "NOTE", "evidence": ["CODE"]})
+    bob.upsert({"id": "SECRET", "evidence": ["CODE"], "data": {"previous": "CODE"}})
+    for dry_run in (True, False):
+        report = ann.sweep(erase=True, dry_run=dry_run).erased
+        assert report is not None and report.ids == ("CODE",)
+        assert report.mentions == ("NOTE",) and report.belonging == ()
 
 
 def test_scopes_survive_compaction_and_reopening(tmp_path: Path) -> None:

@@ -172,6 +172,10 @@ def answers(handle: ScopedStore) -> dict[str, Any]:
                 told[f"{text} {context} {limit}"] = [
                     (hit.record.id, hit.score.hex(), repr(hit.why)) for hit in hits
                 ]
+    for space in handle.spaces():
+        ids, rows = handle.matrix(space=space.name)
+        told[f"matrix {space.name}"] = sorted(zip(ids, (row.tobytes() for row in rows), strict=True))
+        told[f"space {space.name}"] = (space.model, space.dim, space.living, space.damaged)
     for vector in ([1.0, 0.0, 0.5], [0.0, 1.0, 0.1]):
         near = handle.nearest(vector, k=20)
         told[f"near {vector}"] = [(one.record_id, float(one.score).hex()) for one in near]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chronomemory import ChronoRecord, ChronoStore, DepGraph, EsdbBridge, EsdbRecord, WriteConflict, updates
+from chronomemory import ChronoRecord, ChronoStore, DepGraph, EsdbBridge, EsdbRecord
 from chronomemory.blocks import BatchConflict, open_blocks, sync
 from chronomemory.cli import app
 from chronomemory.errors import InvalidArgument
@@ -308,18 +308,6 @@ class TestUpdate:
             with pytest.raises(InvalidArgument, match="'B' of \"A\""):
                 store.update("A", lambda record, made=made: made)
         assert store.get("B").label == "its own"
-
-    def test_it_gives_up_and_says_so(self, store: ChronoStore, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(updates.again_if_changed, "__kwdefaults__", {"patience": 0.05})
-
-        def change(record: ChronoRecord | None) -> ChronoRecord:
-            store.upsert({"id": "A", "label": "other"})
-            return ChronoRecord(id="A", label="mine")
-
-        with pytest.raises(WriteConflict, match="nothing was written") as told:
-            store.update("A", change)
-        assert told.value.recovery
-        assert store.get("A").label == "other"
 
 
 def _count_up(project: Path, name: str, times: int, errors: Any) -> None:

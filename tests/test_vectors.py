@@ -88,12 +88,18 @@ class TestRows:
 
     def test_the_matrix_is_a_view_of_the_file(self, store: ChronoStore) -> None:
         ids, rows = fill(store, 5)
-        store.attach("R0", rows[4])
         names, view = store.matrix()
-        assert names == [None, *ids[1:], "R0"]
-        assert np.array_equal(view[:5], rows)
+        assert names == ids and np.array_equal(view, rows)
         assert isinstance(view, np.memmap)
         assert not view.flags.writeable
+
+    def test_the_matrix_has_no_rows_that_were_replaced(self, store: ChronoStore) -> None:
+        ids, rows = fill(store, 5)
+        store.attach("R0", rows[4])
+        names, copy = store.matrix()
+        assert names == [*ids[1:], "R0"]
+        assert np.array_equal(copy, rows[[1, 2, 3, 4, 4]])
+        assert not copy.flags.writeable
 
     def test_faces_may_have_embeddings_too(self, store: ChronoStore) -> None:
         store.engine.upsert({"id": "block:1", "kind": "block"}, "blocks")
@@ -252,7 +258,7 @@ class TestDamage:
             exact = np.argsort(-(rows @ rows[17]) / np.linalg.norm(rows, axis=1))
             assert near == [f"R{row}" for row in exact if row != 17][:5]
             assert store.spaces()[0].damaged == 1
-            with pytest.raises(LogCorrupted, match=r"row 17, the embedding of \"R17\"") as caught:
+            with pytest.raises(LogCorrupted, match="row 17: its SHA-256 is another") as caught:
                 store.embedding("R17")
             assert (caught.value.path, caught.value.offset) == ("vectors/default.0.f32", 17 * DIM * 4)
             (damage,) = store.verify().damage

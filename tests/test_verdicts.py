@@ -226,6 +226,7 @@ class TestForgedIndexes:
         assert [(found.path, found.kind) for found in report.altered_indexes] == [
             (f"index/text/{path.name}", "index-altered")
         ]
+        assert report.altered_indexes[0].reason == "a document is not what its record says", "no id, no word"
         line = [sys.executable, "-m", "chronomemory", "verify", "--project", str(tmp_path)]
         assert subprocess.run(line, capture_output=True, check=False).returncode == 1
         store.repair()

@@ -33,6 +33,21 @@ def test_it_judges_a_log_and_loads_no_engine(store: ChronoStore, tmp_path: Path,
 
 
 def test_what_is_shipped_is_what_lies_in_tools() -> None:
-    files = sorted(path.name for path in TOOLS.glob("*.py"))
+    files = sorted(path.name for path in TOOLS.glob("*.py") if path.name != "measure_weight.py")
     assert files == sorted(path.name for path in SHIPPED.glob("[!_]*.py"))
     assert all((SHIPPED / name).read_bytes() == (TOOLS / name).read_bytes() for name in files)
+
+
+def test_without_zstd_it_names_the_package_to_install(store: ChronoStore, tmp_path: Path) -> None:
+    store.upsert({"id": "A"})
+    store.compact()
+    store.close()
+    blocked = (
+        "import runpy, sys; sys.modules['compression.zstd'] = sys.modules['backports.zstd'] = None; "
+        "sys.argv = ['verify_log', sys.argv[1]]; "
+        "runpy.run_module('chronomemory.verify_log', run_name='__main__')"
+    )
+    call = [sys.executable, "-c", blocked, str(tmp_path)]
+    done = subprocess.run(call, capture_output=True, check=False, text=True)
+    assert done.returncode == 2, done.stderr
+    assert "Python 3.14" in done.stdout and "pip install backports.zstd" in done.stdout

@@ -54,6 +54,7 @@ def verdict_of(report: dict[str, Any]) -> dict[str, Any]:
         "events": report["events"],
         "scopes": [[found["kind"], found["id"], found["seq"]] for found in report["scopes"]],
         "returned": sorted(found["path"] for found in report["returned"]),
+        "damaged_synced": report["damaged_synced"],
     }
 
 
@@ -61,12 +62,23 @@ def expected(verdict: dict[str, Any]) -> dict[str, Any]:
     """A verdict of the corpus without its note."""
     wanted = {name: verdict[name] for name in ("valid", "tail_offset", "events")}
     beside = {name: verdict.get(name, []) for name in ("scopes", "returned")}
+    beside["damaged_synced"] = verdict.get("damaged_synced", False)
     return {**wanted, "damage": sorted(verdict["damage"]), **beside}
 
 
 def essence(report: dict[str, Any]) -> dict[str, Any]:
     """What two verifiers must agree on; reasons and notes are free text."""
-    same = ("valid", "events", "first_seq", "last_seq", "head", "bytes", "committed_end", "base")
+    same = (
+        "valid",
+        "events",
+        "first_seq",
+        "last_seq",
+        "head",
+        "bytes",
+        "committed_end",
+        "base",
+        "damaged_synced",
+    )
     damage = sorted((found["path"], found["offset"], found["kind"]) for found in report["damage"])
     tail = report["tail"] and (report["tail"]["offset"], report["tail"]["length"])
     scopes = [(found["kind"], found["id"], found["seq"]) for found in report["scopes"]]

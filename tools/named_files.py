@@ -401,6 +401,11 @@ def _is_digest(value: Any) -> bool:
     return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{64}", value) is not None
 
 
+def has_findings(found: dict[str, Any]) -> bool:
+    """Whether a verdict has anything against a store that a writer may have caused meanwhile."""
+    return any(found[name] for name in ("damage", "notes", "damaged_synced"))
+
+
 def spoken_of(found: dict[str, Any]) -> str:
     """What a verdict has against a store, to be compared with that of the next look."""
-    return json.dumps([found["damage"], found["notes"], found["cannot_tell"]])
+    return json.dumps([found[name] for name in ("damage", "notes", "damaged_synced", "cannot_tell")])

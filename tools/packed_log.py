@@ -12,6 +12,8 @@ from typing import Any, BinaryIO, TypeVar
 
 T = TypeVar("T")
 
+MISSING = "zstd cannot be unpacked here: use Python 3.14 or later, or: pip install backports.zstd"
+
 FRAME_BYTES = 1024 * 1024
 MOST_PACKED_BYTES = FRAME_BYTES + 65536
 MAGIC = b"\x28\xb5\x2f\xfd"

@@ -33,6 +33,10 @@ def read(folder: Any, path: str, reader: Any, law: Any) -> Any:
         return reader(stream)
 
 
+def _missing(law: Any) -> str:
+    return law.PACKED_LOG.MISSING if law.PACKED_LOG else "packed_log.py is not beside verify_log.py"
+
+
 def digest(stream: BinaryIO) -> str:
     """The SHA-256 of what a file holds."""
     found = hashlib.sha256()
@@ -121,7 +125,7 @@ class Past:
                 self.end = ("altered", path or "archive", str(error))
                 return
             if event is None:
-                self.end = ("unseen", path, "nothing here unpacks zstd; its digest is right")
+                self.end = ("unseen", path, f"its digest is right, but {_missing(self.law)}")
                 return
             if path in (one.path for one in self.hops):
                 self.end = ("altered", path, "it leads in a circle")
@@ -343,7 +347,7 @@ class Past:
             if not self.folder.exists(name):
                 self.log.notes += [f"history unavailable: {name} is not there"] * (not is_added_up)
             elif (found := self._read(name, digest)) is None:
-                self.folder.cannot_look(name, "nothing here unpacks zstd")
+                self.folder.cannot_look(name, _missing(self.law))
             elif found != sha256:
                 self.log.report("base-altered", "not the base an archived segment started from", None, name)
             elif sha256 != hop.named_base:

@@ -4,7 +4,7 @@ Standard library only, to be read in one sitting and run anywhere; beside it `na
 and archives, `packed_log.py` unpacks those, `vector_rows.py` checks embeddings, `record_scopes.py` whose
 records are. It follows docs/format.md, one line of the log at a time. PATH is a project, its `.chronomemory`
 folder or a lone log. Exit code: 0 all is valid, 1 not, 2 cannot tell: nothing wrong was seen, but not all
-could be looked at, 3 all is valid, and what was erased is back.
+could be looked at, 3 all is valid, but what was erased is back, or `synced` is damaged.
 """
 
 import argparse
@@ -193,8 +193,9 @@ class Log:
         self._said, self._dropped = list[tuple[int, Any]](), set[int]()
         self._erasures = list[tuple[int, int, dict[str, Any], tuple[int, int]]]()
         self._broken = self.fits_synced = self._synced_is_ours = False
-        if synced[:8] != b"CMSYNC\x00\x01" or synced[88:] != hashlib.sha256(synced[:88]).digest():
-            synced = bytes(120)
+        is_whole = synced[:8] == b"CMSYNC\x00\x01" and synced[88:] == hashlib.sha256(synced[:88]).digest()
+        self.damaged_synced = bool(synced) and not (is_whole and any(synced[8:16]))
+        synced = synced if is_whole else bytes(120)
         self._synced_end = int.from_bytes(synced[8:16], "little")
         self._synced_first, self._synced_head = synced[24:56].hex(), synced[56:88].hex()
         stream.seek(0)
@@ -317,6 +318,7 @@ def _verdict(stream: BinaryIO, synced: bytes = b"", folder: Any = None) -> dict[
         "damage": log.damage,
         "tail": {"offset": end, "length": log.bytes - end, "reason": log.tail} if log.tail else None,
         "notes": log.notes,
+        "damaged_synced": log.damaged_synced,
         "scopes": SCOPES.judge(
             (SCOPES.in_base(folder, log.known.first) if base == "anchored" else []) + log.said_of_scopes()
         )
@@ -349,7 +351,7 @@ def verify_folder(path: str | Path) -> dict[str, Any]:
         try:
             with NAMED.Folder(inside) as folder:
                 found = _look(folder)
-                is_quiet = folder.is_untouched() or not (found["damage"] or found["notes"])
+                is_quiet = folder.is_untouched() or not NAMED.has_findings(found)
         except FileNotFoundError:
             return _without_log(Path(path))
         if is_quiet or (said := NAMED.spoken_of(found)) == before:
@@ -407,13 +409,16 @@ def main() -> int:
         *found["damage"],
         *found["returned"],
         *unseen,
+        *["synced is damaged: it cannot be told whether the log was cut at its end"]
+        * found["damaged_synced"],
         *found["notes"],
         *found["scopes"],
         f"tail: {found['tail']}",
     )
     lines = (f"{found['events']} events, {rung}", *map(str, said))
     print(json.dumps(found, indent=2) if asked.json else "\n".join(lines))
-    return 1 if not found["valid"] else 3 if found["returned"] else 2 if unseen else 0
+    is_suspect = found["returned"] or found["damaged_synced"]
+    return 1 if not found["valid"] else 3 if is_suspect else 2 if unseen else 0
 
 
 if __name__ == "__main__":

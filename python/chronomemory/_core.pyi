@@ -7,7 +7,7 @@ come without their newline. ``face`` is None for plain records, else the name of
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
@@ -40,10 +40,13 @@ __all__ = [
 
 __version__: str
 
+_T = TypeVar("_T")
+
 _Progress = Callable[[int, int], object] | None
 _Record = ChronoRecord | Mapping[str, Any]
 _Path = str | PathLike[str]
 _Text = str | None
+_Kinds = str | list[str] | None
 _Dict = dict[str, Any]
 # Ids, their rows, space, model and, of codes, the length of the token vectors.
 _Attachments = list[tuple[list[str], npt.NDArray[np.float32], str | None, str | None, int]] | None
@@ -52,7 +55,8 @@ _Maybe = list[ChronoRecord | None]
 _Names = tuple[_Text, _Text, _Text] | None
 _After = tuple[Any, str] | None
 _Found = tuple[ChronoRecord, float, _Dict | None]
-_End = tuple[int | bytes | None, int | None, str]
+_Made = tuple[int | None, int | None, int, int]
+_End = tuple[int | bytes | None, _Made, _Made | None]
 _Floats = npt.NDArray[np.float32]
 
 @final
@@ -152,6 +156,7 @@ class Engine:
     def scope_digits(self) -> str: ...  # They stand for the scope in ids; nothing for what is shared.
     def close(self) -> None: ...
     def findings(self) -> _Dict: ...  # What opening found, in the shape of verify().
+    def in_doubt(self) -> tuple[int, list[str]]: ...  # Records that lost events may be about; the ids known.
     def upsert(self, record: _Record, face: str | None = None) -> WalEvent: ...
     def upsert_at_once(self, record: _Record, face: str | None = None) -> bool:
         """An upsert that is written only if nobody has to be waited for, and says whether it was."""
@@ -183,7 +188,7 @@ class Engine:
     def query(
         self,
         *,
-        kind: str | None = None,
+        kind: _Kinds = None,
         status: str | None = "active",
         min_confidence: float = 0.0,
         limit: int | None = None,
@@ -208,7 +213,7 @@ class Engine:
     def walk(self, terms: _Dict) -> Walk: ...
     def deltas(self, face: str, terms: _Dict, promotion: _Dict) -> Deltas: ...
     def export(self, *, status: str | None = "active", faces: bool = False) -> list[_Dict]: ...
-    def count(self, *, kind: _Text = None, status: _Text = "active", faces: bool = False) -> int: ...
+    def count(self, *, kind: _Kinds = None, status: _Text = "active", faces: bool = False) -> int: ...
     def tally(self) -> list[tuple[str, str, bool, int]]: ...
     def wal_seq(self) -> int: ...
     def head(self) -> str: ...
@@ -247,6 +252,8 @@ class Engine:
     ) -> _Dict | None: ...
     def repair(self, progress: _Progress = None, *, unproven: bool = False) -> _Dict: ...
     def bookmark(self) -> tuple[str, int]: ...
+    def in_turn(self, work: Callable[[], _T]) -> _T:
+        """Call ``work`` while no other thread or process writes; after a second others may write again."""
     def write_unless_changed(
         self,
         changes: Iterable[tuple[str, Any]],
@@ -280,6 +287,7 @@ class Engine:
     def detach(self, ids: list[str], *, space: str | None = None) -> int: ...
     def embedding(self, record_id: str, *, space: str | None = None) -> bytes | None: ...
     def spaces(self) -> list[_Dict]: ...
+    def rows_seen(self, space: str) -> tuple[int, int] | None: ...  # living, damaged; None: sees all
     def choose_space(self, name: str) -> None: ...
     def drop_space(self, name: str, *, force: bool = False) -> int: ...
     def matrix(self, *, space: str | None = None) -> tuple[str, int, int, list[str | None]]: ...
@@ -370,7 +378,7 @@ class View:
     def query(
         self,
         *,
-        kind: str | None = None,
+        kind: _Kinds = None,
         status: str | None = "active",
         min_confidence: float = 0.0,
         limit: int | None = None,
@@ -388,7 +396,7 @@ class View:
     ) -> list[list[str]]: ...
     def islands(self, network: str, wanted: _Dict) -> list[list[str]]: ...
     def search(self, wanted: _Dict, *, explain: bool = False) -> list[_Found]: ...
-    def count(self, *, kind: _Text = None, status: _Text = "active", faces: bool = False) -> int: ...
+    def count(self, *, kind: _Kinds = None, status: _Text = "active", faces: bool = False) -> int: ...
 
 def store_folder(project_root: _Path) -> Path:
     """Return the folder of a project's store, whether it exists or not: a backup is its own."""

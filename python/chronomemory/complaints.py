@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from chronomemory.mounts import network_file_system
-from chronomemory.types import VerifyReport
+from chronomemory.types import DAMAGED_SYNCED, VerifyReport
 
 __all__ = ["callers_level", "complaints"]
 
@@ -28,8 +28,11 @@ def complaints(project_root: Path, findings: dict[str, Any]) -> Iterator[str]:
         others = f" and {len(found.damage) - 1} more" if len(found.damage) > 1 else ""
         yield (
             f"{project_root}: damage in {found.damage[0]}{others}; "
-            "every good line is loaded, verify() lists the others"
+            "every good line is loaded, verify() lists the others, and records that a lost line may have "
+            "changed say so (in_doubt)"
         )
+    if found.damaged_synced:
+        yield f"{project_root}: {DAMAGED_SYNCED}; the next sync writes it anew"
     if found.tail:
         first = "run repair() before anything is written: " if found.tail.events else ""
         yield f"{project_root}: {found.tail}; {first}the next write puts them aside"

@@ -148,7 +148,9 @@ def _check_types(types: Collection[str] | None) -> Collection[str] | None:
     for name in asked:
         if name not in EDGE_TYPES:
             known = ", ".join(sorted(EDGE_TYPES))
-            raise InvalidArgument(f"edge_type must be one of {known}, got {name!r}", field="edge_type")
+            raise InvalidArgument(
+                f"edge_type must be one of {known}. Unknown edge type, got {name!r}", field="edge_type"
+            )
     return asked
 
 

@@ -4,22 +4,37 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from chronomemory._core import Engine
 from chronomemory.copying import whole_copy_inside
 from chronomemory.errors import ChronoError
 from chronomemory.face.arguments import flag, function_or_none, must, string, word
+from chronomemory.face.moments import EPOCH
+from chronomemory.page_files import PageFiles
 from chronomemory.where import Where, where_json
 
-__all__ = ["Erased", "Salt", "erase", "erase_due", "salting"]
+__all__ = ["Erased", "LogHead", "Salt", "erase", "erase_due", "salting"]
 
 #: Which lines carry a salt: all, none, or all but those that are sure to be of a record for everyone.
 Salt = bool | Literal["scope"]
 
 _HISTORY = ("redact", "drop")
 _LEVELS = ("user", "agent", "session")
+#: What of a report names records.
+_NAMING = ("ids", "belonging", "mentions", "removed_files", "page_files")
+
+
+@dataclass(frozen=True, slots=True)
+class LogHead:
+    """The last event of a log; ``log`` is the hash of its first event, which tells one log from another."""
+
+    seq: int
+    hash: str
+    log: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +53,10 @@ class Erased:
     outside the store's folder, and what the medium keeps of removed files.
     ``new_backup`` is the copy that was made in place of the ``backups``, read again and found whole; where
     that failed, ``backup_fault`` says why, and what was erased is erased all the same.
+    ``asked`` is what was asked for. ``at`` is the time of the erasure, ``before`` and ``after`` are the heads
+    of the log just before and just after it; these three are None if nothing was erased.
+    ``removed_files`` are files of pages that went with it, and indexes that listed it. ``page_files`` still
+    hold it, and a sync reads it in again: a user's notes, pages edited by hand, folders that are not there.
     """
 
     seq: int | None
@@ -57,6 +76,28 @@ class Erased:
     new_backup: str | None = None
     backup_fault: str | None = None
     dry_run: bool = False
+    removed_files: tuple[str, ...] = ()
+    page_files: tuple[str, ...] = ()
+    reason: str = ""
+    history: str = "redact"
+    asked: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    at: datetime | None = None
+    before: LogHead | None = None
+    after: LogHead | None = None
+
+    def to_dict(self, *, ids: bool = True) -> dict[str, Any]:
+        """Return it as JSON can carry it: the certificate of an erasure.
+
+        Without ``ids`` it tells no id and no name that was asked for, only how many there were: such a
+        certificate may be kept without keeping what was to be forgotten.
+        """
+        told = {**asdict(self), "logs": dict(self.logs), "at": self.at and self.at.isoformat()}
+        told |= {name: list(value) for name, value in told.items() if isinstance(value, tuple)}
+        counts = {name: len(told[name]) for name in _NAMING}
+        told["asked"] = {name: self.asked.get(name) if ids else None for name in ("ids", "scope", "where")}
+        if not ids:
+            told |= dict.fromkeys(_NAMING)
+        return {"certificate": "chronomemory erasure", "version": 1, **told, "counts": counts}
 
 
 def salting(given: Salt) -> str:
@@ -69,7 +110,11 @@ def salting(given: Salt) -> str:
 
 
 class HasEngine(Protocol):
-    """Something that has an engine."""
+    """Something that has an engine, and the project that it is of."""
+
+    @property
+    def project_root(self) -> Path:
+        """Where the project is."""
 
     @property
     def engine(self) -> Engine:
@@ -100,28 +145,44 @@ def erase(
     names, wants_copy = [string("ids", name) for name in ids or ()], flag("backup", backup)
     if where is not None and not where:
         raise must("where", "say something: every record would do", repr(where))
+    condition = where_json(where)
     # What a where means is found when nobody else writes: tombstones too, and of any scope.
     engine = store.engine if where is None else store.engine.everyone().with_expired()
+    files, again = PageFiles.of(engine, store.project_root), [string("again", name) for name in again]
     told = engine.erase(
         list(dict.fromkeys(names)),
         scope=None if scope is None else _spelled(scope),
         reason=string("reason", reason),
         drop_history=word("history", history, _HISTORY) == "drop",
-        again=[string("again", name) for name in again],
+        again=again,
         derived=flag("derived", derived),
         dry_run=flag("dry_run", dry_run),
-        condition=where_json(where),
+        condition=condition,
         progress=function_or_none("progress", progress),
     )
-    return _copied_anew(engine, _erased(told, dry_run), wants_copy)
+    asked = {"scope": scope and dict(scope), "where": condition and json.loads(condition)}
+    asked |= {"ids": None if ids is None else names}
+    erased = _erased(told, dry_run=dry_run, reason=reason, history=history, asked=asked)
+    files.clear((*erased.ids, *erased.belonging), again, dry_run=dry_run)
+    erased = replace(erased, removed_files=tuple(files.removed), page_files=tuple(files.left))
+    return _copied_anew(engine, erased, wants_copy)
 
 
 def erase_due(
     engine: Engine, ids: list[str], moment: int, reason: str, *, backup: bool, dry_run: bool
 ) -> Erased:
-    """Erase those of some records, in one erasure, that have expired by a moment when it comes to it."""
-    told = engine.erase(ids, reason=reason, dry_run=dry_run, due_at=moment)
-    return _copied_anew(engine, _erased(told, dry_run), backup)
+    """Erase those of some records, in one erasure, that have expired by a moment when it comes to it.
+
+    Of what went with them or speaks of them, the report names only what the handle sees.
+    """
+    found = engine.erase(ids, reason=reason, dry_run=True, due_at=moment)
+    others = [*found["belonging"], *found["mentions"]]
+    known = zip(others, engine.with_expired().get_many(others), strict=True)
+    seen = {name for name, record in known if record is not None}
+    told = found if dry_run else engine.erase(ids, reason=reason, due_at=moment)
+    for kind in ("belonging", "mentions"):
+        told[kind] = [name for name in told[kind] if name in seen]
+    return _copied_anew(engine, _erased(told, dry_run=dry_run, reason=reason, asked={"ids": ids}), backup)
 
 
 def _copied_anew(engine: Engine, told: Erased, wanted: bool) -> Erased:
@@ -135,24 +196,14 @@ def _copied_anew(engine: Engine, told: Erased, wanted: bool) -> Erased:
         return replace(told, backup_fault=str(fault))
 
 
-def _erased(told: dict[str, Any], dry_run: bool) -> Erased:
-    return Erased(
-        seq=told["seq"],
-        ids=tuple(told["ids"]),
-        belonging=tuple(told["belonging"]),
-        mentions=tuple(told["mentions"]),
-        lines=told["lines"],
-        unsalted=told["unsalted"],
-        logs=tuple(map(tuple, told["logs"])),
-        replaced=told["replaced"],
-        again=told["again"],
-        backups=tuple(told["backups"]),
-        quarantine=tuple(told["quarantine"]),
-        unread=tuple(told["unread"]),
-        copies=tuple(told["copies"]),
-        missing_copies=tuple(told["missing_copies"]),
-        dry_run=dry_run,
-    )
+def _erased(told: dict[str, Any], **order: Any) -> Erased:
+    done, logs = told.pop("done"), tuple(map(tuple, told.pop("logs")))
+    for name, value in told.items():
+        order[name] = tuple(value) if isinstance(value, list) else value
+    if done is not None:
+        order["at"] = EPOCH + timedelta(microseconds=done[0])
+        order["before"], order["after"] = LogHead(*done[1]), LogHead(*done[2])
+    return Erased(logs=logs, **order)
 
 
 def _spelled(scope: Mapping[str, str]) -> bytes:

@@ -109,7 +109,7 @@ class OutOfMemory(ChronoError, MemoryError):
 
 
 class WriteConflict(Busy):
-    """Other writers kept changing what a change was made from; nothing of it was written."""
+    """A record that a change was computed from was changed meanwhile; nothing was written."""
 
     usual_recovery = "Read again what the change is made from, and write it once more."
 

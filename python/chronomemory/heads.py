@@ -6,7 +6,6 @@ A chain cannot miss its own end. So each store's last synced head is noted in a 
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import stat
@@ -14,6 +13,7 @@ import time
 from hashlib import sha256
 from pathlib import Path
 
+from chronomemory._core import parse_json
 from chronomemory.layout import log_folder
 
 __all__ = ["head_file", "heads_folder"]
@@ -72,7 +72,7 @@ def _sweep(folder: Path) -> None:
         try:
             if (
                 note.stat().st_mtime < old
-                and not Path(json.loads(note.read_bytes())["folder"]).parent.exists()
+                and not Path(parse_json(note.read_bytes())["folder"]).parent.exists()
             ):
                 note.unlink()
                 note.with_name(note.name + ".lock").unlink(missing_ok=True)

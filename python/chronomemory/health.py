@@ -71,6 +71,12 @@ class Health:
     rung: str
     damaged_places: int
     tail_bytes: int
+    #: How many records of all scopes may lack a later change, because a line of the log cannot be read, and
+    #: which of those that the store sees such a line names. ``record.in_doubt`` says why.
+    records_in_doubt: int
+    ids_in_doubt: tuple[str, ...]
+    #: ``synced`` cannot be read: whether the log was cut at its end cannot be told.
+    damaged_synced: bool
     #: Which failed sync refuses all writes; None while all is well.
     poisoned: str | None
     #: Where the log ends, and how long it is.
@@ -93,7 +99,7 @@ class Health:
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON can carry it."""
         until = None if self.synced_until is None else self.synced_until.isoformat()
-        return {**asdict(self), "synced_until": until}
+        return {**asdict(self), "ids_in_doubt": list(self.ids_in_doubt), "synced_until": until}
 
 
 def counters_of(engine: Engine) -> Counters:
@@ -109,10 +115,13 @@ def health_of(engine: Engine, project_root: Path, *, handles: int) -> Health:
     until = pulse["synced_until_us"]
     folder = log_folder(project_root)
     return Health(
-        ok=found.valid and pulse["poisoned"] is None,
+        ok=found.valid and not found.damaged_synced and pulse["poisoned"] is None,
         rung=found.rung,
         damaged_places=len(found.damage),
         tail_bytes=found.tail.length if found.tail else 0,
+        records_in_doubt=engine.everyone().with_expired().in_doubt()[0],
+        ids_in_doubt=tuple(engine.in_doubt()[1]),
+        damaged_synced=found.damaged_synced,
         poisoned=pulse["poisoned"],
         last_seq=engine.wal_seq(),
         head=engine.head(),

@@ -17,11 +17,13 @@ from chronomemory.mapping import Fields, mapped
 from chronomemory.record import ChronoRecord
 from chronomemory.types import IngestReport, Progress, RowError
 
-__all__ = ["Source", "ingest", "is_table"]
+__all__ = ["Source", "ingest", "is_table", "lines_of"]
 
 #: How many rows that are Python objects become one batch, and how much of an open file does.
 _BATCH_ROWS = 1_000
 _PIECE_BYTES = 2 * 1024 * 1024
+#: A longer line is no record.
+MOST_LINE_BYTES = 16 << 20
 #: How many refused rows a report keeps; all are counted.
 _KEPT_ERRORS = 1_000
 
@@ -80,6 +82,20 @@ def ingest(
         else:
             load.rows(whole, make)
     return load.report()
+
+
+def lines_of(file: Any, name: str) -> Iterator[Any]:
+    """Yield the lines of an open file; one that is longer than any record is refused before it is read."""
+    number = 0
+    while line := file.readline(MOST_LINE_BYTES + 1):
+        number += 1
+        if len(line) > MOST_LINE_BYTES:
+            raise _too_long(name, number)
+        yield line
+
+
+def _too_long(name: str, number: int) -> InvalidArgument:
+    return refuse(f"{name} line {number} is longer than {MOST_LINE_BYTES >> 20} MiB", "record")
 
 
 def is_table(source: Any) -> bool:
@@ -148,6 +164,8 @@ class _Load:
             piece = _bytes_of(source.read(_PIECE_BYTES))
             cut = piece.rfind(b"\n") + 1 if piece else 0
             if piece and not cut:
+                if len(rest) > MOST_LINE_BYTES:
+                    raise _too_long(name, lines + 1)
                 rest += piece
                 continue
             whole, rest = rest + piece[:cut], piece[cut:]
@@ -174,9 +192,9 @@ class _Load:
     def rows(self, source: Iterable[Any], make: _Made) -> None:
         self._batches(((number, None, row) for number, row in enumerate(source)), "", make)
 
-    def _lines(self, source: Iterable[str | bytes], name: str, make: _Made, total: int) -> None:
+    def _lines(self, source: Any, name: str, make: _Made, total: int) -> None:
         def parsed() -> Iterator[tuple[int, int | None, Any]]:
-            for number, line in enumerate(source, 1):
+            for number, line in enumerate(lines_of(source, name), 1):
                 spelled = _bytes_of(line)
                 self._bytes += len(spelled)
                 if not spelled.strip():

@@ -13,11 +13,23 @@ from pathlib import Path
 
 from chronomemory._core import store_folder
 
-__all__ = ["FOLDER", "is_of_a_store", "log_folder", "log_path", "unlinked"]
+__all__ = [
+    "FOLDER",
+    "folder_mode",
+    "is_of_a_store",
+    "log_folder",
+    "log_path",
+    "read_bounded",
+    "read_config",
+    "unlinked",
+]
 
 #: The folder of a store in its project.
 FOLDER = ".chronomemory"
 
+#: Limits of a settings file: its length, and the dots of one line.
+_MOST_CONFIG_BYTES = 1 << 14
+_MOST_DOTS = 1_000
 #: By these the engine knows, too, that there was a log.
 _BESIDE_A_LOG = frozenset({"synced", "base", "archive"})
 
@@ -37,6 +49,14 @@ def log_path(project_root: Path) -> Path:
     return log_folder(project_root) / "events.wal"
 
 
+def folder_mode(project_root: Path, *, shared: bool = False) -> int:
+    """Return the permissions of the folder of a project's store, or those that a new one gets."""
+    try:
+        return stat.S_IMODE(log_folder(project_root).stat().st_mode)
+    except FileNotFoundError:
+        return 0o2770 if shared else 0o700
+
+
 def is_of_a_store(folder: Path) -> bool:
     """Say whether something was written in a folder of a store, though its log may be gone.
 
@@ -48,6 +68,31 @@ def is_of_a_store(folder: Path) -> bool:
         return False
     except OSError:
         return True
+
+
+def read_bounded(path: str | Path, most_bytes: int, folder: int | None = None) -> bytes:
+    """Return what a file holds; a larger one is refused before it is read.
+
+    In an open ``folder`` the file must be a regular one, and no link.
+    """
+    flags = os.O_RDONLY | (0 if folder is None else os.O_NOFOLLOW | os.O_NONBLOCK)
+    handle = os.open(path, flags, dir_fd=folder)
+    with os.fdopen(handle, "rb") as file:
+        found = os.fstat(handle)
+        if folder is not None and not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "this is not a regular file", str(path))
+        content = b"" if found.st_size > most_bytes else file.read(most_bytes + 1)
+        if max(found.st_size, len(content)) > most_bytes:
+            raise OSError(errno.EFBIG, f"the file is larger than {most_bytes:,} bytes", str(path))
+        return content
+
+
+def read_config(path: Path) -> str:
+    """Return the text of a settings file: nested keys cost a reader of TOML the square of their number."""
+    text = read_bounded(path, _MOST_CONFIG_BYTES).decode("utf-8")
+    if any(line.count(".") > _MOST_DOTS for line in text.splitlines()):
+        raise ValueError(f"a line has more than {_MOST_DOTS:,} dots: its keys are nested too deeply")
+    return text
 
 
 def unlinked(folder: Path) -> Callable[[str, int], int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import secrets
 import time
 from typing import Any
 
@@ -51,13 +51,14 @@ def record_token_metric(
         "total_tokens": sum(counted[f"{name}_tokens"] for name in ("context", "input", "output")),
     }
     record = ChronoRecord(
-        id=f"METRIC-{task_id}-{_now_ms()}",
+        id=_new_id("METRIC", task_id),
         kind="token_metric",
         label=f"Tokens of {task_id}",
         confidence=1.0,
         data=data,
     )
-    return _write_under_free_id(store, record)
+    store.upsert(record)
+    return record
 
 
 def get_token_metrics(store: Readable, task_id: str) -> list[ChronoRecord]:
@@ -97,7 +98,7 @@ def record_skill_run(
     string("skill_id", skill_id, empty=False)
     tokens_used = count("tokens_used", tokens_used, most=None)
     record = ChronoRecord(
-        id=f"SKILLRUN-{skill_id}-{_now_ms()}",
+        id=_new_id("SKILLRUN", skill_id),
         kind="skill_run",
         label=f"Run of {skill_id}",
         confidence=1.0 if success else 0.5,
@@ -108,21 +109,13 @@ def record_skill_run(
             "output": output,
         },
     )
-    return _write_under_free_id(store, record)
-
-
-def _write_under_free_id(store: Writable, record: ChronoRecord) -> ChronoRecord:
-    """Write under the record's id or, if that is taken, under the first free one with a number."""
-    wanted = record.id
-    for number in itertools.count(1):
-        record.id = wanted if number == 1 else f"{wanted}-{number}"
-        if store.insert(record) is not None:
-            break
+    store.upsert(record)
     return record
 
 
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
+def _new_id(prefix: str, name: str) -> str:
+    """Return an id that does not depend on what other scopes hold: the millisecond and random digits."""
+    return f"{prefix}-{name}-{time.time_ns() // 1_000_000}-{secrets.token_hex(8)}"
 
 
 def _activation(words_or_text: object) -> frozenset[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from chronomemory.errors import InvalidRecord
+from chronomemory.layout import read_bounded
 from chronomemory.record import ChronoRecord
 from chronomemory.rollback import WITHDRAWN
 from chronomemory.sameness import is_same
@@ -21,6 +22,8 @@ _log = logging.getLogger(__name__)
 #: (what is counted, kind of record); the file has the name of what is counted.
 _SOURCES = (("requirements", "requirement"), ("testcases", "testcase"))
 _DEFAULT_CONFIDENCE = 0.7
+#: A larger file is not read.
+_MOST_BYTES = 64 << 20
 #: What a delete and a rollback make of a record; no file says so.
 _DONE_SINCE = WITHDRAWN | {"hypothesis"}
 
@@ -44,7 +47,7 @@ def read_objects(path: Path) -> tuple[list[dict[str, Any]], str | None]:
     A file that is not there is no problem: it has no objects.
     """
     try:
-        entries = json.loads(path.read_text(encoding="utf-8-sig"), parse_constant=_refuse)
+        entries = json.loads(read_bounded(path, _MOST_BYTES).decode("utf-8-sig"), parse_constant=_refuse)
     except FileNotFoundError:
         return [], None
     except (OSError, ValueError, RecursionError) as error:

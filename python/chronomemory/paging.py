@@ -1,20 +1,20 @@
 """Lists records in an order, page by page, with a cursor from which the next page goes on.
 
-A cursor is a position and no resource: the key and the id of the last record of a page, and a digest of the
-question that it belongs to. It never expires, and works after a restart and in other processes.
+A cursor is a position and no resource: the key of the last record of a page, the event that made the record,
+and a digest of the question that it belongs to. It has no id. It never expires, and works after a restart and
+in other processes.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from chronomemory._core import Engine, Walk, canonical_json
+from chronomemory._core import Engine, Walk, canonical_json, parse_json
 from chronomemory._core import View as EngineView
 from chronomemory.answers import Answer
 from chronomemory.face.arguments import count, flag, must, number, refuse, string, string_or_none, strings
@@ -25,20 +25,25 @@ from chronomemory.where import Where, where_json
 
 __all__ = ["HasEngine", "Page", "iter_records", "page_of", "query_terms", "walk_terms"]
 
-_ORDERS = ("created", "updated", "happened", "confidence", "id")
+_ORDERS = ("created_at", "updated_at", "happened_at", "confidence", "id")
+#: Shorter names of the moments, and what cursors and the engine call them.
+_MOMENTS = {"created_at": "created", "updated_at": "updated", "happened_at": "happened"}
 #: What records are ordered by unless the caller says so.
 _USUAL_ORDER = "created"
 #: What else records may be ordered by, if an index of it is declared.
 _FIELDS = (*ChronoRecord(id="x").to_dict(), "tags", "scope")
 #: How a cursor is packed; another way gets another number.
-_PACKING = 1
+_PACKING = 2
+_MOST_SIBLINGS = 2**32
 #: What only a question has that looks into the records.
 _LOOKS_INSIDE = ("condition", "tags", "since_us", "until_us")
 #: So much of a digest tells questions apart.
 _DIGEST_LETTERS = 16
 
-#: What the last record of a page was ordered by, the seq of the event that made it, and its id.
-_End = tuple[int | bytes | None, int | None, str]
+#: The seq and the moment of the event that made a record, which of its records this is, and of how many.
+_Made = tuple[int | None, int | None, int, int]
+#: What the last record of a page was ordered by, and where it and the one behind it were made.
+_End = tuple[int | bytes | None, _Made, _Made | None]
 #: User, agent and session of who asks; None for everyone.
 _Names = tuple[str | None, str | None, str | None] | None
 
@@ -94,7 +99,7 @@ class Page(Answer[ChronoRecord]):
 
 def query_terms(
     *,
-    kind: str | None,
+    kind: str | Iterable[str] | None,
     status: str | None,
     rag_filter: bool,
     min_confidence: float,
@@ -106,9 +111,10 @@ def query_terms(
     until: datetime | None = None,
 ) -> dict[str, Any]:
     """Return what the engine is asked: of two thresholds, one's own and that of a prompt, the larger."""
+    one_kind = kind is None or isinstance(kind, str)
     least, for_prompt = number("min_confidence", min_confidence), flag("rag_filter", rag_filter)
     return {
-        "kind": string_or_none("kind", kind),
+        "kind": string_or_none("kind", kind) if one_kind else strings("kind", kind),
         "status": string_or_none("status", status),
         "min_confidence": max(least, RAG_CONFIDENCE) if for_prompt else least,
         "limit": None if limit is None else count("limit", limit),
@@ -161,7 +167,7 @@ class HasEngine(Protocol):
 def iter_records(
     store: HasEngine,
     *,
-    kind: str | None = None,
+    kind: str | Iterable[str] | None = None,
     status: str | None = "active",
     rag_filter: bool = False,
     min_confidence: float = 0.0,
@@ -204,32 +210,46 @@ def walk_terms(terms: dict[str, Any], order_by: str | None) -> dict[str, Any]:
 def _order(given: str | None) -> tuple[str, bool]:
     name = _USUAL_ORDER if given is None else string("order_by", given)
     bare = name.removeprefix("-")
-    if bare not in _ORDERS and "." not in bare and bare not in _FIELDS:
+    if bare not in _ORDERS and bare not in _MOMENTS.values() and "." not in bare and bare not in _FIELDS:
         known = ", ".join(_ORDERS)
         raise must(
             "order_by", f"be one of {known}, or a field with an index, perhaps with a - in front", given
         )
-    return bare, bare != name
+    return _MOMENTS.get(bare, bare), bare != name
 
 
 def _cursor(question: str, end: _End) -> str:
-    key, *rest = end
-    packed = canonical_json([_PACKING, question, key.hex() if isinstance(key, bytes) else key, *rest])
+    key, *made = end
+    packed = canonical_json([_PACKING, question, key.hex() if isinstance(key, bytes) else key, *made])
     return base64.urlsafe_b64encode(packed).decode("ascii").rstrip("=")
 
 
 def _position(cursor: str, question: str) -> _End:
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-        packed = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
-        packing, asked, key, created, record_id = packed
+        packed = parse_json(base64.b64decode(padded, altchars=b"-_", validate=True))
+        packing, asked, key, made, following = packed
         field = bytes.fromhex(key) if isinstance(key, str) else None
     except (ValueError, TypeError):
         raise must("after", "be the cursor of a page", cursor) from None
+    if packing == 1:
+        raise refuse("the cursor is of an earlier version; ask again from the start", "after")
     key = None if field is not None else key
-    numbers = all(n is None or (type(n) is int and -(2**63) <= n < 2**63) for n in (key, created))
-    if packing != _PACKING or not numbers or (created or 0) < 0 or not isinstance(record_id, str):
+    places = [made] if following is None else [made, following]
+    if packing != _PACKING or not _is_number(key) or not all(map(_is_made, places)):
         raise must("after", "be the cursor of a page", cursor)
     if asked != question:
         raise refuse("the cursor belongs to another question; ask as for the page that it came with", "after")
-    return key if field is None else field, created, record_id
+    return key if field is None else field, tuple(made), None if following is None else tuple(following)
+
+
+def _is_made(given: object) -> bool:
+    if not isinstance(given, list) or len(given) != 4:
+        return False
+    seq, moment, *places = given
+    is_place = all(type(place) is int and 0 <= place < _MOST_SIBLINGS for place in places)
+    return is_place and _is_number(moment) and _is_number(seq) and (seq or 0) >= 0
+
+
+def _is_number(given: object) -> bool:
+    return given is None or (type(given) is int and -(2**63) <= given < 2**63)

@@ -99,6 +99,7 @@ class Reason:
             "created_at": _spelled(None if record is None else record.created_at),
             "updated_seq": record and record.updated_seq,
             "updated_at": _spelled(None if record is None else record.updated_at),
+            "in_doubt": record and record.in_doubt,
             "rollbacks": [each.to_dict() for each in self.rollbacks],
             "again": self.again or None,
             "left_out": self.left_out,

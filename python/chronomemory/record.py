@@ -38,9 +38,15 @@ def _fresh(value: Any) -> Any:
     return value
 
 
-#: Seq and moment of the event that made a record, and of the last that spoke of it, as the engine packs them.
-_MOMENTS = struct.Struct("<4q")
-_CREATED_SEQ, _CREATED, _UPDATED_SEQ, _UPDATED = range(4)
+#: Seq and moment of the event that made a record, and of the last that spoke of it, and whether a later one
+#: may be missing, as the engine packs them.
+_MOMENTS = struct.Struct("<4qB")
+_CREATED_SEQ, _CREATED, _UPDATED_SEQ, _UPDATED, _DOUBT = range(5)
+_DOUBTS = (
+    None,
+    "a damaged line of the log names this record, and what it said cannot be read",
+    "a later line of the log is damaged or missing, and may have changed this record",
+)
 #: How the engine packs a moment that nobody knows.
 _UNKNOWN = -(2**63)
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -92,6 +98,15 @@ class _Told:
         return self._seq(_UPDATED_SEQ)
 
     @property
+    def in_doubt(self) -> str | None:
+        """Why a later change of this record may be missing: the log is damaged. None if nothing is missing.
+
+        It ends with ``repair()``, or once all of the record is written anew.
+        """
+        told = self._packed()
+        return None if told is None else _DOUBTS[_MOMENTS.unpack_from(told)[_DOUBT]]
+
+    @property
     def version(self) -> str | None:
         """The stored record in 16 hex digits: the beginning of the SHA-256 of its canonical JSON."""
         told = self._packed()
@@ -131,8 +146,9 @@ class _Told:
 class ChronoRecord(_Told):
     """One belief with its provenance. Only ``id`` has no usable default: a write needs one.
 
-    What a store hands out also tells ``created_at``, ``updated_at``, ``created_seq``, ``updated_seq`` and
-    ``version``. They are no fields: not written, not compared, and None in a record that was made by hand.
+    What a store hands out also tells ``created_at``, ``updated_at``, ``created_seq``, ``updated_seq``,
+    ``version`` and ``in_doubt``. They are no fields: not written, not compared, and None in a record that was
+    made by hand.
 
     >>> ChronoRecord(id="FACT-1", label="Water freezes at 0 °C", confidence=1.0).kind
     'fact'

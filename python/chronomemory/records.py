@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -22,18 +23,26 @@ from chronomemory import (
 )
 from chronomemory._core import Engine, Store
 from chronomemory.deps import DepGraph
+from chronomemory.errors import UnknownRecord
 from chronomemory.event import WalEvent
 from chronomemory.expiry import seen_through
-from chronomemory.face.arguments import count, flag, many, must, string, string_or_none
+from chronomemory.face.arguments import count, flag, many, must, public_names, string, string_or_none
 from chronomemory.record import ChronoRecord
 from chronomemory.rollback import RollbackReport
 from chronomemory.view import StoreView, look_back
 
 __all__ = ["Records"]
 
+_DELETED = "tombstone"
 
+
+@public_names
 class Records(Store):
-    """What a store and a handle of a scope have in common: records, their past, search and embeddings."""
+    """What a store and a handle of a scope have in common: records, their past, search and embeddings.
+
+    It is read like a mapping of ids to records, of every face and status that is seen here, without deleted
+    and expired ones. Iteration yields ids one by one, in the order the records came, as of its start.
+    """
 
     @property
     def engine(self) -> Engine:
@@ -64,6 +73,26 @@ class Records(Store):
         if expired is False:
             return self.engine.get(record_id)
         return seen_through(self, expired).get(record_id)
+
+    def __getitem__(self, record_id: str) -> ChronoRecord:
+        record = self.engine.get(record_id)
+        if record is None or record.status == _DELETED:
+            raise UnknownRecord(f"id {json.dumps(record_id)}: there is no such record", id=record_id)
+        return record
+
+    def __contains__(self, record_id: object) -> bool:
+        record = self.engine.get(record_id) if isinstance(record_id, str) else None
+        return record is not None and record.status != _DELETED
+
+    def __len__(self) -> int:
+        return sum(number for _, status, _, number in self.engine.tally() if status != _DELETED)
+
+    def __iter__(self) -> Iterator[str]:
+        walk = self.iter(status=None, faces=True)
+        return (record.id for record in walk if record.status != _DELETED)
+
+    def __bool__(self) -> bool:
+        return True  # an empty store is still a store: code that asks ``if store`` asks for None
 
     def record_count(self, *, expired: bool = False) -> int:
         """Return how many plain records are active."""
@@ -110,7 +139,6 @@ class Records(Store):
     query = selection.query
     export_records = selection.export_records
     search = search.search
-    set_now = expiry.set_now
     sweep = expiry.sweep
     why = reasons.why
     rollbacks = reinstatement.rollbacks
@@ -126,6 +154,7 @@ class Records(Store):
     attach_tokens_many = tokens.attach_tokens_many
     detach = vectors.detach
     embedding = vectors.embedding
+    matrix = vectors.matrix
     nearest = vectors.nearest
     spaces = vectors.spaces
     update = verbs.update

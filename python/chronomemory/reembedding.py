@@ -19,7 +19,7 @@ from chronomemory.face.arguments import Floats, contents, flag, function, refuse
 from chronomemory.record import ChronoRecord
 from chronomemory.tokens import CODE_BYTES, coded
 from chronomemory.types import Progress
-from chronomemory.updates import again_if_changed
+from chronomemory.updates import retry_in_turn
 from chronomemory.vectors import HasEngine, Space, float_rows, spaces, use_space
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class _Made:
 
     def attached_in_time(self, store: HasEngine) -> tuple[int, list[str]]:
         """Attach what is still true and not there yet; return how many, and which were changed."""
-        return again_if_changed(lambda: self._attached(store))
+        return retry_in_turn(store, lambda: self._attached(store))
 
     def _attached(self, store: HasEngine) -> tuple[int, list[str]]:
         since = store.engine.bookmark()

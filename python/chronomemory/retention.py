@@ -15,6 +15,7 @@ from chronomemory.face.arguments import (
     flag,
     function_or_none,
     must,
+    public_names,
     string,
 )
 from chronomemory.face.moments import Now, micros, utc_now
@@ -132,6 +133,7 @@ def weight_of(folder: Path) -> int:
     return total
 
 
+@public_names
 class Upkeep(Records):
     """Records of a project whose files are looked after here."""
 

@@ -95,7 +95,7 @@ def invalidate(
     The cascade also starts from an id that the store does not know (a paper, a person):
     what rests on it has lost its ground all the same. Without a graph, that of the edges in the
     store is followed. What another process writes meanwhile to one of the records is kept: all is
-    read again then, and if that goes on for too long, a ``WriteConflict`` tells and nothing is written.
+    read again then.
     ``check`` may refuse it by what the record is, or None, at that moment; ``note`` may add to the batch.
     """
     string("id", record_id, empty=False)

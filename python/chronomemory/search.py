@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from chronomemory._core import Engine, canonical_json
+from chronomemory._core import Engine, canonical_json, parse_json
 from chronomemory._core import View as EngineView
 from chronomemory.answers import Answer
 from chronomemory.errors import StaleCursor
@@ -313,7 +312,7 @@ def _position(cursor: str, question: str, version: tuple[int, int]) -> tuple[int
     """Return where the next page begins, behind which hits, and when the first was asked for."""
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-        unpacked = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        unpacked = parse_json(base64.b64decode(padded, altchars=b"-_", validate=True))
         packing, asked, seen, start, shown, now_us = unpacked
     except (ValueError, TypeError):
         raise must("after", "be the cursor of a search", cursor) from None

@@ -27,7 +27,7 @@ class HasEngine(Protocol):
 def query(
     store: HasEngine,
     *,
-    kind: str | None = None,
+    kind: str | Iterable[str] | None = None,
     status: str | None = "active",
     rag_filter: bool = False,
     min_confidence: float = 0.0,
@@ -47,11 +47,12 @@ def query(
     ``where`` says of any field what it must be, as the guide has it: ``{"data.age": {"gte": 18}}``. The
     others are short forms; all that is given must hold. ``tags`` must all be there, ``since`` and
     ``until`` (both inclusive) go by the time that a record states, or else by when it was written.
-    Records of the other faces appear when their ``kind`` is given, or with ``faces=True``. ``order_by`` is
-    ``created`` (the same order), ``updated``, ``happened``, ``confidence``, ``id``, or a field that has an
-    index; a ``-`` in front turns it round, and what has no value there comes last. With a ``limit`` the
-    answer has a ``cursor``, which is ``after`` for the next page. With ``explain`` the ``plan`` of the result
-    says how many records were looked at. What has expired is left out unless ``expired`` is given.
+    ``kind`` is one kind or a list. Records of the other faces appear when their kind is given, or with
+    ``faces=True``. ``order_by`` is ``created_at`` (the same order), ``updated_at``, ``happened_at``,
+    ``confidence``, ``id``, or a field that has an index; a ``-`` in front turns it round, and what has no
+    value comes last. With a ``limit`` the answer has a ``cursor``, which is ``after`` for the next page. With
+    ``explain`` its ``plan`` says how many records were looked at. What has expired is left out unless
+    ``expired`` is given.
     """
     terms = query_terms(
         kind=kind,

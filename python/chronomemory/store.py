@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NoReturn
 
-from chronomemory import erasure, migrate, reembedding, search, selection, vectors
+from chronomemory import erasure, expiry, migrate, reembedding, search, selection, vectors
 from chronomemory._core import Engine, Store, verify_path
 from chronomemory.complaints import callers_level, complaints
 from chronomemory.engines import ENGINES, Lease
@@ -31,7 +31,7 @@ from chronomemory.face.arguments import (
 )
 from chronomemory.heads import head_file
 from chronomemory.health import Counters, Health, counters_of, health_of
-from chronomemory.layout import log_folder
+from chronomemory.layout import folder_mode, log_folder
 from chronomemory.migrate import _governance_to_esdb_status
 from chronomemory.record import ChronoRecord
 from chronomemory.records import Records
@@ -145,6 +145,10 @@ class ChronoStore(Upkeep):
     def head_file(self) -> Path | None:
         """Where the last head is remembered: the file that was given, or one of the user's state."""
         return self._given_head_file or head_file(self.project_root)
+
+    def folder_mode(self) -> int:
+        """Return the permissions of the store's folder, or those that it will get when it is made."""
+        return folder_mode(self.project_root, shared=self._options["shared"])
 
     def close(self) -> None:
         """Close the store; closing twice is fine, and the next call opens it again.
@@ -396,8 +400,8 @@ class ChronoStore(Upkeep):
     migrate_from_json = migrate.migrate_from_json
     choose_search_fields = search.choose_search_fields
     drop_space = vectors.drop_space
-    matrix = vectors.matrix
     reembed = reembedding.reembed
+    set_now = expiry.set_now
     use_space = vectors.use_space
     create_index = selection.create_index
     drop_index = selection.drop_index

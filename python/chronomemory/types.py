@@ -15,6 +15,7 @@ from chronomemory.event import WalEvent
 from chronomemory.record import ChronoRecord
 
 __all__ = [
+    "DAMAGED_SYNCED",
     "Damage",
     "IngestReport",
     "Journal",
@@ -30,6 +31,8 @@ __all__ = [
 
 #: Called now and then with what is done and what there is to do.
 Progress = Callable[[int, int], object]
+
+DAMAGED_SYNCED = "synced is damaged: it cannot be told whether the log was cut at its end"
 
 #: What only a key or another person could tell.
 _UNBUILT_RUNGS = ("signed", "witnessed")
@@ -96,6 +99,8 @@ class Damage:
     seq: int | None
     kind: str
     reason: str
+    #: The record that it is about, if it is one. No message has it: who reads that may not see the record.
+    id: str | None = None
 
     def __str__(self) -> str:
         seq = "" if self.seq is None else f", seq {self.seq}"
@@ -153,6 +158,9 @@ class VerifyReport:
     #: Files that an erasure took away and that are back, such as from a copy: what was erased can be read.
     returned: tuple[Damage, ...] = ()
     tail: Tail | None = None
+    #: ``synced`` is there and cannot be read. The chain is none the worse, but that file is what would show
+    #: that the log was cut at its end.
+    damaged_synced: bool = False
     notes: tuple[str, ...] = ()
     #: Records that a line of another tool took out of their scope, or gave none. They are no damage: the log
     #: counts as it stands, and what is malformed is seen by ``everyone()`` alone.
@@ -200,6 +208,7 @@ class VerifyReport:
             *(f"index: {item}" for item in self.altered_indexes),
             *(f"returned: {item}" for item in self.returned),
             *(f"tail: {item}" for item in (self.tail,) if item),
+            *([DAMAGED_SYNCED] if self.damaged_synced else []),
             *(f"note: {item}" for item in self.notes),
             *(f"scope: {item}" for item in self.scopes),
         ]

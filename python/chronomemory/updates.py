@@ -1,15 +1,14 @@
-"""Changes what others may change at the same moment, again if they did.
+"""Writes a change only if the records it was computed from are unchanged, and retries a lost race in turn.
 
-Whoever changes what it has read must not write over what another process wrote in between. So a ``Look``
-notes where the log ended and which ids were read, and what is made from them is written only if none of
-them has changed since; if one has, everything is read and made again.
+A ``Look`` notes where the log ended and which ids were read, and the change is written only if none of them
+has changed since. If one has, the writer lost a race: it takes the writer lock, and reads, computes and
+writes again while it holds the lock, so that it cannot lose a second time.
 """
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
 from chronomemory._core import Engine
@@ -17,12 +16,7 @@ from chronomemory.errors import InvalidArgument, WriteConflict
 from chronomemory.event import WalEvent
 from chronomemory.record import ChronoRecord
 
-__all__ = ["CONFLICT_SECONDS", "Look", "again_if_changed", "run", "update_by"]
-
-#: For how long something is tried again before a conflict with other writers is told, and how much longer
-#: it waits, by chance, before each time, up to a limit: two that conflict must not go on in step.
-CONFLICT_SECONDS = 5.0
-_STEP_ASIDE_SECONDS, _LONGEST_STEP_SECONDS = 0.002, 0.05
+__all__ = ["Look", "retry_in_turn", "run", "update_by"]
 
 T = TypeVar("T")
 
@@ -63,8 +57,8 @@ class Look:
         written = self._engine.write_unless_changed(changes, face, self._since, list(self._read))
         if written is None:
             raise WriteConflict(
-                "another writer changed what this change was made from; nothing was written",
-                recovery="Do it again: it will see what the other one wrote.",
+                "a record that this change was computed from was changed meanwhile; nothing was written",
+                recovery="Read the records again and write the change anew.",
             )
         return written[0]
 
@@ -73,23 +67,20 @@ class Look:
         return self.write(*(("upsert", record) for record in records))
 
 
-def again_if_changed(attempt: Callable[[], T], *, patience: float = CONFLICT_SECONDS) -> T:
-    """Make an attempt, again if another writer came in between, and return what it returned."""
-    deadline = time.monotonic() + patience
-    step = 0.0
-    while True:
-        try:
-            return attempt()
-        except WriteConflict:
-            if time.monotonic() >= deadline:
-                raise
-        step = min(step + _STEP_ASIDE_SECONDS, _LONGEST_STEP_SECONDS)
-        time.sleep(random.random() * step)
+def retry_in_turn(store: HasEngine, attempt: Callable[[], T]) -> T:
+    """Make an attempt; if it loses a race, make it again while no other thread or process writes.
+
+    The second attempt still raises ``WriteConflict`` if it writes itself what it has read, or if it takes
+    longer than the second for which the lock is held and another writer comes first after that.
+    """
+    with suppress(WriteConflict):
+        return attempt()
+    return store.engine.in_turn(attempt)
 
 
 def run(store: HasEngine, work: Callable[[Look], T]) -> T:
-    """Let something read and write through a look, again with a fresh one after a conflict."""
-    return again_if_changed(lambda: work(Look(store)))
+    """Let ``work`` read and write through a look; after a lost race again, through a fresh one."""
+    return retry_in_turn(store, lambda: work(Look(store)))
 
 
 def update_by(
@@ -99,8 +90,8 @@ def update_by(
 ) -> WalEvent | None:
     """Write what ``change`` makes of a record, a tombstoned one too, or of None; if that is None, nothing.
 
-    If another process writes the record meanwhile, ``change`` is called again with what that one wrote: no
-    update is lost. It should do nothing but look at its argument.
+    If another process writes the record meanwhile, ``change`` is called once more, with what that one wrote,
+    while no one else may write: no update is lost. It should only compute, in less than a second.
 
     >>> import tempfile
     >>> from chronomemory import ChronoStore

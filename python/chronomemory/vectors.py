@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
@@ -76,7 +76,8 @@ class Space:
     generation: int
     #: How many numbers the token vectors had whose codes its rows are; 0 if a row is an embedding.
     tokens: int
-    #: How many rows the log names, and how many of them are the embedding of a record.
+    #: How many rows the log names, and how many of them are the embedding of a record. A handle that does not
+    #: see all scopes counts the embeddings of the records that it sees, here and in the next two.
     rows: int
     living: int
     bytes: int
@@ -166,8 +167,16 @@ def embedding(store: HasEngine, record_id: str, *, space: str | None = None) -> 
 
 
 def spaces(store: HasEngine) -> list[Space]:
-    """Return all embedding spaces, by name."""
-    return [Space(**space) for space in store.engine.spaces()]
+    """Return all embedding spaces, by name; their counts are of the records that the handle sees."""
+    engine = store.engine
+    found = [Space(**space) for space in engine.spaces()]
+    seen = [(space, engine.rows_seen(space.name)) for space in found]
+    return [space if counts is None else _counted(space, *counts) for space, counts in seen]
+
+
+def _counted(space: Space, rows: int, damaged: int) -> Space:
+    size = rows * space.dim * _FLOAT_BYTES
+    return replace(space, rows=rows, living=rows, bytes=size, damaged=damaged)
 
 
 def use_space(store: HasEngine, name: str) -> None:
@@ -187,19 +196,25 @@ def drop_space(store: HasEngine, name: str, *, force: bool = False) -> int:
     return store.engine.drop_space(string("space", name), force=flag("force", force))
 
 
-def matrix(store: HasEngine, *, space: str | None = None) -> tuple[list[str | None], Floats]:
-    """Return the rows of a space as they lie on disk, without copying, and the record of each.
+def matrix(store: HasEngine, *, space: str | None = None) -> tuple[list[str], Floats]:
+    """Return the embeddings of the records that the handle sees, in the order of the file, and their ids.
 
-    The array is a read-only view of the file. A row whose id is None is nobody's embedding any more.
-    Nothing is checked here but that there is a file of that length: ``verify()`` does the rest.
+    The array is read-only. It is a view of the file if each row of the file is the embedding of a record
+    that is seen, and a copy of those rows otherwise. Nothing is checked here but that there is a file of
+    that length: ``verify()`` does the rest.
     """
     tried = None
     while True:
-        path, rows, dim, ids = store.engine.matrix(space=string_or_none("space", space))
-        if rows == 0:
+        path, rows, dim, owners = store.engine.matrix(space=string_or_none("space", space))
+        seen = [row for row, owner in enumerate(owners) if owner is not None]
+        ids = [owner for owner in owners if owner is not None]
+        if not seen:
             return ids, np.zeros((0, dim), dtype=np.float32)
         mapped = _mapped(path, rows, dim)
         if mapped is not None:
+            if len(seen) < rows:
+                mapped = np.array(mapped[seen])
+                mapped.flags.writeable = False
             return ids, mapped
         if path == tried:
             raise _cut(path, rows, dim)

@@ -77,7 +77,7 @@ class StoreView:
     def query(
         self,
         *,
-        kind: str | None = None,
+        kind: str | Iterable[str] | None = None,
         status: str | None = "active",
         rag_filter: bool = False,
         min_confidence: float = 0.0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -22,7 +23,8 @@ def test_erase_takes_a_record_out_of_everything(run: Run) -> None:
     assert run("get", "mia").code == 1
     assert run("get", "tea").code == 0
     assert run("verify").code == 0
-    assert "nothing to erase" in run("erase", "mia", "--reason", "asked for", "--yes").stdout
+    again = run("erase", "mia", "--reason", "asked for", "--yes")
+    assert again.code == 1 and "nothing was ever written for 'mia', or it was erased before" in again.stderr
 
 
 def test_erase_asks_and_wants_a_reason(run: Run) -> None:
@@ -71,3 +73,46 @@ def test_restore_brings_back_what_was_erased_only_if_told_so(run: Run, tmp_path:
     assert run("erase", "--check", "Elm Street").code == 0
     assert run("restore", str(copy), "--bring-back").code == 0
     assert run("get", "mia").code == 0
+
+
+def test_a_misspelled_name_is_a_finding(run: Run, tmp_path: Path) -> None:
+    run("put", "A", "--user", "ann", "--label", "likes tea")
+    before = run("replay", "--json").stdout
+    for more in ([], ["--dry-run"], ["--json"]):
+        answer = run("erase", "--user", "anm", "--reason", "asked for", "--yes", *more)
+        assert answer.code == 1 and "nothing was ever written for user=anm" in answer.stderr
+    assert answer.document["seq"] is None and answer.document["counts"]["ids"] == 0
+    partly = run("erase", "A", "B", "--reason", "asked for", "--dry-run")
+    assert partly.code == 0 and "nothing was ever written for 'B'" in partly.stderr
+    assert run("replay", "--json").stdout == before
+
+
+def test_a_dry_run_says_what_would_go_and_asks_nobody(run: Run) -> None:
+    run("put", "A", "--user", "ann", "--label", "likes tea")
+    before = run("replay", "--json").stdout
+    shown = run("erase", "--user", "ann", "--reason", "asked for", "--dry-run")
+    assert shown.code == 0 and "records" in shown.stdout and "erased" not in shown.stdout
+    told = run("erase", "--user", "ann", "--reason", "asked for", "--dry-run", "--json").document
+    assert (told["ids"], told["dry_run"], told["seq"], told["after"]) == (["A"], True, None, None)
+    assert run("replay", "--json").stdout == before and run("get", "A", "--user", "ann").code == 0
+
+
+def test_the_certificate_is_written_to_a_file_without_ids_unless_asked(run: Run, tmp_path: Path) -> None:
+    for name in "ABC":
+        run("put", name, "--user", "ann-of-elm-street", "--label", "likes tea")
+    file, named = tmp_path / "done.json", tmp_path / "named.json"
+    order = ("--reason", "asked for", "--yes", "--certificate")
+    printed = run("erase", "A", *order, file, "--json").document
+    kept = json.loads(file.read_text())
+    hidden = dict.fromkeys(("ids", "belonging", "mentions", "removed_files", "page_files"))
+    assert kept == {**printed, **hidden, "asked": kept["asked"]}
+    assert kept["asked"] == {"ids": None, "scope": None, "where": None}
+    assert printed["asked"]["ids"] == ["A"] and printed["counts"] == kept["counts"]
+    assert run("erase", "B", *order, file).code == 2, "it is never written over"
+    assert run("get", "B", "--user", "ann-of-elm-street").code == 0, "and nothing is erased without it"
+    assert run("erase", "--user", "ann-of-elm-street", *order, named, "--with-ids").code == 0
+    told = json.loads(named.read_text())
+    assert told["ids"] == ["B", "C"] and told["asked"]["scope"] == {"user": "ann-of-elm-street"}
+    assert run("erase", "--check", "ann-of-elm-street").code == 0
+    assert run("erase", "X", *order, tmp_path / "none.json").code == 1
+    assert not (tmp_path / "none.json").exists()

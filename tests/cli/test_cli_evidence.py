@@ -116,6 +116,18 @@ def test_history_tells_what_changed(run: Run) -> None:
     assert [event["op"] for event in run("history", "A", "--json").listing] == ["upsert"] * 3 + ["delete"]
 
 
+def test_history_shows_long_values_whole(run: Run) -> None:
+    long = "The customer in aisle {} asked twice for the blue kettle with the long handle and the lid {}"
+    old, new = long.format("seven", "x" * 300), long.format("six", "x" * 300)
+    run("put", "A", "--label", old)
+    run("put", "A", "--label", new)
+    shown = "".join(run("history", "A").stdout.split())
+    assert "…" not in shown
+    for words in (old, f"{old} → {new}"):
+        assert "".join(words.split()) in shown
+    assert [event["record"]["label"] for event in run("history", "A", "--json").listing] == [old, new]
+
+
 def test_history_tells_true_from_one(run: Run) -> None:
     run("put", "A", "--data", '{"n": 1, "x": 0.0}')
     run("put", "A", "--data", '{"n": true, "x": 0}')
@@ -164,4 +176,32 @@ def test_a_cut_end_is_a_finding_of_its_own_until_it_is_accepted(run: Run, log: P
     accepted = run("accept-head")
     assert accepted.code == 0
     assert "accepted: 1 event" in accepted.stdout
+    assert run("verify").code == 0
+
+
+def test_a_record_in_doubt_is_shown_as_such_and_exits_with_3(run: Run, log: Path) -> None:
+    run("put", "A", "--label", "the bridge holds")
+    run("put", "A", "--status", "invalidated")
+    run("put", "B", "--evidence", "A")
+    log.write_bytes(log.read_bytes().replace(b"invalidated", b"invalidateX"))
+    for more in ([], ["--json"]):
+        answer = run("get", "A", *more)
+        assert answer.code == 3 and "in doubt: a damaged line of the log names this record" in answer.stderr
+        assert "the bridge holds" in answer.stdout
+        assert run("get", "B", *more).code == 0
+    assert "1 record in doubt" in run("query").stderr
+    assert "in doubt: a damaged line" in " ".join(run("why", "B").stdout.split())
+    assert run("why", "B", "--json").document["grounds"][0]["in_doubt"] is not None
+
+
+def test_a_damaged_synced_is_a_finding_until_the_next_sync(run: Run, log: Path) -> None:
+    run("put", "A")
+    synced = log.parent / "synced"
+    synced.write_bytes(synced.read_bytes()[:-1] + b"?")
+    answer = run("verify")
+    assert answer.code == 3 and "synced is damaged" in " ".join(answer.stdout.split())
+    told = run("verify", "--json")
+    assert told.code == 3 and told.document["valid"] and told.document["damaged_synced"]
+    assert "synced is damaged" in run("get", "A").stderr
+    run("put", "B")
     assert run("verify").code == 0

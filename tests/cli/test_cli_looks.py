@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from chronomemory import WalEvent
 from chronomemory.cli.output import clean, counted, size
 from cli_answer import Run
@@ -52,7 +53,8 @@ def test_records_that_another_tool_left_are_shown(run: Run, log: Path) -> None:
     assert "high" in run("get", "C").stdout
 
 
-def test_long_things_keep_their_place(run: Run) -> None:
+def test_long_things_keep_their_place(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     run("put", "L" * 100, "--kind", "k" * 40, "--label", "words " * 50)
     shown = run("query").stdout
     assert max(map(len, shown.splitlines())) <= 80

@@ -67,7 +67,7 @@ def test_an_entry_is_superseded(tea: Pages) -> None:
     [
         (["create", "bad", "x"], 2, "the prefixes are user-"),
         (["create", "topic-tea", "x"], 2, "already"),
-        (["append", "topic-tea", "x"], 2, "1 to 3 tags"),
+        (["append", "topic-tea", "x", "-t", "a", "-t", "b", "-t", "c", "-t", "d"], 2, "0 to 3 tags"),
         (["append", "topic-tea", "x", "-t", "a b"], 2, "no tag"),
         (["append", "topic-tea", " ", "-t", "a"], 2, "blank"),
         (["append", "topic-nope", "x", "-t", "a"], 1, "no page"),
@@ -134,17 +134,46 @@ def test_clean_asks_first(tea: Pages, tmp_path: Path) -> None:
     assert tea("list").stdout == "no pages\n"
 
 
-def test_notes_are_imported(pages: Pages, tmp_path: Path) -> None:
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "One.md").write_text("First note. #a")
-    assert pages("import", tmp_path / "notes", "--json").document["pages"] == {"One.md": "topic-one"}
-    (tmp_path / "notes" / "bad.md").write_text("---\nx: [\n---\n")
-    assert pages("import", tmp_path / "notes").code == 1
-
-
 def test_folders_of_two_users_are_apart(pages: Pages) -> None:
     for user in ("ann", "bob"):
         names = ["--user", user, "--folder", f"of-{user}"]
         assert pages("append", "user-profile", f"This is {user}.", "-t", "name", *names).code == 0
     (hit,) = pages("search", "this", "--user", "ann", "--folder", "of-ann", "--json").listing
     assert hit["entry"]["content"] == "This is ann."
+
+
+def test_a_folder_of_notes_is_kept_in_place(pages: Pages, tmp_path: Path) -> None:
+    vault = tmp_path / "My notes"
+    (vault / "Sub folder").mkdir(parents=True)
+    (vault / "Sub folder" / "Tea House.md").write_text("Oolong. See [[Alice]].\n")
+    (vault / "Alice.md").write_text("Alice drinks tea.")
+    assert pages("search", "oolong", "--folder", vault).code == 1
+    report = pages("sync", "--folder", vault, "--json")
+    assert (report.code, report.document["created"]) == (0, ["Alice", "Sub folder/Tea House"])
+    (hit,) = pages("search", "oolong", "-f", vault, "--json").listing
+    assert hit["entry"]["page"] == "Sub folder/Tea House"
+    assert pages("append", "tea house", "Sencha too.", "-f", vault).code == 0
+    assert (vault / "Sub folder" / "Tea House.md").read_text().startswith("Oolong. See [[Alice]].\n\n## [")
+    assert pages("create", "New/Note", "About", "-f", vault).code == 0
+    assert (
+        pages("links", "Alice", "-f", vault, "--json").document["backlinks"][0]["page"]
+        == hit["entry"]["page"]
+    )
+    (vault / "Alice.md").unlink()
+    assert pages("sync", "-f", vault, "--json").document["forgotten"] == ["Alice"]
+    assert pages("read", "Alice", "-f", vault).code == 1
+    assert sorted(path.name for path in vault.iterdir()) == ["New", "Sub folder"]
+
+
+def test_a_layout_is_chosen_once(pages: Pages, tmp_path: Path) -> None:
+    assert pages("sync", "-f", "notes").code == 1
+    assert pages("sync", "-f", "notes", "--layout", "free").code == 0
+    assert list((tmp_path / "notes").iterdir()) == []
+    assert pages("sync", "-f", "notes", "--layout", "prefixed").code == 2
+    assert pages("sync", "-f", "notes", "--layout", "other").code == 2
+
+
+def test_pages_and_links_are_drawn(tea: Pages, tmp_path: Path) -> None:
+    assert tea("picture", tmp_path / "pages.html").code == 0
+    assert "topic-tea" in (tmp_path / "pages.html").read_text()
+    assert tea("picture", tmp_path / "pages.html").code == 2

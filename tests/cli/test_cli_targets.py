@@ -105,10 +105,17 @@ def test_a_folder_that_is_not_there(writes: Writes, tmp_path: Path) -> None:
     assert "No such file" in answer.stderr
 
 
-def test_rights_are_those_of_any_new_file(writes: Writes, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("store", "file"), [(0o700, 0o600), (0o755, 0o640), (0o2770, 0o660)])
+def test_a_new_file_is_as_private_as_the_store(
+    writes: Writes, filled: Path, tmp_path: Path, store: int, file: int
+) -> None:
+    (filled / ".chronomemory").chmod(store)
     before = os.umask(0o027)
     try:
         assert writes(tmp_path / "out").code == 0
+        assert (tmp_path / "out").stat().st_mode & 0o777 == file
+        (tmp_path / "out").chmod(0o604)
+        assert writes(tmp_path / "out", "--force").code == 0
     finally:
         os.umask(before)
-    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o640
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o604

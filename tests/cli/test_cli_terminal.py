@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -144,6 +145,50 @@ def test_an_export_is_byte_for_byte_unless_somebody_looks(tmp_path: Path) -> Non
     assert json.loads(seen)["label"] == FEW
 
 
+def _on_a_terminal(*words: str | Path, cwd: Path) -> str:
+    """Run a command whose stderr is a terminal; return what appeared there."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "chronomemory", *map(str, words)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=slave,
+        cwd=cwd,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+    )
+    os.close(slave)
+    seen = b""
+    while True:
+        try:
+            seen += os.read(master, 65_536)
+        except OSError:  # the other end is closed
+            break
+    os.close(master)
+    assert process.wait() == 0
+    return seen.decode()
+
+
+@pytest.mark.parametrize(
+    ("words", "title"),
+    [
+        (("export",), "exporting"),
+        (("export", "all.ndjson"), "exporting"),
+        (("backup",), "copying"),
+        (("backup", "--to", "elsewhere"), "copying"),
+    ],
+)
+def test_long_work_shows_its_progress_on_a_terminal(
+    tmp_path: Path, words: tuple[str, ...], title: str
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    with ChronoStore(project) as store:
+        store.upsert_many({"id": f"R-{n}", "label": "tea " * 20} for n in range(3_000))
+    seen = _on_a_terminal(*words, "-p", "project", cwd=tmp_path)
+    assert title in seen
+    assert re.search(r"\b[1-9]\d* %", seen), "the bar moved"
+
+
 def _interruptible() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
@@ -186,3 +231,42 @@ def test_an_interrupt_is_quiet_from_the_first_moment(tmp_path: Path, how: str) -
         assert b"Traceback" not in err
         assert out == b""
     assert heard
+
+
+def test_an_interrupted_load_says_what_was_kept(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", _INTERRUPTED_LOAD, "ingest", "rows.ndjson"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        preexec_fn=_interruptible,
+    )
+    out, err = process.communicate()
+    assert process.returncode == 130, err.decode()
+    assert out == b""
+    assert b"interrupted: events 1 to 4 are kept" in err
+    assert b"try: Run it again" in err
+    assert b"Traceback" not in err
+    with ChronoStore(tmp_path) as store:
+        assert sorted(store) == ["R-0", "R-1", "R-2"]
+
+
+#: The interrupt comes when the file is in.
+_INTERRUPTED_LOAD = """
+import os, signal, sys
+from pathlib import Path
+from chronomemory import ingestion
+from chronomemory.cli import main
+
+Path("rows.ndjson").write_text("".join(f'{{"id": "R-{n}"}}\\n' for n in range(3)))
+take = ingestion._Load._take
+
+def take_and_interrupt(self, told, name):
+    take(self, told, name)
+    os.kill(os.getpid(), signal.SIGINT)
+
+ingestion._Load._take = take_and_interrupt
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.argv[0] = "chronomemory"
+main()
+"""

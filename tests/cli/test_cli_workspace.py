@@ -66,7 +66,7 @@ def test_from_import_to_export(run: Run, folder: Path, tmp_path: Path) -> None:
     )
     run("workspace", "init", tmp_path / "other")
     told = run("workspace", "import", tmp_path / "other", to, "--json")
-    assert told.document == {"profiles": 0, "nodes": 2, "edges": 1, "paths": 0, "events": 2}
+    assert told.document == {"profiles": 0, "nodes": 2, "edges": 1, "paths": 0, "plans": 0, "events": 2}
     assert run("workspace", "export", tmp_path / "other").stdout == exported.stdout
 
 
@@ -120,6 +120,49 @@ def test_events_and_paths(run: Run, folder: Path) -> None:
     assert run("workspace", "paths", folder, "--id", "nowhere").code == 1
 
 
+def test_a_path_is_branched_extended_and_ended(run: Run, folder: Path) -> None:
+    made = run("workspace", "path", folder, "main", "--branch", "--json")
+    assert (made.code, made.document["id"], made.document["active"]) == (0, "main", True)
+    run("workspace", "path", folder, "try", "--branch", "--from", "main")
+    run("workspace", "path", folder, "bad", "--branch", "--from", "main")
+    event = '{"id": "e1", "kind": "said", "refs": ["ann"]}'
+    grown = run(
+        "workspace", "path", folder, "try", "--record", event, "--record", '{"kind": "said"}', "--json"
+    )
+    assert grown.document["event_ids"][0] == "e1"
+    assert len(grown.document["event_ids"]) == 2
+    merged = run("workspace", "path", folder, "try", "--merge-into", "main")
+    assert (merged.code, "merged into main" in merged.stdout) == (0, True)
+    ended = run("workspace", "path", folder, "bad", "--abandon", "no use", "--json")
+    assert ended.document["abandoned_reason"] == "no use"
+    shown = run("workspace", "path", folder, "try")
+    assert (shown.code, "e1" in shown.stdout) == (0, True)
+    assert run("workspace", "diagnose", folder).code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["main", "--branch"], "already"),
+        (["new", "--branch", "--from", "nowhere"], "no path 'nowhere'"),
+        (["main", "--from", "main"], "--branch"),
+        (["main", "--abandon", " "], "reason"),
+        (["main", "--merge-into", "main"], "itself"),
+        (["main", "--record", "{"], "--record is not JSON"),
+        (["main", "--record", '{"kind": "action.applied"}'], "change of the graph"),
+        (["main", "--merge-into", "x", "--abandon", "no"], "one of"),
+    ],
+)
+def test_a_path_verb_that_cannot_be_is_refused(
+    run: Run, folder: Path, arguments: list[str], complaint: str
+) -> None:
+    run("workspace", "path", folder, "main", "--branch")
+    refused = run("workspace", "path", folder, *arguments)
+    assert (refused.code, complaint in refused.stderr) == (2, True), refused.stderr
+    assert run("workspace", "path", folder, "nowhere").code == 1
+    assert [one["id"] for one in run("workspace", "paths", folder, "--json").listing] == ["main"]
+
+
 def test_what_is_denied_says_which_digest_is_lacking(run: Run, folder: Path, actions: Path) -> None:
     denied = run("workspace", "apply", folder, actions, "--json")
     assert denied.code == 1
@@ -133,6 +176,27 @@ def test_what_is_denied_says_which_digest_is_lacking(run: Run, folder: Path, act
     assert (done.code, done.document["applied"]) == (0, ["d1"])
     again = run("workspace", "apply", folder, actions, "--approve", DELETE.digest, "--reviewer", "ann")
     assert (again.code, "applied before" in again.stderr) == (2, True)
+
+
+def test_a_denial_says_how_to_approve_on_the_command_line(
+    run: Run, folder: Path, actions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    denied = run("workspace", "apply", folder, actions)
+    assert denied.code == 1
+    assert "d1: delete_node bob" in denied.stdout
+    assert f"--approve {DELETE.digest}" in denied.stdout.splitlines()[1]
+    assert "--approve DIGEST --reviewer NAME" in denied.stderr
+    assert "Approval.of" not in denied.stderr
+    as_json = run("workspace", "apply", folder, actions, "--json")
+    assert "--reviewer NAME" in as_json.stderr
+
+
+@pytest.mark.parametrize("reviewer", ["", " ", "a\x07"])
+def test_a_reviewer_has_a_visible_name(run: Run, folder: Path, actions: Path, reviewer: str) -> None:
+    refused = run("workspace", "apply", folder, actions, "--approve", DELETE.digest, "--reviewer", reviewer)
+    assert (refused.code, "reviewer" in refused.stderr) == (2, True)
+    assert [node["id"] for node in run("workspace", "export", folder).document["nodes"]] == ["ann", "bob"]
 
 
 def test_approvals_may_stand_in_the_file(run: Run, folder: Path, actions: Path) -> None:

@@ -27,8 +27,10 @@ def case(
     damage: list[tuple[int, str]],
     tail: int | None,
     events: int,
+    *,
+    damaged: bool = False,
 ) -> Case:
-    return Case(name, lines, note, damage, tail, events, synced)
+    return Case(name, lines, note, damage, tail, events, synced, damaged_synced=damaged)
 
 
 def cases() -> list[Case]:
@@ -49,6 +51,7 @@ def cases() -> list[Case]:
     lost_first = [garbage, *five]
     lost_head = [*five[:2], garbage, garbage]
     early = [five[0], edited, *five[2:3], garbage]
+    zeros = bytes(120)
     ignored, damage4 = "synced is ignored", [(4, "unreadable")]
     far = mark(five, 5, offset=2**64 - 1)
     return [
@@ -133,12 +136,22 @@ def cases() -> list[Case]:
             None,
             2,
         ),
-        case("synced_checksum", bad4, flipped, ignored, damage4, None, 4),
-        case("synced_magic", bad4, mark(five, 3, magic=b"CMSYNC\x00\x02"), ignored, damage4, None, 4),
-        case("synced_short", bad4, until3[:-1], ignored, damage4, None, 4),
-        case("synced_long", bad4, until3 + b"\x00", ignored, damage4, None, 4),
+        case("synced_checksum", bad4, flipped, ignored, damage4, None, 4, damaged=True),
+        case(
+            "synced_magic",
+            bad4,
+            mark(five, 3, magic=b"CMSYNC\x00\x02"),
+            ignored,
+            damage4,
+            None,
+            4,
+            damaged=True,
+        ),
+        case("synced_short", bad4, until3[:-1], ignored, damage4, None, 4, damaged=True),
+        case("synced_long", bad4, until3 + b"\x00", ignored, damage4, None, 4, damaged=True),
+        case("synced_zeros", five, zeros, "damaged beside a whole log", [], None, 5, damaged=True),
         case("synced_empty", bad4, b"", ignored, damage4, None, 4),
-        case("synced_zero", bad4, mark(five, 3, offset=0), ignored, damage4, None, 4),
+        case("synced_zero", bad4, mark(five, 3, offset=0), ignored, damage4, None, 4, damaged=True),
         case("synced_other_log", bad4, mark(five, 3, first="ab" * 32), ignored, damage4, None, 4),
         case("synced_other_head", bad4, mark(five, 3, head="ab" * 32), ignored, damage4, None, 4),
         case("synced_wrong_line", bad4, mark(five, 2, head=hash_of(five[2])), ignored, damage4, None, 4),
@@ -180,7 +193,16 @@ def cases() -> list[Case]:
             None,
             0,
         ),
-        case("synced_torn_without_log", [], until3[:-1], "half a synced shows nothing", [], None, 0),
+        case(
+            "synced_torn_without_log",
+            [],
+            until3[:-1],
+            "half a synced shows nothing",
+            [],
+            None,
+            0,
+            damaged=True,
+        ),
         case(
             "synced_first_lost",
             lost_first,

@@ -38,6 +38,7 @@ class Case:
     folder_damage: list[Any] = field(default_factory=list)  # kinds found outside the log, or (kind, offset)
     scopes: list[list[Any]] = field(default_factory=list)  # kind, id and seq of records whose scope is wrong
     returned: list[str] = field(default_factory=list)  # files that an erasure took away, and that are back
+    damaged_synced: bool = False  # `synced` is there, and not whole
 
     def without_events(self) -> Case:
         """The same, for lines that hold no event."""
@@ -64,6 +65,8 @@ class Case:
             found["scopes"] = self.scopes
         if self.returned:
             found["returned"] = self.returned
+        if self.damaged_synced:
+            found["damaged_synced"] = True
         return {**found, "base": self.base} if self.files else found
 
 

@@ -210,7 +210,7 @@ def test_a_lineage_that_tells_nothing_is_not_pinned(facts: Facts, bent: dict[str
     (name,) = bent
     missing = {key: value for key, value in STEP.items() if key != name}
     for step in ({**STEP, **bent}, missing):
-        with pytest.raises(ConsolidationRuleError, match=rf"lineage\[1\]: {name}"):
+        with pytest.raises(ConsolidationRuleError, match=rf"^pin: lineage\[1\]: {name}"):
             facts.pin(Fact(lineage=[STEP, step], **given))
     assert ids(facts) == []
     facts.pin(Fact(lineage=[STEP], **given))

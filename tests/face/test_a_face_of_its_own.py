@@ -107,7 +107,7 @@ class TestConflicts:
         mine.close()
         other.close()
 
-    def test_without_patience_the_face_says_so_in_its_own_words(
+    def test_a_batch_that_lost_a_race_raises_the_error_of_its_face(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         mine, other = notebook_at(tmp_path), notebook_at(tmp_path)
@@ -123,12 +123,9 @@ class TestConflicts:
 
         monkeypatch.setattr(batch.Connection, "commit", commit_late)
 
-        def work(conn: batch.Connection) -> None:
+        with pytest.raises(NoteConflict, match="nothing was written"), mine.notes.begin() as conn:
             assert conn.record(note_key("a")) is not None
             conn.patch(note_key("a"), {"data": {"reads": 100}})
-
-        with pytest.raises(NoteConflict, match="nothing was written"):
-            mine.notes.run(work, patience=0.0)
         assert mine.read("a") == "Ice is cold (2)"
         mine.close()
         other.close()

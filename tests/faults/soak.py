@@ -128,6 +128,7 @@ def harnesses(options: argparse.Namespace) -> dict[str, Callable[[Tell], Result]
         "lives and damage": script("lived.py", "--runs", str(options.damages), *seed),
         "swapped logs": script("swapped.py", "--runs", str(options.kills), *seed),
         "vanished logs": script("vanished.py", "--runs", str(options.kills), *seed),
+        "hostile files": script("hostile.py", "--thorough", "--runs", str(options.damages * 3), *seed),
         "full disk": script("full.py", *seed),
         "planted strangers": script("planted.py", *seed),
         "fuzz": cargo("no_bytes_break_a_reader", fuzz, 1000),

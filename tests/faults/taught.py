@@ -141,7 +141,8 @@ def shown(pupils: Pupils, store: ChronoStore, without: set[str]) -> dict[str, An
     for user in MINDS:
         with pupils.memory(store, user) as memory:
             rows = [row for row in memory.ls(status=None) if f"block:{row['id']}" not in without]
-            told[f"blocks of {user}"] = rows
+            # A block that referred to an erased one was written again, and comes last.
+            told[f"blocks of {user}"] = sorted(rows, key=lambda row: row["id"])
             for question in (None, WORDS[0], " ".join(WORDS[2:5])):
                 found = memory.recall(question, top_k=1000)
                 told[f"recall of {user} for {question}"] = [

@@ -87,6 +87,12 @@ def test_both_verifiers_judge_bent_erasures_alike() -> None:
     assert outcome["counts"]["opened beside erasing"] > 5
 
 
+def test_hostile_files_cost_neither_time_nor_memory() -> None:
+    outcome = run("hostile.py", "--runs", "20")
+    assert outcome["runs"] == 20
+    assert len(outcome["counts"]) > 5
+
+
 def test_killed_writers_lose_nothing() -> None:
     outcome = run("killed.py", "--runs", "24")
     assert outcome["runs"] == 24

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from chronomemory.graph import Action, Approval, Edge, Workspace, WorkspaceError
+from chronomemory.graph import Action, ActivationPlan, Approval, Edge, Workspace, WorkspaceError
 from chronomemory.graph.diagnostics import CODES
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -183,6 +183,22 @@ def test_an_event_that_names_nothing(folder: Path, more: dict[str, object], lost
         assert lost in found.message
 
 
+@pytest.mark.parametrize(
+    ("plan", "lost"),
+    [
+        (ActivationPlan("x", "ann", ("tea", "nobody")), "'nobody'"),
+        (ActivationPlan("x", "nobody", ("tea",)), "'nobody'"),
+    ],
+)
+def test_a_plan_that_names_nothing(folder: Path, plan: ActivationPlan, lost: str) -> None:
+    with Workspace.open(folder) as workspace:
+        workspace.graph.save_plan(ActivationPlan("ok", "ann", ("ann", "tea")))
+        workspace.graph.save_plan(plan)
+        (found,) = workspace.diagnose()
+        assert (found.code, found.where, found.id) == ("orphan-plan", "activation_plans", "x")
+        assert lost in found.message
+
+
 def test_a_break_of_the_chain(folder: Path) -> None:
     log = folder / ".chronomemory" / "events.wal"
     lines = lines_of(log.read_bytes())
@@ -206,7 +222,9 @@ def test_codes_are_those_of_the_page() -> None:
     assert set(CODES) == {code for code, _ in SEEDED.values()} | {
         "missing-endpoint",
         "orphan-event",
+        "orphan-plan",
         "chain-break",
+        "replay-drift",
     }
 
 

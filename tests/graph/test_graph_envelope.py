@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from chronomemory.graph import (
     Action,
+    ActivationPlan,
     Approval,
     DuplicateEventError,
     Edge,
@@ -42,10 +43,32 @@ def test_out_in_and_out_again_is_the_same_bytes(tmp_path: Path) -> None:
         assert (told.nodes, told.edges, told.paths) == (2, 1, 2)
         before = view_of(tmp_path / "two")
         assert other.import_graph(json.loads(exported)).summary == (
-            "imported 0 profiles, 0 nodes, 0 edges, 0 paths, 0 events"
+            "imported 0 profiles, 0 nodes, 0 edges, 0 paths, 0 plans, 0 events"
         )
         assert view_of(tmp_path / "two") == before
     bench.workspace.close()
+
+
+def test_activation_plans_are_exported_and_imported(tmp_path: Path) -> None:
+    with Workspace.create(tmp_path / "one") as one, Workspace.create(tmp_path / "two") as two:
+        one.graph.save_profile(Profile("ann"))
+        one.graph.save_node(Node("tea", "drink"))
+        plan = ActivationPlan("morning", "ann", ("tea",), {"hour": 7})
+        one.graph.save_plan(plan)
+        exported = one.export_graph()
+        assert json.loads(exported) == one.graph.export()
+        assert two.import_graph(json.loads(exported)).plans == 1
+        assert two.graph.plans() == [plan]
+        assert two.export_graph() == exported
+        assert two.import_graph(json.loads(exported)).plans == 0
+        assert two.diagnose() == []
+        with pytest.raises(EnvelopeError) as refused:
+            two.import_graph({"plans": [{"id": "evening"}]})
+        assert refused.value.path == "plans[0].profile_id"
+
+
+def test_an_envelope_of_an_earlier_version_has_no_plans(workspace: Workspace) -> None:
+    assert workspace.import_graph({"schema": "chronomemory.graph/1", "nodes": []}).plans == 0
 
 
 def test_a_fixture_without_events_is_told_by_events(workspace: Workspace) -> None:

@@ -196,3 +196,11 @@ def test_two_processes_append_to_one_workspace(tmp_path: Path) -> None:
         assert [each.id for each in one.events.events("said")] == ["e0", "e1", "e2", "e3"]
         assert one.graph.export() == other.graph.export()
         assert {each.code for each in one.diagnose()} == {"missing-endpoint"}
+
+
+def test_an_erasure_keeps_the_order_of_the_other_events(workspace: Workspace) -> None:
+    workspace.graph.save(nodes=[Node("ann", "person", "Ann"), Node("tea", "drink")])
+    workspace.graph.save_node(Node("ann", "person", "Ann Lee"))
+    workspace.store.erase(ids=["node:tea"], reason="asked for")
+    assert [one.id for one in workspace.events.events()] == ["node.saved-00000001", "node.saved-00000002"]
+    assert workspace.replay() == workspace.snapshot()

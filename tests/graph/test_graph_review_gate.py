@@ -218,6 +218,7 @@ def test_the_audit_says_who_approved_what(bench: Bench) -> None:
             "id": "a1",
             "op": "delete_node",
             "target": "bob",
+            "other": None,
             "digest": DELETE.digest,
             "needed_review": True,
             "approved_by": "ann",
@@ -240,8 +241,9 @@ def test_parts_of_several_homes_work_together(tmp_path: Path) -> None:
         runtime.apply([Action("d", "delete_node", "cat")])
     assert [event.id for event in events.events()] == ["action.applied:a2"]
     assert [(entry.id, entry.outcome) for entry in audit.records()] == [
-        ("000000000001", "applied"),
-        ("000000000002", "denied"),
+        ("000000000001", "applying"),
+        ("000000000002", "applied"),
+        ("000000000003", "denied"),
     ]
     assert events.replay().nodes == {"cat": Node("cat", "pet", "Cat")}
     assert runtime.diagnose() == []

@@ -353,3 +353,16 @@ def test_the_bench_of_a_folder_is_clean(tmp_path: Path) -> None:
     assert bench.workspace is not None
     assert bench.workspace.diagnose() == []
     bench.workspace.close()
+
+
+@pytest.mark.parametrize(("store", "below", "file"), [(0o700, 0o700, 0o600), (0o2770, 0o2770, 0o660)])
+def test_workspace_files_have_the_permissions_of_the_store(
+    tmp_path: Path, store: int, below: int, file: int
+) -> None:
+    folder = tmp_path / "shelf"
+    (folder / ".chronomemory").mkdir(parents=True)
+    (folder / ".chronomemory").chmod(store)
+    live_through(folder)
+    shown = [path for path in folder.rglob("*") if ".chronomemory" not in path.parts]
+    assert {path.stat().st_mode & 0o7777 for path in shown if path.is_dir()} == {below}
+    assert {path.stat().st_mode & 0o7777 for path in shown if path.is_file()} == {file}

@@ -50,7 +50,7 @@ def test_codes_are_kept_at_once_and_asked(reader: ServedStore, embedder: Countin
     async def work(talk: Talk) -> None:
         assert await texts(talk, "whose car") == []
         await add(talk, (CAR, TEA))
-        living = {space.name: space.living for space in reader.store.spaces()}
+        living = {space.name: space.living for space in reader.store.everyone().spaces()}
         assert living == {"blocks.synonyms": 2, "blocks-tokens.synonyms": 2}
         before = embedder.asked
         assert (await texts(talk, "whose car"))[0] == CAR

@@ -281,3 +281,42 @@ def test_a_listener_hears_of_a_page(served: ServedStore) -> None:
         return "nothing"
 
     assert with_served(served, work, profile="files") == "memory://page/topic-tea"
+
+
+def test_a_vault_is_served_in_place(served: ServedStore) -> None:
+    vault = served.store.project_root
+    (vault / ".obsidian").mkdir()
+    (vault / "Sub folder").mkdir()
+    note = vault / "Sub folder" / "Tea House.md"
+    note.write_text("# Tea\r\n\r\nOolong at 90.\r\n", newline="")
+    (vault / "Old.md").write_text("Pu-erh.")
+    Pages(served.store, user="ann").close()
+
+    async def read(talk: Talk) -> None:
+        assert "Oolong" in (await talk.both("search_pages", query="oolong"))[1]
+        assert "Oolong" in (await talk.both("read_memory", path="tea house"))[1]
+        (vault / "Old.md").unlink()
+        (vault / "New.md").write_text("Sencha.")
+        assert (await talk.call("search_pages", query="erh"))["entries"] == []
+        assert [page["page"] for page in (await talk.call("list_memories"))["pages"]] == [
+            "New",
+            "Sub folder/Tea House",
+        ]
+
+    async def write(talk: Talk) -> None:
+        path = "/memories/Sub folder/Tea House.md"
+        assert "Oolong at 90." in await told(talk, "view", path=path)
+        await told(talk, "str_replace", path=path, old_str="90", new_str="95")
+        assert note.read_bytes() == b"# Tea\r\n\r\nOolong at 95.\r\n"
+        await told(talk, "rename", old_path=path, new_path="/memories/Moved/House.md")
+        assert (vault / "Moved" / "House.md").read_bytes() == b"# Tea\r\n\r\nOolong at 95.\r\n"
+        await told(talk, "delete", path="/memories/New.md")
+        await told(talk, "create", path="/memories/Any name.md", file_text="Said.")
+        await talk.refusal("create", path="/memories/../out.md", file_text="x")
+        files = sorted(path.relative_to(vault).as_posix() for path in vault.rglob("*.md"))
+        assert files == ["Any name.md", "Moved/House.md"]
+
+    with_served(served, read)
+    with_served(served, write, profile="files")
+    with Pages(served.store, user="ann") as pages:
+        assert pages.sync().summary == "pages and log agree"

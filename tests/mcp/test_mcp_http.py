@@ -15,12 +15,15 @@ from pathlib import Path
 import pytest
 from assistants import ERAS, Talk
 from chronomemory import ChronoStore, Scope
+from chronomemory.cli import app
 from chronomemory.errors import InvalidArgument
+from chronomemory.mcp import server as mcp_server
 from chronomemory.mcp.served_store import ServedStore
-from chronomemory.mcp.server import checked_host, make_server, serve_http
+from chronomemory.mcp.server import checked_host, http_options, make_server, serve_http
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
+from typer.testing import CliRunner
 from uvicorn import Config, Server
 
 TOKEN = "a-token-that-nobody-guesses"
@@ -42,10 +45,10 @@ def port(tmp_path: Path) -> Iterator[int]:
     with ChronoStore(tmp_path) as store, socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         number: int = listening.getsockname()[1]
-        app = make_server(ServedStore(store, Scope(user="ann")), token=TOKEN).streamable_http_app(
-            host="127.0.0.1"
+        served_app = make_server(ServedStore(store, Scope(user="ann")), token=TOKEN).streamable_http_app(
+            host="127.0.0.1", **http_options(number)
         )
-        server = Server(Config(app, log_level="error", lifespan="on"))
+        server = Server(Config(served_app, log_level="error", lifespan="on"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         while not server.started:
@@ -89,12 +92,58 @@ def test_who_may_not_come_in(port: int) -> None:
         assert post(port, Authorization=wrong)[0] == 401
     for host in ("evil.example", f"evil.example:{port}", "127.0.0.1.evil.example:80"):
         assert post(port, Host=host)[0] == 421
+    for host in ("127.0.0.1", f"127.0.0.1:{port}.evil.example", f"127.0.0.1:{port}0", "localhost:1"):
+        assert post(port, Host=host)[0] == 421
     for origin in ("https://evil.example", "null", f"http://evil.example:{port}"):
         assert post(port, Origin=origin)[0] == 403
-    assert post(port, Origin=f"http://127.0.0.1:{port}")[0] == 200
+    for origin in (
+        f"http://127.0.0.1:{port}.evil.example",
+        "http://localhost:1",
+        f"https://127.0.0.1:{port}",
+    ):
+        assert post(port, Origin=origin)[0] == 403
+    for name in ("127.0.0.1", "localhost", "[::1]"):
+        assert post(port, Host=f"{name}:{port}", Origin=f"http://{name}:{port}")[0] == 200
     assert post(port, Content_Type="text/plain")[0] in (400, 415)
     # A page of somebody else that found out the name of the machine has no token all the same.
     assert post(port, Origin="https://evil.example", Authorization=None)[0] in (401, 403)
+
+
+class TestSessions:
+    @pytest.fixture(autouse=True)
+    def few_and_short(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let the server close sessions after half a second and open two at a time."""
+        monkeypatch.setattr(mcp_server, "_SESSION_IDLE_SECONDS", 0.5)
+        monkeypatch.setattr(mcp_server, "_MOST_SESSIONS", 2)
+
+    def test_an_idle_session_is_closed(self, few_and_short: None, port: int) -> None:
+        listing = json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}).encode()
+        session = opened_session(port)
+        assert post(port, listing, Mcp_Session_Id=session)[0] == 200
+        time.sleep(1.5)
+        assert post(port, listing, Mcp_Session_Id=session)[0] == 404
+        assert post(port)[0] == 200
+
+    def test_no_more_sessions_are_opened_than_the_limit(self, few_and_short: None, port: int) -> None:
+        assert [post(port)[0] for _ in range(3)] == [200, 200, 503]
+        time.sleep(1.5)
+        assert post(port)[0] == 200
+
+
+def opened_session(port: int) -> str:
+    """Open a session and return its id."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    headers = {
+        "Authorization": f"Bearer {TOKEN}",
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+    }
+    connection.request("POST", "/mcp", json.dumps(HELLO).encode(), headers)
+    answer = connection.getresponse()
+    session = answer.headers["mcp-session-id"]
+    answer.read()
+    connection.close()
+    return str(session)
 
 
 def test_ten_megabytes_are_refused(port: int) -> None:
@@ -158,3 +207,13 @@ def test_only_this_machine_and_a_long_token(served: ServedStore) -> None:
     assert [checked_host(host) for host in ("127.0.0.1", "::1", "localhost")]
     with pytest.raises(InvalidArgument, match="at least 16 characters"):
         serve_http(served, "memories", host="127.0.0.1", port=1, token="short")
+
+
+def test_a_short_token_is_refused_before_anything_is_announced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CHRONOMEMORY_MCP_TOKEN", "short")
+    refused = CliRunner().invoke(app, ["mcp", "--http", "--project", str(tmp_path)])
+    assert refused.exit_code == 2
+    assert "at least 16 characters expected, got 5" in refused.output
+    assert "serving" not in refused.output

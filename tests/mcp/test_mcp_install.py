@@ -198,3 +198,31 @@ def test_the_embedder_of_a_server_is_written_down_with_it(home: Path, project: P
     told = run("install", "cursor", *given, "--print", "--project", project)
     args = json.loads(told)["mcpServers"]["chronomemory"]["args"]
     assert args[-4:] == ["--model", "small", "--embedder", "models:Small"]
+
+
+@pytest.mark.parametrize("name", ["codex", "claude-desktop"])
+def test_a_second_project_does_not_replace_the_first(name: str, home: Path, project: Path) -> None:
+    second = project.parent / "second"
+    second.mkdir()
+    client = CLIENTS[name]
+    path = client.file(project)
+    run("install", name, "--project", project, "--yes")
+    before = path.read_text()
+    for verb in ("install", "uninstall"):
+        refusal = " ".join(run(verb, name, "--project", second, "--yes", code=2).split())
+        assert f"'chronomemory' there serves {project}" in refusal
+        assert "--name chronomemory-second" in refusal
+        assert path.read_text() == before
+    run("install", name, "--project", second, "--name", "chronomemory-second", "--yes")
+    assert entry(path, client.group) == client.entry(command_of(project, []))
+    run("uninstall", name, "--project", project, "--yes")
+    assert "chronomemory-second" in path.read_text()
+
+
+def test_an_entry_of_a_project_that_is_gone_is_replaced(home: Path, project: Path) -> None:
+    run("install", "codex", "--project", project, "--yes")
+    moved = project.rename(project.parent / "moved")
+    run("install", "codex", "--project", moved, "--yes")
+    assert entry(home / ".codex" / "config.toml", "mcp_servers") == CLIENTS["codex"].entry(
+        command_of(moved, [])
+    )

@@ -15,8 +15,8 @@ from chronomemory.mcp.quoting import tokens_of
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.mcp.server import INSTRUCTIONS, PROFILES, make_server
 from chronomemory.pages import Pages
-from mcp import Client
-from mcp.types import ResourceUpdatedNotification
+from mcp import Client, MCPError
+from mcp.types import INVALID_PARAMS, ResourceUpdatedNotification
 
 
 class TestWhatAModelReadsFirst:
@@ -154,7 +154,10 @@ class TestResourcesAndPrompts:
                     await heard.put(str(message.params.uri))
 
             async def both() -> set[str]:
-                return {await asyncio.wait_for(heard.get(), 20) for _ in range(2)}
+                found: set[str] = set()
+                while len(found) < 2:
+                    found.add(await asyncio.wait_for(heard.get(), 20))
+                return found
 
             async with Client(make_server(served), mode=mode, message_handler=hear) as client:
                 if mode == "legacy":
@@ -185,3 +188,25 @@ class TestResourcesAndPrompts:
             assert "Search the memory" in (await talk.client.get_prompt("remember")).messages[0].content.text
 
         with_served(served, work, mode)
+
+    @pytest.mark.parametrize("mode", ERAS)
+    def test_unknown_prompts_and_wrong_arguments_are_invalid_params(
+        self, served: ServedStore, mode: str
+    ) -> None:
+        async def work(talk: Talk) -> None:
+            for name, arguments, message in (
+                ("nonsense", {}, "prompt: one of recall, remember expected, got 'nonsense'"),
+                ("recall", {}, "arguments of the prompt 'recall': topic expected, got none"),
+                ("recall", {"topic": "x", "t": "y"}, "'recall': topic expected, got topic, t"),
+                ("remember", {"topic": "x"}, "'remember': none expected, got topic"),
+            ):
+                with pytest.raises(MCPError) as refused:
+                    await talk.client.get_prompt(name, arguments)
+                assert refused.value.code == INVALID_PARAMS
+                assert message in refused.value.message
+
+        with_served(served, work, mode)
+
+    def test_instructions_tell_the_truth_about_erasing(self) -> None:
+        assert "nothing is overwritten or erased" not in INSTRUCTIONS
+        assert "chronomemory erase" in INSTRUCTIONS

@@ -74,7 +74,7 @@ def test_arguments_are_checked_strictly(served: ServedStore, mode: str) -> None:
         ):
             name = next(iter(wrong))
             assert f"{name}: Input should be" in await talk.refusal("search_memories", query="tea", **wrong)
-        assert "query: it is required" in await talk.refusal("search_memories")
+        assert "content: it is required" in await talk.refusal("add_memory")
         assert "no such field" in await talk.refusal("search_memories", query="x", where={"dat.a": 1})
         assert "be a moment" in await talk.refusal("search_memories", query="x", since="yesterday")
         assert "time zone" in await talk.refusal("search_memories", query="x", since="2026-01-01T00:00:00")

@@ -69,7 +69,7 @@ def test_who_only_reads_cannot_begin_a_scope(served: ServedStore) -> None:
         assert "Nothing was ever written for user=ann. Check --user" in told
         await talk.call("add_memory", content="Coffee at five")
         assert (await talk.call("search_memories", query="coffee"))["notes"] == []
-        assert (await talk.refusal("get_memory", memory_id="x")).endswith("search_memories.")
+        assert (await talk.refusal("get_memory", memory_id="x")).endswith("Look the id up with a search.")
 
     with_served(served, begin)
 

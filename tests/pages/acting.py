@@ -6,12 +6,11 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from chronomemory.pages import Pages
 
 
-def deeds(pages: Pages, notes: Path) -> Iterator[Callable[[], object]]:
+def deeds(pages: Pages) -> Iterator[Callable[[], object]]:
     """Yield what is done, one thing after the other."""
     yield lambda: None
     yield lambda: pages.create("topic-tea", "Tea")
@@ -23,16 +22,16 @@ def deeds(pages: Pages, notes: Path) -> Iterator[Callable[[], object]]:
     yield lambda: pages.flag_compact("topic-tea", "a chain")
     yield lambda: pages.compact("topic-tea")
     yield lambda: pages.set_status("topic-tea", "archived")
-    yield lambda: pages.import_(notes)
+    yield lambda: pages.create("topic-one", "One")
     yield lambda: pages.append("topic-one", "One more.", ["more"])
     yield pages.sync
 
 
-def main(project: str, notes: str, told: str) -> None:
+def main(project: str, told: str) -> None:
     """Act, and tell after each deed what is on the pages."""
     telling = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    with Pages(project, durability="full") as pages:
-        for deed in deeds(pages, Path(notes)):
+    with Pages(project, "memory", durability="full") as pages:
+        for deed in deeds(pages):
             deed()
             shown = {place.stem: place.read_text() for place in pages.folder.glob("*-*.md")}
             os.write(telling, f"{json.dumps(shown)}\n".encode())

@@ -20,19 +20,19 @@ PROGRAM = Path(__file__).with_name("acting.py")
 Texts = dict[str, str]
 
 
-@pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Call], list[Texts]]:
+@pytest.fixture(scope="module", params=["prefixed", "free"])
+def played(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> tuple[Path, list[Call], list[Texts]]:
     """A project as it was before a writer came, what the writer called, and the pages after each deed."""
     root = tmp_path_factory.mktemp("crashes")
-    notes = root / "notes"
-    notes.mkdir()
-    for name in ("one", "two"):
-        (notes / f"{name}.md").write_text(f"Note {name}. #note\n")
     project, told = root / "project", root / "told"
-    command = [sys.executable, str(PROGRAM), str(project), str(notes), str(told)]
+    command = [sys.executable, str(PROGRAM), str(project), str(told)]
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("XDG_STATE_HOME", str(root / "state"))
-        Pages(project, durability="full").close()
+        with Pages(project, "memory", layout=request.param, durability="full") as pages:
+            if pages.layout == "free":
+                pages.create("user-profile", "A note")
         shutil.copytree(project, root / "before")
         calls = traced(command, root / "trace")
     return root, calls, [json.loads(line) for line in told.read_text().splitlines()]
@@ -71,13 +71,18 @@ def complaint(left: dict[str, bytes], acknowledged: int, said: list[Texts], plac
             return f"{file.name} is neither the old page nor the new one: {file.read_text()!r}"
     if gone := [name for name in before if acknowledged and not (folder / f"{name}.md").exists()]:
         return f"{gone} are gone"
-    with Pages(place, durability="full") as pages:
+    with Pages(place, "memory", durability="full") as pages:
         look = pages._home.look
         known = {page.name: look.text(page) for page in look.pages()}
         if known not in (before, after):
             return f"the log says {known}, which is neither {before} nor {after}"
         told = pages.sync()
-        if told.edited or told.created or told.forgotten or told.kept or told.problems:
+        if pages.layout == "free":
+            # The file comes first: what is on it alone is taken in as an edit, and nothing is written.
+            known = {page.name: look.text(page) for page in look.pages()}
+            if known not in (before, after) or told.forgotten or told.problems:
+                return f"sync loses something: {told}"
+        elif told.edited or told.created or told.forgotten or told.kept or told.problems:
             return f"sync takes the crash for an edit: {told}"
         shown = {file.stem: file.read_text() for file in folder.glob("*-*.md")}
         if shown != known or not pages.store.chain_valid():
@@ -111,7 +116,9 @@ def test_after_a_crash_at_any_call_pages_and_log_are_what_was_promised(
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("lie", [".part", "events.wal"])
+@pytest.mark.parametrize(
+    ("played", "lie"), [("prefixed", ".part"), ("prefixed", "events.wal")], indirect=["played"]
+)
 def test_a_disk_that_lies_about_its_syncs_is_found_out(
     played: tuple[Path, list[Call], list[Texts]], lie: str
 ) -> None:

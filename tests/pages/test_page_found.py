@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,9 @@ from page_samples import SEED
 
 
 @pytest.fixture
-def vault(tmp_path: Path) -> Path:
-    root = tmp_path / "vault"
-    root.mkdir()
-    return root
+def notes(tmp_path: Path) -> Iterator[Pages]:
+    with Pages(tmp_path, "vault", layout="free") as made:
+        yield made
 
 
 def tagged_pages(pages: Pages, tag: str) -> list[str]:
@@ -35,31 +35,25 @@ def tagged_pages(pages: Pages, tag: str) -> list[str]:
         "tag: one two three four five/six",
     ],
 )
-def test_every_tag_of_a_frontmatter_is_found(pages: Pages, vault: Path, front: str) -> None:
-    (vault / "note.md").write_text(f"---\n{front}\n---\nA garden.\n")
-    pages.import_(vault)
+def test_every_tag_of_a_frontmatter_is_found(notes: Pages, front: str) -> None:
+    (notes.folder / "note.md").write_text(f"---\n{front}\n---\nA garden.\n")
+    notes.sync()
     for tag in ("one", "two", "three", "four", "five/six", "five"):
-        assert tagged_pages(pages, tag) == ["topic-note"], tag
-    assert [hit.entry.page for hit in pages.search("six")] == ["topic-note"]
+        assert tagged_pages(notes, tag) == ["note"], tag
+    assert [hit.entry.page for hit in notes.search("six")] == ["note"]
 
 
-def test_a_tag_that_is_none_of_ours_becomes_one(pages: Pages, vault: Path) -> None:
-    (vault / "note.md").write_text("---\ntags: [machine learning, 'c#', '!!!']\n---\nA garden.\n")
-    pages.import_(vault)
-    assert pages.read("topic-note")[0].tags == ("machine-learning", "c")
-
-
-def test_every_tag_in_a_text_is_found(pages: Pages, vault: Path) -> None:
+def test_every_tag_in_a_text_is_found(notes: Pages) -> None:
     said = "A garden #a #b #c, (#d) and #e/f/g. #日本 #हिन्दी\n#begin"
     said += " `#code` [[note#part]] #42 x#y\n```\n#fenced\n```"
-    (vault / "note.md").write_text(f"{said}\n")
-    pages.import_(vault)
+    (notes.folder / "note.md").write_text(f"{said}\n")
+    notes.sync()
     for tag in ("a", "b", "c", "d", "e/f/g", "e/f", "e", "日本", "हिन्दी", "begin"):
-        assert tagged_pages(pages, tag) == ["topic-note"], tag
+        assert tagged_pages(notes, tag) == ["note"], tag
     for none in ("code", "part", "42", "y", "fenced"):
-        assert tagged_pages(pages, none) == [], none
-    (entry,) = pages.read("topic-note")
-    assert entry.tags == ("a", "b", "c") and entry.content == said
+        assert tagged_pages(notes, none) == [], none
+    (entry,) = notes.read("note")
+    assert entry.tags == () and entry.content == said
 
 
 def test_tags_in_a_text_that_is_appended_or_edited_are_found_and_go_with_it(pages: Pages) -> None:
@@ -74,11 +68,11 @@ def test_tags_in_a_text_that_is_appended_or_edited_are_found_and_go_with_it(page
     assert pages.read("user-profile")[0].tags == ("home",)
 
 
-def test_what_stands_above_the_entries_is_found(pages: Pages, vault: Path) -> None:
-    (vault / "person-kming.md").write_text(
+def test_what_stands_above_the_entries_is_found(pages: Pages) -> None:
+    (pages.folder / "person-kming.md").write_text(
         SEED.replace("# User Profile\n", "# User Profile\n\nKeeps bees in the garden. #honey\n")
     )
-    pages.import_(vault)
+    pages.sync()
     (hit,) = pages.search("bees")
     assert (hit.entry.id, hit.entry.page) == ("", "person-kming")
     assert hit.entry.content == "Keeps bees in the garden. #honey"

@@ -1,14 +1,18 @@
-"""Notes of other tools are taken in with all they hold, and links are found from both ends."""
+"""Notes of other tools are read with all they hold, and links are found from both ends."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from chronomemory.pages import FolderError, Pages
+from chronomemory.pages import Pages
+from chronomemory.pages.storage.changes import put_page
 from chronomemory.pages.text.links import call_of, links_in
-from page_samples import SEED, files
+from page_samples import SEED
+from vaults import contents
 
 NOTE = """---
 aliases: [Old Name]
@@ -42,93 +46,51 @@ def vault(tmp_path: Path) -> Path:
     return root
 
 
-def test_a_vault_becomes_pages(pages: Pages, vault: Path) -> None:
-    told = pages.import_(vault)
-    assert told.pages == {
-        "My Garden.md": "topic-my-garden",
-        "Tools/Spade.md": "topic-tools-spade",
-        "person-alice.md": "person-alice",
+@pytest.fixture
+def notes(tmp_path: Path, vault: Path) -> Iterator[Pages]:
+    with Pages(tmp_path, vault) as made:
+        yield made
+
+
+def test_a_note_keeps_all_it_holds(notes: Pages, vault: Path) -> None:
+    assert [page.name for page in notes.list()] == ["My Garden", "Tools/Spade", "person-alice"]
+    entries = notes.read("My Garden")
+    assert (
+        "\n\n".join(entry.content for entry in entries) == NOTE.partition("---\n# ")[2].join(["# ", ""])[:-1]
+    )
+    assert {(entry.tags, entry.timestamp[:10]) for entry in entries} == {
+        (("garden", "home/out"), "2025-03-04")
     }
-    assert told.problems == ()
-    text = (pages.folder / "topic-my-garden.md").read_text()
-    assert "cssclass: wide   # Obsidian's own\n" in text and "  - home/out\n" in text
-    assert "[[Tools/Spade|the spade]]" in text
-    (entry,) = pages.read("topic-my-garden")
-    assert entry.content == NOTE.partition("---\n# ")[2].join(["# ", ""]).rstrip("\n")
-    assert entry.tags == ("garden", "home/out", "plants") and entry.timestamp.startswith("2025-03-04")
-    assert (pages.folder / "person-alice.md").read_text() == SEED
-    record = pages.store.get(f"entry:{pages._home.digits}:topic-my-garden:{entry.id}")
-    assert record is not None and record.evidence == ["imported from My Garden.md"]
-    assert [hit.entry.page for hit in pages.search("roses")] == ["topic-my-garden"]
-    before = files(pages.folder)
-    shutil.rmtree(pages.folder)
-    pages.rebuild()
-    assert {name: before[name] for name in before if name != "index.md"}.items() <= files(
-        pages.folder
-    ).items()
+    record = notes.store.get(f"entry:{notes._home.digits}:My Garden:#my-garden")
+    assert record is not None and record.evidence == ["edited by hand"]
+    assert [hit.entry.page for hit in notes.search("roses")] == ["My Garden"]
+    assert [entry.id for entry in notes.read("person-alice")][:2] == ["#user-profile", "20260420-1402-a1b23c"]
+    before = contents(vault)
+    shutil.rmtree(vault)
+    notes.rebuild()
+    assert contents(vault).items() <= before.items() and len(contents(vault)) == 3
 
 
-def test_a_second_import_takes_nothing_twice(pages: Pages, vault: Path) -> None:
-    pages.import_(vault)
-    shown = files(pages.folder)
-    told = pages.import_(vault)
-    assert (told.pages, len(told.unchanged)) == ({}, 3)
-    (vault / "My Garden.md").write_text("changed")
-    (problem,) = pages.import_(vault).problems
-    assert problem.file == "My Garden.md" and "changed" in problem.message
-    assert files(pages.folder) == shown
-
-
-def test_what_cannot_be_taken_in_is_named_and_the_rest_comes(
-    pages: Pages, vault: Path, tmp_path: Path
-) -> None:
-    (vault / "broken.md").write_text("---\na: [\n---\n")
-    (vault / "latin.md").write_bytes(b"\xe9t\xe9")
-    (tmp_path / "secret.md").write_text("secret")
-    (vault / "link.md").symlink_to(tmp_path / "secret.md")
-    (vault / "empty.md").write_text("")
-    (vault / "Tools" / "out").symlink_to(tmp_path, target_is_directory=True)
-    told = pages.import_(vault)
-    assert sorted(problem.file for problem in told.problems) == ["broken.md", "latin.md", "link.md"]
-    assert len(told.pages) == 4 and pages.search("secret") == []
-    assert pages.read(told.pages["empty.md"]) == []
-
-
-def test_names_that_are_taken_get_a_number(pages: Pages, tmp_path: Path) -> None:
-    root = tmp_path / "notes"
-    (root / "a").mkdir(parents=True)
-    for way in ("a b.md", "a-b.md", "a/b.md", "user-profile.md", "漢字.md", "!!!.md"):
-        (root / way).write_text(f"note {way}")
-    names = set(pages.import_(root).pages.values())
-    assert names == {"topic-a-b", "topic-a-b-2", "topic-a-b-3", "user-profile-2", "topic-漢字", "topic-note"}
-
-
-def test_no_folder_and_the_own_folder_are_refused(pages: Pages, tmp_path: Path) -> None:
-    for wrong in (tmp_path / "nowhere", pages.folder):
-        with pytest.raises(FolderError):
-            pages.import_(wrong)
-
-
-def test_links_are_found_from_both_ends(pages: Pages, vault: Path) -> None:
-    pages.import_(vault)
-    garden = pages.links("topic-my-garden")
+def test_links_are_found_from_both_ends(notes: Pages) -> None:
+    garden = notes.links("My Garden")
     assert [(link.target, link.page) for link in garden.links] == [
-        ("Tools/Spade", "topic-tools-spade"),
+        ("Tools/Spade", "Tools/Spade"),
         ("person-alice#Phone", "person-alice"),
     ]
     assert [(link.page, link.target) for link in garden.backlinks] == [
-        ("topic-tools-spade", "../My%20Garden.md"),
-        ("topic-tools-spade", "My Garden"),
+        ("Tools/Spade", "../My%20Garden.md"),
+        ("Tools/Spade", "My Garden"),
     ]
-    assert [link.page for link in pages.links("person-alice").backlinks] == ["topic-my-garden"]
-    pages.append("user-profile", "See [[nobody]], <https://example.org/x> and [[Old Name]].", ["a"])
-    found = {link.target: (link.kind, link.page) for link in pages.links("user-profile").links}
+    assert [link.page for link in notes.links("person-alice").backlinks] == ["My Garden"]
+    notes.create("Other", "")
+    notes.append("Other", "See [[nobody]], <https://example.org/x> and [[Old Name]].", ["a"])
+    found = {link.target: (link.kind, link.page) for link in notes.links("Other").links}
     assert found == {
         "nobody": ("wiki", None),
         "https://example.org/x": ("address", None),
-        "Old Name": ("wiki", "topic-my-garden"),
+        "Old Name": ("wiki", "My Garden"),
     }
-    assert len(pages.links("topic-my-garden").backlinks) == 3
+    assert len(notes.links("My Garden").backlinks) == 3
 
 
 def test_links_above_the_entries_count(pages: Pages) -> None:
@@ -159,50 +121,18 @@ def test_spellings_of_one_name_are_equal() -> None:
     assert call_of("mailto:a@b") is None and call_of("#heading") is None
 
 
-def test_a_link_means_the_note_that_is_called_exactly_so(pages: Pages, tmp_path: Path) -> None:
-    vault = tmp_path / "notes"
-    vault.mkdir()
-    for name, text in {
-        "!!!": "odd",
-        "Note": "real",
-        "C++": "cpp",
-        "C": "c",
-        "Idx": "[[Note]] [[C++]] [[C]]",
-    }.items():
-        (vault / f"{name}.md").write_text(text)
-    made = pages.import_(vault).pages
-    assert [link.page for link in pages.links("topic-idx").links] == [
-        made["Note.md"],
-        made["C++.md"],
-        made["C.md"],
-    ]
-    assert [link.page for link in pages.links(made["C.md"]).backlinks] != []
-    assert pages.links(made["!!!.md"]).backlinks == ()
+def test_a_link_means_the_note_that_is_called_exactly_so(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    texts = {"!!!": "odd", "Note": "real", "C++": "cpp", "C": "c", "Idx": "[[Note]] [[C++]] [[C]]"}
+    for name, text in texts.items():
+        (tmp_path / "notes" / f"{name}.md").write_text(text)
+    with Pages(tmp_path, "notes") as notes:
+        assert [link.page for link in notes.links("Idx").links] == ["Note", "C++", "C"]
+        assert [link.page for link in notes.links("C").backlinks] == ["Idx"]
+        assert notes.links("!!!").backlinks == ()
 
 
-def test_a_byte_order_mark_is_no_text(pages: Pages, tmp_path: Path) -> None:
-    vault = tmp_path / "notes"
-    vault.mkdir()
-    (vault / "bom.md").write_bytes("\ufeff# Marked\n\nText.\n".encode())
-    name = pages.import_(vault).pages["bom.md"]
-    assert pages.info(name).title == "Marked"
-    assert pages.read(name)[0].content == "# Marked\n\nText."
-
-
-def test_notes_under_other_endings_are_told(pages: Pages, tmp_path: Path) -> None:
-    vault = tmp_path / "notes"
-    vault.mkdir()
-    for name in ("UP.MD", "long.markdown", "picture.png", "fine.md"):
-        (vault / name).write_text("words")
-    told = pages.import_(vault)
-    assert list(told.pages) == ["fine.md"]
-    assert [(one.kind, one.file) for one in told.problems] == [
-        ("strange", "UP.MD"),
-        ("strange", "long.markdown"),
-    ]
-
-
-def test_ways_lead_from_the_folder_of_their_note(pages: Pages, tmp_path: Path) -> None:
+def test_ways_lead_from_the_folder_of_their_note(tmp_path: Path) -> None:
     vault = tmp_path / "notes"
     for way, text in {
         "a/b/here.md": "[up](../note.md) [top](../../note.md) [side](note.md) [down](c/note.md) [[note]]"
@@ -214,28 +144,41 @@ def test_ways_lead_from_the_folder_of_their_note(pages: Pages, tmp_path: Path) -
     }.items():
         (vault / way).parent.mkdir(parents=True, exist_ok=True)
         (vault / way).write_text(text)
-    made = pages.import_(vault).pages
-    here = made["a/b/here.md"]
-    assert [(link.label, link.page) for link in pages.links(here).links] == [
-        ("up", made["a/note.md"]),
-        ("top", made["note.md"]),
-        ("side", made["a/b/note.md"]),
-        ("down", made["a/b/c/note.md"]),
-        ("", made["note.md"]),
-        ("up", made["a/note.md"]),
-        ("past", made["note.md"]),
-        ("root", made["a/note.md"]),
-    ]
-    for way, targets in {
-        "a/note.md": ["../note", "../note.md", "/a/note.md"],
-        "a/b/note.md": ["note.md"],
-        "a/b/c/note.md": ["c/note.md"],
-        "note.md": ["../../../../note.md", "../../note.md", "note"],
-    }.items():
-        assert [link.target for link in pages.links(made[way]).backlinks] == targets, way
-    # What is appended to the page of a note, or edited on it, leads from there too.
-    pages.append(here, "And [again](../note.md).", ["more"])
-    assert len(pages.links(made["a/note.md"]).backlinks) == 4
+    with Pages(tmp_path, "notes") as notes:
+        assert [(link.label, link.page) for link in notes.links("a/b/here").links] == [
+            ("up", "a/note"),
+            ("top", "note"),
+            ("side", "a/b/note"),
+            ("down", "a/b/c/note"),
+            ("", "note"),
+            ("up", "a/note"),
+            ("past", "note"),
+            ("root", "a/note"),
+        ]
+        for name, targets in {
+            "a/note": ["../note", "../note.md", "/a/note.md"],
+            "a/b/note": ["note.md"],
+            "a/b/c/note": ["c/note.md"],
+            "note": ["../../../../note.md", "../../note.md", "note"],
+        }.items():
+            assert [link.target for link in notes.links(name).backlinks] == targets, name
+        # What is appended to a note leads from there too.
+        notes.append("a/b/here", "And [again](../note.md).", ["more"])
+        assert len(notes.links("a/note").backlinks) == 4
+        assert notes.rebuild_index().corrected == 0
+
+
+def test_pages_that_were_imported_once_are_found_by_their_note(pages: Pages) -> None:
+    """Earlier versions copied notes into pages, and kept where each came from."""
+    pages.create("topic-tools-spade", "A spade")
+    home = pages._home
+    page = home.look.page("topic-tools-spade")
+    assert page is not None
+    page = replace(page, source=("Tools/Spade.md", "0" * 32))
+    home.handle.run(lambda conn: put_page(conn, home.digits, page))
+    pages.append("user-profile", "See [[Tools/Spade]] and [[spade]].")
+    assert [link.page for link in pages.links("user-profile").links] == ["topic-tools-spade"] * 2
+    assert len(pages.links("topic-tools-spade").backlinks) == 2
     assert pages.rebuild_index().corrected == 0
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from chronomemory.pages import Pages
 from chronomemory.pages.text.page import read_page
 from chronomemory.pages.text.suspects import suspects_in
-from page_samples import SEED, files
 
 RIGHT = "## [2026-05-01 10:00] {id: mine} #note"
 
@@ -104,22 +101,3 @@ def test_a_content_that_quotes_headings_is_never_told_of(pages: Pages) -> None:
     page = pages.folder / "user-profile.md"
     page.write_text(page.read_text() + "\nMore.\n")
     assert pages.sync().problems == ()
-
-
-def test_a_note_with_one_line_like_a_heading_is_one_entry_and_told(pages: Pages, tmp_path: Path) -> None:
-    vault = tmp_path / "vault"
-    vault.mkdir()
-    note = f"# Grammar\n\nThis is how entries look:\n\n{RIGHT}\nThen comes text.\n"
-    (vault / "grammar.md").write_text(note)
-    (vault / "titled.md").write_text(f"# Mine\n\n{RIGHT}\nOne.\n")
-    (vault / "seed.md").write_text(SEED)
-    told = pages.import_(vault)
-    (problem,) = told.problems
-    assert (problem.kind, problem.file) == ("heading", "grammar.md") and "line 5 " in problem.message
-    (entry,) = pages.read(told.pages["grammar.md"])
-    assert entry.content == note.strip("\n")
-    assert [hit.entry.page for hit in pages.search("grammar entries look")][:1] == [told.pages["grammar.md"]]
-    # Pages are taken as they are.
-    shown = files(pages.folder)
-    assert shown[f"{told.pages['seed.md']}.md"] == SEED.encode()
-    assert [entry.id for entry in pages.read(told.pages["titled.md"])] == ["mine"]

@@ -154,6 +154,13 @@ def test_moments_are_read_with_and_without_seconds_and_zones(spelled: str) -> No
     assert moment is not None and (moment.hour, moment.minute) == (14, 2)
 
 
+def _meta_or_reason(head: str) -> object:
+    try:
+        return read_meta(head)
+    except NotAPage as error:
+        return str(error), error.line
+
+
 class TestTheFrontmatter:
     @FEW
     @given(TEXTS, TAGS)
@@ -177,7 +184,6 @@ class TestTheFrontmatter:
             "updated: 2026-01-01\na: |\n  updated: no\n",
             'a: "updated: x"\n"updated": 2026-01-01',
             "updated:\n  2026-01-01\nb: 'x # y'",
-            "b: &x [1, 2]\nc: *x\n# updated: old",
             "updated: 2026-01-01 # seen\nlist:\n- one\n-   two\n",
             "b: 'it''s'\nupdated: '2026-01-01'",
             "x: 1",
@@ -206,7 +212,6 @@ class TestTheFrontmatter:
             ("{a: 1}", False),
             ("a: {b: 1}", False),
             ("a: [b,\n  c]", False),
-            ("a: &x 1\nb: *x", False),
             ("'a': 1", False),
             ("? a\n: b", False),
             ("a: b\n  c", False),
@@ -252,9 +257,9 @@ class TestTheFrontmatter:
         heads = [f"---\n{key}: {value}\n---" for value in VALUES]
         quick = [head for head in heads if read_spelled(f"{head[4:-3]}") is not None]
         assert len(quick) > 5 or key == "y"
-        told = [(read_meta(head), list(read_values(head))) for head in quick]
+        read = [(_meta_or_reason(head), list(read_values(head))) for head in quick]
         monkeypatch.setattr(frontmatter, "read_spelled", lambda _: None)
-        assert told == [(read_meta(head), list(read_values(head))) for head in quick]
+        assert read == [(_meta_or_reason(head), list(read_values(head))) for head in quick]
 
     def test_what_we_spell_is_read_without_yaml(self) -> None:
         values = {"description": "a: b, c", "tags": ["x/y", "1"], "entry_count": 2, "needs_compact": False}

@@ -151,7 +151,6 @@ class TestAppend:
             (" \n", ["a"]),
             (None, ["a"]),
             ("\udfff", ["a"]),
-            ("x", []),
             ("x", ["a", "b", "c", "d"]),
             ("x", "abc"),
             ("x", None),

@@ -35,14 +35,10 @@ class TestStates:
         pages.append("user-profile", "z", ["a"])
         assert pages.info("user-profile").status == "archived", "only a person takes that back"
 
-    def test_an_imported_page_does_not_sleep_at_once(
-        self, pages: Pages, tmp_path: Path, clock: Clock
-    ) -> None:
-        notes = tmp_path / "notes"
-        notes.mkdir()
-        (notes / "Old.md").write_text("---\nupdated: 2021-05-05\n---\nAn old note.\n")
-        (notes / "Novel.md").write_text("---\nstatus: in-progress\nupdated: 2021-05-05\n---\nMy novel.\n")
-        pages.import_(notes)
+    def test_a_page_that_is_new_here_does_not_sleep_at_once(self, pages: Pages, clock: Clock) -> None:
+        (pages.folder / "topic-old.md").write_text("---\nupdated: 2021-05-05\n---\nAn old note.\n")
+        novel = "---\nstatus: in-progress\nupdated: 2021-05-05\n---\nMy novel.\n"
+        (pages.folder / "topic-novel.md").write_text(novel)
         assert pages.sync().dormant == ()
         clock.now += timedelta(days=31)
         assert "topic-old" in pages.sync().dormant

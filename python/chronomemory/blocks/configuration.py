@@ -21,6 +21,7 @@ from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.errors import ConfigError
 from chronomemory.blocks.storage.config import MOST_RESULTS
 from chronomemory.embedders import Embedder, EndpointEmbedder, LexicalEmbedder
+from chronomemory.layout import read_config
 from chronomemory.store import ChronoStore
 
 if sys.version_info >= (3, 11):
@@ -187,10 +188,10 @@ def _read(config: Config | None) -> tuple[dict[str, Any], Path]:
             recovery="Write it as JSON or TOML, or read it yourself and give the dict.",
         )
     try:
-        told = reader(file.read_text(encoding="utf-8"))
+        told = reader(read_config(file))
     except ConfigError:
         raise
-    except ValueError as fault:
+    except (ValueError, RecursionError) as fault:
         raise ConfigError(
             f"config: {file.name} cannot be read: {fault}", recovery="Correct the file."
         ) from None

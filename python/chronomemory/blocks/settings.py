@@ -14,7 +14,6 @@ from chronomemory.blocks.time.timed import Timed
 from chronomemory.face.arguments import count, within
 from chronomemory.face.batch import Connection
 from chronomemory.face.moments import Seconds
-from chronomemory.updates import CONFLICT_SECONDS
 
 __all__ = ["Settled"]
 
@@ -59,10 +58,10 @@ class Settled(Timed):
         self._is_seeded = is_seeded(conn)
         return seen
 
-    def _run(self, work: Callable[[Connection], T], patience: float = CONFLICT_SECONDS) -> T:
+    def _run(self, work: Callable[[Connection], T]) -> T:
         """Run a batch; the first that writes writes down, too, what a memory begins with."""
         if self._is_seeded:
-            return super()._run(work, patience)
+            return super()._run(work)
         wrote = False
 
         def seeded(conn: Connection) -> T:
@@ -73,6 +72,6 @@ class Settled(Timed):
                 seed_memory(conn)
             return done
 
-        done = super()._run(seeded, patience)
+        done = super()._run(seeded)
         self._is_seeded = self._is_seeded or wrote
         return done

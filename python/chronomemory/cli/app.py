@@ -15,7 +15,9 @@ from chronomemory.cli.loading import LoadedGroup
 from chronomemory.cli.output import clean
 from chronomemory.interrupts import INTERRUPTED
 
-__all__ = ["app", "main"]
+__all__ = ["app", "help_", "main"]
+
+_NAME = "chronomemory"
 
 _NOTES = "\n\n".join(
     (
@@ -31,6 +33,10 @@ class _Root(LoadedGroup):
     """The commands; what is wrong with an argument is told without obeying what stands in it."""
 
     table: ClassVar = {
+        "Start": {
+            "demo": ".demo:demo",
+            "help": "app:help_",
+        },
         "Beliefs": {
             "put": "records:put",
             "get": "records:get",
@@ -112,11 +118,10 @@ def _cleaned() -> Iterator[None]:
 
 app = typer.Typer(
     cls=_Root,
-    name="chronomemory",
+    name=_NAME,
     help="Memory that can be trusted: every belief is an event in one SHA-256 chained log.",
     epilog=_NOTES,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -138,6 +143,13 @@ def _root(
     pass
 
 
+def help_(
+    command: Annotated[list[str] | None, typer.Argument(metavar="COMMAND…", help="Without it, all.")] = None,
+) -> None:
+    """Show what a command does and takes."""
+    app([*(command or []), "--help"], prog_name=_NAME)
+
+
 def main() -> None:
     """Run the command line."""
     try:
@@ -151,4 +163,4 @@ def _run() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
-    app(prog_name="chronomemory")
+    app(prog_name=_NAME)

@@ -300,7 +300,7 @@ def draw_graph(
         with memory.blocks.connect() as conn:
             data = graph_data(conn, limit=limit)
         told = {name: len(value) for name, value in data.items() if name != "left_out"}
-        write_target(html, [page_of_graph(data).encode("utf-8")], force=force)
+        write_target(html, [page_of_graph(data).encode("utf-8")], project, force=force)
         if as_json:
             out.document({"path": spelled(html), **told})
         elif not told["blocks"]:

@@ -1,8 +1,9 @@
 """Carries everything out of a store, and back into one without loss.
 
-Records travel as NDJSON in canonical spelling and in the order in which they came, so that
-export, import and export again give the same bytes. A history travels as the log itself. Embeddings are
-rows in files beside the log: they travel with backup and restore, and what names them stays here.
+Records travel as NDJSON in canonical spelling and in the order in which they came, each with the times at
+which it was made and changed last; an import writes them anew, at its own time. A history travels as the log
+itself. Embeddings are rows in files beside the log: they travel with backup and restore, and so does what the
+store notes for itself.
 """
 
 from __future__ import annotations
@@ -15,21 +16,23 @@ from pathlib import Path
 from typing import Any
 
 from chronomemory._core import canonical_json, parse_json
-from chronomemory.blocks.ids import BLOCK
+from chronomemory.blocks.ids import BLOCK, config_key
 from chronomemory.blocks.unusable import check_saying
 from chronomemory.cli.session import RefusedError
 from chronomemory.errors import InvalidArgument, InvalidRecord, LogCorrupted
+from chronomemory.ingestion import lines_of
 from chronomemory.layout import log_folder, log_path, unlinked
+from chronomemory.record import OPERATION_KIND, ChronoRecord
 from chronomemory.records import Records
 from chronomemory.store import ChronoStore
 from chronomemory.types import Progress, VerifyReport
 
-__all__ = ["bring_history", "bring_records", "embeddings_in", "history_of", "records_of"]
+__all__ = ["bring_history", "bring_records", "embeddings_in", "events_of", "history_of", "records_of"]
 
 #: So many records are asked about together whose they are.
 _LOOKED_AT_ONCE = 1_000
-#: Ids that begin so name rows of embeddings.
-_OF_EMBEDDINGS = "vector:"
+#: Ids that begin so are of this store alone: embeddings, erasures, settings, clocks and kept answers.
+_INTERNAL = ("vector:", "search:", "erasure:", "pruned:", config_key(""))
 #: What a line has in it that may be a setting or a frame, however it is spelled.
 _OF_SAYINGS = (b"config:", b"frame:", b"\\u")
 #: Kinds of damage that begin so are found in rows of embeddings, not in the log.
@@ -37,22 +40,41 @@ _OF_ROWS = "row-"
 
 
 def records_of(store: Records, left_out: Container[str] = ()) -> Iterator[bytes]:
-    """Yield every own record as a line, in the order in which they came, but those that name embeddings.
+    """Yield every own record as a line, in the order in which they came, with the times that are known.
 
     All are of the moment at which the first was asked for, and few are held at a time. Those that an import
     would refuse are to be left out: one of them would keep all others from coming back. What has expired
-    is still there until it is swept, and comes along.
+    is still there until it is swept, and comes along; what the store notes for itself does not.
     """
+    for record in _own_records(store):
+        if record.id not in left_out:
+            times = {"created_at": record.created_at, "updated_at": record.updated_at}
+            told = {name: moment.isoformat() for name, moment in times.items() if moment is not None}
+            yield canonical_json({**record.to_dict(), **told}) + b"\n"
+
+
+def events_of(store: Records) -> Iterator[bytes]:
+    """Yield every kept event of the own records, in the order of the log; each tells its time."""
+    lines = {
+        parse_json(line)["seq"]: line
+        for record in _own_records(store)
+        for line in store.engine.history(record.id)
+    }
+    yield from (lines[seq] + b"\n" for seq in sorted(lines))
+
+
+def _own_records(store: Records) -> Iterator[ChronoRecord]:
     engine = store.engine.with_expired()
     walk = store.iter(status=None, faces=True, expired=True)
     while some := list(islice(walk, _LOOKED_AT_ONCE)):
         owned = engine.are_own([record.id for record in some])
         for record, is_own in zip(some, owned, strict=True):
-            if is_own and not record.id.startswith(_OF_EMBEDDINGS) and record.id not in left_out:
-                yield canonical_json(record.to_dict()) + b"\n"
+            is_internal = record.kind == OPERATION_KIND or record.id.startswith(_INTERNAL)
+            if is_own and not is_internal:
+                yield record
 
 
-def embeddings_in(store: ChronoStore) -> int:
+def embeddings_in(store: Records) -> int:
     """Count the embeddings, which do not travel as JSON."""
     return sum(space.living for space in store.spaces())
 
@@ -85,7 +107,7 @@ def bring_records(store: ChronoStore, source: Path, progress: Progress | None) -
 def _check_sayings(source: Path) -> None:
     """Refuse frames and settings that their face would refuse; of shapes the engine knows."""
     with source.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(lines_of(lines, source.name), 1):
             if not any(mark in line for mark in _OF_SAYINGS):
                 continue
             try:

@@ -16,7 +16,7 @@ from chronomemory.cli.output import Output, clean, counted, size, spelled
 from chronomemory.cli.session import FINDING, LOST, session
 from chronomemory.cli.tables import damage_table, kind_table, pairs, table
 from chronomemory.layout import log_path
-from chronomemory.types import VerifyReport
+from chronomemory.types import DAMAGED_SYNCED, VerifyReport
 
 __all__ = ["accept_head", "status", "verify"]
 
@@ -91,8 +91,8 @@ def verify(project: Project = HERE, as_json: AsJson = False) -> None:
 
     The exit code is 1 when the chain is invalid or an index was altered, and 3 when all is valid but
     lacks the head that was seen here last, or the history that leads from it: its end was cut off, or
-    another log was put in its place, or the note about it cannot be read; also 3 when something that
-    was erased is back. A rung that is not built says that it cannot tell.
+    another log was put in its place, or the note about it or the file synced cannot be read; also 3
+    when something that was erased is back. A rung that is not built says that it cannot tell.
     """
     with session(project, as_json) as here:
         started = time.perf_counter()
@@ -105,7 +105,7 @@ def verify(project: Project = HERE, as_json: AsJson = False) -> None:
             _tell(here.out, report, seconds)
     if not report.valid or report.altered_indexes:
         raise typer.Exit(FINDING)
-    if report.returned or report.remembered in ("lost", "unknown", "unreadable"):
+    if report.returned or report.damaged_synced or report.remembered in ("lost", "unknown", "unreadable"):
         raise typer.Exit(LOST)
 
 
@@ -141,6 +141,8 @@ def _tell(out: Output, report: VerifyReport, seconds: float) -> None:
             out.show("      before anything is written, chronomemory repair takes back what is whole")
         else:
             out.show("      an interrupted write, never acknowledged; the next write puts it aside")
+    if report.damaged_synced:
+        out.show(Text.assemble(("synced  ", "bold yellow"), DAMAGED_SYNCED))
     for finding in report.scopes:
         out.show(Text.assemble(("scope ", "bold yellow"), clean(finding)))
     for note in report.notes:

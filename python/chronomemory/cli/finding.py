@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
-from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
@@ -33,7 +32,7 @@ from chronomemory.cli.options import (
 )
 from chronomemory.cli.output import clean
 from chronomemory.cli.session import Whose, session
-from chronomemory.cli.tables import table
+from chronomemory.cli.tables import GAP, fit_ids, table
 from chronomemory.record import ChronoRecord
 from chronomemory.records import Records
 from chronomemory.search import Hit
@@ -41,9 +40,8 @@ from chronomemory.search import Hit
 __all__ = ["search"]
 
 _BAR = 24
-_ID_COLUMNS = 26
-_GAP = 3
-_LEAST_LABEL = 12
+#: A bar beside ids that are longer than this leaves them more room.
+_LONG_ID, _SHORT_BAR = 30, 8
 #: What a score is made of, how it is called and how it looks.
 _PARTS = (
     ("alone", "alone", "green"),
@@ -138,14 +136,14 @@ def _told(hit: Hit, explain: bool) -> dict[str, Any]:
     return {**told, "why": hit.why} if explain else told
 
 
-def _bar(parts: Sequence[tuple[float, str]], full: float) -> Text:
+def _bar(parts: Sequence[tuple[float, str]], full: float, cells: int = _BAR) -> Text:
     """Draw numbers as one bar, each in its colour; the longest bar of all is ``full``."""
     bar = Text()
     eighths = done = 0
     reached = 0.0
     for value, style in parts:
         reached += max(value, 0.0)
-        eighths = round(8 * _BAR * reached / full) if full > 0 else 0
+        eighths = round(8 * cells * reached / full) if full > 0 else 0
         whole, left = divmod(eighths - done, 8)
         is_last = (value, style) == parts[-1]
         bar.append("█" * whole + (_EIGHTHS[left].strip() if is_last else ""), style=style)
@@ -155,17 +153,15 @@ def _bar(parts: Sequence[tuple[float, str]], full: float) -> Text:
 
 def _hit_table(hits: Sequence[Hit], width: int) -> Table:
     made = table("score", "", "id", "label", right=("score",))
-    full = max(hit.score for hit in hits)
-    made.columns[1].width = _BAR
-    longest = max(cell_len(clean(hit.id)) for hit in hits)
-    made.columns[2].width = min(max(longest, 2), _ID_COLUMNS)
-    used = made.columns[2].width + _BAR + max(len(f"{full:.3f}"), 5) + 3 * _GAP
-    room = max(width - used, _LEAST_LABEL)
+    full, ids = max(hit.score for hit in hits), [hit.id for hit in hits]
+    cells = _BAR if max(map(len, ids)) <= _LONG_ID else _SHORT_BAR
+    made.columns[1].width = cells
+    room = fit_ids(made.columns[2], ids, width - cells - max(len(f"{full:.3f}"), 5) - 3 * GAP)
     for hit in hits:
         why = hit.why or {}
         label = Text(clean(_label(hit.record)), no_wrap=True)
         label.truncate(room, overflow="ellipsis")
-        bar = _bar([(why.get(name, 0.0), style) for name, _, style in _PARTS], full)
+        bar = _bar([(why.get(name, 0.0), style) for name, _, style in _PARTS], full, cells)
         made.add_row(f"{hit.score:.3f}", bar, Text(clean(hit.id), style="cyan"), label)
     return made
 

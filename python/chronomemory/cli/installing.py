@@ -25,11 +25,14 @@ from chronomemory.cli.options import (
 )
 from chronomemory.cli.output import Output, clean
 from chronomemory.cli.session import RefusedError, session
+from chronomemory.layout import read_bounded
 from chronomemory.mcp.clients import CLIENTS, Client, command_of, entry_of
 
 __all__ = ["install", "uninstall"]
 
 _NAMES = ", ".join(CLIENTS)
+#: A larger settings file is not read.
+_MOST_BYTES = 1 << 20
 
 ClientName = Annotated[str, typer.Argument(metavar="CLIENT", help=f"One of: {_NAMES}.")]
 ServerName = Annotated[str, typer.Option("--name", metavar="NAME", help="What the server is called there.")]
@@ -74,6 +77,7 @@ def install(
             return
         path = (config or known.file(project.absolute())).expanduser()
         before = _text(path)
+        known.check_project(before, name, project.absolute())
         _change(here.out, known, path, before, known.with_entry(before, name, known.entry(command)), yes=yes)
 
 
@@ -89,6 +93,7 @@ def uninstall(
         known = _client(client)
         path = (config or known.file(project.absolute())).expanduser()
         before = _text(path)
+        known.check_project(before, name, project.absolute())
         after = known.without_entry(before, name)
         if after is None:
             told = f"there is no server {clean(name)!r} in {clean(path)}; nothing was written"
@@ -105,7 +110,7 @@ def _client(name: str) -> Client:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8-sig") if path.exists() else ""
+        return read_bounded(path, _MOST_BYTES).decode("utf-8-sig") if path.exists() else ""
     except UnicodeDecodeError:
         raise RefusedError(f"{path} is not UTF-8", recovery="Correct it by hand, or use --print.") from None
 

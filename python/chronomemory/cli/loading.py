@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import gc
-import importlib
+import importlib.util
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, ClassVar
@@ -61,11 +62,23 @@ class Command(_ReadsWell, TyperCommand):
 class CommandGroup(_ReadsWell, TyperGroup):
     """Commands below a name of their own."""
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that is called; an error about one that is unknown suggests others."""
+        try:
+            return super().resolve_command(ctx, args)
+        except Exception as error:
+            near = difflib.get_close_matches(args[0], self.list_commands(ctx))
+            message = getattr(error, "message", "")
+            if near and "Did you mean" not in message:  # newer typers suggest some themselves
+                suggestions = ", ".join(map(repr, near))
+                error.message = f"{message} Did you mean {suggestions}?"  # type: ignore[attr-defined]
+            raise
+
 
 class LoadedGroup(CommandGroup):
     """Commands whose modules are imported when they are called; help imports them all."""
 
-    #: By the panel of the help: the names, each with the module here and what it has there.
+    #: By the panel of the help: the names, each with the module, relative to this package, and its function.
     table: ClassVar[dict[str, dict[str, str]]] = {}
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -107,7 +120,7 @@ def _loaded(name: str, place: str, panel: str) -> Any:
     module, _, attribute = place.partition(":")
     is_lacking = False
     try:
-        found = getattr(loaded(f"chronomemory.cli.{module}"), attribute)
+        found = getattr(loaded(importlib.util.resolve_name(f".{module}", __package__)), attribute)
     except ImportError as error:
         if (error.name or __name__).startswith("chronomemory"):
             raise

@@ -13,7 +13,14 @@ from typing import Annotated
 import typer
 
 from chronomemory.blocks.unusable import unusable
-from chronomemory.cli.carry import bring_history, bring_records, embeddings_in, history_of, records_of
+from chronomemory.cli.carry import (
+    bring_history,
+    bring_records,
+    embeddings_in,
+    events_of,
+    history_of,
+    records_of,
+)
 from chronomemory.cli.options import (
     HERE,
     STDIN,
@@ -30,11 +37,13 @@ from chronomemory.cli.output import clean, counted, size, spelled
 from chronomemory.cli.session import FINDING, RefusedError, Whose, session
 from chronomemory.cli.tables import pairs
 from chronomemory.cli.targets import check_target, write_target
+from chronomemory.types import Progress
 
 __all__ = ["export", "import_", "ingest", "migrate"]
 
 #: How many lines that were left out are named.
 _ERRORS_SHOWN = 20
+_GO_ON = "Run it again: records with an id are replaced; cut off loaded lines without one first."
 
 
 def ingest(
@@ -55,8 +64,15 @@ def ingest(
     whose = Whose(user, agent, in_session, everyone)
     with session(project, as_json, whose=whose) as here, ExitStack() as spools:
         sources = [spools.enter_context(_on_disk(path)) for path in files]
-        with here.out.progress("loading") as progress:
-            report = here.door.ingest(sources, on_error="skip" if skip else "raise", progress=progress)
+        before = here.store.wal_seq()
+        try:
+            with here.out.progress("loading") as progress:
+                report = here.door.ingest(sources, on_error="skip" if skip else "raise", progress=progress)
+        except KeyboardInterrupt:
+            last = here.store.wal_seq()
+            kept = f"events {before + 1:,} to {last:,} are kept" if last > before else "nothing was loaded"
+            here.out.fail(f"interrupted: {kept}", _GO_ON, "Interrupted")
+            raise
         for error in report.errors[:_ERRORS_SHOWN]:
             here.out.warn(f"left out: {error}")
         if report.skipped > _ERRORS_SHOWN:
@@ -119,29 +135,32 @@ def export(
     project: Project = HERE,
     as_json: AsJson = False,
 ) -> None:
-    """Write all records as NDJSON: every kind, status and face.
+    """Write all records as NDJSON: every kind, status and face, with the times of creation and last change.
 
-    They are those of everyone; with names, those that are theirs, and nothing wider.
-    Embeddings do not travel as JSON: use backup and restore, or embed again. What the blocks face
+    They are those of everyone; with names, those that are theirs, and nothing wider. With names and --history
+    these are the events of their records, each with its time; with --history alone it is the log, which
+    import --history takes over. Settings, clocks, kept answers and embeddings are the store's own and do not
+    travel as JSON: use backup and restore. What the blocks face
     cannot use is left out and named, since an import would refuse it. A damaged log is
     exported as far as it can be read, and the exit code is 1.
     """
     whose = Whose(user, agent, in_session, everyone)
     with session(project, as_json, whose=whose) as here:
-        if history and here.door is not here.store:
-            raise RefusedError("--history is the whole log: leave out whose records are meant")
+        is_log = history and not whose.names
         if file != STDIN:
             check_target(file, project, force=force)
-        report = here.store.verify()
+        with here.out.progress("reading") as progress:
+            report = here.store.verify(progress=progress)
         if not report.valid:
             here.out.warn("the chain is invalid: what is exported is what the good lines say")
-        if history and report.base != "none":
+        if is_log and report.base != "none":
             here.out.warn(
                 "the log was compacted: it stands on files beside it and cannot be imported alone; "
                 "backup and restore carry everything"
             )
-        embeddings = embeddings_in(here.store)
-        if embeddings and history:
+        door = here.store.everyone() if here.door is here.store else here.door
+        embeddings = embeddings_in(door)
+        if embeddings and is_log:
             here.out.warn(
                 f"the log names {counted(embeddings, 'embedding')}, whose rows lie in files beside it: "
                 "it cannot be imported alone; backup and restore carry everything"
@@ -151,19 +170,21 @@ def export(
                 f"{counted(embeddings, 'embedding')} left out: they do not travel as JSON; "
                 "backup and restore carry them"
             )
-        misfits = [] if history else unusable(here.store)
+        misfits = [] if history else unusable(door)
         for name, field, reason in misfits:
             here.out.warn(f"{name} left out: an import would refuse it: {field}: {reason}")
-        if history:
+        if is_log:
             lines = history_of(here.store.project_root, report)
         else:
             here.tell_of_nobody()
-            door = here.store.everyone() if here.door is here.store else here.door
-            lines = records_of(door, {name for name, _, _ in misfits})
+            lines = events_of(door) if history else records_of(door, {name for name, _, _ in misfits})
+        total = report.events if history else len(door)
         if file == STDIN:
-            here.out.bytes(line.rstrip(b"\n") for line in lines)
+            with here.out.progress("exporting", beside_answer=True) as progress:
+                here.out.bytes(line.rstrip(b"\n") for line in _followed(lines, total, progress))
         else:
-            count, written = write_target(file, lines, force=force)
+            with here.out.progress("exporting") as progress:
+                count, written = write_target(file, _followed(lines, total, progress), project, force=force)
             if as_json:
                 here.out.document({"path": spelled(file), "lines": count, "bytes": written})
             else:
@@ -203,6 +224,13 @@ def migrate(
                 f"{counted(counts['testcases'], 'test case')} came in, "
                 f"{counts['skipped']:,} skipped"
             )
+
+
+def _followed(lines: Iterator[bytes], total: int, progress: Progress | None) -> Iterator[bytes]:
+    for count, line in enumerate(lines):
+        if progress is not None and count % 1_000 == 0:
+            progress(count, total)
+        yield line
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from chronomemory._core import parse_json
+from chronomemory.cli.projects import VARIABLE, resolve_project
 
 __all__ = [
     "HERE",
@@ -26,6 +27,7 @@ __all__ = [
     "OfEveryone",
     "Project",
     "RecordId",
+    "ServedProject",
     "SessionName",
     "UserName",
     "WhereJson",
@@ -67,7 +69,22 @@ def text(given: str | None) -> str | None:
 Project = Annotated[
     Path,
     typer.Option(
-        "--project", "-p", metavar="DIR", exists=True, file_okay=False, help="The project's folder."
+        "--project",
+        "-p",
+        metavar="DIR",
+        exists=True,
+        file_okay=False,
+        envvar=VARIABLE,
+        show_default=False,
+        callback=resolve_project,
+        help="The project's folder; without it the nearest one above that has a store.",
+    ),
+]
+#: The same for the server, whose commands resolve their own.
+ServedProject = Annotated[
+    Path,
+    typer.Option(
+        "--project", "-p", metavar="DIR", envvar=VARIABLE, show_default=False, help="The project's folder."
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON, for scripts.")]

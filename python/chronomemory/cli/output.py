@@ -7,6 +7,7 @@ else: one document, or one object a line where a command lists things.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["Output", "clean", "counted", "escaped", "size", "spelled"]
 
 _LINES_AT_ONCE = 2_000
+#: How wide a pipe or file is: no line of a table is cut or wrapped there, unless COLUMNS says so.
+_PIPE_COLUMNS = 1_000_000
 
 #: What a terminal may obey, what turns the direction of writing, and what nobody sees: control characters,
 #: separators of lines, format characters, fillers, blanks, tags, and what chooses between the looks
@@ -49,16 +52,15 @@ class Output:
     def __init__(self, as_json: bool) -> None:
         self.as_json = as_json
 
-    # INVARIANT: no markup, for what a record says must never be taken for our own words.
     @cached_property
     def console(self) -> rich.Console:
         """What answers are shown on."""
-        return rich.Console(highlight=False, markup=False, emoji=False)
+        return _console(stderr=False)
 
     @cached_property
     def errors(self) -> rich.Console:
         """What everything else is shown on."""
-        return rich.Console(stderr=True, highlight=False, markup=False, emoji=False)
+        return _console(stderr=True)
 
     def document(self, value: Mapping[str, Any]) -> None:
         """Write one JSON document."""
@@ -99,6 +101,13 @@ class Output:
         else:
             _say(self.errors, rich.Text.assemble(("warning: ", "bold yellow"), clean(message)))
 
+    def note_project(self, project: object) -> None:
+        """Say on stderr which project was found, where none was named."""
+        if self.as_json:
+            self._complain({"project": spelled(project)})
+        else:
+            _say(self.errors, rich.Text(f"project: {clean(project)}", style="dim"))
+
     def fail(self, message: str, recovery: str, name: str) -> None:
         """Say on stderr what went wrong, and below it what to do next."""
         if self.as_json:
@@ -112,9 +121,9 @@ class Output:
         typer.echo(escaped(canonical_json({key: spelled(text) for key, text in value.items()})), err=True)
 
     @contextmanager
-    def progress(self, title: str) -> Iterator[Progress | None]:
-        """Lend a callback that moves a bar, or None where nobody is looking."""
-        if self.as_json or not self.errors.is_terminal:
+    def progress(self, title: str, *, beside_answer: bool = False) -> Iterator[Progress | None]:
+        """Lend a callback that moves a bar, or None where nobody sees it or the answer takes its place."""
+        if self.as_json or not self.errors.is_terminal or (beside_answer and self.console.is_terminal):
             yield None
             return
         columns = (
@@ -126,6 +135,14 @@ class Output:
         with rich.Progress(*columns, console=self.errors, transient=True) as bars:
             bar = bars.add_task(title, total=None)
             yield lambda done, total: bars.update(bar, completed=done, total=total)
+
+
+def _console(*, stderr: bool) -> rich.Console:
+    # INVARIANT: no markup, for what a record says must never be taken for our own words.
+    console = rich.Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    if not console.is_terminal and not os.environ.get("COLUMNS"):
+        console.width = _PIPE_COLUMNS
+    return console
 
 
 def _say(console: rich.Console, text: rich.Text) -> None:

@@ -1,4 +1,4 @@
-"""The commands that bring pages and log together, compact pages, and import notes of other tools."""
+"""The commands that bring pages and log together, compact pages, and draw them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from chronomemory.cli.options import HERE, AgentName, AsJson, Project, SessionName, UserName, text
-from chronomemory.cli.output import clean
+from chronomemory.cli.output import clean, spelled
 from chronomemory.cli.page_folders import Folder, PageName, Reported, Whose, listed, opened, tell_of
 from chronomemory.cli.session import FINDING
+from chronomemory.cli.targets import check_target, write_target
 from chronomemory.pages import Pages
 from chronomemory.pages.syncing import CLEANED
 from chronomemory.types import Progress
@@ -93,6 +94,15 @@ def sync(
     forget_missing: Annotated[
         bool, typer.Option("--forget-missing", help="Let go of pages whose files are gone.")
     ] = False,
+    layout: Annotated[
+        str | None,
+        typer.Option(
+            "--layout",
+            metavar="free|prefixed",
+            callback=text,
+            help="How a new folder is kept: as it is, with any notes, or as pages with prefixes.",
+        ),
+    ] = None,
     project: Project = HERE,
     folder: Folder = None,
     user: UserName = None,
@@ -100,21 +110,28 @@ def sync(
     in_session: SessionName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take in what was edited by hand, and report what cannot be."""
-    whose = Whose(project, folder, user, agent, in_session)
+    """Take in what was edited by hand, and report what cannot be; a folder of notes is taken in as it is."""
     _reported(
-        whose,
+        Whose(project, folder, user, agent, in_session, layout),
         as_json,
         "reading pages",
-        lambda pages, progress: pages.sync(forget_missing=forget_missing, progress=progress),
+        lambda pages, progress: (
+            pages.first_sync or pages.sync(forget_missing=forget_missing, progress=progress)
+        ),
+        attach=True,
     )
 
 
 def _reported(
-    whose: Whose, as_json: bool, title: str, work: Callable[[Pages, Progress | None], Reported]
+    whose: Whose,
+    as_json: bool,
+    title: str,
+    work: Callable[[Pages, Progress | None], Reported],
+    *,
+    attach: bool = False,
 ) -> None:
     """Do something to all pages and tell of it; a problem that is left is a finding."""
-    with opened(whose, as_json) as here:
+    with opened(whose, as_json, attach=attach) as here:
         with here.out.progress(title) as progress:
             told = work(here.it, progress)
         tell_of(here.out, told)
@@ -172,10 +189,9 @@ def clean_(
             here.out.done(told.summary, "; the chained history stays")
 
 
-def import_(
-    source: Annotated[
-        Path, typer.Argument(metavar="DIR", exists=True, file_okay=False, help="The folder of the notes.")
-    ],
+def picture(
+    html: Annotated[Path, typer.Argument(metavar="FILE", dir_okay=False, help="The page to write.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
     project: Project = HERE,
     folder: Folder = None,
     user: UserName = None,
@@ -183,11 +199,14 @@ def import_(
     in_session: SessionName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take in a folder of Markdown notes of another tool; each becomes a page."""
-    with opened(Whose(project, folder, user, agent, in_session), as_json, create=True) as here:
-        told = here.it.import_(source)
-        tell_of(here.out, told)
-    _end(told)
+    """Draw the pages and the links between them, as a page for a browser."""
+    with opened(Whose(project, folder, user, agent, in_session), as_json) as here:
+        check_target(html, here.it.store.project_root, force=force)
+        write_target(html, [here.it.picture().encode()], here.it.store.project_root, force=force)
+        if as_json:
+            here.out.document({"path": spelled(html)})
+        else:
+            here.out.done("drawn in ", clean(html))
 
 
 #: The commands, to be put beside those that read and write.
@@ -199,5 +218,5 @@ CARE: dict[str, Callable[..., None]] = {
     "sync": sync,
     "watch": watch,
     "clean": clean_,
-    "import": import_,
+    "picture": picture,
 }

@@ -20,7 +20,6 @@ from chronomemory.cli.tables import table
 from chronomemory.face.results import Result
 from chronomemory.pages import (
     Entry,
-    Imported,
     Indexed,
     PageConflict,
     PageError,
@@ -32,6 +31,7 @@ from chronomemory.pages import (
     UnknownFolder,
     UnknownPage,
 )
+from chronomemory.pages.layout import FREE, find_layout, is_vault
 
 __all__ = [
     "Folder",
@@ -58,7 +58,7 @@ Folder = Annotated[
         "-f",
         metavar="DIR",
         file_okay=False,
-        help="Where the pages are, seen from the project; memory unless told.",
+        help="Where the pages or notes are, seen from the project; memory unless told.",
     ),
 ]
 PageName = Annotated[
@@ -79,7 +79,7 @@ Until = Annotated[
 
 
 #: What tells which problems are left.
-Reported = Synced | Rebuilt | Indexed | Imported
+Reported = Synced | Rebuilt | Indexed
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,7 @@ class Whose:
     user: str | None
     agent: str | None
     session: str | None
+    layout: str | None = None
 
     @property
     def names(self) -> dict[str, Any]:
@@ -108,11 +109,22 @@ class OpenedPages:
 
 
 @contextmanager
-def opened(whose: Whose, as_json: bool, *, create: bool = False) -> Iterator[OpenedPages]:
-    """Lend the pages; what this face refuses is an error of the arguments, what is not there a finding."""
+def opened(
+    whose: Whose, as_json: bool, *, create: bool = False, attach: bool = False
+) -> Iterator[OpenedPages]:
+    """Lend the pages; what this face refuses is an error of the arguments, what is not there a finding.
+
+    With ``attach`` a folder of notes that was never opened before is taken in; no other is made.
+    """
     with session(whose.project, as_json) as here:
+        if attach:
+            root = here.store.project_root / (whose.folder or "")
+            is_free = whose.folder is not None and root.is_dir() and find_layout(root) == FREE
+            create = is_free or is_vault(root) or whose.layout is not None
         try:
-            with Pages(here.store, whose.folder, must_exist=not create, **whose.names) as made:
+            with Pages(
+                here.store, whose.folder, must_exist=not create, layout=whose.layout, **whose.names
+            ) as made:
                 yield OpenedPages(made, here.out)
         except (UnknownPage, UnknownEntry, UnknownFolder) as error:
             raise NotFoundError(str(error), recovery=error.recovery) from None

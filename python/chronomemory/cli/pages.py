@@ -57,7 +57,10 @@ def create(
     in_session: SessionName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a page; its name begins with user- project- tool- topic- person- org- or event-."""
+    """Make a page; its name begins with user- project- tool- topic- person- org- or event-.
+
+    In a folder of notes it may have any name, such as Projects/Tea.
+    """
     with opened(Whose(project, folder, user, agent, in_session), as_json, create=True) as here:
         name = here.it.create(page, description, tags or (), title=title)
         if as_json:
@@ -78,7 +81,7 @@ def append(
     in_session: SessionName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write an entry at the end of a page, with one to three tags."""
+    """Write an entry at the end of a page, with up to three tags."""
     with opened(Whose(project, folder, user, agent, in_session), as_json, create=True) as here:
         entry_id = here.it.append(page, content_of(content), tags or ())
         if as_json:

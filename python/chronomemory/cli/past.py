@@ -36,7 +36,6 @@ __all__ = ["history", "replay"]
 _ROWS_SHOWN = 50
 #: Events that say everything of a record.
 _WHOLE = frozenset({"upsert", "migrate"})
-_SHORT = 24
 
 
 def history(
@@ -133,15 +132,13 @@ def _story(before: dict[str, Any] | None, now: dict[str, Any]) -> Text:
             # A block has no label: what it says is its content.
             known.pop("label", None)
             known = {"content": data["content"], **known}
-        return Text("\n").join(Text.assemble((f"{name} ", "dim"), _short(v)) for name, v in known.items())
+        return Text("\n").join(Text.assemble((f"{name} ", "dim"), _text(v)) for name, v in known.items())
     old, new = _leaves(before), _leaves(now)
     changed = [name for name in {**old, **new} if not is_same(old.get(name), new.get(name))]
     if not changed:
         return Text("nothing", style="dim")
     return Text("\n").join(
-        Text.assemble(
-            (f"{clean(name)} ", "dim"), _short(old.get(name)), " → ", (_short(new.get(name)), "bold")
-        )
+        Text.assemble((f"{clean(name)} ", "dim"), _text(old.get(name)), " → ", (_text(new.get(name)), "bold"))
         for name in changed
     )
 
@@ -171,8 +168,7 @@ def _leaves(value: dict[str, Any], path: str = "") -> dict[str, Any]:
     return found
 
 
-def _short(value: Any) -> str:
+def _text(value: Any) -> str:
     if value is None:
         return "(none)"
-    text = clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-    return text if len(text) <= _SHORT else f"{text[: _SHORT - 1]}…"
+    return clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))

@@ -52,7 +52,7 @@ def write_page(
 ) -> None:
     """Write a page where nothing is yet, and say what is drawn in it."""
     check_target(html, here.it.folder, force=force)
-    write_target(html, [page().encode("utf-8")], force=force)
+    write_target(html, [page().encode("utf-8")], here.it.folder, force=force)
     if here.out.as_json:
         here.out.document({"path": spelled(html), **counts})
     else:

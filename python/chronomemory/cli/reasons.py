@@ -60,7 +60,7 @@ def why(
                 f"there is no record {record_id!r}, and no edge speaks of it", recovery="Check the id."
             )
         if html is not None:
-            write_target(html, [reasons_page(told).encode("utf-8", "replace")], force=force)
+            write_target(html, [reasons_page(told).encode("utf-8", "replace")], project, force=force)
         if as_json:
             here.out.document(told.to_dict())
         elif html is not None:

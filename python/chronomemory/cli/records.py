@@ -28,7 +28,7 @@ from chronomemory.cli.options import (
     where_of,
 )
 from chronomemory.cli.output import clean, counted
-from chronomemory.cli.session import NotFoundError, RefusedError, Session, Whose, session
+from chronomemory.cli.session import LOST, NotFoundError, RefusedError, Session, Whose, session
 from chronomemory.cli.tables import change_table, record_card, record_table
 from chronomemory.deps import DepGraph
 from chronomemory.event import WalEvent
@@ -135,7 +135,10 @@ def get(
     project: Project = HERE,
     as_json: AsJson = False,
 ) -> None:
-    """Show a record with its provenance, a deleted one too."""
+    """Show a record with its provenance, a deleted one too.
+
+    The exit code is 3 if the log is damaged and a later change of the record may be missing.
+    """
     with session(project, as_json, whose=Whose(user, agent, in_session, everyone)) as here:
         record = _looked_at(here, as_of).get(record_id)
         if record is None:
@@ -148,8 +151,13 @@ def get(
             here.out.document(record.to_dict())
         else:
             # What is known now of a rollback says nothing of how the record was before it.
-            touched = here.store.rollbacks(record_id) if as_of is None else ()
+            touched = here.door.rollbacks(record_id) if as_of is None else ()
             here.out.show(record_card(record, touched))
+        if record.in_doubt:
+            here.out.warn(
+                f"{record_id!r} is in doubt: {record.in_doubt}; chronomemory repair goes on from there"
+            )
+            raise typer.Exit(LOST)
 
 
 def _whereabouts(here: Session, record_id: str) -> str:
@@ -194,7 +202,7 @@ def delete(
 
 
 def query(
-    kind: Annotated[str | None, typer.Option(callback=text, help="Only this kind.")] = None,
+    kind: Annotated[list[str] | None, typer.Option(help="Only this kind; may be given again.")] = None,
     status: Annotated[str, typer.Option(callback=text, help="Only this status.")] = "active",
     every_status: Annotated[bool, typer.Option("--all", help="Every status.")] = False,
     min_confidence: Annotated[float, typer.Option(callback=share, help="At least this.")] = 0.0,
@@ -223,7 +231,7 @@ def query(
     with session(project, as_json, whose=Whose(user, agent, in_session, everyone)) as here:
         shown = limit or _ROWS_SHOWN
         records = _looked_at(here, as_of).query(
-            kind=kind,
+            kind=kind or None,
             status=None if every_status else status,
             rag_filter=rag,
             min_confidence=min_confidence,
@@ -236,6 +244,8 @@ def query(
             explain=explain,
         )
         here.tell_of_nobody()
+        if doubtful := [record for record in records if record.in_doubt]:
+            here.out.warn(f"{counted(len(doubtful), 'record')} in doubt: {doubtful[0].in_doubt}")
         if as_json:
             here.out.lines(canonical_json(record.to_dict()) for record in records)
         elif not records:

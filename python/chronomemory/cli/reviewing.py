@@ -9,7 +9,6 @@ import typer
 from chronomemory.cli.options import AgentName, AsJson, SessionName, UserName, text
 from chronomemory.cli.output import Output, clean, counted
 from chronomemory.cli.session import RefusedError
-from chronomemory.cli.tables import table
 from chronomemory.cli.workspaces import Folder, JsonFile, names_of, opened, read_json
 from chronomemory.graph import Action, Approval, ApprovalRequired
 
@@ -45,7 +44,10 @@ def apply(
             told = here.it.runtime.apply(actions, approvals)
         except ApprovalRequired as denied:
             _show_denied(here.out, actions, denied)
-            raise
+            raise ApprovalRequired(
+                action_ids=denied.action_ids,
+                recovery="Review them, and repeat with --approve DIGEST --reviewer NAME for each digest.",
+            ) from None
         if as_json:
             here.out.document(
                 {"applied": [action.id for action in actions], "events": [one.id for one in told]}
@@ -87,7 +89,7 @@ def _show_denied(out: Output, actions: list[Action], denied: ApprovalRequired) -
             }
         )
         return
-    rows = table("action", "op", "target", "digest")
     for action in lacking:
-        rows.add_row(*map(clean, (action.id, action.op, action.target, action.digest)))
-    out.show(rows)
+        # Whole lines, however narrow the terminal is: the digest is copied into the next command.
+        lines = f"{clean(action.id)}: {action.op} {clean(action.target)}\n  --approve {action.digest}"
+        out.console.print(lines, soft_wrap=True)

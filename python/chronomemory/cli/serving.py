@@ -9,7 +9,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,8 +16,17 @@ from pydantic import BaseModel
 
 from chronomemory.cli.installing import install, uninstall
 from chronomemory.cli.loading import Command, CommandGroup, loaded
-from chronomemory.cli.options import HERE, AgentName, EmbedderName, Endpoint, Model, SessionName, UserName
-from chronomemory.cli.output import Output
+from chronomemory.cli.options import (
+    HERE,
+    AgentName,
+    EmbedderName,
+    Endpoint,
+    Model,
+    ServedProject,
+    SessionName,
+    UserName,
+)
+from chronomemory.cli.projects import resolve_project
 from chronomemory.cli.session import RefusedError, session
 from chronomemory.errors import ChronoError
 from chronomemory.mcp.served_store import ServedStore, checked_project
@@ -53,7 +61,7 @@ def server_module() -> Any:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "anyio", "starlette"):
             raise
         raise ChronoError(
-            "the MCP server needs the package mcp, from 2.1 on and below 3",
+            "the MCP server needs the package mcp, from 2.2 on and below 3",
             recovery='Install it with: pip install "chronomemory-rs[mcp]"',
         ) from None
 
@@ -95,9 +103,7 @@ def serve(
     ] = False,
     host: Annotated[str, typer.Option(metavar="HOST", help="127.0.0.1, ::1 or localhost.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="N", min=1, max=65535, help="The port for HTTP.")] = 8765,
-    project: Annotated[
-        Path, typer.Option("--project", "-p", metavar="DIR", help="The project's folder.")
-    ] = HERE,
+    project: ServedProject = HERE,
 ) -> None:
     """Serve the memory of a project to assistants, for these names, until the client hangs up.
 
@@ -106,6 +112,7 @@ def serve(
     """
     if ctx.invoked_subcommand is not None:
         return
+    project = resolve_project(ctx, project)
     given = {"user": user, "agent": agent, "session": in_session}
     with session(project, False) as here:
         scope = Scope.of(**{level: name for level, name in given.items() if name is not None})
@@ -119,7 +126,11 @@ def serve(
                 raise RefusedError(f"there is no profile {profile!r}", recovery=f"Give one of: {known}.")
             gc.freeze()  # what was loaded stays as long as the server does
             if http:
-                token = _token(here.out, module.checked_host(host), port)
+                kept = os.environ.get(TOKEN_VARIABLE, "")
+                token = module.checked_token(kept or secrets.token_urlsafe(_TOKEN_BYTES))
+                place = f"[{host}]" if ":" in module.checked_host(host) else host
+                shown = f"serving http://{place}:{port}/mcp with the token"
+                here.out.errors.print(shown, f"of {TOKEN_VARIABLE}" if kept else token, soft_wrap=True)
                 module.serve_http(served, profile, host=host, port=port, token=token)
             else:
                 module.serve_stdio(served, profile)
@@ -143,15 +154,3 @@ def _beside(work: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         thread.join()
-
-
-def _token(out: Output, host: str, port: int) -> str:
-    place = f"[{host}]" if ":" in host else host
-    address = f"http://{place}:{port}/mcp"
-    given = os.environ.get(TOKEN_VARIABLE, "")
-    if given:
-        out.errors.print(f"serving {address} with the token of {TOKEN_VARIABLE}", soft_wrap=True)
-        return given
-    token = secrets.token_urlsafe(_TOKEN_BYTES)
-    out.errors.print(f"serving {address} with the token {token}", soft_wrap=True)
-    return token

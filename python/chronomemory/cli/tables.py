@@ -1,4 +1,4 @@
-"""Shows records, events and findings as tables for a person, on eighty columns."""
+"""Shows records, events and findings as tables that fit the terminal; in a pipe nothing is cut."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.highlighter import JSONHighlighter
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from chronomemory.cli.output import clean
@@ -21,11 +21,13 @@ from chronomemory.rollback import RecordStatusChange
 from chronomemory.types import Damage
 
 __all__ = [
+    "GAP",
     "change_table",
     "confidence_step",
     "confidence_text",
     "damage_table",
     "event_table",
+    "fit_ids",
     "kind_table",
     "moment_text",
     "op_text",
@@ -49,7 +51,7 @@ _STATUS_STYLES = {
 _OP_STYLES = {"upsert": "green", "migrate": "green", "patch": "cyan", "act": "cyan", "delete": "red"}
 _ID_COLUMNS = 26
 _WORD_COLUMNS = 14
-_GAP = 3
+GAP = 3
 _LEAST_LABEL = 12
 _HASH_SHOWN = 12
 
@@ -101,16 +103,14 @@ def confidence_step(before: object, now: object) -> Text:
 def record_table(records: Sequence[ChronoRecord], width: int) -> Table:
     """List records, one a line: labels are cut to the width, long ids wrap and stay whole."""
     made = table("id", "kind", "status", "conf", "label", right=("conf",))
-    used = 0
-    for column, texts, at_most in (
-        (made.columns[0], (record.id for record in records), _ID_COLUMNS),
-        (made.columns[1], (record.kind for record in records), _WORD_COLUMNS),
-        (made.columns[2], (record.status for record in records), _WORD_COLUMNS),
+    used = len("conf") + 2 * GAP
+    for column, texts in (
+        (made.columns[1], [record.kind for record in records]),
+        (made.columns[2], [record.status for record in records]),
     ):
-        longest = max((cell_len(clean(text)) for text in texts), default=0)
-        column.width = min(max(longest, len(str(column.header))), at_most)
-        used += column.width + _GAP
-    room = max(width - used - len("conf") - _GAP, _LEAST_LABEL)
+        column.width = min(_longest([str(column.header), *texts]), max(_WORD_COLUMNS, width // 6))
+        used += column.width + GAP
+    room = fit_ids(made.columns[0], [record.id for record in records], width - used)
     for record in records:
         label = Text(clean(record.label), no_wrap=True)
         label.truncate(room, overflow="ellipsis")
@@ -122,6 +122,19 @@ def record_table(records: Sequence[ChronoRecord], width: int) -> Table:
             label,
         )
     return made
+
+
+def fit_ids(column: Column, ids: Sequence[str], width: int) -> int:
+    """Divide the width that is left between ids and labels; return the room of a label.
+
+    A long id takes the room of the labels first, and only then a second line.
+    """
+    column.width = min(_longest(["id", *ids]), max(width - _LEAST_LABEL, _ID_COLUMNS))
+    return max(width - column.width, _LEAST_LABEL)
+
+
+def _longest(texts: Iterable[object]) -> int:
+    return max(cell_len(clean(text)) for text in texts)
 
 
 def record_card(record: ChronoRecord, touched: Sequence[Rollback] = ()) -> Table:
@@ -194,7 +207,7 @@ def damage_table(damage: Iterable[Damage]) -> Table:
             f"{item.offset:,}",
             "" if item.seq is None else f"{item.seq:,}",
             Text(clean(item.kind), style="bold red"),
-            clean(item.reason),
+            clean(item.reason if item.id is None else f'{item.reason}: id "{item.id}"'),
         )
     return made
 

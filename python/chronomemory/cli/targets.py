@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import stat
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 from chronomemory.cli.session import RefusedError
-from chronomemory.layout import FOLDER, log_folder
+from chronomemory.face.files import PART, create_file
+from chronomemory.layout import FOLDER, folder_mode, log_folder
 
 __all__ = ["check_target", "write_target"]
 
@@ -43,14 +44,18 @@ def check_target(path: Path, project: Path, *, force: bool) -> None:
         raise RefusedError(f"{path} is not a regular file", recovery="Give another name; - is stdout.")
 
 
-def write_target(path: Path, parts: Iterable[bytes], *, force: bool) -> tuple[int, int]:
-    """Write a file under its name only once it is whole; return how many parts and bytes it has."""
+def write_target(path: Path, parts: Iterable[bytes], project: Path, *, force: bool) -> tuple[int, int]:
+    """Write a file under its name only once it is whole; return how many parts and bytes it has.
+
+    A file that is replaced keeps its mode; a new one is as private as the project's store.
+    """
     count = written = 0
-    handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", suffix=".part", dir=path.parent)
-    draft = Path(name)
+    draft = path.parent / f".{secrets.token_hex(8)}{PART}"
+    handle = create_file(draft, os.O_WRONLY | os.O_EXCL, folder_mode(project))
     try:
         with os.fdopen(handle, "wb") as target:
-            os.fchmod(target.fileno(), 0o666 & ~_umask())
+            if path.is_file():
+                os.fchmod(handle, stat.S_IMODE(path.stat().st_mode))
             for part in parts:
                 written += target.write(part)
                 count += 1
@@ -76,10 +81,3 @@ def _name(draft: Path, path: Path, *, force: bool) -> None:
         if os.path.lexists(path):
             raise RefusedError(f"{path} exists", recovery="Give --force to replace it, or another name.")
     draft.replace(path)
-
-
-def _umask() -> int:
-    """Return which rights new files do not get; the system only tells who sets it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

@@ -48,6 +48,8 @@ def _about(reason: Reason) -> Text:
     said.append("  ")
     said.append_text(confidence_text(record.confidence))
     said.append(f"  {clean(record.kind)}, {when(reason)}", "dim")
+    if record.in_doubt:
+        said.append(f"\nin doubt: {record.in_doubt}", "yellow")
     for rollback in reason.rollbacks:
         said.append("\n")
         said.append_text(_fell(rollback))

@@ -13,7 +13,7 @@ from chronomemory.cli.options import AgentName, AsJson, SessionName, UserName, j
 from chronomemory.cli.output import clean, spelled
 from chronomemory.cli.picturing import Force, HtmlFile, graph, write_page
 from chronomemory.cli.reviewing import apply
-from chronomemory.cli.session import FINDING, NotFoundError
+from chronomemory.cli.session import FINDING, NotFoundError, RefusedError
 from chronomemory.cli.tables import pairs, table
 from chronomemory.cli.targets import check_target, write_target
 from chronomemory.cli.workspaces import Folder, JsonFile, listed_as_json, names_of, opened, read_json
@@ -95,7 +95,7 @@ def export(
             here.out.bytes([here.it.export_graph().rstrip(b"\n")])
             return
         check_target(to, folder, force=force)
-        _, written = write_target(to, [here.it.export_graph()], force=force)
+        _, written = write_target(to, [here.it.export_graph()], here.it.folder, force=force)
         if as_json:
             here.out.document({"file": spelled(to), "bytes": written})
         else:
@@ -167,8 +167,7 @@ def events(
     new = None if add is None else json_object(add, "--add")
     with opened(folder, as_json, names_of(user, agent, in_session)) as here:
         if new is not None:
-            fields = {"id": "", "ts": moment_of(utc_now()), **new}
-            listed = [here.it.events.append(MemoryEvent.from_dict(fields))]
+            listed = [here.it.events.append(_event_of(new))]
         else:
             listed = here.it.events.events(kind)[-(limit or 0) :]
         if as_json:
@@ -178,6 +177,10 @@ def events(
         for one in listed:
             rows.add_row(*map(clean, (one.ts[:19], one.kind, one.id, one.path_id or "", ", ".join(one.refs))))
         here.out.show(rows if listed else "no events")
+
+
+def _event_of(fields: dict[str, Any]) -> MemoryEvent:
+    return MemoryEvent.from_dict({"id": "", "ts": moment_of(utc_now()), **fields})
 
 
 @workspace.command("paths", cls=Command)
@@ -207,9 +210,7 @@ def paths(
         elif as_json:
             listed_as_json(here.out, listed)
         elif path_id is not None:
-            here.out.show(
-                pairs({**_card(listed[0]), "events": clean("\n".join(listed[0].event_ids), keep="\n")})
-            )
+            here.out.show(_card(listed[0]))
         else:
             rows = table("path", "from", "events", "state", right=("events",))
             for one in listed:
@@ -218,8 +219,59 @@ def paths(
             here.out.show(rows if listed else "no paths")
 
 
-def _card(path: MemoryPath) -> dict[str, str | Text]:
-    return {"path": clean(path.id), "from": clean(path.parent_id or ""), "state": clean(_state(path))}
+@workspace.command("path", cls=Command)
+def path(
+    folder: Folder,
+    path_id: Annotated[str, typer.Argument(metavar="ID", callback=text, help="The id of the path.")],
+    branch: Annotated[bool, typer.Option("--branch", help="Begin it.")] = False,
+    parent: Annotated[
+        str | None, typer.Option("--from", metavar="ID", callback=text, help="The path it branches off.")
+    ] = None,
+    record: Annotated[
+        list[str] | None,
+        typer.Option("--record", metavar="JSON", help='Append an event to it: {"kind": "said"}; repeatable.'),
+    ] = None,
+    merge_into: Annotated[
+        str | None, typer.Option("--merge-into", metavar="ID", callback=text, help="End it in another path.")
+    ] = None,
+    abandon: Annotated[
+        str | None, typer.Option("--abandon", metavar="REASON", callback=text, help="End it for a reason.")
+    ] = None,
+    user: UserName = None,
+    agent: AgentName = None,
+    in_session: SessionName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a path, or change it: begin it, append events to it, merge it, or abandon it."""
+    new = [json_object(one, "--record") for one in record or ()]
+    with opened(folder, as_json, names_of(user, agent, in_session)) as here:
+        if branch + bool(new) + (merge_into is not None) + (abandon is not None) > 1:
+            raise RefusedError("only one of --branch, --record, --merge-into and --abandon can be given")
+        if parent is not None and not branch:
+            raise RefusedError("--from needs --branch")
+        runtime = here.it.runtime
+        if branch:
+            found = runtime.branch(path_id, parent)
+        elif new:
+            found = runtime.record(path_id, map(_event_of, new))
+        elif merge_into is not None:
+            found = runtime.merge(path_id, merge_into)
+        elif abandon is not None:
+            found = runtime.abandon(path_id, abandon)
+        elif (known := here.it.graph.path(path_id)) is not None:
+            found = known
+        else:
+            raise NotFoundError(f"there is no path {path_id!r}", recovery="workspace paths lists them.")
+        if as_json:
+            here.out.document(found.to_dict())
+        else:
+            here.out.show(_card(found))
+
+
+def _card(path: MemoryPath) -> Any:
+    facts = {"path": path.id, "from": path.parent_id or "", "state": _state(path)}
+    listed = clean("\n".join(path.event_ids), keep="\n")
+    return pairs({name: clean(fact) for name, fact in facts.items()} | {"events": listed})
 
 
 def _state(path: MemoryPath) -> str:

@@ -15,11 +15,14 @@ from chronomemory.cli.output import Output
 from chronomemory.cli.session import RefusedError, session
 from chronomemory.graph import ApprovalRequired, GraphError, Workspace
 from chronomemory.graph.models import Model
+from chronomemory.layout import read_bounded
 
 __all__ = ["Folder", "JsonFile", "Opened", "listed_as_json", "names_of", "opened", "read_json"]
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", file_okay=False, help="The folder of the workspace.")]
 JsonFile = Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A JSON file.")]
+#: A larger envelope is not read: its values take many times its bytes.
+_MOST_BYTES = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,6 @@ def listed_as_json(out: Output, items: Iterable[Model]) -> None:
 
 def read_json(path: Path) -> Any:
     try:
-        return parse_json(path.read_bytes())
+        return parse_json(read_bounded(path, _MOST_BYTES))
     except ValueError as error:
         raise RefusedError(f"{path} is not JSON: {error}") from None

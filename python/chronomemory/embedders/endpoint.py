@@ -13,12 +13,15 @@ import urllib.request
 from collections.abc import Sequence
 from typing import Any
 
+from chronomemory._core import parse_json
 from chronomemory.embedders.protocol import Matrix, Vector, as_matrix
 from chronomemory.errors import ChronoError, InvalidArgument
 
 __all__ = ["EndpointEmbedder", "EndpointError"]
 
 _BATCH_TEXTS = 128
+#: Of a longer answer no more is read.
+_MOST_BYTES = 64 << 20
 
 
 class EndpointError(ChronoError, OSError):
@@ -79,7 +82,7 @@ class EndpointEmbedder:
         request = urllib.request.Request(self._url, json.dumps(asked).encode("utf-8"), headers)
         try:
             with urllib.request.urlopen(request, timeout=self._timeout_seconds) as answer:
-                told = json.load(answer)
+                told = parse_json(answer.read(_MOST_BYTES))
             found = sorted(told["data"], key=lambda item: int(item["index"]))
             rows = [item["embedding"] for item in found]
         except urllib.error.HTTPError as fault:

@@ -93,8 +93,9 @@ class ConsolidationRuleError(StoreError):
             context["delta_type"] = delta_type
         if episode_ids:
             context["episode_ids"] = list(episode_ids)
-        of = f"{delta_type} of rule" if delta_type else "rule"
-        super().__init__(message or f"{of} {rule_id!r}: {violation}", context=context, recovery=recovery)
+        subject = f"{delta_type} of rule {rule_id!r}" if delta_type and rule_id else delta_type
+        subject = subject or f"rule {rule_id!r}"
+        super().__init__(message or f"{subject}: {violation}", context=context, recovery=recovery)
         self.rule_id, self.violation, self.delta_type = rule_id, violation, delta_type
         self.deltas, self.episode_ids = list(deltas), list(episode_ids)
         self.report = report

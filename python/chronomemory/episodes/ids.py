@@ -47,9 +47,9 @@ def run_key(runner: str, rule_id: str) -> str:
     return f"{RULE}:run:{_digest([runner, rule_id])}"
 
 
-def lineage_key(digest: str) -> str:
-    """Return the record id of a piece of lineage, by the digest of what is in it."""
-    return f"{RULE}:lineage:{digest[:_DIGITS]}"
+def lineage_key(drawn: str) -> str:
+    """Return the record id of a piece of lineage that was given these random digits."""
+    return f"{RULE}:lineage:{drawn}"
 
 
 def noop_key(rule_id: str, user: str | None) -> str:

@@ -10,6 +10,7 @@ from chronomemory.episodes.condition import health_of
 from chronomemory.episodes.declaration import EpisodesHandle, open_episodes
 from chronomemory.episodes.models import MigrationPlan, StoreHealth
 from chronomemory.episodes.storage.books import add_columns
+from chronomemory.face.arguments import public_names
 from chronomemory.store import ChronoStore
 
 __all__ = ["Kept"]
@@ -17,6 +18,7 @@ __all__ = ["Kept"]
 Own = TypeVar("Own", bound="Kept")
 
 
+@public_names
 class Kept:
     """Records of one kind of this face, whosever they are."""
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from enum import Enum
 from functools import wraps
 from numbers import Integral, Real
 from pathlib import Path
-from types import TracebackType
+from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar, cast
 
 from chronomemory.errors import InvalidArgument, InvalidRecord
@@ -28,6 +29,7 @@ else:
     from chronomemory import numpy_later as np
 
 __all__ = [
+    "HIDDEN",
     "LAST_SEQ",
     "Floats",
     "contents",
@@ -42,6 +44,7 @@ __all__ = [
     "number",
     "one_of",
     "path",
+    "public_names",
     "refuse",
     "string",
     "string_list",
@@ -56,13 +59,32 @@ Floats: TypeAlias = "npt.NDArray[np.float32]"
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _One = TypeVar("_One")
 _Choice = TypeVar("_Choice", bound=Enum)
+_Base = TypeVar("_Base", bound=type)
 
+#: Characters that no name may have: controls, line separators, and marks that reverse the direction of text.
+HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 #: The greatest whole number that the engine counts to.
 LAST_SEQ = 2**63 - 1
 #: What an array of numbers may be made of.
 _NUMBERS = "fiu"
 #: So much of a value is shown.
 _SHOWN_LETTERS = 60
+
+
+def public_names(base: _Base) -> _Base:
+    """Name the methods of a base class in errors as callers do, without the name of the base class.
+
+    >>> @public_names
+    ... class Internal:
+    ...     def recall(self): ...
+    >>> Internal().recall(5)
+    Traceback (most recent call last):
+    TypeError: recall() takes 1 positional argument but 2 were given
+    """
+    for name, method in vars(base).items():
+        if isinstance(method, FunctionType) and not name.startswith("_"):
+            method.__qualname__ = name
+    return base
 
 
 def refuse(reason: str, field: str) -> InvalidArgument:

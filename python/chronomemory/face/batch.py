@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from chronomemory._core import Edition, WalEvent
 from chronomemory.errors import ChronoError, StoreLocked
@@ -23,6 +23,7 @@ from chronomemory.face.declaration import Face
 from chronomemory.face.moments import Now, micros
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import SHARED, Scope
+from chronomemory.updates import retry_in_turn
 from chronomemory.vectors import HasEngine
 
 __all__ = ["Batch", "Connection", "merged"]
@@ -30,6 +31,8 @@ __all__ = ["Batch", "Connection", "merged"]
 #: How long a batch waits for another one of this process, and how often a task looks, in seconds.
 _PATIENCE_SECONDS = 5.0
 _LOOK_SECONDS = 0.001
+
+T = TypeVar("T")
 
 
 def merged(value: Any, patch: Any) -> Any:
@@ -275,8 +278,7 @@ class Batch:
         self._open: list[Connection] = []
 
     def __enter__(self) -> Connection:
-        if self._writable and not self._turn.acquire(timeout=_PATIENCE_SECONDS):
-            raise _another_batch()
+        self._acquire()
         return self._begin()
 
     def __exit__(
@@ -290,8 +292,28 @@ class Batch:
             if error is None and self._writable:
                 connection.commit()
         finally:
-            self._end(connection)
+            connection._writable = False
+            self._release()
         return False
+
+    def run(self, work: Callable[[Connection], T]) -> T:
+        """Run ``work`` in this batch; after a lost race again, while no one else writes."""
+
+        def attempt() -> T:
+            connection = self._connection()
+            try:
+                done = work(connection)
+                connection.commit()
+            finally:
+                connection._writable = False
+            return done
+
+        # INVARIANT: this lock comes before that of the store, for which its holder waits when it commits.
+        self._acquire()
+        try:
+            return retry_in_turn(self._store, attempt)
+        finally:
+            self._release()
 
     async def __aenter__(self) -> Connection:
         waited = 0.0
@@ -312,24 +334,24 @@ class Batch:
         return self.__exit__(kind, error, trace)
 
     def _begin(self) -> Connection:
-        try:
-            connection = Connection(
-                self._face,
-                self._store,
-                writable=self._writable,
-                echo=self._echo,
-                scope=self._scope,
-                clock=self._clock,
-            )
-        except BaseException:
-            if self._writable:
-                self._turn.release()
-            raise
-        self._open.append(connection)
-        return connection
+        self._open.append(self._connection())
+        return self._open[-1]
 
-    def _end(self, connection: Connection) -> None:
-        connection._writable = False
+    def _connection(self) -> Connection:
+        return Connection(
+            self._face,
+            self._store,
+            writable=self._writable,
+            echo=self._echo,
+            scope=self._scope,
+            clock=self._clock,
+        )
+
+    def _acquire(self) -> None:
+        if self._writable and not self._turn.acquire(timeout=_PATIENCE_SECONDS):
+            raise _another_batch()
+
+    def _release(self) -> None:
         if self._writable:
             self._turn.release()
 

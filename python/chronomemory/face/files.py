@@ -17,12 +17,17 @@ from itertools import count
 from pathlib import Path
 
 from chronomemory.errors import StoreLocked
+from chronomemory.layout import read_bounded
 
-__all__ = ["ASIDE", "PART", "Folder", "Stamp", "is_draft"]
+__all__ = ["ASIDE", "PART", "PRIVATE", "Folder", "Stamp", "create_file", "is_draft"]
 
 #: What changes when a file does: its inode, length and time; None if it is not there.
 Stamp = tuple[int, int, int] | None
 
+#: A larger file is not read, unless the folder has a limit of its own.
+_MOST_BYTES = 1 << 30
+#: The mode of a folder that only its owner may use.
+PRIVATE = 0o700
 #: How the name of a file ends that is not whole yet.
 PART = ".part"
 #: How the name of a file ends that stood where one of ours belongs.
@@ -48,10 +53,22 @@ def is_draft(name: str) -> bool:
 
 
 class Folder:
-    """A folder and those in it; no step in it leads through a link, nor to it if it ``is_real``."""
+    """A folder and those in it; no step in it leads through a link, nor to it if it ``is_real``.
 
-    def __init__(self, root: Path, *, is_real: bool = False) -> None:
+    ``mode`` returns the permissions of new folders, and of new files as far as files have them.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        is_real: bool = False,
+        mode: Callable[[], int] = lambda: PRIVATE,
+        most_bytes: int = _MOST_BYTES,
+    ) -> None:
         self.root = root
+        self._most_bytes = most_bytes
+        self._mode = mode
         self._flags = os.O_RDONLY | os.O_DIRECTORY | (os.O_NOFOLLOW if is_real else 0)
 
     @contextmanager
@@ -73,20 +90,24 @@ class Folder:
         """Make the folder and some in it, unless they are there; a crash does not take it away again."""
         if not self.root.is_dir():
             missing = [place for place in (self.root, *self.root.parents) if not place.exists()]
-            self.root.mkdir(parents=True, exist_ok=True)
+            self.root.parent.mkdir(parents=True, exist_ok=True)
+            _make_folder(self.root, self._mode())
             for place in missing:
                 _sync_folder(place.parent)
         for name in names:
-            (self.root / name).mkdir(exist_ok=True)
-            with self._entered(name):
-                pass
+            steps = name.split("/")
+            for end in range(1, len(steps) + 1):
+                below = "/".join(steps[:end])
+                _make_folder(self.root / below, self._mode())
+                with self._entered(below):
+                    pass
 
-    def drafts(self) -> list[tuple[str, str]]:
+    def drafts(self, within: str = "") -> list[tuple[str, str]]:
         """Return drafts that a killed writer left, and of which file each is; young ones may be in use."""
         found = []
-        for name in self.names(""):
+        for name in self.names(within):
             told = _DRAFT.fullmatch(name)
-            stamp = None if told is None or told[1] is None else self.stamp(name)
+            stamp = None if told is None or told[1] is None else self.stamp(name, within)
             if told is not None and stamp is not None and time.time() - stamp[2] / 1e9 > _DRAFT_SECONDS:
                 found.append((name, told[1]))
         return found
@@ -107,12 +128,12 @@ class Folder:
     def read(self, name: str, within: str = "") -> bytes:
         """Return what is in a file."""
         with self._entered(within) as here:
-            return _read(here, name)
+            return read_bounded(name, self._most_bytes, here)
 
-    def stamp(self, name: str) -> Stamp:
+    def stamp(self, name: str, within: str = "") -> Stamp:
         """Return the stamp of a file."""
         try:
-            found = (self.root / name).lstat()
+            found = (self.root / within / name).lstat()
         except FileNotFoundError:
             return None
         return found.st_ino, found.st_size, found.st_mtime_ns
@@ -144,7 +165,7 @@ class Folder:
             try:
                 for name, content in files.items():
                     of = "" if is_known is None else name
-                    parts[name] = _draft(here, content, _mode(here, name), of, synced=not together)
+                    parts[name] = self._draft(here, content, name, of, synced=not together)
                 if together:
                     os.sync()
                 for name in files:
@@ -163,8 +184,11 @@ class Folder:
 
     def append(self, name: str, content: bytes) -> None:
         """Write behind what is in a file; what is there never changes."""
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
-        with self._entered("") as here, os.fdopen(os.open(name, flags, 0o666, dir_fd=here), "ab") as file:
+        with self._entered("") as here:
+            new = _mode(here, name) is None
+            flags = os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK
+            handle = create_file(name, flags, self._mode() if new else PRIVATE, here)
+        with os.fdopen(handle, "ab") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -199,17 +223,61 @@ class Folder:
             os.fsync(here)
         return other
 
+    def _draft(self, folder: int, content: bytes, target: str, of: str, *, synced: bool) -> str:
+        """Write a file under another name; one that takes the place of another keeps the mode of that.
+
+        The name says ``of`` which file it is the draft, if it may change places with it.
+        """
+        name = f".{secrets.token_hex(8)}{'.' if of else ''}{of}{PART}"
+        mode = _mode(folder, target)
+        handle = create_file(name, os.O_WRONLY | os.O_EXCL, self._mode() if mode is None else PRIVATE, folder)
+        try:
+            if mode is not None:
+                os.fchmod(handle, mode)
+            view = memoryview(content)
+            while view:
+                view = view[os.write(handle, view) :]
+            if synced:
+                os.fsync(handle)
+        except BaseException:
+            os.unlink(name, dir_fd=folder)
+            raise
+        finally:
+            os.close(handle)
+        return name
+
     @contextmanager
     def _entered(self, within: str) -> Iterator[int]:
         here = os.open(self.root, self._flags)
         try:
-            if within:
-                below = os.open(within, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
+            for step in filter(None, within.split("/")):
+                below = os.open(step, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
                 os.close(here)
                 here = below
             yield here
         finally:
             os.close(here)
+
+
+def create_file(name: str | Path, flags: int, mode: int, folder: int | None = None) -> int:
+    """Open a file, made if it is missing with the permissions of a folder, as far as the umask allows.
+
+    The group of a folder that it may write may read and write the file whatever the umask says.
+    """
+    flags |= os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    handle = os.open(name, flags, 0o600 | mode & 0o066, dir_fd=folder)
+    if mode & stat.S_IWGRP:
+        os.fchmod(handle, stat.S_IMODE(os.fstat(handle).st_mode) | 0o060)
+    return handle
+
+
+def _make_folder(place: Path, mode: int) -> None:
+    try:
+        place.mkdir(mode=PRIVATE | mode & 0o077)
+    except FileExistsError:
+        return
+    if mode & stat.S_IWGRP:
+        place.chmod(stat.S_IMODE(place.stat().st_mode) | mode & 0o2070)
 
 
 def _sync_folder(place: Path) -> None:
@@ -232,14 +300,6 @@ def _lock(folder: int) -> bool:
     return True
 
 
-def _read(folder: int, name: str) -> bytes:
-    handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
-    with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(errno.EINVAL, "this is not a regular file", name)
-        return file.read()
-
-
 def _put_over(folder: int, part: str, name: str, is_known: Callable[[str, bytes | None], bool]) -> bool:
     """Put a draft in the place of what is known, and of nothing else; say whether it is there.
 
@@ -249,7 +309,7 @@ def _put_over(folder: int, part: str, name: str, is_known: Callable[[str, bytes 
 
     def is_ours(place: str) -> bool:
         try:
-            return is_known(name, _read(folder, place))
+            return is_known(name, read_bounded(place, _MOST_BYTES, folder))
         except FileNotFoundError:
             return is_known(name, None)
         except OSError:  # a link or a folder
@@ -288,27 +348,3 @@ def _mode(folder: int, name: str) -> int | None:
     except FileNotFoundError:
         return None
     return stat.S_IMODE(found.st_mode) if stat.S_ISREG(found.st_mode) else None
-
-
-def _draft(folder: int, content: bytes, mode: int | None, of: str, *, synced: bool) -> str:
-    """Write a file under another name; one that takes the place of another is as private as that.
-
-    The name says ``of`` which file it is the draft, if it may change places with it.
-    """
-    name = f".{secrets.token_hex(8)}{'.' if of else ''}{of}{PART}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-    handle = os.open(name, flags, 0o666 if mode is None else mode & 0o600, dir_fd=folder)
-    try:
-        if mode is not None:
-            os.fchmod(handle, mode)
-        view = memoryview(content)
-        while view:
-            view = view[os.write(handle, view) :]
-        if synced:
-            os.fsync(handle)
-    except BaseException:
-        os.unlink(name, dir_fd=folder)
-        raise
-    finally:
-        os.close(handle)
-    return name

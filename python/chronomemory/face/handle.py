@@ -10,13 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from chronomemory.face.arguments import public_names
 from chronomemory.face.batch import Batch, Connection
 from chronomemory.face.declaration import Face
 from chronomemory.face.moments import Now
 from chronomemory.scope import SHARED, Scope
 from chronomemory.scoped import Everyone, ScopedStore
 from chronomemory.store import ChronoStore
-from chronomemory.updates import CONFLICT_SECONDS, again_if_changed
 
 __all__ = ["Handle", "open_handle", "open_test_handle"]
 
@@ -27,6 +27,7 @@ T = TypeVar("T")
 Own = TypeVar("Own", bound="Handle")
 
 
+@public_names
 class Handle:
     """The records of one face in one project; a face makes it its own with a class that has ``face``.
 
@@ -84,14 +85,9 @@ class Handle:
         """Return a look at the store that needs no block around it."""
         return Connection(self.face, self.store, writable=False, scope=self.scope)
 
-    def run(self, work: Callable[[Connection], T], *, patience: float = CONFLICT_SECONDS) -> T:
-        """Run a batch, again if another writer came in between, and return what it returned."""
-
-        def attempt() -> T:
-            with self.begin() as conn:
-                return work(conn)
-
-        return again_if_changed(attempt, patience=patience)
+    def run(self, work: Callable[[Connection], T]) -> T:
+        """Run a batch and return what it returned; after a lost race again, while no one else writes."""
+        return self.begin().run(work)
 
     def rehearse(self, work: Callable[[Connection], T]) -> T:
         """Run a batch that is never written, and return what it returned; no lock is held meanwhile."""

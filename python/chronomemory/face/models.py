@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 from chronomemory.face.batch import Connection
 from chronomemory.face.handle import Handle
-from chronomemory.updates import CONFLICT_SECONDS
 
 __all__ = ["Answers", "KeptAnswers", "NoAnswer", "Unanswered", "rehearse", "run"]
 
@@ -108,17 +107,11 @@ def rehearse(handle: Handle, work: Callable[[Connection], object], answers: Answ
         handle.rehearse(work)
 
 
-def run(
-    handle: Handle,
-    work: Callable[[Connection], T],
-    answers: Answers,
-    *,
-    patience: float = CONFLICT_SECONDS,
-) -> T:
+def run(handle: Handle, work: Callable[[Connection], T], answers: Answers) -> T:
     """Run a batch that asks models, and return what it returned; what a model raises is raised."""
     while True:
         try:
-            return handle.run(work, patience=patience)
+            return handle.run(work)
         except Unanswered as question:
             if question.answers is not answers:  # to go on would be to go on for ever
                 raise

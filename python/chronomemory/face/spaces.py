@@ -19,7 +19,7 @@ from chronomemory.errors import InvalidArgument, UnknownSpace
 from chronomemory.face.arguments import contents
 from chronomemory.face.batch import Connection
 from chronomemory.record import ChronoRecord
-from chronomemory.vectors import HasEngine, embedding, spaces
+from chronomemory.vectors import HasEngine, embedding
 
 if TYPE_CHECKING:
     import numpy as np
@@ -138,7 +138,8 @@ class Spaces:
         """Return the vector of a question, which must fit those of the records that it is compared with."""
         vector = self.vector_of(text, embedder)
         space = self.of(embedder.model_name)
-        known = next((known.dim for known in spaces(store) if known.name == space), len(vector))
+        dims = {known["name"]: known["dim"] for known in store.engine.spaces()}
+        known = dims.get(space, len(vector))
         if known != len(vector):
             raise InvalidArgument(
                 f"embedding: {len(vector)} numbers for a query do not fit {known} of {embedder.model_name!r}",

@@ -7,6 +7,7 @@ from chronomemory.graph.envelope import Imported, KeyMap
 from chronomemory.graph.errors import (
     ActionError,
     ApprovalRequired,
+    AuditError,
     DuplicateEventError,
     EnvelopeError,
     GraphError,
@@ -43,6 +44,7 @@ __all__ = [
     "ActivationPlan",
     "Approval",
     "ApprovalRequired",
+    "AuditError",
     "AuditRecord",
     "AuditSink",
     "Diagnostic",

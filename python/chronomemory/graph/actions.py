@@ -9,14 +9,14 @@ from chronomemory.graph import paths
 from chronomemory.graph.changes import Changes, Draft
 from chronomemory.graph.errors import ActionError, ModelError, PathError
 from chronomemory.graph.models import Action, Edge, MemoryEvent, MemoryPath, Node
-from chronomemory.graph.replaying import told
+from chronomemory.graph.replaying import APPLIED, told
 
 __all__ = ["applied_id", "put_into"]
 
 
 def applied_id(action: Action) -> str:
     """Return the id of the event that says that an action was applied: an action is applied once."""
-    return f"action.applied:{action.id}"
+    return f"{APPLIED}{action.id}"
 
 
 def put_into(draft: Draft, action: Action, *, ts: str, approved_by: str | None) -> None:

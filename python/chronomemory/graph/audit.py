@@ -7,11 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from chronomemory.face.files import Folder
-from chronomemory.graph.changes import Changes, Home, Look
-from chronomemory.graph.errors import ModelError
+from chronomemory.graph.changes import Changes, Home
 from chronomemory.graph.jsonl import read_lines
 from chronomemory.graph.memory_home import MemoryHome
-from chronomemory.graph.models import AuditRecord
+from chronomemory.graph.models import AuditRecord, exact
 from chronomemory.graph.spelling import SCHEMAS, line_of, tagged
 from chronomemory.graph.storage.log_home import LogHome
 
@@ -26,14 +25,8 @@ class _HomeSink:
 
     def record(self, entry: AuditRecord) -> AuditRecord:
         """Put something down, and return it with the id that it was given."""
-
-        if not isinstance(entry, AuditRecord):
-            raise ModelError(f"AuditRecord expected, got {type(entry).__name__}")
-
-        def work(look: Look) -> Changes:
-            return Changes(audits=(entry,))
-
-        return self.home.run(work).audits[0]
+        exact(AuditRecord, [entry])
+        return self.home.run(lambda look: Changes(audits=(entry,))).audits[0]
 
     def records(self) -> list[AuditRecord]:
         """Return all of it, in order."""

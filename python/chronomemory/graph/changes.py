@@ -6,7 +6,7 @@ what is there and returns the changes, which are written together or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -130,7 +130,7 @@ class Draft:
         """Take an edge away."""
         self._edges[item_id] = None
 
-    def changes(self, *, audits: Iterable[AuditRecord] = ()) -> Changes:
+    def changes(self) -> Changes:
         """Return all of it, sorted by id."""
         nodes = [self._nodes[name] for name in sorted(self._nodes)]
         edges = [self._edges[name] for name in sorted(self._edges)]
@@ -141,7 +141,6 @@ class Draft:
             gone_nodes=tuple(name for name in sorted(self._nodes) if self._nodes[name] is None),
             gone_edges=tuple(name for name in sorted(self._edges) if self._edges[name] is None),
             events=tuple(self.events),
-            audits=tuple(audits),
         )
 
 

@@ -8,6 +8,7 @@ from chronomemory.face.files import Folder, is_draft
 from chronomemory.graph.changes import Look
 from chronomemory.graph.jsonl import Line, read_lines, read_object
 from chronomemory.graph.models import AuditRecord, Diagnostic, MemoryEvent, Model
+from chronomemory.graph.replaying import FAMILIES, misnamed, replayed, snapshot_of
 from chronomemory.graph.spelling import PAGE, SCHEMAS, WORKSPACE
 from chronomemory.graph.view import (
     AUDIT_FILE,
@@ -18,31 +19,34 @@ from chronomemory.graph.view import (
     expected_pages,
     lines,
 )
+from chronomemory.sameness import is_same
 from chronomemory.types import VerifyReport
 
-__all__ = ["CODES", "chain_findings", "event_findings", "hanging", "view_findings"]
+__all__ = ["CODES", "chain_findings", "event_findings", "hanging", "replay_findings", "view_findings"]
 
 #: Every code there is.
 CODES = (
     "missing-endpoint",
     "orphan-event",
+    "orphan-plan",
     "unknown-schema",
     "malformed-line",
     "duplicate-id",
     "view-drift",
     "chain-break",
+    "replay-drift",
 )
 #: What the kinds of things are called in front of an id, where a reference says which one it means.
 _PREFIXES = ("profile", "node", "edge", "path", "plan", "event")
 
 
 def hanging(look: Look) -> list[Diagnostic]:
-    """Return the edges that end in nothing, and the events that name nothing that exists."""
+    """Return the edges that end in nothing, and the events and plans that name nothing that exists."""
     profiles = {item.id for item in look.profiles()}
     nodes = {item.id for item in look.nodes()}
     edges = look.edges()
     paths = {item.id for item in look.paths()}
-    plans = {item.id for item in look.plans()}
+    plans = look.plans()
     events = look.events()
     found = []
     for edge in edges:
@@ -50,7 +54,15 @@ def hanging(look: Look) -> list[Diagnostic]:
             if end not in nodes:
                 message = f"the {side} {end!r} of edge {edge.id!r} is no node"
                 found.append(Diagnostic("missing-endpoint", "warning", "edges", None, edge.id, message))
-    named = (profiles, nodes, {edge.id for edge in edges}, paths, plans, {event.id for event in events})
+    for plan in plans:
+        lost = [name for name in plan.node_ids if name not in nodes]
+        if plan.profile_id not in profiles:
+            lost.insert(0, plan.profile_id)
+        if lost:
+            message = f"plan {plan.id!r} names {', '.join(map(repr, lost))}, which is not there"
+            found.append(Diagnostic("orphan-plan", "warning", "activation_plans", None, plan.id, message))
+    edge_ids, plan_ids, event_ids = ({item.id for item in items} for items in (edges, plans, events))
+    named = (profiles, nodes, edge_ids, paths, plan_ids, event_ids)
     known = set().union(*named)
     known |= {f"{prefix}:{name}" for prefix, names in zip(_PREFIXES, named, strict=True) for name in names}
     for event in events:
@@ -61,6 +73,34 @@ def hanging(look: Look) -> list[Diagnostic]:
             message = f"event {event.id!r} names {', '.join(map(repr, lost))}, which is not there"
             found.append(Diagnostic("orphan-event", "warning", EVENTS_FILE, None, event.id, message))
     return found
+
+
+def replay_findings(look: Look) -> list[Diagnostic]:
+    """Return where the graph that the events lead to differs from the one that is kept."""
+    events = look.events()
+    kept, replay = snapshot_of(look), replayed(events)
+    found = []
+    for where in FAMILIES:
+        stored, told = getattr(kept, where), getattr(replay, where)
+        for name in sorted({*stored, *told}):
+            if name not in told:
+                reason = "is in the store, but not in the replay of the events"
+            elif name not in stored:
+                reason = "is in the replay of the events, but not in the store"
+            elif not is_same(stored[name].shown(), told[name].shown()):
+                reason = "differs from the replay of the events"
+            else:
+                continue
+            found.append((where, name, f"{where.removesuffix('s')} {name!r} {reason}"))
+    unreadable = set(replay.unreadable_ids)
+    for event in events:
+        if event.id in unreadable:
+            found.append(
+                (EVENTS_FILE, event.id, f"event {event.id!r}: its change of the graph cannot be read")
+            )
+        if reason := misnamed(event):
+            found.append((EVENTS_FILE, event.id, reason))
+    return [Diagnostic("replay-drift", "error", where, None, name, reason) for where, name, reason in found]
 
 
 def chain_findings(report: VerifyReport) -> list[Diagnostic]:

@@ -9,8 +9,15 @@ from typing import Any, TypeVar
 from chronomemory.face.results import Result, counted
 from chronomemory.graph.changes import Changes, Look
 from chronomemory.graph.errors import DuplicateEventError, EnvelopeError, ModelError
-from chronomemory.graph.models import Edge, MemoryEvent, MemoryPath, Model, Node, Profile
-from chronomemory.graph.replaying import replayed, saved_events, snapshot_of
+from chronomemory.graph.models import ActivationPlan, MemoryEvent, Model
+from chronomemory.graph.replaying import (
+    FAMILIES,
+    misnamed,
+    replayed,
+    reserved,
+    saved_events,
+    snapshot_of,
+)
 from chronomemory.graph.spelling import ENVELOPE, page_of
 from chronomemory.sameness import is_same
 
@@ -23,10 +30,8 @@ KeyMap = Mapping[str, Mapping[str, str]]
 One = TypeVar("One", bound=Model)
 
 _ARRAYS: dict[str, type[Model]] = {
-    "profiles": Profile,
-    "nodes": Node,
-    "edges": Edge,
-    "paths": MemoryPath,
+    **{name: cls for name, (cls, _) in FAMILIES.items()},
+    "plans": ActivationPlan,
     "events": MemoryEvent,
 }
 
@@ -39,6 +44,7 @@ class Imported(Result):
     nodes: int
     edges: int
     paths: int
+    plans: int
     events: int
 
     @property
@@ -48,44 +54,19 @@ class Imported(Result):
         return "imported " + ", ".join(counted(number, noun) for noun, number in counts.items())
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
-    """What an envelope or a fixture says."""
-
-    profiles: tuple[Profile, ...]
-    nodes: tuple[Node, ...]
-    edges: tuple[Edge, ...]
-    paths: tuple[MemoryPath, ...]
-    events: tuple[MemoryEvent, ...]
-
-
 def envelope_of(look: Look) -> dict[str, Any]:
     """Return a graph as one envelope: events in the order of their appending, all else sorted by id."""
-    return {
-        "schema": ENVELOPE,
-        "profiles": [item.to_dict() for item in look.profiles()],
-        "nodes": [item.to_dict() for item in look.nodes()],
-        "edges": [item.to_dict() for item in look.edges()],
-        "paths": [item.to_dict() for item in look.paths()],
-        "events": [item.to_dict() for item in look.events()],
-    }
+    arrays = {name: [item.to_dict() for item in getattr(look, name)()] for name in _ARRAYS}
+    return {"schema": ENVELOPE, **arrays}
 
 
 def envelope_page(look: Look) -> bytes:
     """Return the same as bytes, which depend on nothing else."""
-    return page_of(
-        {
-            "schema": ENVELOPE,
-            "profiles": [item.shown() for item in look.profiles()],
-            "nodes": [item.shown() for item in look.nodes()],
-            "edges": [item.shown() for item in look.edges()],
-            "paths": [item.shown() for item in look.paths()],
-            "events": [item.shown() for item in look.events()],
-        }
-    )
+    arrays = {name: [item.shown() for item in getattr(look, name)()] for name in _ARRAYS}
+    return page_of({"schema": ENVELOPE, **arrays})
 
 
-def read_envelope(given: Mapping[str, Any], keys: KeyMap | None = None) -> Envelope:
+def read_envelope(given: Mapping[str, Any], keys: KeyMap | None = None) -> Changes:
     """Read an envelope, or a fixture of somebody else by a key map; say where something is wrong in it.
 
     One without a schema is taken as it is, and a lone profile may stand under ``profile``.
@@ -101,13 +82,8 @@ def read_envelope(given: Mapping[str, Any], keys: KeyMap | None = None) -> Envel
         )
     keys = {} if keys is None else keys
     _check_keys(keys)
-    return Envelope(
-        profiles=_array(Profile, "profiles", given, keys),
-        nodes=_array(Node, "nodes", given, keys),
-        edges=_array(Edge, "edges", given, keys),
-        paths=_array(MemoryPath, "paths", given, keys),
-        events=_array(MemoryEvent, "events", given, keys),
-    )
+    arrays: dict[str, Any] = {name: _array(cls, name, given, keys) for name, cls in _ARRAYS.items()}
+    return Changes(**arrays)
 
 
 def _check_keys(keys: KeyMap) -> None:
@@ -171,51 +147,41 @@ def _renamed(cls: type[Model], item: Any, names: Mapping[str, str] | None) -> An
     return {**renamed, "data": {**beyond, **data}}
 
 
-def changes_of(envelope: Envelope, look: Look, ts: str) -> Changes:
+def changes_of(envelope: Changes, look: Look, ts: str) -> Changes:
     """Return what an import writes: what is not there yet, and events for what its own events do not tell.
 
     So the events of a workspace always lead to its graph, and what was exported comes back byte for byte.
     """
     there = snapshot_of(look)
-    profiles = [item for item in envelope.profiles if not _is_same(there.profiles.get(item.id), item)]
-    nodes = [item for item in envelope.nodes if not _is_same(there.nodes.get(item.id), item)]
-    edges = [item for item in envelope.edges if not _is_same(there.edges.get(item.id), item)]
-    paths = [item for item in envelope.paths if not _is_same(there.paths.get(item.id), item)]
-    events = []
-    for event in envelope.events:
+    events, past = [], look.events()
+    has_history = any(map(reserved, past))
+    for place, event in enumerate(envelope.events):
         known = look.event(event.id)
         if known is None:
+            reason = reserved(event) if has_history else misnamed(event)
+            if reason:
+                raise EnvelopeError(
+                    f"events[{place}]: {reason}",
+                    path=f"events[{place}]",
+                    recovery="Import a whole history into an empty workspace, or leave such events out.",
+                )
             events.append(event)
         elif not _is_same(known, event):
             raise DuplicateEventError(event_id=event.id)
-    lead_to = replayed([*look.events(), *events])
-    for mine, theirs, listed in (
-        (there.profiles, lead_to.profiles, envelope.profiles),
-        (there.nodes, lead_to.nodes, envelope.nodes),
-        (there.edges, lead_to.edges, envelope.edges),
-        (there.paths, lead_to.paths, envelope.paths),
-    ):
-        strange = set(theirs) - set(mine) - {item.id for item in listed}
-        if strange:
+    lead_to = replayed([*past, *events])
+    new: dict[str, Any] = {}
+    untold: dict[str, Any] = {}
+    for name in FAMILIES:
+        mine, theirs, listed = (getattr(part, name) for part in (there, lead_to, envelope))
+        wanted = {**mine, **{item.id: item for item in listed}}
+        if strange := set(theirs) - set(wanted):
             raise EnvelopeError(
                 f"events: they lead to {min(strange)!r}, which the envelope does not list", path="events"
             )
-    saved = saved_events(
-        profiles=_untold({**there.profiles, **_by_id(envelope.profiles)}, lead_to.profiles),
-        nodes=_untold({**there.nodes, **_by_id(envelope.nodes)}, lead_to.nodes),
-        edges=_untold({**there.edges, **_by_id(envelope.edges)}, lead_to.edges),
-        paths=_untold({**there.paths, **_by_id(envelope.paths)}, lead_to.paths),
-        ts=ts,
-    )
-    return Changes(tuple(profiles), tuple(nodes), tuple(edges), tuple(paths), events=(*events, *saved))
-
-
-def _by_id(items: Iterable[Any]) -> dict[str, Any]:
-    return {item.id: item for item in items}
-
-
-def _untold(items: Mapping[str, Any], told: Mapping[str, Any]) -> list[Any]:
-    return [items[name] for name in sorted(items) if not _is_same(told.get(name), items[name])]
+        new[name] = tuple(item for item in listed if not _is_same(mine.get(item.id), item))
+        untold[name] = [wanted[key] for key in sorted(wanted) if not _is_same(theirs.get(key), wanted[key])]
+    plans = tuple(item for item in envelope.plans if not _is_same(look.plan(item.id), item))
+    return Changes(**new, plans=plans, events=(*events, *saved_events(Changes(**untold), ts)))
 
 
 def _is_same(one: Model | None, other: Model) -> bool:
@@ -224,10 +190,4 @@ def _is_same(one: Model | None, other: Model) -> bool:
 
 def report_of(changes: Changes) -> Imported:
     """Return how much was written."""
-    return Imported(
-        len(changes.profiles),
-        len(changes.nodes),
-        len(changes.edges),
-        len(changes.paths),
-        len(changes.events),
-    )
+    return Imported(**{name: len(getattr(changes, name)) for name in _ARRAYS})

@@ -12,6 +12,7 @@ from chronomemory.errors import ChronoError
 __all__ = [
     "ActionError",
     "ApprovalRequired",
+    "AuditError",
     "DuplicateEventError",
     "EnvelopeError",
     "GraphError",
@@ -79,6 +80,12 @@ class ApprovalRequired(GraphError):
         listed = ", ".join(map(repr, action_ids))
         super().__init__(message or f"not approved: {listed}", recovery=recovery)
         self.action_ids = tuple(action_ids)
+
+
+class AuditError(GraphError):
+    """The audit sink did not take a record; nothing was applied, since that would be on no record."""
+
+    usual_recovery = "Make the audit sink writable, and apply the actions again."
 
 
 class EnvelopeError(GraphError, ValueError):

@@ -8,26 +8,23 @@ from dataclasses import replace
 from pathlib import Path
 
 from chronomemory.face.files import Folder
-from chronomemory.graph.changes import Changes, Home, Look
-from chronomemory.graph.diagnostics import event_findings, hanging
-from chronomemory.graph.errors import DuplicateEventError, ModelError
+from chronomemory.graph.changes import Changes, Home
+from chronomemory.graph.diagnostics import event_findings, hanging, replay_findings
+from chronomemory.graph.errors import DuplicateEventError
 from chronomemory.graph.jsonl import Line, read_lines
 from chronomemory.graph.memory_home import MemoryHome
-from chronomemory.graph.models import Diagnostic, MemoryEvent
-from chronomemory.graph.replaying import GRAPH_KINDS, GraphSnapshot, replayed
+from chronomemory.graph.models import Diagnostic, MemoryEvent, exact
+from chronomemory.graph.replaying import GraphSnapshot, own_events, replayed
 from chronomemory.graph.spelling import SCHEMAS, line_of, tagged
 from chronomemory.graph.storage.log_home import LogHome
 
 __all__ = ["InMemoryEventLog", "JsonlMemoryEventLog"]
 
-#: How the ids begin of events that say that an action was applied.
-_APPLIED = "action.applied:"
-
 
 class _HomeLog:
-    """The events of a home."""
+    """The events of a home; where that keeps a graph, only its verbs write events that describe it."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: MemoryHome | LogHome) -> None:
         self.home = home
 
     def append(self, event: MemoryEvent) -> MemoryEvent:
@@ -36,12 +33,8 @@ class _HomeLog:
 
     def append_many(self, events: Iterable[MemoryEvent]) -> list[MemoryEvent]:
         """Append several, all of them or none."""
-        given = tuple(events)
-
-        def work(look: Look) -> Changes:
-            return Changes(events=given)
-
-        return list(self.home.run(work).events) if given else []
+        given = own_events(events) if self.home.keeps_graph else tuple(exact(MemoryEvent, events))
+        return list(self.home.run(lambda look: Changes(events=given)).events) if given else []
 
     def event(self, event_id: str) -> MemoryEvent | None:
         """Return an event, or None."""
@@ -57,23 +50,8 @@ class _HomeLog:
 
     def diagnose(self) -> list[Diagnostic]:
         """Say which events name what is not there; nothing is written."""
-        return hanging(self.home.look())
-
-
-class _WorkspaceLog(_HomeLog):
-    """The events of a workspace, which always lead to its graph: whatever tells of that comes with it."""
-
-    def append_many(self, events: Iterable[MemoryEvent]) -> list[MemoryEvent]:
-        """Append several that tell of anything else, all of them or none."""
-        given = list(events)
-        for event in given:
-            if event.kind in GRAPH_KINDS or event.kind.startswith("path.") or event.id.startswith(_APPLIED):
-                raise ModelError(
-                    f"event.kind: {event.kind!r} tells of a change of the graph",
-                    field="kind",
-                    recovery="Change the graph by its own verbs, which tell of it, or choose another kind.",
-                )
-        return super().append_many(given)
+        look = self.home.look()
+        return [*hanging(look), *replay_findings(look)] if self.home.keeps_graph else []
 
 
 class InMemoryEventLog(_HomeLog):
@@ -92,7 +70,7 @@ class JsonlMemoryEventLog:
     """
 
     def __init__(self, path: str | os.PathLike[str] | LogHome) -> None:
-        self._log = _WorkspaceLog(path) if isinstance(path, LogHome) else _FileLog(Path(path).absolute())
+        self._log = _HomeLog(path) if isinstance(path, LogHome) else _FileLog(Path(path).absolute())
 
     @property
     def home(self) -> Home | None:
@@ -137,7 +115,7 @@ class _FileLog:
 
     def append_many(self, events: Iterable[MemoryEvent]) -> list[MemoryEvent]:
         """Append several with one write."""
-        given = list(events)
+        given = exact(MemoryEvent, events)
         if not given:
             return []
         self._folder.make()

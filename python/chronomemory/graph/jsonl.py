@@ -13,6 +13,8 @@ from chronomemory.graph.models import Model
 __all__ = ["Line", "read_lines", "read_object"]
 
 One = TypeVar("One", bound=Model)
+#: So many lines that cannot be read are told one by one.
+_MOST_BAD = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +44,18 @@ def read_object(content: bytes) -> dict[str, object] | str:
 
 
 def read_lines(content: bytes, cls: type[One], schema: str) -> Iterator[Line[One]]:
-    """Yield every line that is not blank."""
-    parts = content.split(b"\n")
+    """Yield every line that is not blank; of those that are no items only the first, and a count."""
+    parts, bad = content.split(b"\n"), 0
     for number, part in enumerate(parts, 1):
-        if part.strip():
-            yield _read(number, part, cls, schema, torn=number == len(parts))
+        if not part.strip():
+            continue
+        line = _read(number, part, cls, schema, torn=number == len(parts))
+        bad += line.item is None
+        if line.item is not None or bad <= _MOST_BAD:
+            yield line
+    if bad > _MOST_BAD:
+        reason = f"{bad - _MOST_BAD:,} more lines cannot be read"
+        yield Line(len(parts), b"", code="malformed-line", reason=reason)
 
 
 def _read(number: int, part: bytes, cls: type[One], schema: str, *, torn: bool) -> Line[One]:

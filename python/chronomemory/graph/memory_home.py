@@ -27,6 +27,8 @@ class MemoryHome:
     """Keeps a graph in dicts; what comes in and goes out are copies."""
 
     def __init__(self) -> None:
+        #: Whether a graph store uses it: then its events must lead to that graph.
+        self.keeps_graph = False
         self._turn = threading.RLock()
         self._profiles: dict[str, Profile] = {}
         self._nodes: dict[str, Node] = {}

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, ClassVar, TypeVar
 
-from chronomemory._core import canonical_json
+from chronomemory._core import canonical_json, parse_json
 from chronomemory.errors import InvalidArgument
 from chronomemory.face.moments import instant, parse_instant
-from chronomemory.graph.errors import ModelError
+from chronomemory.graph.errors import GraphError, ModelError
 
 __all__ = [
     "OPS",
@@ -27,6 +27,7 @@ __all__ = [
     "Model",
     "Node",
     "Profile",
+    "exact",
     "moment_of",
 ]
 
@@ -38,6 +39,15 @@ REVIEWED = frozenset({"delete_node", "delete_edge", "supersede", "compact_path"}
 _SCALARS = frozenset({str, int, float, bool})
 
 Own = TypeVar("Own", bound="Model")
+
+
+def exact(cls: type[Own], items: Iterable[Own], error: type[GraphError] = ModelError) -> list[Own]:
+    """Return items that are all of exactly this class: a subclass could answer differently each time."""
+    listed = list(items)
+    for item in listed:
+        if type(item) is not cls:
+            raise error(f"{cls.__name__} expected, got {type(item).__name__}")
+    return listed
 
 
 def moment_of(given: datetime | str) -> str:
@@ -122,6 +132,10 @@ class Model:
         value = getattr(self, name)
         if not isinstance(value, str):
             raise self._refused(name, f"must be a text, got {type(value).__name__}")
+        if type(value) is not str:
+            # A subclass may compare as it likes; the log writes the characters that it holds.
+            value = str.__str__(value)
+            object.__setattr__(self, name, value)
         if not value.isascii():
             try:
                 value.encode()
@@ -285,6 +299,8 @@ class Action(Model):
 
     def __post_init__(self) -> None:
         self._check(objects=("payload",))
+        # A copy of plain values: a reviewer and the runtime read the same, whatever class was given.
+        object.__setattr__(self, "payload", parse_json(canonical_json(self.payload)))
         self._flag("requires_review")
         if self.op not in OPS:
             raise self._refused("op", f"must be one of {', '.join(OPS)}, got {self.op!r}")
@@ -308,6 +324,8 @@ class Approval(Model):
 
     def __post_init__(self) -> None:
         self._check(texts=("note",))
+        if not self.reviewer.strip() or not self.reviewer.isprintable():
+            raise self._refused("reviewer", f"must be a name of visible characters, got {self.reviewer!r}")
 
     @classmethod
     def of(cls, action: Action, reviewer: str, note: str = "") -> Approval:
@@ -321,7 +339,11 @@ class Approval(Model):
 
 @dataclass(frozen=True, slots=True)
 class AuditRecord(Model):
-    """What became of an apply: ``applied``, ``denied`` or ``refused``; an empty id is given one."""
+    """What became of an apply; an empty id is given one.
+
+    ``applied``, ``denied`` and ``refused`` stand alone. Where graph, events and audit are in separate homes,
+    ``applying`` comes first, and ``applied`` or ``failed`` follows.
+    """
 
     called: ClassVar[str] = "audit record"
     listed: ClassVar[tuple[str, ...]] = ("actions",)

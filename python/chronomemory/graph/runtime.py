@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+import warnings
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from heapq import merge
 from typing import Any
 
 from chronomemory.errors import ChronoError
 from chronomemory.face.moments import Now, utc_now
 from chronomemory.graph import paths
 from chronomemory.graph.actions import put_into
-from chronomemory.graph.changes import Changes, Draft, Home, Look, numbered
-from chronomemory.graph.diagnostics import hanging
-from chronomemory.graph.errors import ActionError, ApprovalRequired, DuplicateEventError, PathError
+from chronomemory.graph.changes import Changes, Draft, Look, numbered
+from chronomemory.graph.diagnostics import hanging, replay_findings
+from chronomemory.graph.errors import (
+    ActionError,
+    ApprovalRequired,
+    AuditError,
+    DuplicateEventError,
+    PathError,
+)
 from chronomemory.graph.models import (
     OPS,
     REVIEWED,
@@ -22,9 +30,11 @@ from chronomemory.graph.models import (
     Diagnostic,
     MemoryEvent,
     MemoryPath,
+    exact,
     moment_of,
 )
 from chronomemory.graph.protocols import AuditSink, MemoryEventLog, MemoryGraphStore
+from chronomemory.graph.replaying import own_events, reserved
 from chronomemory.sameness import is_same
 
 __all__ = ["PhaseMemoryRuntime"]
@@ -33,7 +43,8 @@ __all__ = ["PhaseMemoryRuntime"]
 class PhaseMemoryRuntime:
     """A graph store, an event log and an audit sink at work together.
 
-    If all three are of one home, as those of a workspace are, whatever is applied is one atomic batch.
+    If all three are of one home, as those of a workspace are, whatever is applied is one atomic batch. Else
+    the audit sink comes first (``applying``), then the event log, then the graph, then how it ended.
     ``review`` are the ops that nobody applies without an approval; an action may ask for one itself.
     """
 
@@ -67,16 +78,15 @@ class PhaseMemoryRuntime:
         the batch is applied, and ``ApprovalRequired`` names what was not approved. Every apply, denial and
         refusal is an audit record.
         """
-        given, approved = list(actions), list(approvals)
-        for what, cls in ((given, Action), (approved, Approval)):
-            if strange := [one for one in what if not isinstance(one, cls)]:
-                raise ActionError(f"{cls.__name__} expected, got {type(strange[0]).__name__}")
+        # INVARIANT: what is checked, audited and applied is this one copy, whatever happens to the originals.
+        given = [Action.from_dict(action.to_dict()) for action in exact(Action, actions, ActionError)]
+        approved = exact(Approval, approvals, ActionError)
         reviewed = [(action, _approver(action, approved)) for action in given]
         ts = moment_of(self._clock())
-        listed = tuple(self._told(action, by) for action, by in reviewed)
+        entry = AuditRecord("", ts, "applied", tuple(self._told(action, by) for action, by in reviewed))
         denied = [action.id for action, by in reviewed if self.needs_review(action) and by is None]
         if denied:
-            self.audit.record(AuditRecord("", ts, "denied", listed, f"not approved: {', '.join(denied)}"))
+            self._audit(replace(entry, outcome="denied", reason=f"not approved: {', '.join(denied)}"))
             raise ApprovalRequired(action_ids=denied)
         if not given:
             return []
@@ -85,19 +95,52 @@ class PhaseMemoryRuntime:
             draft = Draft(look)
             for action, by in reviewed:
                 put_into(draft, action, ts=ts, approved_by=by)
-            return draft.changes(audits=[AuditRecord("", ts, "applied", listed)])
+            return draft.changes()
 
         try:
-            return list(self._run(work).events)
+            if self._shares_home(self.events) and self._shares_home(self.audit):
+                return list(self._run(work, entry).events)
+            work(self._look(self.graph.home.look()))
         except ChronoError as error:
-            self.audit.record(AuditRecord("", ts, "refused", listed, str(error)))
+            self._audit(replace(entry, outcome="refused", reason=str(error)))
             raise
+        self._audit(replace(entry, outcome="applying"))
+        try:
+            events = list(self._run(work).events)
+        except Exception as error:
+            self._conclude(replace(entry, outcome="failed", reason=str(error)))
+            raise
+        self._conclude(entry)
+        return events
+
+    def _audit(self, entry: AuditRecord) -> None:
+        """Write an audit record before any change, or say that there was none."""
+        try:
+            self.audit.record(entry)
+        except Exception as error:
+            raise AuditError(
+                f"nothing was applied: the audit sink did not record the outcome {entry.outcome!r} ({error})"
+            ) from error
+
+    def _conclude(self, entry: AuditRecord) -> None:
+        """Write how an announced change ended; a failure here must not look like a failed change."""
+        try:
+            self.audit.record(entry)
+        except Exception as error:
+            warnings.warn(
+                f"the audit sink did not record the outcome {entry.outcome!r} ({error}); "
+                "its last record of these actions says 'applying'",
+                RuntimeWarning,
+                stacklevel=3,
+            )
 
     def _told(self, action: Action, approver: str | None) -> dict[str, Any]:
         return {
             "id": action.id,
             "op": action.op,
             "target": action.target,
+            # The digest covers the payload: an erasure of either item takes it away.
+            "other": action.payload.get("by", action.payload.get("summary_id")),
             "digest": action.digest,
             "needed_review": self.needs_review(action),
             "approved_by": approver,
@@ -121,12 +164,13 @@ class PhaseMemoryRuntime:
 
         An event that is in the log already is only put on the path.
         """
-        given = [event if event.path_id else replace(event, path_id=path_id) for event in events]
+        listed = exact(MemoryEvent, events)
+        given = [event if event.path_id else replace(event, path_id=path_id) for event in listed]
 
         def work(look: Look) -> Changes:
             path, ts = _there(look, path_id), moment_of(self._clock())
             paths.record(path, (), ts=ts)  # whether it takes events at all, before anything else is wrong
-            new = tuple(event for event in given if not _is_there(look, event))
+            new = own_events(event for event in given if not _is_there(look, event))
             named = numbered(Changes(events=new), look).events
             coming = iter(named)
             listed = [event.id if _is_there(look, event) else next(coming).id for event in given]
@@ -162,33 +206,55 @@ class PhaseMemoryRuntime:
         return self.graph.export()
 
     def diagnose(self) -> list[Diagnostic]:
-        """Return what hangs in the air, and what is wrong with the event log; nothing is written."""
-        return [*hanging(self.graph.home.look()), *(self.events.diagnose() if self._homes() is None else ())]
+        """Return what refers to nothing, where replay and store differ, and faults of the event log."""
+        look = self._look(self.graph.home.look())
+        log = [] if self._shares_home(self.events) else self.events.diagnose()
+        return [*hanging(look), *replay_findings(look), *log]
 
-    def _homes(self) -> Home | None:
-        """Return the home of all three, or None if they have several."""
+    def _shares_home(self, other: MemoryEventLog | AuditSink) -> bool:
+        return getattr(other, "home", None) is self.graph.home
+
+    def _look(self, look: Look) -> Look:
+        """Return a look at the graph and at the event log, which may be in a home of its own."""
+        return look if self._shares_home(self.events) else _JoinedLook(look, self.events)
+
+    def _run(self, work: Callable[[Look], Changes], *audits: AuditRecord) -> Changes:
+        """Write to the graph and the event log: as one batch of their home, else the event log first."""
         home = self.graph.home
-        others: Sequence[object] = (self.events, self.audit)
-        return home if all(getattr(other, "home", None) is home for other in others) else None
+        if self._shares_home(self.events):
+            return home.run(lambda look: replace(work(look), audits=audits))
+        done: list[Changes] = []
 
-    def _run(self, work: Callable[[Look], Changes]) -> Changes:
-        """Write to all three: together where they have one home, else one after the other."""
-        if self._homes() is not None:
-            return self.graph.home.run(work)
-        made: list[Changes] = []
+        def write(look: Look) -> Changes:
+            if not done:  # a home may ask again, and events are appended once
+                changes = work(self._look(look))
+                done.append(replace(changes, events=tuple(self.events.append_many(changes.events))))
+            return replace(done[0], events=())
 
-        def of_graph(look: Look) -> Changes:
-            made[:] = [work(look)]
-            if getattr(self.events, "home", None) is self.graph.home:
-                return replace(made[0], audits=())
-            return replace(made[0], events=(), audits=())
+        home.run(write)
+        return done[0]
 
-        done = self.graph.home.run(of_graph)
-        if getattr(self.events, "home", None) is not self.graph.home:
-            done = replace(done, events=tuple(self.events.append_many(made[0].events)))
-        for entry in made[0].audits:
-            self.audit.record(entry)
-        return done
+
+class _JoinedLook:
+    """A look at a graph beside an event log: what was saved is told by events of the graph's own home."""
+
+    def __init__(self, look: Look, events: MemoryEventLog) -> None:
+        self._look = look
+        self._log = {event.id: event for event in events.events()}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._look, name)
+
+    def event(self, item_id: str) -> MemoryEvent | None:
+        return self._log.get(item_id)
+
+    def events(self, kind: str | None = None) -> list[MemoryEvent]:
+        """Return those of both; the order of changes is that of their moments."""
+        both = merge(self._look.events(), self._log.values(), key=lambda one: reserved(one) and one.ts)
+        return [event for event in both if kind in (None, event.kind)]
+
+    def event_count(self) -> int:
+        return len(self._log)
 
 
 def _approver(action: Action, approvals: Iterable[Approval]) -> str | None:

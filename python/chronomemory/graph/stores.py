@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -11,9 +12,17 @@ from chronomemory.face.arguments import path
 from chronomemory.face.moments import Now, utc_now
 from chronomemory.graph.changes import Changes, Home, Look
 from chronomemory.graph.envelope import envelope_of
-from chronomemory.graph.errors import ModelError
 from chronomemory.graph.memory_home import MemoryHome
-from chronomemory.graph.models import ActivationPlan, Edge, MemoryPath, Model, Node, Profile, moment_of
+from chronomemory.graph.models import (
+    ActivationPlan,
+    Edge,
+    MemoryPath,
+    Model,
+    Node,
+    Profile,
+    exact,
+    moment_of,
+)
 from chronomemory.graph.replaying import saved_events
 from chronomemory.graph.storage.log_home import LogHome, open_home
 from chronomemory.graph.walks import EngineWalker, LookWalker, Walker, Walks, no_past
@@ -69,14 +78,7 @@ class GraphStore(Walks):
         )
 
         def work(look: Look) -> Changes:
-            events = saved_events(
-                profiles=given.profiles,
-                nodes=given.nodes,
-                edges=given.edges,
-                paths=given.paths,
-                ts=moment_of(self._clock()),
-            )
-            return Changes(given.profiles, given.nodes, given.edges, given.paths, events=tuple(events))
+            return replace(given, events=saved_events(given, moment_of(self._clock())))
 
         if given != Changes():
             self._home.run(work)
@@ -143,7 +145,9 @@ class InMemoryGraphStore(GraphStore):
     """A graph in memory; with the ``home`` of another store, log or sink it is kept together with that."""
 
     def __init__(self, home: MemoryHome | None = None, *, clock: Now = utc_now) -> None:
-        super().__init__(MemoryHome() if home is None else home, clock)
+        home = MemoryHome() if home is None else home
+        home.keeps_graph = True
+        super().__init__(home, clock)
 
     def walker(self, as_of: int | datetime | None) -> Walker:
         """Return who goes from node to node; only now, since there is no past."""
@@ -183,9 +187,5 @@ class FileBackedMemoryGraphStore(GraphStore):
 
 def _once(cls: type[Model], items: Iterable[Any]) -> tuple[Any, ...]:
     """Return items of a kind each once, by id, sorted."""
-    last = {}
-    for item in items:
-        if not isinstance(item, cls):
-            raise ModelError(f"{cls.__name__} expected, got {type(item).__name__}")
-        last[item.id] = item  # type: ignore[attr-defined]
+    last = {item.id: item for item in exact(cls, items)}
     return tuple(last[name] for name in sorted(last))

@@ -10,13 +10,13 @@ import errno
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from chronomemory.face.files import Folder, is_draft
 from chronomemory.graph.changes import Changes, Look
 from chronomemory.graph.errors import WorkspaceError
 from chronomemory.graph.jsonl import read_object
 from chronomemory.graph.models import Model
+from chronomemory.graph.replaying import FAMILIES
 from chronomemory.graph.spelling import PAGE, SCHEMAS, WORKSPACE, file_name, line_of, page_of, tagged
 from chronomemory.scope import Scope
 
@@ -25,7 +25,8 @@ __all__ = ["AUDIT_FILE", "EVENTS_FILE", "FOLDERS", "META_FILE", "Shown", "View"]
 META_FILE = "workspace.json"
 EVENTS_FILE = "events.jsonl"
 AUDIT_FILE = "audit.jsonl"
-FOLDERS = ("profiles", "nodes", "edges", "paths", "activation_plans")
+#: The folders, and what those who keep the graph call the things in them.
+FOLDERS = {**{name: name for name in FAMILIES}, "activation_plans": "plans"}
 #: The files that stand in the folder itself, and the schema of each, or of its lines.
 _SINGLE = {META_FILE: WORKSPACE, EVENTS_FILE: SCHEMAS["events"], AUDIT_FILE: SCHEMAS["audit"]}
 #: Files are written so many at a time when all of them are.
@@ -98,8 +99,8 @@ class View:
 
     def follow(self, changes: Changes, shown: Shown | None) -> None:
         """Show a batch that was written; None leaves what the files say they show as it is."""
-        for within, items in _in_folders(changes):
-            self._write(dict(pages(within, items)), within, SCHEMAS[within])
+        for within, name in FOLDERS.items():
+            self._write(dict(pages(within, getattr(changes, name))), within, SCHEMAS[within])
         self.folder.remove([file_name(name) for name in changes.gone_nodes], "nodes")
         self.folder.remove([file_name(name) for name in changes.gone_edges], "edges")
         for name, items in ((EVENTS_FILE, changes.events), (AUDIT_FILE, changes.audits)):
@@ -183,15 +184,8 @@ def is_ours(content: bytes, schema: str) -> bool:
 
 def expected_pages(look: Look) -> Iterator[tuple[str, dict[str, bytes]]]:
     """Yield each folder with the files that it should have."""
-    listed: tuple[Iterable[Model], ...] = (
-        look.profiles(),
-        look.nodes(),
-        look.edges(),
-        look.paths(),
-        look.plans(),
-    )
-    for within, items in zip(FOLDERS, listed, strict=True):
-        yield within, dict(pages(within, items))
+    for within, name in FOLDERS.items():
+        yield within, dict(pages(within, getattr(look, name)()))
 
 
 def pages(within: str, items: Iterable[Model]) -> Iterator[tuple[str, bytes]]:
@@ -206,17 +200,6 @@ def lines(name: str, items: Iterable[Model]) -> Iterator[bytes]:
     schema = SCHEMAS[name.removesuffix(".jsonl")]
     for item in items:
         yield line_of(tagged(schema, item.shown()))
-
-
-def _in_folders(changes: Changes) -> Iterator[tuple[str, Iterable[Model]]]:
-    listed: tuple[tuple[Any, ...], ...] = (
-        changes.profiles,
-        changes.nodes,
-        changes.edges,
-        changes.paths,
-        changes.plans,
-    )
-    yield from zip(FOLDERS, listed, strict=True)
 
 
 def _content(folder: Folder, name: str, within: str = "") -> bytes | None:

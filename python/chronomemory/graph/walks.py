@@ -14,9 +14,9 @@ from chronomemory.face.arguments import count, string, string_list, word
 from chronomemory.face.arguments import refuse as refuse_argument
 from chronomemory.graph.changes import Look
 from chronomemory.graph.errors import UnknownNode
-from chronomemory.graph.ids import EDGE, NODE, key_of
+from chronomemory.graph.ids import NODE, key_of
 from chronomemory.graph.models import Edge, Node
-from chronomemory.graph.storage.records import edge_of, node_of
+from chronomemory.graph.storage.records import item_of
 from chronomemory.view import view_of
 
 __all__ = ["DIRECTIONS", "EngineWalker", "LookWalker", "Route", "Steps", "Subgraph", "Walker", "Walks"]
@@ -86,24 +86,24 @@ class EngineWalker:
     def node(self, node_id: str) -> Node | None:
         """Return a node, or None."""
         record = self._engine.get(key_of(NODE, node_id))
-        return None if record is None or record.status != "active" else node_of(record)
+        return None if record is None or record.status != "active" else item_of(Node, record)
 
     def some_nodes(self, node_ids: Sequence[str]) -> list[Node]:
         """Return nodes that are there."""
-        return [node_of(record) for record in self._records([key_of(NODE, name) for name in node_ids])]
+        return [item_of(Node, record) for record in self._records([key_of(NODE, name) for name in node_ids])]
 
     def reach(
         self, starts: Sequence[str], hops: int, steps: Steps, *, joints: bool
     ) -> tuple[list[tuple[str, int]], list[Edge]]:
         """Return what lies within so many steps, with their number, and the edges between them."""
         ends, keys = self._engine.reach(_NETWORK, list(starts), hops, steps.to_dict(), joints=joints)
-        return ends, [edge_of(record) for record in self._records(keys)]
+        return ends, [item_of(Edge, record) for record in self._records(keys)]
 
     def routes(self, source: str, target: str, steps: Steps, *, hops: int, limit: int) -> list[list[Edge]]:
         """Return the shortest ways between two nodes."""
         found = self._engine.routes(_NETWORK, source, target, steps.to_dict(), hops=hops, limit=limit)
         keys = list(dict.fromkeys(key for route in found for key in route))
-        edges = {key_of(EDGE, edge.id): edge for edge in map(edge_of, self._records(keys))}
+        edges = {record.id: item_of(Edge, record) for record in self._records(keys)}
         return [[edges[key] for key in route] for route in found]
 
     def islands(self, steps: Steps) -> list[list[str]]:

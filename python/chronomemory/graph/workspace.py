@@ -16,7 +16,7 @@ from chronomemory.face.moments import Now, utc_now
 from chronomemory.face.results import Result, counted
 from chronomemory.graph.audit import JsonlAuditSink
 from chronomemory.graph.changes import Changes, Look
-from chronomemory.graph.diagnostics import chain_findings, hanging, view_findings
+from chronomemory.graph.diagnostics import chain_findings, hanging, replay_findings, view_findings
 from chronomemory.graph.envelope import (
     Imported,
     KeyMap,
@@ -222,7 +222,11 @@ class Workspace:
         if broken:
             return [*broken, *view_findings(self.home.view, None, None)]
         look = self.home.look()
-        return [*hanging(look), *view_findings(self.home.view, look, self.home.shown())]
+        return [
+            *hanging(look),
+            *replay_findings(look),
+            *view_findings(self.home.view, look, self.home.shown()),
+        ]
 
     def _broken(self) -> list[Diagnostic]:
         try:

@@ -48,7 +48,7 @@ class Document(TypedDict):
 
 def search(
     served: ServedStore,
-    query: Annotated[str, Field(min_length=1, max_length=10_000, description="Words to look for")],
+    query: Annotated[str, Field(max_length=10_000, description="Words to look for; empty: the newest")],
 ) -> Told:
     """Find memories by their words, best first; fetch has what each of them says."""
     told = reading.search(served, Question(query=query, limit=20, max_tokens=20_000)).structured

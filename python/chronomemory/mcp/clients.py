@@ -8,11 +8,12 @@ import sys
 import sysconfig
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from chronomemory.errors import ChronoError, InvalidArgument
-from chronomemory.mcp.jsonc import with_member, without_member
+from chronomemory.mcp.jsonc import value_of, with_member, without_member
 
 __all__ = ["CLIENTS", "Client", "command_of", "entry_of"]
 
@@ -56,6 +57,19 @@ class Client:
             if self.is_toml
             else with_member(text, self.group, name, entry)
         )
+
+    def check_project(self, text: str, name: str, project: Path) -> None:
+        """Raise if a server of this name serves another project, in a file that all projects share."""
+        listed = {} if self.in_project else _parsed(text).unwrap() if self.is_toml else value_of(text)
+        args = listed.get(self.group, {}).get(name, {}).get("args", [])
+        other = next((Path(value) for flag, value in pairwise(args) if flag == "--project"), project)
+        if other != project and other.is_dir():
+            raise InvalidArgument(
+                f"name: {self.name} lists the servers of all projects in one file, "
+                f"and {name!r} there serves {other}",
+                field="name",
+                recovery=f"Give another name, such as --name {name}-{project.name}; nothing was written.",
+            )
 
     def without_entry(self, text: str, name: str) -> str | None:
         """Return its file without a server; None if it is not there."""

@@ -24,7 +24,7 @@ from chronomemory.pages.ids import file_of, page_key, page_name
 from chronomemory.pages.listing import write_index
 from chronomemory.pages.storage.changes import change_to
 from chronomemory.pages.storage.home import Home, Settled
-from chronomemory.pages.storage.records import Origin, digest_of
+from chronomemory.pages.storage.records import Origin, PageState, digest_of
 from chronomemory.pages.text.frontmatter import utc_text
 from chronomemory.pages.text.page import PageText, read_page
 
@@ -51,7 +51,7 @@ def view(served: ServedStore, path: str, view_range: list[int], *, max_tokens: i
         if path.rstrip("/") == ROOT:
             shelf.take_in_all()
             return _listed(shelf, max_tokens)
-        name = _named(path)
+        name = _named(served, path)
         text = _text(shelf, name)
         lines = text.split("\n")
         first, last = chosen_lines(view_range, len(lines))
@@ -62,19 +62,20 @@ def view(served: ServedStore, path: str, view_range: list[int], *, max_tokens: i
 
 def create(served: ServedStore, path: str, file_text: str, *, operation_id: str) -> Told:
     """Make a page of a text; one that is there stays as it is."""
-    name = _named(path)
-    page = _page(file_text)
+    name = _named(served, path)
     done = FileOperation.of(served, operation_id, "create", path=path, file_text=file_text)
     words = f"File created successfully at: {_path(name)}"
     _check_writing(served)
     with opened(served) as shelf:
         if shelf.home is None:
             # The first page makes the folder, with all that every folder begins with.
+            _page(None, name, file_text)
             names: dict[str, Any] = dict(served.scope.to_dict())
             Pages(served.store, **names).close()
 
     def work(home: Home) -> str:
         _check_free(home, name, f"File {_path(name)} already exists")
+        page = _page(home, name, file_text)
         change = change_to(home.digits, name, page, _BY_ASSISTANT, written=utc_text(home.clock()))
         home.commit([change], also=lambda conn: done.keep(home, conn, words))
         return words
@@ -84,7 +85,7 @@ def create(served: ServedStore, path: str, file_text: str, *, operation_id: str)
 
 def str_replace(served: ServedStore, path: str, old_str: str, new_str: str, *, operation_id: str) -> Told:
     """Put one text in the place of another, which must be there once."""
-    name = _named(path)
+    name = _named(served, path)
     done = FileOperation.of(served, operation_id, "str_replace", path=path, old_str=old_str, new_str=new_str)
 
     def edited(text: str, eol: str) -> tuple[str, str]:
@@ -119,7 +120,7 @@ def str_replace(served: ServedStore, path: str, old_str: str, new_str: str, *, o
 
 def insert(served: ServedStore, path: str, insert_line: int, insert_text: str, *, operation_id: str) -> Told:
     """Write lines behind a line of a page; behind line 0 is before all others."""
-    name = _named(path)
+    name = _named(served, path)
     done = FileOperation.of(
         served, operation_id, "insert", path=path, insert_line=insert_line, insert_text=insert_text
     )
@@ -153,7 +154,7 @@ def delete(served: ServedStore, path: str, *, operation_id: str) -> Told:
             field="path",
             recovery="Delete files one by one; a person may run `chronomemory pages clean`.",
         )
-    name = _named(path)
+    name = _named(served, path)
     done = FileOperation.of(served, operation_id, "delete", path=path)
     words = f"Successfully deleted {_path(name)}"
 
@@ -167,7 +168,7 @@ def delete(served: ServedStore, path: str, *, operation_id: str) -> Told:
 
 def rename(served: ServedStore, old_path: str, new_path: str, *, operation_id: str) -> Told:
     """Give a page another name, which no page may have."""
-    old, new = _named(old_path), _named(new_path)
+    old, new = _named(served, old_path), _named(served, new_path)
     done = FileOperation.of(served, operation_id, "rename", old_path=old_path, new_path=new_path)
     words = f"Successfully renamed {_path(old)} to {_path(new)}"
 
@@ -175,7 +176,7 @@ def rename(served: ServedStore, old_path: str, new_path: str, *, operation_id: s
         _settled(home, old)
         _check_free(home, new, f"The destination {_path(new)} already exists")
         with _taken_away(home, old) as settled:
-            page = read_page(settled.text, (settled.page.head, settled.page.meta))
+            page = _page(home, old, settled.text, settled.page)
             change = change_to(home.digits, new, page, _BY_ASSISTANT, written=utc_text(home.clock()))
             # One batch: nobody ever finds both, or none.
             home.commit([change], also=lambda conn: _put_away(home, conn, old, done, words))
@@ -198,7 +199,7 @@ def _taken_away(home: Home, name: str) -> Iterator[Settled]:
         if content is None or digest_of(content) == settled.shown:
             break
         settled = _settled(home, name)
-    home.folder.remove([file_of(name)], "")
+    home.remove(name)
     try:
         yield settled
     except Exception:
@@ -219,7 +220,7 @@ def _once(served: ServedStore, done: FileOperation, work: Callable[[Home], str],
     return _done(served, words, pages)
 
 
-def _named(path: str) -> str:
+def _named(served: ServedStore, path: str) -> str:
     """Return the page that a path means; a path that leads anywhere else is refused."""
     if not path.startswith(f"{ROOT}/"):
         raise InvalidArgument(
@@ -227,7 +228,9 @@ def _named(path: str) -> str:
             field="path",
             recovery=f"Give a path such as {ROOT}/topic-rust.md.",
         )
-    return page_name(path.removeprefix(f"{ROOT}/"))
+    with opened(served) as shelf:
+        given = path.removeprefix(f"{ROOT}/")
+        return page_name(given) if shelf.home is None else shelf.home.new_name(given)
 
 
 def _path(name: str) -> str:
@@ -284,11 +287,12 @@ def _writing(served: ServedStore) -> Iterator[Home]:
             yield home
 
 
-def _page(text: str) -> PageText:
+def _page(home: Home | None, name: str, text: str, page: PageState | None = None) -> PageText:
     """Read a text as a page, or say why it cannot be one."""
     try:
         text.encode()
-        return read_page(text)
+        new = read_page(text) if home is None else home.read(text, page)
+        return new if home is None or not home.is_free else home.dated(name, page, new)
     except UnicodeEncodeError:
         raise InvalidArgument("text must be Unicode, got half of a surrogate pair", field="text") from None
     except NotAPage as error:
@@ -310,7 +314,7 @@ def _edit(home: Home, name: str, edited: Callable[[str, str], tuple[str, str]], 
         change = change_to(
             home.digits,
             name,
-            _page(text),
+            _page(home, name, text, page),
             _BY_ASSISTANT,
             page=page,
             entries=home.look.entries(page),

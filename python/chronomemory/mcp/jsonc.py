@@ -15,7 +15,7 @@ from chronomemory.errors import InvalidArgument
 
 __all__ = ["value_of", "with_member", "without_member"]
 
-_SPACE = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_SPACE = re.compile(r"\s+|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _SCALAR = re.compile(r"[^\s,\]}/]+")
 #: Comments that follow on the same line.
@@ -49,8 +49,9 @@ def _refused(reason: str, at: int, text: str) -> InvalidArgument:
 
 
 def _skip(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return at if found is None else found.end()
+    while (found := _SPACE.match(text, at)) is not None:
+        at = found.end()
+    return at
 
 
 def _scan(text: str, at: int, depth: int = 0) -> _Node:

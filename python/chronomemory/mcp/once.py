@@ -29,8 +29,8 @@ __all__ = ["Operation", "RepeatedError"]
 
 _DIGITS = 32
 
-#: Where a result names memories that the call was about.
-_NAMING = ("memory_id", "superseded_id")
+#: Where a result names memories, and where it lists them.
+_NAMING, _LISTING = ("memory_id", "superseded_id"), "doubted"
 
 
 class RepeatedError(Exception):
@@ -104,7 +104,7 @@ class Operation:
 
     def _kept(self, result: Mapping[str, Any]) -> dict[str, Any]:
         """Return its record's data: whose it is, what is kept of it, and with which memories it is erased."""
-        wrote = [result[name] for name in _NAMING if name in result]
+        wrote = [*(result[name] for name in _NAMING if name in result), *result.get(_LISTING, ())]
         return carrying(self.scope, {"value": self.said(result), "wrote": wrote})
 
     def said(self, result: Mapping[str, Any]) -> str:

@@ -6,20 +6,24 @@ are read by every scope and changed by none, as all that is shared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, TypeVar
 
 from chronomemory._core import canonical_json
 from chronomemory.errors import ChronoError
+from chronomemory.face.files import Stamp
 from chronomemory.mcp.quoting import Budget, clipped, one_line, quoted, tokens_of
-from chronomemory.mcp.reading import Told, heading
+from chronomemory.mcp.reading import Question, Told, heading, search
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.pages import Entry, FolderError, PageInfo, UnknownFolder, UnknownPage, reading, schema
-from chronomemory.pages.ids import SUFFIX, entry_key, file_of, is_page_file, page_name
+from chronomemory.pages.ids import entry_key, file_of
 from chronomemory.pages.listing import write_index
+from chronomemory.pages.settings import Settings
 from chronomemory.pages.storage.home import Home, open_home
+from chronomemory.pages.syncing import sync
 from chronomemory.scope import Scope
 
 __all__ = ["Shelf", "list_pages", "opened", "read_page", "recent_entries", "search_entries", "tell_schema"]
@@ -53,6 +57,11 @@ class Shelf:
             raise UnknownFolder(self.notes[0].partition(";")[0], recovery=f"{_MAKE}.")
         return self.home
 
+    def note_memories(self) -> None:
+        """Say how memories are listed that are on no page, if there are any."""
+        if self.served.door.engine.count(kind="block"):
+            self.notes.append("memories that are on no page: search_memories with an empty query lists them")
+
     def take_in(self, names: Sequence[str]) -> None:
         """Take in what was edited by hand on some pages; what cannot be taken in becomes a note."""
         told = [note for name in names if (note := self._behind(self.need(), name))]
@@ -65,12 +74,20 @@ class Shelf:
         home, seen = self.home, self.served.seen_files
         if home is None:
             return
-        files = {file: home.folder.stamp(file) for file in home.folder.names("") if is_page_file(file)}
-        changed = [file for file, stamp in files.items() if seen.get(file) != stamp]
+        files = {name: home.folder.stamp(file) for name, file in home.files()[0].items()}
+        changed = [name for name, stamp in files.items() if seen.get(name) != stamp]
         before = len(self.notes)
-        self.take_in([file.removesuffix(SUFFIX) for file in changed])
+        self.take_in(changed)
+        if home.is_free and self.is_own and not self.served.read_only:
+            self._let_go(home, files)
         if len(self.notes) == before:
-            seen.update({file: files[file] for file in changed})
+            seen.update({name: files[name] for name in changed})
+
+    def _let_go(self, home: Home, files: Mapping[str, Stamp]) -> None:
+        """Let go of notes that a user deleted, or gave another name."""
+        if gone := [page.name for page in home.look.pages() if page.name not in files]:
+            told = sync(home, Settings(), gone)
+            self.notes += [quoted(clipped(str(one), _NOTE)[0]) for one in told.problems[:_NOTES]]
 
     def _behind(self, home: Home, name: str) -> str:
         try:
@@ -125,11 +142,12 @@ def list_pages(
     """Return the pages by their names, as many as fit."""
     with opened(served) as shelf:
         shelf.take_in_all()
-        found: list[PageInfo] = []
-        if shelf.home is not None:
-            found = reading.list_pages(
-                shelf.home, include_dormant=include_dormant, include_archived=include_archived
-            )
+        if shelf.home is None:
+            return _newest(shelf, {"pages": [], "next_offset": 0}, max_tokens)
+        shelf.note_memories()
+        found = reading.list_pages(
+            shelf.home, include_dormant=include_dormant, include_archived=include_archived
+        )
         items, left_out, following = _fitting(shelf, found[offset:], _page_item, max_tokens, offset)
         structured = {
             **served.named(),
@@ -144,9 +162,8 @@ def list_pages(
 
 def read_page(served: ServedStore, path: str, *, offset: int, max_tokens: int, **asked: Any) -> Told:
     """Return the entries of a page in their order, as many as fit."""
-    name = page_name(path)
     with opened(served) as shelf:
-        home = shelf.need()
+        name = (home := shelf.need()).name(path)
         shelf.take_in([name])
         try:
             info = reading.info(home, name)
@@ -178,7 +195,10 @@ def recent_entries(served: ServedStore, *, limit: int, max_tokens: int, **asked:
     """Return the latest entries of all pages, as many as fit."""
     with opened(served) as shelf:
         shelf.take_in_all()
-        found = [] if shelf.home is None else reading.recent(shelf.home, limit=limit + _COUNTED, **asked)
+        if shelf.home is None:
+            return _newest(shelf, {"entries": []}, max_tokens, limit=limit, since=asked["since"] or "")
+        shelf.note_memories()
+        found = reading.recent(shelf.home, limit=limit + _COUNTED, **asked)
         return _best(
             shelf, [(entry, None) for entry in found], limit, max_tokens, "entries, the latest first"
         )
@@ -188,6 +208,17 @@ def tell_schema(served: ServedStore) -> Told:
     """Return the page that tells how pages are written; it is ours, so it needs no quotes."""
     text = schema()
     return Told({**served.named(), "schema": text}, [*heading(served, "how pages are written"), text])
+
+
+def _newest(shelf: Shelf, empty: Item, max_tokens: int, *, limit: int = 100, since: str = "") -> Told:
+    """Return the newest memories, for a scope that has no pages to list."""
+    with suppress(ValueError):  # a local time, as pages have them
+        since = since if len(since) < 11 else datetime.fromisoformat(since).astimezone().isoformat()
+    note, left = shelf.notes[0], max_tokens - 2 * tokens_of(shelf.notes[0])
+    told = search(shelf.served, Question(query="", limit=limit, since=since, max_tokens=left))
+    first, *lines = told.lines
+    notes = [note, *told.structured["notes"]]
+    return Told({**empty, **told.structured, "notes": notes}, [first, f"note: {note}", *lines])
 
 
 def _best(

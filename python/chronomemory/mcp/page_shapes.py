@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from typing_extensions import NotRequired, TypedDict
 
 from chronomemory.mcp.shapes import Named
 
-__all__ = ["EntriesTold", "FileTold", "PageRead", "PagesTold", "SchemaTold"]
+__all__ = ["EntriesTold", "FileTold", "PageRead", "PagesTold", "RecentTold", "SchemaTold"]
 
 
 class PageTold(TypedDict):
@@ -42,6 +44,9 @@ class PagesTold(Named):
     """Pages, by their names."""
 
     pages: list[PageTold]
+    #: Memories as ``search_memories`` shows them, if there are no pages.
+    memories: NotRequired[list[dict[str, Any]]]
+    next_cursor: NotRequired[str]
     left_out: int
     next_offset: int
     notes: list[str]
@@ -53,6 +58,13 @@ class EntriesTold(Named):
     entries: list[EntryTold]
     left_out: int
     notes: list[str]
+
+
+class RecentTold(EntriesTold):
+    """The latest entries, or memories if there are no pages."""
+
+    memories: NotRequired[list[dict[str, Any]]]
+    next_cursor: NotRequired[str]
 
 
 class PageRead(EntriesTold):

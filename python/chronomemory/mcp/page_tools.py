@@ -8,7 +8,8 @@ from typing import Annotated, Any
 from pydantic import AliasChoices, BeforeValidator, Field
 
 from chronomemory.errors import ChronoError
-from chronomemory.mcp.page_shapes import EntriesTold, PageRead, PagesTold, SchemaTold
+from chronomemory.face.arguments import word
+from chronomemory.mcp.page_shapes import EntriesTold, PageRead, PagesTold, RecentTold, SchemaTold
 from chronomemory.mcp.reading import Told
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.mcp.toolbox import READS, Row
@@ -53,7 +54,7 @@ def list_memories(
     offset: Offset = 0,
     max_tokens: MaxTokens = 4000,
 ) -> Told:
-    """List the pages: Markdown files that people read and edit, each about one person, thing or day."""
+    """List the pages: Markdown files that people edit; without pages, the memories, newest first."""
     told: Told = _reading().list_pages(
         served,
         include_dormant=include_dormant,
@@ -122,7 +123,7 @@ def search_pages(
         tags=tags or None,
         since=since or None,
         until=until or None,
-        status=status or None,
+        status=word("status", status, ("active", "dormant", "archived")) if status else None,
         include_superseded=include_superseded,
         limit=limit,
         max_tokens=max_tokens,
@@ -137,7 +138,7 @@ def recent_activity(
     prefixes: Listed = [],  # noqa: B006
     max_tokens: MaxTokens = 4000,
 ) -> Told:
-    """Show the latest entries of all pages, or of those with some prefixes."""
+    """Show the latest entries of all pages, or of those with some prefixes; without pages, memories."""
     told: Told = _reading().recent_entries(
         served, since=since or None, limit=limit, prefixes=prefixes or None, max_tokens=max_tokens
     )
@@ -154,6 +155,6 @@ ROWS = [
     Row(list_memories, "List pages", PagesTold, READS),
     Row(read_memory, "Read a page", PageRead, READS),
     Row(search_pages, "Search pages", EntriesTold, READS),
-    Row(recent_activity, "Recent entries of pages", EntriesTold, READS),
+    Row(recent_activity, "Recent entries of pages", RecentTold, READS),
     Row(get_schema, "How pages are written", SchemaTold, READS),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
@@ -9,13 +10,16 @@ from typing import Any
 
 from chronomemory._core import canonical_json
 from chronomemory.errors import InvalidArgument, UnknownRecord
+from chronomemory.face.arguments import word
 from chronomemory.face.moments import parse_instant
+from chronomemory.face.results import counted
 from chronomemory.mcp.items import item_of, line_of, more_of
 from chronomemory.mcp.later import Later
 from chronomemory.mcp.quoting import Budget, clipped, quoted, tokens_of
 from chronomemory.mcp.served_store import ServedStore
-from chronomemory.record import ChronoRecord
-from chronomemory.search import Hits
+from chronomemory.paging import Page
+from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
+from chronomemory.search import Hit, Hits
 
 __all__ = ["Question", "Told", "get", "moment", "search", "verify"]
 
@@ -29,6 +33,13 @@ _CUT_TOKENS = 14
 _SHARE = 0.5
 #: How many places of damage a report lists.
 _PLACES = 20
+#: What the ids of records begin with that a list of memories leaves out: bookkeeping, and entries of pages.
+_BOOKS = (
+    *("bedge:", "contradiction:", "frame:", "session:", "config:", "rule:", "profile:"),
+    *("gedge:", "path:", "plan:", "event:", "audit:", "page:", "entry:", "vector:"),
+)
+#: The statuses that memories are given here; ``any`` stands for all.
+_STATUSES = ("active", "archived", "superseded", "invalidated", "hypothesis", "inbox", "any")
 
 
 @dataclass(frozen=True)
@@ -75,7 +86,7 @@ def as_of(spelled: str) -> int | datetime | None:
 
 @dataclass(frozen=True)
 class Question:
-    """What is searched for."""
+    """What is searched for; an empty query lists memories, newest first."""
 
     query: str
     limit: int = 10
@@ -92,36 +103,50 @@ class Question:
 
     def _where(self) -> dict[str, Any] | None:
         """Return all that must hold; tags are asked for so that those of blocks count, which are keys."""
-        tags: list[dict[str, Any]] = [{"tags": {"all": list(self.tags)}}] if self.tags else []
-        given = [dict(self.where)] if self.where else []
-        return {"and": [*given, *tags]} if tags and given else next(iter([*given, *tags]), None)
+        parts: list[dict[str, Any]] = [dict(self.where)] if self.where else []
+        if self.tags:
+            parts.append({"tags": {"all": list(self.tags)}})
+        if not self.query and self.kinds:
+            parts.append({"kind": {"in": list(self.kinds)}})
+        elif not self.query:
+            books: list[dict[str, Any]] = [{"id": {"starts": prefix}} for prefix in _BOOKS]
+            parts.append({"not": {"or": [{"kind": {"in": sorted(INFRASTRUCTURE_KINDS)}}, *books]}})
+        return {"and": parts} if len(parts) > 1 else next(iter(parts), None)
 
     def reading(self, served: ServedStore) -> dict[str, Any]:
         """Return what an embedder makes of it, if there is one; embeddings are those of now."""
-        if served.embedder is None or self.as_of:
+        if served.embedder is None or self.as_of or not self.query:
             return {}
         found: dict[str, Any] = _questions.read(served, self.query)
         return found
 
-    def ask(self, served: ServedStore, limit: int, after: str | None, reading: Mapping[str, Any]) -> Hits:
+    def ask(
+        self, served: ServedStore, limit: int, after: str | None, reading: Mapping[str, Any]
+    ) -> Hits | Page:
         """Put it to the store."""
-        return served.door.search(
-            self.query,
-            **reading,
-            kind=list(self.kinds) or None,
-            status=None if self.status == "any" else self.status,
-            min_confidence=self.min_confidence,
-            where=self._where(),
-            since=moment("since", self.since, ends=False),
-            until=moment("until", self.until),
-            as_of=as_of(self.as_of),
-            limit=limit,
-            after=after or None,
-        )
+        terms: dict[str, Any] = {
+            "status": None if self.status == "any" else self.status,
+            "min_confidence": self.min_confidence,
+            "where": self._where(),
+            "since": moment("since", self.since, ends=False),
+            "until": moment("until", self.until),
+            "limit": limit,
+            "after": after or None,
+        }
+        when = as_of(self.as_of)
+        if self.query:
+            return served.door.search(
+                self.query, **reading, kind=list(self.kinds) or None, as_of=when, **terms
+            )
+        asked = served.door if when is None else served.door.as_of(when)
+        return asked.query(faces=True, order_by="-created", **terms)
 
 
 def search(served: ServedStore, asked: Question) -> Told:
-    """Return the best memories for a text, as many as fit, and where to go on."""
+    """Return the best memories for a text, or the newest, as many as fit, and where to go on."""
+    if not asked.as_of:
+        seen = {status for _, status, _, _ in served.door.engine.tally()}
+        word("status", asked.status, tuple(sorted(seen.union(_STATUSES))))
     reading = asked.reading(served)
     try:
         hits = asked.ask(served, asked.limit, asked.cursor, reading)
@@ -131,6 +156,8 @@ def search(served: ServedStore, asked: Question) -> Told:
         said = str(error).replace("after", "cursor", 1)  # as the argument is called here
         raise type(error)(said, field="cursor", recovery=error.recovery) from None
     notes = served.notes(nothing_found=not hits)
+    if asked.query and not hits and served.door.engine.is_known():
+        notes.append("no memory matched; an empty query lists the memories, newest first")
     items = _fitting(hits, served.budget(asked.max_tokens, notes), asked.max_tokens)
     cursor = hits.cursor
     if len(items) < len(hits):
@@ -152,20 +179,22 @@ def search(served: ServedStore, asked: Question) -> Told:
     more_words = f"{left_out}{'' if is_exact else ' or more'} left out"
     if cursor:
         more_words += f", next_cursor={cursor}"
-    words = f"{len(items)} of the memories that match, best first, {more_words}" if hits else "nothing found"
+    which = " that match, best first" if asked.query else ", newest first"
+    words = f"{len(items)} of the memories{which}, {more_words}" if hits else "nothing found"
     return Told(structured, [*heading(served, words, notes), *map(line_of, items)])
 
 
-def _fitting(hits: Hits, budget: Budget, max_tokens: int) -> list[dict[str, Any]]:
+def _fitting(hits: Hits | Page, budget: Budget, max_tokens: int) -> list[dict[str, Any]]:
     """Return the first hits, as many as there is room for; of the very first as much as there is room for."""
     items: list[dict[str, Any]] = []
     for hit in hits:
-        item = item_of(hit.record, tokens=int(max_tokens * _SHARE / 2), score=hit.score)
+        record, score = (hit.record, hit.score) if isinstance(hit, Hit) else (hit, None)
+        item = item_of(record, tokens=int(max_tokens * _SHARE / 2), score=score)
         if not items:
             bare = {**item, "text": ""}
             room = (budget.left - tokens_of(canonical_json(bare), line_of(bare))) // 2 - _CUT_TOKENS
             if room > 0:
-                item = item_of(hit.record, tokens=min(int(max_tokens * _SHARE / 2), room), score=hit.score)
+                item = item_of(record, tokens=min(int(max_tokens * _SHARE / 2), room), score=score)
         if not budget.take(item, line_of(item)):
             break
         items.append(item)
@@ -222,7 +251,10 @@ def _record(served: ServedStore, memory_id: str, as_of_spelled: str) -> ChronoRe
 def verify(served: ServedStore) -> Told:
     """Read every byte of the store again and say what that proves."""
     report = served.store.verify()
-    damage = [str(item) for item in report.damage[:_PLACES]]
+    # By file and kind: where a place is, and what it holds, is told to who looks after the store.
+    counts = Counter(f"{item.path}: {item.kind}" for item in report.damage)
+    places = [f"{place}, {counted(number, 'place')}" for place, number in counts.items()]
+    damage = places[:_PLACES]
     notes = [str(report.tail)] if report.tail else []
     if report.remembered_reason:
         notes.append(report.remembered_reason)
@@ -240,7 +272,7 @@ def verify(served: ServedStore) -> Told:
         "last_seq": report.last_seq,
         "head": report.head,
         "damage": damage,
-        "left_out": len(report.damage) - len(damage),
+        "left_out": len(places) - len(damage),
         "advice": advice,
         "notes": notes,
     }
@@ -250,5 +282,5 @@ def verify(served: ServedStore) -> Told:
     lines = heading(served, words, notes)
     lines += [f"- damage: {quoted(place)}" for place in damage]
     if structured["left_out"]:
-        lines.append(f"{structured['left_out']} more places of damage left out")
+        lines.append(f"{structured['left_out']} more kinds of damage left out")
     return Told(structured, [*lines, advice] if advice else lines)

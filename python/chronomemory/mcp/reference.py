@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
+from chronomemory.face.arguments import HIDDEN
 from chronomemory.mcp.knowledge_graph import Graph, KnowledgeGraph
 from chronomemory.mcp.quoting import quoted
 from chronomemory.mcp.reading import Told, heading
@@ -20,7 +22,15 @@ __all__ = ["ROWS"]
 #: How long names and texts may be, and how many come in one call.
 _NAME, _TEXT, _MANY = 500, 20_000, 1_000
 
-Name = Annotated[str, Field(min_length=1, max_length=_NAME)]
+
+def _named(given: str) -> str:
+    """Return a name in NFC, so that two Unicode forms of it are one; refuse one with invisible controls."""
+    if hidden := HIDDEN.search(given):
+        raise ValueError(f"a name must not have the invisible character U+{ord(hidden[0]):04X} in it")
+    return unicodedata.normalize("NFC", given)
+
+
+Name = Annotated[str, Field(min_length=1, max_length=_NAME), AfterValidator(_named)]
 Text = Annotated[str, Field(min_length=1, max_length=_TEXT)]
 MaxTokens = Annotated[int, Field(ge=300, le=20_000, description="Most tokens of the answer")]
 

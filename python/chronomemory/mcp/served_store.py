@@ -136,7 +136,7 @@ class ServedStore:
         raise UnknownRecord(
             f'there is no memory "{memory_id[:200]}" in {self.scope}',
             id=memory_id,
-            recovery="Look the id up with search_memories."
+            recovery="Look the id up with a search."
             if known
             else f"Nothing was ever written for {self.scope}. {_CHECK_NAMES}",
         )

@@ -27,11 +27,11 @@ class AsyncPages(Awaited[Pages]):
     tagged = awaited_verb(Pages.tagged)
     search = awaited_verb(Pages.search)
     links = awaited_verb(Pages.links)
+    picture = awaited_verb(Pages.picture)
     sync = awaited_verb(Pages.sync)
     rebuild = awaited_verb(Pages.rebuild)
     rebuild_index = awaited_verb(Pages.rebuild_index)
     clean = awaited_verb(Pages.clean)
-    import_ = awaited_verb(Pages.import_)
     close = awaited_verb(Pages.close)
 
     async def __aenter__(self) -> AsyncPages:

@@ -9,14 +9,13 @@ from typing import Any
 from chronomemory.face.arguments import function
 from chronomemory.face.batch import Connection
 from chronomemory.pages.errors import NotAPage, PageConflict
-from chronomemory.pages.ids import page_name
 from chronomemory.pages.storage.changes import change_to
 from chronomemory.pages.storage.home import Home, Settled
 from chronomemory.pages.storage.records import Origin
 from chronomemory.pages.text.facts import losses
 from chronomemory.pages.text.frontmatter import edit, frontmatter_end, mark_after, mark_of, utc_text
 from chronomemory.pages.text.headings import local_text
-from chronomemory.pages.text.page import PageText, read_page, tokens_of
+from chronomemory.pages.text.page import PageText, tokens_of
 from chronomemory.pages.text.rewriting import merge_superseded
 from chronomemory.pages.types import Compaction
 
@@ -33,14 +32,14 @@ def compact(home: Home, path: str, rewrite: Rewrite = merge_superseded) -> Compa
     No lock is held while it works: it may be a model that takes minutes. If the page changes meanwhile, the
     rewrite is rejected.
     """
-    name = page_name(path)
+    name = home.name(path)
     rewriter = function("rewrite", rewrite)
     with home.locked():
         home.catch_up(name)
         settled = home.settle(name)
-    before = read_page(settled.text, (settled.page.head, settled.page.meta))
+    before = home.read(settled.text, settled.page)
     tokens = tokens_of(len(settled.text))
-    after = _rewritten(rewriter(settled.text), before)
+    after = _rewritten(home, rewriter(settled.text), before)
     if isinstance(after, str):
         return Compaction(name, False, tokens, tokens, reason=after)
     lost = losses(before, after)
@@ -62,7 +61,7 @@ def compact(home: Home, path: str, rewrite: Rewrite = merge_superseded) -> Compa
     return _commit(home, name, settled, after, told)
 
 
-def _rewritten(text: object, before: PageText) -> PageText | str:
+def _rewritten(home: Home, text: object, before: PageText) -> PageText | str:
     """Return the page that a rewrite is, or why it is none.
 
     The frontmatter stays ours: what a person keeps there is not up to a rewrite.
@@ -74,7 +73,7 @@ def _rewritten(text: object, before: PageText) -> PageText | str:
         body = text[frontmatter_end(text) :]
         front = before.head[: frontmatter_end(before.head)]
         gap = "" if not front or body.startswith(("\n", "\r")) else before.eol * 2
-        return read_page(front + gap + body)
+        return home.read(front + gap + body)
     except UnicodeEncodeError:
         return "the rewrite is not text: it has half of a surrogate pair in it"
     except NotAPage as error:
@@ -91,9 +90,19 @@ def _commit(home: Home, name: str, settled: Settled, after: PageText, told: Comp
         "needs_compact": False,
         "compact_reason": None,
     }
-    head, _ = edit(after.head, changes, plain=False, eol=after.eol)
+    head, tail = after.head, after.tail
+    if not home.is_free:
+        tail = tail or after.eol
+    elif settled.page.meta.needs_compact:  # of the frontmatter of a note only the flag is ours
+        changes = {"needs_compact": None, "compact_reason": None}
+    else:
+        changes = {}
+    if changes:
+        head, _ = edit(head, changes, plain=False, eol=after.eol)
     meta = replace(after.meta, updated=updated, needs_compact=False, compact_reason="")
-    after = replace(after, head=head, meta=meta, tail=after.tail or after.eol)
+    after = replace(after, head=head, meta=meta, tail=tail)
+    if home.is_free:
+        after = home.dated(name, settled.page, after)
 
     def work(conn: Connection, current: Settled) -> tuple[Compaction, str]:
         if current.page.digest != settled.page.digest:

@@ -90,7 +90,7 @@ class FolderError(PageError):
 class UnknownFolder(FolderError, LookupError):
     """There are no pages in a folder, or none of these names."""
 
-    usual_recovery = "Make the first page with create(), or give the folder and the names that it belongs to."
+    usual_recovery = "Make a page with create(), sync a folder of notes, or give the folder and its names."
 
 
 class SettingsError(PageError, ValueError):

@@ -10,6 +10,8 @@ from datetime import date, datetime
 from pathlib import Path
 
 from chronomemory._core import canonical_json
+from chronomemory.face.arguments import HIDDEN
+from chronomemory.page_files import INDEX_FILE
 from chronomemory.pages.errors import PageNameError
 
 __all__ = [
@@ -17,6 +19,7 @@ __all__ = [
     "FACE",
     "FOLDER_KIND",
     "INDEX_FILE",
+    "MOST_PAGE_BYTES",
     "PAGE",
     "PREAMBLE",
     "PREFIXES",
@@ -26,6 +29,7 @@ __all__ = [
     "file_of",
     "folder_digits",
     "folder_key",
+    "folder_place",
     "is_page_file",
     "is_page_name",
     "page_key",
@@ -45,9 +49,9 @@ FOLDER_KIND = "page_folder"
 #: What the name of a page begins with: of whom or what it speaks.
 PREFIXES = ("user", "project", "tool", "topic", "person", "org", "event")
 SUFFIX = ".md"
-#: The file that lists all pages; it is none itself.
-INDEX_FILE = "index.md"
 
+#: A larger file is not read as a page.
+MOST_PAGE_BYTES = 8 << 20
 _DIGITS = 16
 _MOST_BYTES = 200
 #: What file systems, wiki links and shells take for something else.
@@ -65,6 +69,8 @@ def page_name(given: object) -> str:
         raise PageNameError(f"a page is called by a string, not by a {type(given).__name__}")
     name = unicodedata.normalize("NFC", given.removesuffix(SUFFIX))
     reason = _why_not(name)
+    if reason is None and (hidden := HIDDEN.search(name)):
+        reason = f"it has the invisible character U+{ord(hidden[0]):04X} in it"
     if reason:
         listed = ", ".join(f"{prefix}-" for prefix in PREFIXES)
         raise PageNameError(f"no page is called {given!r}: {reason}; the prefixes are {listed}")
@@ -97,11 +103,15 @@ def _is_date(text: str) -> bool:
 
 def is_page_file(file_name: str) -> bool:
     """Say whether a file of this name is a page; temporary files of editors are not."""
-    return file_name.endswith(SUFFIX) and is_page_name(file_name.removesuffix(SUFFIX))
+    name = file_name.removesuffix(SUFFIX)
+    return file_name.endswith(SUFFIX) and is_page_name(name) and not HIDDEN.search(name)
 
 
 def is_page_name(name: str) -> bool:
-    """Say whether a page may be called so: then its file lies in the folder."""
+    """Say whether a page of the log may be called so: then its file lies in the folder.
+
+    Earlier versions made pages with invisible characters in their names.
+    """
     return unicodedata.is_normalized("NFC", name) and _why_not(name) is None
 
 
@@ -111,17 +121,22 @@ def file_of(name: str) -> str:
 
 
 def prefix_of(name: str) -> str:
-    """Return what a page is about, as its name says."""
-    return name.partition("-")[0]
+    """Return what a page is about, as its name says; nothing for a note whose name has no prefix."""
+    prefix, dash, _ = name.partition("-")
+    return prefix if dash and prefix in PREFIXES else ""
+
+
+def folder_place(project: Path, folder: Path) -> list[str]:
+    """Return where a folder is: inside its project the steps from there, so that both may move."""
+    try:
+        return ["within", *folder.relative_to(project).parts]
+    except ValueError:
+        return ["at", os.fsencode(folder).decode("utf-8", "backslashreplace")]
 
 
 def folder_digits(project: Path, folder: Path) -> str:
-    """Return what stands for a folder in ids: inside its project the way to it, so that both may move."""
-    try:
-        place = ["within", *folder.relative_to(project).parts]
-    except ValueError:
-        place = ["at", os.fsencode(folder).decode("utf-8", "backslashreplace")]
-    return hashlib.sha256(canonical_json(place)).hexdigest()[:_DIGITS]
+    """Return what stands for a folder in ids: digits of its place."""
+    return hashlib.sha256(canonical_json(folder_place(project, folder))).hexdigest()[:_DIGITS]
 
 
 def folder_key(folder: str) -> str:

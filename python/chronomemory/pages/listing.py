@@ -32,7 +32,12 @@ def index_text(home: Home) -> str:
 
 
 def write_index(home: Home) -> str | None:
-    """Write the file where it is not as it should be; say why it is not ours to write, or cannot be."""
+    """Write the file where it is not as it should be; say why it is not ours to write, or cannot be.
+
+    A free folder has none, nor has one whose pages were erased with its record.
+    """
+    if home.is_free or home.books() is None:
+        return None
     try:
         there = home.folder.read(INDEX_FILE)
     except FileNotFoundError:

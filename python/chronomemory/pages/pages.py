@@ -14,10 +14,11 @@ from typing import Any
 from chronomemory.face.arguments import flag, function, function_or_none
 from chronomemory.face.arguments import path as path_argument
 from chronomemory.face.moments import Now
-from chronomemory.pages import compaction, importing, reading, syncing, watching, writing
+from chronomemory.pages import compaction, picturing, reading, syncing, watching, writing
 from chronomemory.pages.compaction import Rewrite
 from chronomemory.pages.errors import PageConflict
-from chronomemory.pages.ids import INDEX_FILE, page_name
+from chronomemory.pages.ids import INDEX_FILE
+from chronomemory.pages.layout import FREE, PREFIXED
 from chronomemory.pages.listing import OF_OTHERS, write_index
 from chronomemory.pages.settings import Settings
 from chronomemory.pages.storage.home import Home, open_home
@@ -26,7 +27,6 @@ from chronomemory.pages.types import (
     Cleaned,
     Compaction,
     Entry,
-    Imported,
     Indexed,
     Links,
     PageHit,
@@ -64,6 +64,10 @@ class Pages:
     The log is the truth for what was written here; the files may be edited by hand, and ``sync`` takes that
     in. A folder belongs to the names that it was made with, if any. With ``must_exist`` none is made.
 
+    ``layout`` is ``"prefixed"`` for pages with prefixes, or ``"free"`` for a folder of Markdown notes that
+    stays as it is, such as an Obsidian vault. It is decided when a folder is first opened: free if the folder
+    holds notes without our prefixes. A project that is a vault is its own folder.
+
     >>> import tempfile
     >>> with Pages(tempfile.mkdtemp()) as pages:
     ...     entry = pages.append("user-profile", "The user lives in Lisbon.", ["home"])
@@ -81,24 +85,31 @@ class Pages:
         session: str = NOT_GIVEN,
         clock: Now | None = None,
         must_exist: bool = False,
+        layout: str | None = None,
         **options: Any,
     ) -> None:
         scope = Scope.of(user=user, agent=agent, session=session)
         place = project if isinstance(project, ChronoStore) else path_argument("project", project)
         where = None if folder is None else path_argument("folder", folder)
-        self._home: Home = open_home(place, where, scope, clock, options)
+        self._home: Home = open_home(place, where, scope, clock, options, layout)
         self._is_index_due = False
+        #: What was found when the notes of a free folder were read for the first time, else None.
+        self.first_sync: Synced | None = None
         try:
             self.settings = Settings.of_project(self.store.project_root)
             if flag("must_exist", must_exist):
                 self._home.check()
             elif self._home.create():
-                self._seed()
+                self._begin()
         except BaseException:
             self._home.handle.close()
             raise
 
-    def _seed(self) -> None:
+    def _begin(self) -> None:
+        """Read the notes of a free folder, or make the pages that every other one begins with."""
+        if self._home.is_free:
+            self.first_sync = self.sync()
+            return
         for name, (description, tags) in _SEEDED.items():
             if self._home.content(name) is None and self._home.look.page(name) is None:
                 writing.create(self._home, name, description, tags)
@@ -113,6 +124,11 @@ class Pages:
     def folder(self) -> Path:
         """Where the pages are."""
         return self._home.folder.root
+
+    @property
+    def layout(self) -> str:
+        """``"prefixed"``, or ``"free"`` for a folder of a user's notes."""
+        return FREE if self._home.is_free else PREFIXED
 
     @property
     def store(self) -> ChronoStore:
@@ -153,8 +169,8 @@ class Pages:
         self._is_index_due = True
         return name
 
-    def append(self, path: str, content: str, tags: Iterable[str]) -> str:
-        """Write an entry with one to three tags at the end of a page, and return its id."""
+    def append(self, path: str, content: str, tags: Iterable[str] = ()) -> str:
+        """Write an entry with up to three tags at the end of a page, and return its id."""
         told = writing.append(self._home, self.settings, path, content, tags)
         self._is_index_due = True
         return told
@@ -211,12 +227,12 @@ class Pages:
 
     def info(self, path: str) -> PageInfo:
         """Return a page, without its entries."""
-        self._take_in(page_name(path))
+        self._take_in(self._home.name(path))
         return reading.info(self._home, path)
 
     def text(self, path: str) -> str:
         """Return the whole text of a page."""
-        name = page_name(path)
+        name = self._home.name(path)
         self._take_in(name)
         return self._home.look.text(reading.known_page(self._home.look, name))
 
@@ -234,7 +250,7 @@ class Pages:
 
         A day as ``since`` or ``until`` means all of it. What was edited by hand is taken in first.
         """
-        self._take_in(page_name(path))
+        self._take_in(self._home.name(path))
         return reading.read(
             self._home,
             path,
@@ -292,8 +308,12 @@ class Pages:
 
     def links(self, path: str) -> Links:
         """Return what a page links to, and what links to it."""
-        self._take_in(page_name(path))
+        self._take_in(self._home.name(path))
         return reading.links(self._home, path)
+
+    def picture(self) -> str:
+        """Return a page for a browser that draws all pages and the links between them."""
+        return picturing.picture(self._home)
 
     # Folder and log.
 
@@ -328,12 +348,6 @@ class Pages:
     def clean(self, what: str = "memory") -> Cleaned:
         """Take all pages away; ``"all"`` also forgets when was synced. The chained history stays."""
         return syncing.clean(self._home, self.settings, what)
-
-    def import_(self, source: str | os.PathLike[str]) -> Imported:
-        """Take in a folder of Markdown notes of another tool; each becomes a page."""
-        told = importing.import_folder(self._home, source)
-        self._is_index_due = True
-        return told
 
     def _take_in(self, name: str) -> None:
         """Take in what was edited by hand on one page; where that cannot be, what was known stays."""

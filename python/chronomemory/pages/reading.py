@@ -11,11 +11,10 @@ from typing import Any
 
 from chronomemory.face.arguments import count, flag, must, string, string_list, word
 from chronomemory.pages.errors import UnknownEntry, UnknownPage
-from chronomemory.pages.ids import ENTRY, PAGE, PREAMBLE, PREFIXES, page_key, page_name
+from chronomemory.pages.ids import ENTRY, PAGE, PREAMBLE, PREFIXES, page_key, prefix_of
 from chronomemory.pages.storage.home import Home
 from chronomemory.pages.storage.look import Look
 from chronomemory.pages.storage.records import SUPERSEDED, PageState, entry_of, info_of
-from chronomemory.pages.storage.shape import fits
 from chronomemory.pages.text.frontmatter import STATES, frontmatter_end
 from chronomemory.pages.text.headings import check_tags, moment_of, wall_time
 from chronomemory.pages.text.links import LinkText, calls_of, links_in
@@ -24,7 +23,18 @@ from chronomemory.record import ChronoRecord
 from chronomemory.search import Hit
 from chronomemory.search import search as search_records
 
-__all__ = ["chain", "info", "links", "list_pages", "read", "recent", "search", "tagged"]
+__all__ = [
+    "chain",
+    "info",
+    "known_page",
+    "links",
+    "links_from",
+    "list_pages",
+    "read",
+    "recent",
+    "search",
+    "tagged",
+]
 
 #: So many hits are asked for at first, beyond those that are wanted, where some may fall away.
 _SPARE = 20
@@ -52,13 +62,13 @@ def list_pages(
     return [
         info_of(page)
         for page in home.look.pages()
-        if page.meta.state not in hidden and page.name.partition("-")[0] in wanted
+        if page.meta.state not in hidden and prefix_of(page.name) in wanted
     ]
 
 
 def info(home: Home, path: str) -> PageInfo:
     """Return a page, without its entries."""
-    return info_of(known_page(home.look, page_name(path)))
+    return info_of(known_page(home.look, home.name(path)))
 
 
 def known_page(look: Look, name: str) -> PageState:
@@ -80,7 +90,7 @@ def read(
     include_superseded: bool = False,
 ) -> list[Entry]:
     """Return the entries of a page, in their order; of those that fit, the last so many."""
-    name = page_name(path)
+    name = home.name(path)
     known_page(home.look, name)
     first, last = _bound("since", since, ends=False), _bound("until", until, ends=True)
     wanted = set() if tags is None else set(check_tags(tags, "tags", least=0, most=None))
@@ -170,7 +180,7 @@ def search(
             limit=asked,
             context=False,
         )
-        fitting = _of_state(home.look, [hit for hit in hits if fits(hit.record)], state)
+        fitting = _of_state(home.look, [hit for hit in hits if home.look.fits(hit.record)], state)
         # Those that are alike are ordered among themselves, so all that are like the last one must be there.
         if len(hits) < asked or (
             len(fitting) >= wanted and hits[-1].score < fitting[wanted - 1].score * _SURELY_LESS
@@ -208,7 +218,7 @@ def _pattern(folder: str, glob: str) -> str | dict[str, str]:
 
 def chain(home: Home, path: str, entry_id: str) -> list[Entry]:
     """Return what an entry came in place of, itself, and what came in its place, the oldest first."""
-    name = page_name(path)
+    name = home.name(path)
     known_page(home.look, name)
     entries = {record.data["id"]: entry_of(record) for record in home.look.entry_records(name)}
     start = entries.get(string("entry_id", entry_id))
@@ -232,15 +242,8 @@ def chain(home: Home, path: str, entry_id: str) -> list[Entry]:
 def links(home: Home, path: str) -> Links:
     """Return what a page links to, and what links to it."""
     look = home.look
-    page = known_page(look, page_name(path))
-    out = []
-    preamble = page.head[frontmatter_end(page.head) :]
-    records = look.entry_records(page.name, superseded=False)
-    texts = [(None, preamble), *((record.data["id"], record.data["content"]) for record in records)]
-    for entry_id, text in texts:
-        for link in links_in(text):
-            leads_to = _page_called(look, link, page.within)
-            out.append(Link(link.kind, link.target, link.label, leads_to, entry_id))
+    page = known_page(look, home.name(path))
+    out = links_from(look, page)
     backlinks: dict[tuple[str, str | None, str], Link] = {}
     record = home.handle.store.engine.get(page_key(look.folder, page.name))
     for call in [] if record is None else record.data["calls"]:
@@ -249,6 +252,18 @@ def links(home: Home, path: str) -> Links:
                 backlinks[back.page or "", back.entry, back.target] = back
     ordered = sorted(backlinks.items(), key=lambda one: (one[0][0], one[0][1] or "", one[0][2]))
     return Links(page.name, tuple(out), tuple(link for _, link in ordered))
+
+
+def links_from(look: Look, page: PageState) -> list[Link]:
+    """Return what a page links to."""
+    records = look.entry_records(page.name, superseded=False)
+    texts = [(None, page.head[frontmatter_end(page.head) :])]
+    texts += [(record.data["id"], record.data["content"]) for record in records]
+    return [
+        Link(link.kind, link.target, link.label, _page_called(look, link, page.within), entry_id)
+        for entry_id, text in texts
+        for link in links_in(text)
+    ]
 
 
 def _page_called(look: Look, link: LinkText, within: str) -> str | None:
@@ -272,7 +287,7 @@ def _leading_here(look: Look, other: ChronoRecord, name: str) -> list[Link]:
 
 def _prefixes(given: Iterable[str] | None) -> list[str]:
     if given is None:
-        return list(PREFIXES)
+        return [*PREFIXES, ""]  # the last for notes without one
     wanted = [one.removesuffix("-") for one in string_list("prefixes", given)]
     return [word("prefix", one, PREFIXES) for one in wanted]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from chronomemory.layout import log_folder
+from chronomemory.layout import log_folder, read_config
 from chronomemory.pages.errors import SettingsError
 
 if sys.version_info >= (3, 11):
@@ -36,10 +36,10 @@ class Settings:
         """Read what a project says; without a file, or a section, all is as usual."""
         place = log_folder(project) / CONFIG_FILE
         try:
-            told = tomllib.loads(place.read_text(encoding="utf-8"))
+            told = tomllib.loads(read_config(place))
         except (FileNotFoundError, NotADirectoryError):
             return cls()
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, RecursionError) as error:
             raise SettingsError(f"{place} cannot be read: {error}") from None
         section = told.get(_SECTION, {})
         if not isinstance(section, dict):

@@ -9,8 +9,8 @@ from datetime import timedelta
 from chronomemory.errors import InvalidArgument, Limit, LogCorrupted
 from chronomemory.face.arguments import word
 from chronomemory.face.batch import Connection
-from chronomemory.pages.errors import PageConflict, PageError
-from chronomemory.pages.ids import INDEX_FILE, SUFFIX, entry_key, file_of, is_page_file, page_key
+from chronomemory.pages.errors import NotAPage, PageConflict, PageError
+from chronomemory.pages.ids import INDEX_FILE, entry_key, file_of, page_key
 from chronomemory.pages.listing import write_index
 from chronomemory.pages.settings import Settings
 from chronomemory.pages.storage.changes import PageChange, change_to
@@ -18,7 +18,6 @@ from chronomemory.pages.storage.home import Home
 from chronomemory.pages.storage.leftovers import clear_drafts
 from chronomemory.pages.storage.records import BY_US, NO_FILE, PageState, digest_of
 from chronomemory.pages.text.frontmatter import read_values, utc_text
-from chronomemory.pages.text.page import read_page
 from chronomemory.pages.types import Cleaned, Indexed, Problem, Rebuilt, Synced
 from chronomemory.pages.writing import set_status
 from chronomemory.selection import query
@@ -30,8 +29,6 @@ __all__ = ["CLEANED", "clean", "rebuild", "rebuild_index", "sync"]
 _AT_ONCE = 4_000
 #: What can be cleaned.
 CLEANED = ("memory", "all")
-#: How names of files begin and end that editors write beside the one they edit.
-_BESIDE = ((".", "#", "~"), ("~", "#", ".swp", ".tmp", ".bak"))
 _EDITED = "it was edited by hand, so it is left alone; sync takes it in"
 _UNWRITTEN = "it is behind the log, and cannot be written now"
 _GONE_BY_HAND = ["deleted by hand"]
@@ -103,25 +100,22 @@ def sync(
     with home.locked():
         found = _Found()
         known = {page.name: page for page in home.look.pages()} if names is None else _known(home, names)
-        there = set(home.folder.names(""))
-        files = (
-            sorted(there) if names is None else [file_of(name) for name in known if file_of(name) in there]
-        )
-        files += [] if names is None else sorted(set(map(file_of, names)) & there - set(files))
+        there, problems = home.files()
+        found.problems += problems if names is None else []
+        files = sorted(there if names is None else there.keys() & set(names))
         doubtful = _doubtful(home)
-        for number, file in enumerate(files):
-            if is_page_file(file):
-                _sync_file(home, file.removesuffix(SUFFIX), known, doubtful, found)
-            elif _is_strange(file):
-                found.problems.append(
-                    Problem("strange", file, "this is no name of a page, so it is left alone; rename it")
-                )
+        for number, name in enumerate(files):
+            _sync_file(home, name, known, doubtful, found)
             if progress is not None:
                 progress(number + 1, len(files))
-        missing = [page for name, page in known.items() if file_of(name) not in there]
-        _sync_missing(home, missing, found, forget=forget_missing)
+        missing = [page for name, page in known.items() if name not in there]
+        if home.is_free:
+            _sync_deleted(home, missing, found, problems, forget=forget_missing or bool(there))
+        else:
+            _sync_missing(home, missing, found, forget=forget_missing)
         if names is None:
             found.problems += clear_drafts(home, known)
+        if names is None and not home.is_free:
             _let_sleep(home, settings, found)
         told = found.told()
         if told.edited or told.created or told.caught_up or told.forgotten:
@@ -168,7 +162,7 @@ def _sync_file(home: Home, name: str, known: dict[str, PageState], doubtful: set
                 home.commit([change], show=False)
                 found.take(change, is_new=False)
             return
-        if page is not None and shown in page.earlier:
+        if page is not None and shown in home.earlier(page):
             found.caught(home, name)
             return
         change = home.edit_by_hand(name, page, content)
@@ -180,14 +174,21 @@ def _sync_file(home: Home, name: str, known: dict[str, PageState], doubtful: set
         found.problems.append(Problem("conflict", file_of(name), str(error)))
 
 
-def _is_strange(file: str) -> bool:
-    begins, ends = _BESIDE
-    return (
-        file.endswith(SUFFIX)
-        and file != INDEX_FILE
-        and not file.startswith(begins)
-        and not file.endswith(ends)
-    )
+def _sync_deleted(
+    home: Home, missing: list[PageState], found: _Found, problems: list[Problem], *, forget: bool
+) -> None:
+    """Let go of notes whose files a user deleted, moved or renamed, unless their folder cannot be read.
+
+    A folder without any note may be a disk that is not mounted: then nothing is forgotten unless told.
+    """
+    unread = tuple("" if problem.file == "." else f"{problem.file}/" for problem in problems)
+    gone = [page for page in missing if not page.name.startswith(unread)]
+    if gone and not forget:
+        message = f"no note is left of {len(gone):,}; sync with forget_missing lets go of them"
+        found.problems.append(Problem("missing", str(home.folder.root), message))
+    elif gone:
+        _forget(home, gone, _GONE_BY_HAND)
+        found.forgotten += [page.name for page in gone]
 
 
 def _sync_missing(home: Home, missing: list[PageState], found: _Found, *, forget: bool) -> None:
@@ -244,15 +245,20 @@ def _let_sleep(home: Home, settings: Settings, found: _Found) -> None:
     for page in home.look.in_state("active", before):
         # Of a page that says nothing about its last write nobody knows how long it sleeps.
         # A word of a person's own for its status is theirs.
-        said = read_values(page.head).get("status", page.meta.state)
-        if page.written and said == page.meta.state and file_of(page.name) not in busy:
-            set_status(home, page.name, "dormant")
-            found.dormant.append(page.name)
+        if not page.written or file_of(page.name) in busy:
+            continue
+        try:
+            if read_values(page.head).get("status", page.meta.state) == page.meta.state:
+                set_status(home, page.name, "dormant")
+                found.dormant.append(page.name)
+        except (NotAPage, PageConflict) as error:
+            found.problems.append(Problem("conflict", file_of(page.name), str(error)))
 
 
 def rebuild(home: Home, progress: Progress | None = None) -> Rebuilt:
     """Write all files that are missing or behind; what was edited by hand is reported, and left alone."""
     _check_log(home)
+    home.folder.make()
     with home.locked():
         pages = home.look.pages()
         written: list[str] = []
@@ -289,7 +295,7 @@ def _text_to_write(home: Home, page: PageState, problems: list[Problem]) -> tupl
     shown = None if content is None else digest_of(content)
     if shown == page.digest:
         return None, shown
-    if shown is not None and shown not in page.earlier:
+    if shown is not None and shown not in home.earlier(page):
         problems.append(Problem("conflict", file, _EDITED))
         return None, shown
     text = home.look.text(page)
@@ -320,8 +326,7 @@ def rebuild_index(home: Home, progress: Progress | None = None) -> Indexed:
         changes: list[PageChange] = []
         problems: list[Problem] = []
         known = {page.name: page for page in home.look.pages()}
-        files = {file.removesuffix(SUFFIX) for file in home.folder.names("") if is_page_file(file)}
-        names = sorted(files | set(known))
+        names = sorted(home.files()[0].keys() | known.keys())
         for number, name in enumerate(names):
             try:
                 changes.append(_indexed(home, name, known.get(name)))
@@ -343,16 +348,17 @@ def rebuild_index(home: Home, progress: Progress | None = None) -> Indexed:
 def _indexed(home: Home, name: str, page: PageState | None) -> PageChange:
     content = home.content(name)
     shown = None if content is None else digest_of(content)
-    if content is not None and (page is None or (shown != page.digest and shown not in page.earlier)):
+    if content is not None and (page is None or (shown != page.digest and shown not in home.earlier(page))):
         return home.edit_by_hand(name, page, content)
     if page is None:
         raise PageConflict(f"{file_of(name)} is gone")
     is_shown = shown == page.digest and content is not None
     text = content.decode() if is_shown and content is not None else home.look.text(page)
+    new = home.read(text, page)
     change = change_to(
         home.digits,
         name,
-        read_page(text, (page.head, page.meta)),
+        home.dated(name, page, new) if home.is_free else new,
         BY_US,
         page=page,
         entries=home.look.entries(page),
@@ -365,7 +371,8 @@ def _indexed(home: Home, name: str, page: PageState | None) -> PageChange:
 def clean(home: Home, settings: Settings, what: str) -> Cleaned:
     """Take all pages away from folder and index; the chained history stays.
 
-    What was edited by hand is taken in before, so that the log has it. Files that are no pages stay.
+    What was edited by hand is taken in before, so that the log has it. Files that are no pages stay, and so
+    do the files of a free folder: they are a user's, and the next sync takes them in again.
     """
     word("what", what, CLEANED)
     with home.locked():
@@ -375,8 +382,8 @@ def clean(home: Home, settings: Settings, what: str) -> Cleaned:
         said: dict[str, object] = {"cleaned": [utc_text(home.clock()), what]}
         if what == "all":
             said["synced"] = None
-        files = [file for file in home.folder.names("") if is_page_file(file) and file not in left]
-        # The files first: of one that is left, the next sync would make a page again.
+        # The files first: of one that is left, the next sync would make a page again. Notes are a user's.
+        files = [file for file in home.files()[0].values() if file not in left and not home.is_free]
         home.folder.remove(files, "")
         entries = _forget(home, pages, [f"cleaned: {what}"], **said)
         write_index(home)

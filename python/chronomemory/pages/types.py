@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from chronomemory.face.results import Result, counted
@@ -12,7 +12,6 @@ __all__ = [
     "Cleaned",
     "Compaction",
     "Entry",
-    "Imported",
     "Indexed",
     "Link",
     "Links",
@@ -225,25 +224,6 @@ class Compaction(Result):
         )
         named = [f"{what} {', '.join(missing[:10])}" for what, missing in lost if missing]
         return f"{self.page}: rejected: {self.reason or 'missing ' + '; '.join(named)}"
-
-
-@dataclass(frozen=True, slots=True)
-class Imported(Result):
-    """Which notes became which pages, and which did not."""
-
-    pages: dict[str, str] = field(default_factory=dict)
-    unchanged: tuple[str, ...] = ()
-    problems: tuple[Problem, ...] = ()
-
-    @property
-    def summary(self) -> str:
-        """What happened, in one line."""
-        parts = [f"took in {counted(len(self.pages), 'note')}"]
-        if self.unchanged:
-            parts.append(f"{len(self.unchanged):,} were there already")
-        if self.problems:
-            parts.append(counted(len(self.problems), "problem"))
-        return "; ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,14 +38,20 @@ def watch(
     changed = watch_files(
         root,
         stop_event=ending,
-        recursive=False,
+        recursive=home.is_free,
         debounce=_TOGETHER_MS,
         rust_timeout=_LOOK_MS,
         raise_interrupt=True,
-        watch_filter=lambda _, place: is_page_file(Path(place).name),
+        watch_filter=lambda _, place: _is_watched(home, Path(place).relative_to(root)),
     )
     for some in changed:
-        names = sorted({Path(place).name.removesuffix(SUFFIX) for _, place in some})
+        # A folder of notes that is moved is reported without the notes in it: then all are looked at.
+        names = None if home.is_free else sorted({Path(place).name.removesuffix(SUFFIX) for _, place in some})
         told = sync(home, settings, names)
         if told != Synced():
             tell(told)
+
+
+def _is_watched(home: Home, path: Path) -> bool:
+    """Say whether a change may concern a page; what is hidden in a free folder never does."""
+    return not any(step.startswith(".") for step in path.parts) if home.is_free else is_page_file(path.name)

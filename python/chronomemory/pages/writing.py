@@ -12,7 +12,7 @@ from chronomemory.face.arguments import string, word
 from chronomemory.face.batch import Connection
 from chronomemory.face.moments import instant
 from chronomemory.pages.errors import EntryError, PageExists, UnknownEntry
-from chronomemory.pages.ids import draw_id, entry_key, page_name
+from chronomemory.pages.ids import draw_id, entry_key
 from chronomemory.pages.settings import Settings
 from chronomemory.pages.storage.changes import change_to, put_page
 from chronomemory.pages.storage.home import Home, Settled
@@ -28,6 +28,7 @@ from chronomemory.pages.text.frontmatter import (
     utc_text,
 )
 from chronomemory.pages.text.headings import check_tags, local_text, wall_time
+from chronomemory.pages.text.notes import is_section
 from chronomemory.pages.text.page import PageText, Stretch, tokens_of
 
 __all__ = ["append", "create", "flag_compact", "set_status", "supersede", "touched"]
@@ -39,36 +40,46 @@ def create(
     home: Home, path: str, description: str, tags: Iterable[str] = (), title: str | None = None
 ) -> str:
     """Make a page without entries, and return its name."""
-    name = page_name(path)
+    name = home.new_name(path)
     described = _line("description", description)
     topics = check_tags(tags, "tags", least=0, most=None)
     titled = _title(name) if title is None else _line("title", title, blank=False)
     with home.locked():
-        if home.look.page(name) is not None or home.content(name) is not None:
+        known = home.look.page(name)
+        if home.content(name) is not None or (known is not None and not home.is_free):
             raise PageExists(f"there is a page {name!r} already")
         now = local_text(_now(home))
         meta = Meta(description=described, tags=topics, created=now, updated=now)
-        front = new_frontmatter(
-            {
-                "description": described,
-                "tags": topics,
-                "status": meta.state,
-                "created": now,
-                "updated": now,
-                "entry_count": 0,
-                "needs_compact": False,
-            }
-        )
-        change = change_to(home.digits, name, PageText(f"{front}\n\n# {titled}", meta, (), "\n", "\n"), BY_US)
-        home.commit([change])
+        if home.is_free:
+            # The name of a note is its title, and a user keeps no counters in it.
+            values = {"description": described, "tags": topics, "created": now}
+            front = new_frontmatter({key: value for key, value in values.items() if value})
+            new = home.read(f"{front}\n" if title is None else f"{front}\n\n# {titled}\n")
+            new = home.dated(name, None, new)
+        else:
+            front = new_frontmatter(
+                {
+                    "description": described,
+                    "tags": topics,
+                    "status": meta.state,
+                    "created": now,
+                    "updated": now,
+                    "entry_count": 0,
+                    "needs_compact": False,
+                }
+            )
+            new = PageText(f"{front}\n\n# {titled}", meta, (), "\n", "\n")
+        # A note that is known and has no file was deleted by hand: its entries go.
+        gone = [] if known is None else home.look.entries(known)
+        home.commit([change_to(home.digits, name, new, BY_US, page=known, entries=gone)])
     return name
 
 
-def append(home: Home, settings: Settings, path: str, content: str, tags: Iterable[str]) -> str:
+def append(home: Home, settings: Settings, path: str, content: str, tags: Iterable[str] = ()) -> str:
     """Write an entry at the end of a page, and return its id."""
-    name = page_name(path)
+    name = home.name(path)
     said = _content(content)
-    marked = check_tags(tags, "tags", least=1, most=_MOST_ENTRY_TAGS)
+    marked = check_tags(tags, "tags", least=0, most=_MOST_ENTRY_TAGS)
 
     def work(conn: Connection, settled: Settled) -> tuple[tuple[str, PageState], str]:
         page, now = settled.page, _now(home)
@@ -77,7 +88,7 @@ def append(home: Home, settings: Settings, path: str, content: str, tags: Iterab
         end = len(settled.text) - len(page.tail)
         body = settled.text[len(page.head) : end] + stretch.raw
         order, came = page.next_order, page.count + 1
-        page, text = touched(page, settled, body, now, settings, count=came)
+        page, text = touched(home, settled, body, now, settings, count=came)
         mark = (page.meta.last_update, came)
         conn.put(entry_record(home.digits, name, stretch, order, page.eol, came=mark, within=page.within))
         put_page(conn, home.digits, replace(page, next_order=order + 1))
@@ -98,10 +109,10 @@ def supersede(
     tags: Iterable[str] | None = None,
 ) -> str:
     """Strike exactly the entry with an id, write another that holds instead, and return the id of that."""
-    name = page_name(path)
+    name = home.name(path)
     said = _content(new_content)
     why = string("reason", reason)
-    marked = None if tags is None else check_tags(tags, "tags", least=1, most=_MOST_ENTRY_TAGS)
+    marked = None if tags is None else check_tags(tags, "tags", least=0, most=_MOST_ENTRY_TAGS)
 
     def work(conn: Connection, settled: Settled) -> tuple[tuple[str, PageState], str]:
         page, now = settled.page, _now(home)
@@ -119,7 +130,7 @@ def supersede(
         )
         raws = [struck.raw if entry is old else entry.stretch.raw for entry in entries]
         order, came = page.next_order, page.count + 1
-        page, text = touched(page, settled, "".join((*raws, stretch.raw)), now, settings, count=came)
+        page, text = touched(home, settled, "".join((*raws, stretch.raw)), now, settings, count=came)
         mark = (page.meta.last_update, came)
         conn.put(entry_record(home.digits, name, stretch, order, page.eol, came=mark, within=page.within))
         put_page(conn, home.digits, replace(page, next_order=order + 1))
@@ -132,7 +143,7 @@ def supersede(
 
 def flag_compact(home: Home, path: str, reason: str) -> None:
     """Ask for a page to be compacted, and say why."""
-    name = page_name(path)
+    name = home.name(path)
     why = _line("reason", reason)
     changes = {"needs_compact": True, "compact_reason": why or None}
     _change_head(home, name, changes, needs_compact=True, compact_reason=why)
@@ -141,7 +152,7 @@ def flag_compact(home: Home, path: str, reason: str) -> None:
 def set_status(home: Home, path: str, status: str) -> None:
     """Say that a page is active, dormant or archived."""
     state = word("status", status, STATES)
-    _change_head(home, page_name(path), {"status": state}, state=state)
+    _change_head(home, home.name(path), {"status": state}, state=state)
 
 
 def _change_head(home: Home, name: str, changes: dict[str, Any], **known: Any) -> None:
@@ -166,9 +177,18 @@ def _of_head(page: PageState) -> dict[str, Any]:
 
 
 def touched(
-    page: PageState, settled: Settled, body: str, now: datetime, settings: Settings, *, count: int
+    home: Home, settled: Settled, body: str, now: datetime, settings: Settings, *, count: int
 ) -> tuple[PageState, str]:
-    """Return a page with other entries, and its text: who writes to a page wakes it."""
+    """Return a page with other entries, and its text: who writes to a page wakes it.
+
+    Of a note only the entries change: its frontmatter and the end of its last line are a user's.
+    """
+    page = settled.page
+    if home.is_free:
+        text = page.head + body + page.tail
+        meta = replace(page.meta, updated=local_text(now))
+        page = following(page, settled.shown, text, count=count, written=utc_text(now), meta=meta)
+        return page, text
     updated = local_text(mark_after(mark_of(page.head, page.meta), now, count))
     known: dict[str, Any] = {"updated": updated}
     changes: dict[str, Any] = {"updated": updated, "entry_count": count}
@@ -201,6 +221,11 @@ def _suggest(page: PageState, settings: Settings) -> None:
 def _to_strike(entries: list[EntryState], name: str, old_id: str) -> EntryState:
     wanted = string("old_id", old_id)
     for entry in entries:
+        if entry.stretch.entry.entry_id == wanted and is_section(wanted):
+            raise UnknownEntry(
+                f"{wanted!r} is a section of the note {name}, and only entries with an id can be superseded",
+                recovery="Edit the file: sync takes it in.",
+            )
         if entry.stretch.entry.entry_id == wanted:
             if entry.stretch.entry.superseded:
                 by = entry.stretch.entry.superseded_by
@@ -244,7 +269,7 @@ def _title(name: str) -> str:
     >>> _title("user-profile")
     'User Profile'
     """
-    prefix, _, rest = name.partition("-")
+    prefix, _, rest = name.rpartition("/")[2].partition("-")
     if prefix == "event":
         return f"Event {rest}"
     return " ".join(part[:1].upper() + part[1:] for part in (prefix, *rest.split("-")) if part)

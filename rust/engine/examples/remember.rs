@@ -34,7 +34,7 @@ fn remember(project: &Path, out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
     writeln!(out, "wrote events {} to {}", written.first_seq, written.next_seq - 1)?;
 
     let asked = Query {
-        kind: Some("decision".to_owned()),
+        kinds: Some(vec!["decision".to_owned()]),
         ..Query::default()
     };
     for record in engine.query(&asked)? {

@@ -26,8 +26,10 @@ pub enum BatchFate {
     Stay,
     /// The batch is whole: they count.
     Count,
-    /// The batch is broken: they never happened.
+    /// The batch is broken: they are not applied.
     Drop,
+    /// The batch was never finished, so no writer was told that it is kept.
+    Cut,
 }
 
 /// What a reader does with the line just followed, in the order of the fields.
@@ -270,6 +272,7 @@ impl Follower {
             seq,
             kind,
             reason: reason.to_owned(),
+            id: None,
         });
         Some(())
     }

@@ -93,8 +93,10 @@ pub struct Damage {
     pub seq: Option<u64>,
     /// What kind of damage.
     pub kind: DamageKind,
-    /// What exactly.
+    /// What exactly. It is quoted in messages to every caller, so it names no record and no text.
     pub reason: String,
+    /// The id of the record that it is about, if it is one: only for reports on the store as a whole.
+    pub id: Option<String>,
 }
 
 impl fmt::Display for Damage {

@@ -38,15 +38,32 @@ impl Hint {
 /// # Errors
 /// What the disk says.
 pub fn read_hint(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Synced>> {
-    let path = layout.synced();
-    let file = match disk.open(&path, Access::Read) {
-        Ok(file) => file,
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
+    Ok(Synced::read(&hint_bytes(disk, layout)?))
+}
+
+/// Whether the file holds bytes that are not a whole hint. A missing or empty file is no damage.
+///
+/// # Errors
+/// What the disk says.
+pub fn is_hint_damaged(disk: &dyn Disk, layout: &Layout) -> io::Result<bool> {
+    // A writer may be overwriting it: only what stays unreadable is damaged.
+    for _ in 0..4 {
+        let bytes = hint_bytes(disk, layout)?;
+        if bytes.is_empty() || Synced::read(&bytes).is_some() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn hint_bytes(disk: &dyn Disk, layout: &Layout) -> io::Result<Vec<u8>> {
+    let (path, mut bytes) = (layout.synced(), Vec::new());
+    match disk.open(&path, Access::Read) {
+        Ok(file) => _ = read_upto(&*file, &mut bytes, 0, SYNCED_BYTES + 1).naming(&path)?,
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => {}
         Err(fault) => return Err(fault).naming(&path),
-    };
-    let mut bytes = Vec::new();
-    read_upto(&*file, &mut bytes, 0, SYNCED_BYTES + 1).naming(&path)?;
-    Ok(Synced::read(&bytes))
+    }
+    Ok(bytes)
 }
 
 /// The hint of one who looks at it whenever it takes the lock: the file stays open, so that a look is two calls to the system.

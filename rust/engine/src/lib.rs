@@ -91,7 +91,7 @@ pub use network::{Direction, Net, Steps, islands, reach, routes};
 pub use options::{Checking, Durability, Options, WriterTerms};
 pub use scope::{Carried, Scope, SeenAs, Viewer};
 pub use snapshot::{Moments, Stamp};
-pub use state::{By, CopiedRows, Dated, Edition, Frozen, Listing, PageEnd, Query, Sight, Tally, unspelled};
+pub use state::{By, CopiedRows, Dated, Edition, Frozen, Listing, MadeAt, PageEnd, Query, Sight, Tally, unspelled};
 pub use store::{
     AtomicBatch, Attachment, BatchWriter, Bookmark, Committed, CopyMade, CopyOrder, CopySeen, Engine, Erase, Erased,
     HeadStanding, Ids, Ingested, Intake, Matrix, Moment, Neighbour, Page, Progress, Prune, Pruned, Quarantined,

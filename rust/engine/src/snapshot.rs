@@ -21,7 +21,7 @@ use lines::LineReader;
 pub use header::Header;
 pub(crate) use header::{OPEN_MOMENTS, OPEN_RECORDS, TO_LATER_MOMENTS, TO_RECORDS};
 pub use lines::digest;
-pub use moments::{Moments, Stamp};
+pub use moments::{Doubt, Moments, Stamp};
 pub use writer::{BaseWriter, WrittenBase, write, write_durably};
 
 /// What a file of another tool may need while it is parsed, for each of its bytes.

@@ -96,6 +96,8 @@ pub struct Report {
     pub notes: Vec<String>,
     /// The log ends before the last known sync: how that is said in the notes.
     pub cut: Option<String>,
+    /// `synced` is damaged: whether the log was cut at its end cannot be told.
+    pub is_hint_damaged: bool,
     /// What records carry that is no scope, or another one than before: no damage, for the log counts as it stands.
     pub scopes: Vec<ScopeFinding>,
 }
@@ -124,6 +126,8 @@ pub trait Sink {
     fn settle(&mut self, held: BatchFate);
     /// Something is lost before the event that comes next; told before each one that comes behind it.
     fn note_loss(&mut self) {}
+    /// A line behind event `seq` cannot be read, or is missing if there are no bytes of it.
+    fn note_lost_line(&mut self, _line: &[u8], _seq: u64) {}
     /// Whether what an event of this id says is to be shown without its salt: whoever keeps nothing of it need not mind.
     fn minds_salt(&self, _id: &[u8]) -> bool {
         true
@@ -244,15 +248,23 @@ impl Walk {
                     offset: line.offset,
                     line: self.lines + line.number + 1,
                 };
+                let (found, last_seq) = (self.follower.damage.len(), self.follower.mark.last_seq);
                 let Some(step) = self.follower.follow(place, text, &line.event) else {
                     self.blank_lines.extend_from_slice(&piece.blank);
-                    sink.settle(BatchFate::Drop);
+                    sink.settle(BatchFate::Cut);
                     ended = true;
                     return io::Result::Ok(false);
                 };
                 sink.settle_if(step.before);
-                if let Ok(event) = &line.event {
-                    self.show(event, text, place, step.counts, sink);
+                match &line.event {
+                    Err(_) => sink.note_lost_line(text, last_seq),
+                    Ok(event) => {
+                        let is_unlinked = |damage: &Damage| damage.kind == DamageKind::Unlinked;
+                        if self.follower.damage[found..].iter().any(is_unlinked) {
+                            sink.note_lost_line(b"", last_seq);
+                        }
+                        self.show(event, text, place, step.counts, sink);
+                    }
                 }
                 sink.settle_if(step.after);
                 if sink.is_satisfied() {
@@ -292,7 +304,7 @@ impl Walk {
             None => open.map(|place| (place, "half a batch")),
         };
         if let Some((place, reason)) = cut {
-            sink.settle(BatchFate::Drop);
+            sink.settle(BatchFate::Cut);
             self.end = place.offset;
             self.lines = place.line - 1;
             self.blank_lines.retain(|&offset| offset < place.offset);
@@ -316,8 +328,10 @@ impl Walk {
             reason: "a line that was synced has lost its end".to_owned(),
             seq: None,
         };
+        let last_seq = self.follower.mark.last_seq;
         if let Some(step) = self.follower.follow(place, b"", &Err(fault)) {
             sink.settle_if(step.before);
+            sink.note_lost_line(b"", last_seq);
             sink.settle_if(step.after);
         }
         self.lines += 1;
@@ -413,5 +427,6 @@ pub fn finding(path: &str, kind: DamageKind, reason: impl Into<String>) -> Damag
         seq: None,
         kind,
         reason: reason.into(),
+        id: None,
     }
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::scenario::{Action, START, contents, draft, fresh_disk, layout};
+use crate::stage::{Play, SECOND};
 use chronomemory::testing::disk::CrashDisk;
-use chronomemory::{Access, Disk, Error, Options, Store};
+use chronomemory::{Access, Disk, Durability, Error, Options, Store};
 
 fn attended(disk: &CrashDisk) -> Store {
     let options = Options {
@@ -123,4 +124,30 @@ fn nothing_is_kept_while_nobody_looks_after_the_store() {
     store.leave_alone(false);
     write(&mut store, 6, START + 400).expect("a write");
     assert!(store.is_leased(), "until someone is back");
+}
+
+#[test]
+fn a_turn_keeps_others_from_writing_until_it_ends_or_a_second_has_passed() {
+    let disk = fresh_disk();
+    let play = Play::on(disk.clone(), Durability::Normal).expect("open");
+    let mut other = attended(&disk);
+    let is_locked = |written: chronomemory::Result<()>| matches!(written, Err(Error::Locked { .. }));
+    let turn = play.engine.in_turn(|| {
+        assert!(is_locked(write(&mut other, 1, START)));
+        play.write(1);
+        play.live(SECOND / 2);
+        assert!(is_locked(write(&mut other, 2, START)), "writing does not end a turn");
+        let inner = play.engine.in_turn(|| is_locked(write(&mut other, 3, START)));
+        assert!(inner.expect("a turn inside of a turn"));
+        assert!(is_locked(write(&mut other, 4, START)), "which does not end it either");
+    });
+    turn.expect("a turn");
+    write(&mut other, 5, START + SECOND).expect("the turn has ended");
+    let long = play.engine.in_turn(|| {
+        play.live(2 * SECOND);
+        write(&mut other, 6, START + 3 * SECOND).expect("a turn that took too long has ended");
+        play.write(1);
+    });
+    long.expect("a turn");
+    write(&mut other, 7, START + 4 * SECOND).expect("the lock is free");
 }

@@ -9,7 +9,7 @@ use crate::scenario::embedded::{DIM, attach_to, vector};
 use crate::scenario::{Action, START, draft, fresh_disk, layout, open};
 use chronomemory::testing::disk::CrashDisk;
 use chronomemory::testing::store::Shared;
-use chronomemory::{Disk, Durability, Error, Options, RecordSearch, Store, VectorQuestion};
+use chronomemory::{Disk, Durability, Error, Options, RecordSearch, Store, VectorQuestion, Viewer};
 
 /// Another process compacts right before rows are opened for the first time.
 #[derive(Clone)]
@@ -53,7 +53,7 @@ fn filled() -> CrashDisk {
 #[test]
 fn an_embedding_is_found_where_it_went() {
     let expected: Vec<u8> = vector(2).iter().flat_map(|value| value.to_le_bytes()).collect();
-    let found = reader(&filled(), true).embedding(None, "R1");
+    let found = reader(&filled(), true).embedding(&Viewer::Everyone, None, "R1");
     assert_eq!(found.expect("no damage"), Some(expected));
 }
 
@@ -61,7 +61,7 @@ fn an_embedding_is_found_where_it_went() {
 fn a_file_that_is_gone_is_damage() {
     let disk = filled();
     disk.remove(&layout().rows("default", 0)).expect("a file");
-    let found = reader(&disk, false).embedding(None, "R1");
+    let found = reader(&disk, false).embedding(&Viewer::Everyone, None, "R1");
     assert!(matches!(found, Err(Error::Corrupted(_))), "{found:?}");
 }
 

@@ -42,11 +42,7 @@ fn put(state: &mut State, number: u64, round: u64) {
     let record = record(number, round);
     let fields = json::scan_record(&record).expect("a record");
     let at = Stamp::new(round * 100 + number, NOON);
-    let moments = Moments {
-        created: at,
-        updated: at,
-    };
-    state.take(&record, fields, Some(moments));
+    state.take(&record, fields, Some(Moments::of_stamps(at, at)));
 }
 
 /// All that can be asked of a state.
@@ -59,7 +55,7 @@ fn told(state: &mut State) -> Vec<String> {
             for status in [None, Some("active"), Some("tombstone")] {
                 let query = Query {
                     viewer: Arc::new(viewer.clone()),
-                    kind: kind.map(str::to_owned),
+                    kinds: kind.map(|kind| vec![kind.to_owned()]),
                     status: status.map(str::to_owned),
                     ..Query::default()
                 };

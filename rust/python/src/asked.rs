@@ -7,11 +7,27 @@ use pyo3::prelude::*;
 
 use crate::enter::to_python;
 
+/// One kind, or a list of kinds.
+#[derive(FromPyObject)]
+pub enum Kinds {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Kinds {
+    fn list(self) -> Vec<String> {
+        match self {
+            Self::One(kind) => vec![kind],
+            Self::Many(kinds) => kinds,
+        }
+    }
+}
+
 /// What a caller asks for, as keyword arguments of one dict.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct SelectQuestion {
-    kind: Option<String>,
+    kind: Option<Kinds>,
     status: Option<String>,
     min_confidence: f64,
     limit: Option<usize>,
@@ -56,7 +72,7 @@ pub fn condition_of(py: Python<'_>, given: Option<Vec<u8>>) -> PyResult<Option<C
 /// A query; an empty status means any.
 pub fn query_of(
     viewer: &Arc<Viewer>,
-    kind: Option<String>,
+    kind: Option<Kinds>,
     status: Option<String>,
     min_confidence: f64,
     limit: Option<usize>,
@@ -64,7 +80,7 @@ pub fn query_of(
 ) -> Query {
     Query {
         viewer: Arc::clone(viewer),
-        kind,
+        kinds: kind.map(Kinds::list),
         status: status.filter(|status| !status.is_empty()),
         min_confidence,
         limit,

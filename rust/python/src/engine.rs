@@ -8,7 +8,7 @@ use chronomemory::{Author, Checking, Error, Machine, Moment, Options, Store, Vie
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::asked::query_of;
+use crate::asked::{Kinds, query_of};
 use crate::draft_buffer::DraftBuffer;
 use crate::enter::{bad_choice, enter, enter_to_leave};
 use crate::event::WalEvent;
@@ -199,7 +199,7 @@ impl Engine {
     fn query<'py>(
         &self,
         py: Python<'py>,
-        kind: Option<String>,
+        kind: Option<Kinds>,
         status: Option<String>,
         min_confidence: f64,
         limit: Option<usize>,
@@ -218,7 +218,7 @@ impl Engine {
     }
 
     #[pyo3(signature = (*, kind=None, status=Some("active".to_owned()), faces=false), text_signature = "($self, *, kind=None, status='active', faces=False)")]
-    fn count(&self, py: Python<'_>, kind: Option<String>, status: Option<String>, faces: bool) -> PyResult<u64> {
+    fn count(&self, py: Python<'_>, kind: Option<Kinds>, status: Option<String>, faces: bool) -> PyResult<u64> {
         let query = query_of(&self.viewer, kind, status, 0.0, None, faces);
         self.read(py, |store| Ok(store.count(&query)))
     }

@@ -27,6 +27,12 @@ impl Engine {
         Ok((head, end))
     }
 
+    /// Calls `work` while no other thread or process writes, and returns what it returned.
+    fn in_turn(&self, py: Python<'_>, work: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let work = work.clone().unbind();
+        self.run(py, |engine| engine.in_turn(|| Python::attach(|py| work.call0(py))))?
+    }
+
     /// Writes changes, and embeddings with them, as one batch unless one of the ids that were read changed behind the
     /// bookmark, or nobody can tell: the last event with what was seen before and after it, or nothing. `at_us` stamps it with
     /// a moment that has passed.

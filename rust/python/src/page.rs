@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use chronomemory::{By, Condition, Dated, Error, Frozen, Listing, Page, PageEnd, Unchanged, Viewer};
+use chronomemory::{By, Condition, Dated, Error, Frozen, Listing, MadeAt, Page, PageEnd, Unchanged, Viewer};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -12,8 +12,11 @@ use crate::enter::enter;
 use crate::told::{Copied, Single};
 use crate::view::View;
 
-/// What the last record of a page was ordered by, the seq of the event that made it, and its id.
-type End = (Option<EndKey>, Option<u64>, String);
+/// The seq and the moment of the event that made a record, which of its records this is, and of how many.
+type Made = (Option<u64>, Option<i64>, u32, u32);
+
+/// What the last record of a page was ordered by, and where it and the one behind it were made.
+type End = (Option<EndKey>, Made, Option<Made>);
 
 /// A number, or the bytes of a field.
 #[derive(FromPyObject, IntoPyObject)]
@@ -59,7 +62,8 @@ pub fn listing_of(terms: &Bound<'_, PyDict>, viewer: &Arc<Viewer>) -> PyResult<(
     Ok((listing, condition))
 }
 
-fn end_of((key, created, id): End) -> PageEnd {
+fn end_of((key, made, next): End) -> PageEnd {
+    let made_at = |(seq, micros, nth, of): Made| MadeAt { seq, micros, nth, of };
     let (key, field) = match key {
         Some(EndKey::Number(key)) => (Some(key), None),
         Some(EndKey::Field(field)) => (None, Some(field)),
@@ -68,14 +72,15 @@ fn end_of((key, created, id): End) -> PageEnd {
     PageEnd {
         key,
         field,
-        created,
-        id,
+        made: made_at(made),
+        next: next.map(made_at),
     }
 }
 
 fn told<'py>(py: Python<'py>, (found, end, plan): (Copied, Option<PageEnd>, String)) -> PyResult<PageFound<'py>> {
     let key = |end: &mut PageEnd| end.key.map(EndKey::Number).or(end.field.take().map(EndKey::Field));
-    let end = end.map(|mut end| (key(&mut end), end.created, end.id));
+    let made = |at: MadeAt| (at.seq, at.micros, at.nth, at.of);
+    let end = end.map(|mut end| (key(&mut end), made(end.made), end.next.map(made)));
     Ok((found.records(py)?, end, plan))
 }
 

@@ -52,6 +52,7 @@ pub fn dict<'py>(py: Python<'py>, found: &Verified) -> PyResult<Bound<'py, PyDic
         HeadStanding::Unreadable(reason) => ("unreadable", reason.as_str()),
     };
     dict.set_item("cut", report.cut.as_deref())?;
+    dict.set_item("damaged_synced", report.is_hint_damaged)?;
     dict.set_item("remembered", word)?;
     dict.set_item("remembered_reason", reason)?;
     Ok(dict)
@@ -68,6 +69,7 @@ pub fn damages<'py>(py: Python<'py>, found: &[Damage]) -> PyResult<Bound<'py, Py
         dict.set_item("seq", damage.seq)?;
         dict.set_item("kind", damage.kind.word())?;
         dict.set_item("reason", &damage.reason)?;
+        dict.set_item("id", damage.id.as_deref())?;
         list.append(dict)?;
     }
     Ok(list)

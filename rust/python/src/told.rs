@@ -19,8 +19,8 @@ const RECORD_BYTES: usize = 64;
 const OBJECT_BYTES: usize = 48;
 /// So many records share a copy: Python has the numbers of their places ready.
 const READY_NUMBERS: usize = 256;
-/// What the moments of a record take.
-const MOMENTS_BYTES: usize = size_of::<[i64; 4]>();
+/// What the moments of a record take, and whether it is in doubt.
+const MOMENTS_BYTES: usize = size_of::<[i64; 4]>() + 1;
 /// So much of a digest is a version.
 const VERSION_BYTES: usize = 8;
 
@@ -42,6 +42,7 @@ fn packed(moments: Moments, content: &[u8]) -> Vec<u8> {
     for number in moments.numbers() {
         packed.extend_from_slice(&number.to_le_bytes());
     }
+    packed.push(moments.doubt as u8);
     packed.extend_from_slice(content);
     packed
 }

@@ -22,6 +22,11 @@ impl Engine {
         Ok(dict)
     }
 
+    /// How many of the records that are seen are in doubt, and the ids of those that damaged lines name.
+    fn in_doubt(&self, py: Python<'_>) -> PyResult<(u64, Vec<String>)> {
+        self.read(py, |store| Ok(store.in_doubt(&self.viewer)))
+    }
+
     #[pyo3(signature = (progress=None))]
     fn verify<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
         let found = enter_reporting(py, progress, |report| self.engine.verify(report))?;
@@ -56,6 +61,7 @@ impl Engine {
     ) -> PyResult<Bound<'py, PyDict>> {
         let condition = condition_of(py, condition)?;
         let order = Erase {
+            is_reason_trusted: false,
             ids,
             due_at,
             condition: condition.map(|condition| (Arc::clone(&self.viewer), condition)),
@@ -82,6 +88,7 @@ impl Engine {
         dict.set_item("copies", told.copies)?;
         dict.set_item("unread", told.unread)?;
         dict.set_item("missing_copies", told.missing_copies)?;
+        dict.set_item("done", told.done)?;
         Ok(dict)
     }
 

@@ -103,6 +103,12 @@ impl Engine {
         Ok(list)
     }
 
+    /// How many rows of a space are embeddings of records that are seen, and how many of these are known to be damaged; None if
+    /// all scopes are seen.
+    fn rows_seen(&self, py: Python<'_>, space: &str) -> PyResult<Option<(u64, u64)>> {
+        self.read(py, |store| store.rows_seen(&self.viewer, space))
+    }
+
     /// Takes a space back with all its embeddings: how many there were.
     #[pyo3(signature = (name, *, force=false))]
     fn drop_space(&self, py: Python<'_>, name: &str, force: bool) -> PyResult<u32> {
@@ -159,7 +165,7 @@ impl Engine {
             k,
             query: Query {
                 viewer: Arc::clone(&self.viewer),
-                kind,
+                kinds: kind.map(|kind| vec![kind]),
                 status,
                 min_confidence,
                 limit: None,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chronomemory::{Result, Unchanged, Viewer};
 use pyo3::prelude::*;
 
-use crate::asked::query_of;
+use crate::asked::{Kinds, query_of};
 use crate::enter::enter;
 use crate::names::{Names, digits_of, names_of, sees_wider};
 use crate::search;
@@ -73,7 +73,7 @@ impl View {
     fn query<'py>(
         &self,
         py: Python<'py>,
-        kind: Option<String>,
+        kind: Option<Kinds>,
         status: Option<String>,
         min_confidence: f64,
         limit: Option<usize>,
@@ -99,7 +99,7 @@ impl View {
 
     /// How many records there were.
     #[pyo3(signature = (*, kind=None, status=Some("active".to_owned()), faces=false), text_signature = "($self, *, kind=None, status='active', faces=False)")]
-    fn count(&self, py: Python<'_>, kind: Option<String>, status: Option<String>, faces: bool) -> PyResult<u64> {
+    fn count(&self, py: Python<'_>, kind: Option<Kinds>, status: Option<String>, faces: bool) -> PyResult<u64> {
         let query = query_of(&self.viewer, kind, status, 0.0, None, faces);
         enter(py, || Ok(self.past()?.count(&query)))
     }

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from chronomemory.blocks.declaration import READER
 from chronomemory.blocks.engine import Blocks
-from chronomemory.blocks.errors import BatchConflict
 from chronomemory.blocks.ids import BLOCK
 from chronomemory.blocks.life.arrival import Arrival, ConsolidateResult, least_cosine
 from chronomemory.blocks.life.asking import BlockAnswers
@@ -26,7 +25,6 @@ from chronomemory.face.batch import Connection
 from chronomemory.face.models import NoAnswer, Unanswered, rehearse
 from chronomemory.face.readings import Reading
 from chronomemory.record import ChronoRecord
-from chronomemory.updates import CONFLICT_SECONDS
 
 __all__ = ["ConsolidateResult", "Consolidation", "DreamResult"]
 
@@ -41,14 +39,13 @@ Change = Callable[[Connection, float], object]
 class Consolidation:
     """One walk through the inbox.
 
-    ``write`` runs a batch, and is patient for some seconds if it is in conflict with others; ``hour`` writes
-    down how late it is.
+    ``write`` runs a batch; ``hour`` writes down how late it is.
     """
 
     blocks: Blocks
     embedder: Embedder
     answers: BlockAnswers
-    write: Callable[[Callable[[Connection], ConsolidateResult], float], ConsolidateResult]
+    write: Callable[[Callable[[Connection], ConsolidateResult]], ConsolidateResult]
     hour: Callable[[], float]
     result: ConsolidateResult = field(default_factory=ConsolidateResult)
     #: The blocks that stay in the inbox, and why.
@@ -102,20 +99,12 @@ class Consolidation:
                 return arrival.run(records, reading, found.caught_up(conn), self.failed)
 
             try:
-                self.result.add(self.write(work, CONFLICT_SECONDS if len(records) == 1 else 0.0))
+                self.result.add(self.write(work))
                 return
             except Unanswered:
                 self._rehearse(work)
                 if change is not None and self.failed:
                     raise next(iter(self.failed.values())) from None
-            except BatchConflict:
-                if len(records) == 1:
-                    raise
-                # The less is taken at once, the less can come in between.
-                half = len(records) // 2
-                self._take(records[:half], reading.part(0, half))
-                self._take(records[half:], reading.part(half, len(records)))
-                return
 
     def _rehearse(self, work: Callable[[Connection], ConsolidateResult]) -> None:
         """Put the questions of a batch, by one that is never written; what nobody answers is left out."""

@@ -27,6 +27,7 @@ from chronomemory.face.arguments import (
     count,
     finite,
     flag,
+    public_names,
     string,
     string_list,
     within,
@@ -46,6 +47,7 @@ def _looked_at(frame: str, scope: Scope) -> list[str]:
     return [*frame_keys(string("frame", frame), scope), *chain.from_iterable(settings)]
 
 
+@public_names
 class Finding(Settled):
     """Blocks that can be asked for: with an embedder for questions, and the frames that were shown last."""
 

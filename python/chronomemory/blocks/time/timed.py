@@ -12,10 +12,9 @@ from typing import TypeVar
 from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.storage.sessions import end_session, has_session, start_session
 from chronomemory.blocks.time.clock import Clock
-from chronomemory.face.arguments import contents, string
+from chronomemory.face.arguments import contents, public_names, string
 from chronomemory.face.batch import Connection
 from chronomemory.face.moments import Seconds
-from chronomemory.updates import CONFLICT_SECONDS
 
 __all__ = ["Timed"]
 
@@ -23,6 +22,7 @@ T = TypeVar("T")
 Own = TypeVar("Own", bound="Timed")
 
 
+@public_names
 class Timed:
     """Blocks with a clock."""
 
@@ -119,12 +119,12 @@ class Timed:
         """Write the present hour down, before changes that depend on it, and return it."""
         return self._write(self._clock.tick)
 
-    def _write(self, work: Callable[[Connection], T], patience: float = CONFLICT_SECONDS) -> T:
+    def _write(self, work: Callable[[Connection], T]) -> T:
         with self._turn:
             self._clock.begin()
-            done = self._run(work, patience)
+            done = self._run(work)
             self._clock.ticked()
             return done
 
-    def _run(self, work: Callable[[Connection], T], patience: float = CONFLICT_SECONDS) -> T:
-        return self.blocks.run(work, patience=patience)
+    def _run(self, work: Callable[[Connection], T]) -> T:
+        return self.blocks.run(work)

@@ -1,12 +1,13 @@
 """How the lineage of a fact stands in the log: its last steps in the fact, those before them in pieces.
 
-A piece never changes and is called by what is in it. It names the pieces before it, so a fact that was
-updated thousands of times is as short as one that was updated twice, and its whole story can still be read.
+A piece never changes, unless an episode that it names is erased. It names the pieces before it, so a fact
+that was updated thousands of times is as short as one that was updated twice, and its whole story can still
+be read.
 """
 
 from __future__ import annotations
 
-import hashlib
+import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -88,7 +89,8 @@ def _add(steps: dict[bytes, Step], more: Iterable[Step]) -> None:
 def _piece(lineage: Lineage, scope: Scope) -> ChronoRecord:
     data = {"@scope": scope.to_dict(), "earlier": lineage.earlier, "lineage": lineage.steps}
     return ChronoRecord(
-        id=lineage_key(hashlib.sha256(canonical_json(data)).hexdigest()),
+        # Drawn, not a digest: an erased episode could be guessed from that.
+        id=lineage_key(uuid.uuid4().hex),
         kind=RULE,
         status=_STATUS,
         label=f"earlier steps of a lineage, {len(lineage.steps)}",

@@ -20,10 +20,9 @@ from chronomemory.graph.changes import Changes, Look, numbered
 from chronomemory.graph.declaration import GraphHandle
 from chronomemory.graph.errors import WorkspaceError
 from chronomemory.graph.ids import EDGE, META_ID, NODE, key_of
-from chronomemory.graph.models import Model
 from chronomemory.graph.storage.log_look import BatchLook, Books, LogLook, PastLook
 from chronomemory.graph.storage.records import record_of
-from chronomemory.graph.view import Shown, View
+from chronomemory.graph.view import FOLDERS, Shown, View
 from chronomemory.scope import Scope
 
 __all__ = ["LogHome", "open_home"]
@@ -31,6 +30,8 @@ __all__ = ["LogHome", "open_home"]
 
 class LogHome:
     """The log, and the view that follows it."""
+
+    keeps_graph = True
 
     def __init__(self, handle: GraphHandle, view: View) -> None:
         self.handle = handle
@@ -136,7 +137,7 @@ class LogHome:
 
         def work(conn: Connection) -> tuple[Changes, Books | None]:
             changes, books = attempt(conn)
-            _put(conn, changes)
+            _put(conn, changes, 1 + (books.events - len(changes.events) if books else 0))
             if books is not None:
                 conn.put(books.record())
             last[:] = [conn]
@@ -199,22 +200,18 @@ def open_home(place: Path, scope: Scope, clock: Now | None, options: dict[str, A
     # The folder itself may be reached through a link; what is in it never is.
     root = place.resolve()
     handle = open_handle(GraphHandle, root, scope=scope, shared=scope == Scope(), clock=clock, **options)
-    return LogHome(handle, View(Folder(root), scope))
+    return LogHome(handle, View(Folder(root, mode=handle.project.folder_mode), scope))
 
 
-def _put(conn: Connection, changes: Changes) -> None:
+def _put(conn: Connection, changes: Changes, place: int) -> None:
     for name in changes.gone_edges:
         conn.delete(key_of(EDGE, name))
     for name in changes.gone_nodes:
         conn.delete(key_of(NODE, name))
-    put: tuple[Model, ...] = (
-        *changes.profiles,
-        *changes.nodes,
-        *changes.edges,
-        *changes.paths,
-        *changes.plans,
-        *changes.events,
-        *changes.audits,
-    )
-    for item in put:
-        conn.put(record_of(item))
+    for name in FOLDERS.values():
+        for item in getattr(changes, name):
+            conn.put(record_of(item))
+    for number, event in enumerate(changes.events, place):
+        conn.put(record_of(event, number))
+    for audit in changes.audits:
+        conn.put(record_of(audit))

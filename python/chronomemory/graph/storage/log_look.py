@@ -23,7 +23,7 @@ from chronomemory.graph.models import (
     Profile,
 )
 from chronomemory.graph.spelling import WORKSPACE
-from chronomemory.graph.storage.records import EVENTS, item_of
+from chronomemory.graph.storage.records import EVENTS, PLACE, item_of
 from chronomemory.record import ChronoRecord
 from chronomemory.vectors import HasEngine
 from chronomemory.view import view_of
@@ -114,9 +114,9 @@ class LogLook:
         return self._all(ActivationPlan, PLAN)
 
     def events(self, kind: str | None = None) -> list[MemoryEvent]:
-        if kind is None:
-            return _readable(MemoryEvent, self._found("graph.appended", EVENTS))
-        return _readable(MemoryEvent, self._found("graph.appended_by_kind", kind))
+        index, key = ("graph.appended", EVENTS) if kind is None else ("graph.appended_by_kind", kind)
+        found = sorted(self._found(index, key), key=lambda record: int(record.data.get(PLACE, 0)))
+        return _readable(MemoryEvent, found)
 
     def audits(self) -> list[AuditRecord]:
         return _readable(AuditRecord, self._found("graph.audited", EVENTS))

@@ -17,7 +17,7 @@ from chronomemory.graph.models import (
 )
 from chronomemory.record import ChronoRecord
 
-__all__ = ["EVENTS", "KINDS", "audit_of", "edge_of", "event_of", "item_of", "node_of", "record_of"]
+__all__ = ["EVENTS", "KINDS", "PLACE", "item_of", "record_of"]
 
 KINDS: dict[type[Model], str] = {
     Profile: PROFILE,
@@ -32,16 +32,23 @@ KINDS: dict[type[Model], str] = {
 EVENTS = "all"
 
 _LOG = "log"
+#: The number of an event in its workspace. Earlier versions wrote none.
+PLACE = "place"
 
 One = TypeVar("One", bound=Model)
 
 
-def record_of(item: Model) -> ChronoRecord:
-    """Return the record of something; its label is what a search finds it by."""
+def record_of(item: Model, place: int = 0) -> ChronoRecord:
+    """Return the record of something; its label is what a search finds it by.
+
+    The ``place`` of an event keeps the order of events, which an erasure changes by writing some again.
+    """
     fields = item.shown()
     kind = KINDS[type(item)]
     if kind in (EVENT, AUDIT):
         fields[_LOG] = EVENTS
+    if kind == EVENT:
+        fields[PLACE] = place
     label = fields.get("label") or fields.get("name") or ""
     return ChronoRecord(id=key_of(kind, fields["id"]), kind=kind, label=label, confidence=1.0, data=fields)
 
@@ -49,23 +56,3 @@ def record_of(item: Model) -> ChronoRecord:
 def item_of(cls: type[One], record: ChronoRecord) -> One:
     """Return what a record is of; the record is not used any more."""
     return cls.known(record.data)
-
-
-def node_of(record: ChronoRecord) -> Node:
-    """Return the node of a record."""
-    return item_of(Node, record)
-
-
-def edge_of(record: ChronoRecord) -> Edge:
-    """Return the edge of a record."""
-    return item_of(Edge, record)
-
-
-def event_of(record: ChronoRecord) -> MemoryEvent:
-    """Return the event of a record."""
-    return item_of(MemoryEvent, record)
-
-
-def audit_of(record: ChronoRecord) -> AuditRecord:
-    """Return the audit record of a record."""
-    return item_of(AuditRecord, record)

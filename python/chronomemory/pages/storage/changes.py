@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from chronomemory.face.batch import Connection
 from chronomemory.pages.ids import entry_key, page_key
+from chronomemory.pages.layout import is_note_name
 from chronomemory.pages.storage.records import (
     BY_US,
     NO_FILE,
@@ -65,7 +66,8 @@ class PageChange:
 def put_page(conn: Connection, folder: str, page: PageState, origin: Origin = BY_US) -> None:
     """Write what is new about a page."""
     known = conn.record(page_key(folder, page.name))
-    _put_preamble(conn, folder, page, None if known is None or not fits(known) else page_state(known), origin)
+    before = None if known is None or not fits(known, is_note_name) else page_state(known)
+    _put_preamble(conn, folder, page, before, origin)
     new = page_record(folder, page, origin)
     if known is None:
         conn.put(new)
@@ -107,7 +109,6 @@ def change_to(
     on_disk: bool = False,
     shown: str | None = None,
     written: str | None = None,
-    source: tuple[str, str] | None = None,
 ) -> PageChange:
     """Return what leads from what the log says of a page to a text.
 
@@ -131,7 +132,6 @@ def change_to(
             digest=digest,
             earlier=(NO_FILE,),
             next_order=0,
-            source=source,
         )
     else:
         state = following(page, shown, text)
@@ -141,6 +141,7 @@ def change_to(
         tail=new.tail,
         eol=new.eol,
         meta=new.meta,
+        title=new.title,
         plain=page.plain if page is not None and page.head == new.head else is_plain(new.head),
         count=len(new.entries),
         letters=len(text),

@@ -3,20 +3,26 @@
 The log comes first, the file second. A file that shows an earlier text of its page is behind, since a writer
 was killed in between, and is written anew; a file that shows anything else was edited by hand, and is taken
 in first.
+
+In a free folder the files are a user's, and it is the other way round: the file is written first and the log
+follows, so that a file that differs from the log was always edited by hand, and is never written over.
 """
 
 from __future__ import annotations
 
 import errno
+import os
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TypeVar
 
 from chronomemory.errors import InvalidArgument, Limit, WriteConflict
+from chronomemory.face.arguments import word
 from chronomemory.face.batch import Connection
 from chronomemory.face.files import Folder
 from chronomemory.face.handle import open_handle
@@ -24,19 +30,43 @@ from chronomemory.face.moments import Now, utc_now
 from chronomemory.layout import FOLDER
 from chronomemory.pages.declaration import PagesHandle
 from chronomemory.pages.errors import FolderError, NotAPage, PageConflict, UnknownFolder, UnknownPage
-from chronomemory.pages.ids import FOLDER_KIND, INDEX_FILE, file_of, folder_digits, folder_key
+from chronomemory.pages.ids import (
+    FOLDER_KIND,
+    INDEX_FILE,
+    MOST_PAGE_BYTES,
+    SUFFIX,
+    file_of,
+    folder_digits,
+    folder_key,
+    folder_place,
+    is_page_file,
+    page_name,
+)
+from chronomemory.pages.layout import (
+    FREE,
+    LAYOUTS,
+    PREFIXED,
+    find_layout,
+    is_vault,
+    note_name,
+    notes_in,
+    spellings,
+)
 from chronomemory.pages.storage.changes import PageChange, change_to
 from chronomemory.pages.storage.look import Look
 from chronomemory.pages.storage.merging import merged
 from chronomemory.pages.storage.owners import owner_in
 from chronomemory.pages.storage.records import BY_HAND, MOST_EARLIER, PageState, digest_of
 from chronomemory.pages.text.frontmatter import frontmatter_end, utc_text
+from chronomemory.pages.text.links import call_of
+from chronomemory.pages.text.notes import dated, read_note
 from chronomemory.pages.text.page import PageText, decoded, read_page
 from chronomemory.pages.text.suspects import suspects_in
+from chronomemory.pages.types import Problem
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 from chronomemory.store import ChronoStore
-from chronomemory.updates import again_if_changed
+from chronomemory.updates import retry_in_turn
 
 __all__ = ["Home", "Settled", "open_home"]
 
@@ -44,6 +74,9 @@ T = TypeVar("T")
 #: So many edits in a row are taken in before a file is left as it is.
 _MOST_EDITS = 20
 _SCHEMA = "chronomemory.pages.folder"
+_MEMORY = "memory"
+#: How names of files begin that editors write beside the one they edit.
+_BESIDE = (".", "#", "~")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +97,16 @@ class Settled:
 class Home:
     """The log, and the folder that follows it."""
 
-    def __init__(self, handle: PagesHandle, folder: Folder, digits: str, clock: Now | None) -> None:
+    def __init__(
+        self, handle: PagesHandle, folder: Folder, project: Path, clock: Now | None, layout: str | None
+    ) -> None:
         self.handle = handle
         self.folder = folder
-        self.digits = digits
+        self.place = folder_place(project, folder.root)
+        self.digits = folder_digits(project, folder.root)
         self.clock: Now = clock or utc_now
-        self.look = Look(handle.store, digits)
+        self.look = Look(handle.store, self.digits)
+        self._layout = layout
         self._turn = threading.RLock()
         self._held = 0
 
@@ -81,7 +118,13 @@ class Home:
                 yield
                 return
             _check_real(self.folder.root)
-            self.folder.make()
+            if not self.is_free:
+                self.folder.make()
+            elif not self.folder.root.is_dir():
+                raise FolderError(
+                    f"{self.folder.root}: the folder of the notes is not there; nothing was forgotten",
+                    recovery="Bring it back, or let rebuild() write it anew from the log.",
+                )
             with self.folder.locked():
                 self._held += 1
                 try:
@@ -89,7 +132,24 @@ class Home:
                 finally:
                     self._held -= 1
 
-    # Whose it is.
+    # What it is, and whose.
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it holds a user's notes under any names, instead of pages with prefixes."""
+        return self.look.is_free
+
+    def _settle_layout(self, known: str | None) -> None:
+        """Take the layout on record, or the one that was asked for, or the one that the folder shows."""
+        asked = self._layout
+        if known is not None and asked not in (None, known):
+            raise FolderError(
+                f"{self.folder.root} has the layout {known!r}, which was decided when it was first opened, "
+                f"not {asked!r}",
+                recovery="Leave layout out, or give another folder.",
+            )
+        self._layout = known or asked or find_layout(self.folder.root)
+        self.look.is_free = self._layout == FREE
 
     def books(self) -> dict[str, Any] | None:
         """Return what the log says of the folder itself; None if it was never made for these names."""
@@ -100,11 +160,23 @@ class Home:
             raise self._of_others()
         return dict(record.data)
 
+    def _is_known(self) -> bool:
+        """Say whether the folder is on record, and has its layout."""
+        if (books := self.books()) is None:
+            return False
+        self._settle_layout(books.get("layout", PREFIXED))
+        return True
+
     def create(self) -> bool:
         """Make the folder and say whose it is, unless that is done; say whether it was not."""
+        if self._is_known():
+            return False
         with self.locked():
-            if self.books() is not None:
+            if self._is_known():
                 return False
+            self._settle_layout(None)
+            if self.place == ["within"] and not self.is_free:
+                raise _no_place(self.folder.root)
             self._moved_here()
             try:
                 self.handle.run(lambda conn: conn.put(self._books({})))
@@ -115,7 +187,7 @@ class Home:
 
     def check(self) -> None:
         """Refuse to go on if there is no folder of pages; one that was moved here with its pages is one."""
-        if self.books() is not None:
+        if self._is_known():
             return
         try:
             is_moved = self._moved_here()
@@ -144,19 +216,81 @@ class Home:
         conn.put(self._books({**data, **said}))
 
     def _books(self, said: Mapping[str, Any]) -> ChronoRecord:
-        data = {**said, "schema": _SCHEMA, "folder": self.digits}
+        data = {
+            **said,
+            "schema": _SCHEMA,
+            "folder": self.digits,
+            "place": self.place,
+            "layout": self._layout,
+        }
         return ChronoRecord(id=folder_key(self.digits), kind=FOLDER_KIND, confidence=1.0, data=data)
 
     def _of_others(self) -> FolderError:
         return FolderError(f"{self.folder.root}: the pages there belong to other names")
 
-    # Files.
+    # Names and files.
+
+    def name(self, given: str) -> str:
+        """Return the name of the page that is meant; a note may be called by its title or an alias too."""
+        if not self.is_free:
+            return page_name(given)
+        name = note_name(given)
+        if self.look.page(name) is None and self.content(name) is None:
+            return next(iter(self.look.called(call_of(given) or "")), name)
+        return name
+
+    def new_name(self, given: str) -> str:
+        """Return the name of a page that is to be made."""
+        return note_name(given) if self.is_free else page_name(given)
+
+    def read(self, text: str, known: PageState | None = None) -> PageText:
+        """Read the text of a page; ``known`` is what the log says of it."""
+        if self.is_free:
+            return read_note(text)
+        return read_page(text, None if known is None else (known.head, known.meta))
+
+    def files(self) -> tuple[dict[str, str], list[Problem]]:
+        """Return the names of all pages that have a file, with that, and what is wrong with other files."""
+        problems: list[Problem] = []
+        if self.is_free:
+            return {name: file for file, name in notes_in(self.folder.root, problems)}, problems
+        found = {}
+        for file in self.folder.names(""):
+            if is_page_file(file):
+                found[file.removesuffix(SUFFIX)] = file
+            elif file.endswith(SUFFIX) and file != INDEX_FILE and not file.startswith(_BESIDE):
+                told = "this is no name of a page, so it is left alone; rename it"
+                problems.append(Problem("strange", file, told))
+        return found, problems
+
+    def file(self, name: str) -> tuple[str, str]:
+        """Return the folder that the file of a page lies in, and its name there, as it is spelled on disk."""
+        files = spellings(file_of(name)) if self.is_free else (file_of(name),)
+        there = next((file for file in files if os.path.lexists(self.folder.root / file)), files[0])
+        within, _, leaf = there.rpartition("/")
+        return within, leaf
+
+    def remove(self, name: str) -> None:
+        """Take the file of a page away."""
+        within, leaf = self.file(name)
+        self.folder.remove([leaf], within)
+
+    def earlier(self, page: PageState) -> tuple[str, ...]:
+        """Return the digests of texts that a file may still have which is behind the log."""
+        return () if self.is_free else page.earlier
 
     def content(self, name: str) -> bytes | None:
         """Return what the file of a page has, or None if there is none."""
+        within, leaf = self.file(name)
         try:
-            return self.folder.read(file_of(name))
-        except FileNotFoundError:
+            stamp = self.folder.stamp(leaf, within)
+            if stamp is not None and stamp[1] > MOST_PAGE_BYTES:
+                raise PageConflict(
+                    f"{file_of(name)} has {stamp[1]:,} bytes, and a page has at most {MOST_PAGE_BYTES:,}",
+                    recovery="Divide it, or move it out of the folder.",
+                )
+            return self.folder.read(leaf, within)
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             why = "it is a link" if error.errno == errno.ELOOP else error.strerror or str(error)
@@ -171,16 +305,29 @@ class Home:
         are to be ``lasting``, one may come back after a crash as it was before: then it is behind. Where the
         disk refuses, it is told in a warning, and None is returned.
         """
-        known = {file_of(name): digest for name, digest in shown.items()}
-
-        def is_known(file: str, content: bytes | None) -> bool:
-            return known[file] == (None if content is None else digest_of(content))
-
+        folders: dict[str, dict[str, str]] = {}
+        for name in texts:
+            within, leaf = self.file(name)
+            folders.setdefault(within, {})[leaf] = name
         try:
-            files = {file_of(name): text.encode() for name, text in texts.items()}
-            left = set(self.folder.write_all(files, lasting=lasting, is_known=is_known))
-            return [name for name in texts if file_of(name) in left]
+            left: list[str] = []
+            for within, names in folders.items():
+
+                def is_known(leaf: str, content: bytes | None, names: dict[str, str] = names) -> bool:
+                    return shown[names[leaf]] == (None if content is None else digest_of(content))
+
+                if within:
+                    self.folder.make(within)
+                files = {leaf: texts[name].encode() for leaf, name in names.items()}
+                found = self.folder.write_all(files, within, lasting=lasting, is_known=is_known)
+                left += [names[leaf] for leaf in found]
+            return left
         except OSError as error:
+            if self.is_free:
+                raise PageConflict(
+                    f"{self.folder.root}: nothing was written: {error.strerror or error}",
+                    recovery="Make room, or let the folder be written.",
+                ) from error
             # It is written all the same: whoever took this for a refusal would do it again.
             warnings.warn(
                 f"{self.folder.root}: this is in the log, but the files do not show it ({error}); "
@@ -196,7 +343,7 @@ class Home:
         """Say whether the file of a page shows what the log never said."""
         page, content = self.look.page(name), self.content(name)
         return content is not None and (
-            page is None or digest_of(content) not in (page.digest, *page.earlier)
+            page is None or digest_of(content) not in (page.digest, *self.earlier(page))
         )
 
     def settle(self, name: str) -> Settled:
@@ -207,11 +354,11 @@ class Home:
         page = self.look.page(name)
         content = self.content(name)
         shown = None if content is None else digest_of(content)
-        if page is None:
+        if page is None or (content is None and self.is_free):
             if content is None:
                 raise UnknownPage(f"there is no page {name!r}")
             return self._take_in(name, None, content)
-        if content is None or shown in page.earlier:
+        if content is None or shown in self.earlier(page):
             return Settled(page, self.look.text(page), shown)
         if shown == page.digest:
             return Settled(page, content.decode(), shown)
@@ -242,18 +389,21 @@ class Home:
     def edit_by_hand(self, name: str, page: PageState | None, content: bytes) -> PageChange:
         """Return what a file says that was edited by hand."""
         try:
-            new = read_page(decoded(content), None if page is None else (page.head, page.meta))
+            new = self.read(decoded(content), page)
         except NotAPage as error:
             line = "" if error.line is None else f", line {error.line}"
             raise PageConflict(f"{file_of(name)}{line}: {error}") from error
         entries = [] if page is None else self.look.entries(page)
         kept: tuple[str, ...] = ()
-        suspects = suspects_in(new.text)
+        # A note has headings of its own, such as one with a day in brackets.
+        suspects = [] if self.is_free else suspects_in(new.text)
         if suspects and page is not None:
             # What stood there before, in a content that quotes a heading, is no slip of this edit.
             before = "".join((page.head, *(entry.stretch.raw for entry in entries)))
             suspects = suspects_in(new.text, {line.removesuffix("\r") for line in before.split("\n")})
-        if page is not None:
+        if self.is_free:
+            new = self.dated(name, page, new)
+        elif page is not None:
             self._check_whole(name, page, new)
             new, kept = merged(page, entries, new, self.clock())
         change = change_to(
@@ -272,6 +422,15 @@ class Home:
             # Until the file is written it has the text of the person, which is a part of what the log says.
             change.page = replace(change.page, earlier=(digest_of(content),))
         return change
+
+    def dated(self, name: str, page: PageState | None, new: PageText) -> PageText:
+        """Give the sections of a note their moments: those that they have, or that of the file."""
+        within, leaf = self.file(name)
+        stamp = self.folder.stamp(leaf, within)
+        now = self.clock() if stamp is None else datetime.fromtimestamp(stamp[2] / 1e9, timezone.utc)
+        entries = [] if page is None else self.look.entries(page)
+        known = {entry.stretch.entry.entry_id: entry.stretch for entry in entries}
+        return dated(new, known, "" if page is None else page.meta.created, now.astimezone())
 
     def _check_whole(self, name: str, page: PageState, new: PageText) -> None:
         """Refuse a file that an editor has emptied and not written yet: its entries are not deleted."""
@@ -293,6 +452,9 @@ class Home:
     ) -> None:
         """Write changes of pages as one batch, then show those that are new."""
         listed = list(changes)
+        texts = {change.page.name: change.text for change in listed}
+        if show and self.is_free and self.show(texts, dict.fromkeys(texts), lasting=True):
+            raise PageConflict(f"{', '.join(texts)}: another program made the file meanwhile")
 
         def work(conn: Connection) -> None:
             for change in listed:
@@ -300,9 +462,13 @@ class Home:
             if also is not None:
                 also(conn)
 
-        self.handle.run(work)
-        if show:
-            texts = {change.page.name: change.text for change in listed}
+        try:
+            self.handle.run(work)
+        except BaseException:
+            for name in texts if show and self.is_free else ():
+                self.remove(name)
+            raise
+        if show and not self.is_free:
             # One that is new would be gone after a crash, as if somebody had taken it away.
             for name in self.show(texts, dict.fromkeys(texts), lasting=True) or ():
                 self._catch_up_later(name)
@@ -331,21 +497,31 @@ class Home:
         def attempt() -> tuple[T, bool]:
             settled = self._lasting(self.settle(name))
 
-            def batch(conn: Connection) -> tuple[T, str]:
-                now = self.look.page(name, conn)
-                if now is None or now.digest != settled.page.digest:
-                    raise WriteConflict("another writer changed the page; nothing was written")
-                return work(conn, settled)
-
-            told, text = self.handle.run(batch, patience=0.0)
-            if text != settled.text or not settled.is_shown:
+            written: str | None = None
+            try:
+                with self.handle.begin() as conn:
+                    now = self.look.page(name, conn)
+                    if now is None or now.digest != settled.page.digest:
+                        raise WriteConflict("another writer changed the page; nothing was written")
+                    told, text = work(conn, settled)
+                    if self.is_free and text != settled.text:
+                        if self.show({name: text}, {name: settled.shown}, lasting=True):
+                            raise WriteConflict("the file was edited meanwhile; nothing was written")
+                        written = text
+            except BaseException:
+                if written is not None:
+                    self.show({name: settled.text}, {name: digest_of(written.encode())}, lasting=True)
+                raise
+            if self.is_free:
+                is_left = False
+            elif text != settled.text or not settled.is_shown:
                 is_left = bool(self.show({name: text}, {name: settled.shown}))
             else:
                 is_left = False
             return told, is_left
 
         with self.locked():
-            told, is_left = again_if_changed(attempt)
+            told, is_left = retry_in_turn(self.handle.store, attempt)
             if is_left:
                 self._catch_up_later(name)
             return told
@@ -356,24 +532,45 @@ def _check_real(root: Path) -> None:
         raise FolderError(
             f"{root} is a link, and pages are not written through one", recovery="Give the folder itself."
         )
+    if root.exists() and not root.is_dir():
+        raise FolderError(f"{root} is not a folder", recovery="Give the folder that holds the pages.")
+
+
+def _no_place(root: Path) -> FolderError:
+    return FolderError(f"{root} cannot hold pages: a store is there", recovery="Give a folder of its own.")
 
 
 def open_home(
-    place: Path | ChronoStore, folder: Path | None, scope: Scope, clock: Now | None, options: dict[str, Any]
+    place: Path | ChronoStore,
+    folder: Path | None,
+    scope: Scope,
+    clock: Now | None,
+    options: dict[str, Any],
+    layout: str | None = None,
 ) -> Home:
     """Stand on the log of a project; nothing is read or made before it is asked."""
+    asked = None if layout is None else word("layout", layout, LAYOUTS)
     handle = open_handle(PagesHandle, place, scope=scope, shared=scope == Scope(), clock=clock, **options)
     project = Path(handle.project.project_root).resolve()
-    # The way to the folder may lead through links; the folder itself is none, nor is what is in it.
-    place = project / ("memory" if folder is None else folder)
     try:
-        _check_real(place)
-        root = place.resolve()
-        if root == project or FOLDER in root.parts:
-            raise FolderError(
-                f"{root} cannot hold pages: a store is there", recovery="Give a folder of its own."
-            )
+        # The way to the folder may lead through links; the folder itself is none, nor is what is in it.
+        where = project / (_usual_folder(handle, project, asked) if folder is None else folder)
+        _check_real(where)
+        root = where.resolve()
+        if FOLDER in root.parts or (root == project and asked == PREFIXED):
+            raise _no_place(root)
     except BaseException:
         handle.close()
         raise
-    return Home(handle, Folder(root, is_real=True), folder_digits(project, root), clock)
+    shown = Folder(root, is_real=True, mode=handle.project.folder_mode, most_bytes=MOST_PAGE_BYTES)
+    return Home(handle, shown, project, clock, asked)
+
+
+def _usual_folder(handle: PagesHandle, project: Path, layout: str | None) -> str:
+    """Return the folder of pages of a project: ``memory``, or the project if that is a vault itself."""
+    vault, memory = (
+        handle.store.engine.get(folder_key(folder_digits(project, folder)))
+        for folder in (project, project / _MEMORY)
+    )
+    is_itself = vault is not None or layout == FREE or (memory is None and is_vault(project))
+    return "." if is_itself and layout != PREFIXED else _MEMORY

@@ -19,20 +19,22 @@ def clear_drafts(home: Home, known: Mapping[str, PageState]) -> list[Problem]:
     left there what somebody may have saved in the same moment.
     """
     problems = []
-    for file, of in home.folder.drafts():
-        page = known.get(of.removesuffix(SUFFIX))
+    folders = {"", *(name.rpartition("/")[0] for name in known)} if home.is_free else {""}
+    drafts = [(within, *draft) for within in sorted(folders) for draft in home.folder.drafts(within)]
+    for within, file, of in drafts:
+        page = known.get(f"{within}/{of}".removeprefix("/").removesuffix(SUFFIX))
         if page is None:
             continue
         try:
-            if _is_ours(home.folder.read(file), home, page):
-                home.folder.remove([file], "")
+            if _is_ours(home.folder.read(file, within), home, page):
+                home.folder.remove([file], within)
                 continue
             told = (
                 f"a writer was killed while {of} was edited: this may be what was saved; take it over by hand"
             )
         except OSError as error:
             told = f"a killed writer left it, and it cannot be taken away: {error.strerror or error}"
-        problems.append(Problem("strange", file, told))
+        problems.append(Problem("strange", f"{within}/{file}".removeprefix("/"), told))
     return problems
 
 

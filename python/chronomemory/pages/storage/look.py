@@ -7,7 +7,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 
 from chronomemory.face.batch import Connection
-from chronomemory.pages.ids import PREFIXES, SUFFIX, page_key
+from chronomemory.pages.ids import PREFIXES, SUFFIX, is_page_name, page_key
+from chronomemory.pages.layout import is_note_name
 from chronomemory.pages.storage.records import EntryState, PageState, entry_state, page_state
 from chronomemory.pages.storage.shape import fits
 from chronomemory.record import ChronoRecord
@@ -25,12 +26,18 @@ class Look:
     def __init__(self, store: HasEngine, folder: str) -> None:
         self._store = store
         self.folder = folder
+        #: Whether the folder may hold notes of any name.
+        self.is_free = False
+
+    def fits(self, record: ChronoRecord) -> bool:
+        """Say whether a record is of a page that this folder may hold."""
+        return fits(record, is_note_name if self.is_free else is_page_name)
 
     def page(self, name: str, conn: Connection | None = None) -> PageState | None:
         """Return a page, or None; in a batch it must stay so until that is written."""
         key = page_key(self.folder, name)
         record = self._store.engine.get(key) if conn is None else conn.record(key)
-        is_there = record is not None and record.status != "tombstone" and fits(record)
+        is_there = record is not None and record.status != "tombstone" and self.fits(record)
         return page_state(record) if record is not None and is_there else None
 
     def pages(self) -> list[PageState]:
@@ -53,7 +60,8 @@ class Look:
     def called(self, call: str) -> list[str]:
         """Return the names of the pages that a link may mean.
 
-        One of that very name comes first, then one of a note whose file was called so.
+        One of that very name comes first, then one of a note whose file was called so, those with the
+        shortest path before others, then one that has it as a title or an alias.
         """
         found = self._found("pages.by_call", self.folder, call)
         return [record.data["name"] for record in sorted(found, key=lambda record: _nearness(record, call))]
@@ -93,7 +101,7 @@ class Look:
         yield from self._found("pages.mentioned_above", self.folder, call)
 
     def _found(self, index: str, *key: object) -> list[ChronoRecord]:
-        return list(filter(fits, self._store.engine.find(index, list(key), limit=sys.maxsize)))
+        return list(filter(self.fits, self._store.engine.find(index, list(key), limit=sys.maxsize)))
 
     def _walk(
         self, index: str, key: list[object], then: str, *, reverse: bool = False, at_once: int = _AT_ONCE
@@ -101,14 +109,15 @@ class Look:
         after, size = None, max(1, min(at_once, _AT_ONCE))
         while True:
             found = self._store.engine.find(index, key, after=after, limit=size, reverse=reverse)
-            yield from filter(fits, found)
+            yield from filter(self.fits, found)
             if len(found) < size:
                 return
             after = (found[-1].data[then], found[-1].id)
 
 
-def _nearness(record: ChronoRecord, call: str) -> tuple[int, str]:
-    name, (way, *_) = record.data["name"], record.data.get("source") or ("",)
+def _nearness(record: ChronoRecord, call: str) -> tuple[int, int, str]:
+    name = record.data["name"]
+    way, *_ = record.data.get("source") or (name,)
     whole = unicodedata.normalize("NFC", way.removesuffix(SUFFIX)).casefold()
     likely = (name.casefold(), whole, whole.rpartition("/")[2])
-    return likely.index(call) if call in likely else len(likely), name
+    return likely.index(call) if call in likely else len(likely), name.count("/"), name

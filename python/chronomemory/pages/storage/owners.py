@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 
+from chronomemory.page_files import OUR_MARK
 from chronomemory.scope import Scope
 
 __all__ = ["OUR_MARK", "owner_in", "owner_line"]
 
-#: By this line the file is known as ours: what a person wrote under its name is left alone.
-OUR_MARK = "<!-- Written by chronomemory pages; what is changed here is written over. -->"
 _OWNER = re.compile(rb"<!-- The pages of ([a-z]+|[0-9a-f]{16}) -->")
 #: Stands for what all share.
 _ALL = "all"

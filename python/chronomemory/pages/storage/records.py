@@ -85,11 +85,13 @@ class PageState:
     written: str = ""
     #: The note that it was imported from, and the digest of that.
     source: tuple[str, str] | None = None
+    #: The title of a note, see ``PageText``.
+    title: str = ""
 
     @property
     def within(self) -> str:
-        """The folder of that note, seen from where the import began: ways in links begin there."""
-        return "" if self.source is None else self.source[0].rpartition("/")[0]
+        """The folder of that note, or of this one in a free folder: ways in links begin there."""
+        return (self.name if self.source is None else self.source[0]).rpartition("/")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +221,7 @@ def entry_state(record: ChronoRecord, eol: str) -> EntryState:
         superseded_by=data.get("superseded_by"),
         reason=data.get("reason"),
     )
-    raw = data.get("raw")
+    raw = data.get("raw") or None
     came = data.get("came")
     return EntryState(
         data["order"],
@@ -246,9 +248,14 @@ def entry_of(record: ChronoRecord) -> Entry:
 
 def page_record(folder: str, page: PageState, origin: Origin = BY_US) -> ChronoRecord:
     """Return the record of a page."""
-    meta, title = page.meta, title_of(page.head)
+    meta, title = page.meta, page.title or title_of(page.head)
     preamble = page.head[frontmatter_end(page.head) :]
-    calls = [page.name, page.name.partition("-")[2], *meta.aliases]
+    calls = [page.name, *([page.name.partition("-")[2]] if prefix_of(page.name) else ()), *meta.aliases]
+    # A link may name the last steps of the path of a note, or its title.
+    steps = page.name.split("/")
+    calls += ["/".join(steps[start:]) for start in range(1, len(steps))] + (
+        [page.title] if page.title else []
+    )
     if page.source is not None:
         whole = page.source[0].removesuffix(".md")
         calls += [whole, whole.rpartition("/")[2]]
@@ -318,7 +325,8 @@ def page_state(record: ChronoRecord) -> PageState:
         earlier=tuple(data["earlier"]),
         next_order=data["next_order"],
         written=data["written"],
-        source=None if source is None else (source[0], source[1]),
+        source=(source[0], source[1]) if source else None,
+        title="" if title_of(data["head"]) else data.get("title", ""),
     )
 
 
@@ -327,7 +335,7 @@ def info_of(page: PageState) -> PageInfo:
     meta = page.meta
     return PageInfo(
         name=page.name,
-        title=title_of(page.head) or page.name,
+        title=page.title or title_of(page.head) or page.name.rpartition("/")[2],
         description=meta.description,
         tags=meta.tags,
         status=meta.state,

@@ -6,9 +6,10 @@ or lacks what a page is made of, is left out of every answer, and no file is rea
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from chronomemory.pages.ids import ENTRY, PAGE, is_page_name, page_key
+from chronomemory.pages.ids import ENTRY, PAGE, page_key
 from chronomemory.record import ChronoRecord
 
 __all__ = ["fits"]
@@ -27,7 +28,7 @@ _ENTRY: dict[str, tuple[type, ...]] = {
 }
 #: What may be there.
 _MORE: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("superseded_by", "reason", "raw"), _TEXT),
+    **dict.fromkeys(("superseded_by", "reason", "raw", "title"), _TEXT),
     **dict.fromkeys(("order", "headed"), (int,)),
     **dict.fromkeys(("came", "source"), (list,)),
 }
@@ -35,25 +36,27 @@ _MORE: dict[str, tuple[type, ...]] = {
 _LISTS: dict[str, tuple[tuple[type, ...], ...]] = {"came": (_TEXT, (int,)), "source": (_TEXT, _TEXT)}
 
 
-def fits(record: ChronoRecord) -> bool:
-    """Say whether a record of a page, or of what stands in it, can be used."""
+def fits(record: ChronoRecord, is_name: Callable[[str], bool]) -> bool:
+    """Say whether a record of a page, or of what stands in it, can be used; ``is_name`` checks its name."""
     data = record.data
     if not all(_is_of(data[name], types) for name, types in _MORE.items() if name in data):
         return False
-    if not all(_holds(data[name], types) for name, types in _LISTS.items() if name in data):
+    # An erasure empties lists that were computed from what it erased.
+    if not all(_holds(data[name], types) for name, types in _LISTS.items() if data.get(name)):
         return False
     if record.kind == PAGE:
         return (
             all(_is_of(data.get(name), types) for name, types in _PAGE.items())
             and all(_are_texts(data[name]) for name in ("tags", "aliases", "earlier"))
-            and is_page_name(data["name"])
+            and is_name(data["name"])
             and record.id == page_key(data["folder"], data["name"])
         )
     return (
         all(_is_of(data.get(name), types) for name, types in _ENTRY.items())
         and _are_texts(data["tags"])
         and (record.kind != ENTRY or "order" in data)
-        and _names_a_page(data["folder"], data["page"])
+        and data["page"].startswith(start := page_key(data["folder"], ""))
+        and is_name(data["page"].removeprefix(start))
     )
 
 
@@ -68,8 +71,3 @@ def _are_texts(values: list[Any]) -> bool:
 
 def _holds(values: list[Any], types: tuple[tuple[type, ...], ...]) -> bool:
     return len(values) == len(types) and all(map(_is_of, values, types))
-
-
-def _names_a_page(folder: str, key: str) -> bool:
-    name = key.rpartition(":")[2]
-    return is_page_name(name) and key == page_key(folder, name)

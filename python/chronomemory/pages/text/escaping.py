@@ -34,7 +34,8 @@ def escape(content: str) -> str:
     # Most texts have none of this, and are looked through by plain comparisons, which are quicker.
     text = content
     if "~" in text:
-        text = _TILDES.sub(lambda run: _TILDE.sub(r"\\\1~", run[0]), text)
+        # Each tilde gets one before its own backslashes: at the beginning, and behind each other tilde.
+        text = _TILDES.sub(lambda run: "\\" + run[0].replace("~", "~\\")[:-1], text)
     if "<!--" in text or "-->" in text:
         text = _COMMENT.sub(r"\\\1\2", text)
     if "##" in text:

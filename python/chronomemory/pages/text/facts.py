@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from chronomemory.pages.text.entries import EntryText, body_of
 from chronomemory.pages.text.hashtags import hashtags_in
+from chronomemory.pages.text.headings import ENTRY_ID
 from chronomemory.pages.text.links import links_in
 from chronomemory.pages.text.page import PageText
 from chronomemory.pages.text.showing import divided
@@ -85,14 +86,16 @@ def losses(before: PageText, after: PageText) -> Losses:
 
     def lost(facts: Callable[[str], list[str]]) -> tuple[list[str], tuple[str, ...]]:
         held, kept, kept_at_all = facts(old.holding), set(facts(new.holding)), set(facts(new.whole))
-        besides = [fact for fact in facts(old.hidden) if fact not in set(held)]
+        known = set(held)
+        besides = [fact for fact in facts(old.hidden) if fact not in known]
         gone = [fact for fact in held if fact not in kept]
         return held + besides, (*gone, *(fact for fact in besides if fact not in kept_at_all))
 
     words, lost_words = lost(_words)
     runs, kept_runs, kept_at_all = _runs(old.holding), _runs(new.holding), _runs(new.whole)
-    cjk = [run for run in runs if not _is_within(run, kept_runs)]
-    cjk += [run for run in _runs(old.hidden) if run not in runs and not _is_within(run, kept_at_all)]
+    cjk = _without(runs, kept_runs)
+    held_runs = set(runs)
+    cjk += [run for run in _without(_runs(old.hidden), kept_at_all) if run not in held_runs]
     return Losses(
         words_in_all=len(words),
         words=lost_words,
@@ -106,10 +109,11 @@ def losses(before: PageText, after: PageText) -> Losses:
 
 def _lost_ids(before: PageText, after: PageText, shown: str) -> Iterable[str]:
     there = {entry.entry_id: entry for entry in after.entries}
+    named = set(re.findall(ENTRY_ID, shown, re.ASCII))
     for entry in before.entries:
         now = there.get(entry.entry_id)
         if entry.superseded:
-            is_kept = _is_named(entry.entry_id, shown) if now is None else _is_still_struck(entry, now)
+            is_kept = entry.entry_id in named if now is None else _is_still_struck(entry, now)
         else:
             is_kept = now is not None and not now.superseded and now.timestamp == entry.timestamp
         if not is_kept:
@@ -118,10 +122,6 @@ def _lost_ids(before: PageText, after: PageText, shown: str) -> Iterable[str]:
 
 def _is_still_struck(before: EntryText, now: EntryText) -> bool:
     return now.superseded and (before.superseded_by is None or now.superseded_by is not None)
-
-
-def _is_named(entry_id: str, text: str) -> bool:
-    return re.search(rf"(?<![A-Za-z0-9-]){re.escape(entry_id)}(?![A-Za-z0-9-])", text) is not None
 
 
 def _lost_tags(before: PageText, after: PageText, new: _Said) -> Iterable[str]:
@@ -151,8 +151,10 @@ def _said(page: PageText) -> _Said:
     return _Said("\n".join(holding), "\n".join(hidden))
 
 
-def _is_within(run: str, kept: list[str]) -> bool:
-    return any(run in one for one in kept)
+def _without(runs: list[str], kept: list[str]) -> list[str]:
+    """Return the runs that are part of no kept one; most are one themselves."""
+    known, joined = set(kept), "\n".join(kept)
+    return [run for run in runs if run not in known and run not in joined]
 
 
 def _runs(text: str) -> list[str]:

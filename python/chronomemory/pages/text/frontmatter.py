@@ -5,17 +5,23 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
+from functools import lru_cache
 from typing import Any
 
+from chronomemory.errors import InvalidArgument
+from chronomemory.face.arguments import must
 from chronomemory.pages.errors import NotAPage
 from chronomemory.pages.text.headings import moment_of
 from chronomemory.pages.text.scalars import read_spelled, spell_value
 
 try:
     from ruamel.yaml import YAML
+    from ruamel.yaml.composer import Composer, ComposerError
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
+    from ruamel.yaml.events import AliasEvent
 except ImportError as error:  # pragma: no cover (the tests have it)
     raise ImportError(
         "pages need ruamel.yaml: pip install 'chronomemory-rs[pages]'", name="ruamel.yaml"
@@ -44,9 +50,16 @@ STATES = ("active", "dormant", "archived")
 _AHEAD = timedelta(hours=2)
 #: Longer than any line: YAML breaks longer ones.
 _NO_WIDTH = 1 << 30
-#: How long a frontmatter may be, and how deep its brackets may go.
+#: Limits of a frontmatter: its length in characters, its number of keys and values, and its nesting.
 _MOST_LETTERS = 1 << 16
+_MOST_NODES = 2_000
 _DEEPEST = 50
+#: The YAML tags that name plain data; any other may stand for an object of a program.
+_PLAIN_TAGS = frozenset(
+    f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "timestamp", "seq", "map")
+)
+#: Longer whole numbers are not converted to text: Python refuses those of more than 4,300 digits.
+_MOST_BITS = 128
 
 _COUNT = re.compile(r"^entry_count[ \t]*:[ \t]*(\d{1,9})[ \t]*(?:#[^\r\n]*)?\r?$", re.MULTILINE | re.ASCII)
 _END = r"---[ \t]*(?=\r?\n|\r?\Z)"
@@ -140,23 +153,32 @@ def is_plain(head: str) -> bool:
     return found is not None and all(map(_SIMPLE.fullmatch, found["yaml"].split("\n")))
 
 
+@lru_cache(maxsize=16)
 def read_values(head: str) -> dict[str, Any]:
-    """Return all keys of a frontmatter as they are."""
+    """Return all keys of a frontmatter as they are; the answer is kept for callers that ask again."""
     found = _BLOCK.match(head)
     if found is None:
         return {}
-    _check_size(found["yaml"])
+    if len(found["yaml"]) > _MOST_LETTERS:
+        raise NotAPage(f"the frontmatter is longer than {_MOST_LETTERS:,} characters", line=1)
     if (spelled := read_spelled(found["yaml"])) is not None:
         return spelled
+    return deepcopy(_read_yaml(found["yaml"]))
+
+
+@lru_cache(maxsize=8)  # a page is read several times in a row, and YAML takes milliseconds
+def _read_yaml(text: str) -> dict[str, Any]:
+    yaml = YAML(typ="safe", pure=True)
+    yaml.Composer = _BoundedComposer
     try:
-        values = YAML(typ="rt").load(found["yaml"].replace("\r\n", "\n"))
+        values = yaml.load(text.replace("\r\n", "\n"))
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = None if mark is None else mark.line + 2
         problem = " ".join(str(error.problem or error.context).split())
-        raise NotAPage(f"the frontmatter is not YAML: {problem}", line=line) from None
-    except (YAMLError, ValueError, RecursionError, OverflowError) as error:
-        raise NotAPage(f"the frontmatter is not YAML: {' '.join(str(error).split())}", line=1) from None
+        raise NotAPage(f"the frontmatter cannot be read: {problem}", line=line) from None
+    except (YAMLError, ValueError, RecursionError, OverflowError, TypeError) as error:
+        raise NotAPage(f"the frontmatter cannot be read: {' '.join(str(error).split())}", line=1) from None
     if values is None:
         return {}
     if not isinstance(values, Mapping):
@@ -164,55 +186,84 @@ def read_values(head: str) -> dict[str, Any]:
     return dict(values)
 
 
-def _check_size(yaml: str) -> None:
-    """Refuse what would keep a reader of YAML busy for minutes: it is no frontmatter that a person wrote."""
-    if len(yaml) > _MOST_LETTERS:
-        raise NotAPage(f"the frontmatter is longer than {_MOST_LETTERS:,} characters", line=1)
-    depth = 0
-    for sign in re.findall(r"[\[\]{}]", yaml):
-        depth += 1 if sign in "[{" else -1
-        if depth > _DEEPEST:
-            raise NotAPage("the frontmatter is not YAML that a page may have: it is nested too deep", line=2)
+class _BoundedComposer(Composer):
+    """Builds the tree of a YAML text within the limits, without anchors, aliases and tags of objects.
+
+    A few hundred bytes of nested aliases stand for gigabytes.
+    """
+
+    nodes = level = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event = self.parser.peek_event()
+        self.nodes += 1
+        self.level += 1
+        problem = None
+        if isinstance(event, AliasEvent) or event.anchor is not None:
+            problem = "anchors (&) and aliases (*) are not read, write the value out"
+        elif event.tag is not None and event.tag not in _PLAIN_TAGS:
+            problem = f"the tag {str(event.tag)[:60]!r} is not read, remove it"
+        elif self.nodes > _MOST_NODES or self.level > _DEEPEST:
+            problem = f"at most {_MOST_NODES:,} keys and values are read, nested at most {_DEEPEST} deep"
+        if problem is not None:
+            raise ComposerError(None, None, problem, event.start_mark)
+        node = super().compose_node(parent, index)
+        self.level -= 1
+        return node
 
 
 def read_meta(head: str) -> Meta:
-    """Return what a frontmatter says; what is missing or makes no sense has its usual value."""
+    """Return what a frontmatter says; what is missing, or a status of the user's own, has its usual value.
+
+    A list or mapping where text is expected, and a mapping where a list is, is an error.
+    """
     values = read_values(head)
     state = values.get("status")
-    return Meta(
-        description=_text(values.get("description")),
-        tags=_texts(values.get("tags")) or _texts(values.get("tag")),
-        state=state if state in STATES else "active",
-        created=_moment(values.get("created")),
-        updated=_moment(values.get("updated")),
-        needs_compact=values.get("needs_compact") is True,
-        compact_reason=_text(values.get("compact_reason")),
-        aliases=_texts(values.get("aliases")),
-    )
+    try:
+        return Meta(
+            description=_text(values, "description"),
+            tags=_texts(values, "tags") or _texts(values, "tag"),
+            state=state if state in STATES else "active",
+            created=_moment(values, "created"),
+            updated=_moment(values, "updated"),
+            needs_compact=values.get("needs_compact") is True,
+            compact_reason=_text(values, "compact_reason"),
+            aliases=_texts(values, "aliases"),
+        )
+    except InvalidArgument as error:
+        line = re.search(rf"^[\"']?{error.field}[\"']?[ \t]*:", head, re.MULTILINE)
+        at = None if line is None else head.count("\n", 0, line.start()) + 1
+        raise NotAPage(f"the frontmatter cannot be used: {error}", line=at) from None
 
 
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    return value if type(value) is str else str(value)
+def _text(values: Mapping[str, Any], field: str, need: str = "be text") -> str:
+    value = values.get(field)
+    if value is None or isinstance(value, str):
+        return value or ""
+    if not isinstance(value, int | float | date) or (
+        isinstance(value, int) and value.bit_length() > _MOST_BITS
+    ):
+        raise must(field, need, value)
+    return str(value)
 
 
-def _texts(value: Any) -> tuple[str, ...]:
-    if isinstance(value, str):
-        value = re.split(r"[,\s]+", value)
-    if not isinstance(value, list):
-        return ()
-    listed = (str(one).removeprefix("#") for one in value if isinstance(one, str | int | float | date))
-    return tuple(dict.fromkeys(one for one in listed if one))
+def _texts(values: Mapping[str, Any], field: str) -> tuple[str, ...]:
+    need = "be text, or a list of texts"
+    listed = values.get(field)
+    if not isinstance(listed, list):
+        listed = re.split(r"[,\s]+", _text(values, field, need))
+    texts = (_text({field: one}, field, need).removeprefix("#") for one in listed)
+    return tuple(dict.fromkeys(one for one in texts if one))
 
 
-def _moment(value: Any) -> str:
+def _moment(values: Mapping[str, Any], field: str) -> str:
+    value = values.get(field)
     if isinstance(value, datetime):
-        # YAML gives a time zone that its own classes keep aside; a moment in the middle has all of it.
         return value.isoformat()
     if isinstance(value, date):
         return f"{value.isoformat()}T00:00:00"
-    return value if isinstance(value, str) else ""
+    text = _text(values, field, "be a date, or text")
+    return text if isinstance(value, str) else ""
 
 
 def new_frontmatter(values: Mapping[str, Any], eol: str = "\n") -> str:

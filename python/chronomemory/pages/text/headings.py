@@ -19,7 +19,6 @@ __all__ = [
     "Heading",
     "check_tag",
     "check_tags",
-    "fitting_tag",
     "local_text",
     "moment_of",
     "read_heading",
@@ -119,11 +118,6 @@ def check_tag(given: object, field: str = "tags") -> str:
             field=field,
         )
     return tag
-
-
-def fitting_tag(given: str) -> str:
-    """Return a word without what no tag may have."""
-    return "".join(filter(_fits, given))[:_LONGEST_TAG]
 
 
 def check_tags(given: Iterable[object], field: str, *, least: int, most: int | None) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ def links_in(text: str) -> list[LinkText]:
     found: list[tuple[int, LinkText]] = []
     covered: list[tuple[int, int]] = []
     for wiki in _WIKI.finditer(text):
-        found.append((wiki.start(), LinkText("wiki", wiki[1].strip(), (wiki[2] or "").strip())))
+        found.append((wiki.start(), LinkText("wiki", wiki[1].strip().rstrip("\\"), (wiki[2] or "").strip())))
         covered.append(wiki.span())
     for link in _MARKDOWN.finditer(text):
         found.append((link.start(), LinkText("markdown", link[2] or link[3], link[1])))
@@ -64,17 +64,17 @@ def without_links(text: str) -> str:
 def _addresses(text: str) -> Iterator[tuple[int, str]]:
     """Yield the bare addresses of a text, and where they begin."""
     here = 0
-    while rest := _ADDRESS.search(text, here):
-        start = rest.start()
+    while (colon := text.find("://", here)) >= 0:
+        start = colon
         while start > here and text[start - 1] in _IN_SCHEME:
             start -= 1
-        while start < rest.start() and not text[start].isalpha():
+        while start < colon and not text[start].isalpha():
             start += 1
-        if start == rest.start():  # there is no scheme before it
-            here = start + len("://")
-            continue
-        yield start, text[start : rest.end()]
-        here = rest.end()
+        here = colon + len("://")
+        rest = _ADDRESS.match(text, colon) if start < colon else None
+        if rest is not None:
+            yield start, text[start : rest.end()]
+            here = rest.end()
 
 
 def call_of(target: str) -> str | None:

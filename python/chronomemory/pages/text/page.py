@@ -12,7 +12,7 @@ from chronomemory.pages.text.frontmatter import Meta, frontmatter_end, read_meta
 
 __all__ = ["PageText", "Stretch", "decoded", "eol_of", "read_page", "title_of", "tokens_of", "without_title"]
 
-_TITLE = re.compile(r"^# ([^\r\n]+?)[ \t]*(?=\r?$)", re.MULTILINE)
+_TITLE = re.compile(r"^# ([^\r\n]*[^\r\n \t])[ \t]*(?=\r?$)", re.MULTILINE)
 #: So many characters are about one token.
 _LETTERS_A_TOKEN = 4
 
@@ -39,6 +39,8 @@ class PageText:
     stretches: tuple[Stretch, ...]
     tail: str
     eol: str
+    #: The title of a note, which stands in its frontmatter or its sections; that of a page is in its head.
+    title: str = ""
 
     @property
     def text(self) -> str:

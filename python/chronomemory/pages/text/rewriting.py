@@ -21,10 +21,11 @@ def merge_superseded(text: str) -> str:
     """
     page = read_page(text)
     by_id = {entry.entry_id: entry for entry in page.entries}
+    ends: dict[str, EntryText | None] = {}
     notes: dict[str, list[str]] = {}
     merged = set()
     for entry in page.entries:
-        living = _living(entry, by_id) if entry.superseded else None
+        living = _living(entry, by_id, ends) if entry.superseded else None
         if living is not None:
             notes.setdefault(living.entry_id, []).append(_note(entry))
             merged.add(entry.entry_id)
@@ -49,17 +50,22 @@ def _noted(stretch: Stretch, notes: list[str], eol: str) -> Stretch:
     return Stretch(said, f"{stretch.raw.rstrip()}{eol}{eol}{below}")
 
 
-def _living(entry: EntryText, by_id: dict[str, EntryText]) -> EntryText | None:
-    """Follow a chain to its end; one that leads nowhere, or round and round, has none."""
-    seen = {entry.entry_id}
+def _living(
+    entry: EntryText, by_id: dict[str, EntryText], ends: dict[str, EntryText | None]
+) -> EntryText | None:
+    """Follow a chain to its end; one that leads nowhere, or round and round, has none.
+
+    ``ends`` has the ends of all entries that were passed before, so that no chain is followed twice.
+    """
+    passed: dict[str, None] = {}
     here: EntryText | None = entry
-    while here is not None and here.superseded:
+    while here is not None and here.superseded and here.entry_id not in ends:
+        ends[here.entry_id] = None
+        passed[here.entry_id] = None
         here = by_id.get(here.superseded_by or "")
-        if here is not None and here.entry_id in seen:
-            return None
-        if here is not None:
-            seen.add(here.entry_id)
-    return here
+    end = ends[here.entry_id] if here is not None and here.superseded else here
+    ends.update(dict.fromkeys(passed, end))
+    return end
 
 
 def _note(entry: EntryText) -> str:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 __all__ = ["divided", "without_code"]
 
-#: Code shows its letters as they are: nothing in it hides or strikes anything.
-_CODE = r"(?P<ticks>(?<!`)`+(?!`)).*?(?<!`)(?P=ticks)(?!`)"
 _HIDING = re.compile(
-    rf"\\(?P<sign>[^\w\s])|(?P<code>{_CODE})"
+    r"\\(?P<sign>[^\w\s])|(?P<ticks>(?<!`)`+)"
     # A comment that does not end hides all that follows. Obsidian has comments of its own.
     r"|<!--(?P<comment>.*?)(?:-->|\Z)|%%(?P<aside>.*?)%%"
-    r"|~~(?P<struck>(?:\\.|(?!~~).)+)~~|<(?P<tag>del|s|strike)>(?P<marked>(?:(?!<(?:del|s|strike)>).)*?)</(?P=tag)>"
+    r"|~~(?P<struck>(?:\\.|(?!~~)[^\\])+)~~|<(?P<tag>del|s|strike)>(?P<marked>(?:(?!<(?:del|s|strike)>).)*?)</(?P=tag)>"
     # What stands inside a tag, and where a reference leads to; a bare address is shown, a footnote too.
     r"|</?(?P<inside>[A-Za-z][\w-]*(?:\s[^<>]*)?/?)>"
     r"|^[ ]{0,3}\[(?!\^)(?P<reference>[^\[\]\r\n]+\]:[^\r\n]*)$",
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
 )
+_TICKS = re.compile("`+")
 _HIDDEN = ("comment", "aside", "struck", "marked", "inside", "reference")
-_CODE_ALONE = re.compile(rf"\\[^\w\s]|(?P<code>{_CODE})", re.DOTALL)
+_CODE = re.compile(r"\\[^\w\s]|(?P<ticks>(?<!`)`+)")
 
 
 def divided(text: str) -> tuple[str, str]:
@@ -33,14 +33,37 @@ def divided(text: str) -> tuple[str, str]:
     def shown(found: re.Match[str]) -> str:
         if found["sign"]:
             return found["sign"]
-        if found["code"]:
-            return found["code"]
         hidden.extend(found[name] for name in _HIDDEN if found[name])
         return ""
 
-    return _HIDING.sub(shown, text), "\n".join(hidden)
+    return _replaced(_HIDING, text, shown, lambda code: code), "\n".join(hidden)
 
 
 def without_code(text: str) -> str:
     """Return a text with a blank in place of its code."""
-    return _CODE_ALONE.sub(lambda found: " " if found["code"] else found[0], text)
+    return _replaced(_CODE, text, lambda found: found[0], lambda _: " ")
+
+
+def _replaced(
+    pattern: re.Pattern[str], text: str, other: Callable[[re.Match[str]], str], code: Callable[[str], str]
+) -> str:
+    """Replace what a pattern finds outside of code, and code, in which nothing hides or strikes anything.
+
+    Code ends at the next run of as many backticks as it begins with. Without one they are just backticks.
+    """
+    ends: dict[int, list[int]] = {}
+    for run in reversed(list(_TICKS.finditer(text))) if "`" in text else ():
+        ends.setdefault(len(run[0]), []).append(run.end())
+    parts, here = [], 0
+    while found := pattern.search(text, here):
+        parts.append(text[here : found.start()])
+        here = found.end()
+        if not found["ticks"]:
+            parts.append(other(found))
+            continue
+        known = ends.get(len(found[0]), [])
+        while known and known[-1] <= here:
+            known.pop()
+        here = known.pop() if known else here
+        parts.append(code(text[found.start() : here]) if here > found.end() else found[0])
+    return "".join((*parts, text[here:]))

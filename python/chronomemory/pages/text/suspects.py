@@ -16,7 +16,7 @@ _LIKE = re.compile(
 #: Every such line begins so, and every heading: where there are no more of them than of these, there is none.
 _MAYBE = re.compile(
     r"^[ \t\u00a0\ufeff>]*(?:[#\uff03]+[ \t\u00a0]*\[[ \t]*\d{4}-\d"
-    r"|(?:[#\uff03]|[\[(]?[ \t]*\d{4}-\d)[^\r\n]*\{[ \t]*id\b)",
+    r"|(?:[#\uff03]|(?:[\[(][ \t]*)?\d{4}-\d)[^\r\n]*\{[ \t]*id\b)",
     re.MULTILINE | re.IGNORECASE,
 )
 _ID = re.compile(r"\{[ \t]*id\b[^}\r\n]*\}?", re.IGNORECASE)

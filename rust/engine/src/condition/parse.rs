@@ -129,7 +129,13 @@ impl ConditionReader {
     fn field(&mut self, path: &str, value: &Value) -> Result<Clause> {
         let place = match FieldPath::of_text(path) {
             Ok(place) => place,
-            Err(why) => return self.trail.refused(why),
+            Err(why) => {
+                let known = FIELD_HINTS.iter().find(|(other, _)| *other == path);
+                return match known {
+                    Some((_, name)) => self.trail.refused(format!("no such field; write \"{name}\"")),
+                    None => self.trail.refused(why),
+                };
+            }
         };
         match value {
             Value::Object(pairs) if moment_in(value).is_none() => self.operators(&place, pairs.iter()),
@@ -160,10 +166,8 @@ impl ConditionReader {
             "eq", "ne", "in", "gt", "gte", "lt", "lte", "starts", "like", "any", "all", "under", "type", "exists", TEXT,
         ];
         if !known.contains(&name) {
-            let name = quoted(name);
-            return self.trail.refused(format!(
-                "unknown operator {name}; for an object write {{\"eq\": {{…}}}}"
-            ));
+            let (name, hint) = (quoted(name), operator_hint(name));
+            return self.trail.refused(format!("unknown operator {name}; {hint}"));
         }
         self.inside(&format!(".{name}"), |reader| {
             let is_of_moments = matches!(name, "eq" | "ne" | "in" | "gt" | "gte" | "lt" | "lte" | "exists");
@@ -348,6 +352,35 @@ impl ConditionReader {
                 ))
             }
         }
+    }
+}
+
+/// Keys that other query languages or `order_by` have, and what they are called here.
+const FIELD_HINTS: [(&str, &str); 6] = [
+    ("$and", "and"),
+    ("$or", "or"),
+    ("$not", "not"),
+    ("created", "created_at"),
+    ("updated", "updated_at"),
+    ("happened", "happened_at"),
+];
+
+/// What to write in place of an operator that other query languages have.
+fn operator_hint(name: &str) -> &'static str {
+    match name.trim_start_matches('$').to_ascii_lowercase().as_str() {
+        "eq" | "=" | "==" => "write \"eq\"",
+        "ne" | "!=" | "<>" => "write \"ne\"",
+        "gt" | ">" => "write \"gt\"",
+        "gte" | "ge" | ">=" => "write \"gte\"",
+        "lt" | "<" => "write \"lt\"",
+        "lte" | "le" | "<=" => "write \"lte\"",
+        "in" => "write \"in\"",
+        "nin" | "not_in" => "write {\"not\": {field: {\"in\": […]}}}",
+        "between" | "range" => "write {\"gte\": …, \"lte\": …}",
+        "contains" | "includes" | "has" => "for a list write {\"any\": […]}, for a text {\"like\": \"%…%\"}",
+        "startswith" | "starts_with" | "prefix" => "write \"starts\"",
+        "regex" | "match" | "ilike" | "glob" => "write \"like\": % stands for any text, _ for one character",
+        _ => "for an object write {\"eq\": {…}}",
     }
 }
 

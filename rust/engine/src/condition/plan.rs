@@ -82,7 +82,7 @@ impl QueryPlan {
     pub fn told(mut self, state: &State, query: &Query, condition: &Condition) -> Self {
         let everyone = Query {
             viewer: Arc::clone(&query.viewer),
-            faces: query.faces || query.kind.is_some(),
+            faces: query.faces || query.kinds.is_some(),
             ..Query::default()
         };
         self.of = state.count_of(&everyone, |_, _| true);

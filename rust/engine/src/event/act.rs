@@ -1,6 +1,6 @@
 //! Finds the records that an event speaks of, and what an act makes of them.
 
-use super::faces::rules_of;
+use super::faces::{SESSION_PREFIX, rules_of};
 use super::{IncomingEvents, Op};
 use crate::acts::{Mention, Read, Rules, ids_named};
 use crate::json::{self, Value};
@@ -71,6 +71,16 @@ pub fn each_concerned(op: Op, id: &[u8], record: &[u8], mut show: impl FnMut(&[u
     }
     for mention in Act::read(id, record).iter().flat_map(Act::mentions) {
         show(&quoted(&mention.id));
+    }
+}
+
+/// The same, and the session in which an act happened.
+pub fn each_named(op: Op, id: &[u8], record: &[u8], mut show: impl FnMut(&[u8])) {
+    each_concerned(op, id, record, &mut show);
+    let act = Act::read(id, record).filter(|_| op == Op::Act);
+    let session = act.as_ref().and_then(|act| act.payload.get("session")?.as_str());
+    if let Some(session) = session {
+        show(&quoted(&format!("{SESSION_PREFIX}{session}")));
     }
 }
 

@@ -1,35 +1,38 @@
-//! Ties between records: the fields by which one belongs to another, or only speaks of it.
+//! Ties between records: the fields by which a record refers to others, and what an erasure does to it.
 //!
-//! A tie says in which fields records of one kind name others. Who erases a record follows the ties: what belongs to it goes with
-//! it, what speaks of it is told. Each face declares its own.
+//! An erasure follows the ties in every version of every record. A record that belongs to an erased one is erased too; any other
+//! loses its past versions and is written again without the reference. Each face declares its own ties.
 
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
+use crate::digest::sha256;
 use crate::json::{self, RecordSpans, Value};
+use crate::scope::{self, Scope};
 
-/// How a record stands to those that it names.
+/// A path of keys into a record. An array on the way stands for each of its elements.
+type Path = &'static [&'static str];
+
+/// What happens to a record when one that it names is erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bond {
-    /// It goes with any of them.
+    /// It is erased too.
     Belongs,
-    /// It goes with all of them; with some it stays, and speaks of them.
-    BelongsToAll,
-    /// It repeats what they say: that is cut out, and the rest is said again. With nothing left it goes.
+    /// It repeats their content: the object that holds the name is cut out. A record without any such object left is erased.
     Repeats,
-    /// It was made from them: it goes with any of them if that is asked for.
+    /// It was made from them: it is erased too if the order says so, otherwise the name is cut out.
     Derived,
-    /// It keeps a list of them for its own use: they are struck out where it is said again.
-    Lists,
-    /// It speaks of them.
-    Mentions,
+    /// The name is cut out.
+    Refers,
+    /// It is the record that names: its erasure clears fields of those that it names, such as digests of their whole text.
+    PartOf,
 }
 
 /// How a record spells that it has evidence. All records are looked at: what is looked for is made ready once.
 static EVIDENCE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"evidence\":[\""));
 
-/// Who names others.
+/// The records that have a tie.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Speaker {
     /// Ids that begin so.
@@ -40,31 +43,57 @@ pub(super) enum Speaker {
     Any,
 }
 
+/// How a name is turned into the id of a record.
+#[derive(Clone, Copy, Debug)]
+enum NameKind {
+    /// This stands before it.
+    Prefix(&'static str),
+    /// The id is that of the record that names it, up to its last colon, and the name.
+    Sibling,
+    /// It is the name of an entity of the knowledge graph of the MCP server, in the scope of the record or a wider one.
+    Entity,
+}
+
 /// Records that name others.
 #[derive(Debug)]
 pub struct Tie {
     by: Speaker,
-    /// What stands before a name in the ids of those that are named; nothing if they are named by their ids.
-    of: &'static str,
-    /// Where the names stand. An array stands for each of its elements.
-    at: &'static [&'static [&'static str]],
-    /// How they stand to them.
+    naming: NameKind,
+    /// Where the names are.
+    at: &'static [Path],
+    /// What an erasure of one of them does.
     pub bond: Bond,
+    /// The object around a name is cut out with it.
+    is_around: bool,
+    /// A field that holds a single name becomes null: the face reads it. Otherwise it is removed.
+    is_read: bool,
+    /// Fields that are computed from what is named: they are cleared when a name is cut out. Of `PartOf`, fields of the named record.
+    computed: &'static [Path],
 }
 
 /// Ties of records whose ids begin so, to others whose ids begin so.
-pub(super) const fn tie(by: &'static str, of: &'static str, at: &'static [&'static [&'static str]], bond: Bond) -> Tie {
-    let by = Speaker::Prefix(by);
-    Tie { by, of, at, bond }
+pub(super) const fn tie(by: &'static str, of: &'static str, at: &'static [Path], bond: Bond) -> Tie {
+    Tie {
+        by: Speaker::Prefix(by),
+        naming: NameKind::Prefix(of),
+        at,
+        bond,
+        is_around: matches!(bond, Bond::Repeats),
+        is_read: false,
+        computed: &[],
+    }
 }
 
 /// Ties of any records to others that they name by their ids.
-pub(super) const fn whole(by: Speaker, at: &'static [&'static [&'static str]], bond: Bond) -> Tie {
-    Tie { by, of: "", at, bond }
+pub(super) const fn whole(by: Speaker, at: &'static [Path], bond: Bond) -> Tie {
+    Tie {
+        by,
+        ..tie("", "", at, bond)
+    }
 }
 
 /// Where a record that joins two others names them.
-pub(super) const ENDS: &[&[&str]] = &[&["data", "from_id"], &["data", "to_id"]];
+pub(super) const ENDS: &[Path] = &[&["data", "from_id"], &["data", "to_id"]];
 
 /// A record as it was said some time.
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +123,40 @@ impl<'a> SaidRecord<'a> {
 }
 
 impl Tie {
+    /// The same, with fields that are computed from what is named.
+    pub(super) const fn clearing(self, computed: &'static [Path]) -> Self {
+        Self { computed, ..self }
+    }
+
+    /// The same, where the object around a name says more of what is named.
+    pub(super) const fn around(self) -> Self {
+        Self {
+            is_around: true,
+            ..self
+        }
+    }
+
+    /// The same, where the face reads fields that hold a single name also without one.
+    pub(super) const fn reading(self) -> Self {
+        Self { is_read: true, ..self }
+    }
+
+    /// The same, to records beside the one that names them.
+    pub(super) const fn beside(self) -> Self {
+        Self {
+            naming: NameKind::Sibling,
+            ..self
+        }
+    }
+
+    /// The same, to entities that are named by what they are called.
+    pub(super) const fn naming_entities(self) -> Self {
+        Self {
+            naming: NameKind::Entity,
+            ..self
+        }
+    }
+
     /// Whether a record may have it; `is_plain` says that it belongs to no face.
     pub(super) fn is_of(&self, said: &SaidRecord<'_>, is_plain: bool) -> bool {
         match self.by {
@@ -112,45 +175,102 @@ impl Tie {
         }
     }
 
+    /// The ids that a name in a record may stand for.
+    fn ids_of(&self, record: &Value, name: &str) -> Vec<String> {
+        match self.naming {
+            NameKind::Prefix(prefix) => vec![format!("{prefix}{name}")],
+            NameKind::Sibling => {
+                let own = record
+                    .get("id")
+                    .and_then(Value::as_str)
+                    .and_then(|id| id.rsplit_once(':'));
+                own.map(|(before, _)| format!("{before}:{name}")).into_iter().collect()
+            }
+            NameKind::Entity => entity_ids(record, name),
+        }
+    }
+
     /// The ids of those that a record names.
     pub fn names(&self, record: &Value) -> Vec<String> {
         let mut found = Vec::new();
         for path in self.at {
-            each_name(record, path, &mut |name| found.push(format!("{}{name}", self.of)));
+            each_name(record, path, &mut |name| found.extend(self.ids_of(record, name)));
         }
         found
     }
 
-    /// Cuts out what a record repeats of those whose ids are meant.
+    /// Cuts out the names of those whose ids are meant, and clears what was computed from them.
     pub fn cut(&self, record: &mut Value, is_meant: &dyn Fn(&str) -> bool) {
+        let whole = record.clone();
         for path in self.at {
-            cut(record, path, &|name| is_meant(&format!("{}{name}", self.of)));
+            let is_cut = |name: &str| self.ids_of(&whole, name).iter().any(|id| is_meant(id));
+            self.cut_at(record, path, &is_cut);
+        }
+        if *record != whole {
+            self.clear_computed(record);
         }
     }
 
-    /// Strikes those whose ids are meant out of lists; a list with nothing left in it goes.
-    pub fn strike(&self, record: &mut Value, is_meant: &dyn Fn(&str) -> bool) {
-        self.cut(record, is_meant);
-        self.at.iter().for_each(|path| drop_empty(record, path));
+    /// Takes such names out of lists and objects that have them as keys, and the fields that hold one, or the
+    /// objects around those. Returns whether the value itself is to be taken out.
+    fn cut_at(&self, value: &mut Value, path: &[&str], is_meant: &dyn Fn(&str) -> bool) -> bool {
+        match (value, path.split_first()) {
+            (Value::Array(items), _) => {
+                items.retain_mut(|item| !self.cut_at(item, path, is_meant));
+                false
+            }
+            (Value::Str(name), None) => is_meant(name),
+            (Value::Object(pairs), None) => {
+                pairs.retain(|(name, _)| !is_meant(name));
+                false
+            }
+            (Value::Object(pairs), Some((key, rest))) => {
+                let Some(at) = pairs.iter().position(|pair| pair.0 == *key) else {
+                    return false;
+                };
+                let is_taken = self.cut_at(&mut pairs[at].1, rest, is_meant);
+                let takes_this = is_taken && rest.is_empty() && self.is_around;
+                if is_taken && !takes_this {
+                    match self.is_read {
+                        true => pairs[at].1 = Value::Null,
+                        false => _ = pairs.remove(at),
+                    }
+                }
+                takes_this
+            }
+            _ => false,
+        }
+    }
+
+    /// Clears the fields that are computed from what is named.
+    pub fn clear_computed(&self, record: &mut Value) {
+        self.computed.iter().for_each(|path| clear(record, path));
     }
 }
 
-/// Takes a list out of the object that it stands in, if nothing is left of it.
-fn drop_empty(value: &mut Value, path: &[&str]) {
-    let (Value::Object(fields), Some((key, rest))) = (value, path.split_first()) else {
-        return;
+/// The ids of an entity of this name: of the scope of a record, and of any that is wider.
+fn entity_ids(record: &Value, name: &str) -> Vec<String> {
+    let mut called = Vec::new();
+    json::write_value(&Value::Array(vec![Value::from(name)]), &mut called);
+    let id = format!("ENTITY-{}", &sha256(&called).text()[..32]);
+    let mut spelled = Vec::new();
+    let carried = record.get("data").and_then(|data| data.get(scope::KEY));
+    json::write_value(carried.unwrap_or(&Value::Null), &mut spelled);
+    let scope = Scope::read(&spelled).unwrap_or_default();
+    let names = scope.names();
+    let some_of = |chosen: usize| Scope::of([0, 1, 2].map(|level| names[level].filter(|_| chosen & (1 << level) > 0)));
+    let in_scope = |digits: String| match digits.is_empty() {
+        true => id.clone(),
+        false => format!("{id}@{digits}"),
     };
-    if rest.is_empty() {
-        fields.retain(|(name, field)| name != key || !matches!(field, Value::Array(items) if items.is_empty()));
-    } else if let Some((_, inner)) = fields.iter_mut().find(|(name, _)| name == key) {
-        drop_empty(inner, rest);
-    }
+    (0..8).map(|chosen| in_scope(some_of(chosen).digits())).collect()
 }
 
 fn each_name(value: &Value, path: &[&str], show: &mut dyn FnMut(&str)) {
     match (value, path.split_first()) {
         (Value::Array(items), _) => items.iter().for_each(|item| each_name(item, path, show)),
         (Value::Str(name), None) => show(name),
+        (Value::Object(pairs), None) => pairs.iter().for_each(|(name, _)| show(name)),
         (Value::Object(_), Some((key, rest))) => {
             if let Some(inner) = value.get(key) {
                 each_name(inner, rest, show);
@@ -160,24 +280,17 @@ fn each_name(value: &Value, path: &[&str], show: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Takes out the element of an array, or the object in another, in which such a name stands; whether the value itself is one.
-fn cut(value: &mut Value, path: &[&str], is_meant: &dyn Fn(&str) -> bool) -> bool {
+/// Empties a field, if it is there; its type stays.
+fn clear(value: &mut Value, path: &[&str]) {
     match (value, path.split_first()) {
-        (Value::Array(items), _) => {
-            items.retain_mut(|item| !cut(item, path, is_meant));
-            false
-        }
-        (Value::Str(name), None) => is_meant(name),
         (Value::Object(pairs), Some((key, rest))) => {
-            let Some(at) = pairs.iter().position(|pair| pair.0 == *key) else {
-                return false;
-            };
-            let goes = cut(&mut pairs[at].1, rest, is_meant);
-            if goes && !rest.is_empty() {
-                pairs.remove(at);
-            }
-            goes && rest.is_empty()
+            let field = pairs.iter_mut().find(|pair| pair.0 == *key);
+            field.into_iter().for_each(|pair| clear(&mut pair.1, rest));
         }
-        _ => false,
+        (Value::Array(items), Some(_)) => items.iter_mut().for_each(|item| clear(item, path)),
+        (Value::Str(text), None) => text.clear(),
+        (Value::Array(items), None) => items.clear(),
+        (other, None) => *other = Value::Null,
+        _ => {}
     }
 }

@@ -181,10 +181,11 @@ impl OrderedIndex {
             let Some(value) = field(row.record, path) else { return };
             keys = spread(&keys, value);
         }
+        let then = field(row.record, self.index.then);
         let entries: Vec<Arc<[u8]>> = keys
             .into_iter()
             .map(|mut key| {
-                match field(row.record, self.index.then) {
+                match then {
                     None | Some(b"null") => spell_missing(&mut key),
                     Some(value) => spell(value, &mut key),
                 }

@@ -284,6 +284,16 @@ impl Log {
         self.lock.leave_alone(self.open.as_ref(), unattended);
     }
 
+    /// Keeps the writer lock between commits until [`Log::end_turn`], for a writer that computes its change under it.
+    pub fn begin_turn(&mut self, now: i64) {
+        self.lock.turn = Some(now);
+    }
+
+    /// Ends a turn, and gives the lock back.
+    pub fn end_turn(&mut self) {
+        self.lock.end_turn(self.open.as_ref());
+    }
+
     /// Gives back a lock that nobody needed for a moment; says whether it is still kept.
     pub fn end_lease(&mut self, now: i64) -> bool {
         self.lock.end_lease(self.open.as_ref(), now)

@@ -191,9 +191,13 @@ impl HeadNote {
             };
             let says = match remembered::standing(disk, layout, Some(&says))? {
                 HeadStanding::Kept => Note {
+                    // An announced log that came, and whose head nobody noted, is the one that is replaced now.
+                    seen: match says.next {
+                        Some(came) if remembered::standing_to(disk, layout, &came)? == HeadStanding::Kept => came,
+                        _ => says.seen,
+                    },
                     next: Some(next.into()),
                     lost: None,
-                    ..says
                 },
                 HeadStanding::Lost(reason) => Note {
                     next: None,

@@ -24,6 +24,8 @@ const RUSH_MICROS: i64 = 500;
 /// So long a writer that kept the lock believes that the log is still the one at its path: to look at each commit would
 /// be one more system call for each.
 const BELIEF_MICROS: i64 = 100;
+/// How long a writer may hold the lock while it computes its change.
+const TURN_MICROS: i64 = 1_000_000;
 /// A lock file this long carries the mark of a failed sync.
 const MARKED_BYTES: u64 = 1024;
 
@@ -58,6 +60,8 @@ pub(super) struct Lock {
     prepared: bool,
     /// Held between commits, for a moment.
     leased: bool,
+    /// When the turn of a writer began that holds the lock while it computes its change.
+    pub turn: Option<i64>,
     /// Nobody is there to give it back.
     unattended: bool,
     /// When it was taken, or when its holder last looked around.
@@ -86,6 +90,7 @@ impl Lock {
             signed: false,
             prepared: false,
             leased: false,
+            turn: None,
             unattended: false,
             since: 0,
             used: 0,
@@ -112,7 +117,7 @@ impl Lock {
 
     /// Whether it is kept between commits.
     pub fn is_leased(&self) -> bool {
-        self.leased
+        self.leased || self.turn.is_some()
     }
 
     /// Whether what is known is the newest, and nothing lies behind it.
@@ -170,13 +175,18 @@ impl Lock {
         }
     }
 
-    /// Says once that a log was replaced.
+    /// Says once that a log was replaced or removed.
     fn tell_if_replaced(&mut self) -> Result<()> {
         if !std::mem::take(&mut self.replaced) {
             return Ok(());
         }
-        let fault = "the log was replaced while this store wrote: what it acknowledged in that moment is only in the file \
-                     that was there before; look what is missing, and write again";
+        let fault = if self.site.disk.status(self.site.log()).is_err() {
+            "the log or its folder was removed while this store was open: what it held is gone from here; restore a \
+             backup, or open the project again to begin a new log"
+        } else {
+            "the log was replaced while this store wrote: what it acknowledged in that moment is only in the file that \
+             was there before; look what is missing, and write again"
+        };
         Err(Error::io(self.site.log(), std::io::Error::other(fault)))
     }
 
@@ -202,7 +212,8 @@ impl Lock {
             return;
         }
         let is_attended = self.terms.attended && !self.unattended;
-        if rushed && is_attended && (0..LEASE_MICROS).contains(&(now - self.since)) {
+        let is_lease_due = rushed && is_attended && (0..LEASE_MICROS).contains(&(now - self.since));
+        if is_lease_due || self.is_in_turn(now) {
             self.leased = true;
             return;
         }
@@ -216,19 +227,28 @@ impl Lock {
     /// Says that whoever looks after the lock is busy for a while, or back: nothing is left to them meanwhile.
     pub fn leave_alone(&mut self, open: Option<&OpenLog>, unattended: bool) {
         self.unattended = unattended;
+        self.end_turn(open);
+    }
+
+    fn is_in_turn(&self, now: i64) -> bool {
+        self.turn.is_some_and(|began| (0..TURN_MICROS).contains(&(now - began)))
+    }
+
+    /// Ends a turn and gives the lock back, unless the lock is held until close.
+    pub fn end_turn(&mut self, open: Option<&OpenLog>) {
+        self.turn = None;
         if self.leased {
             self.let_go_if_replaced(open, self.used);
             self.let_go();
         }
     }
 
-    /// Gives back a lock that nobody needed for a moment; says whether it is still kept.
+    /// Gives back a lock that nobody needed for a moment, or whose turn took too long; says whether it is still kept.
     pub fn end_lease(&mut self, open: Option<&OpenLog>, now: i64) -> bool {
-        if self.leased && !(0..RUSH_MICROS).contains(&(now - self.used)) {
-            self.let_go_if_replaced(open, now);
-            self.let_go();
+        if !self.is_in_turn(now) && !(0..RUSH_MICROS).contains(&(now - self.used)) {
+            self.end_turn(open);
         }
-        self.leased
+        self.is_leased()
     }
 
     /// At the end: a lease that nobody has ended yet is looked at too.
@@ -295,7 +315,7 @@ impl Lock {
     /// Gives the lock back.
     pub fn let_go(&mut self) {
         if self.held {
-            (self.held, self.leased, self.prepared) = (false, false, false);
+            (self.held, self.leased, self.prepared, self.turn) = (false, false, false, None);
             if let Some((file, _)) = &self.file
                 && file.release().is_err()
             {

@@ -49,6 +49,17 @@ impl Stamp {
     }
 }
 
+/// Whether a line of the log that cannot be read may have changed a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// Every event about the record was read.
+    None,
+    /// A damaged line names the record.
+    Named,
+    /// A damaged or missing line does not show which record it was about.
+    Possible,
+}
+
 /// Both ends of what events said of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moments {
@@ -56,14 +67,22 @@ pub struct Moments {
     pub created: Stamp,
     /// The last one that spoke of it.
     pub updated: Stamp,
+    /// Whether a later event may be missing. It is derived from the log and not part of a base.
+    pub doubt: Doubt,
 }
 
 impl Moments {
     /// Of a record of which nothing is known.
-    pub const UNKNOWN: Self = Self {
-        created: Stamp::UNKNOWN,
-        updated: Stamp::UNKNOWN,
-    };
+    pub const UNKNOWN: Self = Self::of_stamps(Stamp::UNKNOWN, Stamp::UNKNOWN);
+
+    /// Of a record of which every event was read.
+    pub const fn of_stamps(created: Stamp, updated: Stamp) -> Self {
+        Self {
+            created,
+            updated,
+            doubt: Doubt::None,
+        }
+    }
 
     /// Seq and moment of both, one after the other; what is not known is -1 and the lowest number.
     pub fn numbers(&self) -> [i64; 4] {
@@ -123,10 +142,10 @@ impl Moments {
 
     fn made_of([created_seq, created, updated_seq, updated]: [i64; 4]) -> Option<Self> {
         let stamp = |seq, micros| Stamp { seq, micros };
-        (created_seq <= updated_seq && created <= updated).then_some(Self {
-            created: stamp(created_seq, created),
-            updated: stamp(updated_seq, updated),
-        })
+        (created_seq <= updated_seq && created <= updated).then_some(Self::of_stamps(
+            stamp(created_seq, created),
+            stamp(updated_seq, updated),
+        ))
     }
 }
 

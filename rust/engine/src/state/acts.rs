@@ -45,7 +45,7 @@ fn speak_of(state: &mut State, act: &Act, mut slots: Vec<u32>, known: Known<'_>,
     let mark = state.timeline.push_several(known.offset, known.seq, about);
     for slot in slots {
         state.slots[slot as usize].last_event = mark;
-        state.moments.speak(slot, stamp);
+        state.moments.speak(slot, stamp, false);
         state.note_speech(slot, stamp);
     }
 }

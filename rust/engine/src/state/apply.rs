@@ -1,6 +1,7 @@
 //! Makes of an event, or of a record of a base, what it says in the state.
 
 use super::acts::{apply_act, note_act};
+use super::damaged_line::{BEGIN_ID, shown_id};
 use super::records::{NO_CLASS, State};
 use super::spelling::parsed;
 use crate::event::act::is_of_one;
@@ -73,9 +74,30 @@ impl State {
         self.happened(slot, known, stamp);
     }
 
+    /// A line behind event `seq` cannot be read, or is missing if there are no bytes of it. If it does not show which record it
+    /// was about, it may have been any of those that were written before.
+    pub fn note_lost_line(&mut self, line: &[u8], seq: u64) {
+        match shown_id(line) {
+            Some(BEGIN_ID) => {}
+            Some(id) => self.doubt(id),
+            None => {
+                let doubts = self.moments.doubts_mut();
+                doubts.lost_behind = doubts.lost_behind.max(Some(seq));
+            }
+        }
+    }
+
+    /// An event about a record is lost, the id given as it stands between quotes in canonical JSON. An id without a record
+    /// is passed over: nothing is handed out under it.
+    pub fn doubt(&mut self, id: &[u8]) {
+        if let Some(slot) = self.slot_spelled(id) {
+            self.moments.doubts_mut().named.insert(slot);
+        }
+    }
+
     fn happened(&mut self, number: u32, known: Known<'_>, stamp: Stamp) {
         self.note_change(number);
-        self.moments.speak(number, stamp);
+        self.moments.speak(number, stamp, known.op != Op::Patch);
         self.note_speech(number, stamp);
         let slot = &mut self.slots[number as usize];
         slot.last_event = self

@@ -1,14 +1,16 @@
 //! Lists records in an order, page by page, and tells where a page ended.
 //!
 //! Records that agree in what they are ordered by come in the order in which they were made, which is that of their slots.
-//! So a page ends at a key and a record; whoever goes on needs nothing of the page before.
+//! So a page ends at a key and at the event that made its last record. No id is part of that: a cursor outlives an erasure.
 
 use std::borrow::Cow;
+use std::cmp::{Ordering, Reverse};
 use std::io;
 
 use super::query::{Query, wanted};
-use super::records::State;
+use super::records::{NO_CLASS, State};
 use super::spelling::unspelled;
+use crate::error::{Error, Result};
 use crate::memory::{Refused, gathered};
 use crate::ordered::in_order;
 
@@ -55,10 +57,23 @@ pub struct PageEnd {
     pub key: Option<i64>,
     /// The same where that was a field, as bytes that sort alike.
     pub field: Option<Vec<u8>>,
-    /// The seq of the event that made it, if that is known.
-    pub created: Option<u64>,
-    /// Its id.
-    pub id: String,
+    /// Where it was made.
+    pub made: MadeAt,
+    /// Where the record behind it was made, if records are ordered by their ids: it stands in for one that was erased.
+    pub next: Option<MadeAt>,
+}
+
+/// Identifies a record by the event that made it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MadeAt {
+    /// The seq of the event, if that is known.
+    pub seq: Option<u64>,
+    /// Its moment, since a restored log may use a seq again.
+    pub micros: Option<i64>,
+    /// Which of the records that this event made, and of how many: an act makes several.
+    pub nth: u32,
+    /// How many records this event made that are still there.
+    pub of: u32,
 }
 
 /// Says when what a record tells of happened.
@@ -87,14 +102,14 @@ impl Listing {
     /// record tells of happened; many are read by several threads.
     ///
     /// # Errors
-    /// `Refused` if there is no memory for it.
+    /// `OutOfMemory`; `Argument` if the records at the end of the last page were erased and ids give the order.
     pub fn slots(
         &self,
         state: &State,
         among: Option<Vec<u32>>,
         happened: &Happened<'_>,
         threads: usize,
-    ) -> Result<(Vec<u32>, Option<PageEnd>), Refused> {
+    ) -> Result<(Vec<u32>, Option<PageEnd>)> {
         let limit = self.query.limit.unwrap_or(usize::MAX);
         // One more than is wanted tells whether there is more.
         let most = limit.saturating_add(1);
@@ -106,13 +121,13 @@ impl Listing {
                 first_of(ranked, most).map(|(_, slot)| slot).collect()
             }
         };
-        let has_more = slots.len() > limit;
+        let next = slots.get(limit).copied();
         slots.truncate(limit);
-        let end = slots.last().filter(|_| has_more).map(|&slot| PageEnd {
+        let end = slots.last().zip(next).map(|(&slot, next)| PageEnd {
             key: self.key_of(state, slot, happened),
             field: None,
-            created: state.moments.created(slot).seq(),
-            id: unspelled(state.id_of(slot)),
+            made: MadeAt::of(state, slot),
+            next: (self.by == By::Id).then(|| MadeAt::of(state, next)),
         });
         Ok((slots, end))
     }
@@ -129,15 +144,15 @@ impl Listing {
         }
     }
 
-    fn by_place(&self, state: &State, among: Option<Vec<u32>>, most: usize) -> Result<Vec<u32>, Refused> {
+    fn by_place(&self, state: &State, among: Option<Vec<u32>>, most: usize) -> std::result::Result<Vec<u32>, Refused> {
         let sieve = state.sieve(&self.query);
         let passes = |slot: &u32| state.passes(&sieve, *slot);
         let after = self.after.as_ref();
         let start = after
             .filter(|_| !self.reverse)
-            .map_or(0, |end| end.slot_in(state, true));
+            .map_or(0, |end| end.made.slot_in(state, true));
         let end = after.filter(|_| self.reverse);
-        let end = end.map_or(u32::MAX, |end| end.slot_in(state, false));
+        let end = end.map_or(u32::MAX, |end| end.made.slot_in(state, false));
         // Whoever sees little goes through that; whoever sees all, through those of a kind and status.
         let wanted = wanted(&self.query);
         match (among.or_else(|| state.seen_slots(&sieve)), self.reverse) {
@@ -164,7 +179,7 @@ impl Listing {
         state: &State,
         among: Option<Vec<u32>>,
         key: &dyn Fn(&[u8]) -> Option<Vec<u8>>,
-    ) -> Result<(Vec<u32>, Option<PageEnd>), Refused> {
+    ) -> std::result::Result<(Vec<u32>, Option<PageEnd>), Refused> {
         let limit = self.query.limit.unwrap_or(usize::MAX);
         let rank = |key: Option<Vec<u8>>| match key {
             Some(key) if self.reverse => (false, key.iter().map(|byte| !byte).collect()),
@@ -172,7 +187,7 @@ impl Listing {
             None => (true, Vec::new()),
         };
         let after = self.after.as_ref();
-        let after = after.map(|end| (rank(end.field.clone()), end.slot_in(state, true)));
+        let after = after.map(|end| (rank(end.field.clone()), end.made.slot_in(state, true)));
         let ranked = state
             .matching_among(&self.query, among)
             .map(|slot| (rank(key(state.record_in(slot))), slot))
@@ -185,8 +200,8 @@ impl Listing {
         let end = slots.last().filter(|_| has_more).map(|&slot| PageEnd {
             key: None,
             field: key(state.record_in(slot)),
-            created: state.moments.created(slot).seq(),
-            id: unspelled(state.id_of(slot)),
+            made: MadeAt::of(state, slot),
+            next: None,
         });
         Ok((slots, end))
     }
@@ -198,9 +213,9 @@ impl Listing {
         among: Option<Vec<u32>>,
         happened: &Happened<'_>,
         threads: usize,
-    ) -> Result<Vec<(Rank, u32)>, Refused> {
+    ) -> std::result::Result<Vec<(Rank, u32)>, Refused> {
         let after = self.after.as_ref();
-        let after = after.map(|end| (self.rank(end.key), end.slot_in(state, true)));
+        let after = after.map(|end| (self.rank(end.key), end.made.slot_in(state, true)));
         let slots = gathered(state.matching_among(&self.query, among))?;
         let pieces: Vec<&[u32]> = slots.chunks(RANKED_AT_ONCE).collect();
         let mut all = Vec::new();
@@ -225,49 +240,99 @@ impl Listing {
         Ok(all)
     }
 
-    fn by_id(&self, state: &State, among: Option<Vec<u32>>, most: usize) -> Result<Vec<u32>, Refused> {
+    fn by_id(&self, state: &State, among: Option<Vec<u32>>, most: usize) -> Result<Vec<u32>> {
+        let after = self.after.as_ref().map(|end| end.id_in(state)).transpose()?;
+        let is_behind = |id: &[u8]| match &after {
+            Some((after, is_included)) => match id.cmp(after) {
+                Ordering::Equal => *is_included,
+                order => (order == Ordering::Less) == self.reverse,
+            },
+            None => true,
+        };
         let named = state
             .matching_among(&self.query, among)
-            .map(|slot| (plain(state.id_of(slot)), slot));
-        let after = self.after.as_ref().map(|end| end.id.as_bytes());
+            .map(|slot| (plain(state.id_of(slot)), slot))
+            .filter(|(id, _)| is_behind(id));
         if self.reverse {
-            let named = named.filter(|(id, _)| after.is_none_or(|after| &**id < after));
-            let named = gathered(named.map(|(id, slot)| (std::cmp::Reverse(id), slot)))?;
+            let named = gathered(named.map(|(id, slot)| (Reverse(id), slot)))?;
             return Ok(first_of(named, most).map(|(_, slot)| slot).collect());
         }
-        let named = gathered(named.filter(|(id, _)| after.is_none_or(|after| &**id > after)))?;
-        Ok(first_of(named, most).map(|(_, slot)| slot).collect())
+        Ok(first_of(gathered(named)?, most).map(|(_, slot)| slot).collect())
     }
 }
 
 impl PageEnd {
-    /// The first slot behind the record that a page ended with, or the one of that record itself. A record that is gone was
-    /// made by an event that others were made before or after.
+    /// The id behind which the next page begins, and whether the page includes it.
+    fn id_in<'a>(&self, state: &'a State) -> Result<(Cow<'a, [u8]>, bool)> {
+        let last = self.made.find(state).map(|slot| (slot, false));
+        let next = || Some((self.next?.find(state)?, true));
+        let (slot, is_included) = last.or_else(next).ok_or_else(|| {
+            let reason = "the records at the end of that page were erased; ask again from the start";
+            Error::argument("after", reason)
+        })?;
+        Ok((plain(state.id_of(slot)), is_included))
+    }
+}
+
+impl MadeAt {
+    fn of(state: &State, slot: u32) -> Self {
+        let stamp = state.moments.created(slot);
+        let siblings = made_by(state, stamp.seq());
+        Self {
+            seq: stamp.seq(),
+            micros: stamp.micros(),
+            nth: siblings.partition_point(|&sibling| sibling < slot) as u32,
+            of: siblings.len() as u32,
+        }
+    }
+
+    /// The slot of the record, if it is there and its siblings are.
+    fn find(&self, state: &State) -> Option<u32> {
+        let siblings = made_by(state, self.seq);
+        let slot = *siblings.get(self.nth as usize)?;
+        (siblings.len() == self.of as usize && state.moments.created(slot).micros() == self.micros).then_some(slot)
+    }
+
+    /// The first slot behind the record, or the one of that record itself. If it is gone, the place is that of its event;
+    /// where some of its siblings are left, all of them count as not yet listed: better twice than never.
     fn slot_in(&self, state: &State, is_behind: bool) -> u32 {
-        let slot = state.slot_of(&self.id);
-        let same = slot.filter(|&slot| state.moments.created(slot).seq() == self.created);
-        if let Some(slot) = same {
+        if let Some(slot) = self.find(state) {
             return slot + u32::from(is_behind);
         }
-        if !state.moments.is_ordered() {
-            // Nothing tells where it was: better twice than never.
-            return if is_behind { 0 } else { state.slots.len() as u32 };
+        let end = state.slots.len() as u32;
+        match (state.moments.is_ordered(), is_behind) {
+            (true, true) => first_slot(end, |slot| state.moments.created(slot).seq() < self.seq),
+            (true, false) => first_slot(end, |slot| state.moments.created(slot).seq() <= self.seq),
+            (false, true) => 0,
+            (false, false) => end,
         }
-        let is_before = |slot: u32| {
-            let created = state.moments.created(slot).seq();
-            created < self.created || is_behind && created == self.created
-        };
-        let (mut low, mut high) = (0, state.slots.len() as u32);
-        while low < high {
-            let middle = low.midpoint(high);
-            if is_before(middle) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        low
     }
+}
+
+/// The slots of the records that an event made, ascending; those of which nothing is known count as made together.
+fn made_by(state: &State, seq: Option<u64>) -> Vec<u32> {
+    let end = state.slots.len() as u32;
+    let is_made = |slot: &u32| state.moments.created(*slot).seq() == seq;
+    let is_record = |slot: &u32| state.slots[*slot as usize].class != NO_CLASS;
+    if !state.moments.is_ordered() {
+        return (0..end).filter(is_made).filter(is_record).collect();
+    }
+    let first = first_slot(end, |slot| state.moments.created(slot).seq() < seq);
+    (first..end).take_while(is_made).filter(is_record).collect()
+}
+
+/// The first slot that does not come before, of which there are so many.
+fn first_slot(slots: u32, is_before: impl Fn(u32) -> bool) -> u32 {
+    let (mut low, mut high) = (0, slots);
+    while low < high {
+        let middle = low.midpoint(high);
+        if is_before(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
 }
 
 /// An id as its own bytes: what is escaped sorts elsewhere.

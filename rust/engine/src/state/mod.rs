@@ -34,6 +34,8 @@ mod put;
 
 mod acts;
 
+mod damaged_line;
+
 mod apply;
 
 mod compare;
@@ -59,7 +61,7 @@ pub use changes::{Changes, Edition, StateId, Watermark};
 pub use copied::CopiedRows;
 pub use frozen::Frozen;
 pub use likeness::Likeness;
-pub use listing::{By, Listing, PageEnd};
+pub use listing::{By, Listing, MadeAt, PageEnd};
 pub use query::Query;
 pub use records::State;
 pub use rows::{Dated, Row, Survey};

@@ -4,10 +4,11 @@
 //! freeze it copies nothing. Most records are never spoken of again, so the second half of a piece is only there if one of
 //! its records was: 16 bytes a record, and 16 more where records change.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::memory::{self, Refused};
-use crate::snapshot::{Moments, Stamp};
+use crate::snapshot::{Doubt, Moments, Stamp};
 
 /// How many records a piece is of: what is copied for one change stays small.
 const PIECE: usize = 256;
@@ -24,6 +25,28 @@ pub struct MomentColumn {
     spare: Vec<Vec<Stamp>>,
     /// How many slots are older than the one before them.
     inversions: usize,
+    /// Which records a lost line of the log may have been about; `None` if no line is lost.
+    pub doubts: Option<Arc<Doubts>>,
+}
+
+/// Which records lines of the log may have been about that cannot be read.
+#[derive(Clone, Debug, Default)]
+pub struct Doubts {
+    /// Slots of records that such a line names, or that were only changed in part since.
+    pub named: BTreeSet<u32>,
+    /// Behind this event a line is lost that names no record.
+    pub lost_behind: Option<u64>,
+}
+
+impl Doubts {
+    fn of(&self, slot: u32, updated: Stamp) -> Doubt {
+        let is_before = |seq| updated.seq().is_none_or(|updated| updated <= seq);
+        match self.named.contains(&slot) {
+            true => Doubt::Named,
+            false if self.lost_behind.is_some_and(is_before) => Doubt::Possible,
+            false => Doubt::None,
+        }
+    }
 }
 
 fn piece() -> Result<Vec<Stamp>, Refused> {
@@ -76,11 +99,20 @@ impl MomentColumn {
         let (piece, at) = (slot as usize / PIECE, slot as usize % PIECE);
         let stamp = |piece: Option<&Arc<Vec<Stamp>>>| piece.and_then(|piece| piece.get(at).copied());
         let created = stamp(self.created.get(piece)).unwrap_or(Stamp::UNKNOWN);
-        let updated = stamp(self.updated.get(piece).and_then(Option::as_ref));
+        let updated = stamp(self.updated.get(piece).and_then(Option::as_ref)).unwrap_or(created);
         Moments {
             created,
-            updated: updated.unwrap_or(created),
+            updated,
+            doubt: self
+                .doubts
+                .as_ref()
+                .map_or(Doubt::None, |doubts| doubts.of(slot, updated)),
         }
+    }
+
+    /// The doubts, to be changed.
+    pub fn doubts_mut(&mut self) -> &mut Doubts {
+        Arc::make_mut(self.doubts.get_or_insert_default())
     }
 
     /// What made the record of a slot.
@@ -142,15 +174,23 @@ impl MomentColumn {
         }
     }
 
-    /// An event spoke of the record of a slot.
-    pub fn speak(&mut self, slot: u32, stamp: Stamp) {
+    /// An event spoke of the record of a slot. One that restates all of it ends any doubt; one that changes a part does not.
+    pub fn speak(&mut self, slot: u32, stamp: Stamp, restates: bool) {
+        if self.doubts.is_some() && (restates || self.get(slot).doubt != Doubt::None) {
+            let named = &mut self.doubts_mut().named;
+            _ = if restates {
+                named.remove(&slot)
+            } else {
+                named.insert(slot)
+            };
+        }
         let created = self.created(slot);
         let updated = stamp.not_before(created);
         // So it is with a record that was just made.
         if updated == created && self.updated[slot as usize / PIECE].is_none() {
             return;
         }
-        self.set(slot, Moments { created, updated });
+        self.set(slot, Moments::of_stamps(created, updated));
     }
 
     /// A view that stays as it is.
@@ -161,6 +201,7 @@ impl MomentColumn {
         frozen.created.extend(self.created.iter().map(Arc::clone));
         frozen.updated.extend(self.updated.iter().cloned());
         frozen.inversions = self.inversions;
+        frozen.doubts.clone_from(&self.doubts);
         Ok(frozen)
     }
 }
@@ -170,10 +211,8 @@ mod tests {
     use super::*;
 
     fn moments(created: u64, updated: u64) -> Moments {
-        Moments {
-            created: Stamp::new(created, created as i64 * 10),
-            updated: Stamp::new(updated, updated as i64 * 10),
-        }
+        let stamp = |seq: u64| Stamp::new(seq, seq as i64 * 10);
+        Moments::of_stamps(stamp(created), stamp(updated))
     }
 
     #[test]
@@ -191,7 +230,7 @@ mod tests {
         );
         let frozen = column.freeze().expect("memory");
         for slot in [0, 5, PIECE as u32, many as u32 - 1] {
-            column.speak(slot, Stamp::new(many + u64::from(slot), 0));
+            column.speak(slot, Stamp::new(many + u64::from(slot), 0), true);
         }
         // Later slots of a piece that has its second half are as they were made, too.
         column.push(Stamp::new(9999, 99_990));
@@ -211,10 +250,10 @@ mod tests {
         let mut column = MomentColumn::default();
         column.push(Stamp::UNKNOWN);
         column.set(0, moments(7, 9));
-        column.speak(0, Stamp::new(3, 1000));
+        column.speak(0, Stamp::new(3, 1000), true);
         assert_eq!(column.get(0).updated, Stamp::new(7, 1000));
         column.push(Stamp::UNKNOWN);
-        column.speak(1, Stamp::new(3, 20));
+        column.speak(1, Stamp::new(3, 20), true);
         assert_eq!(
             (column.get(1).created, column.get(1).updated),
             (Stamp::UNKNOWN, Stamp::new(3, 20))

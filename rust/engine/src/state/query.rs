@@ -10,8 +10,8 @@ use crate::scope::Viewer;
 pub struct Query {
     /// Who asks.
     pub viewer: Arc<Viewer>,
-    /// Only this kind.
-    pub kind: Option<String>,
+    /// Only these kinds.
+    pub kinds: Option<Vec<String>>,
     /// Only this status.
     pub status: Option<String>,
     /// At least this confidence.
@@ -24,12 +24,15 @@ pub struct Query {
 
 /// Whether a query asks for records of a kind and status, as these stand between quotes, and of a face or not.
 pub(super) fn wanted(query: &Query) -> impl Fn(&[u8], &[u8], bool) -> bool + use<> {
-    let kind = query.kind.as_deref().map(spelled);
+    let spell = |kinds: &Vec<String>| -> Vec<_> { kinds.iter().map(|kind| spelled(kind)).collect() };
+    let kinds = query.kinds.as_ref().map(spell);
     let status = query.status.as_deref().map(spelled);
-    let faces = query.faces || kind.is_some();
+    let faces = query.faces || kinds.is_some();
     move |of_kind, of_status, of_face| {
         (faces || !of_face)
-            && kind.as_ref().is_none_or(|kind| kind == of_kind)
+            && kinds
+                .as_ref()
+                .is_none_or(|some| some.iter().any(|kind| kind == of_kind))
             && status.as_ref().is_none_or(|status| status == of_status)
     }
 }

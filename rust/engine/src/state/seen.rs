@@ -7,9 +7,10 @@ use super::changes::Edition;
 use super::records::{NO_CLASS, Slot, State};
 use super::scopes::Directory;
 use super::sight::Sight;
+use super::spelling::unspelled;
 use crate::event::faces::{is_of_store, is_told};
 use crate::scope::{SeenAs, Viewer};
-use crate::snapshot::Stamp;
+use crate::snapshot::{Doubt, Stamp};
 
 impl State {
     /// All scopes.
@@ -109,6 +110,20 @@ impl State {
             .iter()
             .flat_map(|&scope| self.scopes.slots(scope))
             .copied()
+    }
+
+    /// How many of the records that somebody sees are in doubt, and the ids of those that lost events name.
+    pub fn in_doubt(&self, viewer: &Viewer) -> (u64, Vec<String>) {
+        let (mut records, mut named) = (0, Vec::new());
+        let slots = self.moments.doubts.iter().flat_map(|_| 0..self.slots.len() as u32);
+        for slot in slots.filter(|&slot| self.slots[slot as usize].class != NO_CLASS && self.is_seen(viewer, slot)) {
+            let doubt = self.moments.get(slot).doubt;
+            records += u64::from(doubt != Doubt::None);
+            if doubt == Doubt::Named {
+                named.push(unspelled(self.id_of(slot)));
+            }
+        }
+        (records, named)
     }
 
     /// How many records of each kind and status somebody sees.

@@ -63,6 +63,11 @@ impl Store {
         self.state.dated(viewer, id)
     }
 
+    /// How many of the records that somebody sees are in doubt, and the ids of those that damaged lines name.
+    pub fn in_doubt(&self, viewer: &Viewer) -> (u64, Vec<String>) {
+        self.state.in_doubt(viewer)
+    }
+
     /// The records that a query asks for, with their moments.
     ///
     /// # Errors
@@ -143,12 +148,22 @@ impl Store {
         self.vectors.spaces(&self.state)
     }
 
+    /// How many rows of a space are embeddings of records that somebody sees, and how many of these are known to be damaged;
+    /// `None` for one who sees all scopes.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Io`.
+    pub fn rows_seen(&self, viewer: &Arc<Viewer>, space: &str) -> Result<Option<(u64, u64)>> {
+        self.vectors.rows_seen(self.live(), viewer, space)
+    }
+
     /// The embedding of a record as bytes, little-endian; `None` if it has none.
     ///
     /// # Errors
     /// `NoSpace`; `Corrupted` if the row is not the one that the log names; `Io`.
     pub fn embedding(&self, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
-        self.vectors.embedding(&self.state, space, id)
+        let everyone = Viewer::Everyone.with_expired();
+        self.vectors.embedding(&self.state, &everyone, space, id)
     }
 
     /// Where the rows of a space lie, and whose they are.
@@ -264,7 +279,7 @@ impl Store {
         status: Option<&str>,
     ) -> impl Iterator<Item = Dated<'a>> + use<'a> {
         let query = Query {
-            kind: Some(kind.to_owned()),
+            kinds: Some(vec![kind.to_owned()]),
             status: status.map(str::to_owned),
             viewer: Arc::clone(viewer),
             ..Query::default()

@@ -71,7 +71,10 @@ impl Store {
             if store.is_behind()? {
                 store.catch_up()?;
             }
-            finish_erasing(&store.site, &store.log, &store.state, &store.vectors)
+            finish_erasing(&store.site, &store.log, &store.state, &store.vectors)?;
+            store.make_ready()?;
+            store.log.tell_head();
+            Ok(())
         });
         if let Err(fault) = finished {
             let note = format!("an erasure is unfinished, and could not be ended here: {fault}");

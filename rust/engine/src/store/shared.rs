@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::thread::Thread;
+use std::thread::{self, Thread, ThreadId};
 
 use crate::error::{Error, Result};
 use crate::event::draft::Draft;
@@ -60,6 +60,8 @@ pub struct Shared {
 struct WriterQueue {
     /// Someone leads, or has been told to.
     led: bool,
+    /// The thread that leads from its read to its commit, while it does something else in between.
+    turn: Option<ThreadId>,
     waiting: VecDeque<Arc<Waiter>>,
 }
 
@@ -82,7 +84,7 @@ impl Waiter {
 
     fn wait(&self) {
         while !self.called.load(Ordering::Acquire) {
-            std::thread::park();
+            thread::park();
         }
     }
 
@@ -91,15 +93,31 @@ impl Waiter {
     }
 }
 
-/// The right to write; whoever waits is called when it ends.
-struct Lead<'a>(&'a Shared);
+/// The right to write; whoever waits is called when it ends, unless the turn of a thread goes on.
+struct Lead<'a>(&'a Shared, Option<ThreadId>);
 
 impl Drop for Lead<'_> {
     fn drop(&mut self) {
         let mut line = self.0.line();
+        line.turn = self.1;
         match line.waiting.front() {
+            _ if line.turn.is_some() => {}
             Some(next) => next.call(),
             None => line.led = false,
+        }
+    }
+}
+
+/// The right of one thread to be the only writer, of all processes, from its read to its commit. It ends with this value, or
+/// when it has taken too long.
+pub struct WriterTurn<'a>(&'a Shared);
+
+impl Drop for WriterTurn<'_> {
+    fn drop(&mut self) {
+        if let Some(mut lead) = self.0.lead_at_once()
+            && lead.1.take().is_some()
+        {
+            self.0.write_guard().log.end_turn();
         }
     }
 }
@@ -201,6 +219,42 @@ impl Shared {
         (outcome, DueWork::of(&store, clock()))
     }
 
+    /// Makes this thread the only writer, on the newest state; `None` if it is that already.
+    ///
+    /// # Errors
+    /// As [`Store::commit`].
+    pub fn begin_turn(&self, terms: WriterTerms, clock: &dyn Fn() -> i64) -> Result<Option<WriterTurn<'_>>> {
+        let mut lead = self.lead(terms);
+        if lead.1.is_some() {
+            return Ok(None);
+        }
+        let mut store = self.write_guard();
+        store.come_to_terms(terms);
+        let now = clock();
+        store.with_lock(now, |store| {
+            store.log.begin_turn(now);
+            Ok(())
+        })?;
+        lead.1 = Some(thread::current().id());
+        Ok(Some(WriterTurn(self)))
+    }
+
+    /// Gives back a lock that nobody needed for a moment, and ends a turn that has taken too long; says whether the lock is
+    /// still kept. The store is that of [`Shared::try_write_guard`].
+    pub fn end_lease(&self, store: &mut Store, now: i64) -> bool {
+        let mut line = self.line();
+        if line.led && line.turn.is_none() {
+            // The leader uses the lock, or is about to.
+            return store.log.is_leased();
+        }
+        let is_kept = store.log.end_lease(now);
+        if !is_kept && line.turn.take().is_some() {
+            drop(line);
+            drop(Lead(self, None));
+        }
+        is_kept
+    }
+
     /// The same for a change that leaves a sync that is due to its caller: it is waited for while others go on.
     ///
     /// # Errors
@@ -284,7 +338,7 @@ impl Shared {
         if let Some(outcome) = me.outcome().take() {
             return outcome;
         }
-        let _lead = Lead(self);
+        let _lead = Lead(self, None);
         let group = self.take_group();
         let drafts: Vec<&Draft> = group.iter().filter_map(|waiter| waiter.draft.as_ref()).collect();
         let terms = group.iter().fold(terms, |terms, waiter| terms.with(waiter.terms));
@@ -339,8 +393,9 @@ impl Shared {
 
     fn lead_at_once(&self) -> Option<Lead<'_>> {
         let mut line = self.line();
+        let turn = line.turn.take_if(|holder| *holder == thread::current().id());
         // Lazily: a lead that is made is a lead that ends.
-        (!std::mem::replace(&mut line.led, true)).then(|| Lead(self))
+        (!std::mem::replace(&mut line.led, true) || turn.is_some()).then(|| Lead(self, turn))
     }
 
     fn lead(&self, terms: WriterTerms) -> Lead<'_> {
@@ -350,13 +405,13 @@ impl Shared {
         let me = self.stand_in_line(None, terms);
         me.wait();
         self.line().waiting.pop_front();
-        Lead(self)
+        Lead(self, None)
     }
 
     /// Puts the caller behind all others; its turn comes when it is called.
     fn stand_in_line(&self, draft: Option<Draft>, terms: WriterTerms) -> Arc<Waiter> {
         let me = Arc::new(Waiter {
-            thread: std::thread::current(),
+            thread: thread::current(),
             terms,
             draft,
             outcome: Mutex::default(),

@@ -27,7 +27,7 @@ pub fn apply(store: &mut Store, n: u32, now: i64) -> Result<()> {
     store.refresh()?;
     let since = store.bookmark();
     let pinned = Query {
-        kind: Some("fact".to_owned()),
+        kinds: Some(vec!["fact".to_owned()]),
         status: Some("active".to_owned()),
         faces: true,
         ..Query::default()

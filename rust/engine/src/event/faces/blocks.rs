@@ -4,6 +4,9 @@ use crate::acts;
 use crate::event::face::{Call, Face, FaceIndex};
 use crate::event::tie::{Bond, ENDS, tie};
 
+/// The beginning of the ids of sessions.
+pub const SESSION_PREFIX: &str = "session:";
+
 /// The face.
 pub(super) const FACE: Face = Face {
     name: "blocks",
@@ -42,12 +45,17 @@ pub(super) const FACE: Face = Face {
         tie(
             "block:",
             "block:",
-            &[&["data", "supersedes"], &["data", "superseded_by"]],
-            Bond::Mentions,
+            &[
+                &["data", "supersedes"],
+                &["data", "superseded_by"],
+                &["data", "forming"],
+            ],
+            Bond::Refers,
         ),
-        tie("block:", "", &[&["data", "previous"]], Bond::Mentions),
-        tie("block:", "block:", &[&["data", "forming"]], Bond::Lists),
-        // Of a call: what it wrote. Its answer names that, and the digest of the call tells what it said.
+        tie("block:", "", &[&["data", "previous"]], Bond::Refers),
+        tie("block:", "session:", &[&["data", "last_session_id"]], Bond::Refers),
+        tie("bedge:", "session:", &[&["data", "sessions"]], Bond::Refers),
+        // Of a kept MCP call: what it wrote. Its result names that, and its digest covers the text.
         tie("config:", "", &[&["data", "wrote"]], Bond::Belongs),
     ],
 };

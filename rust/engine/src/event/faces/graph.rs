@@ -1,9 +1,19 @@
 //! The declaration of the graph face.
 
 use crate::event::face::{Face, FaceIndex, Network};
-use crate::event::tie::{Bond, tie};
+use crate::event::tie::{Bond, Tie, tie};
 
-const TARGETS: &[&[&str]] = &[&["data", "actions", "target"]];
+/// Other items that an event refers to, of any kind.
+const REFS: &[&str] = &["data", "refs"];
+/// What the actions of an audit record are about. Each also holds the digest of the whole action.
+const ACTIONS: &[&[&str]] = &[&["data", "actions", "target"], &["data", "actions", "other"]];
+/// Why an action was refused; may name items.
+const REASON: &[&[&str]] = &[&["data", "reason"]];
+
+/// References to other items; this face reads all fields of an item.
+const fn refers(by: &'static str, of: &'static str, at: &'static [&'static [&'static str]]) -> Tie {
+    tie(by, of, at, Bond::Refers).reading()
+}
 
 /// The face.
 pub(super) const FACE: Face = Face {
@@ -79,6 +89,7 @@ pub(super) const FACE: Face = Face {
             &[&["data", "source"], &["data", "target"]],
             Bond::Belongs,
         ),
+        refers("node:", "node:", &[&["data", "data", "superseded_by"]]),
         tie(
             "event:",
             "node:",
@@ -105,18 +116,54 @@ pub(super) const FACE: Face = Face {
             &[&["data", "data", "profiles", "id"]],
             Bond::Repeats,
         ),
-        tie("event:", "path:", &[&["data", "data", "paths", "id"]], Bond::Repeats),
-        tie("event:", "node:", &[&["data", "refs"]], Bond::Mentions),
-        tie("event:", "path:", &[&["data", "path_id"]], Bond::Mentions),
-        tie("path:", "event:", &[&["data", "event_ids"]], Bond::Mentions),
         tie(
+            "event:",
             "path:",
-            "node:",
-            &[&["data", "compaction", "summary_id"]],
-            Bond::Mentions,
+            &[&["data", "data", "paths", "id"], &["data", "data", "action", "target"]],
+            Bond::Repeats,
         ),
-        tie("plan:", "node:", &[&["data", "node_ids"]], Bond::Mentions),
-        tie("audit:", "node:", TARGETS, Bond::Mentions),
-        tie("audit:", "gedge:", TARGETS, Bond::Mentions),
+        refers(
+            "event:",
+            "node:",
+            &[
+                REFS,
+                &["data", "data", "nodes", "data", "superseded_by"],
+                &["data", "data", "action", "payload", "by"],
+                &["data", "data", "action", "payload", "summary_id"],
+                &["data", "data", "compaction", "summary_id"],
+                &["data", "data", "paths", "compaction", "summary_id"],
+            ],
+        ),
+        refers(
+            "event:",
+            "path:",
+            &[
+                REFS,
+                &["data", "path_id"],
+                &["data", "data", "parent_id"],
+                &["data", "data", "merged_into"],
+                &["data", "data", "paths", "parent_id"],
+                &["data", "data", "paths", "merged_into"],
+            ],
+        ),
+        refers(
+            "event:",
+            "event:",
+            &[
+                REFS,
+                &["data", "data", "event_ids"],
+                &["data", "data", "paths", "event_ids"],
+            ],
+        ),
+        refers("event:", "gedge:", &[REFS]),
+        refers("event:", "profile:", &[REFS]),
+        refers("path:", "event:", &[&["data", "event_ids"]]),
+        refers("path:", "path:", &[&["data", "parent_id"], &["data", "merged_into"]]),
+        refers("path:", "node:", &[&["data", "compaction", "summary_id"]]),
+        tie("plan:", "profile:", &[&["data", "profile_id"]], Bond::Belongs),
+        refers("plan:", "node:", &[&["data", "node_ids"]]),
+        tie("audit:", "node:", ACTIONS, Bond::Refers).around().clearing(REASON),
+        tie("audit:", "gedge:", ACTIONS, Bond::Refers).around().clearing(REASON),
+        tie("audit:", "path:", ACTIONS, Bond::Refers).around().clearing(REASON),
     ],
 };

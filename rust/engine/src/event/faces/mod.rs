@@ -10,6 +10,8 @@ mod pages;
 
 use memchr::memchr;
 
+pub use blocks::SESSION_PREFIX;
+
 pub use super::face::{Call, Face, FaceIndex, Network, Sorting};
 use super::tie::{Bond, ENDS, SaidRecord, Speaker, Tie, whole};
 use crate::acts::Rules;
@@ -72,21 +74,31 @@ static PLAIN_INDEXES: [FaceIndex; 1] = [FaceIndex {
     then: &["data", "order"],
 }];
 
-/// How plain records name others, and any record.
-static PLAIN_TIES: [Tie; 4] = [
+/// Ties of plain records, and of any record.
+static PLAIN_TIES: [Tie; 7] = [
     whole(Speaker::Kind("edge"), ENDS, Bond::Belongs),
-    // What a call answered tells of what it wrote, and the digest of the call of what that said.
+    // A relation of the MCP server's knowledge graph names its entities in clear, also in its label.
+    whole(
+        Speaker::Kind("relation"),
+        &[&["data", "relation", "from"], &["data", "relation", "to"]],
+        Bond::Belongs,
+    )
+    .naming_entities(),
+    // The kept result of an MCP call names what the call wrote, and its digest covers the text.
     whole(Speaker::Kind("mcp_operation"), &[&["data", "wrote"]], Bond::Belongs),
+    // The id and the label of a rollback name its target.
     whole(
         Speaker::Kind("rollback_event"),
-        &[
-            &["data", "target_id"],
-            &["data", "affected"],
-            &["data", "changes", "record_id"],
-        ],
-        Bond::BelongsToAll,
+        &[&["data", "target_id"]],
+        Bond::Belongs,
     ),
-    whole(Speaker::Any, &[&["evidence"]], Bond::Mentions),
+    whole(Speaker::Kind("rollback_event"), &[&["data", "affected"]], Bond::Refers),
+    whole(
+        Speaker::Kind("rollback_event"),
+        &[&["data", "changes", "record_id"]],
+        Bond::Repeats,
+    ),
+    whole(Speaker::Any, &[&["evidence"]], Bond::Refers),
 ];
 
 impl FaceIndex {
@@ -186,18 +198,6 @@ pub fn sorting_of(face: &str) -> Option<&'static Sorting> {
 
 /// The ties that a record may have.
 pub fn ties_of<'a>(said: &'a SaidRecord<'a>) -> impl Iterator<Item = &'static Tie> + use<'a> {
-    wanted_ties_of(said, |_| true)
-}
-
-/// Those of them that do more than speak of others.
-pub fn bonds_of<'a>(said: &'a SaidRecord<'a>) -> impl Iterator<Item = &'static Tie> + use<'a> {
-    wanted_ties_of(said, |tie| !matches!(tie.bond, Bond::Mentions | Bond::Lists))
-}
-
-fn wanted_ties_of<'a>(
-    said: &'a SaidRecord<'a>,
-    wants: fn(&Tie) -> bool,
-) -> impl Iterator<Item = &'static Tie> + use<'a> {
     let is_plain = face_of(said.id).is_none();
     // Most records are plain: these have none of the ties of faces.
     let faces = if is_plain { &[][..] } else { &FACES[..] };
@@ -205,7 +205,15 @@ fn wanted_ties_of<'a>(
     PLAIN_TIES
         .iter()
         .chain(of_faces)
-        .filter(move |tie| wants(tie) && tie.is_of(said, is_plain))
+        .filter(move |tie| tie.is_of(said, is_plain))
+}
+
+/// The ties of records that are part of others.
+pub fn part_ties() -> impl Iterator<Item = &'static Tie> {
+    FACES
+        .iter()
+        .flat_map(|face| face.ties)
+        .filter(|tie| tie.bond == Bond::PartOf)
 }
 
 #[cfg(test)]
@@ -307,7 +315,7 @@ mod tests {
         };
         let edge = r#"{"data":{"from_id":"a","to_id":"b"},"evidence":["c"],"id":"E","kind":"edge"}"#;
         let both = ["a", "b"].map(|id| (Bond::Belongs, id.to_owned()));
-        let evidence = (Bond::Mentions, "c".to_owned());
+        let evidence = (Bond::Refers, "c".to_owned());
         assert_eq!(named("E", edge), [both[0].clone(), both[1].clone(), evidence]);
         assert_eq!(
             named("E", r#"{"data":{"from_id":"a","kind":"edge"},"id":"E","kind":"fact"}"#),

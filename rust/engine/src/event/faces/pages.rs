@@ -5,6 +5,8 @@ use crate::event::tie::{Bond, tie};
 
 /// The folder that pages and entries belong to: what is called the same in two folders is never mixed up.
 const FOLDER: &[&str] = &["data", "folder"];
+const PAGE: &[&[&str]] = &[&["data", "page"]];
+const OPERATIONS: &[&[&str]] = &[&["data", "operations"]];
 /// What orders entries: their place on the page, or their moment.
 const ORDER: &[&str] = &["data", "order"];
 const AT: &[&str] = &["data", "at"];
@@ -62,5 +64,19 @@ pub(super) const FACE: Face = Face {
     calls: &[],
     acts: None,
     sorting: None,
-    ties: &[tie("entry:", "", &[&["data", "page"]], Bond::Belongs)],
+    ties: &[
+        tie("entry:", "", PAGE, Bond::Belongs),
+        tie("entry:", "", &[&["data", "superseded_by"]], Bond::Refers)
+            .beside()
+            .clearing(&[&["data", "raw"]]),
+        // Digests of the whole text of a page, and of the note that it was imported from.
+        tie("entry:", "", PAGE, Bond::PartOf).clearing(&[
+            &["data", "digest"],
+            &["data", "earlier"],
+            &["data", "source"],
+        ]),
+        // The record of a folder keeps the results of MCP calls, which hold text of pages.
+        tie("entry:", "page:", &[FOLDER], Bond::PartOf).clearing(OPERATIONS),
+        tie("page:", "page:", &[FOLDER], Bond::PartOf).clearing(OPERATIONS),
+    ],
 };

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use foldhash::fast::RandomState;
 
-use crate::event::act::each_concerned;
+use crate::event::act::each_named;
 use crate::event::{Known, Op};
 
 /// Records that are to be erased, by their ids as they stand between quotes.
@@ -38,7 +38,7 @@ impl Doomed {
             Op::Begin | Op::Compact | Op::Adopt | Op::Erase | Op::Prune | Op::Mark => false,
             Op::Act => {
                 let mut is_named = false;
-                each_concerned(known.op, known.id, known.record, |id| is_named |= self.has(id));
+                each_named(known.op, known.id, known.record, |id| is_named |= self.has(id));
                 is_named
             }
             _ => self.has(known.id),

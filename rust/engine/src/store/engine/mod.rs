@@ -324,6 +324,18 @@ impl Engine {
         self.change(|store, now| store.commit_change(change, now))
     }
 
+    /// Runs work that reads, computes and commits while no other thread or process writes, so that its commit cannot come too
+    /// late. Work that takes longer than a second loses this right, and its commit is checked as any other.
+    ///
+    /// # Errors
+    /// As [`Engine::commit`]; the work has not begun then.
+    pub fn in_turn<T>(&self, work: impl FnOnce() -> T) -> Result<T> {
+        self.check_caller()?;
+        let _turn = self.store.begin_turn(self.terms, &|| self.host.now())?;
+        self.worker.tell(self.store.due_work(self.host.now()));
+        Ok(work())
+    }
+
     /// Deletes an author's own records that have expired, by now or by a moment, as one batch; gives their ids.
     ///
     /// # Errors

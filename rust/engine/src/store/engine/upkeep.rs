@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::{Engine, REPORTING};
 use crate::disk::{Disk, RealDisk};
-use crate::error::{Error, Result};
+use crate::error::{At, Error, Result};
+use crate::hint::is_hint_damaged;
 use crate::host::{Host, Machine};
 use crate::layout::Layout;
 use crate::log::{Progress, note_known_head};
@@ -98,6 +99,11 @@ impl Engine {
             self.read(|store| Ok((store.report().clone(), store.log.head().standing().clone())))?;
         if report.tail.is_some() {
             report.tail = self.change(|store, _| pending_tail(store))?;
+        }
+        if report.is_hint_damaged {
+            // The next sync writes it anew.
+            let look = |store: &Store| is_hint_damaged(&*store.site.disk, store.layout()).at(&store.layout().synced());
+            report.is_hint_damaged = self.read(look)?;
         }
         let found = Verified {
             report,

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 
 use crate::error::{Error, Result};
-use crate::event::faces::{bonds_of, ties_of};
+use crate::event::faces::{part_ties, ties_of};
 use crate::event::tie::{Bond, SaidRecord};
 use crate::event::{Known, Op};
 use crate::json::{self, Value};
@@ -18,6 +18,9 @@ use crate::state::{Row, State, spelled, unspelled};
 use super::order::Erase;
 use crate::store::archives::doomed::Doomed;
 use crate::store::vectors::records::format::group_space;
+
+/// A reason may contain labels with fewer characters.
+const SHORTEST_SENTENCE: usize = 12;
 
 /// The last letter of alphabets whose words stand apart from each other.
 const LAST_SPACED: char = '\u{2e7f}';
@@ -52,8 +55,10 @@ pub(in crate::store) struct Chosen {
     asked: HashSet<Vec<u8>>,
     /// What of it stays as it is.
     again: HashSet<Vec<u8>>,
-    /// What of the rest stays, as far as it is not about what goes.
+    /// What of the rest stays, without what it says of erased records.
     staying: HashSet<Vec<u8>>,
+    /// Those of them that hold digests of erased records.
+    wholes: HashSet<Vec<u8>>,
     /// What was ever there.
     seen: BTreeSet<Vec<u8>>,
     /// What the last record carried, as it is spelled, and whether that is the scope: neighbours mostly carry the same.
@@ -133,7 +138,10 @@ impl Chosen {
     /// Whether a record, as it was said some time, says more of what goes than is known.
     pub fn is_news(&self, said: &SaidRecord<'_>) -> bool {
         match self.doomed.has(said.id) {
-            true => !self.asked.contains(said.id) && self.is_meant(said.record),
+            true => {
+                let is_unasked = !self.asked.contains(said.id) && self.is_meant(said.record);
+                is_unasked || self.wholes_of(said).iter().any(|whole| !self.wholes.contains(whole))
+            }
             false => self.would_take(said),
         }
     }
@@ -146,8 +154,19 @@ impl Chosen {
         is_told || (self.doomed.takes(known) && !goes_anyway())
     }
 
-    /// Looks at a record as it was said some time; whether it came to what goes.
+    /// Looks at a record as it was said some time; whether anything came to what goes.
     pub fn look(&mut self, said: &SaidRecord<'_>, present: &dyn Present) -> bool {
+        let mut grew = self.look_at(said, present);
+        for whole in self.wholes_of(said) {
+            grew |= self.wholes.insert(whole.clone());
+            if self.doomed.add(&whole) && self.left_of(&whole, present).is_some() {
+                self.staying.insert(whole);
+            }
+        }
+        grew
+    }
+
+    fn look_at(&mut self, said: &SaidRecord<'_>, present: &dyn Present) -> bool {
         let SaidRecord { id, record, .. } = *said;
         let is_meant = self.is_meant(record);
         if self.doomed.has(id) {
@@ -227,73 +246,82 @@ impl Chosen {
         self.doomed.has(&id) && !self.again.contains(&id) && !self.staying.contains(&id)
     }
 
-    /// Whether a record, as it was said some time, belongs to one that goes, or repeats what one says.
+    /// Whether a record, as it was said some time, names one that goes.
     fn binds(&self, said: &SaidRecord<'_>) -> bool {
         let mut value = None;
-        bonds_of(said).any(|tie| {
-            if tie.bond == Bond::Derived && !self.is_derived_wanted {
-                return false;
-            }
+        ties_of(said).filter(|tie| tie.bond != Bond::PartOf).any(|tie| {
             let value = value.get_or_insert_with(|| json::parse(said.record).unwrap_or(Value::Null));
-            let names = tie.names(value);
-            match tie.bond {
-                Bond::BelongsToAll => !names.is_empty() && names.iter().all(|name| self.goes(name)),
-                _ => names.iter().any(|name| self.goes(name)),
-            }
+            tie.names(value).iter().any(|name| self.goes(name))
         })
     }
 
-    /// What is to be said again of a record that was not asked for, as it is now; `None` if all of it goes.
+    /// The records that a version of an erased record is part of: they hold digests of it.
+    fn wholes_of(&self, said: &SaidRecord<'_>) -> Vec<Vec<u8>> {
+        if self.staying.contains(said.id) || !self.doomed.has(said.id) {
+            return Vec::new();
+        }
+        let mut ties = ties_of(said).filter(|tie| tie.bond == Bond::PartOf).peekable();
+        let value = ties
+            .peek()
+            .and_then(|_| json::parse(said.record).ok())
+            .unwrap_or(Value::Null);
+        ties.flat_map(|tie| tie.names(&value))
+            .map(|name| spelled(&name))
+            .collect()
+    }
+
+    /// What is written again of a record that is not erased: its present value without the names of erased records, and without
+    /// what was computed from them. `None` if all of it goes.
     pub fn left_of(&self, id: &[u8], present: &dyn Present) -> Option<Vec<u8>> {
-        if self.asked.contains(id) {
+        let is_again = self.is_again(id);
+        if self.asked.contains(id) && !is_again {
             return None;
         }
         let record = present.record(id)?;
         let said = SaidRecord::read(id, &record);
-        let repeats: Vec<_> = bonds_of(&said).filter(|tie| tie.bond == Bond::Repeats).collect();
-        if repeats.is_empty() || !self.binds(&said) {
-            return (!self.binds(&said)).then_some(record);
+        let ties: Vec<_> = ties_of(&said).filter(|tie| tie.bond != Bond::PartOf).collect();
+        let wholes = || part_ties().filter(|_| self.wholes.contains(id));
+        if ties.is_empty() && wholes().next().is_none() {
+            return Some(record);
         }
         let mut value = json::parse(&record).ok()?;
-        for tie in &repeats {
-            tie.cut(&mut value, &|name| self.goes(name));
+        let mut is_repeating = false;
+        for tie in ties
+            .iter()
+            .filter(|tie| tie.names(&value).iter().any(|name| self.goes(name)))
+        {
+            if !is_again && (tie.bond == Bond::Belongs || (tie.bond == Bond::Derived && self.is_derived_wanted)) {
+                return None;
+            }
+            is_repeating |= tie.bond == Bond::Repeats;
         }
-        if repeats.iter().all(|tie| tie.names(&value).is_empty()) {
+        ties.iter().for_each(|tie| tie.cut(&mut value, &|name| self.goes(name)));
+        wholes().for_each(|tie| tie.clear_computed(&mut value));
+        let mut repeats = ties.iter().filter(|tie| tie.bond == Bond::Repeats);
+        if is_repeating && repeats.all(|tie| tie.names(&value).is_empty()) {
             return None;
         }
         let mut left = Vec::new();
         json::write_value(&value, &mut left);
-        (!self.binds(&SaidRecord::read(id, &left))).then_some(left)
+        Some(left)
     }
 
-    /// A record without those that go in the lists that it keeps for its own use.
-    pub fn unlisted(&self, id: &[u8], record: &[u8]) -> Vec<u8> {
-        let said = SaidRecord::read(id, record);
-        let lists: Vec<_> = ties_of(&said).filter(|tie| tie.bond == Bond::Lists).collect();
-        let is_named = |value: &Value| {
-            lists
-                .iter()
-                .any(|tie| tie.names(value).iter().any(|name| self.goes(name)))
-        };
-        let value = if lists.is_empty() {
-            None
-        } else {
-            json::parse(record).ok()
-        };
-        let Some(mut value) = value.filter(is_named) else {
-            return record.to_vec();
-        };
-        lists
-            .iter()
-            .for_each(|tie| tie.strike(&mut value, &|name| self.goes(name)));
-        let mut left = Vec::new();
-        json::write_value(&value, &mut left);
-        left
-    }
-
-    /// Whether the present value of a record stays as it is.
+    /// Whether the present value of a record was asked for.
     pub fn is_again(&self, id: &[u8]) -> bool {
         self.again.contains(id)
+    }
+
+    /// Whether the present value of a record is written again.
+    pub fn stays(&self, id: &[u8]) -> bool {
+        self.is_again(id) || self.staying.contains(id)
+    }
+
+    /// The records that were kept and written again without what they said of others.
+    pub fn kept(&self) -> impl Iterator<Item = String> {
+        self.staying
+            .iter()
+            .filter(|id| self.seen.contains(*id))
+            .map(|id| unspelled(id))
     }
 
     /// The records that were asked for and were ever there, and the others that go with them.
@@ -305,12 +333,6 @@ impl Chosen {
             asked.into_iter().map(|id| unspelled(id)).collect(),
             others.map(|id| unspelled(id)).collect(),
         )
-    }
-
-    /// Whether a name is that of a record that goes, all of it.
-    pub fn has_whole(&self, name: &str) -> bool {
-        let id = spelled(name);
-        self.doomed.has(&id) && !self.staying.contains(&id)
     }
 
     /// The slots of the records that may name others, ascending.
@@ -330,7 +352,8 @@ impl Chosen {
         may
     }
 
-    /// Refuses an order that says of a record that it stays, and does not erase it; and a reason that names somebody.
+    /// Refuses an order that says of a record that it stays, and does not erase it; and a caller's reason that contains a name of
+    /// the scope, an id or a sentence that is erased. The reason of a sweep is not compared: nobody knows beforehand what is due.
     ///
     /// # Errors
     /// `Invalid`.
@@ -338,12 +361,16 @@ impl Chosen {
         if let Some(id) = order.again.iter().find(|id| !self.asked.contains(&spelled(id))) {
             return Err(Error::invalid("again", format!("{id:?} is not among what is erased")));
         }
+        if order.due_at.is_some() || order.is_reason_trusted {
+            return Ok(());
+        }
         let names = self.scope.iter().flat_map(Scope::names).flatten().map(str::to_owned);
         let mut texts: Vec<String> = names.collect();
         for id in self.seen.iter().filter(|id| self.asked.contains(*id)) {
             let id = unspelled(id);
             let record = state.get(&id).and_then(|record| json::parse(record).ok());
-            texts.extend(record.and_then(|record| Some(record.get("label")?.as_str()?.to_owned())));
+            let label = record.and_then(|record| Some(record.get("label")?.as_str()?.to_owned()));
+            texts.extend(label.filter(|label| is_sentence(label)));
             texts.push(id);
         }
         match texts.iter().find(|text| is_said_in(&order.reason, text)) {
@@ -374,6 +401,11 @@ fn is_tied(said: &SaidRecord<'_>) -> bool {
 fn is_within(names: &Scope, scope: &Scope) -> bool {
     let both = names.names().into_iter().zip(scope.names());
     both.into_iter().all(|(has, asked)| asked.is_none() || has == asked)
+}
+
+/// Whether a label is more than an ordinary word, which a reason may well contain.
+fn is_sentence(label: &str) -> bool {
+    label.trim().contains(char::is_whitespace) && label.trim().chars().count() >= SHORTEST_SENTENCE
 }
 
 /// Whether a text says another as words of its own, in whatever case.

@@ -24,8 +24,8 @@ use crate::wal::writer::EventBody;
 use super::chosen::Chosen;
 use super::copies::outside;
 use super::lines::{SeenLog, Watcher};
-use super::new_log::{event_record, say_again};
-use super::order::{Erase, Erased, is_reserved};
+use super::new_log::{Restated, event_record, say_again};
+use super::order::{Erase, Erased, head_of, is_reserved};
 use super::preparation::{Followed, Preparing};
 use super::reach::{LockedAccess, SharedAccess, StoreAccess};
 use super::rewrite::number;
@@ -167,7 +167,9 @@ fn end_erasing(store: &mut Store, work: &mut Preparing<'_>, order: &Erase, now: 
     let mut new = retirement.sentinel(&store.log, base.text(), depth, now)?;
     let ts = stamp::digits(now.max(store.log.latest()));
     let seq = new.link.next_seq;
-    let record = event_record(seq, order, lines, span, &told);
+    let kept = work.past.sum();
+    let restated = Restated::of((&store.state, kept.as_ref()), chosen, &moved);
+    let record = event_record(seq, order, (lines, span), &told, &restated);
     debug_assert!(erasure::Erasure::read(seq, format!("erasure:{seq}").as_bytes(), &record).is_some());
     new.push(EventBody {
         op: Op::Erase,
@@ -176,8 +178,11 @@ fn end_erasing(store: &mut Store, work: &mut Preparing<'_>, order: &Erase, now: 
         ts: &ts,
         depth,
     });
-    let kept = work.past.sum();
-    told.again = say_again(&mut new, (&store.state, kept.as_ref()), chosen, &moved, options, &ts)?;
+    let is_kept = |id: &[u8]| match &kept {
+        Some(kept) => kept.slot_spelled(id).is_some(),
+        None => !chosen.doomed.has(id) && store.state.slot_spelled(id).is_some(),
+    };
+    told.again = say_again(&mut new, &restated, is_kept, &moved, options, &ts)?;
     told.seq = Some(seq);
     let going = store.state.slots_named(chosen.doomed.ids());
     // From here on files may be named by a log.
@@ -187,6 +192,7 @@ fn end_erasing(store: &mut Store, work: &mut Preparing<'_>, order: &Erase, now: 
         remove,
     }
     .write(site)?;
+    let (time, before) = (now.max(store.log.latest()), head_of(store));
     // The commit point is in here.
     store.log.retire(&new, now)?;
     store.archives = ArchiveCache::default();
@@ -197,6 +203,7 @@ fn end_erasing(store: &mut Store, work: &mut Preparing<'_>, order: &Erase, now: 
     store.make_ready()?;
     store.log.tell_head();
     finish_erasing(&store.site, &store.log, &store.state, &store.vectors)?;
+    told.done = Some((time, before, head_of(store)));
     Ok(Some(told))
 }
 

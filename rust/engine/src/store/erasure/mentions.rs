@@ -1,4 +1,4 @@
-//! Finds the records that stay and speak of one that goes.
+//! Lists the records that are kept and named an erased one.
 
 use std::collections::BTreeSet;
 
@@ -9,21 +9,15 @@ use crate::state::{Row, State, unspelled};
 
 use super::chosen::{Chosen, said_by};
 
-/// Their ids, in the present that is known. What was derived from one by way of another that keeps the steps between them speaks
-/// of it too: it would go with what is derived.
+/// Their ids. What was derived from one of them is listed too: `derived` would erase it.
 pub(in crate::store) fn mentions(chosen: &Chosen, state: &State) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    // What is derived from others, if it says nothing of those that go itself.
-    let mut derived: Vec<(String, Vec<String>)> = Vec::new();
+    let mut found: BTreeSet<String> = chosen.kept().collect();
     let rows = chosen.tied().iter().filter_map(|&slot| state.row(slot));
-    for row in rows.filter(|row| !row.id.is_empty() && !chosen.doomed.has(row.id)) {
-        let (named, origins) = names_in(&row);
-        if named.iter().any(|name| chosen.has_whole(name)) {
-            found.insert(unspelled(row.id));
-        } else if !origins.is_empty() {
-            derived.push((unspelled(row.id), origins));
-        }
-    }
+    let others = rows.filter(|row| !row.id.is_empty() && !chosen.doomed.has(row.id));
+    let mut derived: Vec<(String, Vec<String>)> = others
+        .map(|row| (unspelled(row.id), origins_of(&row)))
+        .filter(|(_, origins)| !origins.is_empty())
+        .collect();
     let mut grew = !found.is_empty();
     while grew {
         let before = derived.len();
@@ -39,16 +33,13 @@ pub(in crate::store) fn mentions(chosen: &Chosen, state: &State) -> BTreeSet<Str
     found
 }
 
-/// The records that one names, and of these the ones that it was derived from.
-fn names_in(row: &Row<'_>) -> (Vec<String>, Vec<String>) {
-    let value = json::parse(row.record).unwrap_or(Value::Null);
-    let (mut named, mut origins) = (Vec::new(), Vec::new());
-    for tie in ties_of(&said_by(row)) {
-        let names = tie.names(&value);
-        if tie.bond == Bond::Derived {
-            origins.extend_from_slice(&names);
-        }
-        named.extend(names);
-    }
-    (named, origins)
+/// The records that one was derived from.
+fn origins_of(row: &Row<'_>) -> Vec<String> {
+    let said = said_by(row);
+    let mut ties = ties_of(&said).filter(|tie| tie.bond == Bond::Derived).peekable();
+    let value = ties
+        .peek()
+        .and_then(|_| json::parse(row.record).ok())
+        .unwrap_or(Value::Null);
+    ties.flat_map(|tie| tie.names(&value)).collect()
 }

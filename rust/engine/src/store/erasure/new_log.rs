@@ -15,12 +15,28 @@ use super::rows::MovedSpaces;
 use crate::store::vectors::records::format::{group_space, space_name};
 use crate::store::write::pending::changes;
 
-pub(super) fn event_record(seq: u64, order: &Erase, lines: u64, span: Option<(u64, u64)>, told: &Erased) -> Vec<u8> {
+/// Records that are written again behind the event of an erasure: those that named erased records come first, then those that
+/// were asked for, groups of embeddings last.
+pub(super) struct Restated {
+    records: Vec<(String, Option<Vec<u8>>)>,
+    named: usize,
+    again: usize,
+}
+
+pub(super) fn event_record(
+    seq: u64,
+    order: &Erase,
+    (lines, span): (u64, Option<(u64, u64)>),
+    told: &Erased,
+    restated: &Restated,
+) -> Vec<u8> {
     let text = |text: &str| Value::Str(text.to_owned());
     let data = Value::object([
         ("records", number((told.ids.len() + told.belonging.len()) as u64)),
         ("lines", number(lines)),
         ("unsalted", number(told.unsalted)),
+        ("kept", number(restated.named as u64)),
+        ("again", number(restated.again as u64)),
         ("first_seq", span.map_or(Value::Null, |span| number(span.0))),
         ("last_seq", span.map_or(Value::Null, |span| number(span.1))),
         ("history", text(if order.drop_history { "dropped" } else { "redacted" })),
@@ -51,38 +67,54 @@ fn gone_of(present: &State, chosen: &Chosen) -> Vec<String> {
     ids
 }
 
-/// Says again what is to survive: present values that were asked for, what is left of records that repeated what went, groups of
-/// embeddings without the rows that went, and other records that acts had changed which went.
+impl Restated {
+    /// What survives: present values that were asked for, records that named erased ones without those names, and other records
+    /// that were changed by erased acts.
+    pub fn of((present, kept): (&State, Option<&State>), chosen: &Chosen, moved: &MovedSpaces) -> Self {
+        let others = match kept {
+            Some(kept) => present.differences(kept),
+            None => gone_of(present, chosen),
+        };
+        let mut records = Vec::new();
+        for id in others {
+            let name = spelled(&id);
+            let space = group_space(&name).or_else(|| space_name(&name));
+            if space.is_some_and(|space| moved.names.contains(space)) {
+                continue;
+            }
+            if !chosen.doomed.has(&name) || group_space(&name).is_some() {
+                let now = present.get(&id).map(<[u8]>::to_vec);
+                records.push((id, now));
+            } else if let Some(left) = chosen.left_of(&name, present) {
+                records.push((id, Some(left)));
+            }
+        }
+        let is_named = |id: &str| chosen.doomed.has(&spelled(id));
+        let rank = |id: &str| match group_space(&spelled(id)).is_some() {
+            true => 3,
+            false if !is_named(id) => 2,
+            false => u8::from(chosen.is_again(&spelled(id))),
+        };
+        records.sort_by_key(|(id, _)| rank(id));
+        let count = |wanted: u8| records.iter().filter(|(id, _)| rank(id) == wanted).count();
+        Self {
+            named: count(0),
+            again: count(1),
+            records,
+        }
+    }
+}
+
+/// Writes records again, and groups of embeddings without the erased rows.
 pub(super) fn say_again(
     new: &mut Lines,
-    (present, kept): (&State, Option<&State>),
-    chosen: &Chosen,
+    restated: &Restated,
+    is_kept: impl Fn(&[u8]) -> bool,
     moved: &MovedSpaces,
     options: &Options,
     ts: &[u8],
 ) -> Result<u64> {
-    let mut said: Vec<(String, Option<Vec<u8>>)> = Vec::new();
-    let others = match kept {
-        Some(kept) => present.differences(kept),
-        None => gone_of(present, chosen),
-    };
-    let is_kept = |id: &[u8]| match kept {
-        Some(kept) => kept.slot_spelled(id).is_some(),
-        None => !chosen.doomed.has(id) && present.slot_spelled(id).is_some(),
-    };
-    for id in others {
-        let name = spelled(&id);
-        let space = group_space(&name).or_else(|| space_name(&name));
-        if space.is_some_and(|space| moved.names.contains(space)) {
-            continue;
-        }
-        let now = present.get(&id).map(|record| chosen.unlisted(&name, record));
-        if !chosen.doomed.has(&name) || group_space(&name).is_some() || chosen.is_again(&name) {
-            said.push((id, now));
-        } else if let Some(left) = chosen.left_of(&name, present) {
-            said.push((id, Some(left)));
-        }
-    }
+    let said = &restated.records;
     // Of a group that is gone there is nothing to take away.
     let is_told = |(draft, change): &(&Draft, &RecordChange)| change.op != Op::Patch || is_kept(draft.id(change));
     let rows: Vec<(&Draft, &RecordChange)> = changes(&moved.drafts).filter(is_told).collect();
@@ -91,7 +123,7 @@ pub(super) fn say_again(
     new.salts.draw(lines).map_err(Error::randomness)?;
     let depth = options.recursion_depth;
     new.begin(lines, ts, depth);
-    for (id, record) in &said {
+    for (id, record) in said {
         let id = spelled(id);
         let gone = format!(
             "{{\"id\":\"{}\",\"status\":\"tombstone\"}}",

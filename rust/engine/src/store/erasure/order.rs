@@ -36,6 +36,8 @@ pub struct Erase {
     pub scope: Option<Vec<u8>>,
     /// Why; it stays in the log.
     pub reason: String,
+    /// The program gave the reason: it is not compared with what is erased.
+    pub is_reason_trusted: bool,
     /// The history of all records goes, not only that of those.
     pub drop_history: bool,
     /// Those of the records whose present value is said again.
@@ -89,7 +91,7 @@ pub struct Erased {
     pub ids: Vec<String>,
     /// Others that went with them.
     pub belonging: Vec<String>,
-    /// Others that stay and speak of one of them.
+    /// Others that are kept: they named one of them, and were written again without that.
     pub mentions: Vec<String>,
     /// How many lines.
     pub lines: u64,
@@ -111,4 +113,16 @@ pub struct Erased {
     pub copies: Vec<String>,
     /// Copies outside that are not there now, and may hold it.
     pub missing_copies: Vec<String>,
+    /// When it was done, in microseconds since 1970, and the heads of the log just before and after; `None` if it was not.
+    pub done: Option<(i64, LogHead, LogHead)>,
+}
+
+/// The seq and the hash of the last event of a log, and the hash of its first, which tells it from others.
+pub type LogHead = (u64, String, String);
+
+/// The head of the log of an open store.
+pub(super) fn head_of(store: &Store) -> LogHead {
+    let first = store.log.open().and_then(|open| open.mark().first);
+    let first = first.map(|first| first.text().to_owned()).unwrap_or_default();
+    (store.last_seq(), store.head(), first)
 }

@@ -54,7 +54,7 @@ impl<'a> Leaving<'a> {
     /// Whether a row is of a record that goes; that of one that stays goes too unless it is its embedding now.
     fn is_row_of(&self, index: &RowIndex, row: u32) -> bool {
         let owner = index.owner_of(row).map(|owner| self.state.spelled_id(owner));
-        owner.is_some_and(|id| self.chosen.doomed.has(id) && !(self.chosen.is_again(id) && index.is_living(row)))
+        owner.is_some_and(|id| self.chosen.doomed.has(id) && !(self.chosen.stays(id) && index.is_living(row)))
     }
 
     /// Whether a file has rows that no group names: the line that named them was lost, so nobody knows whose they are.

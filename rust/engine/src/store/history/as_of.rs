@@ -8,6 +8,7 @@ use crate::disk::DiskFile;
 use crate::error::{Error, Result};
 use crate::index::Indexes;
 use crate::layout::LOG;
+use crate::log::OpenLog;
 use crate::origin::{Beginning, Origin, WayBack, beginning_of};
 use crate::scope::Viewer;
 use crate::state::{Dated, Query, State};
@@ -166,9 +167,11 @@ impl History<'_> {
 
     fn view_in(&self, segment: &PastLog, moment: Moment, reachable: u64) -> Result<View> {
         let is_live = segment.name == LOG;
+        // Opening checked every hash of the live log, and a damaged line must be found again.
+        let is_proven = is_live && self.log.open().is_some_and(OpenLog::is_whole);
         let look = Look {
             threads: self.threads,
-            checking: if is_live { Checking::Quick } else { Checking::Full },
+            checking: if is_proven { Checking::Quick } else { Checking::Full },
             archives: false,
             is_past: !is_live,
             way: Some(&segment.way),

@@ -390,6 +390,7 @@ impl Base {
             tail,
             notes: self.notes,
             cut: None,
+            is_hint_damaged: false,
             scopes: Vec::new(),
         }
     }

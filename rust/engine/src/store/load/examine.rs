@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::damage::{Damage, DamageKind};
 use crate::disk::{Disk, DiskFile};
-use crate::hint::{Hint, hint_for, read_hint};
+use crate::hint::{Hint, hint_for, is_hint_damaged, read_hint};
 use crate::layout::{LOG, Layout};
 use crate::options::Checking;
 use crate::origin::{Origin, WayBack, beginning_of};
@@ -177,6 +177,7 @@ pub fn examine(
         unknown: base.unknown.clone(),
         report: Report {
             cut,
+            is_hint_damaged: known.is_none() && is_hint_damaged(disk, layout)?,
             scopes: loader.scope_findings(),
             ..base.report(&walk, tail, length)
         },

@@ -392,15 +392,21 @@ impl Sink for Loader {
         let counts = held == BatchFate::Count || self.salvaged.as_ref().is_some_and(is_salvaged);
         if counts && !inside {
             holding.release(|known, ts| self.take(known, ts));
-        } else if self.salvaged.is_some() {
-            holding.release(|known, _| {
-                if known.op == Op::Act {
-                    let drop = |id: &[u8]| self.dropped.push((known.offset, unspelled(id)));
-                    each_concerned(known.op, known.id, known.record, drop);
-                } else {
-                    self.dropped.push((known.offset, unspelled(known.id)));
-                }
+        } else {
+            let mut dropped = Vec::new();
+            holding.release(|known, _| match known.op {
+                Op::Act => each_concerned(known.op, known.id, known.record, |id| {
+                    dropped.push((known.offset, id.to_vec()))
+                }),
+                _ => dropped.push((known.offset, known.id.to_vec())),
             });
+            if let (Some(state), BatchFate::Drop) = (&mut self.state, held) {
+                dropped.iter().for_each(|(_, id)| state.doubt(id));
+            }
+            if self.salvaged.is_some() {
+                self.dropped
+                    .extend(dropped.iter().map(|(place, id)| (*place, unspelled(id))));
+            }
         }
         holding.clear();
         self.holding = holding;
@@ -408,6 +414,12 @@ impl Sink for Loader {
 
     fn note_loss(&mut self) {
         self.is_behind_loss = true;
+    }
+
+    fn note_lost_line(&mut self, line: &[u8], seq: u64) {
+        if let Some(state) = &mut self.state {
+            state.note_lost_line(line, seq);
+        }
     }
 
     fn minds_salt(&self, id: &[u8]) -> bool {

@@ -14,6 +14,7 @@ use memchr::memmem;
 use crate::archive;
 use crate::digest::Hex;
 use crate::disk::{Access, Disk, DiskFile, Naming, read_upto};
+use crate::json::MAX_LINE_BYTES;
 use crate::layout::{Layout, SNAPSHOT, digest_in_base_name, is_unpacked_base, last_seq_in_archive_name};
 use crate::log::files::{is_folder, open_inside};
 use crate::origin::{ALONE, Beginning, Sentinel};
@@ -82,7 +83,8 @@ impl Left {
             io::Result::Ok(true)
         })?;
         let mut rest = Vec::new();
-        read_upto(log, &mut rest, known, (length - known) as usize)?;
+        let left = usize::try_from(length - known).unwrap_or(usize::MAX);
+        read_upto(log, &mut rest, known, left.min(MAX_LINE_BYTES))?;
         if !rest.is_empty() {
             self.look_at(&rest, known < end);
         }

@@ -166,6 +166,11 @@ impl Returning {
         self.erasures.iter().filter(|one| one.is_own).map(|one| &one.told)
     }
 
+    /// Whether all of them are of this log.
+    pub fn are_own(&self) -> bool {
+        self.erasures.iter().all(|one| one.is_own)
+    }
+
     /// Those that stand in the place of no other: what they erased was erased for the first time.
     fn first(&self) -> impl Iterator<Item = &KnownErasure> {
         self.erasures.iter().filter(|one| one.stands_for.is_empty())

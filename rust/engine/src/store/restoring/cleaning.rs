@@ -7,7 +7,7 @@
 //! The lines are known by seq and hash alone. Where those could not tell all, the copy is refused: if it is no beginning of what
 //! this log says, if either does not go back far enough, or if hashes are not kept any more.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::options::Options;
 use crate::state::unspelled;
 use crate::verify::Report;
 
-use super::known_lines::{KeptHistory, LineId};
+use super::known_lines::{KeptHistory, KeptNeighbours, LineId};
 use crate::store::erasure::chosen::Chosen;
 use crate::store::erasure::copies::is_copy_without;
 use crate::store::erasure::erase::erase;
@@ -34,9 +34,6 @@ use crate::store::recovery::returning::Returning;
 use crate::store::turns::{Alone, Turns};
 use crate::store::upkeep::history_files::PastFiles;
 use crate::store::{Progress, Store};
-
-/// What is said if the reasons name somebody whom the copy knows.
-const NO_REASON: &str = "erased since this copy was made";
 
 /// A copy without what was erased since.
 pub(super) struct Cleaned {
@@ -177,8 +174,15 @@ pub(super) fn clean(
         store.with_lock_regardless(now, |store| {
             store.settle();
             let last = report.head.map(|head| (report.last_seq, head));
-            let mut has_last = false;
-            let here = KeptHistory::read(store, &mut |line, _| has_last |= Some(line) == last).map_err(told)?;
+            let (mut has_last, mut kept) = (false, KeptNeighbours::default());
+            let mut see = |line: LineId, known: &Known<'_>| {
+                has_last |= Some(line) == last;
+                if known.seq > report.last_seq && returning.are_own() {
+                    kept.see(known);
+                }
+            };
+            let here = KeptHistory::read(store, &mut see).map_err(told)?;
+            let kept = kept.ids(&here.erased);
             if !has_last && !last.is_some_and(|last| here.erased.contains(&last)) {
                 let seq = report.last_seq;
                 return Err(refused(&format!(
@@ -198,6 +202,7 @@ pub(super) fn clean(
                     ..store.options.clone()
                 },
                 here: &here,
+                kept,
                 returning,
                 now,
             };
@@ -245,6 +250,8 @@ struct Cleaning<'a> {
     layout: Layout,
     options: Options,
     here: &'a KeptHistory,
+    /// Records that lost their past here, and stayed: the copy may keep their present.
+    kept: HashSet<String>,
     returning: &'a Returning,
     now: i64,
 }
@@ -288,24 +295,24 @@ impl Cleaning<'_> {
         if said.lines == 0 {
             return Ok(Ok(None));
         }
-        let mut order = Erase {
-            ids: said.ids.into_iter().collect(),
+        let (again, gone): (Vec<String>, Vec<String>) = said.ids.into_iter().partition(|id| self.kept.contains(id));
+        let order = Erase {
+            ids: gone.iter().chain(&again).cloned().collect(),
+            again,
             reason: self.returning.reason(),
+            is_reason_trusted: true,
             ..Erase::default()
         };
-        let told = match self.carry_out(copy, &order, progress) {
-            Err(Error::Invalid { field, .. }) if field == "reason" => {
-                NO_REASON.clone_into(&mut order.reason);
-                self.carry_out(copy, &order, progress)?
-            }
-            told => told?,
-        };
+        let told = self.carry_out(copy, &order, progress)?;
         // Nothing of what follows should be found: it is looked for all the same, before anybody relies on it.
         let unnamed = PastFiles::of(&copy.site, &copy.log, &copy.state).garbage()?;
         for path in &unnamed {
             copy.site.disk.remove(path).at(path)?;
         }
-        let chosen = Chosen::by(&order)?;
+        let chosen = Chosen::by(&Erase {
+            ids: gone,
+            ..Erase::default()
+        })?;
         let is_clean = is_copy_without(
             &copy.site,
             self.layout.folder(),

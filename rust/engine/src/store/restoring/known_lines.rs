@@ -1,11 +1,13 @@
 //! Lists the lines that a history holds, and those of which only seq and hash are left.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use crate::chain::BatchFate;
 use crate::digest::Hex;
 use crate::error::{At, Error, Result};
 use crate::event::{Known, Op};
+use crate::json::{self, Value};
 use crate::layout::is_redacted_name;
 use crate::log::Site;
 use crate::state::unspelled;
@@ -102,6 +104,52 @@ impl KeptHistory {
         let is_word = |(number, start): (usize, &&Start)| start.base.filter(|_| number == 0 || start.is_word);
         history.words = starts.iter().enumerate().filter_map(is_word).collect();
         Ok(history)
+    }
+}
+
+/// The records that erasures kept and wrote again because they had named erased ones.
+#[derive(Default)]
+pub(super) struct KeptNeighbours {
+    ids: HashSet<String>,
+    again: HashSet<String>,
+    /// Of each erasure, the seqs of the records that it kept, and of those that it was asked to write again.
+    windows: Vec<(Range<u64>, Range<u64>)>,
+    is_unknown: bool,
+}
+
+impl KeptNeighbours {
+    /// Takes in the next line of a history.
+    pub fn see(&mut self, known: &Known<'_>) {
+        if known.op == Op::Erase {
+            let value = json::parse(known.record).unwrap_or(Value::Null);
+            let count = |name: &str| value.get("data")?.get(name)?.as_u64();
+            let first = known.seq + 1;
+            match count("kept").zip(count("again")) {
+                Some((kept, again)) => self
+                    .windows
+                    .push((first..first + kept, first + kept..first + kept + again)),
+                None => self.is_unknown = true,
+            }
+        } else if let Some((kept, again)) = self.windows.last_mut() {
+            if known.op == Op::Begin && known.seq == kept.start {
+                for range in [&mut *kept, &mut *again] {
+                    *range = range.start + 1..range.end + 1;
+                }
+            } else if kept.contains(&known.seq) {
+                self.ids.insert(unspelled(known.id));
+            } else if again.contains(&known.seq) {
+                self.again.insert(unspelled(known.id));
+            }
+        }
+    }
+
+    /// Their ids: none where it is not known which others had to lose their past.
+    pub fn ids(self, erased: &HashSet<LineId>) -> HashSet<String> {
+        let is_erased = |(seq, _): &LineId| self.windows.iter().any(|(_, again)| again.contains(seq));
+        match self.is_unknown || erased.iter().any(is_erased) {
+            true => HashSet::new(),
+            false => self.ids.difference(&self.again).cloned().collect(),
+        }
     }
 }
 

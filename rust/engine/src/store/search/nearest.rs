@@ -2,6 +2,7 @@
 
 use super::select::{Scene, Verdicts, prepare};
 use crate::error::{Error, Result};
+use crate::scope::Viewer;
 use crate::store::Shared;
 use crate::store::vectors::{Nearby, Neighbour, VectorQuestion, VectorSearch};
 
@@ -87,10 +88,10 @@ impl Shared {
     ///
     /// # Errors
     /// As [`Store::embedding`].
-    pub fn embedding(&self, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
+    pub fn embedding(&self, viewer: &Viewer, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
         let mut seen = None;
         for _ in 0..MOST_STARTS {
-            match self.read(|store| store.vectors.embedding(&store.state, space, id)) {
+            match self.read(|store| store.vectors.embedding(&store.state, viewer, space, id)) {
                 Err(Error::Corrupted(damage)) if seen.as_ref() != Some(&damage) => seen = Some(damage),
                 outcome => return outcome,
             }

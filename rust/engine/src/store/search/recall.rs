@@ -99,7 +99,7 @@ fn allowed(shared: &Shared, viewer: &Arc<Viewer>, condition: &Condition) -> Resu
     loop {
         let (slots, state_id, (judge, among)) = shared.read(|store| {
             let active = Query {
-                kind: Some(BLOCK_KIND.to_owned()),
+                kinds: Some(vec![BLOCK_KIND.to_owned()]),
                 status: Some(ACTIVE.to_owned()),
                 viewer: Arc::clone(viewer),
                 ..Query::default()

@@ -4,6 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use roaring::RoaringBitmap;
+
 use super::records::index::{RowIndex, Spaces};
 use super::rows::check::short_files;
 use super::rows::durable::{DirtyRows, RowBarrier, RowsOnDisk};
@@ -82,6 +84,12 @@ impl Vectors {
 }
 
 impl KnownSpaces {
+    /// The rows of a space that are known to be damaged.
+    pub(super) fn damaged(&self, index: &RowIndex) -> RoaringBitmap {
+        let cache = self.caches.get(&index.bound.name);
+        cache.map(|cache| cache.damaged(index.rows)).unwrap_or_default()
+    }
+
     /// A space by name, or the one to ask when none is named.
     pub(in crate::store) fn find(&self, name: Option<&str>) -> Result<&RowIndex> {
         let name = name.unwrap_or_else(|| self.spaces.choice());

@@ -222,7 +222,7 @@ impl Worker {
         let Some(mut store) = self.store.try_write_guard() else {
             return false;
         };
-        let ended = !store.end_lease(self.host.now());
+        let ended = !self.store.end_lease(&mut store, self.host.now());
         if ended {
             self.take_up(LEASED);
         }

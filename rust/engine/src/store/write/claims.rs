@@ -142,8 +142,7 @@ impl<'a> Claims<'a> {
         let Viewer::Named { scope, .. } = &*author.writer else {
             let scope = here.map_or_else(|| Some(Scope::default()), Scope::read);
             return match change.op {
-                // What was in a store before comes back with the id that it had there.
-                Op::Upsert if !author.is_import => check_digits(id, |digits| {
+                Op::Upsert => check_digits(id, |digits| {
                     digits == scope.map(|scope| scope.digits()).unwrap_or_default()
                 }),
                 _ => Ok(()),

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use memchr::memchr;
+use memchr::{memchr, memrchr};
 
 use crate::blocks::{BlockMisfit, misfit};
 use crate::digest::sha256;
@@ -13,7 +13,7 @@ use crate::error::{At, Error, Result};
 use crate::event::author::Author;
 use crate::event::draft::Draft;
 use crate::event::faces::{ERASURES, VECTORS, face_of};
-use crate::json::{self, Value};
+use crate::json::{self, MAX_LINE_BYTES, Value};
 use crate::ordered::in_order;
 use crate::state::unspelled;
 
@@ -264,8 +264,9 @@ fn read_rows(
         }
     }
     let inside = bytes.len();
-    // The last row that begins here may end beyond.
-    while at < inside && bytes.last() != Some(&b'\n') {
+    // The last row that begins here may end beyond. Of one that is too long no more is read.
+    let begin = memrchr(b'\n', &bytes).map_or(0, |newline| newline + 1);
+    while at < inside && bytes.last() != Some(&b'\n') && bytes.len() - begin <= MAX_LINE_BYTES {
         let known = bytes.len();
         if read_upto(file, &mut bytes, origin + known as u64, REACH_BYTES)? == 0 {
             break;
@@ -284,9 +285,13 @@ fn read_rows(
             continue;
         }
         let drafted = rows.draft.changes().len();
-        let (id, outcome) = match json::parse(row) {
+        let parsed = match row.len() > MAX_LINE_BYTES {
+            true => Err(Error::too_large("record", "the line is longer than 16 MiB")),
+            false => json::parse(row).map_err(|fault| Error::invalid("record", format!("not JSON: {fault}"))),
+        };
+        let (id, outcome) = match parsed {
             Ok(record) => draft_row(&mut rows.draft, record, place, depth, intake),
-            Err(fault) => (None, Err(Error::invalid("record", format!("not JSON: {fault}")))),
+            Err(fault) => (None, Err(fault)),
         };
         if let Err(fault) = outcome {
             rows.draft.retain(|change| change < drafted);
@@ -316,7 +321,11 @@ fn draft_row(
         // It names rows, or tells what was erased or pruned, of another log: this one has others, and its own word for them.
         return (id, Ok(()));
     }
-    if record.as_object().is_some() && record.get("id").is_none() && !intake.faces {
+    if intake.faces {
+        // An export tells them; the events of this log have their own.
+        record.remove("created_at");
+        record.remove("updated_at");
+    } else if record.as_object().is_some() && record.get("id").is_none() {
         record.set("id", Value::Str(made_id(intake.seed, place)));
     }
     let outcome = draft

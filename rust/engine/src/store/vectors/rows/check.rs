@@ -245,12 +245,8 @@ fn nowhere() -> (Bound, Vec<u32>) {
 /// A row of an earlier generation: the line is lost that took it along, or took it back.
 fn left_behind(bound: &Bound, group: &RowGroup<'_>, row: u32, id: &[u8]) -> Damage {
     let old = bound.at(group.generation);
-    let reason = format!(
-        "row {row}, the embedding of {:?}: its space has moved on without it",
-        shown(id)
-    );
     Damage {
-        reason,
+        reason: format!("row {row}: its space has moved on without it"),
         ..row_damage(&old, row, id, false)
     }
 }
@@ -272,6 +268,7 @@ pub fn row_damage(bound: &Bound, row: u32, id: &[u8], is_there: bool) -> Damage 
         } else {
             DamageKind::RowMissing
         },
-        reason: format!("row {row}, the embedding of {:?}: {what}", shown(id)),
+        reason: format!("row {row}: {what}"),
+        id: Some(shown(id)),
     }
 }

@@ -56,7 +56,7 @@ impl RowFilter {
 pub(in crate::store) const FEW_SEEN: usize = 16;
 
 /// What was asked: who asks, the file of the rows, kind, status, confidence; and what had expired, which no event tells.
-type FilterKey = (Arc<Viewer>, String, Option<String>, Option<String>, u64, u64);
+type FilterKey = (Arc<Viewer>, String, Option<Vec<String>>, Option<String>, u64, u64);
 
 /// What the rows of one who sees little depend on: what is seen, and how many rows there are, died and are gone.
 #[derive(PartialEq)]
@@ -76,7 +76,7 @@ impl Filters {
         let key: FilterKey = (
             Arc::clone(&query.viewer),
             format::file_name(&index.bound),
-            query.kind.clone(),
+            query.kinds.clone(),
             query.status.clone(),
             query.min_confidence.to_bits(),
             live.state.expiry_moves(),

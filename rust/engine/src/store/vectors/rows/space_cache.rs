@@ -114,12 +114,19 @@ impl Ready {
     pub fn failed(&self) -> RoaringBitmap {
         let mut failed = RoaringBitmap::new();
         if self.failures.load(Ordering::Relaxed) > 0 {
-            let chunks = (0..).step_by(CHUNK_ROWS).zip(&*self.marks);
-            failed.extend(chunks.flat_map(|(first, marks)| marks.failed().map(move |place| (first + place) as u32)));
+            failed = failed_in(&self.marks);
         }
         failed.insert_range(self.count as u32..self.named);
         failed
     }
+}
+
+/// The rows that failed their check.
+fn failed_in(marks: &[Arc<Marks>]) -> RoaringBitmap {
+    let chunks = (0..).step_by(CHUNK_ROWS).zip(marks);
+    chunks
+        .flat_map(|(first, marks)| marks.failed().map(move |place| (first + place) as u32))
+        .collect()
 }
 
 impl SpaceCache {
@@ -138,10 +145,12 @@ impl SpaceCache {
         self.layout.rows(&self.bound.name, self.bound.generation)
     }
 
-    /// How many rows are known to be damaged, or were not there at the last look.
-    pub fn damaged(&self) -> usize {
+    /// The rows, of so many, that are known to be damaged, or were not there at the last look.
+    pub fn damaged(&self, rows: u32) -> RoaringBitmap {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.missing + kept.marks.iter().map(|marks| marks.failed().count()).sum::<usize>()
+        let mut damaged = failed_in(&kept.marks);
+        damaged.insert_range(rows.saturating_sub(kept.missing as u32)..rows);
+        damaged
     }
 
     /// Whether there are such rows.

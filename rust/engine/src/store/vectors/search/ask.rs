@@ -1,13 +1,16 @@
 //! Answers what is asked about embeddings beside which are near: spaces, single vectors, where rows lie.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::damage::{Damage, DamageKind};
 use crate::disk::{Access, read_upto};
 use crate::error::{At, Error, Result};
 use crate::layout::rows_name;
-use crate::state::{State, unspelled};
-use crate::store::vectors::known::Vectors;
+use crate::scope::Viewer;
+use crate::state::{Query, State, unspelled};
+use crate::store::live_log::LiveLog;
+use crate::store::vectors::known::{KnownSpaces, Vectors};
 use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::index::RowIndex;
 use crate::store::vectors::rows::check::{is_row, row_damage};
@@ -32,7 +35,7 @@ pub struct SpaceReport {
     /// How many bytes the rows take.
     pub bytes: u64,
     /// How many rows this process has found damaged so far.
-    pub damaged: usize,
+    pub damaged: u64,
     /// Whether it is asked when no space is named.
     pub is_default: bool,
 }
@@ -80,20 +83,44 @@ impl Vectors {
             rows: index.rows,
             living: index.living,
             bytes: u64::from(index.rows) * index.bound.stride(),
-            damaged: known.caches.get(&index.bound.name).map_or(0, |cache| cache.damaged()),
+            damaged: known.damaged(index).len(),
             is_default: known.spaces.choice() == index.bound.name,
         };
         known.spaces.spaces.values().map(report).collect()
     }
 
-    /// The embedding of a record as bytes, little-endian; `None` if it has none.
+    /// How many rows of a space are embeddings of records that somebody sees, and how many of these are known to be damaged;
+    /// `None` for one who sees all scopes.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Io`.
+    pub fn rows_seen(&self, live: LiveLog<'_>, viewer: &Arc<Viewer>, space: &str) -> Result<Option<(u64, u64)>> {
+        if live.state.sight(viewer).is_of_all_scopes() {
+            return Ok(None);
+        }
+        let mut known = self.known(live.state);
+        known.find(Some(space))?;
+        let query = Query {
+            viewer: Arc::clone(viewer),
+            min_confidence: f64::NEG_INFINITY,
+            faces: true,
+            ..Query::default()
+        };
+        let KnownSpaces { spaces, filters, .. } = &mut *known;
+        let seen = filters.rows_for(live, &spaces.spaces[space], &query)?;
+        let damaged = known.damaged(&known.spaces.spaces[space]).intersection_len(&seen.rows);
+        Ok(Some((seen.rows.len(), damaged)))
+    }
+
+    /// The embedding of a record as bytes, little-endian; `None` if it has none, or is not seen.
     ///
     /// # Errors
     /// `NoSpace`; `Corrupted` if the row is not the one that the log names; `Io`.
-    pub fn embedding(&self, state: &State, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
+    pub fn embedding(&self, state: &State, viewer: &Viewer, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
         let mut known = self.known(state);
         let index = known.find(space)?;
-        let Some(row) = state.slot_of(id).and_then(|slot| index.row_of(slot)) else {
+        let slot = state.get_seen(viewer, id).and_then(|_| state.slot_of(id));
+        let Some(row) = slot.and_then(|slot| index.row_of(slot)) else {
             return Ok(None);
         };
         let bound = &index.bound;

@@ -1,0 +1,115 @@
+"""Removes the files of pages that show what was erased, and names those that still hold it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import unicodedata
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from chronomemory._core import Engine, canonical_json
+from chronomemory.errors import ChronoError
+from chronomemory.face.files import Folder
+
+__all__ = ["INDEX_FILE", "OUR_MARK", "PageFiles"]
+
+#: The file that lists all pages of a prefixed folder; the mark in it says that we wrote it.
+INDEX_FILE = "index.md"
+OUR_MARK = "<!-- Written by chronomemory pages; what is changed here is written over. -->"
+#: Records from before places were recorded are of this folder, or of one that is not known.
+_DEFAULT_PLACE = ["within", "memory"]
+_DEFAULT_DIGITS = hashlib.sha256(canonical_json(_DEFAULT_PLACE)).hexdigest()[:16]
+
+
+@dataclass(slots=True)
+class PageFiles:
+    """The folders of pages that a store knows, and the texts of their files, before an erasure."""
+
+    #: By the digits of a folder: where it is, None if that is not known, and whether the files are a user's.
+    folders: dict[str, tuple[Path | None, bool]]
+    #: By the id of a page: the digests of the texts that its file may have.
+    texts: dict[str, tuple[str, ...]]
+    #: Files that go, and files or folders that still hold what was erased.
+    removed: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, engine: Engine, project: Path) -> PageFiles:
+        """Return the folders of pages of a project."""
+        view = engine.everyone().with_expired()
+        records = view.query(kind="page_folder", status=None)
+        folders = {
+            str(one.data.get("folder")): (_root(project, one.data), one.data.get("layout") == "free")
+            for one in records
+        }
+        pages = view.query(kind="page") if folders else []
+        return cls(
+            folders, {one.id: (one.data.get("digest", ""), *one.data.get("earlier", ())) for one in pages}
+        )
+
+    def clear(self, ids: Iterable[str], kept: Collection[str], *, dry_run: bool) -> None:
+        """Find the files that show erased ids, and remove those that are ours unless ``dry_run``.
+
+        The index of a prefixed folder is derived from the log and always goes. The file of a page goes if
+        the page is erased, is not ``kept``, and its file was not edited by hand.
+        """
+        erased = set(ids) - set(kept)
+        pages: dict[str, set[str]] = {}
+        for record_id in ids:
+            kind, _, rest = record_id.partition(":")
+            digits, _, name = rest.partition(":")
+            if kind in ("page", "entry") and digits in self.folders:
+                name = name if kind == "page" else name.rpartition(":")[0]
+                pages.setdefault(digits, set()).update([name] if name else [])
+        for digits, names in sorted(pages.items()):
+            root, is_free = self.folders[digits]
+            if root is None or not root.is_dir():
+                self.left.append(f"page:{digits}" if root is None else str(root))
+            elif is_free:
+                files = [
+                    unicodedata.normalize(form, f"{name}.md") for name in names for form in ("NFC", "NFD")
+                ]
+                self.left += sorted({str(root / file) for file in files if os.path.lexists(root / file)})
+            else:
+                known = {
+                    f"{name}.md": self.texts.get(key, ())
+                    if (key := f"page:{digits}:{name}") in erased
+                    else ()
+                    for name in sorted(names)
+                    if "/" not in name
+                }
+                self._clear_folder(Folder(root, is_real=True), known, dry_run=dry_run)
+
+    def _clear_folder(self, folder: Folder, known: dict[str, tuple[str, ...]], *, dry_run: bool) -> None:
+        try:
+            # A writer that holds the lock may have read what was erased: its index is written before this.
+            with folder.locked():
+                for file in (INDEX_FILE, *known):
+                    try:
+                        text = folder.read(file)
+                    except FileNotFoundError:
+                        continue
+                    except OSError:  # a link, or a file that may not be read
+                        text = b""
+                    is_index = file == INDEX_FILE
+                    if OUR_MARK.encode() in text if is_index else _digest(text) in known[file]:
+                        self.removed.append(str(folder.root / file))
+                        folder.remove([] if dry_run else [file], "")
+                    elif not is_index:
+                        self.left.append(str(folder.root / file))
+        except (ChronoError, OSError):
+            # What was erased is erased: the call must not look as if it were not.
+            self.left.append(str(folder.root))
+
+
+def _digest(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()[:32]
+
+
+def _root(project: Path, data: dict[str, Any]) -> Path | None:
+    """Return where a folder is, by its record; None if the record does not tell."""
+    place = data.get("place") or (_DEFAULT_PLACE if data.get("folder") == _DEFAULT_DIGITS else None)
+    return None if place is None else project.resolve().joinpath(*map(str, place[1:]))

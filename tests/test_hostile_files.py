@@ -1,0 +1,102 @@
+"""Files of others are refused by their size before they are read, with the file and the reason."""
+
+from __future__ import annotations
+
+import base64
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from chronomemory import ChronoStore, InvalidArgument
+from chronomemory.blocks import Memory
+from chronomemory.blocks.errors import ConfigError
+from chronomemory.bridge import EsdbBridge
+from chronomemory.cli.carry import bring_records
+from chronomemory.pages import Pages
+from chronomemory.pages.errors import SettingsError
+
+GIB = 1 << 30
+
+
+def sparse(path: Path, begin: bytes, size: int) -> Path:
+    """Make a file that takes no room: it begins so, and goes on with zeros."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(begin)
+    os.truncate(path, size)
+    return path
+
+
+@pytest.mark.parametrize("way", ["file", "stream", "fields", "import"])
+def test_a_line_longer_than_any_record_is_refused_by_its_number(tmp_path: Path, way: str) -> None:
+    rows = sparse(tmp_path / "rows.ndjson", b'{"id":"a"}\n{"id":"b","label":"', GIB)
+    with ChronoStore(tmp_path) as store, rows.open("rb") as file:
+        calls = {
+            "file": lambda: store.ingest(rows),
+            "stream": lambda: store.ingest(file),
+            "fields": lambda: store.ingest(file, fields={"id": "id"}),
+            "import": lambda: bring_records(store, rows, None),
+        }
+        with pytest.raises(InvalidArgument, match=r"line 2.* is longer than 16 MiB"):
+            calls[way]()
+        assert store.get("b") is None
+
+
+def test_a_long_line_is_skipped_if_bad_lines_are(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.ndjson"
+    long = b'{"id":"b"' + b" " * (17 << 20) + b"}\n"
+    rows.write_bytes(b'{"id":"a"}\n' + long + b'{"id":"c"}\n')
+    with ChronoStore(tmp_path) as store:
+        report = store.ingest(rows, on_error="skip")
+        assert (report.records, report.skipped, report.errors[0].line) == (2, 1, 2)
+        assert store.get("b") is None and store.get("c") is not None
+
+
+def test_a_page_file_of_a_gibibyte_is_reported_and_the_others_are_synced(tmp_path: Path) -> None:
+    with Pages(tmp_path) as pages:
+        sparse(tmp_path / "memory" / "topic-huge.md", b"# Huge\n", GIB)
+        (tmp_path / "memory" / "topic-tea.md").write_text("# Tea\n")
+        report = pages.sync()
+    assert report.created == ("topic-tea",)
+    (problem,) = report.problems
+    assert problem.file == "topic-huge.md" and "at most 8,388,608" in problem.message
+
+
+def test_settings_that_are_huge_or_nested_are_refused_by_their_file(tmp_path: Path) -> None:
+    with Pages(tmp_path) as pages:
+        pages.create("topic-tea", "Tea")
+    config = tmp_path / ".chronomemory" / "config.toml"
+    for text in (b"a = " + b"[" * 10_000, b"[" + b"a." * 50_000 + b"b]\n"):
+        config.write_bytes(text)
+        with pytest.raises(SettingsError, match=r"config\.toml"):
+            Pages(tmp_path)
+    nested = tmp_path / "nested.json"
+    nested.write_text("[" * 10_000)
+    with pytest.raises(ConfigError, match=r"nested\.json"):
+        Memory.from_config(nested)
+    with pytest.raises(OSError, match="larger than"):
+        Memory.from_config(sparse(tmp_path / "huge.json", b"{", GIB))
+
+
+def test_a_bridge_reports_a_file_that_is_too_large(tmp_path: Path) -> None:
+    sparse(tmp_path / ".specsmith" / "requirements.json", b"[", GIB)
+    with pytest.warns(RuntimeWarning, match="larger than"):
+        assert EsdbBridge(tmp_path).requirements() == []
+
+
+def test_a_deeply_nested_cursor_is_refused_as_any_wrong_one(tmp_path: Path) -> None:
+    cursor = base64.urlsafe_b64encode(b"[" * 9_999).decode()
+    with ChronoStore(tmp_path) as store:
+        for ask in (lambda: store.query(limit=1, after=cursor), lambda: store.search("x", after=cursor)):
+            with pytest.raises(InvalidArgument, match="after must be the cursor"):
+                ask()
+
+
+def test_standing_files_of_the_graph_are_private(tmp_path: Path) -> None:
+    graph = pytest.importorskip("chronomemory.graph")
+    log = graph.JsonlMemoryEventLog(tmp_path / "new" / "events.jsonl")
+    log.append(graph.MemoryEvent("e", "note", "2026-01-01T00:00:00Z"))
+    modes = [
+        stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "new", tmp_path / "new" / "events.jsonl")
+    ]
+    assert modes == [0o700, 0o600]
