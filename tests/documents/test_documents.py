@@ -16,7 +16,7 @@ import pytest
 
 pytestmark = pytest.mark.shared_engines
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 GUIDES = sorted((ROOT / "docs" / "guide").glob("*.md"))
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("2*.md"))
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), ROOT / "docs" / "format.md", *GUIDES, *DECISIONS]
