@@ -1,4 +1,4 @@
-"""The house is built as ARCHITECTURE.md says: paths exist, every room is named, arrows point one way."""
+"""Rules that no compiler checks: paths in ARCHITECTURE.md, places of unsafe code, imports of the package."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from engine_files import ENGINE, STORE, code_of, files_of, listed_in, without_comments
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 PACKAGE = ROOT / "python" / "chronomemory"
+#: The crates without Python.
+CRATES = [ROOT / "rust" / name / "src" for name in ("log", "state", "search", "engine")]
 #: The floor below the faces, and the faces that stand on it.
 GROUND = PACKAGE / "face"
 FACES = [PACKAGE / name for name in ("blocks", "episodes", "graph", "pages") if (PACKAGE / name).is_dir()]
@@ -47,24 +48,17 @@ def paths_in_text() -> list[str]:
     return slashed + [word for word in words if re.fullmatch(r"[\w.-]+\.(md|toml)|Makefile", word)]
 
 
-def rooms() -> list[str]:
-    """The rooms of the engine, lowest floor first, as lib.rs lists them."""
-    listed = (ENGINE / "lib.rs").read_text(encoding="utf-8")
-    return re.findall(r"^(?:pub )?mod (\w+);$", listed, re.MULTILINE)
+def without_comments(source: str) -> str:
+    return re.sub(r"//[^\n]*", "", source)
 
 
-def room_of(path: Path) -> str:
-    return path.relative_to(ENGINE).parts[0].removesuffix(".rs")
-
-
-def used_rooms(source: str) -> set[str]:
-    """Every room that a file names, in a ``use`` or on the spot."""
-    code = without_comments(source)
-    used = set(re.findall(r"\bcrate::(\w+)", code))
-    for group in re.findall(r"\bcrate::\{(.*?)\};", code, re.DOTALL):
-        flat = re.sub(r"\{[^{}]*\}", "", group)
-        used |= {part.strip().split("::")[0] for part in flat.split(",") if part.strip()}
-    return used
+def files_with(pattern: str, *folders: Path) -> list[str]:
+    """The Rust files whose code, without comments, matches a pattern."""
+    word = re.compile(pattern)
+    files = sorted(path for folder in folders for path in folder.rglob("*.rs"))
+    return [
+        name_of(path) for path in files if word.search(without_comments(path.read_text(encoding="utf-8")))
+    ]
 
 
 #: Stores that are tests: logs that old releases and other tools wrote.
@@ -103,81 +97,33 @@ class TestThePage:
         assert len(paths) > 30
         assert [path for path in paths if not (ROOT / path).exists()] == []
 
-    def test_lib_lists_every_room_there_is(self) -> None:
-        there = {room_of(path) for path in ENGINE.rglob("*.rs")} - {"lib"}
-        assert sorted(rooms()) == sorted(there)
 
-
-class TestTheEngine:
-    @pytest.mark.parametrize("path", sorted(ENGINE.rglob("*.rs")), ids=name_of)
-    def test_a_room_uses_only_rooms_above_it_in_the_list(self, path: Path) -> None:
-        if path.name == "lib.rs":
-            return
-        order = rooms()
-        own = order.index(room_of(path))
-        used = used_rooms(path.read_text(encoding="utf-8")) & set(order)
-        assert [room for room in sorted(used) if order.index(room) > own] == []
-
-    def test_the_first_rooms_of_the_store_know_no_store(self) -> None:
-        order = listed_in(STORE)
-        first = order[: order.index("load") + 1]
-        assert first == ["files", "live_log", "vectors", "archives", "load"]
-        for path in files_of(STORE):
-            if path.relative_to(STORE).parts[0].removesuffix(".rs") in first:
-                assert re.findall(r"\b(?:Store|Shared|Turns)\b", code_of(path)) == [], name_of(path)
-
-    def test_groups_of_names_are_seen(self) -> None:
-        source = "use crate::{disk::{Disk, DiskFile}, error::Error}; // crate::json\nlet x = crate::wal::y();"
-        assert used_rooms(source) == {"disk", "error", "wal"}
-
+class TestTheCrates:
     def test_unsafe_code_is_where_the_page_says(self) -> None:
-        """Five places, and nowhere in the doorway; whoever adds one says so on the page."""
-        code = [*ENGINE.rglob("*.rs"), *(ROOT / "rust" / "python").rglob("*.rs")]
-        word = re.compile(r"\bunsafe\b|\bunsafe_code\b")
-        found = {
-            path.relative_to(ROOT).as_posix()
-            for path in code
-            if word.search(without_comments(path.read_text(encoding="utf-8")))
-        }
+        word = r"\bunsafe\b|\bunsafe_code\b"
+        found = files_with(word, *CRATES, ROOT / "rust" / "python" / "src")
         places = re.search(
             r"`[^`]*/disk/map.rs` maps.*?Unsafe code is denied\s+everywhere else", PAGE, re.DOTALL
         )
         assert places is not None
         named = re.findall(r"`(rust/[^`]+)`", places[0])
-        assert len(named) == 5
-        assert [path for path in sorted(found) if not any(path.startswith(name) for name in named)] == []
+        assert [path for path in found if not any(path.startswith(name) for name in named)] == []
         assert [name for name in named if not any(path.startswith(name) for path in found)] == []
 
-    def test_it_is_pure(self) -> None:
-        """No Python, no environment, no clock, no printing: all of that comes in through arguments."""
-        assert "pyo3" not in (ROOT / "rust" / "engine" / "Cargo.toml").read_text(encoding="utf-8")
-        assert files_with(r"\benv::|\bpyo3\b|\be?println!|\bdbg!", ENGINE) == []
+    def test_they_read_no_environment(self) -> None:
+        """Time, randomness and files come in through arguments."""
+        library = [path for path in files_with(r"\benv::", *CRATES) if "/bin/" not in path]
+        assert library == []
 
-    def test_it_has_one_export_list(self) -> None:
-        """The rooms are closed: what is promised is exported by name, and one room is for our own tests."""
-        listed = (ENGINE / "lib.rs").read_text(encoding="utf-8")
+    def test_one_file_reads_the_wall_clock_and_starts_threads_that_last(self) -> None:
+        machine = ["rust/log/src/host/machine.rs"]
+        assert files_with(r"SystemTime", *CRATES) == machine
+        assert files_with(r"\bspawn\(work\)|thread::spawn\b", *CRATES) == machine
+
+    def test_the_engine_has_one_export_list(self) -> None:
+        listed = (ROOT / "rust" / "engine" / "src" / "lib.rs").read_text(encoding="utf-8")
         assert re.findall(r"^pub mod (\w+)", listed, re.MULTILINE) == ["testing"]
         assert "*" not in listed[listed.index("pub use ") :]
-        lenders = [ROOT / "rust" / "python" / "src", ROOT / "rust" / "engine" / "examples"]
-        assert [name for folder in lenders for name in files_with(r"chronomemory::testing", folder)] == []
-
-    def test_one_file_asks_the_wall_clock_and_starts_threads_that_last(self) -> None:
-        """It is there for programs with nothing else to hand in; a thread in a scope ends with its call."""
-        machine = ["rust/engine/src/host/machine.rs"]
-        assert files_with(r"SystemTime", ENGINE) == machine
-        assert files_with(r"\bspawn\(work\)|thread::spawn\b", ENGINE) == machine
-        # Whoever builds a thread elsewhere does it in a scope.
-        builders = set(files_with(r"\bBuilder\b", ENGINE)) - set(machine)
-        assert builders == set(files_with(r"\bspawn_scoped\(", ENGINE))
-
-
-def files_with(pattern: str, folder: Path) -> list[str]:
-    """The files of a folder whose code, without comments, has something like this."""
-    word = re.compile(pattern)
-    files = sorted(folder.rglob("*.rs"))
-    return [
-        name_of(path) for path in files if word.search(without_comments(path.read_text(encoding="utf-8")))
-    ]
 
 
 def module_of(path: Path) -> str:

@@ -7,16 +7,15 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ENGINE = ROOT / "rust" / "engine" / "src"
-DOORWAY = ROOT / "rust" / "python" / "src"
+CRATES = [ROOT / "rust" / name / "src" for name in ("log", "state", "search", "engine", "python")]
 PACKAGE = ROOT / "python" / "chronomemory"
 #: What each face declares of itself, one file a face.
-TABLE = ENGINE / "event" / "faces"
+TABLE = ROOT / "rust" / "log" / "src" / "event" / "faces"
 #: Where a face is known by name: in the table, and where recalls and acts of the blocks are at home.
 AT_HOME = (
-    "rust/engine/src/event/faces/",
-    "rust/engine/src/blocks/",
-    "rust/engine/src/acts/blocks/",
+    "rust/log/src/event/faces/",
+    "rust/search/src/blocks/",
+    "rust/log/src/acts/blocks/",
     "rust/python/src/blocks.rs",
 )
 #: Prefixes of a face that are words of the engine as well: a kind that a record has if nobody says another, a
@@ -53,9 +52,7 @@ def test_each_face_is_a_row_of_the_table() -> None:
 
 
 def test_no_other_file_of_rust_names_a_face() -> None:
-    names = [
-        path.relative_to(ROOT).as_posix() for folder in (ENGINE, DOORWAY) for path in folder.rglob("*.rs")
-    ]
+    names = [path.relative_to(ROOT).as_posix() for folder in CRATES for path in folder.rglob("*.rs")]
     others = [name for name in names if not name.startswith(AT_HOME)]
     assert 100 < len(others) < len(names) - 20
     code = [name for name in others if not name.endswith("/tests.rs")]

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::event::salt::{SaltTerms, Salting};
-use crate::host::Randomness;
-pub use crate::log::Durability;
-use crate::log::{LockTerms, Terms};
+use chronolog::event::salt::{SaltTerms, Salting};
+use chronolog::host::Randomness;
+pub use chronolog::log::Durability;
+use chronolog::log::{LockTerms, Terms};
 
 /// How an existing log is checked when it is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

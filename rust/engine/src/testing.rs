@@ -4,35 +4,35 @@
 
 /// A room behind the export list.
 pub mod archive {
-    pub use crate::archive::*;
+    pub use chronolog::archive::*;
 }
 /// A room behind the export list.
 pub mod digest {
-    pub use crate::digest::*;
+    pub use chronolog::digest::*;
 }
 /// A room behind the export list.
 pub mod disk {
-    pub use crate::disk::*;
+    pub use chronolog::disk::*;
 }
 /// A room behind the export list.
 pub mod error {
-    pub use crate::error::*;
+    pub use chronolog::error::*;
 }
 /// A room behind the export list.
 pub mod event {
-    pub use crate::event::*;
+    pub use chronolog::event::*;
 }
 /// A room behind the export list.
 pub mod json {
-    pub use crate::json::*;
+    pub use chronolog::json::*;
 }
 /// A room behind the export list.
 pub mod snapshot {
-    pub use crate::snapshot::*;
+    pub use chronomemory_state::snapshot::*;
 }
 /// A room behind the export list.
 pub mod state {
-    pub use crate::state::*;
+    pub use chronomemory_state::state::*;
 }
 /// A room behind the export list.
 pub mod store {
@@ -40,13 +40,13 @@ pub mod store {
 }
 /// A room behind the export list.
 pub mod text {
-    pub use crate::text::*;
+    pub use chronomemory_search::text::*;
 }
 /// A room behind the export list.
 pub mod vector {
-    pub use crate::vector::*;
+    pub use chronomemory_search::vector::*;
 }
 /// A room behind the export list.
 pub mod wal {
-    pub use crate::wal::*;
+    pub use chronolog::wal::*;
 }

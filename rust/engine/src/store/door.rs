@@ -3,19 +3,19 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
-use crate::blocks::{BlockColumns, is_one_of};
-use crate::condition::Condition;
-use crate::disk::Disk;
-use crate::error::Result;
-use crate::index::IndexLookup;
-use crate::layout::Layout;
-use crate::log;
-use crate::network::{Net, Steps};
 use crate::options::Durability;
-use crate::remembered::HeadStanding;
-use crate::scope::Viewer;
-use crate::state::{Dated, Directory, Edition, Frozen, Listing, Query, Tally, spelled};
-use crate::verify::Report;
+use chronolog::disk::Disk;
+use chronolog::error::Result;
+use chronolog::layout::Layout;
+use chronolog::log;
+use chronolog::remembered::HeadStanding;
+use chronolog::scope::Viewer;
+use chronolog::verify::Report;
+use chronomemory_search::blocks::{BlockColumns, is_one_of};
+use chronomemory_state::condition::Condition;
+use chronomemory_state::index::IndexLookup;
+use chronomemory_state::network::{Net, Steps};
+use chronomemory_state::state::{Dated, Directory, Edition, Frozen, Listing, Query, Tally, spelled};
 
 use super::copies::outside::{CopyMade, CopyOrder, copy_out};
 use super::erasure::erase::erase;

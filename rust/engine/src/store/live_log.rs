@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use crate::disk::read_upto;
-use crate::error::{At, Error, Result};
-use crate::log::{OpenLog, Site};
-use crate::state::State;
+use chronolog::disk::read_upto;
+use chronolog::error::{At, Error, Result};
+use chronolog::log::{OpenLog, Site};
+use chronomemory_state::state::State;
 
 /// How much is read at once when neighbouring events are asked for.
 const WINDOW_BYTES: usize = 256 * 1024;

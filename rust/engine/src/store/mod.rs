@@ -52,13 +52,13 @@ mod engine;
 
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
-use crate::log::{Log, Site};
 use crate::options::Options;
-use crate::state::State;
+use chronolog::error::{Error, Result};
+use chronolog::log::{Log, Site};
+use chronomemory_state::state::State;
 
-pub use crate::log::Progress;
-pub use crate::remembered::HeadStanding;
+pub use chronolog::log::Progress;
+pub use chronolog::remembered::HeadStanding;
 pub use copies::listed::{CopySeen, forget, list};
 pub use copies::outside::{CopyMade, CopyOrder, copy_out};
 pub use engine::{BatchWriter, Engine, Unchanged, Verified};

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::disk::{Disk, Manner};
-use crate::error::Result;
-use crate::layout::Layout;
-use crate::log::{Log, Site};
 use crate::options::Options;
-use crate::state::State;
+use chronolog::disk::{Disk, Manner};
+use chronolog::error::Result;
+use chronolog::layout::Layout;
+use chronolog::log::{Log, Site};
+use chronomemory_state::state::State;
 
 use super::archives::archive_index::ArchiveCache;
 use super::archives::returned::returned_at;

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::{self, Thread, ThreadId};
 
-use crate::error::{Error, Result};
-use crate::event::draft::Draft;
 use crate::options::WriterTerms;
-use crate::state::Edition;
 use crate::store::follow::clock::ToldTime;
 use crate::store::{Committed, SpelledAhead, Store};
+use chronolog::error::{Error, Result};
+use chronolog::event::draft::Draft;
+use chronomemory_state::state::Edition;
 
 /// How many commits one leader writes at most before the next one has its turn.
 const GROUP_COMMITS: usize = 256;

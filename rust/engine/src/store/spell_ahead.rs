@@ -3,12 +3,12 @@
 //! Each line needs the hash of the one before, so lines are spelled one after another, but not by the thread that reads
 //! the caller's objects: while that one drafts the next part, another spells the last.
 
-use crate::event::draft::Draft;
-use crate::event::stamp;
-use crate::log::{Log, OpenLog};
 use crate::options::Options;
-use crate::state::Edition;
-use crate::wal::writer::{ChainEnd, Lines};
+use chronolog::event::draft::Draft;
+use chronolog::event::stamp;
+use chronolog::log::{Log, OpenLog};
+use chronolog::wal::writer::{ChainEnd, Lines};
+use chronomemory_state::state::Edition;
 
 /// No batch has so many changes.
 const NEVER: usize = usize::MAX;

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use crate::error::Result;
-use crate::log::{LogSync, Pulse};
-use crate::wal::writer::Lines;
+use chronolog::error::Result;
+use chronolog::log::{LogSync, Pulse};
+use chronolog::wal::writer::Lines;
 
 use super::Store;
 use crate::store::vectors::DirtyRows;

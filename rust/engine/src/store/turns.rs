@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::disk::{Disk, LockFile};
-use crate::error::{At, Error, Result};
-use crate::layout::{
+use chronolog::disk::{Disk, LockFile};
+use chronolog::error::{At, Error, Result};
+use chronolog::layout::{
     Layout, Shape, is_archive_draft, is_archive_file, is_backup_draft, is_base_draft, is_base_file, is_in_draft,
     is_quarantine_draft, is_rows_draft, is_rows_file,
 };
-use crate::log::files::{is_folder, remove_ours};
-use crate::log::{LOCK_FILE_TRIES, check_note};
+use chronolog::log::files::{is_folder, remove_ours};
+use chronolog::log::{LOCK_FILE_TRIES, check_note};
 
 use super::Store;
 use super::load::tails::check_no_tail_is_left;

@@ -8,17 +8,17 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::archive::{self, Archive};
-use crate::chain::BatchFate;
-use crate::digest::{Hasher, Hex, sha256};
-use crate::disk::{Access, Disk, DiskFile, read_upto};
-use crate::error::Result;
-use crate::event::Known;
-use crate::event::act::each_subject;
-use crate::layout::{Layout, own_draft};
-use crate::origin::{Beginning, beginning_of};
-use crate::verify::{Sink, Walk};
-use crate::wal::reader::Reading;
+use chronolog::archive::{self, Archive};
+use chronolog::chain::BatchFate;
+use chronolog::digest::{Hasher, Hex, sha256};
+use chronolog::disk::{Access, Disk, DiskFile, read_upto};
+use chronolog::error::Result;
+use chronolog::event::Known;
+use chronolog::event::act::each_subject;
+use chronolog::layout::{Layout, own_draft};
+use chronolog::origin::{Beginning, beginning_of};
+use chronolog::verify::{Sink, Walk};
+use chronolog::wal::reader::Reading;
 
 use super::faults::{OrDamage, check_digest, damaged};
 

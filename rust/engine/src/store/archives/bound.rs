@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::digest::Hex;
-use crate::event::erasure::{Erasure, Replacement};
-use crate::origin::Sentinel;
+use chronolog::digest::Hex;
+use chronolog::event::erasure::{Erasure, Replacement};
+use chronolog::origin::Sentinel;
 
 use super::way::Hop;
 

@@ -6,16 +6,15 @@
 
 use std::io;
 
-use crate::archive::damage_in;
-use crate::damage::{Damage, DamageKind};
-use crate::digest::Hex;
-use crate::disk::{Disk, NamedFault, Naming, read_whole};
-use crate::json::{self, Value};
-use crate::layout::{ERASING, Layout, base_name};
-use crate::log::files::open_base;
-use crate::origin::{Origin, TrailTold};
-use crate::snapshot;
-use crate::verify::{ErasureSeen, finding};
+use chronolog::archive::damage_in;
+use chronolog::damage::{Damage, DamageKind};
+use chronolog::digest::Hex;
+use chronolog::disk::{Disk, NamedFault, Naming, read_whole};
+use chronolog::json::{self, Value};
+use chronolog::layout::{ERASING, Layout, base_name};
+use chronolog::log::files::open_base;
+use chronolog::origin::{Origin, TrailTold};
+use chronolog::verify::{ErasureSeen, finding};
 
 use super::bound::{NamedByLogs, unbound};
 use super::onlooker::Onlooker;
@@ -224,7 +223,7 @@ impl Past {
             }
             Ok(Some(there)) => there,
         };
-        let reason = match snapshot::digest(&*base.log) {
+        let reason = match chronolog::archive::file_digest(&*base.log) {
             Ok(found) if found == sha256 => None,
             Ok(_) => Some("it is not the base that an archived segment started from".to_owned()),
             Err(fault) => match damage_in(&fault) {

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use foldhash::fast::RandomState;
 
-use crate::event::act::each_named;
-use crate::event::{Known, Op};
+use chronolog::event::act::each_named;
+use chronolog::event::{Known, Op};
 
 /// Records that are to be erased, by their ids as they stand between quotes.
 #[derive(Clone, Debug, Default, PartialEq)]

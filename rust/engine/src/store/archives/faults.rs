@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use crate::archive::damage_in;
-use crate::damage::{Damage, DamageKind};
-use crate::digest::Hex;
-use crate::disk::DiskFile;
-use crate::error::{At, Error, Result};
-use crate::origin::Sentinel;
-use crate::verify::finding;
+use chronolog::archive::damage_in;
+use chronolog::damage::{Damage, DamageKind};
+use chronolog::digest::Hex;
+use chronolog::disk::DiskFile;
+use chronolog::error::{At, Error, Result};
+use chronolog::origin::Sentinel;
+use chronolog::verify::finding;
 
 /// What an archive holds may be wrong: that is damage, and no failure of the disk.
 pub(in crate::store) trait OrDamage<T> {
@@ -40,7 +40,7 @@ pub(in crate::store) fn damaged(name: &str, found: &Damage) -> Error {
 
 /// An archive is believed only if it is the one that the log names.
 pub(in crate::store) fn check_digest(packed: &dyn DiskFile, name: &str, digest: &str) -> Result<Hex> {
-    let found = crate::snapshot::digest(packed).at(Path::new(name))?;
+    let found = chronolog::archive::file_digest(packed).at(Path::new(name))?;
     if found.text() == digest {
         Ok(found)
     } else {

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::chain::BatchFate;
-use crate::digest::Hex;
-use crate::event::{IncomingEvents, Known};
-use crate::memory::Refused;
-use crate::state::{Likeness, State};
-use crate::verify::{Sink, Walk};
+use chronolog::chain::BatchFate;
+use chronolog::digest::Hex;
+use chronolog::event::{IncomingEvents, Known};
+use chronolog::memory::Refused;
+use chronolog::verify::{Sink, Walk};
+use chronomemory_state::state::{Likeness, State};
 
 /// Somebody who looks on while a log and its past are examined.
 pub trait Onlooker {

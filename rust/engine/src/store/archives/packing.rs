@@ -4,15 +4,15 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::archive::{FRAME_BYTES, Packer};
-use crate::digest::{Hasher, Hex};
-use crate::disk::{Disk, DiskFile, PACE_BYTES, read_over};
-use crate::error::{At, Result};
-use crate::layout::{NEW_ARCHIVE, archive_name};
-use crate::log::Site;
-use crate::log::files::Scratch;
-use crate::ordered::in_order;
-use crate::verify::Walk;
+use chronolog::archive::{FRAME_BYTES, Packer};
+use chronolog::digest::{Hasher, Hex};
+use chronolog::disk::{Disk, DiskFile, PACE_BYTES, read_over};
+use chronolog::error::{At, Result};
+use chronolog::layout::{NEW_ARCHIVE, archive_name};
+use chronolog::log::Site;
+use chronolog::log::files::Scratch;
+use chronolog::ordered::in_order;
+use chronolog::verify::Walk;
 
 use crate::store::Progress;
 

@@ -1,9 +1,9 @@
 //! Tells which archives were removed on purpose.
 
-use crate::event::erasure::Pruning;
-use crate::event::faces::ERASURES;
-use crate::layout::last_seq_in_archive_name;
-use crate::state::State;
+use chronolog::event::erasure::Pruning;
+use chronolog::event::faces::ERASURES;
+use chronolog::layout::last_seq_in_archive_name;
+use chronomemory_state::state::State;
 
 /// What a state says of archives that were pruned, in the order of the events.
 pub(in crate::store) fn prunings_of(state: &State) -> Vec<Pruning> {

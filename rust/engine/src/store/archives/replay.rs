@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use super::archive_index::Mentions;
 use super::doomed::Doomed;
-use crate::chain::BatchFate;
-use crate::digest::Hex;
-use crate::disk::DiskFile;
-use crate::event::{IncomingEvents, Known};
-use crate::json::RecordSpans;
-use crate::memory::{self, Refused};
-use crate::snapshot::{self, Moments, Taker};
-use crate::state::{Likeness, State};
-use crate::verify::{HeldEvents, Sink};
+use chronolog::chain::BatchFate;
+use chronolog::digest::Hex;
+use chronolog::disk::DiskFile;
+use chronolog::event::{IncomingEvents, Known};
+use chronolog::json::RecordSpans;
+use chronolog::memory::{self, Refused};
+use chronolog::verify::{HeldEvents, Sink};
+use chronomemory_state::snapshot::{self, Moments, Taker};
+use chronomemory_state::state::{Likeness, State};
 
 /// Takes in retired logs, one after the other; without a state it only looks.
 #[derive(Default)]

@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
-use crate::damage::{Damage, DamageKind};
-use crate::digest::Hex;
-use crate::disk::{Disk, Naming};
-use crate::layout::{Layout, index_name};
-use crate::log::files::open_base;
-use crate::origin::{Sentinel, TrailTold};
-use crate::trail::Trail;
-use crate::verify::{Sink, Walk, finding};
-use crate::wal::reader::Reading;
+use chronolog::damage::{Damage, DamageKind};
+use chronolog::digest::Hex;
+use chronolog::disk::{Disk, Naming};
+use chronolog::layout::{Layout, index_name};
+use chronolog::log::files::open_base;
+use chronolog::origin::{Sentinel, TrailTold};
+use chronolog::trail::Trail;
+use chronolog::verify::{Sink, Walk, finding};
+use chronolog::wal::reader::Reading;
 
 use super::archive_index::{Mentions, is_forged};
 use super::onlooker::{LookedOn, Onlooker};

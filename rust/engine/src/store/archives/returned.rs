@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use crate::archive;
-use crate::damage::{Damage, DamageKind};
-use crate::digest::Hex;
-use crate::disk::Disk;
-use crate::layout::{
+use chronolog::archive;
+use chronolog::damage::{Damage, DamageKind};
+use chronolog::digest::Hex;
+use chronolog::disk::Disk;
+use chronolog::layout::{
     ERASING, Layout, base_name, digest_in_base_name, is_archive_file, is_base_file, packed_base_name,
     short_digest_in_archive_name,
 };
-use crate::log::files::{is_folder, is_ours};
-use crate::origin::{Origin, Sentinel, WayBack, origin_of};
-use crate::verify::finding;
+use chronolog::log::files::{is_folder, is_ours};
+use chronolog::origin::{Origin, Sentinel, WayBack, origin_of};
+use chronolog::verify::finding;
 
 /// How many digits of a digest stand in the name of an archive.
 const SHORT_DIGITS: usize = 16;

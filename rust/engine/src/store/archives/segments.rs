@@ -1,12 +1,12 @@
 //! Lists the retired logs of a history, the oldest that was kept first.
 
-use crate::archive::Archive;
-use crate::digest::Hex;
-use crate::disk::Disk;
-use crate::error::{At, Error, Result};
-use crate::hint::Hint;
-use crate::layout::Layout;
-use crate::origin::{Origin, TrailTold, foreign_traces};
+use chronolog::archive::Archive;
+use chronolog::digest::Hex;
+use chronolog::disk::Disk;
+use chronolog::error::{At, Error, Result};
+use chronolog::hint::Hint;
+use chronolog::layout::Layout;
+use chronolog::origin::{Origin, TrailTold, foreign_traces};
 
 use super::way::{End, Hop, PastLogs};
 
@@ -56,7 +56,7 @@ pub(in crate::store) fn segments(
     disk: &dyn Disk,
     layout: &Layout,
     origin: &Origin,
-    live: (&dyn crate::disk::DiskFile, u64),
+    live: (&dyn chronolog::disk::DiskFile, u64),
     pruned_until: u64,
 ) -> Result<(Vec<RetiredSegment>, Start)> {
     let way = PastLogs::find(disk, layout, Hop::live(origin, 0, None, None)).at(&layout.archives())?;

@@ -2,17 +2,16 @@
 
 use std::io;
 
-use crate::archive::{self, Archive, damage_in};
-use crate::damage::{Damage, DamageKind};
-use crate::digest::Hex;
-use crate::disk::{Disk, Naming};
-use crate::error::is_of_process;
-use crate::hint::Hint;
-use crate::layout::{LOG, Layout};
-use crate::origin::{Origin, Sentinel, WayBack, beginning_of, foreign_traces};
-use crate::snapshot;
-use crate::trail::Trail;
-use crate::verify::{ErasureSeen, RedactedLines, finding};
+use chronolog::archive::{self, Archive, damage_in};
+use chronolog::damage::{Damage, DamageKind};
+use chronolog::digest::Hex;
+use chronolog::disk::{Disk, Naming};
+use chronolog::error::is_of_process;
+use chronolog::hint::Hint;
+use chronolog::layout::{LOG, Layout};
+use chronolog::origin::{Origin, Sentinel, WayBack, beginning_of, foreign_traces};
+use chronolog::trail::Trail;
+use chronolog::verify::{ErasureSeen, RedactedLines, finding};
 
 use crate::store::vectors::is_of_this_file;
 
@@ -168,7 +167,7 @@ fn step(disk: &dyn Disk, layout: &Layout, sentinel: &Sentinel, way: &WayBack) ->
     };
     let read = |fault: io::Error| unread(name, fault);
     let archive = archive::open(disk, &layout.inside(name)).map_err(read)?;
-    let found = snapshot::digest(&*archive.packed).map_err(read)?;
+    let found = chronolog::archive::file_digest(&*archive.packed).map_err(read)?;
     if found.text() != digest {
         return Err(altered(name, format!("its SHA-256 is {}", found.text())));
     }

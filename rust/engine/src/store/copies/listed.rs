@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::disk::Disk;
-use crate::error::{At, Error, Result};
-use crate::event::stamp;
-use crate::hint::read_hint;
-use crate::layout::is_backup_folder;
-use crate::log::files::is_folder;
+use chronolog::disk::Disk;
+use chronolog::error::{At, Error, Result};
+use chronolog::event::stamp;
+use chronolog::hint::read_hint;
+use chronolog::layout::is_backup_folder;
+use chronolog::log::files::is_folder;
 
 use crate::store::files::known_copies::{KnownCopies, look_into, weight_of};
 use crate::store::turns::{Turns, take_care};

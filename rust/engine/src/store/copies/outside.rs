@@ -7,14 +7,14 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use crate::disk::{Manner, Stranger};
-use crate::error::{At, Error, Result};
-use crate::event::stamp;
-use crate::layout::{FOLDER, Layout, is_backup_folder};
-use crate::log::Site;
-use crate::log::files::{is_folder, with_suffix};
-use crate::verify::Report;
-use crate::wal::synced::Synced;
+use chronolog::disk::{Manner, Stranger};
+use chronolog::error::{At, Error, Result};
+use chronolog::event::stamp;
+use chronolog::layout::{FOLDER, Layout, is_backup_folder};
+use chronolog::log::Site;
+use chronolog::log::files::{is_folder, with_suffix};
+use chronolog::verify::Report;
+use chronolog::wal::synced::Synced;
 
 use crate::store::Progress;
 use crate::store::files::known_copies::{KnownCopies, KnownCopy, own_place, weight_of};

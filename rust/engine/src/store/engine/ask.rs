@@ -3,18 +3,18 @@
 use std::sync::PoisonError;
 
 use super::Engine;
-use crate::blocks::{Ask, BlockAnswer, BlockColumns, BlockReach, Census, Outlook};
-use crate::condition::Condition;
-use crate::error::{Error, Result};
-use crate::event::Op;
-use crate::event::faces::{ERASURES, VECTORS, face_of};
-use crate::event::line::{Event, Trust};
-use crate::host::Machine;
-use crate::scope::{Carried, Viewer, carried};
-use crate::state::{Frozen, Listing, Query};
 use crate::store::erasure::erase::erasures;
 use crate::store::{self, Moment, Neighbour, RecordSearch, SearchHit, Store, VectorQuestion, View};
-use crate::vector::tokens::token_rows;
+use chronolog::error::{Error, Result};
+use chronolog::event::Op;
+use chronolog::event::faces::{ERASURES, VECTORS, face_of};
+use chronolog::event::line::{Event, Trust};
+use chronolog::host::Machine;
+use chronolog::scope::{Carried, Viewer, carried};
+use chronomemory_search::blocks::{Ask, BlockAnswer, BlockColumns, BlockReach, Census, Outlook};
+use chronomemory_search::vector::tokens::token_rows;
+use chronomemory_state::condition::Condition;
+use chronomemory_state::state::{Frozen, Listing, Query};
 
 /// So often files may be taken away under a look at the past.
 const MOST_LOOKS: u32 = 8;

@@ -5,12 +5,13 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use super::{Engine, SPARE_BYTES};
-use crate::error::{Error, Result};
-use crate::event::draft::Draft;
+use super::Engine;
 use crate::store::Committed;
 use crate::store::spell_ahead::SpelledAhead;
 use crate::store::worker::{Speller, SpellerJob};
+use chronolog::error::{Error, Result};
+use chronolog::event::draft::Draft;
+use chronolog::event::draft::SPARE_BYTES;
 
 /// A batch of so many changes is worth a second thread.
 const WORTH_CHANGES: usize = 500;

@@ -19,32 +19,19 @@ use super::worker::{Speller, Worker};
 use super::write::row_batch::{RefusedChanges, commit_allowed};
 use super::write::sweep::sweep;
 use super::{AtomicBatch, Committed, Shared, Store, Turns, WrittenBatch};
-use crate::disk::{Disk, RealDisk, forked};
-use crate::error::{Error, Result};
-use crate::event::author::Author;
-use crate::event::draft::Draft;
-use crate::event::stamp;
-use crate::host::{Host, Join, Machine};
-use crate::layout::Layout;
-use crate::log::Pulse;
 use crate::options::{Options, WriterTerms};
+use chronolog::disk::{Disk, RealDisk, forked};
+use chronolog::error::{Error, Result};
+use chronolog::event::author::Author;
+use chronolog::event::draft::Draft;
+use chronolog::event::stamp;
+use chronolog::host::{Host, Join, Machine};
+use chronolog::layout::Layout;
+use chronolog::log::Pulse;
 
 pub use batch::BatchWriter;
 pub use unchanged::Unchanged;
 pub use upkeep::Verified;
-
-/// A draft's memory is kept from one commit to the next, up to so much.
-const SPARE_BYTES: usize = 8 * 1024 * 1024;
-
-impl Draft {
-    /// Empties the draft for the next change; its memory is kept, unless that is large.
-    pub fn recycle(&mut self) {
-        if self.room() > SPARE_BYTES {
-            *self = Self::default();
-        }
-        self.clear();
-    }
-}
 
 thread_local! {
     /// The engine whose progress callback may be running on this thread: it holds the store and must not wait for it.

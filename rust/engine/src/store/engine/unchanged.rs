@@ -1,7 +1,7 @@
 //! Tells whether anything was erased since something was read from a store.
 
 use super::Engine;
-use crate::error::{Error, Result};
+use chronolog::error::{Error, Result};
 
 /// Who reads record after record looks after so many of them whether others erased some.
 const RECORDS_BETWEEN_LOOKS: usize = 64;

@@ -4,12 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Engine, REPORTING};
-use crate::disk::{Disk, RealDisk};
-use crate::error::{At, Error, Result};
-use crate::hint::is_hint_damaged;
-use crate::host::{Host, Machine};
-use crate::layout::Layout;
-use crate::log::{Progress, note_known_head};
 use crate::store::follow::lost::missed;
 use crate::store::load::tails::kept_beside;
 use crate::store::recovery::judge::{pending_tail, verify_at};
@@ -18,7 +12,13 @@ use crate::store::{
     self, CopyMade, CopyOrder, CopySeen, Erase, Erased, HeadStanding, Ingested, Intake, Prune, Pruned, Quarantined,
     Repaired, Restoring, RowSource, Store,
 };
-use crate::verify::Report;
+use chronolog::disk::{Disk, RealDisk};
+use chronolog::error::{At, Error, Result};
+use chronolog::hint::is_hint_damaged;
+use chronolog::host::{Host, Machine};
+use chronolog::layout::Layout;
+use chronolog::log::{Progress, note_known_head};
+use chronolog::verify::Report;
 
 /// How often rows are looked for that somebody moves just then: a look takes far less than a compaction.
 const MOST_LOOKS: usize = 100;

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use memchr::memmem;
 
-use crate::archive::{self, FRAME_BYTES};
-use crate::disk::{Disk, read_upto};
-use crate::error::{At, Result};
+use chronolog::archive::{self, FRAME_BYTES};
+use chronolog::disk::{Disk, read_upto};
+use chronolog::error::{At, Result};
 
 /// Whether a file of a store holds one of some texts, which are given in lower case. Letters of ASCII count alike in both
 /// cases.
@@ -39,7 +39,7 @@ pub fn holds_any(disk: &dyn Disk, path: &Path, texts: &[Vec<u8>]) -> Result<bool
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::CrashDisk;
+    use chronolog::disk::CrashDisk;
 
     #[test]
     fn a_text_is_found_in_any_case_and_across_pieces() {

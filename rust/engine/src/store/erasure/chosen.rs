@@ -7,13 +7,13 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 
-use crate::error::{Error, Result};
-use crate::event::faces::{part_ties, ties_of};
-use crate::event::tie::{Bond, SaidRecord};
-use crate::event::{Known, Op};
-use crate::json::{self, Value};
-use crate::scope::{Carried, Scope, carried};
-use crate::state::{Row, State, spelled, unspelled};
+use chronolog::error::{Error, Result};
+use chronolog::event::faces::{part_ties, ties_of};
+use chronolog::event::tie::{Bond, SaidRecord};
+use chronolog::event::{Known, Op};
+use chronolog::json::{self, Value};
+use chronolog::scope::{Carried, Scope, carried};
+use chronomemory_state::state::{Row, State, spelled, unspelled};
 
 use super::order::Erase;
 use crate::store::archives::doomed::Doomed;

@@ -3,20 +3,20 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::archive;
-use crate::chain::BatchFate;
-use crate::disk::Access;
-use crate::error::Result;
-use crate::event::tie::SaidRecord;
-use crate::event::{Known, Op};
-use crate::layout::{
+use chronolog::archive;
+use chronolog::chain::BatchFate;
+use chronolog::disk::Access;
+use chronolog::error::Result;
+use chronolog::event::tie::SaidRecord;
+use chronolog::event::{Known, Op};
+use chronolog::layout::{
     Layout, ROWS_SUFFIX, Shape, is_archive_draft, is_archive_file, is_backup_folder, is_base_draft, is_base_file,
     is_draft, is_kept_hint, is_quarantine_name, is_rows_draft, is_rows_file,
 };
-use crate::log::Site;
-use crate::log::files::{is_folder, is_ours, names_in, ours_in};
-use crate::verify::{Sink, Walk};
-use crate::wal::reader::Reading;
+use chronolog::log::Site;
+use chronolog::log::files::{is_folder, is_ours, names_in, ours_in};
+use chronolog::verify::{Sink, Walk};
+use chronolog::wal::reader::Reading;
 
 use super::chosen::Chosen;
 use super::survey::{UnreadableCopy, is_state_without};
@@ -250,7 +250,7 @@ fn is_log_without(site: &Site, path: &Path, (chosen, doubt): (&Chosen, Unreadabl
     let is_whole = read.is_ok_and(|tail| tail.is_none())
         && walk.follower.damage.iter().all(|damage| {
             // A tail begins somewhere in a log: what it was linked to is not in it.
-            damage.kind == crate::damage::DamageKind::Unlinked && damage.line == 1
+            damage.kind == chronolog::damage::DamageKind::Unlinked && damage.line == 1
         });
     (is_whole || doubt == UnreadableCopy::Passes) && !search.is_there
 }

@@ -7,19 +7,19 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::error::{At, Error, Result};
-use crate::event::draft::Draft;
-use crate::event::faces::ERASURES;
-use crate::event::{Op, erasure, salt, stamp};
-use crate::json::{RecordSpans, Value};
-use crate::layout::ERASED_SUFFIX;
-use crate::log::{Log, Progress, Site};
 use crate::options::Options;
-use crate::origin::ALONE;
-use crate::remembered::HeadStanding;
-use crate::state::{Frozen, State, Watermark};
-use crate::verify::Walk;
-use crate::wal::writer::EventBody;
+use chronolog::error::{At, Error, Result};
+use chronolog::event::draft::Draft;
+use chronolog::event::faces::ERASURES;
+use chronolog::event::{Op, erasure, salt, stamp};
+use chronolog::json::{RecordSpans, Value};
+use chronolog::layout::ERASED_SUFFIX;
+use chronolog::log::{Log, Progress, Site};
+use chronolog::origin::ALONE;
+use chronolog::remembered::HeadStanding;
+use chronolog::verify::Walk;
+use chronolog::wal::writer::EventBody;
+use chronomemory_state::state::{Frozen, State, Watermark};
 
 use super::chosen::Chosen;
 use super::copies::outside;

@@ -5,17 +5,17 @@ use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::sync::Arc;
 
-use crate::chain::BatchFate;
-use crate::digest::Hex;
-use crate::disk::DiskFile;
-use crate::event::tie::SaidRecord;
-use crate::event::{IncomingEvents, Known, Op};
-use crate::memory::{self, Refused};
-use crate::state::{Likeness, State};
 use crate::store::archives::onlooker::Onlooker;
 use crate::store::archives::replay::Replay;
-use crate::verify::{Sink, Walk};
-use crate::wal::reader::Reading;
+use chronolog::chain::BatchFate;
+use chronolog::digest::Hex;
+use chronolog::disk::DiskFile;
+use chronolog::event::tie::SaidRecord;
+use chronolog::event::{IncomingEvents, Known, Op};
+use chronolog::memory::{self, Refused};
+use chronolog::verify::{Sink, Walk};
+use chronolog::wal::reader::Reading;
+use chronomemory_state::state::{Likeness, State};
 
 use super::chosen::{Chosen, said_by, says_a_record};
 use super::redact::DoomedLine;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::event::faces::ties_of;
-use crate::event::tie::Bond;
-use crate::json::{self, Value};
-use crate::state::{Row, State, unspelled};
+use chronolog::event::faces::ties_of;
+use chronolog::event::tie::Bond;
+use chronolog::json::{self, Value};
+use chronomemory_state::state::{Row, State, unspelled};
 
 use super::chosen::{Chosen, said_by};
 

@@ -1,12 +1,12 @@
 //! Writes the events with which the new log tells of an erasure, and says again what stays.
 
-use crate::error::{Error, Result};
-use crate::event::Op;
-use crate::event::draft::{Draft, RecordChange};
-use crate::json::{self, Value};
 use crate::options::Options;
-use crate::state::{State, spelled, unspelled};
-use crate::wal::writer::{EventBody, Lines};
+use chronolog::error::{Error, Result};
+use chronolog::event::Op;
+use chronolog::event::draft::{Draft, RecordChange};
+use chronolog::json::{self, Value};
+use chronolog::wal::writer::{EventBody, Lines};
+use chronomemory_state::state::{State, spelled, unspelled};
 
 use super::chosen::Chosen;
 use super::order::{Erase, Erased};

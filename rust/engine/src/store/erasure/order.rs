@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::condition::Condition;
-use crate::error::Result;
-use crate::json;
-use crate::scope::Viewer;
-use crate::state::{Listing, Query, unspelled};
 use crate::store::Store;
 use crate::store::search::page::page;
 use crate::store::search::select::Scene;
+use chronolog::error::Result;
+use chronolog::json;
+use chronolog::scope::Viewer;
+use chronomemory_state::condition::Condition;
+use chronomemory_state::state::{Listing, Query, unspelled};
 
 /// What begins ids that are never erased by themselves.
 const RESERVED: [&str; 5] = ["erasure:", "pruned:", "vector:", "act:", "__"];

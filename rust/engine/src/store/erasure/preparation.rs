@@ -6,11 +6,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::disk::DiskFile;
-use crate::error::{At, Result};
-use crate::log::{Passed, Progress, Site};
 use crate::options::Options;
-use crate::state::Frozen;
+use chronolog::disk::DiskFile;
+use chronolog::error::{At, Result};
+use chronolog::log::{Passed, Progress, Site};
+use chronomemory_state::state::Frozen;
 
 use super::copies::{SearchedQuarantine, Unwanted, backups_holding};
 use super::mentions::mentions;

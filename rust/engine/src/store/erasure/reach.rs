@@ -1,11 +1,11 @@
 //! Two ways to use the store during an erasure: for moments beside others, or with its lock held.
 
 use super::chosen::Present;
-use crate::error::{Error, Result};
-use crate::state::unspelled;
 use crate::store::Store;
 use crate::store::turns::{Alone, Turns};
 use crate::store::upkeep::compact::sync;
+use chronolog::error::{Error, Result};
+use chronomemory_state::state::unspelled;
 use std::cell::RefCell;
 
 /// Whoever can be asked for the store.

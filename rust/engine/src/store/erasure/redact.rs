@@ -4,17 +4,17 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::digest::Hex;
-use crate::disk::{DiskFile, Identity};
-use crate::error::{At, Result};
-use crate::event::erasure::write_redacted;
-use crate::event::line::{Event, Trust};
-use crate::event::salt;
-use crate::hint::line_from;
-use crate::layout::{ERASED_SUFFIX, NEW_ARCHIVE, archive_name};
-use crate::log::Site;
-use crate::log::files::Scratch;
 use crate::store::archives::packing::Packing;
+use chronolog::digest::Hex;
+use chronolog::disk::{DiskFile, Identity};
+use chronolog::error::{At, Result};
+use chronolog::event::erasure::write_redacted;
+use chronolog::event::line::{Event, Trust};
+use chronolog::event::salt;
+use chronolog::hint::line_from;
+use chronolog::layout::{ERASED_SUFFIX, NEW_ARCHIVE, archive_name};
+use chronolog::log::Site;
+use chronolog::log::files::Scratch;
 
 /// A line that goes.
 #[derive(Clone, Copy, Debug)]
@@ -168,7 +168,7 @@ pub(in crate::store) fn unsalted(log: &dyn DiskFile, end: u64, hits: &[DoomedLin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::{Bytes, read_upto};
+    use chronolog::disk::{Bytes, read_upto};
 
     /// Reads all of it in pieces of this size.
     fn text(log: &Redacted, piece: usize) -> Vec<u8> {

@@ -5,18 +5,18 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::digest::Hex;
-use crate::disk::DiskFile;
-use crate::error::{At, Error, Result};
-use crate::event::salt::SaltTerms;
-use crate::json::{RecordSpans, Value};
-use crate::layout::{LOG, NEW_BASE, base_name, packed_base_name};
-use crate::log::Site;
-use crate::log::files::{Scratch, open_base, open_inside};
-use crate::memory::Refused;
-use crate::snapshot::{self, BaseWriter, Moments, Taker};
-use crate::state::State;
-use crate::verify::NoSink;
+use chronolog::digest::Hex;
+use chronolog::disk::DiskFile;
+use chronolog::error::{At, Error, Result};
+use chronolog::event::salt::SaltTerms;
+use chronolog::json::{RecordSpans, Value};
+use chronolog::layout::{LOG, NEW_BASE, base_name, packed_base_name};
+use chronolog::log::Site;
+use chronolog::log::files::{Scratch, open_base, open_inside};
+use chronolog::memory::Refused;
+use chronolog::verify::NoSink;
+use chronomemory_state::snapshot::{self, BaseWriter, Moments, Taker};
+use chronomemory_state::state::State;
 
 use super::lines::LinesOfLog;
 use super::order::Erase;
@@ -322,7 +322,7 @@ impl<'a> Rewriting<'a> {
             // Nothing is written: what would be is taken in from memory.
             let mut state = State::default();
             for (_, record, moments) in &kept.rows {
-                let fields = crate::json::scan_record(record).unwrap_or_default();
+                let fields = chronolog::json::scan_record(record).unwrap_or_default();
                 Taker::take(&mut state, record, fields, Some(*moments));
             }
             self.begin_from(Some(state));

@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::disk::Access;
-use crate::error::{At, Result};
-use crate::event::draft::Draft;
-use crate::log::Site;
-use crate::state::State;
+use chronolog::disk::Access;
+use chronolog::error::{At, Result};
+use chronolog::event::draft::Draft;
+use chronolog::log::Site;
+use chronomemory_state::state::State;
 
 use super::chosen::Chosen;
 use crate::store::Store;

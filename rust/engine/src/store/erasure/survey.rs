@@ -3,20 +3,20 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::archive;
-use crate::chain::BatchFate;
-use crate::digest::Hex;
-use crate::disk::DiskFile;
-use crate::error::{At, Result};
-use crate::event::Known;
-use crate::event::tie::SaidRecord;
-use crate::json::RecordSpans;
-use crate::log::Site;
-use crate::log::files::open_base;
-use crate::snapshot::{self, Moments, Taker};
 use crate::store::archives::segments::RetiredSegment;
-use crate::verify::{RedactedLines, Sink, Walk};
-use crate::wal::reader::Reading;
+use chronolog::archive;
+use chronolog::chain::BatchFate;
+use chronolog::digest::Hex;
+use chronolog::disk::DiskFile;
+use chronolog::error::{At, Result};
+use chronolog::event::Known;
+use chronolog::event::tie::SaidRecord;
+use chronolog::json::RecordSpans;
+use chronolog::log::Site;
+use chronolog::log::files::open_base;
+use chronolog::verify::{RedactedLines, Sink, Walk};
+use chronolog::wal::reader::Reading;
+use chronomemory_state::snapshot::{self, Moments, Taker};
 
 use super::chosen::{Chosen, Present, says_a_record};
 use super::lines::{LinesOfLog, LiveLines, SeenStore};

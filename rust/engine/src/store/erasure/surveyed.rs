@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::disk::DiskFile;
-use crate::error::Result;
-use crate::log::{Passed, Site};
-use crate::origin::Origin;
+use chronolog::disk::DiskFile;
+use chronolog::error::Result;
+use chronolog::log::{Passed, Site};
+use chronolog::origin::Origin;
 
 use super::chosen::Chosen;
 use super::copies::Unwanted;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::disk::Disk;
-use crate::error::{At, Result};
-use crate::layout::{Layout, is_archive_file, is_base_file};
-use crate::log::Site;
-use crate::log::files::{is_folder, is_ours};
+use chronolog::disk::Disk;
+use chronolog::error::{At, Result};
+use chronolog::layout::{Layout, is_archive_file, is_base_file};
+use chronolog::log::Site;
+use chronolog::log::files::{is_folder, is_ours};
 
 /// The folders whose files never change once they have their name.
 pub(in crate::store) const IMMUTABLE: [&str; 2] = ["base", "archive"];

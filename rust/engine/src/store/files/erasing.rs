@@ -6,16 +6,16 @@
 
 use std::path::Path;
 
-use crate::digest::Hex;
-use crate::disk::{Disk, read_whole};
-use crate::error::{At, Result};
-use crate::json::{self, Value};
-use crate::layout::{
+use chronolog::digest::Hex;
+use chronolog::disk::{Disk, read_whole};
+use chronolog::error::{At, Result};
+use chronolog::json::{self, Value};
+use chronolog::layout::{
     ERASING, Layout, Shape, is_archive_draft, is_archive_file, is_backup_draft, is_backup_folder, is_base_draft,
     is_base_file, is_in_backup, is_in_draft, is_quarantine_name, is_rows_draft, is_rows_file,
 };
-use crate::log::Site;
-use crate::log::files::{is_folder, is_ours, names_in, remove_if_there, remove_ours};
+use chronolog::log::Site;
+use chronolog::log::files::{is_folder, is_ours, names_in, remove_if_there, remove_ours};
 
 /// What an erasure leaves to be removed.
 #[derive(Debug)]

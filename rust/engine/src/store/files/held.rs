@@ -8,11 +8,11 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::disk::{Access, Bytes, Disk, DiskFile, Identity, Naming, read_upto};
-use crate::layout::{Layout, ROWS_SUFFIX};
-use crate::origin::{Origin, origin_of};
-use crate::verify::open_log;
-use crate::wal::synced::SYNCED_BYTES;
+use chronolog::disk::{Access, Bytes, Disk, DiskFile, Identity, Naming, read_upto};
+use chronolog::layout::{Layout, ROWS_SUFFIX};
+use chronolog::origin::{Origin, origin_of};
+use chronolog::verify::open_log;
+use chronolog::wal::synced::SYNCED_BYTES;
 
 use super::overlay::Overlay;
 

@@ -6,15 +6,15 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::disk::{Disk, Manner, read_whole};
-use crate::error::{At, Error, Result};
-use crate::hint::read_hint;
-use crate::json::{self, Value};
-use crate::layout::{COPIES, Layout};
-use crate::log::Site;
-use crate::log::files::{is_folder, with_suffix};
-use crate::verify::Report;
-use crate::wal::synced::Synced;
+use chronolog::disk::{Disk, Manner, read_whole};
+use chronolog::error::{At, Error, Result};
+use chronolog::hint::read_hint;
+use chronolog::json::{self, Value};
+use chronolog::layout::{COPIES, Layout};
+use chronolog::log::Site;
+use chronolog::log::files::{is_folder, with_suffix};
+use chronolog::verify::Report;
+use chronolog::wal::synced::Synced;
 
 use super::copies::{IMMUTABLE, VECTORS};
 

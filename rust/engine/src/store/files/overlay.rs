@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::disk::{Access, Disk, DiskFile, LockFile, Status};
+use chronolog::disk::{Access, Disk, DiskFile, LockFile, Status};
 
 /// A disk with some files in the place of others.
 pub(in crate::store) struct Overlay<'a> {

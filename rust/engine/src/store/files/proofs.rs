@@ -7,16 +7,15 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::archive::{self, Archive};
-use crate::digest::Hex;
-use crate::disk::{Access, Disk, DiskFile, Naming, read_upto};
-use crate::layout::{
+use chronolog::archive::{self, Archive};
+use chronolog::digest::Hex;
+use chronolog::disk::{Access, Disk, DiskFile, Naming, read_upto};
+use chronolog::layout::{
     Layout, Shape, base_name, digest_in_base_name, is_aside_folder, is_backup_folder, packed_base_name,
 };
-use crate::log::files::{is_folder, open_base};
-use crate::origin::ALONE;
-use crate::snapshot;
-use crate::wal::reader::read_pieces;
+use chronolog::log::files::{is_folder, open_base};
+use chronolog::origin::ALONE;
+use chronolog::wal::reader::read_pieces;
 
 /// The folders beside the store that are laid out like it: backups, and what recovery set aside; newest first.
 pub(in crate::store) fn other_folders(disk: &dyn Disk, layout: &Layout) -> Vec<Layout> {
@@ -139,7 +138,7 @@ pub(in crate::store) fn copy_of_base(
     called_copy_of_base(disk, layout, sha256).or_else(|| {
         misplaced(disk, layout).into_iter().find_map(|path| {
             let file = disk.open(&path, Access::Read).ok().filter(|file| is_json(&**file))?;
-            (snapshot::digest(&*file).ok()? == *sha256).then(|| (shown(layout, &path), file))
+            (chronolog::archive::file_digest(&*file).ok()? == *sha256).then(|| (shown(layout, &path), file))
         })
     })
 }
@@ -156,7 +155,7 @@ pub(in crate::store) fn called_copy_of_base(
     [own].into_iter().chain(elsewhere).find_map(|(paths, name)| {
         paths.into_iter().find_map(|path| {
             let file = archive::open_as(disk, &path, &name).ok()?.log;
-            (snapshot::digest(&*file).ok()? == *sha256).then(|| (shown(layout, &path), file))
+            (chronolog::archive::file_digest(&*file).ok()? == *sha256).then(|| (shown(layout, &path), file))
         })
     })
 }
@@ -164,7 +163,7 @@ pub(in crate::store) fn called_copy_of_base(
 /// A base at its own place, packed or not, proved by its digest.
 pub(in crate::store) fn own_base(disk: &dyn Disk, layout: &Layout, sha256: &Hex) -> Option<Arc<dyn DiskFile>> {
     let (_, base) = open_base(disk, layout, sha256).ok().flatten()?;
-    snapshot::digest(&*base.log)
+    chronolog::archive::file_digest(&*base.log)
         .is_ok_and(|found| found == *sha256)
         .then_some(base.log)
 }
@@ -207,7 +206,7 @@ pub(in crate::store) fn proved_archive(disk: &dyn Disk, layout: &Layout, name: &
 }
 
 fn is_it(archive: &Archive, digest: &str) -> bool {
-    snapshot::digest(&*archive.packed).is_ok_and(|found| found.text() == digest)
+    chronolog::archive::file_digest(&*archive.packed).is_ok_and(|found| found.text() == digest)
 }
 
 /// The folders that restores have set aside, each with the log that was left.

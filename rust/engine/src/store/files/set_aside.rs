@@ -6,13 +6,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::error::{At, Result};
-use crate::event::stamp;
-use crate::layout::{LOG, Layout, SNAPSHOT, is_rows_file};
-use crate::log::files::{copy_file, free_name, is_folder};
+use chronolog::error::{At, Result};
+use chronolog::event::stamp;
+use chronolog::layout::{LOG, Layout, SNAPSHOT, is_rows_file};
+use chronolog::log::files::{copy_file, free_name, is_folder};
 
 use super::copies::{VECTORS, past_files};
-use crate::log::Site;
+use chronolog::log::Site;
 
 /// A folder of `quarantine/` that keeps files of a store.
 pub(in crate::store) struct QuarantineFolder {

@@ -4,16 +4,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::disk::{Access, Disk, DiskFile, Identity};
-use crate::error::{At, Result};
-use crate::event::stamp;
-use crate::layout::{CODES_SUFFIX, NEW_SNAPSHOT, is_file_of_space, is_history_index, text_index_seq};
-use crate::log::files::{remove_if_there, remove_ours};
-use crate::log::{Log, Site};
-use crate::origin::Origin;
-use crate::snapshot::{self, Header};
-use crate::state::{Frozen, State};
-use crate::verify::BaseState;
+use chronolog::disk::{Access, Disk, DiskFile, Identity};
+use chronolog::error::{At, Result};
+use chronolog::event::stamp;
+use chronolog::layout::{CODES_SUFFIX, NEW_SNAPSHOT, is_file_of_space, is_history_index, text_index_seq};
+use chronolog::log::files::{remove_if_there, remove_ours};
+use chronolog::log::{Log, Site};
+use chronolog::origin::Origin;
+use chronolog::verify::BaseState;
+use chronomemory_state::snapshot::{self, Header};
+use chronomemory_state::state::{Frozen, State};
 
 /// The first snapshot is due at so many events.
 const FIRST_SNAPSHOT_EVENTS: u64 = 50;

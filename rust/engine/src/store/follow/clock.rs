@@ -2,7 +2,7 @@
 //!
 //! The engine looks at no clock: whoever asks is asked for the moment, and only where a record may have expired by it.
 
-use crate::state::State;
+use chronomemory_state::state::State;
 
 /// The moment that was told last: what has expired by then is left out.
 pub(in crate::store) struct ToldTime(i64);

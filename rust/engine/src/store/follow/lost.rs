@@ -5,11 +5,11 @@
 //! goes on by itself if the log comes back. Only our own deeds are followed: a restore and a repair keep the log that they
 //! replace where it can be found.
 
-use crate::error::{At, Error, Result};
-use crate::hint::{Hint, hint_for};
-use crate::log::{Log, Site};
-use crate::remembered::{HeadStanding, standing_to};
-use crate::wal::synced::Synced;
+use chronolog::error::{At, Error, Result};
+use chronolog::hint::{Hint, hint_for};
+use chronolog::log::{Log, Site};
+use chronolog::remembered::{HeadStanding, standing_to};
+use chronolog::wal::synced::Synced;
 
 use crate::store::files::proofs::{other_logs, set_aside};
 use crate::store::load::found::Traces;

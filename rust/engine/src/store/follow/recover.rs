@@ -1,9 +1,9 @@
 //! Prepares the store for a change, under the lock: the newest state, and nothing beyond its end.
 
 use super::unfinished::{finish_erasing, is_erasing};
-use crate::error::{At, Result};
-use crate::layout::LOG;
-use crate::log::{Log, Site};
+use chronolog::error::{At, Result};
+use chronolog::layout::LOG;
+use chronolog::log::{Log, Site};
 
 use crate::store::Store;
 use crate::store::load::tails::{ends_with_event, keep_hint};

@@ -2,11 +2,11 @@
 
 use super::lost::check_follows;
 use super::swap::{follow_swap, take_in_lines};
-use crate::error::{At, Error, Result};
-use crate::log::{Log, OpenLog};
 use crate::store::load::examine::{Examined, ExaminedLog, Look, look_for_lost, look_twice, nothing};
 use crate::store::load::loader::Loader;
 use crate::store::{Progress, Store};
+use chronolog::error::{At, Error, Result};
+use chronolog::log::{Log, OpenLog};
 
 impl Store {
     /// Reads what others committed since.

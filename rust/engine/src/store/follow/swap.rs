@@ -3,15 +3,15 @@
 //! Its handle still reads the old log to its end, and what is known there is what the new log starts from: nothing has to be
 //! read again. That counts, because writers follow under the lock and others wait for them.
 
-use crate::damage::Tail;
-use crate::disk::Access;
-use crate::error::{At, Result};
-use crate::log::{Log, OpenLog, Site};
-use crate::origin::{Origin, TrailTold, origin_of};
-use crate::state::State;
 use crate::store::live_log::LiveLog;
 use crate::store::load::loader::Loader;
-use crate::verify::{BaseState, Walk};
+use chronolog::damage::Tail;
+use chronolog::disk::Access;
+use chronolog::error::{At, Result};
+use chronolog::log::{Log, OpenLog, Site};
+use chronolog::origin::{Origin, TrailTold, origin_of};
+use chronolog::verify::{BaseState, Walk};
+use chronomemory_state::state::State;
 
 /// Shows the state what a log says behind that which it has seen.
 ///

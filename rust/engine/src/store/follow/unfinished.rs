@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use crate::error::Result;
-use crate::layout::{ERASING, digest_in_base_name, is_draft, is_text_draft, short_digest_in_archive_name};
-use crate::log::files::{remove_if_there, remove_ours};
-use crate::log::{Log, Site};
-use crate::origin::{Origin, Sentinel};
-use crate::state::State;
+use chronolog::error::Result;
+use chronolog::layout::{ERASING, digest_in_base_name, is_draft, is_text_draft, short_digest_in_archive_name};
+use chronolog::log::files::{remove_if_there, remove_ours};
+use chronolog::log::{Log, Site};
+use chronolog::origin::{Origin, Sentinel};
+use chronomemory_state::state::State;
 
 use crate::store::files::erasing::Erasing;
 use crate::store::files::snapshots::remove_indexes;

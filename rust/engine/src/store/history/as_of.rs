@@ -2,18 +2,18 @@
 
 use std::sync::{Arc, OnceLock, RwLock};
 
-use crate::condition::FieldIndexes;
-use crate::damage::Damage;
-use crate::disk::DiskFile;
-use crate::error::{Error, Result};
-use crate::index::Indexes;
-use crate::layout::LOG;
-use crate::log::OpenLog;
-use crate::origin::{Beginning, Origin, WayBack, beginning_of};
-use crate::scope::Viewer;
-use crate::state::{Dated, Query, State};
-use crate::text::TextIndex;
-use crate::verify::BaseState;
+use chronolog::damage::Damage;
+use chronolog::disk::DiskFile;
+use chronolog::error::{Error, Result};
+use chronolog::layout::LOG;
+use chronolog::log::OpenLog;
+use chronolog::origin::{Beginning, Origin, WayBack, beginning_of};
+use chronolog::scope::Viewer;
+use chronolog::verify::BaseState;
+use chronomemory_search::text::TextIndex;
+use chronomemory_state::condition::FieldIndexes;
+use chronomemory_state::index::Indexes;
+use chronomemory_state::state::{Dated, Query, State};
 
 use super::lines::{History, one_back};
 use crate::options::Checking;

@@ -3,17 +3,17 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::chain::BatchFate;
-use crate::error::Result;
-use crate::event::act::each_concerned;
-use crate::event::faces::face_of;
-use crate::event::line::{Event, Trust};
-use crate::event::{Known, Op};
-use crate::hint::Hint;
-use crate::origin::{Origin, WayBack, foreign_traces};
-use crate::state::unspelled;
-use crate::verify::{Sink, Walk};
-use crate::wal::reader::Reading;
+use chronolog::chain::BatchFate;
+use chronolog::error::Result;
+use chronolog::event::act::each_concerned;
+use chronolog::event::faces::face_of;
+use chronolog::event::line::{Event, Trust};
+use chronolog::event::{Known, Op};
+use chronolog::hint::Hint;
+use chronolog::origin::{Origin, WayBack, foreign_traces};
+use chronolog::verify::{Sink, Walk};
+use chronolog::wal::reader::Reading;
+use chronomemory_state::state::unspelled;
 
 use super::lines::{History, one_back};
 use crate::store::archives::archive_index::IndexedArchive;

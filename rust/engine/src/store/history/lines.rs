@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::error::Result;
-use crate::event::act::each_subject;
-use crate::event::line::{Event, Trust};
-use crate::hint::line_from;
-use crate::log::{Log, Site};
-use crate::origin::{Origin, Sentinel, WayBack};
-use crate::state::{State, spelled};
+use chronolog::error::Result;
+use chronolog::event::act::each_subject;
+use chronolog::event::line::{Event, Trust};
+use chronolog::hint::line_from;
+use chronolog::log::{Log, Site};
+use chronolog::origin::{Origin, Sentinel, WayBack};
+use chronomemory_state::state::{State, spelled};
 
 use crate::store::archives::archive_index::{ArchiveCache, IndexedArchive};
 use crate::store::archives::faults::{OrDamage, archive_altered, not_kept};

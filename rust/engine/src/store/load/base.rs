@@ -6,16 +6,16 @@
 
 use std::io;
 
-use crate::archive::damage_in;
-use crate::damage::{Damage, DamageKind, Tail};
-use crate::digest::Hex;
-use crate::disk::{DiskFile, Naming};
-use crate::hint::Hint;
-use crate::layout::{SNAPSHOT, base_name};
-use crate::log::files::{open_base, open_inside};
-use crate::origin::{Adoption, Sentinel, WayBack, foreign_traces};
-use crate::snapshot;
-use crate::verify::{BaseState, Report, Walk, finding};
+use chronolog::archive::damage_in;
+use chronolog::damage::{Damage, DamageKind, Tail};
+use chronolog::digest::Hex;
+use chronolog::disk::{DiskFile, Naming};
+use chronolog::hint::Hint;
+use chronolog::layout::{SNAPSHOT, base_name};
+use chronolog::log::files::{open_base, open_inside};
+use chronolog::origin::{Adoption, Sentinel, WayBack, foreign_traces};
+use chronolog::verify::{BaseState, Report, Walk, finding};
+use chronomemory_state::snapshot;
 
 use super::copied_snapshot::{copied_snapshot, lost_adoption};
 use super::loader::Loader;

@@ -7,14 +7,14 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::digest::Hex;
-use crate::disk::{Access, DiskFile, Naming};
-use crate::event::line::{Event, Trust};
-use crate::hint::{Hint, first_line};
-use crate::layout::{Layout, SNAPSHOT};
-use crate::log::files::open_inside;
-use crate::origin::foreign_traces;
-use crate::snapshot;
+use chronolog::digest::Hex;
+use chronolog::disk::{Access, DiskFile, Naming};
+use chronolog::event::line::{Event, Trust};
+use chronolog::hint::{Hint, first_line};
+use chronolog::layout::{Layout, SNAPSHOT};
+use chronolog::log::files::open_inside;
+use chronolog::origin::foreign_traces;
+use chronomemory_state::snapshot;
 
 use super::loader::Loader;
 use super::rebuild::BasePlace;

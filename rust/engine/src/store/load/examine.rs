@@ -3,14 +3,14 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::damage::{Damage, DamageKind};
-use crate::disk::{Disk, DiskFile};
-use crate::hint::{Hint, hint_for, is_hint_damaged, read_hint};
-use crate::layout::{LOG, Layout};
 use crate::options::Checking;
-use crate::origin::{Origin, WayBack, beginning_of};
-use crate::verify::{BaseState, Report, Sink, Walk, finding, open_log};
-use crate::wal::reader::Reading;
+use chronolog::damage::{Damage, DamageKind};
+use chronolog::disk::{Disk, DiskFile};
+use chronolog::hint::{Hint, hint_for, is_hint_damaged, read_hint};
+use chronolog::layout::{LOG, Layout};
+use chronolog::origin::{Origin, WayBack, beginning_of};
+use chronolog::verify::{BaseState, Report, Sink, Walk, finding, open_log};
+use chronolog::wal::reader::Reading;
 
 use super::base::{Base, BasePlace, Proof};
 use super::found::{Traces, missed_end};

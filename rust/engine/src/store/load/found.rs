@@ -8,17 +8,17 @@ use std::path::Path;
 
 use memchr::memmem;
 
-use crate::archive;
-use crate::digest::Hex;
-use crate::disk::{Disk, DiskFile, Naming, read_upto};
-use crate::event::line::{Event, Trust};
-use crate::event::mend::{Budget, Neighbours, mend};
-use crate::hint::{hides_another, line_before, read_hint};
-use crate::layout::{Layout, Shape, is_archive_file, is_base_file, last_seq_in_archive_name};
-use crate::log::files::{is_folder, is_ours};
-use crate::origin::{Beginning, Origin, Sentinel, origin_in};
-use crate::snapshot::{self, Header};
-use crate::wal::synced::Synced;
+use chronolog::archive;
+use chronolog::digest::Hex;
+use chronolog::disk::{Disk, DiskFile, Naming, read_upto};
+use chronolog::event::line::{Event, Trust};
+use chronolog::event::mend::{Budget, Neighbours, mend};
+use chronolog::hint::{hides_another, line_before, read_hint};
+use chronolog::layout::{Layout, Shape, is_archive_file, is_base_file, last_seq_in_archive_name};
+use chronolog::log::files::{is_folder, is_ours};
+use chronolog::origin::{Beginning, Origin, Sentinel, origin_in};
+use chronolog::wal::synced::Synced;
+use chronomemory_state::snapshot::{self, Header};
 
 use crate::store::files::proofs::{copies_of_logs, shown};
 
@@ -119,7 +119,7 @@ impl Traces {
             };
             let head = head_of(&*archive.log).unwrap_or_default();
             if head.is_some_and(|head| head.text() == last_hash) {
-                let digest = snapshot::digest(&*archive.packed)?;
+                let digest = chronolog::archive::file_digest(&*archive.packed)?;
                 return Ok(Some(Sentinel {
                     last_seq: seq,
                     previous_head: last_hash.to_owned(),

@@ -6,13 +6,13 @@
 
 use std::path::Path;
 
-use crate::disk::{Access, Disk, Manner, read_upto};
-use crate::event::line::FIELDS;
-use crate::hint::first_line;
-use crate::json::{self, Value};
-use crate::layout::{FOLDER, Layout, is_aside_folder, is_backup_folder};
-use crate::log::files::is_folder;
-use crate::wal::synced::{SYNCED_BYTES, begins_as_hint};
+use chronolog::disk::{Access, Disk, Manner, read_upto};
+use chronolog::event::line::FIELDS;
+use chronolog::hint::first_line;
+use chronolog::json::{self, Value};
+use chronolog::layout::{FOLDER, Layout, is_aside_folder, is_backup_folder};
+use chronolog::log::files::is_folder;
+use chronolog::wal::synced::{SYNCED_BYTES, begins_as_hint};
 
 use super::found::Traces;
 

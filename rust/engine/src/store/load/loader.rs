@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use crate::chain::BatchFate;
-use crate::disk::{DiskFile, read_upto};
-use crate::event::act::each_concerned;
-use crate::event::faces::{ERASURES, VECTORS, face_of};
-use crate::event::{IncomingEvents, Known, Op, stamp};
-use crate::json::{self, RecordSpans};
-use crate::memory::{self, Refused};
-use crate::snapshot::{self, Contents, Moments, Taker};
-use crate::state::{State, unspelled};
-use crate::verify::{HeldEvents, ScopeFinding, Sink};
+use chronolog::chain::BatchFate;
+use chronolog::disk::{DiskFile, read_upto};
+use chronolog::event::act::each_concerned;
+use chronolog::event::faces::{ERASURES, VECTORS, face_of};
+use chronolog::event::{IncomingEvents, Known, Op, stamp};
+use chronolog::json::{self, RecordSpans};
+use chronolog::memory::{self, Refused};
+use chronolog::verify::{HeldEvents, ScopeFinding, Sink};
+use chronomemory_state::snapshot::{self, Contents, Moments, Taker};
+use chronomemory_state::state::{State, unspelled};
 
 use super::scope_watch::ScopeWatch;
 use super::unproven::{Marking, ids_named, take_lines, take_objects};

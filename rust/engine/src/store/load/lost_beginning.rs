@@ -6,14 +6,14 @@
 
 use std::io;
 
-use crate::damage::{Damage, DamageKind};
-use crate::disk::{Bytes, DiskFile, Naming};
-use crate::hint::{Hint, first_line};
-use crate::layout::{LOG, SNAPSHOT, base_name};
-use crate::log::files::open_inside;
-use crate::origin::{Beginning, Origin, foreign_traces};
-use crate::snapshot;
-use crate::verify::{BaseState, finding};
+use chronolog::damage::{Damage, DamageKind};
+use chronolog::disk::{Bytes, DiskFile, Naming};
+use chronolog::hint::{Hint, first_line};
+use chronolog::layout::{LOG, SNAPSHOT, base_name};
+use chronolog::log::files::open_inside;
+use chronolog::origin::{Beginning, Origin, foreign_traces};
+use chronolog::verify::{BaseState, finding};
+use chronomemory_state::snapshot;
 
 use super::base::{Base, BasePlace, Proof};
 use super::found::{Traces, mended_sentinel};

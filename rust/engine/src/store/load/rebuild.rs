@@ -6,14 +6,14 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::archive::{Archive, damage_in};
-use crate::digest::Hex;
-use crate::disk::{Disk, DiskFile};
-use crate::hint::Hint;
-use crate::layout::Layout;
-use crate::origin::{Origin, Sentinel, WayBack, foreign_traces, origin_of};
-use crate::verify::Walk;
-use crate::wal::reader::Reading;
+use chronolog::archive::{Archive, damage_in};
+use chronolog::digest::Hex;
+use chronolog::disk::{Disk, DiskFile};
+use chronolog::hint::Hint;
+use chronolog::layout::Layout;
+use chronolog::origin::{Origin, Sentinel, WayBack, foreign_traces, origin_of};
+use chronolog::verify::Walk;
+use chronolog::wal::reader::Reading;
 
 use super::loader::Loader;
 use crate::store::files::proofs::{own_base, proved_archive, proved_base};

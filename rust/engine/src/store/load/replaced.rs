@@ -5,16 +5,16 @@
 
 use std::io;
 
-use crate::digest::Hex;
-use crate::disk::{Access, Disk, DiskFile, read_over};
-use crate::event::line::{Event, Trust};
-use crate::hint::{Hint, first_line, read_hint};
-use crate::layout::{Layout, digest_in_base_name, is_unpacked_base};
-use crate::log::files::is_folder;
-use crate::origin::{ALONE, Beginning, Origin};
-use crate::snapshot;
-use crate::wal::reader::read_pieces;
-use crate::wal::synced::Synced;
+use chronolog::digest::Hex;
+use chronolog::disk::{Access, Disk, DiskFile, read_over};
+use chronolog::event::line::{Event, Trust};
+use chronolog::hint::{Hint, first_line, read_hint};
+use chronolog::layout::{Layout, digest_in_base_name, is_unpacked_base};
+use chronolog::log::files::is_folder;
+use chronolog::origin::{ALONE, Beginning, Origin};
+use chronolog::wal::reader::read_pieces;
+use chronolog::wal::synced::Synced;
+use chronomemory_state::snapshot;
 
 use crate::store::files::proofs::{backup_folders, copies_of_logs, left_by_restores, shown};
 

@@ -9,12 +9,12 @@ use std::ops::Range;
 
 use foldhash::quality;
 
-use crate::event::{IncomingEvents, Known, Op};
-use crate::json::members;
-use crate::memory::Refused;
-use crate::scope::{Carried, carried};
-use crate::state::unspelled;
-use crate::verify::{ScopeFault, ScopeFinding};
+use chronolog::event::{IncomingEvents, Known, Op};
+use chronolog::json::members;
+use chronolog::memory::Refused;
+use chronolog::scope::{Carried, carried};
+use chronolog::verify::{ScopeFault, ScopeFinding};
+use chronomemory_state::state::unspelled;
 
 /// What the records carry, as far as it was told, and what is wrong with it.
 #[derive(Default)]
@@ -155,7 +155,7 @@ fn said<'a>(known: &Known<'a>) -> Option<SaidScope<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::RecordSpans;
+    use chronolog::json::RecordSpans;
 
     #[test]
     fn what_was_announced_asks_for_no_more_memory() {

@@ -6,23 +6,23 @@
 use std::io;
 use std::ops::Range;
 
-use crate::damage::{Damage, DamageKind, Tail};
-use crate::digest::Hex;
-use crate::disk::{Access, Bytes, Disk, DiskFile, read_over, read_whole};
-use crate::error::{At, Error, Result};
-use crate::event::line::{Event, Trust};
-use crate::event::mend::{Budget, Neighbours, mend};
-use crate::event::parts::{Behind, parts};
-use crate::event::stamp;
-use crate::hint::{Hint, first_line, hint_for, line_before, line_from, read_hint};
-use crate::json::MAX_LINE_BYTES;
-use crate::layout::{LOG, Layout, is_kept_hint, offset_of_tail};
-use crate::log::files::{copy_range, free_name};
-use crate::log::{Log, OpenLog, Site};
-use crate::origin::ALONE;
-use crate::verify::{NoSink, Walk};
-use crate::wal::reader::read_pieces;
-use crate::wal::synced::Synced;
+use chronolog::damage::{Damage, DamageKind, Tail};
+use chronolog::digest::Hex;
+use chronolog::disk::{Access, Bytes, Disk, DiskFile, read_over, read_whole};
+use chronolog::error::{At, Error, Result};
+use chronolog::event::line::{Event, Trust};
+use chronolog::event::mend::{Budget, Neighbours, mend};
+use chronolog::event::parts::{Behind, parts};
+use chronolog::event::stamp;
+use chronolog::hint::{Hint, first_line, hint_for, line_before, line_from, read_hint};
+use chronolog::json::MAX_LINE_BYTES;
+use chronolog::layout::{LOG, Layout, is_kept_hint, offset_of_tail};
+use chronolog::log::files::{copy_range, free_name};
+use chronolog::log::{Log, OpenLog, Site};
+use chronolog::origin::ALONE;
+use chronolog::verify::{NoSink, Walk};
+use chronolog::wal::reader::read_pieces;
+use chronolog::wal::synced::Synced;
 
 /// Why a tail does not come back any more.
 pub const WHY_NOT_RESTORABLE: &str =

@@ -7,10 +7,10 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 
-use crate::digest::{Hasher, Hex};
-use crate::disk::{Bytes, DiskFile, read_upto};
-use crate::json::{self, RecordSpans};
-use crate::snapshot::{self, Moments, OPEN_MOMENTS, OPEN_RECORDS, TO_LATER_MOMENTS, TO_RECORDS, Taker};
+use chronolog::digest::{Hasher, Hex};
+use chronolog::disk::{Bytes, DiskFile, read_upto};
+use chronolog::json::{self, RecordSpans};
+use chronomemory_state::snapshot::{self, Moments, OPEN_MOMENTS, OPEN_RECORDS, TO_LATER_MOMENTS, TO_RECORDS, Taker};
 
 /// Larger files are not taken into memory for this.
 const MOST_BYTES: u64 = 256 * 1024 * 1024;

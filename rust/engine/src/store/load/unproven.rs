@@ -7,12 +7,12 @@ use std::io;
 
 use memchr::memmem;
 
-use crate::disk::{DiskFile, read_upto};
-use crate::event::faces::{VECTORS, face_of};
-use crate::json::{self, RecordSpans, Value};
-use crate::memory::Refused;
-use crate::snapshot::{Moments, Taker};
-use crate::state::{State, parsed};
+use chronolog::disk::{DiskFile, read_upto};
+use chronolog::event::faces::{VECTORS, face_of};
+use chronolog::json::{self, RecordSpans, Value};
+use chronolog::memory::Refused;
+use chronomemory_state::snapshot::{Moments, Taker};
+use chronomemory_state::state::{State, parsed};
 
 /// The field of `data` that marks a record from bytes that nothing proves.
 pub(in crate::store) const UNPROVEN: &str = "@unproven";

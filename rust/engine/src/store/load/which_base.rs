@@ -11,16 +11,16 @@ use std::sync::Arc;
 
 use memchr::memmem;
 
-use crate::archive;
-use crate::digest::Hex;
-use crate::disk::{Access, Disk, DiskFile, Naming, read_upto};
-use crate::json::MAX_LINE_BYTES;
-use crate::layout::{Layout, SNAPSHOT, digest_in_base_name, is_unpacked_base, last_seq_in_archive_name};
-use crate::log::files::{is_folder, open_inside};
-use crate::origin::{ALONE, Beginning, Sentinel};
-use crate::snapshot::{self, Header};
-use crate::wal::reader::read_pieces;
-use crate::wal::synced::Synced;
+use chronolog::archive;
+use chronolog::digest::Hex;
+use chronolog::disk::{Access, Disk, DiskFile, Naming, read_upto};
+use chronolog::json::MAX_LINE_BYTES;
+use chronolog::layout::{Layout, SNAPSHOT, digest_in_base_name, is_unpacked_base, last_seq_in_archive_name};
+use chronolog::log::files::{is_folder, open_inside};
+use chronolog::origin::{ALONE, Beginning, Sentinel};
+use chronolog::wal::reader::read_pieces;
+use chronolog::wal::synced::Synced;
+use chronomemory_state::snapshot::Header;
 
 use super::found::{Traces, head_of, header_of};
 use crate::store::files::proofs::{other_folders, shown};
@@ -162,7 +162,7 @@ struct BaseCandidate {
 
 impl BaseCandidate {
     fn is_whole(&self) -> bool {
-        snapshot::digest(&*self.file).is_ok_and(|found| found == self.digest)
+        chronolog::archive::file_digest(&*self.file).is_ok_and(|found| found == self.digest)
     }
 }
 
@@ -273,7 +273,7 @@ fn archived(
         let Ok(archive) = archive::open(disk, &layout.archives().join(&name)) else {
             continue;
         };
-        let digest = snapshot::digest(&*archive.packed)?;
+        let digest = chronolog::archive::file_digest(&*archive.packed)?;
         let Some(head) = head_of(&*archive.log).unwrap_or_default() else {
             continue;
         };
@@ -335,7 +335,7 @@ pub(super) fn adopted(
         _ => return Ok(None),
     };
     let snapshot = open_inside(disk, layout, SNAPSHOT)?;
-    if snapshot.is_some_and(|file| snapshot::digest(&*file).is_ok_and(|found| found == one.digest)) {
+    if snapshot.is_some_and(|file| chronolog::archive::file_digest(&*file).is_ok_and(|found| found == one.digest)) {
         return Ok(None);
     }
     let header = header_of(&*one.file)?;

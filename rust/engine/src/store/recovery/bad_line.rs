@@ -1,6 +1,6 @@
 //! What is known of a line that cannot be read, or does not belong where it stands.
 
-use crate::event::line::Fault;
+use chronolog::event::line::Fault;
 
 /// A line that cannot be read, or does not belong where it stands.
 pub(in crate::store) struct BadLine {

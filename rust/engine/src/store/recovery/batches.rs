@@ -6,8 +6,8 @@
 use std::io;
 use std::ops::Range;
 
-use crate::disk::DiskFile;
-use crate::event::Op;
+use chronolog::disk::DiskFile;
+use chronolog::event::Op;
 
 use super::runs::each_event;
 

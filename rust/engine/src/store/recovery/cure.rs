@@ -6,18 +6,18 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
-use crate::damage::{Damage, DamageKind};
-use crate::disk::{Access, DiskFile, Identity};
-use crate::error::{At, Error, Result};
-use crate::hint::{Hint, hint_for, read_hint};
-use crate::layout::LOG;
-use crate::log::files::Scratch;
-use crate::log::{Log, OpenLog, Site};
 use crate::options::Checking;
-use crate::origin::{ALONE, Origin};
-use crate::state::State;
-use crate::verify::{NoSink, Walk, finding};
-use crate::wal::synced::Synced;
+use chronolog::damage::{Damage, DamageKind};
+use chronolog::disk::{Access, DiskFile, Identity};
+use chronolog::error::{At, Error, Result};
+use chronolog::hint::{Hint, hint_for, read_hint};
+use chronolog::layout::LOG;
+use chronolog::log::files::Scratch;
+use chronolog::log::{Log, OpenLog, Site};
+use chronolog::origin::{ALONE, Origin};
+use chronolog::verify::{NoSink, Walk, finding};
+use chronolog::wal::synced::Synced;
+use chronomemory_state::state::State;
 
 use super::heal::Gaps;
 use super::losses::{Lost, MOST_TOLD};
@@ -374,7 +374,7 @@ pub(in crate::store) fn lost_end(log: &Log) -> Option<Damage> {
 }
 
 /// The last seq that was given out, and what to say if the log does not reach it: seqs are not given out again.
-fn end_by(hint: Option<Synced>, first: Option<crate::digest::Hex>, known: u64) -> (u64, Option<String>) {
+fn end_by(hint: Option<Synced>, first: Option<chronolog::digest::Hex>, known: u64) -> (u64, Option<String>) {
     // A log that lost its first event cannot say whether it is the one that the hint speaks of.
     let hint = hint.filter(|hint| first.is_none_or(|first| first == hint.first));
     match hint {

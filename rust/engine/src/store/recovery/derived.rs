@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use crate::event::Op;
-use crate::event::act::Act;
-use crate::state::unspelled;
+use chronolog::event::Op;
+use chronolog::event::act::Act;
+use chronomemory_state::state::unspelled;
 
 use super::on_hold::ReadLog;
 use super::runs::each_event;

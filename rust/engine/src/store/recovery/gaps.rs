@@ -9,10 +9,10 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::digest::Hex;
-use crate::disk::DiskFile;
-use crate::event::mend::Neighbours;
-use crate::wal::synced::Synced;
+use chronolog::digest::Hex;
+use chronolog::disk::DiskFile;
+use chronolog::event::mend::Neighbours;
+use chronolog::wal::synced::Synced;
 
 use super::bad_line::BadLine;
 use super::heaviest::Heaviest;

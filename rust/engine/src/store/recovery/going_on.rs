@@ -7,8 +7,8 @@
 use std::io;
 use std::ops::Range;
 
-use crate::digest::Hex;
-use crate::wal::synced::Synced;
+use chronolog::digest::Hex;
+use chronolog::wal::synced::Synced;
 
 use super::gaps::Layer;
 use super::route::RouteStep;

@@ -2,23 +2,23 @@
 //!
 //! A gap is what stands between two good lines that do not follow from each other: damaged lines, or none where some were
 //! taken out. The line before it says what the gap must follow from, the line behind it what it must end with. So whatever
-//! fills a gap is proved by the chain: lines found again by trying ([`crate::event::mend`]), or those of a copy.
+//! fills a gap is proved by the chain: lines found again by trying ([`chronolog::event::mend`]), or those of a copy.
 
 use std::io;
 use std::sync::Arc;
 
-use crate::damage::DamageKind;
-use crate::digest::Hex;
-use crate::disk::{Disk, DiskFile, read_upto};
-use crate::error::{At, Result};
-use crate::event::line::{Event, Fault, Trust};
-use crate::event::mend::{Budget, mend, mend_cut};
-use crate::event::retold::retell;
-use crate::hint::{Hint, hint_for, read_hint};
-use crate::layout::Layout;
-use crate::log::files::Scratch;
-use crate::origin::beginning_of;
-use crate::wal::synced::Synced;
+use chronolog::damage::DamageKind;
+use chronolog::digest::Hex;
+use chronolog::disk::{Disk, DiskFile, read_upto};
+use chronolog::error::{At, Result};
+use chronolog::event::line::{Event, Fault, Trust};
+use chronolog::event::mend::{Budget, mend, mend_cut};
+use chronolog::event::retold::retell;
+use chronolog::hint::{Hint, hint_for, read_hint};
+use chronolog::layout::Layout;
+use chronolog::log::files::Scratch;
+use chronolog::origin::beginning_of;
+use chronolog::wal::synced::Synced;
 
 use super::bad_line::BadLine;
 use super::gaps::{Elsewhere, Gap, Layer};

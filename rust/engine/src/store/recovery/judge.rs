@@ -7,14 +7,7 @@
 use std::time::Duration;
 
 use super::returning::notes_of;
-use crate::chain::BatchFate as Batch;
-use crate::damage::{Damage, Tail};
-use crate::disk::{Disk, Manner};
-use crate::error::{At, Result};
-use crate::event::{Known, stamp};
-use crate::layout::Layout;
 use crate::options::Checking;
-use crate::origin::ALONE;
 use crate::store::Progress;
 use crate::store::Store;
 use crate::store::archives::onlooker::Onlooker;
@@ -25,7 +18,14 @@ use crate::store::load::loader::Loader;
 use crate::store::load::tails;
 use crate::store::search::text_files::{altered_texts, text_names};
 use crate::store::vectors::{altered_companions, check_rows};
-use crate::verify::{Report, Sink, Walk};
+use chronolog::chain::BatchFate as Batch;
+use chronolog::damage::{Damage, Tail};
+use chronolog::disk::{Disk, Manner};
+use chronolog::error::{At, Result};
+use chronolog::event::{Known, stamp};
+use chronolog::layout::Layout;
+use chronolog::origin::ALONE;
+use chronolog::verify::{Report, Sink, Walk};
 
 /// How often files that others keep changing are looked at.
 const MOST_LOOKS: usize = 8;
@@ -202,7 +202,7 @@ fn judge(
             report.altered.extend(altered);
         }
         if is_indexed {
-            let log = (&log as &dyn crate::disk::DiskFile, walk.end, &origin);
+            let log = (&log as &dyn chronolog::disk::DiskFile, walk.end, &origin);
             report
                 .altered
                 .extend(altered_texts(&held.disk, layout, log, state, threads));

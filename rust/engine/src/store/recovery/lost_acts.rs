@@ -5,9 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::event::Op;
-use crate::event::act::Act;
-use crate::event::faces::{acting_ids, acting_prefixes, rules_of};
+use chronolog::event::Op;
+use chronolog::event::act::Act;
+use chronolog::event::faces::{acting_ids, acting_prefixes, rules_of};
 
 use super::scraps::{ids_of_event, object_at, strings_at, strings_from, values_of};
 

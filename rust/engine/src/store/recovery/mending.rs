@@ -8,17 +8,16 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::archive;
-use crate::digest::Hex;
-use crate::disk::{Bytes, Disk, DiskFile, read_whole};
-use crate::error::{At, Result};
-use crate::event::mend::{Budget, mend_bytes};
-use crate::hint::Hint;
-use crate::layout::{Layout, SNAPSHOT, base_name};
-use crate::log::Site;
-use crate::log::files::{copy_range, is_ours, open_base, open_inside};
-use crate::origin::{Origin, Sentinel, WayBack, foreign_traces, origin_of};
-use crate::snapshot;
+use chronolog::archive;
+use chronolog::digest::Hex;
+use chronolog::disk::{Bytes, Disk, DiskFile, read_whole};
+use chronolog::error::{At, Result};
+use chronolog::event::mend::{Budget, mend_bytes};
+use chronolog::hint::Hint;
+use chronolog::layout::{Layout, SNAPSHOT, base_name};
+use chronolog::log::Site;
+use chronolog::log::files::{copy_range, is_ours, open_base, open_inside};
+use chronolog::origin::{Origin, Sentinel, WayBack, foreign_traces, origin_of};
 
 use crate::store::archives::check::{LiveEnd, Past};
 use crate::store::files::overlay::Overlay;
@@ -80,7 +79,7 @@ impl Plan<'_> {
     /// What the file of a base is called, and whether it is the right one; `None` if it is not there.
     fn base_there(&self, sha256: &Hex) -> Option<(String, bool)> {
         let (name, base) = open_base(&self.after, self.layout, sha256).ok().flatten()?;
-        let is_right = snapshot::digest(&*base.log).is_ok_and(|found| found == *sha256);
+        let is_right = chronolog::archive::file_digest(&*base.log).is_ok_and(|found| found == *sha256);
         Some((name, is_right))
     }
 
@@ -121,7 +120,7 @@ impl Plan<'_> {
             };
             let path = self.layout.inside(name);
             let is_right = |archive: &archive::Archive| {
-                snapshot::digest(&*archive.packed).is_ok_and(|found| found.text() == digest)
+                chronolog::archive::file_digest(&*archive.packed).is_ok_and(|found| found.text() == digest)
             };
             if !archive::open(&self.after, &path).is_ok_and(|archive| is_right(&archive)) {
                 let copy = copy_of_archive(self.disk, self.layout, name, digest).map(|(_, archive)| archive.packed);

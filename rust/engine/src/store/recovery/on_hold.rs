@@ -7,11 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use crate::disk::DiskFile;
-use crate::event::Op;
-use crate::event::faces::{SEARCH, VECTORS, call_of, face_of, prefixes_beside};
-use crate::json::{Value, scan_record};
-use crate::state::{Frozen, State, parsed, unspelled};
+use chronolog::disk::DiskFile;
+use chronolog::event::Op;
+use chronolog::event::faces::{SEARCH, VECTORS, call_of, face_of, prefixes_beside};
+use chronolog::json::{Value, scan_record};
+use chronomemory_state::state::{Frozen, State, parsed, unspelled};
 
 use super::alike::alike;
 use super::batches::{LossPlace, LossyStretch, stretches};

@@ -8,13 +8,13 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::digest::Hex;
-use crate::disk::{DiskFile, Identity};
-use crate::event::beside::UnreadableLines;
-use crate::event::mend::Budget;
-use crate::event::parts::{Behind, EventPart};
-use crate::hint::line_from;
 use crate::store::files::held::Prefix;
+use chronolog::digest::Hex;
+use chronolog::disk::{DiskFile, Identity};
+use chronolog::event::beside::UnreadableLines;
+use chronolog::event::mend::Budget;
+use chronolog::event::parts::{Behind, EventPart};
+use chronolog::hint::line_from;
 
 /// So much may be hashed in search of what lines have lost that were damaged beside others, and as much in search of what they
 /// have lost at their ends. What is likely

@@ -8,13 +8,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::damage::{Damage, DamageKind};
-use crate::error::{At, Result};
-use crate::event::stamp;
-use crate::json::Value;
-use crate::layout::LOG;
-use crate::log::OpenLog;
-use crate::origin::{Origin, Repair};
+use chronolog::damage::{Damage, DamageKind};
+use chronolog::error::{At, Result};
+use chronolog::event::stamp;
+use chronolog::json::Value;
+use chronolog::layout::LOG;
+use chronolog::log::OpenLog;
+use chronolog::origin::{Origin, Repair};
 
 use super::cure::{Cure, CureSearch, lost_end};
 use super::judge::verify_at;
@@ -32,7 +32,7 @@ use crate::store::upkeep::retire::{Retirement, write_base};
 use crate::store::vectors::changes::damaged::DamagedRows;
 use crate::store::vectors::changes::regain::RowPlan;
 use crate::store::{Progress, Store};
-use crate::verify::{Walk, finding};
+use chronolog::verify::{Walk, finding};
 
 /// How many findings the event names; the damaged log is kept whole.
 const MOST_FINDINGS: usize = 100;

@@ -4,17 +4,17 @@
 //! or the copy is refused, or, for whoever says so, it comes back. Either way an event behind the last line of the copy tells of
 //! it for ever, so that the next who restores still knows of the erasures.
 
-use crate::disk::Disk;
-use crate::error::{At, Error, Result};
-use crate::event::erasure::Erasure;
-use crate::event::faces::ERASURES;
-use crate::event::{Op, stamp};
-use crate::json::{self, Value};
-use crate::layout::Layout;
 use crate::options::{Checking, Options};
-use crate::state::{State, spelled};
-use crate::verify::Report;
-use crate::wal::writer::{ChainEnd, EventBody, Lines};
+use chronolog::disk::Disk;
+use chronolog::error::{At, Error, Result};
+use chronolog::event::erasure::Erasure;
+use chronolog::event::faces::ERASURES;
+use chronolog::event::{Op, stamp};
+use chronolog::json::{self, Value};
+use chronolog::layout::Layout;
+use chronolog::verify::Report;
+use chronolog::wal::writer::{ChainEnd, EventBody, Lines};
+use chronomemory_state::state::{State, spelled};
 
 use crate::store::load::examine::{Look, look_twice};
 use crate::store::load::loader::Loader;

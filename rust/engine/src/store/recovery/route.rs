@@ -8,7 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::digest::Hex;
+use chronolog::digest::Hex;
 
 use super::heaviest::Heaviest;
 use super::runs::LineRun;

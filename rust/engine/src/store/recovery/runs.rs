@@ -7,12 +7,12 @@ use std::collections::HashSet;
 use std::io;
 use std::ops::Range;
 
-use crate::digest::Hex;
-use crate::disk::DiskFile;
-use crate::event::Op;
-use crate::event::line::{Event, Fault};
-use crate::origin::{Origin, origin_in};
-use crate::wal::reader::{Reading, read_pieces};
+use chronolog::digest::Hex;
+use chronolog::disk::DiskFile;
+use chronolog::event::Op;
+use chronolog::event::line::{Event, Fault};
+use chronolog::origin::{Origin, origin_in};
+use chronolog::wal::reader::{Reading, read_pieces};
 
 /// Lines that follow each other.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! Finds the texts and ids that are left in a line that cannot be read any more.
 
-use crate::json::{self, Value};
-use crate::state::unspelled;
+use chronolog::json::{self, Value};
+use chronomemory_state::state::unspelled;
 
 /// A group of embeddings names no more rows than this.
 const MOST_IDS: usize = 1024;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::event::faces::{VECTORS, face_of, rules_of};
+use chronolog::event::faces::{VECTORS, face_of, rules_of};
 
 use super::lost_acts::{self, SeemingActs};
 use super::scraps::{self, Depths, ids_of_event, strings_at, strings_from, values_of};

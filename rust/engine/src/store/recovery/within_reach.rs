@@ -6,12 +6,14 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::disk::{Access, Stranger};
-use crate::error::{At, Result};
-use crate::layout::is_rows_file;
-use crate::layout::{Layout, Shape, is_archive_file, is_backup_folder, is_base_file, is_in_backup, is_quarantine_name};
-use crate::log::Site;
-use crate::log::files::{names_in, ours_in};
+use chronolog::disk::{Access, Stranger};
+use chronolog::error::{At, Result};
+use chronolog::layout::is_rows_file;
+use chronolog::layout::{
+    Layout, Shape, is_archive_file, is_backup_folder, is_base_file, is_in_backup, is_quarantine_name,
+};
+use chronolog::log::Site;
+use chronolog::log::files::{names_in, ours_in};
 
 /// Refuses if a copy, or what was set aside, cannot be looked into.
 ///

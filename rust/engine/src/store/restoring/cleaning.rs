@@ -11,15 +11,15 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::disk::Access;
-use crate::error::{At, Error, Result};
-use crate::event::{Known, Op, stamp};
-use crate::layout::{Layout, is_rows_file};
-use crate::log::files::{copy_bytes, copy_file, copy_names, is_folder, is_ours};
-use crate::log::{Durability, Site};
 use crate::options::Options;
-use crate::state::unspelled;
-use crate::verify::Report;
+use chronolog::disk::Access;
+use chronolog::error::{At, Error, Result};
+use chronolog::event::{Known, Op, stamp};
+use chronolog::layout::{Layout, is_rows_file};
+use chronolog::log::files::{copy_bytes, copy_file, copy_names, is_folder, is_ours};
+use chronolog::log::{Durability, Site};
+use chronolog::verify::Report;
+use chronomemory_state::state::unspelled;
 
 use super::known_lines::{KeptHistory, KeptNeighbours, LineId};
 use crate::store::erasure::chosen::Chosen;

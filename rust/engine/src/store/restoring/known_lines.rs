@@ -3,15 +3,15 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use crate::chain::BatchFate;
-use crate::digest::Hex;
-use crate::error::{At, Error, Result};
-use crate::event::{Known, Op};
-use crate::json::{self, Value};
-use crate::layout::is_redacted_name;
-use crate::log::Site;
-use crate::state::unspelled;
-use crate::verify::Sink;
+use chronolog::chain::BatchFate;
+use chronolog::digest::Hex;
+use chronolog::error::{At, Error, Result};
+use chronolog::event::{Known, Op};
+use chronolog::json::{self, Value};
+use chronolog::layout::is_redacted_name;
+use chronolog::log::Site;
+use chronolog::verify::Sink;
+use chronomemory_state::state::unspelled;
 
 use crate::store::Store;
 use crate::store::archives::pruned::pruned_until;

@@ -5,16 +5,16 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::damage::{Damage, DamageKind};
-use crate::disk::{Access, Bytes, Disk};
-use crate::error::{At, Error, Result};
-use crate::hint::{Hint, hint_for, read_hint, write_hint};
-use crate::layout::{LOG, Layout, RESTORED_LOG, RESTORED_SNAPSHOT, is_rows_file};
-use crate::log::files::{Scratch, append_bytes, copy_bytes, copy_names, copy_range, is_folder, is_same};
-use crate::origin::{Origin, Sentinel, origin_of};
-use crate::remembered;
-use crate::verify::finding;
-use crate::wal::synced::Synced;
+use chronolog::damage::{Damage, DamageKind};
+use chronolog::disk::{Access, Bytes, Disk};
+use chronolog::error::{At, Error, Result};
+use chronolog::hint::{Hint, hint_for, read_hint, write_hint};
+use chronolog::layout::{LOG, Layout, RESTORED_LOG, RESTORED_SNAPSHOT, is_rows_file};
+use chronolog::log::files::{Scratch, append_bytes, copy_bytes, copy_names, copy_range, is_folder, is_same};
+use chronolog::origin::{Origin, Sentinel, origin_of};
+use chronolog::remembered;
+use chronolog::verify::finding;
+use chronolog::wal::synced::Synced;
 
 use super::cleaning::{Cleaned, clean};
 use super::known_lines::all_erasures;

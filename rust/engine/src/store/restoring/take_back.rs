@@ -7,15 +7,15 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::damage::DamageKind;
-use crate::disk::Access;
-use crate::error::{At, Error, Result};
-use crate::layout::offset_of_tail;
-use crate::log::Site;
-use crate::log::files::{Scratch, append_bytes, copy_bytes, is_folder};
-use crate::remembered;
-use crate::state::State;
-use crate::verify::finding;
+use chronolog::damage::DamageKind;
+use chronolog::disk::Access;
+use chronolog::error::{At, Error, Result};
+use chronolog::layout::offset_of_tail;
+use chronolog::log::Site;
+use chronolog::log::files::{Scratch, append_bytes, copy_bytes, is_folder};
+use chronolog::remembered;
+use chronolog::verify::finding;
+use chronomemory_state::state::State;
 
 use super::restore::{Restoring, restore};
 use crate::store::files::set_aside::QuarantineFolder;

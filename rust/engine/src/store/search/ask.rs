@@ -9,11 +9,11 @@ use super::follow_text::catch_up;
 use super::live_text::check_room;
 use super::rank::{Asker, RecordSearch, SearchHit, rank};
 use super::select::{Scene, Verdicts, prepare};
-use crate::error::{Error, Result};
 use crate::store::View;
 use crate::store::shared::Shared;
 use crate::store::vectors::no_past;
-use crate::text::{CHOICE_ID, Fields, TextFilter, TextIndex};
+use chronolog::error::{Error, Result};
+use chronomemory_search::text::{CHOICE_ID, Fields, TextFilter, TextIndex};
 
 /// A search whose records change while it runs begins anew so many times.
 const MOST_TRIES: u32 = 8;

@@ -2,12 +2,12 @@
 
 use std::sync::{PoisonError, RwLock};
 
-use crate::error::{Error, Result};
-use crate::event::faces::index_named;
-use crate::index::{IndexLookup, Indexes};
-use crate::memory;
-use crate::state::{Dated, State};
 use crate::store::View;
+use chronolog::error::{Error, Result};
+use chronolog::event::faces::index_named;
+use chronolog::memory;
+use chronomemory_state::index::{IndexLookup, Indexes};
+use chronomemory_state::state::{Dated, State};
 
 /// What an index takes for a record while it is made, and more.
 const ENTRY_BYTES: usize = 512;

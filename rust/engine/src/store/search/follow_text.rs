@@ -5,10 +5,10 @@ use std::sync::{Arc, PoisonError};
 
 use super::live_text::{ChangedRows, Lack, LiveTextIndex, can_be_sealed, check_room, source_of};
 use super::text_files::{Attached, TextFiles, attach};
-use crate::error::Result;
 use crate::store::Store;
 use crate::store::shared::Shared;
-use crate::text::{Fields, Sealed, TextIndex};
+use chronolog::error::Result;
+use chronomemory_search::text::{Fields, Sealed, TextIndex};
 
 /// Brings the index to where the state is.
 pub(in crate::store) fn catch_up(shared: &Shared) -> Result<Arc<LiveTextIndex>> {

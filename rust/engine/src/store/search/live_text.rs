@@ -10,13 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use super::text_files::TextFiles;
 use super::text_rows::CopiedRow;
-use crate::error::Result;
-use crate::memory;
-use crate::state::{StateId, Watermark};
 use crate::store::live_log::LiveLog;
 use crate::store::vectors::{Narrowed, Nearby, Recent};
-use crate::text::file::Source;
-use crate::text::{CHOICE_ID, TextFilter, TextIndex};
+use chronolog::error::Result;
+use chronolog::memory;
+use chronomemory_search::text::file::Source;
+use chronomemory_search::text::{CHOICE_ID, TextFilter, TextIndex};
+use chronomemory_state::state::{StateId, Watermark};
 
 /// If more records changed at once, all are taken in again rather than copied out under the lock.
 const MOST_CHANGES: usize = 20_000;

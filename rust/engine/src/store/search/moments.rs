@@ -2,8 +2,8 @@
 
 use std::io;
 
-use crate::disk::DiskFile;
-use crate::origin::beginning_of;
+use chronolog::disk::DiskFile;
+use chronolog::origin::beginning_of;
 
 /// When a log began.
 ///

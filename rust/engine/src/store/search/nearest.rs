@@ -1,10 +1,10 @@
 //! Vector searches and embeddings of a store that threads share, as of every write before the question.
 
 use super::select::{Scene, Verdicts, prepare};
-use crate::error::{Error, Result};
-use crate::scope::Viewer;
 use crate::store::Shared;
 use crate::store::vectors::{Nearby, Neighbour, VectorQuestion, VectorSearch};
+use chronolog::error::{Error, Result};
+use chronolog::scope::Viewer;
 
 /// How often a search begins anew because the files were replaced under it.
 const MOST_STARTS: usize = 4;

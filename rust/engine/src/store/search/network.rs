@@ -2,14 +2,14 @@
 
 use std::sync::{PoisonError, RwLock};
 
-use crate::error::{Error, Result};
-use crate::event::faces::{FaceIndex, Network, index_named, network_named};
-use crate::index::Indexes;
-use crate::memory;
-use crate::network::{Net, Steps};
-use crate::scope::Viewer;
-use crate::state::State;
 use crate::store::View;
+use chronolog::error::{Error, Result};
+use chronolog::event::faces::{FaceIndex, Network, index_named, network_named};
+use chronolog::memory;
+use chronolog::scope::Viewer;
+use chronomemory_state::index::Indexes;
+use chronomemory_state::network::{Net, Steps};
+use chronomemory_state::state::State;
 
 /// What an index takes for a record while it is made, and more.
 const ENTRY_BYTES: usize = 512;

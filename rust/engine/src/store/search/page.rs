@@ -3,12 +3,12 @@
 use std::sync::{PoisonError, RwLock};
 
 use super::select::{Scene, select};
-use crate::condition::{Condition, FieldIndexes, FieldPath, QueryPlan, indexable, sort_key};
-use crate::error::{Error, Result};
-use crate::memory::gathered;
-use crate::state::{By, Dated, Listing, PageEnd, Query, State};
 use crate::store::View;
-use crate::text::{CHOICE_ID, Fields};
+use chronolog::error::{Error, Result};
+use chronolog::memory::gathered;
+use chronomemory_search::text::{CHOICE_ID, Fields};
+use chronomemory_state::condition::{Condition, FieldIndexes, FieldPath, QueryPlan, indexable, sort_key};
+use chronomemory_state::state::{By, Dated, Listing, PageEnd, Query, State};
 
 /// Records of one page, and where it ends if there are more.
 pub struct Page<'a> {

@@ -10,14 +10,16 @@ use foldhash::fast::RandomState;
 
 use super::select::{StateLook, Verdicts};
 use super::ties::{add_own, neighbours};
-use crate::condition::Condition;
-use crate::scope::Viewer;
-use crate::score::{GroupWords, Lift, POOL_RECORDS, SMALL_RECORDS, Scale, Shares, Ties, TokenScores, lifted};
-use crate::snapshot::Moments;
-use crate::state::{Row, Watermark, unspelled};
 use crate::store::vectors::{Near, Sayings};
-use crate::text::{FoundField, NamedDays, TextFilter, TextIndex, TextQuestion, asked, says_any};
-use crate::vector::TokenQuestion;
+use chronolog::scope::Viewer;
+use chronomemory_search::score::{
+    GroupWords, Lift, POOL_RECORDS, SMALL_RECORDS, Scale, Shares, Ties, TokenScores, lifted,
+};
+use chronomemory_search::text::{FoundField, NamedDays, TextFilter, TextIndex, TextQuestion, asked, says_any};
+use chronomemory_search::vector::TokenQuestion;
+use chronomemory_state::condition::Condition;
+use chronomemory_state::snapshot::Moments;
+use chronomemory_state::state::{Row, Watermark, unspelled};
 
 /// What a caller looks for.
 #[derive(Clone, Debug, Default)]

@@ -9,15 +9,15 @@ use roaring::RoaringBitmap;
 
 use super::follow_text::catch_up;
 use super::select::{Scene, Verdicts, prepare};
-use crate::blocks::{Ask, BLOCK_KIND, BlockAnswer, BlockColumns, Outlook};
-use crate::condition::Condition;
-use crate::error::Result;
-use crate::memory::{self, gathered};
-use crate::scope::Viewer;
-use crate::state::{Query, StateId};
 use crate::store::Store;
 use crate::store::shared::Shared;
-use crate::text::{TextFilter, asked};
+use chronolog::error::Result;
+use chronolog::memory::{self, gathered};
+use chronolog::scope::Viewer;
+use chronomemory_search::blocks::{Ask, BLOCK_KIND, BlockAnswer, BlockColumns, Outlook};
+use chronomemory_search::text::{TextFilter, asked};
+use chronomemory_state::condition::Condition;
+use chronomemory_state::state::{Query, StateId};
 
 /// What the columns take for a block while they are made, and more.
 const BLOCK_BYTES: usize = 1024;

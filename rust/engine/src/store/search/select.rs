@@ -9,16 +9,16 @@ use std::sync::{Arc, PoisonError, RwLock};
 use roaring::RoaringBitmap;
 
 use super::moments::began_at;
-use crate::condition::{Condition, Facts, FieldIndexes, MomentField, QueryPlan, is_of_all};
-use crate::disk::DiskFile;
-use crate::error::{Error, Result};
-use crate::layout::LOG;
-use crate::memory::Refused;
-use crate::scope::Viewer;
-use crate::state::{Query, State};
 use crate::store::archives::faults::OrDamage;
 use crate::store::{Store, View};
-use crate::text::{CHOICE_ID, Fields};
+use chronolog::disk::DiskFile;
+use chronolog::error::{Error, Result};
+use chronolog::layout::LOG;
+use chronolog::memory::Refused;
+use chronolog::scope::Viewer;
+use chronomemory_search::text::{CHOICE_ID, Fields};
+use chronomemory_state::condition::{Condition, Facts, FieldIndexes, MomentField, QueryPlan, is_of_all};
+use chronomemory_state::state::{Query, State};
 
 /// A state, and the log that it was read from with how much of that.
 #[derive(Clone, Copy)]

@@ -9,20 +9,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::text_rows::CopiedRow;
-use crate::damage::{Damage, DamageKind};
-use crate::disk::{Disk, DiskFile, Identity, read_whole};
-use crate::event::line::{Event, Trust};
-use crate::hint::line_from;
-use crate::layout::{Layout, index_name, is_text_draft, text_index_seq};
-use crate::log::Site;
-use crate::log::files::is_ours;
-use crate::origin::Origin;
-use crate::state::State;
 use crate::store::Store;
 use crate::store::live_log::LiveLog;
-use crate::text::file::{self, Source};
-use crate::text::{CHOICE_ID, Fields, Sealed, TextIndex, difference, is_searched};
-use crate::verify::finding;
+use chronolog::damage::{Damage, DamageKind};
+use chronolog::disk::{Disk, DiskFile, Identity, read_whole};
+use chronolog::event::line::{Event, Trust};
+use chronolog::hint::line_from;
+use chronolog::layout::{Layout, index_name, is_text_draft, text_index_seq};
+use chronolog::log::Site;
+use chronolog::log::files::is_ours;
+use chronolog::origin::Origin;
+use chronolog::verify::finding;
+use chronomemory_search::text::file::{self, Source};
+use chronomemory_search::text::{CHOICE_ID, Fields, Sealed, TextIndex, difference, is_searched};
+use chronomemory_state::state::State;
 
 /// A smaller index is made again faster than a file is worth.
 const FEWEST_DOCS: usize = 20_000;

@@ -1,7 +1,7 @@
 //! Rows of a state that are on their way into a text index.
 
-use crate::state::{Class, Row, State};
-use crate::text::{TextIndex, is_searched};
+use chronomemory_search::text::{TextIndex, is_searched};
+use chronomemory_state::state::{Class, Row, State};
 
 /// A row that outlives the look at the state; without anything held if there is nothing to search any more.
 pub(in crate::store) struct CopiedRow {

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use crate::blocks::is_of_likeness;
-use crate::event::faces::{call_by, call_of};
-use crate::json::members;
-use crate::scope::Viewer;
-use crate::score::Ties;
-use crate::state::{Row, Sight, State, unspelled};
-use crate::text::{FoundField, NamedDays, TextIndex, TextQuestion, link_key, one_named};
+use chronolog::event::faces::{call_by, call_of};
+use chronolog::json::members;
+use chronolog::scope::Viewer;
+use chronomemory_search::blocks::is_of_likeness;
+use chronomemory_search::score::Ties;
+use chronomemory_search::text::{FoundField, NamedDays, TextIndex, TextQuestion, link_key, one_named};
+use chronomemory_state::state::{Row, Sight, State, unspelled};
 
 /// A record may be named by thousands; so many of them count as its neighbours.
 const MOST_NEIGHBOURS: usize = 32;

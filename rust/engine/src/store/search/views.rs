@@ -3,11 +3,11 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::live_text::LiveTextIndex;
-use crate::blocks::BlockColumns;
-use crate::condition::FieldIndexes;
-use crate::error::Result;
-use crate::index::Indexes;
-use crate::state::State;
+use chronolog::error::Result;
+use chronomemory_search::blocks::BlockColumns;
+use chronomemory_state::condition::FieldIndexes;
+use chronomemory_state::index::Indexes;
+use chronomemory_state::state::State;
 
 /// What follows the state, each when it is asked.
 #[derive(Default)]

@@ -4,14 +4,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::disk::{Access, Disk, DiskFile};
-use crate::error::{At, Result};
-use crate::event::stamp;
-use crate::hint::write_hint;
-use crate::layout::{LOG, Layout, SNAPSHOT, is_backup_folder};
-use crate::log::files::{copy_names, copy_range, with_suffix};
-use crate::log::{Log, Site};
-use crate::wal::synced::Synced;
+use chronolog::disk::{Access, Disk, DiskFile};
+use chronolog::error::{At, Result};
+use chronolog::event::stamp;
+use chronolog::hint::write_hint;
+use chronolog::layout::{LOG, Layout, SNAPSHOT, is_backup_folder};
+use chronolog::log::files::{copy_names, copy_range, with_suffix};
+use chronolog::log::{Log, Site};
+use chronolog::wal::synced::Synced;
 
 use super::compact::sync;
 use crate::store::Progress;

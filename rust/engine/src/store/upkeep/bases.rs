@@ -9,15 +9,14 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::archive::{self, damage_in};
-use crate::digest::Hex;
-use crate::disk::{Access, Disk};
-use crate::error::{At, Error, Result};
-use crate::layout::{base_name, digest_in_base_name, packed_base_name};
-use crate::log::Site;
-use crate::log::files::{Scratch, is_ours, is_taken_by_others, open_base, with_suffix};
-use crate::origin::Origin;
-use crate::snapshot;
+use chronolog::archive::{self, damage_in};
+use chronolog::digest::Hex;
+use chronolog::disk::{Access, Disk};
+use chronolog::error::{At, Error, Result};
+use chronolog::layout::{base_name, digest_in_base_name, packed_base_name};
+use chronolog::log::Site;
+use chronolog::log::files::{Scratch, is_ours, is_taken_by_others, open_base, with_suffix};
+use chronolog::origin::Origin;
 
 use super::history_files::{PastFiles, RetiredLog, remove};
 use crate::store::archives::packing::Packing;
@@ -213,7 +212,7 @@ impl PastBases {
             }
             let path = self.site.layout.inside(&log.name);
             let archive = archive::open(&*self.site.disk, &path).at(&path)?;
-            if snapshot::digest(&*archive.packed).at(&path)?.text() != log.digest {
+            if chronolog::archive::file_digest(&*archive.packed).at(&path)?.text() != log.digest {
                 return Ok(false);
             }
             self.site.archives.note_proved(&log.name);
@@ -252,7 +251,7 @@ pub(super) fn is_sound(site: &Site, sha256: &Hex) -> Result<bool> {
     let Some((_, base)) = open_base(&*site.disk, &site.layout, sha256).at(&path)? else {
         return Ok(false);
     };
-    match snapshot::digest(&*base.log) {
+    match chronolog::archive::file_digest(&*base.log) {
         Ok(found) => Ok(found == *sha256),
         Err(fault) if damage_in(&fault).is_some() => Ok(false),
         Err(fault) => Err(Error::io(&path, fault)),
@@ -261,6 +260,6 @@ pub(super) fn is_sound(site: &Site, sha256: &Hex) -> Result<bool> {
 
 /// Whether a packed base is there and holds what it should.
 fn holds(disk: &dyn Disk, packed: &Path, sha256: &Hex) -> bool {
-    let found = archive::open(disk, packed).and_then(|base| snapshot::digest(&*base.log));
+    let found = archive::open(disk, packed).and_then(|base| chronolog::archive::file_digest(&*base.log));
     found.is_ok_and(|found| found == *sha256)
 }

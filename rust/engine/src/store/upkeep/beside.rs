@@ -4,7 +4,7 @@ use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Builder};
 
-use crate::error::{Error, Result};
+use chronolog::error::{Error, Result};
 
 /// Does two things, the second of them beside the first.
 ///

@@ -7,12 +7,12 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::digest::Hex;
-use crate::error::{At, Error, Result};
-use crate::event::salt::SaltTerms;
-use crate::log::{Log, OpenLog, Passed, Site};
-use crate::origin::Origin;
-use crate::state::State;
+use chronolog::digest::Hex;
+use chronolog::error::{At, Error, Result};
+use chronolog::event::salt::SaltTerms;
+use chronolog::log::{Log, OpenLog, Passed, Site};
+use chronolog::origin::Origin;
+use chronomemory_state::state::State;
 
 use super::bases::thin_out;
 use super::history_files::{PastFiles, clear_out, end_pruning};

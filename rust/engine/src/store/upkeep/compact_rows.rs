@@ -7,14 +7,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::digest::Hex;
-use crate::disk::{DiskFile, PACE_BYTES};
-use crate::error::{At, Result};
-use crate::event::draft::Draft;
-use crate::event::faces::VECTORS;
-use crate::log::Site;
-use crate::log::files::Scratch;
-use crate::state::State;
 use crate::store::turns::Turns;
 use crate::store::vectors::changes::write::free_generation;
 use crate::store::vectors::records::format::{
@@ -22,6 +14,14 @@ use crate::store::vectors::records::format::{
 };
 use crate::store::vectors::records::index::RowIndex;
 use crate::store::vectors::rows::check::{map_rows, row_bytes};
+use chronolog::digest::Hex;
+use chronolog::disk::{DiskFile, PACE_BYTES};
+use chronolog::error::{At, Result};
+use chronolog::event::draft::Draft;
+use chronolog::event::faces::VECTORS;
+use chronolog::log::Site;
+use chronolog::log::files::Scratch;
+use chronomemory_state::state::State;
 
 /// Rows are worth moving when more than one in so many is dead.
 const DEAD_SHARE: u32 = 4;

@@ -5,14 +5,14 @@
 
 use std::sync::Arc;
 
-use crate::digest::Hex;
-use crate::disk::DiskFile;
-use crate::error::{At, Result};
-use crate::layout::{NEW_ARCHIVE, NEW_BASE, archive_name};
-use crate::log::Site;
-use crate::log::files::Scratch;
-use crate::snapshot::{BaseWriter, Header};
-use crate::state::Frozen;
+use chronolog::digest::Hex;
+use chronolog::disk::DiskFile;
+use chronolog::error::{At, Result};
+use chronolog::layout::{NEW_ARCHIVE, NEW_BASE, archive_name};
+use chronolog::log::Site;
+use chronolog::log::files::Scratch;
+use chronomemory_state::snapshot::{BaseWriter, Header};
+use chronomemory_state::state::Frozen;
 
 use super::beside::both;
 use crate::store::Progress;

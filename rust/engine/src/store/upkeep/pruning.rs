@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use crate::error::{At, Error, Result};
-use crate::event::Op;
-use crate::event::erasure::check_reason;
-use crate::json::{self, Value};
-use crate::layout::is_backup_folder;
-use crate::log::files::{is_folder, with_suffix};
-use crate::origin::Origin;
+use chronolog::error::{At, Error, Result};
+use chronolog::event::Op;
+use chronolog::event::erasure::check_reason;
+use chronolog::json::{self, Value};
+use chronolog::layout::is_backup_folder;
+use chronolog::log::files::{is_folder, with_suffix};
+use chronolog::origin::Origin;
 
 use super::backup::order_of;
 use super::bases::is_sound;

@@ -3,19 +3,19 @@
 //! Base and archive stand under their final names, synced; then a log of one sentinel that names and hashes them is renamed
 //! over `events.wal`: the only commit point. What no sentinel names is garbage, and removed only under the lock.
 
-use crate::digest::Hex;
-use crate::error::{At, Error, Result};
-use crate::event::draft::Draft;
-use crate::event::salt::{self, SaltTerms};
-use crate::event::{Op, stamp};
-use crate::json::Value;
-use crate::layout::{NEW_BASE, base_name};
-use crate::log::files::Scratch;
-use crate::log::{Log, OpenLog, Site};
-use crate::origin::{Origin, Repair};
-use crate::snapshot::BaseWriter;
-use crate::state::State;
-use crate::wal::writer::{EventBody, Lines};
+use chronolog::digest::Hex;
+use chronolog::error::{At, Error, Result};
+use chronolog::event::draft::Draft;
+use chronolog::event::salt::{self, SaltTerms};
+use chronolog::event::{Op, stamp};
+use chronolog::json::Value;
+use chronolog::layout::{NEW_BASE, base_name};
+use chronolog::log::files::Scratch;
+use chronolog::log::{Log, OpenLog, Site};
+use chronolog::origin::{Origin, Repair};
+use chronolog::wal::writer::{EventBody, Lines};
+use chronomemory_state::snapshot::BaseWriter;
+use chronomemory_state::state::State;
 
 use crate::store::files::snapshots::header_of;
 use crate::store::write::pending::system_event;

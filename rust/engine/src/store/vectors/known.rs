@@ -11,9 +11,9 @@ use super::rows::check::short_files;
 use super::rows::durable::{DirtyRows, RowBarrier, RowsOnDisk};
 use super::rows::filter::Filters;
 use super::rows::space_cache::SpaceCache;
-use crate::error::{Error, Result};
-use crate::log::Site;
-use crate::state::State;
+use chronolog::error::{Error, Result};
+use chronolog::log::Site;
+use chronomemory_state::state::State;
 
 /// What is known of the embeddings of a store, where their rows are, and how many of them are on disk. All of it is derived,
 /// and what is known is forgotten when the log is read anew.

@@ -14,7 +14,7 @@
 //! files ([`rows::companions`]). Compaction moves the living rows into a new file when too many are dead
 //! ([`super::upkeep::compact_rows`]), and says so in the log like any other change.
 //!
-//! A row may also hold codes of the tokens of a record instead of its embedding ([`crate::vector::tokens`]): the record of its
+//! A row may also hold codes of the tokens of a record instead of its embedding ([`chronomemory_search::vector::tokens`]): the record of its
 //! space says so, and only a search asks them otherwise ([`search::tokens`]).
 //!
 //! If rows are damaged, repair looks for their bytes in the other folders ([`changes::regain`]), and takes back those that it

@@ -18,9 +18,9 @@ use due::{Due, DueSince, Task, asks_of};
 
 use super::search::follow_text::seal_text;
 use super::shared::{DueWork, Shared};
-use crate::error::{Error, Result};
-use crate::host::{Host, Join};
-use crate::memory;
+use chronolog::error::{Error, Result};
+use chronolog::host::{Host, Join};
+use chronolog::memory;
 
 pub(super) use speller::{Speller, SpellerJob};
 

@@ -7,9 +7,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::event::draft::Draft;
-use crate::host::Host;
 use crate::store::{Shared, SpelledAhead};
+use chronolog::event::draft::Draft;
+use chronolog::host::Host;
 
 /// The way to the thread. When it is dropped the thread finishes what it has and ends; nobody waits for that, because
 /// whoever drops it may be the one whose records are being drafted.

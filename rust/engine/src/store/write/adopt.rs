@@ -1,13 +1,13 @@
 //! The snapshot of a log that another tool compacted becomes a base of ours.
 
-use crate::damage::DamageKind;
-use crate::disk::Access;
-use crate::error::{At, Error, Result};
-use crate::layout::{SNAPSHOT, base_name};
-use crate::log::Site;
-use crate::log::files::copy_file;
-use crate::snapshot;
-use crate::verify::{BaseState, finding};
+use chronolog::damage::DamageKind;
+use chronolog::disk::Access;
+use chronolog::error::{At, Error, Result};
+use chronolog::layout::{SNAPSHOT, base_name};
+use chronolog::log::Site;
+use chronolog::log::files::copy_file;
+use chronolog::verify::{BaseState, finding};
+use chronomemory_state::snapshot;
 
 /// Before the first write to a log that another tool compacted, its snapshot becomes a base of ours; gives the record that
 /// says so.
@@ -33,7 +33,7 @@ pub(in crate::store) fn adopt(site: &Site, base: BaseState) -> Result<Option<Str
     copy_file(&*site.disk, &path, &site.layout.inside(&base_name(sha256.text())), None)?;
     site.disk.sync_dir(&bases).at(&bases)?;
     let mut record = format!("{{\"base_sha256\":\"{}\",\"last_hash\":", sha256.text()).into_bytes();
-    crate::json::write_string(&header.last_hash, &mut record);
+    chronolog::json::write_string(&header.last_hash, &mut record);
     record.extend_from_slice(format!(",\"seq\":{}}}", header.seq).as_bytes());
     Ok(Some(String::from_utf8_lossy(&record).into_owned()))
 }

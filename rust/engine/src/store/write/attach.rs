@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use super::bookmark::{Bookmark, first_behind};
 use super::claims::check_owned;
-use crate::error::{Error, Result};
-use crate::event::Op;
-use crate::event::draft::Draft;
 use crate::options::Durability;
-use crate::scope::Viewer;
-use crate::state::spelled;
 use crate::store::vectors::changes::bind::check_attachment;
 use crate::store::vectors::changes::write::SyncAhead;
 use crate::store::vectors::records::format::{self, Bound, write_gone};
 use crate::store::vectors::records::ids::Attachment;
 use crate::store::{Committed, Store};
+use chronolog::error::{Error, Result};
+use chronolog::event::Op;
+use chronolog::event::draft::Draft;
+use chronolog::scope::Viewer;
+use chronomemory_state::state::spelled;
 
 impl Store {
     /// Gives records embeddings, all or none.

@@ -2,10 +2,10 @@
 //!
 //! Whoever reads notes the head, and the place behind it. A seq would not do: after a restore other events have the same ones.
 
-use crate::error::Result;
-use crate::event::line::{Event, Trust};
-use crate::origin::Origin;
 use crate::store::live_log::LiveLog;
+use chronolog::error::Result;
+use chronolog::event::line::{Event, Trust};
+use chronolog::origin::Origin;
 
 /// Where a log ended when somebody read it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

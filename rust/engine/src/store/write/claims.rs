@@ -10,15 +10,15 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 use super::pending::changes;
-use crate::error::{Error, Result};
-use crate::event::Op;
-use crate::event::act::Act;
-use crate::event::draft::{Draft, RecordChange};
-use crate::event::faces::{SEARCH, face_of};
-use crate::json::members;
-use crate::memory::Refused;
-use crate::scope::{Carried, LEVELS, Scope, SeenAs, Viewer, carried, other_than, replace};
-use crate::state::{State, spelled, unspelled};
+use chronolog::error::{Error, Result};
+use chronolog::event::Op;
+use chronolog::event::act::Act;
+use chronolog::event::draft::{Draft, RecordChange};
+use chronolog::event::faces::{SEARCH, face_of};
+use chronolog::json::members;
+use chronolog::memory::Refused;
+use chronolog::scope::{Carried, LEVELS, Scope, SeenAs, Viewer, carried, other_than, replace};
+use chronomemory_state::state::{State, spelled, unspelled};
 
 /// What separates a name from the digits of a scope at the end of an id.
 const DIGITS_MARK: u8 = b'@';

@@ -3,10 +3,10 @@
 use std::borrow::Borrow;
 use std::sync::Arc;
 
-use crate::error::Result;
-use crate::event::draft::Draft;
 use crate::options::{Durability, WriterTerms};
-use crate::state::{Edition, State};
+use chronolog::error::Result;
+use chronolog::event::draft::Draft;
+use chronomemory_state::state::{Edition, State};
 
 use super::claims::{check_claims, check_required, has_claims};
 use super::spell::{Committed, check_patches};

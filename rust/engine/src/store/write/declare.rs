@@ -1,12 +1,12 @@
 //! Declares the fields by which a store looks records up, and the names that it requires.
 
-use crate::condition::{FieldPath, INDEX_PREFIX, MAX_INDEXES, indexable};
-use crate::error::{Error, Result};
-use crate::event::draft::Draft;
-use crate::event::faces::SEARCH;
-use crate::json::Value;
-use crate::scope::LEVELS;
 use crate::store::Store;
+use chronolog::error::{Error, Result};
+use chronolog::event::draft::Draft;
+use chronolog::event::faces::SEARCH;
+use chronolog::json::Value;
+use chronolog::scope::LEVELS;
+use chronomemory_state::condition::{FieldPath, INDEX_PREFIX, MAX_INDEXES, indexable};
 
 use super::claims::{REQUIRING, is_required};
 

@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use memchr::{memchr, memrchr};
 
-use crate::blocks::{BlockMisfit, misfit};
-use crate::digest::sha256;
-use crate::disk::{Access, Bytes, DiskFile, read_upto};
-use crate::error::{At, Error, Result};
-use crate::event::author::Author;
-use crate::event::draft::Draft;
-use crate::event::faces::{ERASURES, VECTORS, face_of};
-use crate::json::{self, MAX_LINE_BYTES, Value};
-use crate::ordered::in_order;
-use crate::state::unspelled;
+use chronolog::digest::sha256;
+use chronolog::disk::{Access, Bytes, DiskFile, read_upto};
+use chronolog::error::{At, Error, Result};
+use chronolog::event::author::Author;
+use chronolog::event::draft::Draft;
+use chronolog::event::faces::{ERASURES, VECTORS, face_of};
+use chronolog::json::{self, MAX_LINE_BYTES, Value};
+use chronolog::ordered::in_order;
+use chronomemory_search::blocks::{BlockMisfit, misfit};
+use chronomemory_state::state::unspelled;
 
 use super::row_batch::{KEPT_REFUSALS, RefusedRow, RowBatch, commit_rows, row_of};
 use crate::store::{Progress, Store};

@@ -5,12 +5,12 @@
 //! other events have the same ones.
 
 use super::bookmark::{Bookmark, first_behind};
-use crate::error::Result;
-use crate::event::draft::Draft;
-use crate::state::Edition;
 use crate::store::vectors::Attachment;
 use crate::store::vectors::changes::bind::check_attachment;
 use crate::store::{Committed, Store};
+use chronolog::error::Result;
+use chronolog::event::draft::Draft;
+use chronomemory_state::state::Edition;
 
 /// What is written as one atomic batch.
 #[derive(Clone, Copy, Debug)]

@@ -6,12 +6,12 @@
 use std::borrow::Borrow;
 use std::sync::Arc;
 
-use crate::event::draft::{Draft, RecordChange};
-use crate::event::{Known, Op};
-use crate::json::RecordSpans;
-use crate::memory::gathered;
-use crate::state::State;
-use crate::wal::writer::Lines;
+use chronolog::event::draft::{Draft, RecordChange};
+use chronolog::event::{Known, Op};
+use chronolog::json::RecordSpans;
+use chronolog::memory::gathered;
+use chronolog::wal::writer::Lines;
+use chronomemory_state::state::State;
 
 /// A larger batch is shown to the state at once: a reader should not have to wait for it.
 const LATER_LINES: usize = 16 * 1024;

@@ -1,8 +1,8 @@
 //! Commits those of many rows that may be written, and tells which were refused.
 
-use crate::error::{Error, Result};
-use crate::event::draft::Draft;
-use crate::state::unspelled;
+use chronolog::error::{Error, Result};
+use chronolog::event::draft::Draft;
+use chronomemory_state::state::unspelled;
 
 use super::claims::refused_claims;
 use super::spell::Committed;

@@ -3,15 +3,15 @@
 use std::borrow::Borrow;
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
-use crate::event::draft::Draft;
-use crate::event::{IncomingEvents, Known, Op};
-use crate::log::Log;
 use crate::options::Options;
-use crate::origin::ADOPT_ID;
-use crate::state::State;
-use crate::verify::BaseState;
-use crate::wal::writer::{EventBody, Lines};
+use chronolog::error::{Error, Result};
+use chronolog::event::draft::Draft;
+use chronolog::event::{IncomingEvents, Known, Op};
+use chronolog::log::Log;
+use chronolog::origin::ADOPT_ID;
+use chronolog::verify::BaseState;
+use chronolog::wal::writer::{EventBody, Lines};
+use chronomemory_state::state::State;
 
 use super::adopt::adopt;
 use super::pending::{WrittenAt, changes, count, take_in};
@@ -19,7 +19,7 @@ use crate::store::Store;
 use crate::store::spell_ahead::SpelledAhead;
 
 /// What a record may grow to by patches, with room for the rest of its line.
-const PATCHED_LIMIT_BYTES: usize = crate::json::MAX_LINE_BYTES - 4096;
+const PATCHED_LIMIT_BYTES: usize = chronolog::json::MAX_LINE_BYTES - 4096;
 
 /// What a commit wrote.
 #[derive(Clone, Debug)]
@@ -173,7 +173,7 @@ impl Store {
             op,
             id: id.as_bytes(),
             record: &record,
-            fields: crate::json::scan_record(&record).unwrap_or_default(),
+            fields: chronolog::json::scan_record(&record).unwrap_or_default(),
             hash: b"",
             offset,
             seq,

@@ -1,10 +1,10 @@
 //! Deletes all records that have expired.
 
-use crate::error::Result;
-use crate::event::author::Author;
-use crate::event::draft::Draft;
-use crate::event::faces::face_of;
 use crate::store::Store;
+use chronolog::error::Result;
+use chronolog::event::author::Author;
+use chronolog::event::draft::Draft;
+use chronolog::event::faces::face_of;
 
 /// Deletes an author's own records that have expired at a moment, as one batch; gives their ids. What somebody writes anew
 /// meanwhile lives.

@@ -1,13 +1,13 @@
 //! The space that an attachment goes to, and the row behind its last one.
 
 use super::write::{free_generation, is_finite, not_finite, rows_not_to_touch};
-use crate::error::{Error, Result};
-use crate::event::draft::Draft;
-use crate::state::State;
 use crate::store::vectors::known::Vectors;
 use crate::store::vectors::records::format::{self, Bound, GROUP_ROWS, check_dim, check_name};
 use crate::store::vectors::records::ids::Attachment;
 use crate::store::vectors::records::index::Spaces;
+use chronolog::error::{Error, Result};
+use chronolog::event::draft::Draft;
+use chronomemory_state::state::State;
 
 impl Vectors {
     /// The space of an attachment and its next row; a new space is put into the draft.

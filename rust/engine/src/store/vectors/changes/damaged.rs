@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::io;
 
 use super::salvage::Salvage;
-use crate::digest::write_hex;
-use crate::disk::{Access, read_upto};
-use crate::error::{At, Error, Result};
-use crate::event::draft::Draft;
-use crate::event::faces::VECTORS;
-use crate::event::stamp;
-use crate::log::files::{Scratch, free_name, with_suffix};
-use crate::log::{Log, Site};
-use crate::state::State;
 use crate::store::vectors::known::Vectors;
 use crate::store::vectors::records::format::{self, Bound, write_gone};
 use crate::store::vectors::records::read::{VectorRecord, read};
 use crate::store::vectors::rows::check::{bad_rows, is_of_this_file};
+use chronolog::digest::write_hex;
+use chronolog::disk::{Access, read_upto};
+use chronolog::error::{At, Error, Result};
+use chronolog::event::draft::Draft;
+use chronolog::event::faces::VECTORS;
+use chronolog::event::stamp;
+use chronolog::log::files::{Scratch, free_name, with_suffix};
+use chronolog::log::{Log, Site};
+use chronomemory_state::state::State;
 
 /// So much is written at a time.
 const BUFFER_BYTES: usize = 1024 * 1024;

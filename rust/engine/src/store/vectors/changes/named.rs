@@ -3,13 +3,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::disk::Access;
-use crate::error::{At, Result};
-use crate::layout::{CODES_SUFFIX, ROWS_SUFFIX, is_file_of_space};
-use crate::log::files::{copy_range, is_folder, is_ours};
-use crate::state::State;
 use crate::store::vectors::known::Vectors;
 use crate::store::vectors::records::format::{self, Bound};
+use chronolog::disk::Access;
+use chronolog::error::{At, Result};
+use chronolog::layout::{CODES_SUFFIX, ROWS_SUFFIX, is_file_of_space};
+use chronolog::log::files::{copy_range, is_folder, is_ours};
+use chronomemory_state::state::State;
 
 impl Vectors {
     /// Files of rows, and what is derived from them, that the log does not name. Others may have named some since.

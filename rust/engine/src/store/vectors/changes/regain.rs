@@ -9,19 +9,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::salvage::{Salvage, named};
-use crate::digest::{sha256, sha256_each};
-use crate::disk::{Access, Disk, Mapping};
-use crate::error::{At, Error, Result};
-use crate::event::faces::VECTORS;
-use crate::layout::{ROWS_SUFFIX, is_rows_file, rows_name};
-use crate::log::Site;
-use crate::log::files::{Scratch, copy_bytes, with_suffix};
-use crate::state::State;
 use crate::store::files::proofs::other_folders;
 use crate::store::vectors::known::Vectors;
 use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::read::{VectorRecord, read};
 use crate::store::vectors::rows::check::{bad_rows, is_of_this_file, is_row};
+use chronolog::digest::{sha256, sha256_each};
+use chronolog::disk::{Access, Disk, Mapping};
+use chronolog::error::{At, Error, Result};
+use chronolog::event::faces::VECTORS;
+use chronolog::layout::{ROWS_SUFFIX, is_rows_file, rows_name};
+use chronolog::log::Site;
+use chronolog::log::files::{Scratch, copy_bytes, with_suffix};
+use chronomemory_state::state::State;
 
 use crate::store::vectors::rows::check::open_rows;
 

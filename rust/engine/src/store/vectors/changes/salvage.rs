@@ -15,17 +15,17 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 
 use super::write::rows_not_to_touch;
-use crate::digest::Hex;
-use crate::disk::Mapping;
-use crate::error::{At, Error, Result};
-use crate::event::draft::Draft;
-use crate::log::{Log, Site};
-use crate::state::State;
 use crate::store::vectors::known::Vectors;
 use crate::store::vectors::records::format::{Bound, shown, write_empty, write_groups, write_space};
 use crate::store::vectors::records::index::RowIndex;
 use crate::store::vectors::records::read::RowGroup;
 use crate::store::vectors::rows::check::{is_of_this_file, is_row, map_rows, row_bytes};
+use chronolog::digest::Hex;
+use chronolog::disk::Mapping;
+use chronolog::error::{At, Error, Result};
+use chronolog::event::draft::Draft;
+use chronolog::log::{Log, Site};
+use chronomemory_state::state::State;
 
 /// A row that may come along.
 struct FoundRow {

@@ -11,17 +11,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, Scope};
 
-use crate::digest::{Hex, at_once, sha256_each};
-use crate::disk::{Access, DiskFile};
-use crate::error::{At, Error, Result};
-use crate::event::draft::Draft;
-use crate::layout::rows_name;
-use crate::log::files::{copy_range, is_taken_by_others, with_suffix};
-use crate::log::{Log, Site};
-use crate::ordered::in_order;
 use crate::store::vectors::known::Vectors;
 use crate::store::vectors::records::format::{self, Bound, GROUP_ROWS};
 use crate::store::vectors::records::ids::Attachment;
+use chronolog::digest::{Hex, at_once, sha256_each};
+use chronolog::disk::{Access, DiskFile};
+use chronolog::error::{At, Error, Result};
+use chronolog::event::draft::Draft;
+use chronolog::layout::rows_name;
+use chronolog::log::files::{copy_range, is_taken_by_others, with_suffix};
+use chronolog::log::{Log, Site};
+use chronolog::ordered::in_order;
 
 /// The bits of a float32 that are all set if it is not finite.
 const EXPONENT: u32 = 0x7f80_0000;

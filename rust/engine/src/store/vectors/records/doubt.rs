@@ -4,9 +4,9 @@
 //! the log names and whose digest is right. So it stays, and is named. The belief itself is none the worse.
 
 use super::format::{group_row, group_space, space_name};
-use crate::event::faces::{VECTORS, face_of};
-use crate::json::Value;
-use crate::state::{State, parsed};
+use chronolog::event::faces::{VECTORS, face_of};
+use chronolog::json::Value;
+use chronomemory_state::state::{State, parsed};
 
 /// How many records are named.
 const MOST_NAMED: usize = 20;

@@ -4,15 +4,15 @@
 //! *group* says which rows belong to which records and what their digests are, and one record says which space is asked
 //! when none is named.
 
-use crate::digest::Hex;
-use crate::error::{Error, Result};
-use crate::event::draft::{Draft, RawField};
-use crate::event::draft_value::defaults;
-use crate::event::faces::VECTORS;
-use crate::json::{self, Value};
-use crate::layout::{ROWS_SUFFIX, is_space_name};
-use crate::state::unspelled;
-use crate::vector::rows::LARGEST_DIM;
+use chronolog::digest::Hex;
+use chronolog::error::{Error, Result};
+use chronolog::event::draft::{Draft, RawField};
+use chronolog::event::draft_value::defaults;
+use chronolog::event::faces::VECTORS;
+use chronolog::json::{self, Value};
+use chronolog::layout::{ROWS_SUFFIX, is_space_name};
+use chronomemory_search::vector::rows::LARGEST_DIM;
+use chronomemory_state::state::unspelled;
 
 /// How many rows one event names at most.
 pub const GROUP_ROWS: usize = 1024;

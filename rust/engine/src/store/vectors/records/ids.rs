@@ -7,12 +7,12 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
-use crate::json;
-use crate::ordered::in_order;
-use crate::scope::Viewer;
-use crate::state::{Query, State, unspelled};
-use crate::text::is_searched;
+use chronolog::error::{Error, Result};
+use chronolog::json;
+use chronolog::ordered::in_order;
+use chronolog::scope::Viewer;
+use chronomemory_search::text::is_searched;
+use chronomemory_state::state::{Query, State, unspelled};
 
 /// So many ids are looked up at a time.
 const PIECE_IDS: usize = 8 * 1024;

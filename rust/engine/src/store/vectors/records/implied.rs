@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use super::format::{Bound, dim_in, file_of, names_rows};
-use crate::state::State;
+use chronomemory_state::state::State;
 
 /// The spaces that groups speak of in a later generation than their own records do; `known` is that of the records.
 pub fn implied<'a>(

@@ -12,9 +12,9 @@ use roaring::RoaringBitmap;
 use super::format::{Bound, FIRST_SPACE, generation_in, group_space, space_name};
 use super::implied::implied;
 use super::read::{VectorRecord, read};
-use crate::event::faces::VECTORS;
-use crate::ordered::in_order;
-use crate::state::{State, Watermark};
+use chronolog::event::faces::VECTORS;
+use chronolog::ordered::in_order;
+use chronomemory_state::state::{State, Watermark};
 
 /// So many rows are looked after together: they share a companion, and what is known of their digests.
 pub const CHUNK_ROWS: usize = 1024;

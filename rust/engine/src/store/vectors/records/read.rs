@@ -6,9 +6,9 @@
 use std::borrow::Cow;
 
 use super::format::{Bound, CHOICE_ID, check_dim, check_name, gone_row, group_id, group_space, space_id};
-use crate::digest::Hex;
-use crate::json::{self, Cursor, Value};
-use crate::state::spelled;
+use chronolog::digest::Hex;
+use chronolog::json::{self, Cursor, Value};
+use chronomemory_state::state::spelled;
 
 /// A digest between quotes, and what stands behind it.
 const DIGEST_BYTES: usize = 64 + 3;
@@ -156,8 +156,8 @@ fn digests(cursor: &mut Cursor<'_>, count: usize) -> Option<Vec<[u8; 32]>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::draft::Draft;
     use crate::store::vectors::records::format::{write_gone, write_group};
+    use chronolog::event::draft::Draft;
 
     #[test]
     fn both_ways_read_the_same() {
@@ -168,7 +168,7 @@ mod tests {
             generation: 7,
             tokens: 0,
         };
-        let digest = crate::digest::sha256(b"a row");
+        let digest = chronolog::digest::sha256(b"a row");
         for ids in [vec![], vec!["R1"], vec!["quote\" back\\slash", "", "ä\u{2028}", "\\"]] {
             let spelled: Vec<Vec<u8>> = ids.iter().map(|id| spelled(id)).collect();
             let rows: Vec<(&[u8], &Hex)> = spelled.iter().map(|id| (id.as_slice(), &digest)).collect();

@@ -5,17 +5,17 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-use crate::damage::{Damage, DamageKind};
-use crate::digest::{sha256, sha256_each};
-use crate::disk::{Access, Disk, DiskFile, Mapping};
-use crate::error::{At, Result};
-use crate::event::faces::VECTORS;
-use crate::layout::{Layout, rows_name};
-use crate::ordered::in_order;
-use crate::state::State;
 use crate::store::vectors::records::format::{self, Bound, generation_in, group_row, shown};
 use crate::store::vectors::records::implied::implied;
 use crate::store::vectors::records::read::{RowGroup, VectorRecord, read};
+use chronolog::damage::{Damage, DamageKind};
+use chronolog::digest::{sha256, sha256_each};
+use chronolog::disk::{Access, Disk, DiskFile, Mapping};
+use chronolog::error::{At, Result};
+use chronolog::event::faces::VECTORS;
+use chronolog::layout::{Layout, rows_name};
+use chronolog::ordered::in_order;
+use chronomemory_state::state::State;
 
 /// How many rows of a space are reported one by one.
 const MOST_FINDINGS: usize = 100;

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::companions::codes_bytes;
-use crate::disk::Mapping;
-use crate::memory::AlignedBytes;
+use chronolog::disk::Mapping;
+use chronolog::memory::AlignedBytes;
 
 /// Codes of a chunk, wherever they lie.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ impl RowCodes {
     pub fn of_part(room: AlignedBytes) -> Self {
         Self {
             start: 0,
-            length: room.len(),
+            length: room.size(),
             place: CodesPlace::Memory(Arc::new(room)),
         }
     }

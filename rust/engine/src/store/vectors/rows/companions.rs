@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::disk::{Access, Disk, DiskFile, Mapping, fill};
-use crate::layout::Layout;
 use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::index::{CHUNK_ROWS, RowChunk};
-use crate::vector::groups::{GROUP_ROWS, group_bytes};
+use chronolog::disk::{Access, Disk, DiskFile, Mapping, fill};
+use chronolog::layout::Layout;
+use chronomemory_search::vector::groups::{GROUP_ROWS, group_bytes};
 
 /// How many groups a chunk has.
 pub const CHUNK_GROUPS: usize = CHUNK_ROWS / GROUP_ROWS;

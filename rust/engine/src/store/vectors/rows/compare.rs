@@ -7,16 +7,16 @@ use std::io;
 
 use super::check::{are_rows, map_rows};
 use super::companions::{Companions, codes_bytes, slot_bytes};
-use crate::damage::{Damage, DamageKind};
-use crate::disk::Disk;
-use crate::layout::{Layout, index_name};
-use crate::ordered::in_order;
-use crate::state::State;
 use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::index::{CHUNK_ROWS, RowChunk, Spaces};
-use crate::vector::companion::encode_groups;
-use crate::vector::{Cpu, VectorRows};
-use crate::verify::finding;
+use chronolog::damage::{Damage, DamageKind};
+use chronolog::disk::Disk;
+use chronolog::layout::{Layout, index_name};
+use chronolog::ordered::in_order;
+use chronolog::verify::finding;
+use chronomemory_search::vector::companion::encode_groups;
+use chronomemory_search::vector::{Cpu, VectorRows};
+use chronomemory_state::state::State;
 
 /// Finds companions that would be believed and are not those of the rows that the log names. A chunk with a damaged row is
 /// passed over: that row is a finding of its own, and what was made of it when it was whole is right.

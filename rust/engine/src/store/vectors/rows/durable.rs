@@ -10,12 +10,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::check::is_of_this_file;
-use crate::disk::{Access, Disk};
-use crate::error::{At, Result};
-use crate::event::faces::VECTORS;
-use crate::log::{Barrier, Site};
-use crate::state::{State, Watermark};
 use crate::store::vectors::records::format::{self};
+use chronolog::disk::{Access, Disk};
+use chronolog::error::{At, Result};
+use chronolog::event::faces::VECTORS;
+use chronolog::log::{Barrier, Site};
+use chronomemory_state::state::{State, Watermark};
 
 /// Files of rows that the disk may not have yet.
 pub struct DirtyRows {

@@ -8,15 +8,15 @@ use std::sync::{Arc, OnceLock};
 
 use roaring::RoaringBitmap;
 
-use crate::error::Result;
-use crate::event::act::each_subject;
-use crate::event::line::{Event, Trust};
-use crate::scope::Viewer;
-use crate::state::{Edition, Query, SlotSieve};
 use crate::store::live_log::LiveLog;
 use crate::store::vectors::records::format;
 use crate::store::vectors::records::index::RowIndex;
-use crate::vector::RowMasks;
+use chronolog::error::Result;
+use chronolog::event::act::each_subject;
+use chronolog::event::line::{Event, Trust};
+use chronolog::scope::Viewer;
+use chronomemory_search::vector::RowMasks;
+use chronomemory_state::state::{Edition, Query, SlotSieve};
 
 /// So many changes are followed; more are as much work as asking everyone.
 const MOST_CHANGES: u64 = 2048;

@@ -18,15 +18,15 @@ use super::check::{are_rows, open_rows};
 use super::codes::{CodesPlace, RowCodes};
 use super::companions::{Companions, codes_bytes, slot_bytes};
 use super::marks::Marks;
-use crate::disk::{Disk, DiskFile, Mapping};
-use crate::layout::Layout;
-use crate::memory::AlignedBytes;
 use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::index::{CHUNK_ROWS, NONE, RowChunk};
-use crate::vector::companion::encode_groups;
-use crate::vector::groups::{GROUP_ROWS, group_bytes};
-use crate::vector::team::together;
-use crate::vector::{Cpu, VectorRows};
+use chronolog::disk::{Disk, DiskFile, Mapping};
+use chronolog::layout::Layout;
+use chronolog::memory::AlignedBytes;
+use chronomemory_search::vector::companion::encode_groups;
+use chronomemory_search::vector::groups::{GROUP_ROWS, group_bytes};
+use chronomemory_search::vector::team::together;
+use chronomemory_search::vector::{Cpu, VectorRows};
 
 /// A chunk that is not whole yet is worth a look when it has grown by so many groups.
 const GROWN_GROUPS: usize = 4;

@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::damage::{Damage, DamageKind};
-use crate::disk::{Access, read_upto};
-use crate::error::{At, Error, Result};
-use crate::layout::rows_name;
-use crate::scope::Viewer;
-use crate::state::{Query, State, unspelled};
 use crate::store::live_log::LiveLog;
 use crate::store::vectors::known::{KnownSpaces, Vectors};
 use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::index::RowIndex;
 use crate::store::vectors::rows::check::{is_row, row_damage};
+use chronolog::damage::{Damage, DamageKind};
+use chronolog::disk::{Access, read_upto};
+use chronolog::error::{At, Error, Result};
+use chronolog::layout::rows_name;
+use chronolog::scope::Viewer;
+use chronomemory_state::state::{Query, State, unspelled};
 
 /// What there is to say about a space.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,7 +137,7 @@ impl Vectors {
             return Ok(Some(bytes));
         }
         let is_there = bytes.len() as u64 == bound.stride();
-        let damage = row_damage(bound, row, &crate::state::spelled(id), is_there);
+        let damage = row_damage(bound, row, &chronomemory_state::state::spelled(id), is_there);
         if is_there {
             let bound = bound.clone();
             self.cache_of(&mut known, &bound).fail(row);

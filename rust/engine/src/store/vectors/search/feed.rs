@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
-use crate::blocks::{BlockColumns, block_in};
-use crate::disk::Mapping;
-use crate::error::{At, Result};
-use crate::event::faces::VECTORS;
-use crate::state::State;
 use crate::store::vectors::known::Vectors;
 use crate::store::vectors::records::format::space_name;
 use crate::store::vectors::records::read::{VectorRecord, read};
 use crate::store::vectors::rows::check::{is_row, map_rows, row_bytes};
+use chronolog::disk::Mapping;
+use chronolog::error::{At, Result};
+use chronolog::event::faces::VECTORS;
+use chronomemory_search::blocks::{BlockColumns, block_in};
+use chronomemory_state::state::State;
 
 impl Vectors {
     /// Tells columns of blocks which embeddings are new, checked against the log: a row that is damaged is none.

@@ -8,18 +8,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use roaring::RoaringBitmap;
 
 use super::query::{VectorQuestion, VectorSearch, floats};
-use crate::error::{At, Error, Result};
-use crate::scope::Viewer;
-use crate::state::{Changes, Query, Watermark};
 use crate::store::live_log::LiveLog;
 use crate::store::vectors::known::Vectors;
 use crate::store::vectors::records::index::CHUNK_ROWS;
 use crate::store::vectors::rows::check::is_row;
 use crate::store::vectors::rows::filter::{FEW_SEEN, RowFilter};
 use crate::store::vectors::rows::space_cache::{Ready, SpaceCache};
-use crate::text;
-use crate::vector::score::Scorer;
-use crate::vector::{Cpu, VectorRows};
+use chronolog::error::{At, Error, Result};
+use chronolog::scope::Viewer;
+use chronomemory_search::text;
+use chronomemory_search::vector::score::Scorer;
+use chronomemory_search::vector::{Cpu, VectorRows};
+use chronomemory_state::state::{Changes, Query, Watermark};
 
 /// How many filters are remembered.
 const MOST_NARROWED: usize = 8;

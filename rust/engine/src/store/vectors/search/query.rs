@@ -10,9 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use roaring::RoaringBitmap;
 
-use crate::condition::Condition;
-use crate::error::{At, Error, Result};
-use crate::state::{Query, State, unspelled};
 use crate::store::live_log::LiveLog;
 use crate::store::vectors::known::{KnownSpaces, Vectors};
 use crate::store::vectors::records::format::Bound;
@@ -21,7 +18,10 @@ use crate::store::vectors::rows::check::is_row;
 use crate::store::vectors::rows::companions::CHUNK_GROUPS;
 use crate::store::vectors::rows::filter::RowFilter;
 use crate::store::vectors::rows::space_cache::{Ready, SpaceCache};
-use crate::vector::{Cpu, Gate, Groups, RowDoubt, RowHit, RowSearch, VectorRows, search};
+use chronolog::error::{At, Error, Result};
+use chronomemory_search::vector::{Cpu, Gate, Groups, RowDoubt, RowHit, RowSearch, VectorRows, search};
+use chronomemory_state::condition::Condition;
+use chronomemory_state::state::{Query, State, unspelled};
 
 /// What is asked.
 #[derive(Clone, Debug, Default)]
@@ -222,7 +222,7 @@ impl VectorSearch {
         is_misled: &AtomicBool,
     ) -> Result<Vec<Vec<RowHit>>> {
         let bound = &self.cache.bound;
-        let misfit = |fault: crate::vector::VectorMisfit| Error::argument("vector", fault);
+        let misfit = |fault: chronomemory_search::vector::VectorMisfit| Error::argument("vector", fault);
         let bytes = &ready.rows.bytes()[..ready.count * 4 * bound.dim];
         let floats = floats(bytes).map_err(|fault| Error::argument("rows", fault))?;
         let rows = VectorRows::new(floats, bound.dim, bound.dim, ready.count).map_err(misfit)?;

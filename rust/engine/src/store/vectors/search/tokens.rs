@@ -4,16 +4,16 @@
 //! one: of all records where these are few, or else of those that words and vectors put forward.
 
 use super::nearby::Nearby;
-use crate::error::{At, Error, Result};
-use crate::score::Coded;
-use crate::state::State;
 use crate::store::vectors::known::Vectors;
 use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::index::CHUNK_ROWS;
 use crate::store::vectors::rows::check::row_bytes;
 use crate::store::vectors::rows::space_cache::Ready;
-use crate::vector::tokens::TokenQuery;
-use crate::vector::{Cpu, TokenQuestion};
+use chronolog::error::{At, Error, Result};
+use chronomemory_search::score::Coded;
+use chronomemory_search::vector::tokens::TokenQuery;
+use chronomemory_search::vector::{Cpu, TokenQuestion};
+use chronomemory_state::state::State;
 
 impl Vectors {
     /// Whether the tokens of a question can be compared with a space; nobody minds if there is none of that name.

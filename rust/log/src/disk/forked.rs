@@ -1,0 +1,126 @@
+//! Lets go, in a forked child, of the file locks that belong to its parent.
+//!
+//! `flock` belongs to the open file, and a fork shares it: a child that only sleeps would keep its parent's lock after the
+//! parent was killed. So the descriptors of all locks are known here, and whoever hears of a fork lets go of them in the
+//! child. A file is opened, noted, forgotten and closed behind a gate that is shut while a fork is under way: a child never
+//! has a descriptor that nobody has noted.
+
+use std::fs::File;
+use std::io;
+use std::ops::Deref;
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+static GATE: AtomicBool = AtomicBool::new(false);
+/// How many forks lie between this process and the one that began.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+static LOCKS: Mutex<Vec<RawFd>> = Mutex::new(Vec::new());
+
+/// Who waits at the gate looks again after this long.
+const LOOK: Duration = Duration::from_micros(20);
+/// A fork waits no longer than this for a file to be opened: a file system that hangs must not hang everything.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Shuts the gate, within some time: nobody opens a lock until it is opened.
+fn shut(patience: Duration) {
+    let began = Instant::now();
+    while GATE
+        .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
+        .is_err()
+    {
+        if began.elapsed() >= patience {
+            return;
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+fn open() {
+    GATE.store(false, Ordering::Release);
+}
+
+struct Passage;
+
+impl Passage {
+    fn enter() -> Self {
+        // A fork takes far less, and one that never ends must not keep a store from opening.
+        shut(PATIENCE * 2);
+        Self
+    }
+}
+
+impl Drop for Passage {
+    fn drop(&mut self) {
+        open();
+    }
+}
+
+fn locks() -> MutexGuard<'static, Vec<RawFd>> {
+    LOCKS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Before a fork: waits until nobody opens or closes a lock, and keeps everybody from it. One of the two below must follow.
+pub fn before_fork() {
+    shut(PATIENCE);
+}
+
+/// After a fork, in the parent.
+pub fn after_fork_in_parent() {
+    open();
+}
+
+/// After a fork, in the child: the descriptors that it shares with its parent. Each must be made to mean something else,
+/// and not only be closed, for the files that own them are still there.
+pub fn after_fork_in_child() -> Vec<RawFd> {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+    let shared = match LOCKS.try_lock() {
+        Ok(mut locks) => std::mem::take(&mut *locks),
+        Err(TryLockError::Poisoned(locks)) => std::mem::take(&mut *locks.into_inner()),
+        // Only if somebody forked past the gate: the thread that has it is not here.
+        Err(TryLockError::WouldBlock) => Vec::new(),
+    };
+    open();
+    shared
+}
+
+/// How many forks this process has heard of, its own and those before it: what was opened at another number belongs to
+/// another process. To ask the system at each call would cost more than many a call does.
+pub fn count() -> u32 {
+    FORKS.load(Ordering::Relaxed)
+}
+
+/// A file that is opened to be locked.
+pub(super) struct Lockable(Option<File>);
+
+impl Lockable {
+    pub(super) fn of(file: impl FnOnce() -> io::Result<File>) -> io::Result<Self> {
+        let _passage = Passage::enter();
+        let file = file()?;
+        locks().push(file.as_raw_fd());
+        Ok(Self(Some(file)))
+    }
+}
+
+impl Deref for Lockable {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        match &self.0 {
+            Some(file) => file,
+            // INVARIANT: it is only taken when this is dropped.
+            None => unreachable!("a lockable file is open for as long as it lives"),
+        }
+    }
+}
+
+impl Drop for Lockable {
+    fn drop(&mut self) {
+        let _passage = Passage::enter();
+        if let Some(file) = self.0.take() {
+            let descriptor = file.as_raw_fd();
+            locks().retain(|lock| *lock != descriptor);
+        }
+    }
+}

@@ -1,0 +1,399 @@
+//! The errors of the engine, by what a caller can do about each.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::damage::Damage;
+use crate::disk::{NamedFault, Stranger};
+
+/// What the system says when a process, or all of them, have as many files open as they may: ENFILE, EMFILE.
+const NO_MORE_FILES: [i32; 2] = [23, 24];
+
+/// Whether a process has no more of what it needs to read any file: that says nothing of the file.
+pub fn is_of_process(fault: &io::Error) -> bool {
+    let is_full = |code| NO_MORE_FILES.contains(&code);
+    fault.kind() == io::ErrorKind::OutOfMemory || fault.raw_os_error().is_some_and(is_full)
+}
+
+/// Everything the engine may answer instead of a result.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused, or something that is not ours stands where a file of ours should be; nothing was half
+    /// written.
+    #[error("{path}: {source}", path = .path.display())]
+    Io {
+        /// The file or folder in question.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system has no more memory for this process; nothing was written.
+    #[error("there is not enough memory")]
+    OutOfMemory,
+    /// Another writer kept the lock for longer than the caller would wait.
+    #[error("{path} is held by {holder}; leave the file alone: without it two could write at once", path = .path.display())]
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+        /// What the holder wrote about itself.
+        holder: String,
+    },
+    /// The store is a copy, which is only read.
+    #[error("{path} is a backup: it is read, and never written", path = .path.display())]
+    ReadOnly {
+        /// Its folder.
+        path: PathBuf,
+    },
+    /// The store was closed.
+    #[error("the store is closed")]
+    Closed,
+    /// The store was opened before this process was forked: only the parent may use it.
+    #[error("the store was opened before this process was forked")]
+    Forked,
+    /// A progress callback would wait for the call that waits for it.
+    #[error("a progress callback cannot use the store that calls it")]
+    InProgress,
+    /// A sync failed earlier: what the system holds in memory may never reach the disk.
+    #[error("the store refuses writes since a sync failed: {reason}")]
+    Poisoned {
+        /// The failure that poisoned it.
+        reason: String,
+    },
+    /// The files contradict their own hashes.
+    #[error("{0}")]
+    Corrupted(Box<Damage>),
+    /// It would lose something, or what was named cannot be used for it; nothing was changed.
+    #[error("{path}: {reason}")]
+    Refused {
+        /// The file or folder that is in the way.
+        path: String,
+        /// Why.
+        reason: String,
+        /// What to do instead.
+        instead: String,
+    },
+    /// A file is of a format that this version cannot read, or not on this machine.
+    #[error("{what}")]
+    Unsupported {
+        /// What was met.
+        what: String,
+        /// What helps.
+        recovery: &'static str,
+    },
+    /// Others were at work for as long as the caller would try; the same call may succeed later.
+    #[error("{what}")]
+    Busy {
+        /// What they do.
+        what: String,
+    },
+    /// The store is as large as it can become; nothing was written.
+    #[error("{what}")]
+    Limit {
+        /// What is full.
+        what: String,
+    },
+    /// The caller's value is larger than a line of the log; nothing was written.
+    #[error("{field}: {reason}")]
+    TooLarge {
+        /// The field that is too large.
+        field: String,
+        /// How large it may be.
+        reason: String,
+    },
+    /// An argument is not one that the call takes; nothing was looked at or written.
+    #[error("{}", said(.field, .reason))]
+    Argument {
+        /// The name of the argument.
+        field: String,
+        /// What it must be, and what was given.
+        reason: String,
+    },
+    /// The caller's value cannot be written; nothing was.
+    #[error("{}", said(.field, .reason))]
+    Invalid {
+        /// The field that is wrong.
+        field: String,
+        /// Why it is wrong.
+        reason: String,
+    },
+    /// The id belongs to a record that the caller does not see; nothing was written.
+    #[error("id {id:?}: taken in this store; use handle.id({id:?}), or leave the id out")]
+    IdTaken {
+        /// The id.
+        id: String,
+    },
+    /// There is no such record, as far as the caller sees; nothing was written.
+    #[error("id {id:?}: there is no such record")]
+    UnknownRecord {
+        /// The id.
+        id: String,
+    },
+    /// The record is wider than the caller's scope, who may read it but not change it; nothing was written.
+    #[error("id {id:?}: it is not of this scope, which may read it but not change it")]
+    OutOfScope {
+        /// The id.
+        id: String,
+    },
+    /// The store requires a name that the writer did not give; nothing was written.
+    #[error("{level}: this store requires it for every write; what is for all is written through public()")]
+    ScopeRequired {
+        /// Which name.
+        level: &'static str,
+    },
+    /// One of several rows cannot be written; nothing of its batch was.
+    #[error("row {row}, {fault}")]
+    InBatch {
+        /// Which one, from 0.
+        row: usize,
+        /// Why.
+        fault: Box<Error>,
+    },
+    /// One line of a file cannot be written; nothing of its batch was.
+    #[error("{file} line {line}{}, {fault} ({kept} records before it were kept)", shown_id(.id.as_deref()))]
+    InFile {
+        /// The name of the file.
+        file: String,
+        /// Which line, from 1.
+        line: u64,
+        /// The id that stands in it, if one does.
+        id: Option<String>,
+        /// Why.
+        fault: Box<Error>,
+        /// How many records were written before.
+        kept: u64,
+    },
+    /// An embedding space belongs to another model or dimension; nothing was written.
+    #[error("the space {space:?} is bound to {model:?} with {dim} dimensions, not to {given_model:?} with {given_dim}")]
+    Bound {
+        /// The space.
+        space: String,
+        /// The model it is bound to.
+        model: String,
+        /// The dimension it is bound to.
+        dim: usize,
+        /// The model that came.
+        given_model: String,
+        /// The dimension that came.
+        given_dim: usize,
+    },
+    /// There is no embedding space of this name.
+    #[error("there is no embedding space {name:?}")]
+    NoSpace {
+        /// The name that was asked for.
+        name: String,
+        /// The spaces there are.
+        known: Vec<String>,
+    },
+    /// The past asked for is not in the log any more.
+    #[error("the state before seq {first_seq} is not available: {reason}")]
+    HistoryUnavailable {
+        /// The first seq that can be reached.
+        first_seq: u64,
+        /// Why nothing earlier can.
+        reason: String,
+    },
+}
+
+/// The engine's result.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// An I/O failure at `path`, or at the file that it names, or at what stands in the way to it.
+    pub fn io(path: &Path, source: io::Error) -> Self {
+        let (named, source) = NamedFault::apart(source);
+        Self::Io {
+            path: named.unwrap_or_else(|| path.to_owned()),
+            source,
+        }
+    }
+
+    /// Whether the process or the system has no more file handles: nothing was asked of the disk then.
+    pub fn is_scarcity(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.raw_os_error().is_some_and(|code| NO_MORE_FILES.contains(&code)))
+    }
+
+    /// The same failure for another caller whom it concerns too.
+    #[must_use]
+    pub fn shared(&self) -> Self {
+        match self {
+            Self::Io { path, source } => Self::Io {
+                path: path.clone(),
+                source: match (source.raw_os_error(), Stranger::in_error(source)) {
+                    (Some(code), _) => io::Error::from_raw_os_error(code),
+                    (None, Some(stranger)) => stranger.clone().into(),
+                    (None, None) => io::Error::new(source.kind(), source.to_string()),
+                },
+            },
+            Self::Locked { path, holder } => Self::Locked {
+                path: path.clone(),
+                holder: holder.clone(),
+            },
+            Self::OutOfMemory => Self::OutOfMemory,
+            Self::ReadOnly { path } => Self::ReadOnly { path: path.clone() },
+            Self::Closed => Self::Closed,
+            Self::Forked => Self::Forked,
+            Self::InProgress => Self::InProgress,
+            Self::Poisoned { reason } => Self::Poisoned { reason: reason.clone() },
+            Self::Corrupted(damage) => Self::Corrupted(damage.clone()),
+            Self::Refused { path, reason, instead } => Self::Refused {
+                path: path.clone(),
+                reason: reason.clone(),
+                instead: instead.clone(),
+            },
+            Self::Unsupported { what, recovery } => Self::Unsupported {
+                what: what.clone(),
+                recovery,
+            },
+            Self::Busy { what } => Self::Busy { what: what.clone() },
+            Self::Limit { what } => Self::Limit { what: what.clone() },
+            Self::TooLarge { field, reason } => Self::too_large(field, reason),
+            Self::Argument { field, reason } => Self::argument(field, reason),
+            Self::Invalid { field, reason } => Self::invalid(field, reason),
+            Self::IdTaken { id } => Self::IdTaken { id: id.clone() },
+            Self::UnknownRecord { id } => Self::UnknownRecord { id: id.clone() },
+            Self::OutOfScope { id } => Self::OutOfScope { id: id.clone() },
+            Self::ScopeRequired { level } => Self::ScopeRequired { level },
+            Self::InBatch { row, fault } => Self::InBatch {
+                row: *row,
+                fault: Box::new(fault.shared()),
+            },
+            Self::InFile {
+                file,
+                line,
+                id,
+                fault,
+                kept,
+            } => Self::InFile {
+                file: file.clone(),
+                line: *line,
+                id: id.clone(),
+                fault: Box::new(fault.shared()),
+                kept: *kept,
+            },
+            Self::Bound {
+                space,
+                model,
+                dim,
+                given_model,
+                given_dim,
+            } => Self::Bound {
+                space: space.clone(),
+                model: model.clone(),
+                dim: *dim,
+                given_model: given_model.clone(),
+                given_dim: *given_dim,
+            },
+            Self::NoSpace { name, known } => Self::NoSpace {
+                name: name.clone(),
+                known: known.clone(),
+            },
+            Self::HistoryUnavailable { first_seq, reason } => Self::HistoryUnavailable {
+                first_seq: *first_seq,
+                reason: reason.clone(),
+            },
+        }
+    }
+
+    /// Nobody gives bytes that cannot be guessed.
+    pub fn randomness(fault: std::io::Error) -> Self {
+        Self::io(std::path::Path::new("(random bytes of the system)"), fault)
+    }
+
+    /// Others are at work.
+    pub fn busy(what: impl Into<String>) -> Self {
+        Self::Busy { what: what.into() }
+    }
+
+    /// The store cannot become larger.
+    pub fn limit(what: impl Into<String>) -> Self {
+        Self::Limit { what: what.into() }
+    }
+
+    /// A value that no line of the log can hold.
+    pub fn too_large(field: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::TooLarge {
+            field: field.into(),
+            reason: reason.into(),
+        }
+    }
+
+    /// An argument that makes no sense, and why.
+    pub fn argument(field: &str, reason: impl std::fmt::Display) -> Self {
+        Self::Argument {
+            field: field.to_owned(),
+            reason: reason.to_string(),
+        }
+    }
+
+    /// What an argument must be or have, and what was given.
+    pub fn must(field: &str, need: impl std::fmt::Display, given: impl std::fmt::Display) -> Self {
+        Self::argument(field, format!("must {need}, got {given}"))
+    }
+
+    /// A value that may not be written.
+    pub fn invalid(field: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Invalid {
+            field: field.into(),
+            reason: reason.into(),
+        }
+    }
+}
+
+/// What is said of a field: "k must be at least 0, got -1", or "as_of: embeddings are those of now".
+#[must_use]
+pub fn said(field: &str, reason: &str) -> String {
+    let mark = if reason.starts_with("must ") { "" } else { ":" };
+    format!("{field}{mark} {reason}")
+}
+
+fn shown_id(id: Option<&str>) -> String {
+    id.map(|id| format!(" (id {id:?})")).unwrap_or_default()
+}
+
+/// Names the file in an I/O failure.
+pub trait At<T> {
+    /// Turns an `io::Result` into ours.
+    fn at(self, path: &Path) -> Result<T>;
+}
+
+impl<T> At<T> for io::Result<T> {
+    fn at(self, path: &Path) -> Result<T> {
+        self.map_err(|source| Error::io(path, source))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_argument_is_named_with_what_it_must_be() {
+        let told = [
+            Error::must("k", "be at least 0", -1),
+            Error::argument("as_of", "embeddings are those of now"),
+            Error::invalid("confidence", "must be from 0 to 1, got 7"),
+            Error::too_large("record", "its line would be over 16 MiB"),
+        ];
+        let said = [
+            "k must be at least 0, got -1",
+            "as_of: embeddings are those of now",
+            "confidence must be from 0 to 1, got 7",
+            "record: its line would be over 16 MiB",
+        ];
+        for (error, words) in told.iter().zip(said) {
+            assert_eq!(error.to_string(), words);
+            assert_eq!(error.shared().to_string(), words);
+        }
+    }
+
+    #[test]
+    fn a_shared_error_stays_what_it_is() {
+        let kinds = [Error::busy("rows"), Error::limit("rows"), Error::Closed];
+        for error in kinds {
+            assert_eq!(std::mem::discriminant(&error), std::mem::discriminant(&error.shared()));
+        }
+    }
+}

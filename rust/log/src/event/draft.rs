@@ -1,0 +1,421 @@
+//! A draft: the changes that a caller wants, as canonical bytes, before the log gives them a place.
+//!
+//! A draft holds changes as canonical bytes, checked and complete, before the log gives them a seq, a moment and a hash.
+//! Whoever fills it, from Python objects or from JSON, goes through the same [`RecordWriter`].
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::act::beyond;
+use super::author::Author;
+use super::expiry::check_expiry;
+use super::faces::{act_id, face_of, is_of_acts};
+use super::{IncomingEvents, Op};
+use crate::error::{Error, Result};
+use crate::json::{self, RecordSpans, Span, Value};
+use crate::memory::{self, Refused};
+use crate::scope::Viewer;
+
+/// A draft keeps at most this much memory from one commit to the next.
+pub const SPARE_BYTES: usize = 8 * 1024 * 1024;
+
+/// What the rest of a line may need beside record and id.
+const ENVELOPE_BYTES: usize = 512;
+/// So much is free in a large draft before the next change begins.
+const AHEAD_BYTES: usize = 1024 * 1024;
+/// How many containers are open around a field of a record: the event and the record.
+pub const FIELD_DEPTH: usize = 2;
+
+/// One change of one record.
+#[derive(Clone, Debug)]
+pub struct RecordChange {
+    /// What it does.
+    pub op: Op,
+    /// Where the fields lie in the record.
+    pub fields: RecordSpans,
+    /// Whether it carries no scope and says nothing of its expiry: nobody has to look again.
+    pub is_plain: bool,
+    id: Range<usize>,
+    record: Range<usize>,
+}
+
+/// Changes that become one commit.
+#[derive(Clone, Debug, Default)]
+pub struct Draft {
+    text: Vec<u8>,
+    changes: Vec<RecordChange>,
+    author: Author,
+}
+
+impl Draft {
+    /// Empties the draft for the next change; its memory is kept, unless it is large.
+    pub fn recycle(&mut self) {
+        if self.room() > SPARE_BYTES {
+            *self = Self::default();
+        }
+        self.clear();
+    }
+
+    /// Says who writes what comes: the records are stamped with that scope.
+    pub fn written_by(&mut self, writer: &Arc<Viewer>) {
+        self.by(&Author::plainly(writer));
+    }
+
+    /// The same, and on what terms.
+    pub fn by(&mut self, author: &Author) {
+        self.author.take_after(author);
+    }
+
+    /// Who writes, and on what terms.
+    pub fn author(&self) -> &Author {
+        &self.author
+    }
+
+    /// Who writes.
+    pub fn writer(&self) -> &Arc<Viewer> {
+        &self.author.writer
+    }
+
+    /// The changes, in order.
+    pub fn changes(&self) -> &[RecordChange] {
+        &self.changes
+    }
+
+    /// How much memory it keeps.
+    pub fn room(&self) -> usize {
+        self.text.capacity()
+    }
+
+    /// Forgets everything, to be filled anew.
+    pub fn clear(&mut self) {
+        self.text.clear();
+        self.changes.clear();
+    }
+
+    /// Leaves out the changes that are refused.
+    pub fn retain(&mut self, mut is_kept: impl FnMut(usize) -> bool) {
+        let mut place = 0;
+        self.changes.retain(|_| {
+            place += 1;
+            is_kept(place - 1)
+        });
+    }
+
+    /// Whether nothing is to be said.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// Whether any change is a patch.
+    pub fn has_patches(&self) -> bool {
+        self.changes.iter().any(|change| change.op == Op::Patch)
+    }
+
+    /// What it asks of those who write it or take it in.
+    pub fn coming(&self) -> IncomingEvents {
+        let lengths = self.changes.iter().map(|change| change.id.len() + change.record.len());
+        let own = IncomingEvents {
+            events: self.changes.len(),
+            bytes: lengths.clone().sum(),
+            longest: lengths.max().unwrap_or(0),
+            further: 0,
+        };
+        let acts = self.changes.iter().filter(|change| change.op == Op::Act);
+        acts.fold(own, |sum, act| sum.and(beyond(act.op, self.id(act), self.record(act))))
+    }
+
+    /// Asks for memory for the next change. A draft that is still small needs none that could not be had.
+    ///
+    /// # Errors
+    /// `OutOfMemory` if there is none.
+    #[inline]
+    pub fn make_room(&mut self) -> Result<()> {
+        memory::check()?;
+        if self.text.len() > AHEAD_BYTES && self.text.capacity() - self.text.len() < AHEAD_BYTES {
+            self.text.try_reserve(self.text.len()).map_err(Refused::from)?;
+        }
+        Ok(self.changes.try_reserve(1).map_err(Refused::from)?)
+    }
+
+    /// A change's id as it stands between quotes in canonical JSON.
+    pub fn id(&self, change: &RecordChange) -> &[u8] {
+        &self.text[change.id.clone()]
+    }
+
+    /// A change's canonical record.
+    pub fn record(&self, change: &RecordChange) -> &[u8] {
+        &self.text[change.record.clone()]
+    }
+
+    /// Begins a whole record; its fields follow in canonical order.
+    pub fn upsert(&mut self) -> RecordWriter<'_> {
+        let start = self.text.len();
+        self.text.push(b'{');
+        RecordWriter {
+            draft: self,
+            start,
+            fields: RecordSpans::default(),
+            is_shared: false,
+        }
+    }
+
+    /// Says that a record is a tombstone now.
+    ///
+    /// # Errors
+    /// `Invalid` for an id that may not be written here.
+    pub fn delete(&mut self, id: &str, face: Option<&str>) -> Result<()> {
+        check_id(id, face)?;
+        let start = self.text.len();
+        self.text.extend_from_slice(b"{\"id\":");
+        let id_start = self.text.len();
+        json::write_string(id, &mut self.text);
+        let id = id_start + 1..self.text.len() - 1;
+        self.text.extend_from_slice(b",\"status\":\"tombstone\"}");
+        self.push(Op::Delete, id, start, RecordSpans::default(), false)
+    }
+
+    /// Says how a face's record changes: a canonical object that is an RFC 7396 merge patch.
+    ///
+    /// # Errors
+    /// `Invalid` for an id that may not be written here.
+    pub fn patch(&mut self, id: &str, face: &str, patch: &[u8]) -> Result<()> {
+        check_id(id, Some(face))?;
+        let id_start = self.text.len();
+        json::write_string(id, &mut self.text);
+        let id = id_start + 1..self.text.len() - 1;
+        let start = self.text.len();
+        self.text.extend_from_slice(patch);
+        self.push(Op::Patch, id, start, RecordSpans::default(), false)
+    }
+
+    /// Says what happened to several records of a face; records that come about have this depth.
+    ///
+    /// # Errors
+    /// `Invalid` for a face that has no acts, or what is no object.
+    pub fn act(&mut self, face: &str, payload: &Value, depth: i64) -> Result<()> {
+        let Some(id) = act_id(face) else {
+            return Err(Error::invalid("act", format!("the face {face:?} has no acts")));
+        };
+        let mut payload = payload.clone();
+        if payload.as_object().is_none() {
+            return Err(Error::invalid("act", "not an object"));
+        }
+        if depth != 0 {
+            payload.set("depth", Value::from(depth));
+        }
+        let mut record = Vec::new();
+        json::write_value(&payload, &mut record);
+        self.put(Op::Act, id.as_bytes(), &record, RecordSpans::default())
+    }
+
+    /// Takes over a change, as another draft holds it or with another record in its place, which is canonical.
+    ///
+    /// # Errors
+    /// `TooLarge` if its line would be too long.
+    pub fn take_over(&mut self, change: &RecordChange, id: &[u8], record: &[u8]) -> Result<()> {
+        let fields = match change.op {
+            Op::Upsert => json::scan_record(record).unwrap_or(change.fields),
+            _ => change.fields,
+        };
+        self.put(change.op, id, record, fields)
+    }
+
+    /// Takes over a change by its parts.
+    pub fn put(&mut self, op: Op, id: &[u8], record: &[u8], fields: RecordSpans) -> Result<()> {
+        let start = self.text.len();
+        self.text.extend_from_slice(id);
+        let (id, start) = (start..self.text.len(), self.text.len());
+        self.text.extend_from_slice(record);
+        self.push(op, id, start, fields, false)
+    }
+
+    fn push(&mut self, op: Op, id: Range<usize>, start: usize, fields: RecordSpans, is_shared: bool) -> Result<()> {
+        let record = start..self.text.len();
+        let length = [&id, &record].map(|part| json::escaped_length(&self.text[part.clone()]));
+        if length[0] + length[1] + ENVELOPE_BYTES > json::MAX_LINE_BYTES {
+            return Err(Error::too_large("record", "its line would be over 16 MiB"));
+        }
+        // Whether the id is the one in the record: it may stand before that, as others gave it.
+        let id_at = id.start.checked_sub(start).filter(|at| *at > 0);
+        let is_plain = !check_expiry(&self.text[record.clone()], id_at)? && is_shared;
+        self.changes.push(RecordChange {
+            op,
+            fields,
+            is_plain,
+            id,
+            record,
+        });
+        Ok(())
+    }
+}
+
+/// Writes the twelve fields of a record, in canonical order.
+pub struct RecordWriter<'a> {
+    draft: &'a mut Draft,
+    start: usize,
+    fields: RecordSpans,
+    is_shared: bool,
+}
+
+impl RecordWriter<'_> {
+    fn text(&mut self) -> &mut Vec<u8> {
+        &mut self.draft.text
+    }
+
+    fn string(&mut self, key: &'static str, value: &str) -> Span {
+        self.text().extend_from_slice(key.as_bytes());
+        let from = self.draft.text.len() - self.start + 1;
+        json::write_string(value, self.text());
+        let to = self.draft.text.len() - self.start - 1;
+        Span {
+            start: from as u32,
+            end: to as u32,
+        }
+    }
+
+    /// The confidence.
+    ///
+    /// # Errors
+    /// `Invalid` outside 0..1.
+    pub fn confidence(&mut self, value: f64) -> Result<()> {
+        if !(0.0..=1.0).contains(&value) {
+            return Err(Error::invalid(
+                "confidence",
+                format!("must be from 0 to 1, got {value}"),
+            ));
+        }
+        self.text().extend_from_slice(b"\"confidence\":");
+        // -0.0 is inside the range but would be another spelling of the same belief.
+        let value = value + 0.0;
+        json::write_f64(value, self.text());
+        self.fields.confidence = Some(value);
+        Ok(())
+    }
+
+    /// Ends `data`, whose first byte stands at this place of the text that [`RecordWriter::raw`] gave: the scope of whoever
+    /// writes is stamped on it.
+    ///
+    /// # Errors
+    /// `Invalid` if it carries another one.
+    pub fn end_data(&mut self, start: usize) -> Result<()> {
+        let Draft { text, author, .. } = &mut *self.draft;
+        self.is_shared = author.settle_scope(text, start)?;
+        Ok(())
+    }
+
+    /// A field whose canonical value the caller puts behind what is there.
+    pub fn raw(&mut self, field: RawField) -> &mut Vec<u8> {
+        self.text().extend_from_slice(field.key());
+        self.text()
+    }
+
+    /// The id.
+    ///
+    /// # Errors
+    /// `Invalid` for an empty id or one that belongs to another face.
+    pub fn id(&mut self, value: &str, face: Option<&str>) -> Result<()> {
+        check_id(value, face)?;
+        if is_of_acts(value.as_bytes()) {
+            return Err(Error::invalid(
+                "id",
+                format!("ids such as {value:?} are kept for what happens to several records"),
+            ));
+        }
+        self.fields.id = Some(self.string(",\"id\":", value));
+        Ok(())
+    }
+
+    /// Whether it is a hypothesis.
+    pub fn is_hypothesis(&mut self, value: bool) {
+        let spelled: &[u8] = if value {
+            b",\"is_hypothesis\":true"
+        } else {
+            b",\"is_hypothesis\":false"
+        };
+        self.text().extend_from_slice(spelled);
+    }
+
+    /// The kind.
+    pub fn kind(&mut self, value: &str) {
+        self.fields.kind = Some(self.string(",\"kind\":", value));
+    }
+
+    /// The label.
+    pub fn label(&mut self, value: &str) {
+        self.string(",\"label\":", value);
+    }
+
+    /// The recursion depth.
+    pub fn recursion_depth(&mut self, value: i64) {
+        self.text().extend_from_slice(b",\"recursion_depth\":");
+        json::write_i64(value, self.text());
+    }
+
+    /// The source type.
+    pub fn source_type(&mut self, value: &str) {
+        self.string(",\"source_type\":", value);
+    }
+
+    /// The status, which is the last field.
+    ///
+    /// # Errors
+    /// `TooLarge` if the line would be too long.
+    pub fn status(mut self, value: &str) -> Result<()> {
+        self.fields.status = Some(self.string(",\"status\":", value));
+        self.text().push(b'}');
+        let id = self.fields.id.unwrap_or_default();
+        let id = self.start + id.start as usize..self.start + id.end as usize;
+        self.draft.push(Op::Upsert, id, self.start, self.fields, self.is_shared)
+    }
+}
+
+/// The fields whose values are lists or objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RawField {
+    /// `data`, after the confidence.
+    Data,
+    /// `epistemic_boundary`, after that.
+    EpistemicBoundary,
+    /// `evidence`, after that and before the id.
+    Evidence,
+    /// `model_assumptions`, after the label.
+    ModelAssumptions,
+}
+
+impl RawField {
+    fn key(self) -> &'static [u8] {
+        match self {
+            Self::Data => b",\"data\":",
+            Self::EpistemicBoundary => b",\"epistemic_boundary\":",
+            Self::Evidence => b",\"evidence\":",
+            Self::ModelAssumptions => b",\"model_assumptions\":",
+        }
+    }
+
+    /// The field's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::EpistemicBoundary => "epistemic_boundary",
+            Self::Evidence => "evidence",
+            Self::ModelAssumptions => "model_assumptions",
+        }
+    }
+}
+
+fn check_id(id: &str, face: Option<&str>) -> Result<()> {
+    if id.is_empty() {
+        return Err(Error::invalid("id", "must not be empty"));
+    }
+    match (face_of(id.as_bytes()), face) {
+        (owner, writer) if owner == writer => Ok(()),
+        (Some(owner), _) => Err(Error::invalid(
+            "id",
+            format!("ids such as {id:?} belong to the {owner} face"),
+        )),
+        (None, _) => Err(Error::invalid(
+            "id",
+            format!("{id:?} has no prefix of the {} face", face.unwrap_or("")),
+        )),
+    }
+}

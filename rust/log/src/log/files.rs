@@ -1,0 +1,283 @@
+//! Writes, copies and removes files so that a crash leaves all of one or none, and touches nobody else's.
+
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::archive::{self, Archive};
+use crate::digest::{Hasher, Hex};
+use crate::disk::{Access, Disk, DiskFile, Naming, PACE_BYTES, Stranger, read_over, read_upto};
+use crate::error::{At, Error, Result};
+use crate::layout::{Layout, Shape, base_name, packed_base_name};
+
+/// Shows how far a long task has come: done and total, in bytes or records.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
+
+/// How much is copied at a time.
+const BUFFER_BYTES: usize = 1024 * 1024;
+
+/// A file of the store; `None` if it is not there.
+pub fn open_inside(disk: &dyn Disk, layout: &Layout, name: &str) -> io::Result<Option<Arc<dyn DiskFile>>> {
+    let path = layout.inside(name);
+    match disk.open(&path, Access::Read) {
+        Ok(file) => Ok(Some(file)),
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(fault) => Err(fault).naming(&path),
+    }
+}
+
+/// A base of the past, packed or not, with its name from the store's folder on; `None` if it is not there.
+pub fn open_base(disk: &dyn Disk, layout: &Layout, sha256: &Hex) -> io::Result<Option<(String, Archive)>> {
+    // In this order: it is packed before what is not packed goes.
+    for name in [base_name(sha256.text()), packed_base_name(sha256.text())] {
+        let path = layout.inside(&name);
+        match archive::open(disk, &path) {
+            Ok(base) => return Ok(Some((name, base))),
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => {}
+            Err(fault) => return Err(fault).naming(&path),
+        }
+    }
+    Ok(None)
+}
+
+/// Copies part of a file into a new synced file under its final name, by way of a temporary one; gives the digest.
+pub fn copy_range(
+    disk: &dyn Disk,
+    source: &dyn DiskFile,
+    range: Range<u64>,
+    target: &Path,
+    progress: Option<Progress<'_>>,
+) -> Result<Hex> {
+    let draft = with_suffix(target, ".tmp");
+    let digest = copy_bytes(disk, source, range, &draft, progress)?;
+    disk.rename(&draft, target).at(target)?;
+    Ok(digest)
+}
+
+/// Copies part of a file into a new synced file.
+pub fn copy_bytes(
+    disk: &dyn Disk,
+    source: &dyn DiskFile,
+    range: Range<u64>,
+    target: &Path,
+    mut progress: Option<Progress<'_>>,
+) -> Result<Hex> {
+    let file = disk.create(target).at(target)?;
+    let mut hasher = Hasher::default();
+    let mut buffer = Vec::with_capacity(BUFFER_BYTES);
+    let (mut offset, mut synced) = (range.start, range.start);
+    while offset < range.end {
+        buffer.clear();
+        let wanted = (range.end - offset).min(BUFFER_BYTES as u64) as usize;
+        if read_upto(source, &mut buffer, offset, wanted).at(target)? == 0 {
+            return Err(Error::io(target, io::ErrorKind::UnexpectedEof.into()));
+        }
+        hasher.update(&buffer);
+        file.write_at(&buffer, offset - range.start).at(target)?;
+        offset += buffer.len() as u64;
+        if offset - synced >= PACE_BYTES {
+            file.sync().at(target)?;
+            synced = offset;
+        }
+        if let Some(progress) = progress.as_mut() {
+            progress(offset - range.start, range.end - range.start);
+        }
+    }
+    file.sync().at(target)?;
+    Ok(hasher.finish())
+}
+
+/// Puts the first bytes of a file behind what another one holds, which ends at `offset`; gives that one, synced.
+pub fn append_bytes(
+    disk: &dyn Disk,
+    source: &dyn DiskFile,
+    length: u64,
+    target: &Path,
+    offset: u64,
+) -> Result<Arc<dyn DiskFile>> {
+    let file = disk.open(target, Access::Write).at(target)?;
+    let (mut done, mut buffer) = (0, Vec::with_capacity(BUFFER_BYTES));
+    while done < length {
+        let wanted = (length - done).min(BUFFER_BYTES as u64) as usize;
+        read_over(source, &mut buffer, done, wanted).at(target)?;
+        if buffer.is_empty() {
+            return Err(Error::io(target, io::ErrorKind::UnexpectedEof.into()));
+        }
+        file.write_at(&buffer, offset + done).at(target)?;
+        done += buffer.len() as u64;
+    }
+    file.sync().at(target)?;
+    Ok(file)
+}
+
+/// Copies a whole file; the target's name is the caller's to make durable.
+pub fn copy_file(disk: &dyn Disk, source: &Path, target: &Path, progress: Option<Progress<'_>>) -> Result<Hex> {
+    let file = disk.open(source, Access::Read).at(source)?;
+    let length = file.length().at(source)?;
+    copy_range(disk, &*file, 0..length, target, progress)
+}
+
+/// The path with a suffix behind its file name.
+pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// A name in a folder that nothing has yet: what is kept must not replace what was kept before.
+pub fn free_name(disk: &dyn Disk, folder: &Path, wanted: &str) -> Result<PathBuf> {
+    let taken = disk.list(folder).at(folder)?;
+    let numbered = (1_u64..).map(|n| {
+        if n == 1 {
+            wanted.to_owned()
+        } else {
+            format!("{wanted}-{n}")
+        }
+    });
+    let free = numbered.into_iter().find(|name| !taken.contains(name));
+    Ok(folder.join(free.unwrap_or_else(|| wanted.to_owned())))
+}
+
+/// Copies files of one folder into another. Their names are their digests: what is replaced was the same or damaged.
+pub fn copy_names(
+    disk: &dyn Disk,
+    from: &Path,
+    to: &Path,
+    parent: &Path,
+    names: impl Iterator<Item = String>,
+) -> Result<()> {
+    let mut made = false;
+    for name in names {
+        if !made {
+            disk.create_dir(to).at(to)?;
+            disk.sync_dir(parent).at(parent)?;
+            made = true;
+        }
+        copy_file(disk, &from.join(&name), &to.join(&name), None)?;
+    }
+    if made { disk.sync_dir(to).at(to) } else { Ok(()) }
+}
+
+/// Whether one file begins with all that another holds.
+pub fn is_same(disk: &dyn Disk, part: &Path, whole: &Path) -> Result<bool> {
+    let Ok(whole) = disk.open(whole, Access::Read) else {
+        return Ok(false);
+    };
+    let file = disk.open(part, Access::Read).at(part)?;
+    let length = file.length().at(part)?;
+    let (mut offset, mut left, mut right) = (0, Vec::new(), Vec::new());
+    while offset < length {
+        let wanted = (length - offset).min(BUFFER_BYTES as u64) as usize;
+        read_over(&*file, &mut left, offset, wanted).at(part)?;
+        read_over(&*whole, &mut right, offset, wanted).at(part)?;
+        if left != right || left.len() < wanted {
+            return Ok(false);
+        }
+        offset += wanted as u64;
+    }
+    Ok(true)
+}
+
+/// Removes the files in a folder whose names have a shape of ours, and nothing else. Whatever stands in the place of the
+/// folder is left to those who need it.
+pub fn remove_ours(disk: &dyn Disk, folder: &Path, is_named_so: Shape) -> Result<()> {
+    if !is_folder(disk, folder) {
+        return Ok(());
+    }
+    for name in disk.list(folder).at(folder)?.iter().filter(|name| is_named_so(name)) {
+        let path = folder.join(name);
+        if is_ours(disk, &path) {
+            remove_if_there(disk, &path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes a file that somebody else may have removed, or given another name, by now.
+pub fn remove_if_there(disk: &dyn Disk, path: &Path) -> Result<()> {
+    match disk.remove(path) {
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed.at(path),
+    }
+}
+
+/// The names in a folder; `None` if there is no folder of ours. One that cannot be looked into is an error: who must know all
+/// that is there takes nothing for granted.
+pub fn names_in(disk: &dyn Disk, folder: &Path) -> Result<Option<Vec<String>>> {
+    if !disk.exists(folder) {
+        return Ok(None);
+    }
+    match disk.list(folder) {
+        Err(fault) if Stranger::in_error(&fault).is_some() || fault.kind() == io::ErrorKind::NotADirectory => Ok(None),
+        listed => listed.at(folder).map(Some),
+    }
+}
+
+/// Those of them that have a shape of ours, in order.
+pub fn ours_in(disk: &dyn Disk, folder: &Path, is_named_so: Shape) -> Result<Vec<String>> {
+    let mut names = names_in(disk, folder)?.unwrap_or_default();
+    names.retain(|name| is_named_so(name));
+    names.sort();
+    Ok(names)
+}
+
+/// Whether a path is a folder, not a link to one.
+pub fn is_folder(disk: &dyn Disk, path: &Path) -> bool {
+    disk.exists(path) && disk.list(path).is_ok()
+}
+
+/// Whether what has a name of ours is a file: a folder, a link, a pipe in its place is somebody else's.
+pub fn is_ours(disk: &dyn Disk, path: &Path) -> bool {
+    disk.status(path).is_ok()
+}
+
+/// Whether something else than a file has a name that a file of ours should get.
+pub fn is_taken_by_others(disk: &dyn Disk, path: &Path) -> bool {
+    disk.exists(path) && !is_ours(disk, path)
+}
+
+/// A file that is removed unless it is given its name.
+pub struct Scratch {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+    is_named: bool,
+}
+
+impl Scratch {
+    /// Watches over a file that is about to be written.
+    pub fn at(disk: &Arc<dyn Disk>, path: PathBuf) -> Self {
+        Self {
+            disk: Arc::clone(disk),
+            path,
+            is_named: false,
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives the file its name, durably.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn name(mut self, path: &Path) -> Result<()> {
+        self.disk.rename(&self.path, path).at(path)?;
+        self.is_named = true;
+        match path.parent() {
+            Some(folder) => self.disk.sync_dir(folder).at(folder),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if !self.is_named {
+            // What is left is swept away by whoever looks after the store next.
+            let _ = self.disk.remove(&self.path);
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! What is known of an open log: its file, how far it was read, and what it starts from.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::chain::ChainMark;
+use crate::damage::Tail;
+use crate::digest::{Hex, sha256};
+use crate::disk::{DiskFile, Identity, read_upto};
+use crate::hint::{KeptHint, first_line, line_before};
+use crate::origin::Origin;
+use crate::remembered::SeenHead;
+use crate::trail::{Trail, TrailEnd};
+use crate::verify::{Sink, Walk};
+use crate::wal::reader::Reading;
+use crate::wal::synced::{Synced, names_hash};
+use crate::wal::writer::{ChainEnd, Lines};
+
+/// A larger tail is read anew at every look.
+const LARGEST_TAIL_BYTES: u64 = 64 * 1024 * 1024;
+/// So many blank lines may stand at the end of a log before the next one that says something.
+const MOST_BLANK_LINES: usize = 1000;
+
+/// What a pending tail looked like. Others may replace it by as many other bytes, so its length does not tell; but to load
+/// everything anew for the same bytes again and again would keep a search from ever seeing one state twice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TailSeen {
+    log: Identity,
+    start: u64,
+    digest: Hex,
+}
+
+/// A place that a log had come to.
+#[derive(Clone, Copy, Debug)]
+pub struct Passed {
+    /// Which file it was.
+    pub identity: Identity,
+    /// Where it ended.
+    pub end: u64,
+    /// Its head there.
+    pub head: Option<Hex>,
+}
+
+/// A log that is open.
+pub struct OpenLog {
+    /// Where it is read from, and written to once that is allowed.
+    pub file: Arc<dyn DiskFile>,
+    /// Which file that is.
+    pub identity: Identity,
+    /// How far it was read.
+    pub walk: Walk,
+    /// What it starts from.
+    pub origin: Origin,
+    /// The handle writes.
+    pub(super) writable: bool,
+    /// Whether the hint about the last sync speaks of this log, so that a torn write is known for a tail.
+    pub(super) anchored: bool,
+    /// What that hint says now.
+    pub(super) hint: KeptHint,
+}
+
+impl OpenLog {
+    /// A log whose handle only reads.
+    pub fn reading(file: Arc<dyn DiskFile>, walk: Walk, origin: Origin) -> io::Result<Self> {
+        Ok(Self {
+            identity: file.identity()?,
+            file,
+            walk,
+            origin,
+            writable: false,
+            anchored: false,
+            hint: KeptHint::default(),
+        })
+    }
+
+    /// A log whose handle writes.
+    pub fn writing(file: Arc<dyn DiskFile>, walk: Walk, origin: Origin) -> io::Result<Self> {
+        Ok(Self {
+            writable: true,
+            ..Self::reading(file, walk, origin)?
+        })
+    }
+
+    /// The same, if the hint about the last sync speaks of it.
+    #[must_use]
+    pub fn anchored(self, anchored: bool) -> Self {
+        Self { anchored, ..self }
+    }
+
+    /// How far the chain has come.
+    pub fn mark(&self) -> &ChainMark {
+        self.walk.mark()
+    }
+
+    /// Where the log has come to.
+    pub fn passing(&self) -> Passed {
+        Passed {
+            identity: self.identity,
+            end: self.walk.end,
+            head: self.mark().head,
+        }
+    }
+
+    /// Whether it is the log that had come to a place, and goes on from there.
+    pub fn goes_on_from(&self, place: &Passed) -> bool {
+        let last = last_said(&*self.file, place.end).ok().flatten();
+        self.identity == place.identity
+            && self.walk.end >= place.end
+            && last.is_some_and(|line| place.head.is_some_and(|head| names_hash(&line, &head)))
+    }
+
+    /// Where the log ends now, as the hint spells it; `None` before the first event.
+    pub fn reached(&self) -> Option<Synced> {
+        let mark = self.mark();
+        // If lines stand behind the last event that could not be loaded, a hint there would make a tail of them.
+        if mark.gap {
+            return None;
+        }
+        Some(Synced {
+            offset: mark.end,
+            seq: mark.last_seq,
+            first: mark.first?,
+            head: mark.head?,
+        })
+    }
+
+    /// The same of its first event.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn first_head(&self) -> io::Result<Option<Synced>> {
+        let mark = self.mark();
+        let line = first_line(&*self.file, mark.end)?;
+        let Some(((line, first), seq)) = line.zip(mark.first).zip(mark.first_seq) else {
+            return Ok(None);
+        };
+        Ok(Some(Synced {
+            offset: line.len() as u64 + 1,
+            seq,
+            first,
+            head: first,
+        }))
+    }
+
+    /// The same with the trail up to there: what is noted outside.
+    pub fn seen_head(&self) -> Option<SeenHead> {
+        let (at, trail) = (self.reached()?, self.trail());
+        Some(SeenHead { at, trail })
+    }
+
+    /// The trail up to its end.
+    pub fn trail(&self) -> Option<TrailEnd> {
+        self.walk.trail()
+    }
+
+    /// The trail for whoever spells the next lines. A log without any begins it with them, wherever that is.
+    pub fn trail_to_extend(&self) -> Option<Trail> {
+        let follower = &self.walk.follower;
+        follower.trail.clone().filter(|_| follower.mark.first.is_some())
+    }
+
+    /// Where the chain stands for whoever writes next.
+    pub fn link(&self) -> ChainEnd {
+        ChainEnd {
+            head: self.mark().head,
+            next_seq: self.mark().last_seq.max(self.walk.follower.claimed) + 1,
+        }
+    }
+
+    /// Whether the file became shorter than what was read of it.
+    pub fn is_cut(&self) -> bool {
+        self.file.length().is_ok_and(|length| length < self.mark().end)
+    }
+
+    /// Whether all that was read counts.
+    pub fn is_whole(&self) -> bool {
+        self.walk.follower.damage.is_empty() && self.walk.follower.tail.is_none()
+    }
+
+    /// Whether the last event that is known still stands where it stood.
+    pub fn knows_its_end(&self) -> io::Result<bool> {
+        let Some(known) = self.reached() else {
+            return Ok(true);
+        };
+        let line = line_before(&*self.file, known.offset)?;
+        Ok(line.is_some_and(|line| known.fits_head(&line)))
+    }
+
+    /// Shows what was appended, up to the length of the log; says why it does not count to its end, if it does not.
+    pub fn go_on(&mut self, length: u64, threads: usize, sink: &mut dyn Sink) -> io::Result<Option<Tail>> {
+        if length < self.walk.end {
+            return Ok(Some(Tail {
+                offset: length,
+                length: 0,
+                reason: "the log became shorter".to_owned(),
+                events: 0,
+            }));
+        }
+        let reading = Reading {
+            trusted_until: 0,
+            threads,
+        };
+        self.walk.go(&*self.file, length, reading, sink, &mut |_, _| {})
+    }
+
+    /// What the bytes behind the committed end look like, if they can be looked at.
+    pub fn look_at_tail(&self) -> io::Result<Option<TailSeen>> {
+        let (start, end) = (self.walk.end, self.file.length()?);
+        if end.saturating_sub(start) > LARGEST_TAIL_BYTES {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        read_upto(&*self.file, &mut bytes, start, (end - start) as usize)?;
+        Ok(Some(TailSeen {
+            log: self.identity,
+            start,
+            digest: sha256(&bytes),
+        }))
+    }
+
+    /// Takes note of lines that were put behind the others.
+    pub(super) fn advance(&mut self, lines: &Lines, now: i64) {
+        let count = lines.starts.len() as u64;
+        self.walk.latest = self.walk.latest.max(now);
+        self.walk.lines += count;
+        self.walk.end += lines.bytes.len() as u64;
+        self.extend_trail(lines);
+        let mark = &mut self.walk.follower.mark;
+        mark.head = lines.link.head;
+        mark.first = mark.first.or_else(|| first_hash(lines));
+        mark.first_seq.get_or_insert(lines.link.next_seq - count);
+        mark.last_seq = lines.link.next_seq - 1;
+        mark.events += count;
+        (mark.end, mark.gap) = (self.walk.end, false);
+    }
+
+    fn extend_trail(&mut self, lines: &Lines) {
+        let follower = &mut self.walk.follower;
+        if let (Some(_), Some(trail), Some(spelled)) = (follower.mark.first, &mut follower.trail, &lines.trail) {
+            // Whoever spelled them has gone along it, beside the one who waits here.
+            trail.clone_from(spelled);
+            return;
+        }
+        if follower.has_trail && follower.mark.first.is_none() {
+            // A log that is born with them: only a compaction begins with a sentinel, and that is read back.
+            follower.trail = Some(Trail::new(lines.link.next_seq - lines.starts.len() as u64));
+        }
+        if let Some(trail) = &mut follower.trail {
+            lines.hashes.iter().for_each(|hash| trail.add(hash));
+        }
+    }
+}
+
+/// The hash of the first of some lines.
+pub(super) fn first_hash(lines: &Lines) -> Option<Hex> {
+    lines.bytes.get(9..73).and_then(Hex::read)
+}
+
+/// The last line before a place that says something: blank ones break nothing, wherever they stand.
+fn last_said(log: &dyn DiskFile, mut end: u64) -> io::Result<Option<Vec<u8>>> {
+    for _ in 0..MOST_BLANK_LINES {
+        let line = line_before(log, end)?;
+        match &line {
+            Some(blank) if blank.iter().all(u8::is_ascii_whitespace) => end -= blank.len() as u64 + 1,
+            _ => return Ok(line),
+        }
+    }
+    Ok(None)
+}

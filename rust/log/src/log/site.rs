@@ -1,0 +1,92 @@
+//! The place of a log: its disk, its layout and its files.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::disk::{Access, Disk, DiskFile};
+use crate::error::{At, Error, Result};
+use crate::layout::Layout;
+
+use super::archives_seen::ArchivesSeen;
+
+/// The folder of a log, on its disk.
+pub struct Site {
+    /// The disk.
+    pub disk: Arc<dyn Disk>,
+    /// The names of the files.
+    pub layout: Layout,
+    /// What was seen of its archives.
+    pub archives: ArchivesSeen,
+}
+
+impl Site {
+    /// A folder on a disk.
+    pub fn new(disk: Arc<dyn Disk>, layout: Layout) -> Self {
+        Self {
+            disk,
+            layout,
+            archives: ArchivesSeen::default(),
+        }
+    }
+
+    /// Where the log is.
+    pub fn log(&self) -> &Path {
+        self.layout.log()
+    }
+
+    /// Whether a file is the log at its path.
+    pub fn is_at_its_path(&self, file: &dyn DiskFile) -> bool {
+        let here = self.disk.status(self.log());
+        matches!((file.identity(), here), (Ok(file), Ok(now)) if file == now.identity)
+    }
+
+    /// Makes the folder, and its name durable.
+    pub fn create_folder(&self) -> Result<()> {
+        let folder = self.layout.folder();
+        // Every folder that is new needs its name made durable in the one above.
+        let missing: Vec<&Path> = folder.ancestors().take_while(|path| !self.disk.exists(path)).collect();
+        self.disk.create_dir(folder).at(folder)?;
+        for parent in missing.iter().filter_map(|path| path.parent()) {
+            let parent = if parent.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                parent
+            };
+            self.disk.sync_dir(parent).at(parent)?;
+        }
+        Ok(())
+    }
+
+    /// Makes sure of a folder inside, and that its name is durable.
+    pub fn make_folder(&self, path: &Path, parent: &Path) -> Result<()> {
+        self.disk.create_dir(path).at(path)?;
+        self.disk.sync_dir(parent).at(parent)
+    }
+
+    /// Removes the hint about the last sync, durably.
+    pub fn forget_hint(&self) -> Result<()> {
+        let (hint, folder) = (self.layout.synced(), self.layout.folder());
+        match self.disk.remove(&hint) {
+            Err(fault) if fault.kind() != std::io::ErrorKind::NotFound => Err(Error::io(&hint, fault)),
+            _ => self.disk.sync_dir(folder).at(folder),
+        }
+    }
+
+    /// Makes the hint about the last sync durable as it is.
+    pub fn sync_hint(&self) -> Result<()> {
+        let (hint, folder) = (self.layout.synced(), self.layout.folder());
+        let file = self.disk.open(&hint, Access::Write).at(&hint)?;
+        file.sync().at(&hint)?;
+        self.disk.sync_dir(folder).at(folder)
+    }
+
+    /// Gives the log new contents, as a whole or not at all.
+    pub fn replace_log(&self, bytes: &[u8]) -> Result<()> {
+        let (draft, path, folder) = (self.layout.log_draft(), self.log(), self.layout.folder());
+        let file = self.disk.create(&draft).at(&draft)?;
+        file.write_at(bytes, 0).at(&draft)?;
+        file.sync().at(&draft)?;
+        self.disk.rename(&draft, path).at(path)?;
+        self.disk.sync_dir(folder).at(folder)
+    }
+}

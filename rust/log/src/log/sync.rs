@@ -1,0 +1,199 @@
+//! Counts what is not yet synced, decides when a sync is due, and carries it out.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::disk::DiskFile;
+use crate::error::{At, Result};
+use crate::remembered::SeenHead;
+
+/// What `normal` leaves unsynced at most.
+const UNSYNCED_BYTES: u64 = 4 * 1024 * 1024;
+/// And for how long, in microseconds.
+const UNSYNCED_MICROS: i64 = 1_000_000;
+
+/// When an acknowledged write is on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// Before it is acknowledged.
+    Full,
+    /// At the latest one second or four mebibytes later, at close and before compaction.
+    Normal,
+    /// When the system sees fit, and at close.
+    Off,
+}
+
+/// What must be on disk before the log may be, because the log names it.
+pub trait Barrier {
+    /// Waits until the disk has it.
+    fn sync(&mut self) -> Result<()>;
+}
+
+/// A sync of the log that runs while others go on writing.
+pub struct LogSync {
+    pub(super) file: Arc<dyn DiskFile>,
+    /// The log that is synced.
+    pub path: PathBuf,
+    pub(super) reached: Option<SeenHead>,
+    pub(super) written: WrittenBytes,
+}
+
+/// How much was written at a moment, and when the last of it was.
+#[derive(Clone, Copy)]
+pub(super) struct WrittenBytes {
+    bytes: u64,
+    last: Option<i64>,
+}
+
+impl LogSync {
+    /// Waits until the disk has everything that was written before the sync was started.
+    pub fn run(&self) -> Result<()> {
+        self.file.sync().at(&self.path)
+    }
+}
+
+/// Counts what was written, and how much of it is on disk.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Unsynced {
+    /// How many bytes were ever written.
+    written: u64,
+    /// How many of them are on disk.
+    synced: u64,
+    /// When the first of the others was written.
+    since: Option<i64>,
+    /// When the last of them was.
+    last: Option<i64>,
+    /// How often the disk was waited for.
+    syncs: u64,
+    /// When the last of what is on disk was written.
+    synced_until: Option<i64>,
+    /// How much was appended in all.
+    appended: Appended,
+}
+
+/// How much was appended to a log by one who has it open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Appended {
+    /// How often.
+    pub commits: u64,
+    /// How many lines.
+    pub events: u64,
+    /// How many bytes.
+    pub bytes: u64,
+}
+
+/// How a log is, as far as memory tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pulse {
+    /// What was appended to it from here.
+    pub appended: Appended,
+    /// How often the disk was waited for.
+    pub syncs: u64,
+    /// How often another writer was waited for.
+    pub lock_waits: u64,
+    /// How many bytes are written from here and not synced.
+    pub unsynced_bytes: u64,
+    /// What was written from here until this moment is on disk.
+    pub synced_until: Option<i64>,
+    /// Which failed sync refuses all writes.
+    pub poisoned: Option<String>,
+}
+
+impl Unsynced {
+    /// How the log is, apart from a failed sync and the lock.
+    pub fn pulse(&self) -> Pulse {
+        Pulse {
+            appended: self.appended,
+            syncs: self.syncs,
+            lock_waits: 0,
+            unsynced_bytes: self.bytes(),
+            synced_until: self.synced_until,
+            poisoned: None,
+        }
+    }
+
+    /// So many lines were appended, of so many bytes.
+    pub fn count(&mut self, events: usize, bytes: usize) {
+        self.appended.commits += 1;
+        self.appended.events += events as u64;
+        self.appended.bytes += bytes as u64;
+    }
+
+    /// A log was born, which is on disk from its first moment on.
+    pub fn born(&mut self, now: i64) {
+        self.synced_until = self.synced_until.max(Some(now));
+    }
+
+    /// How many bytes are written but not synced.
+    pub fn bytes(&self) -> u64 {
+        self.written - self.synced
+    }
+
+    /// How much was written so far.
+    pub fn written(&self) -> WrittenBytes {
+        WrittenBytes {
+            bytes: self.written,
+            last: self.last,
+        }
+    }
+
+    /// How often the disk was waited for.
+    pub fn syncs(&self) -> u64 {
+        self.syncs
+    }
+
+    /// Whether what was written may not wait any longer for its sync.
+    pub fn is_due(&self, durability: Durability, now: i64) -> bool {
+        let since = self.since.unwrap_or(now);
+        match durability {
+            Durability::Full => self.bytes() > 0,
+            Durability::Normal => self.bytes() >= UNSYNCED_BYTES || now - since >= UNSYNCED_MICROS,
+            Durability::Off => false,
+        }
+    }
+
+    /// Bytes were written.
+    pub fn wrote(&mut self, bytes: u64, now: i64) {
+        self.written += bytes;
+        self.since.get_or_insert(now);
+        self.last = Some(now);
+    }
+
+    /// The disk has all that was written when so much was.
+    pub fn reached(&mut self, written: WrittenBytes) {
+        self.syncs += 1;
+        // Offsets, not differences: syncs may overtake one another.
+        self.synced = self.synced.max(written.bytes);
+        self.synced_until = self.synced_until.max(written.last);
+        // What came while the disk was at work is younger than all that it has now, and may be as old as that.
+        self.since = if self.bytes() == 0 {
+            None
+        } else {
+            self.since.max(written.last)
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = UNSYNCED_MICROS;
+
+    #[test]
+    fn what_is_written_while_the_disk_is_at_work_waits_from_then_on() {
+        let mut unsynced = Unsynced::default();
+        unsynced.wrote(10, 0);
+        let began = unsynced.written();
+        unsynced.wrote(10, SECOND / 10);
+        unsynced.wrote(10, SECOND);
+        unsynced.reached(began);
+        assert_eq!(unsynced.bytes(), 20);
+        assert!(
+            unsynced.is_due(Durability::Normal, SECOND + SECOND / 10),
+            "the first of them has waited for a second then"
+        );
+        unsynced.reached(unsynced.written());
+        assert!(!unsynced.is_due(Durability::Normal, 9 * SECOND));
+    }
+}

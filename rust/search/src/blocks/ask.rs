@@ -1,0 +1,129 @@
+//! The question that a recall puts to the blocks, and the answer to it.
+
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+
+use super::fields::BLOCK_PREFIX;
+use super::shape::misfit;
+use crate::vector::TokenQuestion;
+use chronolog::scope::Viewer;
+use chronomemory_state::condition::Condition;
+use chronomemory_state::snapshot::Moments;
+use chronomemory_state::state::{State, spelled};
+
+/// What is asked.
+#[derive(Clone, Debug, Default)]
+pub struct Ask {
+    /// Who asks.
+    pub viewer: Arc<Viewer>,
+    /// How many active hours it is on the clock of whoever asks.
+    pub hours: f64,
+    /// How many results are wanted.
+    pub k: usize,
+    /// What the components count: similarity, confidence, recency, centrality, reinforcement.
+    pub weights: [f64; 5],
+    /// Only blocks with a tag like one of these; any if there is none.
+    pub tag_patterns: Vec<String>,
+    /// Only blocks with one of these very tags; any if there is none.
+    pub tags: Vec<String>,
+    /// Only blocks of these categories; any if there is none.
+    pub categories: Vec<String>,
+    /// Only blocks that were used within so many hours.
+    pub window: Option<f64>,
+    /// Only blocks that are believed at least so much.
+    pub min_confidence: f64,
+    /// Only blocks for which this holds.
+    pub condition: Option<Condition>,
+    /// Only blocks that the state keeps in these slots: those for which the condition holds.
+    pub slots: Option<RoaringBitmap>,
+    /// Blocks with a tag like one of these are candidates in any case, and in a frame always shown.
+    pub guarantees: Vec<String>,
+    /// The space of the embeddings that count.
+    pub space: String,
+    /// What the query means; without a query all blocks that pass are candidates.
+    pub query: Option<Vec<f32>>,
+    /// A vector for each token of the query; they count beside what it means.
+    pub tokens: Option<TokenQuestion>,
+    /// The query in words; they count beside what it means, not instead.
+    pub text: Option<String>,
+    /// Where words are found they count alone: the vectors are made of nothing else.
+    pub by_words: bool,
+    /// When it is asked, in microseconds since 1970: a text may speak of yesterday.
+    pub now: i64,
+    /// How many blocks may come in by a link.
+    pub expansion: usize,
+    /// Whether results should be unlike each other.
+    pub diversify: bool,
+    /// How much being unknown counts.
+    pub exploration: f64,
+    /// Whether this is a frame: with guarantees, without contradictions, within the budget.
+    pub frame: bool,
+    /// How many tokens a frame may have.
+    pub budget: Option<u64>,
+}
+
+impl Ask {
+    /// Whether likeness to the query counts more than anything else does. Being used, linked or believed then says in which order
+    /// the most alike come, but brings nothing in that is less about the query, and being shown does not lead to being shown.
+    pub(super) fn likeness_decides(&self) -> bool {
+        let [similarity, others @ ..] = self.weights;
+        self.query.is_some() && others.iter().all(|other| similarity > *other)
+    }
+}
+
+/// A block that was found.
+#[derive(Clone, Debug)]
+pub struct FoundBlock {
+    /// Its id.
+    pub id: String,
+    /// The weighted sum.
+    pub score: f64,
+    /// Similarity, confidence, recency, centrality, reinforcement.
+    pub components: [f64; 5],
+    /// How long it is.
+    pub tokens: u64,
+    /// It came in by a link.
+    pub expanded: bool,
+    /// It is always there.
+    pub guaranteed: bool,
+    /// Its canonical record and when it was made, once somebody has looked it up.
+    pub record: Option<(Vec<u8>, Moments)>,
+    /// The number of its scope, if whoever asks may change it: two that carry the same scope have the same one.
+    pub own_scope: Option<u32>,
+}
+
+/// Why a block is not shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dropped {
+    /// Something that is shown contradicts it.
+    Contradiction,
+    /// There was no room.
+    Budget,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct BlockAnswer {
+    /// The results, in order.
+    pub results: Vec<FoundBlock>,
+    /// What would have been shown, and why it is not.
+    pub dropped: Vec<(String, Dropped)>,
+    /// Guaranteed blocks that contradict each other, sorted.
+    pub clashes: Vec<(String, String)>,
+    /// How many blocks were scored.
+    pub candidates: usize,
+}
+
+impl BlockAnswer {
+    /// Looks up the records of what was found; one that this face would not have written stays unknown.
+    pub fn look_up(&mut self, state: &State, viewer: &Viewer) {
+        for found in &mut self.results {
+            let id = format!("{BLOCK_PREFIX}{}", found.id);
+            let known = state.dated(viewer, &id);
+            let sound = known.filter(|one| misfit(one.record).is_none());
+            found.record = sound.map(|one| (one.record.to_vec(), one.moments));
+            found.own_scope = state.own_scope(viewer, &spelled(&id));
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! The numbers that a score is made of: those of all blocks, side by side, kept up with the state.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap};
+
+use roaring::RoaringBitmap;
+
+use super::circumstances::{Circumstances, SaidCircumstances};
+use super::clocks::Clocks;
+use super::codes::BlockCodes;
+use super::fields::{block_in, characters, is_of_likeness, number, plain, quoted};
+use super::like::like;
+use super::links::{Links, Pairs};
+use super::meaning::BlockEmbeddings;
+use super::members::RowScopes;
+use super::names::NumberedNames;
+use super::shape::{BlockMisfit, Head};
+use chronolog::json::members;
+use chronomemory_state::state::{Sight, State, Watermark};
+
+/// What the face writes where a record does not say otherwise.
+const USUAL_CONFIDENCE: f64 = 0.5;
+const USUAL_LAMBDA: f64 = 0.01;
+/// What a link gains by being used.
+const USE_BONUS: f64 = 0.10;
+/// No block, or no slot.
+const NOWHERE: u32 = u32::MAX;
+/// A token is about so many characters.
+const TOKEN_CHARACTERS: usize = 4;
+
+/// Where a block stands in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockStanding {
+    /// Only spoken of.
+    Absent,
+    /// Learned, not consolidated.
+    Inbox,
+    /// Part of the memory.
+    Active,
+    /// Put away.
+    Archived,
+}
+
+impl BlockStanding {
+    /// Whether its tags, links and contradictions are shown.
+    pub fn is_shown(self) -> bool {
+        matches!(self, Self::Inbox | Self::Active)
+    }
+}
+
+/// All blocks, one row each; rows are numbered in the order in which they were first spoken of, and never go away.
+#[derive(Default)]
+pub struct BlockColumns {
+    /// Which state this follows, and how far.
+    mark: Watermark,
+    embedded: Watermark,
+    seen_embeddings: usize,
+    lacks_embeddings: bool,
+    pub(super) ids: NumberedNames,
+    /// Where the state keeps each block.
+    slots: Vec<u32>,
+    /// And back.
+    rows: Vec<u32>,
+    /// The first bytes of the id as a number that sorts alike: most ties end here.
+    first_bytes: Vec<u64>,
+    pub(super) standing: Vec<BlockStanding>,
+    pub(super) category: Vec<u32>,
+    pub(super) confidence: Vec<f64>,
+    pub(super) last: Vec<f64>,
+    pub(super) lambda: Vec<f64>,
+    /// The logarithm of one more than how often it was used.
+    pub(super) uses: Vec<f64>,
+    pub(super) tokens: Vec<u32>,
+    pub(super) evidence: Vec<f64>,
+    /// How strongly it is linked, for who sees everything.
+    pub(super) degree: Vec<f64>,
+    /// Whose it is, by the number that the state gives the scope.
+    pub(super) members: RowScopes,
+    /// The clock that it ages on.
+    pub(super) clock: Vec<u32>,
+    pub(super) clocks: Clocks,
+    pub(super) circumstances: Circumstances,
+    pub(super) categories: NumberedNames,
+    tags: Vec<Box<[u32]>>,
+    tag_names: NumberedNames,
+    /// Shown or not: who asks looks at the standing too.
+    tagged: Vec<RoaringBitmap>,
+    pub(super) edges: Links,
+    /// Links that were seen in too few sessions to count.
+    pub(super) forming: Pairs,
+    pub(super) contradictions: Links,
+    pub(super) meaning: BlockEmbeddings,
+    pub(super) codes: BlockCodes,
+    /// Rows whose links or whose neighbours' standing changed.
+    unweighed: Vec<u32>,
+    /// What has an id of this face and is nothing that it would write, by slot.
+    pub(super) misfits: BTreeMap<u32, (u32, String, BlockMisfit)>,
+}
+
+impl BlockColumns {
+    /// Whether the state has gone on.
+    pub fn is_behind(&self, state: &State) -> bool {
+        self.mark.is_behind(state.changes())
+    }
+
+    /// How many changes are not known here.
+    pub fn lacks(&self, state: &State) -> usize {
+        let changes = state.changes().since(&self.mark);
+        changes.map_or_else(|| state.faces_len(), <[u32]>::len)
+    }
+
+    /// Whether this follows the state that somebody else knows: only then slots mean the same.
+    pub fn is_of_same_state(&self, mark: &Watermark) -> bool {
+        self.mark.is_of_same_state(mark)
+    }
+
+    /// Takes in what changed in the state; another state is read from its beginning.
+    pub fn follow(&mut self, state: &State) {
+        match state.changes().since(&self.mark) {
+            Some(slots) => self.take_all(state, slots.iter().copied()),
+            None => {
+                *self = Self::default();
+                self.take_all(state, 0..state.slot_count() as u32);
+            }
+        }
+        self.mark = state.changes().watermark();
+        self.weigh();
+    }
+
+    fn take_all(&mut self, state: &State, slots: impl Iterator<Item = u32>) {
+        let rows = slots.filter_map(|slot| state.row(slot));
+        for row in rows.filter(|row| row.class.face) {
+            self.take(row.slot, state.scope_in(row.slot), row.record);
+        }
+    }
+
+    /// How far what was said about embeddings is known here.
+    pub fn embedded(&self) -> &Watermark {
+        &self.embedded
+    }
+
+    /// How much of it there was.
+    pub fn embeddings_seen(&self) -> usize {
+        self.seen_embeddings
+    }
+
+    /// Takes in the embedding of a block in a space, or that it has none any more.
+    pub fn take_embedding(&mut self, space: &str, block: &[u8], vector: Option<&[f32]>) {
+        let row = self.row(&plain(block));
+        self.meaning.set(row, space, vector);
+    }
+
+    /// Takes in the codes of a block's tokens in a space of token vectors of so many components, or that it has none any more.
+    pub fn take_codes(&mut self, space: &str, block: &[u8], dim: usize, codes: Option<&[u8]>) {
+        let row = self.row(&plain(block));
+        self.codes.set(row, space, dim, codes);
+    }
+
+    /// Whether embeddings were not where the log says. They may have moved since.
+    pub fn lacks_embeddings(&self) -> bool {
+        self.lacks_embeddings
+    }
+
+    /// All that a state says about embeddings is known, so many words more; whether some were not found.
+    pub fn end_embeddings(&mut self, state: &State, more: usize, lacks: bool, threads: usize) {
+        self.embedded = state.changes().watermark();
+        self.seen_embeddings += more;
+        self.lacks_embeddings |= lacks;
+        self.meaning.settle(threads);
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.standing.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.standing.is_empty()
+    }
+
+    /// Where the state keeps a block.
+    pub(super) fn slot_of(&self, row: u32) -> Option<u32> {
+        Some(self.slots[row as usize]).filter(|&slot| slot != NOWHERE)
+    }
+
+    /// The block that the state keeps in a slot.
+    pub(super) fn row_in(&self, slot: u32) -> Option<u32> {
+        self.rows.get(slot as usize).copied().filter(|&row| row != NOWHERE)
+    }
+
+    fn settle(&mut self, row: u32, slot: u32) {
+        let at = slot as usize;
+        if at >= self.rows.len() {
+            self.rows.resize(at + 1, NOWHERE);
+        }
+        self.rows[at] = row;
+        self.slots[row as usize] = slot;
+    }
+
+    /// Which of two rows comes first, by their ids.
+    pub(super) fn by_id(&self, one: u32, other: u32) -> Ordering {
+        let first = |row: u32| self.first_bytes[row as usize];
+        first(one)
+            .cmp(&first(other))
+            .then_with(|| self.ids.name(one).cmp(self.ids.name(other)))
+    }
+
+    /// The rows that have a tag like one of the patterns, of these or of all.
+    pub(super) fn tagged_like(&self, patterns: &[String], among: Option<&[u32]>) -> RoaringBitmap {
+        self.tagged_by(|tag| patterns.iter().any(|pattern| like(pattern, tag)), among)
+    }
+
+    /// The rows that have a tag that fits, of these or of all.
+    pub(super) fn tagged_by(&self, fits: impl Fn(&str) -> bool, among: Option<&[u32]>) -> RoaringBitmap {
+        let mut rows = RoaringBitmap::new();
+        if let Some(among) = among {
+            let mut known: HashMap<u32, bool> = HashMap::new();
+            let mut is_wanted = |tag: u32| *known.entry(tag).or_insert_with(|| fits(self.tag_names.name(tag)));
+            rows.extend(
+                among
+                    .iter()
+                    .filter(|&&row| self.tags[row as usize].iter().any(|&tag| is_wanted(tag))),
+            );
+            return rows;
+        }
+        for (number, _) in self.tag_names.iter().filter(|(_, tag)| fits(tag)) {
+            rows |= &self.tagged[number as usize];
+        }
+        rows
+    }
+
+    fn row(&mut self, id: &str) -> u32 {
+        let row = self.ids.number(id);
+        if row as usize == self.standing.len() {
+            let mut first = [0; 8];
+            let length = id.len().min(8);
+            first[..length].copy_from_slice(&id.as_bytes()[..length]);
+            self.first_bytes.push(u64::from_be_bytes(first));
+            self.slots.push(NOWHERE);
+            self.standing.push(BlockStanding::Absent);
+            self.category.push(0);
+            self.confidence.push(0.0);
+            self.last.push(0.0);
+            self.lambda.push(0.0);
+            self.uses.push(0.0);
+            self.tokens.push(0);
+            self.evidence.push(0.0);
+            self.degree.push(0.0);
+            self.clock.push(0);
+            self.circumstances.add_row();
+            self.tags.push(Box::default());
+        }
+        row
+    }
+
+    /// Takes in a record as it is now; those of other faces are passed over, and what is none of this one counts as gone.
+    fn take(&mut self, slot: u32, scope: u32, record: &[u8]) {
+        let mut head = Head::of(record);
+        let Some((prefix, _)) = head.place() else { return };
+        match head.misfit() {
+            Some(found) => {
+                self.misfits.insert(slot, (scope, plain(head.id), found));
+                head.status = b"tombstone";
+                head.data = b"";
+            }
+            None if !self.misfits.is_empty() => {
+                self.misfits.remove(&slot);
+            }
+            None => {}
+        }
+        match prefix {
+            b"block" => self.take_block(slot, scope, &head),
+            b"bedge" => self.take_edge(scope, &head),
+            b"contradiction" => self.take_contradiction(scope, &head),
+            b"config" => self.clocks.set(&head),
+            _ => {}
+        }
+    }
+
+    fn take_block(&mut self, slot: u32, scope: u32, head: &Head<'_>) {
+        let Some(id) = block_in(head.id) else {
+            return;
+        };
+        let row = self.row(&plain(id));
+        self.settle(row, slot);
+        self.members.set(row, scope);
+        let at = row as usize;
+        let mut tags = Vec::new();
+        let mut category: &[u8] = b"";
+        let (mut count, mut lambda, mut last, mut evidence) = (0.0, USUAL_LAMBDA, 0.0, 0.0);
+        let (mut tokens, mut length) = (None, 0);
+        let mut said = SaidCircumstances::default();
+        for (key, value) in members(head.data) {
+            match key {
+                b"category" => category = quoted(value).unwrap_or_default(),
+                b"content" => length = quoted(value).map_or(0, characters),
+                b"decay_lambda" => lambda = number(value).unwrap_or(lambda),
+                b"evidence" => evidence = number(value).unwrap_or(evidence),
+                b"last_reinforced_at" => last = number(value).unwrap_or(last),
+                b"reinforcement_count" => count = number(value).unwrap_or(count),
+                b"tags" => tags = members(value).map(|(tag, _)| plain(tag)).collect(),
+                b"token_count" => tokens = number(value),
+                _ => said.see(key, value),
+            }
+        }
+        let previous = said.previous().and_then(block_in).map(|id| self.row(&plain(id)));
+        self.circumstances.set(row, &said, previous);
+        let standing = match head.status {
+            b"inbox" => BlockStanding::Inbox,
+            b"active" => BlockStanding::Active,
+            b"archived" => BlockStanding::Archived,
+            _ => BlockStanding::Absent,
+        };
+        if self.standing[at].is_shown() != standing.is_shown() {
+            let all = Sight::ALL;
+            let neighbours = self.edges.of(row, &all).map(|(link, _)| link.across(row));
+            self.unweighed.extend(neighbours);
+        }
+        self.standing[at] = standing;
+        self.category[at] = self.categories.number(&plain(category));
+        self.confidence[at] = head.confidence.unwrap_or(USUAL_CONFIDENCE);
+        self.last[at] = last;
+        self.lambda[at] = lambda;
+        self.uses[at] = f64::ln_1p(count);
+        self.tokens[at] = tokens.map_or((length / TOKEN_CHARACTERS) as u32, |tokens| tokens as u32);
+        self.evidence[at] = evidence;
+        self.clock[at] = self.clocks.of_scope(scope, head.data);
+        self.set_tags(row, &tags);
+    }
+
+    fn set_tags(&mut self, row: u32, tags: &[String]) {
+        let tags: Box<[u32]> = tags.iter().map(|tag| self.tag_names.number(tag)).collect();
+        self.tagged.resize_with(self.tag_names.len(), RoaringBitmap::new);
+        let before = std::mem::replace(&mut self.tags[row as usize], tags);
+        let now = &self.tags[row as usize];
+        for tag in before.iter().filter(|tag| !now.contains(tag)) {
+            self.tagged[*tag as usize].remove(row);
+        }
+        for tag in now.iter().filter(|tag| !before.contains(tag)) {
+            self.tagged[*tag as usize].insert(row);
+        }
+    }
+
+    fn take_edge(&mut self, scope: u32, head: &Head<'_>) {
+        let Some((from, to)) = head.ends() else { return };
+        let (mut weight, mut count) = (0.0, 0.0);
+        for (key, value) in members(head.data) {
+            match key {
+                b"reinforcement_count" => count = number(value).unwrap_or(count),
+                b"weight" => weight = number(value).unwrap_or(weight),
+                _ => {}
+            }
+        }
+        let (a, b) = (self.row(&from), self.row(&to));
+        let counts = head.status == b"active";
+        let strength = weight + USE_BONUS * f64::ln_1p(count);
+        self.edges.set(a, b, scope, counts.then_some(strength));
+        self.forming.set(a, b, head.status == b"forming");
+        self.edges.set_likeness(a, b, is_of_likeness(head.data));
+        self.unweighed.extend([a, b]);
+    }
+
+    fn take_contradiction(&mut self, scope: u32, head: &Head<'_>) {
+        let Some((a, b)) = head.ends() else { return };
+        let (a, b) = (self.row(&a), self.row(&b));
+        let is_open = head.status == b"active";
+        self.contradictions.set(a, b, scope, is_open.then_some(1.0));
+    }
+
+    /// Sums up the links of rows where something changed.
+    fn weigh(&mut self) {
+        let mut rows = std::mem::take(&mut self.unweighed);
+        rows.sort_unstable();
+        rows.dedup();
+        for row in rows {
+            self.degree[row as usize] = self.degree_in(row, &Sight::ALL);
+        }
+    }
+
+    /// How strongly a block is linked, for one who sees this: the sum of links in the order in which these came, scope by scope,
+    /// so that nothing that is not seen decides what it comes to.
+    pub(super) fn degree_in(&self, row: u32, sight: &Sight) -> f64 {
+        let counts = |other: u32| self.standing[other as usize].is_shown() && self.is_in(other, sight);
+        let links = self.edges.of(row, sight).filter(|(link, _)| counts(link.across(row)));
+        links.map(|(_, strength)| strength).sum()
+    }
+
+    /// Whether somebody sees a block.
+    pub(super) fn is_in(&self, row: u32, sight: &Sight) -> bool {
+        sight.is_all() || self.members.of(row).is_some_and(|scope| sight.sees(scope))
+    }
+}

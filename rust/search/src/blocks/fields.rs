@@ -1,0 +1,81 @@
+//! Reads the fields of a block from the bytes of its record, without a value for each of them.
+//!
+//! The state has proven that its records are canonical, so `json::members` tells their members apart; here is what one is.
+
+use chronolog::json::{self, Value, members};
+
+/// What stands before the id of a block in the id of its record.
+pub const BLOCK_PREFIX: &str = "block:";
+
+/// The kind of a record that is a block.
+pub const BLOCK_KIND: &str = "block";
+
+/// The block whose record has this id.
+pub fn block_in(id: &[u8]) -> Option<&[u8]> {
+    id.strip_prefix(BLOCK_PREFIX.as_bytes())
+}
+
+/// What stands in the field `made_by` of a link that was made because its ends are alike.
+const LIKENESS: &[u8] = b"likeness";
+
+/// Whether a link with this data says only that its ends are alike.
+pub fn is_of_likeness(data: &[u8]) -> bool {
+    members(data).any(|(key, value)| key == b"made_by" && quoted(value) == Some(LIKENESS))
+}
+
+/// The number, if the value is one.
+pub fn number(value: &[u8]) -> Option<f64> {
+    std::str::from_utf8(value)
+        .ok()?
+        .parse()
+        .ok()
+        .filter(|number: &f64| number.is_finite())
+}
+
+/// The text between the quotes as it is written, if the value is a string.
+pub fn quoted(value: &[u8]) -> Option<&[u8]> {
+    match value {
+        [b'"', inner @ .., b'"'] => Some(inner),
+        _ => None,
+    }
+}
+
+/// A text as it was meant, from what stands between quotes.
+pub fn plain(inner: &[u8]) -> String {
+    if !inner.contains(&b'\\')
+        && let Ok(text) = std::str::from_utf8(inner)
+    {
+        return text.to_owned();
+    }
+    match json::parse(&[b"\"", inner, b"\""].concat()) {
+        Ok(Value::Str(text)) => text,
+        _ => String::from_utf8_lossy(inner).into_owned(),
+    }
+}
+
+/// How many characters a text has, from what stands between quotes.
+pub fn characters(inner: &[u8]) -> usize {
+    if inner.contains(&b'\\') {
+        return plain(inner).chars().count();
+    }
+    inner.iter().filter(|&&byte| byte & 0xc0 != 0x80).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_are_counted_as_they_were_meant() {
+        assert_eq!(characters("Käse".as_bytes()), 4);
+        assert_eq!(characters(br#"a\n\u0001\\"#), 4);
+        assert_eq!(plain(br#"a\"b"#), "a\"b");
+    }
+
+    #[test]
+    fn numbers_are_finite() {
+        assert_eq!(number(b"0.01"), Some(0.01));
+        assert_eq!(number(b"null"), None);
+        assert_eq!(number(b"1e999"), None);
+    }
+}

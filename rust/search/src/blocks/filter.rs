@@ -1,0 +1,113 @@
+//! Tells which blocks a recall may find, and which of them are guaranteed a place.
+
+use roaring::RoaringBitmap;
+
+use super::ask::Ask;
+use super::columns::{BlockColumns, BlockStanding};
+use super::outlook::Outlook;
+use chronomemory_state::state::Sight;
+
+/// What a question lets through.
+pub struct BlockFilter<'a> {
+    columns: &'a BlockColumns,
+    sight: &'a Sight,
+    /// The rows that are seen, if they are few.
+    few: Option<Vec<u32>>,
+    /// The clock of whoever asks, and what it shows.
+    clock: Option<u32>,
+    hours: f64,
+    /// Rows that have one of the tags; all if none is asked for.
+    tagged: Option<RoaringBitmap>,
+    /// For each category whether it is wanted; all if none is asked for.
+    categories: Option<Vec<bool>>,
+    min_confidence: f64,
+    /// The slots that may be found; all if nobody looked into the records.
+    slots: Option<&'a RoaringBitmap>,
+    /// How long ago a block may have been used last, on its own clock.
+    window: Option<f64>,
+}
+
+impl<'a> BlockFilter<'a> {
+    /// The filter of a question.
+    pub fn new(columns: &'a BlockColumns, outlook: &'a Outlook, ask: &'a Ask) -> Self {
+        let few = columns.members.few(&outlook.sight);
+        let few_of = few.as_deref();
+        let like = (!ask.tag_patterns.is_empty()).then(|| columns.tagged_like(&ask.tag_patterns, few_of));
+        let is_one = |tag: &str| ask.tags.iter().any(|wanted| wanted == tag);
+        let exactly = (!ask.tags.is_empty()).then(|| columns.tagged_by(is_one, few_of));
+        let tagged = match (like, exactly) {
+            (Some(like), Some(exactly)) => Some(like & exactly),
+            (like, exactly) => like.or(exactly),
+        };
+        let is_wanted = |name: &str| ask.categories.iter().any(|category| category == name);
+        let categories = || columns.categories.iter().map(|(_, name)| is_wanted(name)).collect();
+        Self {
+            columns,
+            sight: &outlook.sight,
+            few,
+            clock: columns.clocks.find(&outlook.clock),
+            hours: ask.hours,
+            tagged,
+            categories: (!ask.categories.is_empty()).then(categories),
+            min_confidence: ask.min_confidence,
+            slots: ask.slots.as_ref(),
+            window: ask.window,
+        }
+    }
+
+    /// Whether a block passes, whenever it was used last.
+    pub fn passes_at_any_age(&self, row: u32) -> bool {
+        let at = row as usize;
+        let columns = self.columns;
+        columns.standing[at] == BlockStanding::Active
+            && columns.is_in(row, self.sight)
+            && columns.confidence[at] >= self.min_confidence
+            && self
+                .categories
+                .as_ref()
+                .is_none_or(|wanted| wanted[columns.category[at] as usize])
+            && self.tagged.as_ref().is_none_or(|tagged| tagged.contains(row))
+            && self
+                .slots
+                .is_none_or(|slots| columns.slot_of(row).is_some_and(|slot| slots.contains(slot)))
+    }
+
+    /// Whether a block passes.
+    pub fn passes(&self, row: u32) -> bool {
+        let at = row as usize;
+        let (columns, clock) = (self.columns, self.columns.clock[at]);
+        let hours = || columns.clocks.hours(clock, self.clock, self.hours);
+        let is_within = |window: f64| columns.last[at] > hours() - window;
+        self.window.is_none_or(is_within) && self.passes_at_any_age(row)
+    }
+
+    /// All blocks that pass, in the order of their rows.
+    pub fn rows(&self) -> Vec<u32> {
+        match (&self.tagged, &self.few) {
+            (Some(tagged), _) => tagged.iter().filter(|&row| self.passes(row)).collect(),
+            (None, Some(few)) => few.iter().copied().filter(|&row| self.passes(row)).collect(),
+            (None, None) => (0..self.columns.len() as u32).filter(|&row| self.passes(row)).collect(),
+        }
+    }
+
+    /// Whether so few blocks are seen that each of them is looked at.
+    pub fn is_of_few(&self) -> bool {
+        self.few.is_some()
+    }
+
+    /// What is seen.
+    pub fn sight(&self) -> &'a Sight {
+        self.sight
+    }
+}
+
+/// The blocks that are always there, in the order of their rows.
+pub fn guaranteed(columns: &BlockColumns, sight: &Sight, ask: &Ask) -> Vec<u32> {
+    if ask.guarantees.is_empty() {
+        return Vec::new();
+    }
+    let few = columns.members.few(sight);
+    let tagged = columns.tagged_like(&ask.guarantees, few.as_deref());
+    let is_there = |row: &u32| columns.standing[*row as usize] == BlockStanding::Active && columns.is_in(*row, sight);
+    tagged.iter().filter(is_there).collect()
+}

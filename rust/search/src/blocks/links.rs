@@ -1,0 +1,212 @@
+//! Lists of the blocks that are linked, and of those that contradict each other.
+
+use std::collections::{BTreeSet, HashMap};
+
+use foldhash::fast::RandomState;
+
+use chronomemory_state::state::Sight;
+
+/// Two rows and what joins them. A link that was taken away stays in its place, without strength.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockLink {
+    /// The row with the smaller id.
+    pub a: u32,
+    /// The other.
+    pub b: u32,
+    /// Whose it is.
+    scope: u32,
+    /// How much it adds to the degree of its ends; nothing if it does not count.
+    pub strength: Option<f64>,
+    /// Whether it was made because both ends are alike, and says no more than that.
+    pub of_likeness: bool,
+}
+
+impl BlockLink {
+    /// The other end.
+    pub fn across(&self, row: u32) -> u32 {
+        if self.a == row { self.b } else { self.a }
+    }
+}
+
+/// Pairs of rows, found from either end.
+#[derive(Clone, Debug, Default)]
+pub struct Links {
+    links: Vec<BlockLink>,
+    by_pair: HashMap<(u32, u32), u32, RandomState>,
+    /// The links of a row with their scopes, in order of these: what somebody sees of a block that all are linked with costs
+    /// what that one sees.
+    by_end: HashMap<u32, Vec<(u32, u32)>, RandomState>,
+}
+
+impl Links {
+    /// Says what joins two rows now, and whose that is.
+    pub fn set(&mut self, a: u32, b: u32, scope: u32, strength: Option<f64>) {
+        if strength.is_none() && !self.by_pair.contains_key(&(a, b)) {
+            return;
+        }
+        let next = self.links.len() as u32;
+        let number = *self.by_pair.entry((a, b)).or_insert(next);
+        if number == next {
+            self.links.push(BlockLink {
+                a,
+                b,
+                scope,
+                strength,
+                of_likeness: false,
+            });
+            self.list(number, scope);
+        }
+        let link = &mut self.links[number as usize];
+        link.strength = strength;
+        let before = std::mem::replace(&mut link.scope, scope);
+        if before != scope {
+            // Another tool changed whose it is.
+            for end in [a, b] {
+                let known = self.by_end.entry(end).or_default();
+                known.retain(|entry| *entry != (before, number));
+            }
+            self.list(number, scope);
+        }
+    }
+
+    /// Says whether what joins two rows says only that they are alike.
+    pub fn set_likeness(&mut self, a: u32, b: u32, of_likeness: bool) {
+        if let Some(&number) = self.by_pair.get(&(a, b)) {
+            self.links[number as usize].of_likeness = of_likeness;
+        }
+    }
+
+    fn list(&mut self, number: u32, scope: u32) {
+        let BlockLink { a, b, .. } = self.links[number as usize];
+        for end in [a, b] {
+            let known = self.by_end.entry(end).or_default();
+            let place = known.partition_point(|entry| *entry < (scope, number));
+            known.insert(place, (scope, number));
+        }
+    }
+
+    /// The links of a row that count, of those that are seen.
+    pub fn of<'a>(&'a self, row: u32, sight: &'a Sight) -> impl Iterator<Item = (BlockLink, f64)> + 'a {
+        let known = self.by_end.get(&row).map(Vec::as_slice).unwrap_or_default();
+        let runs: Vec<&[(u32, u32)]> = match sight.scopes() {
+            None if sight.is_all() => vec![known],
+            // A block mostly has fewer links than there are scopes of one's own, or far more than one sees.
+            Some(scopes) if scopes.len() < known.len() => scopes.map(|scope| run_of(known, scope)).collect(),
+            _ => known
+                .chunk_by(|one, other| one.0 == other.0)
+                .filter(|run| sight.sees(run[0].0))
+                .collect(),
+        };
+        runs.into_iter().flatten().filter_map(|&(_, number)| {
+            let link = self.links[number as usize];
+            link.strength.map(|strength| (link, strength))
+        })
+    }
+
+    /// Whether two rows are joined, for one who sees this.
+    pub fn joins(&self, one: u32, other: u32, sight: &Sight) -> bool {
+        [(one, other), (other, one)]
+            .iter()
+            .filter_map(|pair| self.by_pair.get(pair))
+            .map(|&number| self.links[number as usize])
+            .any(|link| link.strength.is_some() && sight.sees(link.scope))
+    }
+
+    /// Whether there are none at all.
+    pub fn is_empty(&self) -> bool {
+        self.links.is_empty()
+    }
+}
+
+fn run_of(known: &[(u32, u32)], scope: u32) -> &[(u32, u32)] {
+    let start = known.partition_point(|entry| entry.0 < scope);
+    let length = known[start..].partition_point(|entry| entry.0 == scope);
+    &known[start..start + length]
+}
+
+/// Pairs of rows that may be joined one day. Most of them never are, so those that went away leave nothing behind.
+#[derive(Clone, Debug, Default)]
+pub struct Pairs {
+    across: HashMap<u32, BTreeSet<u32>, RandomState>,
+}
+
+impl Pairs {
+    /// Says whether two rows are such a pair now.
+    pub fn set(&mut self, a: u32, b: u32, is_one: bool) {
+        for (row, other) in [(a, b), (b, a)] {
+            if is_one {
+                self.across.entry(row).or_default().insert(other);
+            } else if let Some(others) = self.across.get_mut(&row) {
+                others.remove(&other);
+                if others.is_empty() {
+                    self.across.remove(&row);
+                }
+            }
+        }
+    }
+
+    /// The rows that make a pair with this one.
+    pub fn of(&self, row: u32) -> impl Iterator<Item = u32> {
+        self.across.get(&row).into_iter().flatten().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pair_is_known_from_both_ends_until_it_is_gone() {
+        let mut pairs = Pairs::default();
+        pairs.set(1, 2, true);
+        pairs.set(3, 1, true);
+        assert_eq!(pairs.of(1).collect::<Vec<_>>(), [2, 3]);
+        pairs.set(1, 2, false);
+        pairs.set(3, 1, false);
+        assert_eq!(pairs.of(1).count() + pairs.of(2).count() + pairs.of(3).count(), 0);
+        assert!(pairs.across.is_empty());
+    }
+
+    #[test]
+    fn what_never_counted_takes_no_place() {
+        let mut links = Links::default();
+        links.set(1, 2, 0, None);
+        assert!(links.is_empty());
+        links.set(1, 2, 0, Some(0.5));
+        links.set(1, 2, 0, None);
+        assert!(!links.joins(1, 2, &Sight::ALL));
+    }
+
+    #[test]
+    fn a_link_of_likeness_is_one_until_something_else_is_said() {
+        let mut links = Links::default();
+        let of_likeness = |links: &Links| links.of(2, &Sight::ALL).any(|(link, _)| link.of_likeness);
+        links.set_likeness(1, 2, true);
+        links.set(1, 2, 0, Some(0.5));
+        assert!(!of_likeness(&links));
+        links.set_likeness(1, 2, true);
+        links.set(1, 2, 7, Some(0.6));
+        assert!(of_likeness(&links));
+        links.set_likeness(1, 2, false);
+        assert!(!of_likeness(&links));
+    }
+
+    #[test]
+    fn links_are_found_by_who_sees_them() {
+        let mut links = Links::default();
+        for (other, scope) in [(2, 7), (3, 0), (4, 7), (5, 9)] {
+            links.set(1, other, scope, Some(0.5));
+        }
+        let seen = |links: &Links, scopes: &[u32]| {
+            let sight = Sight::of(scopes.to_vec());
+            links.of(1, &sight).map(|(link, _)| link.b).collect::<Vec<_>>()
+        };
+        assert_eq!(seen(&links, &[0, 7]), [3, 2, 4]);
+        assert_eq!(seen(&links, &[0, 1, 2, 3, 4, 5, 6, 7]), [3, 2, 4]);
+        assert_eq!(links.of(1, &Sight::ALL).count(), 4);
+        assert!(links.joins(2, 1, &Sight::of(vec![7])) && !links.joins(1, 2, &Sight::of(vec![0])));
+        links.set(1, 2, 0, Some(0.5));
+        assert_eq!(seen(&links, &[0]), [2, 3]);
+        assert_eq!(seen(&links, &[7]), [4]);
+    }
+}

@@ -1,0 +1,220 @@
+//! Scores the candidates of a recall, part by part, and keeps the best.
+
+use std::cmp::Ordering;
+
+use super::ask::Ask;
+use super::columns::BlockColumns;
+use super::outlook::Outlook;
+use chronomemory_state::state::Sight;
+
+/// A hub of few links is lifted while it is fresh.
+const FLOOR_BELOW: f64 = 0.10;
+const FRESH_ABOVE: f64 = 0.70;
+const FLOOR_SHARE: f64 = 0.5;
+/// How much is known of a block before anything was heard of it.
+const PRIOR_STRENGTH: f64 = 2.0;
+
+/// A candidate with its score.
+#[derive(Clone, Copy, Debug)]
+pub struct Rated {
+    /// The block.
+    pub row: u32,
+    /// The weighted sum.
+    pub score: f64,
+    /// Similarity, confidence, recency, centrality, reinforcement.
+    pub components: [f64; 5],
+}
+
+/// What the candidates of one question have in common.
+pub struct Measure<'a> {
+    columns: &'a BlockColumns,
+    sight: &'a Sight,
+    /// The clock of whoever asks, and what it shows.
+    clock: Option<u32>,
+    hours: f64,
+    weights: [f64; 5],
+    exploration: f64,
+    largest_degree: f64,
+    most_uses: f64,
+}
+
+impl<'a> Measure<'a> {
+    /// Takes the maxima over the candidates, once.
+    pub fn new(
+        columns: &'a BlockColumns,
+        outlook: &'a Outlook,
+        ask: &Ask,
+        candidates: impl Iterator<Item = u32>,
+    ) -> Self {
+        let sight = &outlook.sight;
+        let (mut largest_degree, mut most_uses) = (0.0f64, 0.0f64);
+        for row in candidates {
+            largest_degree = largest_degree.max(degree(columns, sight, row));
+            most_uses = most_uses.max(columns.uses[row as usize]);
+        }
+        Self {
+            columns,
+            sight,
+            clock: columns.clocks.find(&outlook.clock),
+            hours: ask.hours,
+            weights: match ask.query {
+                Some(_) => ask.weights,
+                None => without_similarity(ask.weights),
+            },
+            exploration: ask.exploration,
+            largest_degree,
+            most_uses,
+        }
+    }
+
+    /// What is seen.
+    pub fn sight(&self) -> &'a Sight {
+        self.sight
+    }
+
+    /// How fresh a block is: 1 when it was just used, never more.
+    pub fn recency(&self, row: u32) -> f64 {
+        let at = row as usize;
+        let hours = self
+            .columns
+            .clocks
+            .hours(self.columns.clock[at], self.clock, self.hours);
+        let since = (hours - self.columns.last[at]).max(0.0);
+        (-self.columns.lambda[at] * since).exp()
+    }
+
+    /// The score of one candidate.
+    pub fn rate(&self, row: u32, similarity: f64) -> Rated {
+        let at = row as usize;
+        let recency = self.recency(row);
+        let reinforcement = if self.most_uses > 0.0 {
+            self.columns.uses[at] / self.most_uses
+        } else {
+            0.0
+        };
+        let components = [
+            similarity,
+            self.columns.confidence[at],
+            recency,
+            self.centrality(row, recency),
+            reinforcement,
+        ];
+        let mut score = 0.0;
+        for (weight, value) in self.weights.iter().zip(components) {
+            score += weight * value;
+        }
+        if self.exploration != 0.0 {
+            score += self.exploration * self.uncertainty(at);
+        }
+        Rated { row, score, components }
+    }
+
+    fn centrality(&self, row: u32, recency: f64) -> f64 {
+        let share = if self.largest_degree > 0.0 {
+            degree(self.columns, self.sight, row) / self.largest_degree
+        } else {
+            0.0
+        };
+        if share < FLOOR_BELOW && recency > FRESH_ABOVE {
+            share.max(FLOOR_SHARE * recency)
+        } else {
+            share
+        }
+    }
+
+    /// The deviation of the Beta distribution that a confidence stands for.
+    fn uncertainty(&self, at: usize) -> f64 {
+        let strength = PRIOR_STRENGTH + self.columns.evidence[at];
+        let confidence = self.columns.confidence[at];
+        let (alpha, beta) = (confidence * strength, (1.0 - confidence) * strength);
+        let total = alpha + beta;
+        (alpha * beta / (total * total * (total + 1.0))).sqrt()
+    }
+}
+
+/// How strongly a block is linked with what is seen: known for who sees everything, and summed up for others.
+fn degree(columns: &BlockColumns, sight: &Sight, row: u32) -> f64 {
+    if sight.is_all() {
+        columns.degree[row as usize]
+    } else {
+        columns.degree_in(row, sight)
+    }
+}
+
+fn without_similarity(weights: [f64; 5]) -> [f64; 5] {
+    let rest: f64 = weights[1..].iter().sum();
+    let share = |weight: f64| if rest > 0.0 { weight / rest } else { 0.0 };
+    let [_, confidence, recency, centrality, reinforcement] = weights;
+    [
+        0.0,
+        share(confidence),
+        share(recency),
+        share(centrality),
+        share(reinforcement),
+    ]
+}
+
+/// The better one first; ties by id.
+pub fn better_first(columns: &BlockColumns, one: &Rated, other: &Rated) -> Ordering {
+    other
+        .score
+        .total_cmp(&one.score)
+        .then_with(|| columns.by_id(one.row, other.row))
+}
+
+/// The best so far: a list that is cut now and then, since most newcomers are refused at a glance.
+pub struct Best<'a> {
+    columns: &'a BlockColumns,
+    limit: usize,
+    bar: f64,
+    kept: Vec<Rated>,
+}
+
+impl<'a> Best<'a> {
+    /// Room for so many.
+    pub fn new(columns: &'a BlockColumns, limit: usize) -> Self {
+        Self {
+            columns,
+            limit,
+            bar: f64::NEG_INFINITY,
+            kept: Vec::new(),
+        }
+    }
+
+    /// Takes a candidate in if it may be among the best.
+    pub fn offer(&mut self, rated: Rated) {
+        if self.limit == 0 || rated.score < self.bar {
+            return;
+        }
+        self.kept.push(rated);
+        if self.kept.len() >= 4 * self.limit + 64 {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        if self.kept.len() > self.limit {
+            let columns = self.columns;
+            let by = |one: &Rated, other: &Rated| better_first(columns, one, other);
+            self.kept.select_nth_unstable_by(self.limit - 1, by);
+            self.kept.truncate(self.limit);
+            self.bar = self.kept.iter().map(|rated| rated.score).fold(f64::INFINITY, f64::min);
+        }
+    }
+
+    /// Takes in what others have kept.
+    pub fn join(&mut self, others: Self) {
+        for rated in others.kept {
+            self.offer(rated);
+        }
+    }
+
+    /// The best, the best first.
+    pub fn finish(mut self) -> Vec<Rated> {
+        self.cut();
+        let columns = self.columns;
+        self.kept
+            .sort_unstable_by(|one, other| better_first(columns, one, other));
+        self.kept
+    }
+}

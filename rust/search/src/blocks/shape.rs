@@ -1,0 +1,420 @@
+//! Checks that a record of the blocks face has the form in which the face writes it.
+//!
+//! A kind is only a word that any record may carry: what belongs to the face has its kind for the prefix of its id, and
+//! the fields that its verbs rely on. A record that has not is one that another tool wrote, or an import before there
+//! was a door: it is refused where it comes in, and where it is already, it is left out of every answer and told of.
+
+use super::fields::{number, plain, quoted};
+use chronolog::json::members;
+
+/// What a field must hold.
+#[derive(Clone, Copy)]
+enum Form {
+    /// A text.
+    Text,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A moment with its offset, as ISO 8601.
+    Moment,
+    /// A finite number of at least this.
+    Number(f64),
+    /// A number within 0 and 1.
+    Share,
+    /// A whole number of at least 0.
+    Count,
+    /// An object whose keys are the names, none of them empty.
+    Names,
+}
+
+/// A field, what it must hold, and whether it must be there.
+type Field = (&'static str, Form, bool);
+
+/// One kind of this face.
+struct Kind {
+    word: &'static str,
+    /// The statuses it may have; a tombstone is nobody's business any more.
+    statuses: &'static [&'static str],
+    fields: &'static [Field],
+    /// The fields that name its two ends, if it joins two blocks.
+    ends: Option<(&'static str, &'static str)>,
+}
+
+/// Whole numbers are exact up to here.
+const MAX_COUNT: f64 = 9_007_199_254_740_992.0;
+const ANY: f64 = f64::MIN;
+const REASONS: &[&str] = &["decayed", "superseded", "forgotten"];
+
+const KINDS: [Kind; 6] = [
+    Kind {
+        word: "block",
+        statuses: &["inbox", "active", "archived"],
+        fields: &[
+            ("content", Form::Text, true),
+            ("category", Form::Text, true),
+            ("source", Form::Text, true),
+            ("created_at", Form::Text, true),
+            ("archive_reason", Form::Word(REASONS), false),
+            ("reinforcement_count", Form::Count, false),
+            ("decay_lambda", Form::Number(0.0), false),
+            ("last_reinforced_at", Form::Number(ANY), false),
+            ("learned_at", Form::Number(ANY), false),
+            ("self_alignment", Form::Number(ANY), false),
+            ("embedding_model", Form::Text, false),
+            ("evidence", Form::Number(ANY), false),
+            ("last_session_id", Form::Text, false),
+            ("space", Form::Text, false),
+            ("summary", Form::Text, false),
+            ("superseded_by", Form::Text, false),
+            ("supersedes", Form::Text, false),
+            ("tags", Form::Names, false),
+            ("token_count", Form::Count, false),
+        ],
+        ends: None,
+    },
+    Kind {
+        word: "bedge",
+        statuses: &["active", "forming"],
+        fields: &[
+            ("from_id", Form::Text, true),
+            ("to_id", Form::Text, true),
+            ("weight", Form::Share, true),
+            ("created_at", Form::Text, true),
+            ("reinforcement_count", Form::Count, false),
+            ("last_active_hours", Form::Number(ANY), false),
+            ("sessions", Form::Names, false),
+        ],
+        ends: Some(("from_id", "to_id")),
+    },
+    Kind {
+        word: "contradiction",
+        statuses: &["active", "resolved"],
+        fields: &[
+            ("block_a_id", Form::Text, true),
+            ("block_b_id", Form::Text, true),
+            ("score", Form::Share, true),
+            ("created_at", Form::Text, true),
+        ],
+        ends: Some(("block_a_id", "block_b_id")),
+    },
+    Kind {
+        word: "frame",
+        statuses: &["active"],
+        fields: &[
+            ("weights_json", Form::Text, true),
+            ("filters_json", Form::Text, true),
+            ("guarantees_json", Form::Text, true),
+            ("template", Form::Text, true),
+            ("token_budget", Form::Count, true),
+            ("cache_json", Form::Text, false),
+            ("source", Form::Text, true),
+            ("created_at", Form::Text, true),
+        ],
+        ends: None,
+    },
+    Kind {
+        word: "session",
+        statuses: &["active", "ended"],
+        fields: &[
+            ("task_type", Form::Text, true),
+            ("started_at", Form::Moment, true),
+            ("start_active_hours", Form::Number(ANY), true),
+            ("ended_at", Form::Text, false),
+        ],
+        ends: None,
+    },
+    Kind {
+        word: "config",
+        statuses: &["active"],
+        fields: &[("value", Form::Text, true)],
+        ends: None,
+    },
+];
+
+/// Why a record is not one of this face.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockMisfit {
+    /// The field.
+    pub field: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// The outer fields of a record, as they are written.
+#[derive(Default)]
+pub(super) struct Head<'a> {
+    pub(super) id: &'a [u8],
+    pub(super) kind: &'a [u8],
+    pub(super) status: &'a [u8],
+    pub(super) data: &'a [u8],
+    pub(super) confidence: Option<f64>,
+    /// The same as it is written, whatever it is.
+    sureness: Option<&'a [u8]>,
+}
+
+impl<'a> Head<'a> {
+    pub(super) fn of(record: &'a [u8]) -> Self {
+        let mut head = Self::default();
+        for (key, value) in members(record) {
+            match key {
+                b"confidence" => {
+                    head.confidence = number(value);
+                    head.sureness = Some(value);
+                }
+                b"data" => head.data = value,
+                b"id" => head.id = quoted(value).unwrap_or_default(),
+                b"kind" => head.kind = quoted(value).unwrap_or_default(),
+                b"status" => head.status = quoted(value).unwrap_or_default(),
+                _ => {}
+            }
+        }
+        head
+    }
+
+    /// The prefix of the id, and what follows.
+    pub(super) fn place(&self) -> Option<(&'a [u8], &'a [u8])> {
+        let colon = memchr::memchr(b':', self.id)?;
+        Some((&self.id[..colon], &self.id[colon + 1..]))
+    }
+
+    /// Why this is no record of the face; `None` if it is one, or if its id belongs to somebody else.
+    pub(super) fn misfit(&self) -> Option<BlockMisfit> {
+        let (prefix, rest) = self.place()?;
+        let kind = KINDS.iter().find(|kind| kind.word.as_bytes() == prefix)?;
+        if self.status == b"tombstone" {
+            return None;
+        }
+        let wrong = |field: &str, reason: String| {
+            Some(BlockMisfit {
+                field: field.to_owned(),
+                reason,
+            })
+        };
+        if rest.is_empty() {
+            return wrong("id", format!("nothing follows \"{}:\"", kind.word));
+        }
+        if self.kind != prefix {
+            return wrong("kind", format!("it must be \"{}\", as the id says", kind.word));
+        }
+        if !kind.statuses.iter().any(|known| known.as_bytes() == self.status) {
+            return wrong("status", format!("it must be {}", kind.statuses.join(" or ")));
+        }
+        if let Some(reason) = self.sureness.and_then(|value| Form::Share.refuses(value)) {
+            return wrong("confidence", reason);
+        }
+        // Which field is wrong is looked for only if one is: each look goes over all of them.
+        let doubted = if self.holds(kind.fields) { &[] } else { kind.fields };
+        for (name, form, required) in doubted {
+            let reason = match self.part(name) {
+                Some(value) => form.refuses(value),
+                None => required.then(|| "it is missing".to_owned()),
+            };
+            if let Some(reason) = reason {
+                return wrong(name, reason);
+            }
+        }
+        let (one, other) = kind.ends?;
+        let text = |name: &str| self.part(name).and_then(quoted).map(plain).unwrap_or_default();
+        let (first, second) = (text(one), text(other));
+        if first >= second {
+            return wrong(one, format!("{first:?} must sort before {second:?}"));
+        }
+        if plain(rest) != format!("{}:{}", escaped(&first), escaped(&second)) {
+            return wrong("id", format!("it does not name {first:?} and {second:?}"));
+        }
+        None
+    }
+
+    /// Whether all fields are there that must be, and hold what they must: one walk over what a record says.
+    fn holds(&self, fields: &[Field]) -> bool {
+        let mut missing = fields.iter().filter(|(.., required)| *required).count();
+        for (key, value) in members(self.data) {
+            if let Some((_, form, required)) = fields.iter().find(|(name, ..)| name.as_bytes() == key) {
+                if !form.fits(value) {
+                    return false;
+                }
+                missing -= usize::from(*required);
+            }
+        }
+        missing == 0
+    }
+
+    pub(super) fn part(&self, name: &str) -> Option<&'a [u8]> {
+        members(self.data)
+            .find(|(key, _)| *key == name.as_bytes())
+            .map(|(_, value)| value)
+    }
+
+    /// The two ends that the id of a link or a contradiction names.
+    pub(super) fn ends(&self) -> Option<(String, String)> {
+        let (_, rest) = self.place()?;
+        let colon = memchr::memchr(b':', rest)?;
+        let end = |part: &[u8]| plain(part).replace("%3A", ":").replace("%25", "%");
+        Some((end(&rest[..colon]), end(&rest[colon + 1..])))
+    }
+}
+
+/// An id as it stands in the id of a pair.
+fn escaped(id: &str) -> String {
+    id.replace('%', "%25").replace(':', "%3A")
+}
+
+impl Form {
+    fn fits(self, value: &[u8]) -> bool {
+        match self {
+            Self::Text => quoted(value).is_some(),
+            Self::Word(known) => quoted(value).is_some_and(|word| known.iter().any(|known| known.as_bytes() == word)),
+            Self::Moment => quoted(value).is_some_and(is_moment),
+            Self::Number(least) => number(value).is_some_and(|number| number >= least),
+            Self::Share => number(value).is_some_and(|number| (0.0..=1.0).contains(&number)),
+            Self::Count => value.iter().all(u8::is_ascii_digit) && number(value).is_some_and(|one| one <= MAX_COUNT),
+            Self::Names => value.first() == Some(&b'{') && members(value).all(|(name, _)| !name.is_empty()),
+        }
+    }
+
+    fn refuses(self, value: &[u8]) -> Option<String> {
+        let shown = || {
+            let text = String::from_utf8_lossy(value);
+            let short: String = text.chars().take(40).collect();
+            match short.len() < text.len() {
+                true => format!("{short}…"),
+                false => short,
+            }
+        };
+        let wanted = || match self {
+            Self::Text => "a text".to_owned(),
+            Self::Word(known) => format!("one of {}", known.join(", ")),
+            Self::Moment => "a moment such as 2026-01-31T12:00:00+00:00".to_owned(),
+            Self::Number(least) if least == ANY => "a finite number".to_owned(),
+            Self::Number(least) => format!("a finite number of at least {least}"),
+            Self::Share => "a number within 0 and 1".to_owned(),
+            Self::Count => "a whole number of at least 0".to_owned(),
+            Self::Names => "an object of names".to_owned(),
+        };
+        (!self.fits(value)).then(|| format!("{} is not {}", shown(), wanted()))
+    }
+}
+
+/// Whether a text is `2026-01-31T12:00:00`, perhaps with a fraction, and an offset from UTC.
+fn is_moment(text: &[u8]) -> bool {
+    const PATTERN: &[u8] = b"dddd-dd-ddTdd:dd:dd";
+    let fits = |text: &[u8], pattern: &[u8]| {
+        text.len() == pattern.len()
+            && text.iter().zip(pattern).all(|(byte, wanted)| match wanted {
+                b'd' => byte.is_ascii_digit(),
+                other => byte == other,
+            })
+    };
+    let Some((moment, rest)) = text.split_at_checked(PATTERN.len()) else {
+        return false;
+    };
+    let rest = match rest.split_first() {
+        Some((b'.', fraction)) => fraction.trim_prefix_digits(),
+        _ => rest,
+    };
+    let pair = |at: usize| usize::from(moment[at] - b'0') * 10 + usize::from(moment[at + 1] - b'0');
+    let in_range = || {
+        (1..=12).contains(&pair(5)) && (1..=31).contains(&pair(8)) && pair(11) < 24 && pair(14) < 60 && pair(17) < 60
+    };
+    fits(moment, PATTERN) && in_range() && (fits(rest, b"+dd:dd") || fits(rest, b"-dd:dd"))
+}
+
+trait Digits {
+    /// What follows the digits at the beginning.
+    fn trim_prefix_digits(&self) -> &Self;
+}
+
+impl Digits for [u8] {
+    fn trim_prefix_digits(&self) -> &Self {
+        let digits = self.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        &self[digits..]
+    }
+}
+
+/// Why a canonical record is not what this face would have written; `None` if it is, or if its id is no affair of the face.
+pub fn misfit(record: &[u8]) -> Option<BlockMisfit> {
+    Head::of(record).misfit()
+}
+
+/// Whether a canonical record is one of this face and of a kind.
+pub fn is_one_of(kind: &str, record: &[u8]) -> bool {
+    let head = Head::of(record);
+    head.place().is_some_and(|(prefix, _)| prefix == kind.as_bytes())
+        && head.kind == kind.as_bytes()
+        && head.misfit().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn why(record: &str) -> Option<(String, String)> {
+        misfit(record.as_bytes()).map(|found| (found.field, found.reason))
+    }
+
+    #[test]
+    fn what_belongs_to_nobody_or_to_others_is_left_alone() {
+        assert_eq!(why(r#"{"id":"x","kind":"block","status":"inbox"}"#), None);
+        assert_eq!(why(r#"{"id":"page:x","kind":"page","status":"odd"}"#), None);
+        assert_eq!(why(r#"{"id":"block:x","status":"tombstone"}"#), None);
+        assert!(!is_one_of("block", br#"{"id":"x","kind":"block","status":"inbox"}"#));
+    }
+
+    #[test]
+    fn a_block_has_what_its_verbs_rely_on() {
+        let block = |data: &str| format!(r#"{{"data":{{{data}}},"id":"block:a","kind":"block","status":"active"}}"#);
+        let whole = r#""category":"c","content":"x","created_at":"t","source":"s""#;
+        assert_eq!(why(&block(whole)), None);
+        assert!(is_one_of("block", block(whole).as_bytes()));
+        let field = |data: &str| why(&block(data)).map(|(field, _)| field);
+        assert_eq!(field("").as_deref(), Some("content"));
+        for (extra, wrong) in [
+            (r#","tags":["a"]"#, "tags"),
+            (r#","tags":{"":true}"#, "tags"),
+            (r#","decay_lambda":-1"#, "decay_lambda"),
+            (r#","reinforcement_count":1.5"#, "reinforcement_count"),
+            (r#","token_count":"7""#, "token_count"),
+            (r#","archive_reason":null"#, "archive_reason"),
+            (r#","learned_at":null"#, "learned_at"),
+        ] {
+            assert_eq!(field(&format!("{whole}{extra}")).as_deref(), Some(wrong));
+        }
+        for (sureness, wrong) in [
+            ("0.5", None),
+            ("1", None),
+            ("1e30", Some("confidence")),
+            ("\"nan\"", Some("confidence")),
+        ] {
+            let told = block(whole).replacen('{', &format!(r#"{{"confidence":{sureness},"#), 1);
+            assert_eq!(why(&told).map(|(field, _)| field).as_deref(), wrong);
+        }
+    }
+
+    #[test]
+    fn a_link_is_named_by_its_ends_in_their_order() {
+        let link = |id: &str, from: &str, to: &str| {
+            why(&format!(
+                r#"{{"data":{{"created_at":"t","from_id":"{from}","to_id":"{to}","weight":0.5}},"id":"{id}","kind":"bedge","status":"active"}}"#
+            ))
+            .map(|(field, _)| field)
+        };
+        assert_eq!(link("bedge:a:b", "a", "b"), None);
+        assert_eq!(link("bedge:a%3Ax:b%25", "a:x", "b%"), None);
+        assert_eq!(link("bedge:b:a", "b", "a").as_deref(), Some("from_id"));
+        assert_eq!(link("bedge:a:c", "a", "b").as_deref(), Some("id"));
+    }
+
+    #[test]
+    fn a_moment_has_its_offset() {
+        assert!(is_moment(b"2026-11-15T10:11:12.123456+00:00"));
+        assert!(is_moment(b"2026-11-15T10:11:12-05:30"));
+        for odd in [
+            "",
+            "soon",
+            "2026-11-15T10:11:12",
+            "2026-13-15T10:11:12+00:00",
+            "2026-11-15T10:11:12Z",
+        ] {
+            assert!(!is_moment(odd.as_bytes()));
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Compares sealed documents with the records that they were made of.
+//!
+//! A file of documents is believed by its own digest, and whoever forges one computes that too. So all that a search would
+//! take from it is held against the records: of every document its words with their counts, as one sum, and its columns; and
+//! of every list the numbers that let a search pass over parts of it. The sums are keyed with chance: nobody can make another
+//! document that has the same. What memory this takes is one sum for each document, and the documents of one piece.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::io;
+
+use super::columns::DocumentEntry;
+use super::fields::{Fields, is_searched};
+use super::lists::{SPAN_DOCS, WordList};
+use super::open::Open;
+use super::sealed::Sealed;
+use chronolog::ordered::in_order;
+use chronomemory_state::state::State;
+
+/// How many records one thread takes in before it compares them.
+const PIECE_ROWS: usize = 8192;
+/// No document.
+const NOWHERE: u32 = u32::MAX;
+
+/// Adds up what lists say of each document.
+#[derive(Default)]
+struct Sums(RandomState, RandomState);
+
+impl Sums {
+    fn of<'a>(&self, lists: impl Iterator<Item = (&'a [u8], WordList<'a>)>, docs: usize) -> Vec<(u64, u64)> {
+        let mut sums = vec![(0_u64, 0_u64); docs];
+        for (key, list) in lists {
+            let own = (self.0.hash_one(key), self.1.hash_one(key));
+            for (doc, &count) in list.docs().zip(list.counts) {
+                let sum = &mut sums[doc as usize];
+                sum.0 = sum.0.wrapping_add(mixed(own.0, count));
+                sum.1 = sum.1.wrapping_add(mixed(own.1, count));
+            }
+        }
+        sums
+    }
+}
+
+/// One number of a key's hash, which nobody can know beforehand, and a count: other counts give wholly other numbers.
+fn mixed(hash: u64, count: u16) -> u64 {
+    let mut number = hash ^ u64::from(count).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
+
+/// What is wrong with documents that are said to be those of a state as it was after event `seq`; `None` if nothing is. A
+/// record that changed since is not asked: its document is never looked at. `base_seq` is the last event that the state
+/// does not know one by one.
+pub fn difference(
+    sealed: &Sealed,
+    state: &State,
+    fields: &Fields,
+    (seq, base_seq): (u64, u64),
+    threads: usize,
+) -> Option<String> {
+    if has_wrong_bounds(sealed) {
+        return Some("what it says of the list of a word is wrong".to_owned());
+    }
+    let keys = Sums::default();
+    let sums = keys.of(sealed.sorted().into_iter(), sealed.len());
+    let docs = docs_of(sealed, state);
+    let compare = |piece: u64, wrong: &mut Option<String>| {
+        let first = piece as u32 * PIECE_ROWS as u32;
+        let slots = first..(first + PIECE_ROWS as u32).min(docs.len() as u32);
+        let mut open = Open::default();
+        for slot in slots.filter(|&slot| docs[slot as usize] != NOWHERE) {
+            let row = state.row(slot);
+            if let Some(row) = row.filter(|row| is_searched(row.id) && row.seq <= seq) {
+                open.add(&row, fields);
+            }
+        }
+        let fresh = keys.of(open.sorted().into_iter(), open.columns.len());
+        *wrong = fresh.into_iter().enumerate().find_map(|(at, sum)| {
+            let right = open.columns.entry(at);
+            let doc = docs[right.slot as usize] as usize;
+            let is_it = sums[doc] == sum && is_same(&sealed.columns.entry(doc), &right, base_seq);
+            (!is_it).then(|| "a document is not what its record says".to_owned())
+        });
+        Ok(())
+    };
+    let mut found = None;
+    let pieces = docs.len().div_ceil(PIECE_ROWS) as u64;
+    let outcome = in_order(pieces, threads, compare, |wrong: &mut Option<String>| {
+        found = wrong.take();
+        Ok::<_, io::Error>(found.is_none())
+    });
+    // INVARIANT: nothing here can fail.
+    debug_assert!(outcome.is_ok());
+    found
+}
+
+/// The document that a search would take for each slot: of several the last.
+fn docs_of(sealed: &Sealed, state: &State) -> Vec<u32> {
+    let mut docs = vec![NOWHERE; state.slot_count()];
+    let mut near = 0;
+    for doc in 0..sealed.len() {
+        if let Some(slot) = state.slot_spelled_near(sealed.columns.ids.get(doc), near) {
+            docs[slot as usize] = doc as u32;
+            near = slot + 1;
+        }
+    }
+    docs
+}
+
+fn is_same(said: &DocumentEntry<'_>, right: &DocumentEntry<'_>, base_seq: u64) -> bool {
+    // Whoever saw the events that were compacted since still knows which one was the last.
+    let is_seq = said.seq == right.seq || (right.seq == 0 && said.seq <= base_seq);
+    is_seq
+        && said.class == right.class
+        && said.confidence.to_bits() == right.confidence.to_bits()
+        && said.time == right.time
+        && said.length == right.length
+        && said.owner == right.owner
+}
+
+/// Whether the bounds of a list are not those of its documents.
+fn has_wrong_bounds(sealed: &Sealed) -> bool {
+    let is_right = |list: &WordList<'_>| {
+        list.runs.iter().enumerate().all(|(at, run)| {
+            let (places, counts) = list.run(at);
+            let lengths = places
+                .iter()
+                .map(|&place| sealed.columns.lengths[run.span as usize * SPAN_DOCS + usize::from(place)]);
+            counts.iter().max().is_some_and(|&most| u32::from(most) == run.most) && lengths.min() == Some(run.shortest)
+        })
+    };
+    sealed.sorted().into_iter().any(|(_, list)| !is_right(&list))
+}

@@ -1,0 +1,249 @@
+//! A text index of records as of the last change: a sealed part, and an open one on top.
+//!
+//! Most documents lie in the sealed part; what changed since then is in the open part, and what it replaced is dead. Both
+//! are searched with one set of numbers, exactly those of the living documents.
+
+use std::sync::Arc;
+
+use super::columns::{DocSet, TextColumns, Usual};
+use super::fields::{Fields, is_searched};
+use super::open::Open;
+use super::sealed::{JoinedPart, NO_SLOT, Sealed};
+use super::sections::Holdings;
+use chronomemory_state::state::{Row, State};
+
+/// No document.
+const NOWHERE: u32 = u32::MAX;
+/// The parts.
+pub(super) const SEALED: usize = 0;
+pub(super) const OPEN: usize = 1;
+/// The open part may have so many documents, or a tenth of the sealed ones.
+const OPEN_DOCS: usize = 20_000;
+
+/// So many times that many may wait for somebody to seal them beside the searches.
+const OVERGROWN_TIMES: usize = 4;
+
+/// A part of the index with its dead.
+#[derive(Clone, Copy)]
+pub(super) struct Half<'a> {
+    pub(super) columns: &'a TextColumns,
+    pub(super) dead: &'a DocSet,
+    pub(super) first: u32,
+}
+
+/// All documents.
+#[derive(Default)]
+pub struct TextIndex {
+    fields: Fields,
+    /// Those of them that say what surrounds a record.
+    surroundings: Fields,
+    pub(super) sealed: Arc<Sealed>,
+    pub(super) open: Open,
+    sealed_dead: DocSet,
+    open_dead: DocSet,
+    /// The living document of each slot.
+    docs: Vec<u32>,
+    living: usize,
+    /// What is usual among the living of each part, and what each scope holds of it.
+    pub(super) usual: [Usual; 2],
+    pub(super) holdings: [Holdings; 2],
+}
+
+/// An index that is being sealed beside the one that is searched.
+pub struct Sealing {
+    fields: Fields,
+    sealed: Arc<Sealed>,
+    dead: DocSet,
+    open: Sealed,
+}
+
+impl Sealing {
+    /// The same documents, sealed.
+    pub fn run(self) -> TextIndex {
+        let parts = [
+            JoinedPart {
+                columns: &self.sealed.columns,
+                dead: &self.dead,
+                lists: self.sealed.sorted(),
+            },
+            JoinedPart {
+                columns: &self.open.columns,
+                dead: &DocSet::EMPTY,
+                lists: self.open.sorted(),
+            },
+        ];
+        TextIndex::new(self.fields, Sealed::joined(&parts))
+    }
+}
+
+impl TextIndex {
+    /// An index of sealed documents.
+    pub fn new(fields: Fields, sealed: Sealed) -> Self {
+        let mut index = Self {
+            surroundings: fields.clone().only_surroundings(),
+            fields,
+            living: sealed.len(),
+            usual: [sealed.columns.usual(), Usual::default()],
+            holdings: [Holdings::of(&sealed.columns), Holdings::default()],
+            ..Self::default()
+        };
+        let slots = sealed.columns.slots.clone();
+        index.sealed = Arc::new(sealed);
+        for (doc, slot) in (0..).zip(slots) {
+            if slot == NO_SLOT {
+                index.bury(doc);
+                continue;
+            }
+            // A record has one document, whatever a file says.
+            index.drop_slot(slot);
+            index.settle(slot, doc);
+        }
+        index
+    }
+
+    /// An index of all records of a state, for one that will not change.
+    pub fn of_state(fields: Fields, state: &State) -> Self {
+        let mut index = Self::new(fields, Sealed::default());
+        (0..state.slot_count() as u32)
+            .filter_map(|slot| state.row(slot))
+            .for_each(|row| index.put(&row));
+        index
+    }
+
+    fn settle(&mut self, slot: u32, doc: u32) {
+        let at = slot as usize;
+        if at >= self.docs.len() {
+            self.docs.resize(at + 1, NOWHERE);
+        }
+        self.docs[at] = doc;
+    }
+
+    /// Takes in what a slot holds now.
+    pub fn put(&mut self, row: &Row<'_>) {
+        self.drop_slot(row.slot);
+        if !is_searched(row.id) {
+            return;
+        }
+        let place = self.open.add(row, &self.fields);
+        self.usual[OPEN] = self.usual[OPEN].and(self.open.columns.usual_of(place));
+        self.holdings[OPEN].add(&self.open.columns, place);
+        self.living += 1;
+        self.settle(row.slot, self.sealed.len() as u32 + place);
+    }
+
+    /// Forgets what a slot held.
+    pub fn drop_slot(&mut self, slot: u32) {
+        let doc = self.doc_of(slot).unwrap_or(NOWHERE);
+        if doc != NOWHERE {
+            self.bury(doc);
+            self.docs[slot as usize] = NOWHERE;
+        }
+    }
+
+    fn bury(&mut self, doc: u32) {
+        let sealed = self.sealed.len() as u32;
+        let (part, dead, columns, doc) = if doc < sealed {
+            (SEALED, &mut self.sealed_dead, &self.sealed.columns, doc)
+        } else {
+            (OPEN, &mut self.open_dead, &self.open.columns, doc - sealed)
+        };
+        dead.insert(doc);
+        self.holdings[part].bury(columns, doc);
+        self.usual[part] = self.usual[part].without(columns.usual_of(doc));
+        self.living -= 1;
+    }
+
+    /// Joins both parts without their dead.
+    pub fn seal(&mut self) {
+        *self = self.sealing().run();
+    }
+
+    /// What it takes to join both parts while this index is in use: the open one is copied, the sealed one never changes.
+    pub fn sealing(&self) -> Sealing {
+        let open = JoinedPart {
+            columns: &self.open.columns,
+            dead: &self.open_dead,
+            lists: self.open.sorted(),
+        };
+        Sealing {
+            fields: self.fields.clone(),
+            sealed: Arc::clone(&self.sealed),
+            dead: self.sealed_dead.clone(),
+            open: Sealed::joined(&[open]),
+        }
+    }
+
+    /// Whether so much changed that it should be sealed again.
+    pub fn is_ragged(&self) -> bool {
+        self.has_changed(1)
+    }
+
+    /// Whether so much changed that a search should not go on before it is sealed.
+    pub fn is_overgrown(&self) -> bool {
+        self.has_changed(OVERGROWN_TIMES)
+    }
+
+    fn has_changed(&self, times: usize) -> bool {
+        self.open.columns.len().max(self.sealed_dead.len()) / times > OPEN_DOCS.max(self.sealed.len() / 10)
+    }
+
+    /// The sealed part.
+    pub fn sealed(&self) -> &Arc<Sealed> {
+        &self.sealed
+    }
+
+    /// Which fields are read.
+    pub fn fields(&self) -> &Fields {
+        &self.fields
+    }
+
+    /// Those of them that say what surrounds a record, which every search reads of its candidates.
+    pub fn surroundings(&self) -> &Fields {
+        &self.surroundings
+    }
+
+    /// How many documents there are.
+    pub fn len(&self) -> usize {
+        self.living
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.living == 0
+    }
+
+    /// The living document of a slot.
+    pub fn doc_of(&self, slot: u32) -> Option<u32> {
+        self.docs.get(slot as usize).copied().filter(|&doc| doc != NOWHERE)
+    }
+
+    /// The slot of a document.
+    pub fn slot_of(&self, doc: u32) -> u32 {
+        let (part, doc) = self.part_of(doc);
+        part.columns.slots[doc as usize]
+    }
+
+    pub(super) fn parts(&self) -> [Half<'_>; 2] {
+        [
+            Half {
+                columns: &self.sealed.columns,
+                dead: &self.sealed_dead,
+                first: 0,
+            },
+            Half {
+                columns: &self.open.columns,
+                dead: &self.open_dead,
+                first: self.sealed.len() as u32,
+            },
+        ]
+    }
+
+    pub(super) fn part_of(&self, doc: u32) -> (Half<'_>, u32) {
+        let [sealed, open] = self.parts();
+        if doc < open.first {
+            (sealed, doc)
+        } else {
+            (open, doc - open.first)
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Keeps documents in sections by scope, and finds those that somebody sees.
+//!
+//! In a sealed part documents lie in the order of their scopes, so those that somebody sees are a few sections, however many
+//! there are in all. In an open one they lie as they came.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::columns::{TextColumns, Usual};
+use super::lists::{ListRun, OpenList, SPAN_DOCS, WordList};
+use super::sweep::LOOKUP_STEPS;
+use chronolog::scope::{Carried, Viewer};
+
+/// Shorter sections are copied out of a list: to sweep each by itself would cost more.
+const LONG_SECTION_DOCS: usize = 2048;
+
+/// The living documents of one scope.
+#[derive(Clone, Debug, Default)]
+struct ScopeSections {
+    sections: Vec<Range<u32>>,
+    usual: Usual,
+}
+
+/// What each scope holds of a part.
+#[derive(Debug, Default)]
+pub struct Holdings {
+    order: BTreeMap<Carried, u32>,
+    each: Vec<ScopeSections>,
+}
+
+impl Holdings {
+    /// What each scope holds of these documents.
+    pub fn of(columns: &TextColumns) -> Self {
+        let mut holdings = Self::default();
+        (0..columns.len() as u32).for_each(|doc| holdings.add(columns, doc));
+        holdings
+    }
+
+    /// Takes in a document that came behind all others.
+    pub fn add(&mut self, columns: &TextColumns, doc: u32) {
+        let scope = columns.scopes[doc as usize];
+        while self.each.len() <= scope as usize {
+            self.order
+                .insert(columns.owners[self.each.len()].clone(), self.each.len() as u32);
+            self.each.push(ScopeSections::default());
+        }
+        let holding = &mut self.each[scope as usize];
+        match holding.sections.last_mut().filter(|last| last.end == doc) {
+            Some(last) => last.end += 1,
+            None => holding.sections.push(doc..doc + 1),
+        }
+        holding.usual = holding.usual.and(columns.usual_of(doc));
+    }
+
+    /// Hears that a document is dead. It stays where it lies.
+    pub fn bury(&mut self, columns: &TextColumns, doc: u32) {
+        let holding = &mut self.each[columns.scopes[doc as usize] as usize];
+        holding.usual = holding.usual.without(columns.usual_of(doc));
+    }
+
+    /// What somebody sees of the part; `None` if everything.
+    fn seen_by(&self, viewer: &Viewer) -> Option<Vec<u32>> {
+        viewer.choose(&self.order)
+    }
+}
+
+/// The documents of a part that somebody sees, the dead included.
+#[derive(Debug)]
+pub struct Sections {
+    /// Ascending, none touches the next; `None` for all.
+    some: Option<Vec<Range<u32>>>,
+    /// What is usual among them.
+    pub usual: Usual,
+}
+
+impl Sections {
+    /// Those that a viewer sees. What is usual in all of it is known to the caller, who need not add it up.
+    pub fn seen(holdings: &Holdings, viewer: &Viewer, all: Usual) -> Self {
+        let Some(scopes) = holdings.seen_by(viewer) else {
+            return Self { some: None, usual: all };
+        };
+        let lists = scopes.iter().map(|&scope| &holdings.each[scope as usize].sections);
+        let mut sections: Vec<Range<u32>> = lists.flatten().cloned().collect();
+        sections.sort_by_key(|section| section.start);
+        let mut some: Vec<Range<u32>> = Vec::new();
+        for section in sections {
+            match some.last_mut().filter(|last| last.end == section.start) {
+                Some(last) => last.end = section.end,
+                None => some.push(section),
+            }
+        }
+        Self {
+            some: Some(some),
+            usual: scopes.iter().fold(Usual::default(), |sum, &scope| {
+                sum.and(holdings.each[scope as usize].usual)
+            }),
+        }
+    }
+
+    /// Whether these are all.
+    pub fn is_all(&self) -> bool {
+        self.some.is_none()
+    }
+
+    /// Whether a document is among them.
+    #[inline]
+    pub fn contains(&self, doc: u32) -> bool {
+        self.some.as_ref().is_none_or(|some| {
+            let behind = some.partition_point(|section| section.end <= doc);
+            some.get(behind).is_some_and(|section| section.start <= doc)
+        })
+    }
+
+    /// All of them, ascending; `None` if that is everything.
+    pub fn docs(&self) -> Option<impl Iterator<Item = u32> + '_> {
+        Some(self.some.as_ref()?.iter().flat_map(Clone::clone))
+    }
+
+    /// How many there are; `None` if everything.
+    pub fn len(&self) -> Option<usize> {
+        Some(self.some.as_ref()?.iter().map(|section| section.len()).sum())
+    }
+
+    /// What a list says of them, in pieces that can be swept one after the other: all that lies in short sections, then each
+    /// long one.
+    pub fn pieces<'a>(&self, list: WordList<'a>, lengths: &[u32]) -> Vec<ListPiece<'a>> {
+        let Some(some) = &self.some else {
+            return vec![ListPiece::Whole(list)];
+        };
+        let is_long = |section: &&Range<u32>| section.len() >= LONG_SECTION_DOCS;
+        let short: Vec<&Range<u32>> = some.iter().filter(|section| !is_long(section)).collect();
+        let mut pieces = vec![ListPiece::Copied(copied(list, &short, lengths))];
+        pieces.extend(some.iter().filter(is_long).map(|section| cut(list, section)));
+        pieces
+    }
+
+    /// How many pieces every list has.
+    pub fn piece_count(&self) -> usize {
+        self.some.as_ref().map_or(1, |some| {
+            1 + some.iter().filter(|section| section.len() >= LONG_SECTION_DOCS).count()
+        })
+    }
+}
+
+/// What a list says of some documents.
+#[derive(Debug)]
+pub enum ListPiece<'a> {
+    /// All of them.
+    Whole(WordList<'a>),
+    /// Those of one section.
+    Cut {
+        runs: Vec<ListRun>,
+        places: &'a [u16],
+        counts: &'a [u16],
+    },
+    /// Those of many.
+    Copied(OpenList),
+}
+
+impl ListPiece<'_> {
+    /// It as a list.
+    pub fn list(&self) -> WordList<'_> {
+        match self {
+            Self::Whole(list) => *list,
+            Self::Cut { runs, places, counts } => WordList { runs, places, counts },
+            Self::Copied(list) => list.list(),
+        }
+    }
+}
+
+/// The places of a list that lie in a section.
+fn cut<'a>(list: WordList<'a>, section: &Range<u32>) -> ListPiece<'a> {
+    let (from, until) = (list.before(section.start), list.before(section.end));
+    let span = |doc: u32| doc / SPAN_DOCS as u32;
+    let first = list.runs.partition_point(|run| run.span < span(section.start));
+    let runs = list.runs[first..].iter();
+    let runs = runs.take_while(|run| (run.start as usize) < until && from < until);
+    let runs = runs.map(|run| ListRun {
+        start: run.start.saturating_sub(from as u32),
+        ..*run
+    });
+    let mut runs: Vec<ListRun> = runs.collect();
+    // The first of them may have all its places before the section.
+    let empty = runs.windows(2).take_while(|pair| pair[1].start == 0).count();
+    runs.drain(..empty);
+    ListPiece::Cut {
+        runs,
+        places: &list.places[from..until],
+        counts: &list.counts[from..until],
+    }
+}
+
+/// What a list says of the documents of many short sections.
+fn copied(list: WordList<'_>, sections: &[&Range<u32>], lengths: &[u32]) -> OpenList {
+    let mut own = OpenList::default();
+    let mut take = |doc: u32, count: u16| own.push(doc, count, lengths[doc as usize]);
+    if sections.len() * LOOKUP_STEPS < list.len() {
+        for section in sections {
+            let places = list.before(section.start)..list.before(section.end);
+            let counts = &list.counts[places.clone()];
+            list.docs_at(places)
+                .zip(counts)
+                .for_each(|(doc, &count)| take(doc, count));
+        }
+    } else {
+        let mut rest = sections.iter().peekable();
+        for (doc, &count) in list.docs().zip(list.counts) {
+            while rest.next_if(|section| section.end <= doc).is_some() {}
+            match rest.peek() {
+                Some(section) if section.start <= doc => take(doc, count),
+                Some(_) => {}
+                None => break,
+            }
+        }
+    }
+    own
+}

@@ -1,0 +1,120 @@
+//! Plans which records must be looked at to find all for which a condition holds.
+
+use std::fmt;
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+
+use super::Condition;
+use super::indexes::{FieldIndexes, ranges_in};
+use super::parse::with_commas;
+use crate::state::{Query, State};
+use chronolog::scope::Viewer;
+
+/// Whoever wants only a few records does not count more keys than this to find out which way is shortest.
+const MOST_KEYS: usize = 16 * 1024;
+
+/// The cheapest way to the records that a question asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueryPlan {
+    /// The slots that an index leads to; `None` if all of the right kind and status are looked at.
+    pub slots: Option<RoaringBitmap>,
+    path: String,
+    /// How many records are looked at, of how many, if that was asked for.
+    looked_at: u64,
+    of: u64,
+    tests: usize,
+}
+
+impl QueryPlan {
+    /// Takes the way with the fewest entries, counting nothing that whoever asks does not see. The indexes must know the state.
+    pub fn choose(state: &State, query: &Query, condition: &Condition, indexes: &FieldIndexes) -> Self {
+        let sight = state.sight(&query.viewer);
+        let is_of_all = is_of_all(query);
+        let scopes = if is_of_all {
+            Vec::new()
+        } else {
+            state.scopes().numbers(&sight)
+        };
+        let by_class =
+            |most: u64| state.count_of_upto(query, |kind, status| condition.may_hold_for(kind, status), most);
+        let most_keys = query.limit.map_or(usize::MAX, |_| MOST_KEYS);
+        let sees_all = sight.is_all();
+        let mut fewest = if sees_all {
+            by_class(u64::MAX)
+        } else {
+            state.seen_count(&sight)
+        };
+        let mut best = None;
+        for way in condition.ways() {
+            let path = way.path.to_string();
+            let Some(postings) = indexes.postings(&path, is_of_all) else {
+                continue;
+            };
+            let ranges = if is_of_all {
+                way.ranges
+            } else {
+                ranges_in(&scopes, &way.ranges)
+            };
+            if let Some(count) = postings.count_below(&ranges, fewest, most_keys) {
+                (best, fewest) = (Some((path, postings, ranges)), count);
+            }
+        }
+        // Of what somebody sees it is not known at once how many there are of a kind: only as many are counted as matter.
+        if !sees_all && best.is_some() && by_class(fewest.saturating_add(1)) <= fewest {
+            best = None;
+        }
+        let (path, slots) = match best {
+            Some((path, postings, ranges)) => (path, Some(postings.slots(&ranges))),
+            None => (String::new(), None),
+        };
+        Self {
+            looked_at: 0,
+            of: 0,
+            slots,
+            path,
+            tests: condition.tests(),
+        }
+    }
+
+    /// Counts what is looked at, for whoever wants to be told.
+    #[must_use]
+    pub fn told(mut self, state: &State, query: &Query, condition: &Condition) -> Self {
+        let everyone = Query {
+            viewer: Arc::clone(&query.viewer),
+            faces: query.faces || query.kinds.is_some(),
+            ..Query::default()
+        };
+        self.of = state.count_of(&everyone, |_, _| true);
+        self.looked_at = match &self.slots {
+            Some(slots) => slots.len(),
+            None => state.count_of(query, |kind, status| condition.may_hold_for(kind, status)),
+        };
+        self
+    }
+}
+
+/// Whether a question is asked of all records: an index by value alone serves it.
+pub fn is_of_all(query: &Query) -> bool {
+    *query.viewer.who() == Viewer::Everyone
+}
+
+/// The plan in a line.
+impl fmt::Display for QueryPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = |number: u64| with_commas(usize::try_from(number).unwrap_or(usize::MAX));
+        let (looked_at, of) = (number(self.looked_at), number(self.of));
+        let tests = match self.tests {
+            1 => "1 test each".to_owned(),
+            more => format!("{} tests each", with_commas(more)),
+        };
+        let records = if self.of == 1 { "record" } else { "records" };
+        match &self.slots {
+            Some(_) => write!(f, "index {}: {looked_at} of {of} {records}, {tests}", self.path),
+            None if self.looked_at < self.of => {
+                write!(f, "kind and status: {looked_at} of {of} {records}, {tests}")
+            }
+            None => write!(f, "no index: {of} {records} of the scope"),
+        }
+    }
+}

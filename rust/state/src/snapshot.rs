@@ -1,0 +1,325 @@
+//! Reads a whole state back from a base or from `snapshot.json`, whoever wrote it.
+//!
+//! Bases and `snapshot.json` have one shape: a header and the records in insertion order, one a line; a base has the moments
+//! of its records too. Files of other tools, spelled in any way, are read as well.
+
+mod header;
+mod lines;
+mod moments;
+mod writer;
+
+use std::io;
+
+use chronolog::digest::{Hasher, Hex};
+use chronolog::disk::{DiskFile, read_upto};
+use chronolog::event::salt;
+use chronolog::json::{self, RecordSpans, Value};
+use chronolog::memory::{self, Refused};
+
+use lines::LineReader;
+
+pub use header::Header;
+pub use header::{OPEN_MOMENTS, OPEN_RECORDS, TO_LATER_MOMENTS, TO_RECORDS};
+pub use moments::{Doubt, Moments, Stamp};
+pub use writer::{BaseWriter, WrittenBase, write, write_durably};
+
+/// What a file of another tool may need while it is parsed, for each of its bytes.
+const PARSED_BYTES: usize = 8;
+
+/// What was found in a file.
+#[derive(Debug)]
+pub struct Contents {
+    /// The file's digest.
+    pub sha256: Hex,
+    /// Its header, or why it is not a state.
+    pub header: Result<Header, String>,
+}
+
+/// Who takes the records of a file.
+pub trait Taker {
+    /// Asks for the memory that a record of so many bytes needs, before it is taken.
+    ///
+    /// # Errors
+    /// `Refused` if there is not so much: nothing more comes then.
+    fn make_room(&mut self, _: usize) -> Result<(), Refused> {
+        memory::check()
+    }
+    /// Whether the next record is known, byte for byte: then it counts as taken, and nobody looks where its fields lie.
+    fn knows(&mut self, _record: &[u8]) -> bool {
+        false
+    }
+    /// One record in canonical JSON, where its fields lie, and its moments if they are known by now.
+    fn take(&mut self, record: &[u8], fields: RecordSpans, moments: Option<Moments>);
+    /// The moments of a record that was taken without, by its id as it stands between quotes.
+    fn date(&mut self, _id: &[u8], _moments: Moments) {}
+    /// All of that was wrong; the records come again from the first.
+    fn start_over(&mut self);
+}
+
+/// Looks at a file without keeping its records.
+pub struct NoTaker;
+
+impl Taker for NoTaker {
+    fn take(&mut self, _: &[u8], _: RecordSpans, _: Option<Moments>) {}
+    fn start_over(&mut self) {}
+}
+
+/// Reads a state. A record without an id is passed over: nobody can ask for it.
+///
+/// # Errors
+/// What the disk says.
+pub fn read(file: &dyn DiskFile, taker: &mut dyn Taker) -> io::Result<Contents> {
+    let mut hasher = Some(Hasher::default());
+    if let Some(header) = read_own(file, taker, &mut hasher)? {
+        return Ok(Contents {
+            sha256: hasher.unwrap_or_default().finish(),
+            header: Ok(header),
+        });
+    }
+    taker.start_over();
+    read_foreign(file, taker)
+}
+
+/// The same for whoever takes the digest from elsewhere, which is most of the work; `false` if the file is not of our own form
+/// to its end.
+///
+/// # Errors
+/// What the disk says.
+pub fn read_undigested(file: &dyn DiskFile, taker: &mut dyn Taker) -> io::Result<bool> {
+    Ok(read_own(file, taker, &mut None)?.is_some())
+}
+
+/// Where one is in a list of our form: between two items there is a comma, and nowhere else.
+#[derive(Clone, Copy, Debug)]
+struct CommaList {
+    /// Nothing stands in it yet, or a comma was the last.
+    open: bool,
+    /// A comma was the last.
+    awaited: bool,
+}
+
+impl CommaList {
+    const BEGUN: Self = Self {
+        open: true,
+        awaited: false,
+    };
+
+    /// The item of a line, without its comma; `None` if there may be none here.
+    fn item<'a>(&mut self, line: &'a [u8]) -> Option<&'a [u8]> {
+        let may_come = self.open;
+        self.awaited = line.ends_with(b",");
+        self.open = self.awaited;
+        may_come.then(|| line.strip_suffix(b",").unwrap_or(line))
+    }
+}
+
+/// What comes next in the list of moments at the beginning of a base.
+enum NextMoments {
+    Moments(Moments),
+    End,
+    Foreign,
+}
+
+/// The moments at the beginning of a base. They are read beside the records and not kept: there are as many.
+struct Front<'a> {
+    lines: LineReader<'a>,
+    list: CommaList,
+    ended: bool,
+}
+
+impl Front<'_> {
+    fn next(&mut self) -> io::Result<NextMoments> {
+        if self.ended {
+            return Ok(NextMoments::End);
+        }
+        let Some(line) = self.lines.next(None)? else {
+            return Ok(NextMoments::Foreign);
+        };
+        if line == TO_RECORDS {
+            self.ended = true;
+            return Ok(if self.list.awaited {
+                NextMoments::Foreign
+            } else {
+                NextMoments::End
+            });
+        }
+        let moments = self.list.item(line).and_then(Moments::read);
+        Ok(moments.map_or(NextMoments::Foreign, NextMoments::Moments))
+    }
+}
+
+/// Reads a file of our own form, line by line; `None` if it is not of that form to its end.
+fn read_own(file: &dyn DiskFile, taker: &mut dyn Taker, hasher: &mut Option<Hasher>) -> io::Result<Option<Header>> {
+    let mut lines = LineReader::from(file, 0);
+    let Some(first) = lines.next(hasher.as_mut())? else {
+        return Ok(None);
+    };
+    let header = if first == OPEN_MOMENTS {
+        read_dated(file, &mut lines, hasher, taker)?
+    } else if first == OPEN_RECORDS {
+        read_records(&mut lines, hasher, taker, |line| line.starts_with(b"],"))?.and_then(|last| Header::of_last(&last))
+    } else if let Some(header) = Header::of_first(first) {
+        read_records(&mut lines, hasher, taker, |line| line == b"]}")?.map(|_| header)
+    } else {
+        None
+    };
+    // Nothing stands behind it.
+    if lines.next(hasher.as_mut())?.is_some() {
+        return Ok(None);
+    }
+    Ok(header)
+}
+
+/// Reads records up to the line that ends them, and gives that line.
+fn read_records(
+    lines: &mut LineReader<'_>,
+    hasher: &mut Option<Hasher>,
+    taker: &mut dyn Taker,
+    is_end: impl Fn(&[u8]) -> bool,
+) -> io::Result<Option<Vec<u8>>> {
+    let mut list = CommaList::BEGUN;
+    while let Some(line) = lines.next(hasher.as_mut())? {
+        if is_end(line) {
+            return Ok((!list.awaited).then(|| line.to_vec()));
+        }
+        let record = list.item(line);
+        let Some((record, fields)) = record.and_then(|record| Some((record, json::scan_record(record)?))) else {
+            return Ok(None);
+        };
+        taker.make_room(record.len())?;
+        let (record, fields) = salt::without(record, fields);
+        taker.take(&record, fields, None);
+    }
+    Ok(None)
+}
+
+/// Reads a base that has moments, behind its first line.
+fn read_dated(
+    file: &dyn DiskFile,
+    lines: &mut LineReader<'_>,
+    hasher: &mut Option<Hasher>,
+    taker: &mut dyn Taker,
+) -> io::Result<Option<Header>> {
+    let mut front = Front {
+        lines: LineReader::from(file, OPEN_MOMENTS.len() as u64 + 1),
+        list: CommaList::BEGUN,
+        ended: false,
+    };
+    while lines.next(hasher.as_mut())?.is_some_and(|line| line != TO_RECORDS) {}
+    let mut list = CommaList::BEGUN;
+    // The ids of the records whose moments come later.
+    let mut undated: Vec<Vec<u8>> = Vec::new();
+    loop {
+        let Some(line) = lines.next(hasher.as_mut())? else {
+            return Ok(None);
+        };
+        if line == TO_LATER_MOMENTS {
+            break;
+        }
+        let Some(record) = list.item(line) else {
+            return Ok(None);
+        };
+        let moments = match front.next()? {
+            NextMoments::Moments(_) if taker.knows(record) => continue,
+            NextMoments::Moments(moments) => Some(moments),
+            NextMoments::End => None,
+            NextMoments::Foreign => return Ok(None),
+        };
+        let Some(fields) = json::scan_record(record) else {
+            return Ok(None);
+        };
+        if moments.is_none() {
+            let id = fields.id.map(|span| span.of(record)).unwrap_or_default();
+            undated.push(id.to_vec());
+        }
+        taker.make_room(record.len())?;
+        let (record, fields) = salt::without(record, fields);
+        taker.take(&record, fields, moments);
+    }
+    // There must not be more moments than records.
+    if list.awaited || !matches!(front.next()?, NextMoments::End) {
+        return Ok(None);
+    }
+    let (mut list, mut undated) = (CommaList::BEGUN, undated.into_iter());
+    while let Some(line) = lines.next(hasher.as_mut())? {
+        if line.starts_with(b"],") {
+            let is_whole = !list.awaited && undated.next().is_none();
+            return Ok(Header::of_last(line).filter(|_| is_whole));
+        }
+        let moments = list.item(line).and_then(Moments::read);
+        let (Some(moments), Some(id)) = (moments, undated.next()) else {
+            return Ok(None);
+        };
+        taker.date(&id, moments);
+    }
+    Ok(None)
+}
+
+fn read_foreign(file: &dyn DiskFile, taker: &mut dyn Taker) -> io::Result<Contents> {
+    let length = usize::try_from(file.length()?).map_err(io::Error::other)?;
+    let mut bytes = Vec::new();
+    read_upto(file, &mut bytes, 0, length)?;
+    let mut hasher = Hasher::default();
+    hasher.update(&bytes);
+    memory::could_have(length.saturating_mul(PARSED_BYTES))?;
+    let header = read_value(&bytes, taker)?;
+    Ok(Contents {
+        sha256: hasher.finish(),
+        header,
+    })
+}
+
+fn read_value(bytes: &[u8], taker: &mut dyn Taker) -> io::Result<Result<Header, String>> {
+    let value = match json::parse_to_depth(bytes, json::MAX_DEPTH + 1) {
+        Ok(value) => value,
+        Err(fault) => return Ok(Err(fault.to_string())),
+    };
+    let (header, records) = match header_and_records(&value) {
+        Ok(found) => found,
+        Err(reason) => return Ok(Err(reason.to_owned())),
+    };
+    let moments = match moments_of(&value, records.len()) {
+        Ok(moments) => moments,
+        Err(reason) => return Ok(Err(reason.to_owned())),
+    };
+    let mut text = Vec::new();
+    for (at, record) in records.iter().enumerate() {
+        text.clear();
+        json::write_value(record, &mut text);
+        if let Some(fields) = json::scan_record(&text) {
+            taker.make_room(text.len())?;
+            let (record, fields) = salt::without(&text, fields);
+            taker.take(&record, fields, moments.get(at).copied());
+        }
+    }
+    Ok(Ok(header))
+}
+
+fn header_and_records(value: &Value) -> Result<(Header, &[Value]), &'static str> {
+    let header = Header::of(value).ok_or("seq or last_hash is missing")?;
+    let records = value.get("records").and_then(Value::as_array);
+    let records = records.ok_or("there is no list of records")?;
+    if records.iter().any(|record| record.as_object().is_none()) {
+        return Err("one of the records is not an object");
+    }
+    Ok((header, records))
+}
+
+/// The moments of so many records, in their order; none at all if the state is without.
+fn moments_of(value: &Value, records: usize) -> Result<Vec<Moments>, &'static str> {
+    let lists = [value.get("moments"), value.get("later_moments")];
+    if lists.iter().all(Option::is_none) {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::new();
+    for list in lists.into_iter().flatten() {
+        let rows = list.as_array().ok_or("its moments are no list")?;
+        for row in rows {
+            found.push(Moments::of(row).ok_or("one of its moments is not four numbers in order")?);
+        }
+    }
+    if found.len() != records {
+        return Err("it has not as many moments as records");
+    }
+    Ok(found)
+}

@@ -1,0 +1,57 @@
+//! Reads the lines of a file one after the other, and digests them meanwhile.
+
+use std::io;
+
+use memchr::memchr;
+
+use chronolog::digest::Hasher;
+use chronolog::disk::{DiskFile, read_upto};
+
+/// How much is read at a time.
+const BUFFER_BYTES: usize = 1024 * 1024;
+
+/// Lines of a file, hashed as they pass if anyone wants to know the digest.
+pub struct LineReader<'a> {
+    file: &'a dyn DiskFile,
+    buffer: Vec<u8>,
+    start: usize,
+    offset: u64,
+}
+
+impl<'a> LineReader<'a> {
+    /// Those from some place on.
+    pub fn from(file: &'a dyn DiskFile, offset: u64) -> Self {
+        Self {
+            file,
+            buffer: Vec::new(),
+            start: 0,
+            offset,
+        }
+    }
+
+    /// The next one, without its newline.
+    pub fn next(&mut self, mut hasher: Option<&mut Hasher>) -> io::Result<Option<&[u8]>> {
+        let mut searched = self.start;
+        loop {
+            if let Some(newline) = memchr(b'\n', &self.buffer[searched..]) {
+                let line = self.start..searched + newline;
+                self.start = line.end + 1;
+                return Ok(Some(&self.buffer[line]));
+            }
+            self.buffer.drain(..self.start);
+            self.start = 0;
+            searched = self.buffer.len();
+            let known = self.buffer.len();
+            let got = read_upto(self.file, &mut self.buffer, self.offset, BUFFER_BYTES)?;
+            if let Some(hasher) = &mut hasher {
+                hasher.update(&self.buffer[known..]);
+            }
+            self.offset += got as u64;
+            if got == 0 {
+                let rest = !self.buffer.is_empty();
+                self.start = self.buffer.len();
+                return Ok(rest.then_some(&self.buffer[..]));
+            }
+        }
+    }
+}

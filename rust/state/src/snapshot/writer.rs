@@ -1,0 +1,246 @@
+//! Writes a whole state down, as a base or as `snapshot.json`.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use chronolog::digest::{Hasher, Hex};
+use chronolog::disk::{Disk, DiskFile, PACE_BYTES};
+
+use super::header::{Header, OPEN_MOMENTS, TO_LATER_MOMENTS, TO_RECORDS};
+use super::moments::Moments;
+
+/// How much is written at a time.
+const BUFFER_BYTES: usize = 1024 * 1024;
+
+/// Writes a state into a new file at `path`; sync and name are the caller's to make durable.
+///
+/// # Errors
+/// What the disk says.
+pub fn write<'a>(
+    disk: &dyn Disk,
+    path: &Path,
+    header: &Header,
+    records: impl ExactSizeIterator<Item = &'a [u8]>,
+    progress: &mut dyn FnMut(u64, u64),
+) -> io::Result<()> {
+    let mut writer = Writer::start(disk, path, header.spell(), NoWitness)?;
+    writer.add_all(records, progress)?;
+    writer.finish(b"\n]}\n").map(drop)
+}
+
+/// The same, and waits until the disk has it.
+///
+/// # Errors
+/// What the disk says.
+pub fn write_durably<'a>(
+    disk: &dyn Disk,
+    path: &Path,
+    header: &Header,
+    records: impl ExactSizeIterator<Item = &'a [u8]>,
+) -> io::Result<()> {
+    let mut writer = Writer::start(disk, path, header.spell(), NoWitness)?.paced();
+    writer.add_all(records, &mut |_, _| {})?;
+    let (file, _) = writer.finish(b"\n]}\n")?;
+    file.sync()
+}
+
+/// A base that is being written down. A record whose id came before replaces that one: so a state can be written while it
+/// still changes, and what changed comes behind. What stands before the records in a snapshot then stands behind them.
+///
+/// The moments of the records that come first stand before them, those of all others behind: nobody waits for more than
+/// was changed meanwhile.
+pub struct BaseWriter {
+    writer: Writer<Hasher>,
+    has_begun: bool,
+    /// Of the records that came later.
+    later: Vec<Moments>,
+}
+
+impl BaseWriter {
+    /// Creates a base, of which is not known yet when it will be complete.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn create(disk: &dyn Disk, path: &Path) -> io::Result<Self> {
+        Ok(Self {
+            writer: Writer::start(disk, path, OPEN_MOMENTS.to_vec(), Hasher::default())?.paced(),
+            has_begun: false,
+            later: Vec::new(),
+        })
+    }
+
+    /// Writes records behind the others.
+    ///
+    /// # Errors
+    /// What the disk says, or that there is no memory.
+    pub fn add<'a>(
+        &mut self,
+        rows: impl ExactSizeIterator<Item = (&'a [u8], Moments)> + Clone,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> io::Result<()> {
+        if self.has_begun {
+            self.later
+                .try_reserve(rows.len())
+                .map_err(|_| io::ErrorKind::OutOfMemory)?;
+            self.later.extend(rows.clone().map(|(_, moments)| moments));
+        } else {
+            self.begin(rows.clone().map(|(_, moments)| moments))?;
+        }
+        self.writer.add_all(rows.map(|(record, _)| record), progress)
+    }
+
+    fn begin(&mut self, moments: impl Iterator<Item = Moments>) -> io::Result<()> {
+        self.has_begun = true;
+        self.writer.add_moments(moments)?;
+        self.writer.next_list(TO_RECORDS);
+        Ok(())
+    }
+
+    /// Makes durable what was added so far, so that less is left for the end.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn sync(&mut self) -> io::Result<()> {
+        self.writer.flush()?;
+        self.writer.file.sync()
+    }
+
+    /// Completes it with what its state is, and with what keeps its digest from being guessed; it is synced.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn finish(mut self, header: &Header, salt: Option<&str>) -> io::Result<WrittenBase> {
+        if !self.has_begun {
+            self.begin(std::iter::empty())?;
+        }
+        self.writer.next_list(TO_LATER_MOMENTS);
+        self.writer.add_moments(self.later.into_iter())?;
+        let (file, hasher) = self.writer.finish(&header.spell_behind(salt))?;
+        file.sync()?;
+        Ok(WrittenBase {
+            file,
+            sha256: hasher.finish(),
+        })
+    }
+}
+
+/// Who sees every byte that is written. A base is called by its digest; for a snapshot nobody asks for one, and to hash it took
+/// longer than to write it.
+trait Witness {
+    fn see(&mut self, bytes: &[u8]);
+}
+
+struct NoWitness;
+
+impl Witness for NoWitness {
+    fn see(&mut self, _: &[u8]) {}
+}
+
+impl Witness for Hasher {
+    fn see(&mut self, bytes: &[u8]) {
+        self.update(bytes);
+    }
+}
+
+/// Lists that are being written, one item a line.
+struct Writer<W> {
+    file: Arc<dyn DiskFile>,
+    witness: W,
+    buffer: Vec<u8>,
+    offset: u64,
+    /// Nothing stands in the list yet.
+    is_empty: bool,
+    /// Up to here it is on disk, if it is to be.
+    synced: Option<u64>,
+}
+
+impl<W: Witness> Writer<W> {
+    /// It is to be synced in the end, and so on the way.
+    fn paced(self) -> Self {
+        Self {
+            synced: Some(0),
+            ..self
+        }
+    }
+
+    fn start(disk: &dyn Disk, path: &Path, buffer: Vec<u8>, witness: W) -> io::Result<Self> {
+        Ok(Self {
+            file: disk.create(path)?,
+            witness,
+            buffer,
+            offset: 0,
+            is_empty: true,
+            synced: None,
+        })
+    }
+
+    fn add_all<'a>(
+        &mut self,
+        records: impl ExactSizeIterator<Item = &'a [u8]>,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> io::Result<()> {
+        let total = records.len() as u64;
+        for (index, record) in records.enumerate() {
+            self.next_line();
+            self.buffer.extend_from_slice(record);
+            if self.buffer.len() >= BUFFER_BYTES {
+                self.flush()?;
+                progress(index as u64, total);
+            }
+        }
+        progress(total, total);
+        Ok(())
+    }
+
+    fn add_moments(&mut self, moments: impl Iterator<Item = Moments>) -> io::Result<()> {
+        for one in moments {
+            self.next_line();
+            one.spell(&mut self.buffer);
+            if self.buffer.len() >= BUFFER_BYTES {
+                self.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn next_line(&mut self) {
+        let before: &[u8] = if self.is_empty { b"\n" } else { b",\n" };
+        self.buffer.extend_from_slice(before);
+        self.is_empty = false;
+    }
+
+    fn next_list(&mut self, opening: &[u8]) {
+        self.buffer.push(b'\n');
+        self.buffer.extend_from_slice(opening);
+        self.is_empty = true;
+    }
+
+    fn finish(mut self, end: &[u8]) -> io::Result<(Arc<dyn DiskFile>, W)> {
+        self.buffer.extend_from_slice(end);
+        self.flush()?;
+        Ok((self.file, self.witness))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.witness.see(&self.buffer);
+        self.file.write_at(&self.buffer, self.offset)?;
+        self.offset += self.buffer.len() as u64;
+        self.buffer.clear();
+        if let Some(synced) = &mut self.synced
+            && self.offset - *synced >= PACE_BYTES
+        {
+            self.file.sync()?;
+            *synced = self.offset;
+        }
+        Ok(())
+    }
+}
+
+/// A base that was written down.
+pub struct WrittenBase {
+    /// The file.
+    pub file: Arc<dyn DiskFile>,
+    /// Its digest.
+    pub sha256: Hex,
+}

@@ -1,0 +1,371 @@
+//! Numbers the scopes that records carry, and lists the slots of each.
+//!
+//! Every scope that a record carries has a number and a list of its slots, in their order. What somebody sees is a handful
+//! of scopes, or all: so a question costs what these hold, however many others there are.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use super::sight::Sight;
+use crate::snapshot::Stamp;
+use chronolog::memory::Refused;
+use chronolog::scope::{Carried, Scope, SeenAs, Viewer, carried};
+
+/// The number of what is shared.
+pub(super) const SHARED: u32 = 0;
+/// The number of what carries something that is no scope.
+const MALFORMED: u32 = 1;
+/// How many numbers are given from the start.
+const GIVEN: usize = 2;
+
+/// All scopes of a state.
+#[derive(Debug)]
+pub struct Directory {
+    members: Vec<ScopeMembers>,
+    /// Numbers by scope, those of an owner together.
+    numbers: BTreeMap<Carried, u32>,
+    /// Neighbours in the log mostly carry the same.
+    last: (Vec<u8>, u32),
+    /// The number of the last change of any record that is somebody's or shared.
+    changed: usize,
+    /// For each scope of which records have expired, the number of what these are in.
+    twins: BTreeMap<u32, u32>,
+    /// How many records are in those.
+    expired: usize,
+    /// The last event that spoke of what belongs to nobody.
+    untold: Stamp,
+}
+
+/// What is known of a scope.
+#[derive(Clone, Debug)]
+struct ScopeMembers {
+    scope: Carried,
+    /// The slots that carry it, ascending.
+    slots: Vec<u32>,
+    /// The number of the last change of one of them.
+    changed: usize,
+    /// The last event that spoke of one of them.
+    spoken: Stamp,
+    /// The scope that they are of, if these are the expired ones.
+    expired_of: Option<u32>,
+}
+
+impl ScopeMembers {
+    fn of(scope: Carried) -> Self {
+        Self {
+            scope,
+            slots: Vec::new(),
+            changed: 0,
+            spoken: Stamp::UNKNOWN,
+            expired_of: None,
+        }
+    }
+}
+
+impl Default for Directory {
+    fn default() -> Self {
+        Self {
+            members: vec![
+                ScopeMembers::of(Carried::shared()),
+                ScopeMembers::of(Carried::Malformed),
+            ],
+            numbers: BTreeMap::from([(Carried::shared(), SHARED), (Carried::Malformed, MALFORMED)]),
+            last: Default::default(),
+            changed: 0,
+            twins: BTreeMap::new(),
+            expired: 0,
+            untold: Stamp::UNKNOWN,
+        }
+    }
+}
+
+impl Directory {
+    /// The number of the scope that a canonical record carries.
+    #[inline]
+    pub(super) fn number(&mut self, record: &[u8]) -> u32 {
+        match carried(record) {
+            None => SHARED,
+            Some(value) if *value == *self.last.0 => self.last.1,
+            Some(value) => {
+                let number = self.number_of(Carried::of_value(value));
+                self.last = (value.to_vec(), number);
+                number
+            }
+        }
+    }
+
+    fn number_of(&mut self, scope: Carried) -> u32 {
+        let next = self.members.len() as u32;
+        let number = *self.numbers.entry(scope.clone()).or_insert(next);
+        if number == next {
+            self.members.push(ScopeMembers::of(scope));
+        }
+        number
+    }
+
+    /// Where the records of a scope are that have expired.
+    pub(super) fn twin_of(&mut self, scope: u32) -> u32 {
+        if self.members[scope as usize].expired_of.is_some() {
+            return scope;
+        }
+        let next = self.members.len() as u32;
+        let twin = *self.twins.entry(scope).or_insert(next);
+        if twin == next {
+            let expired = ScopeMembers {
+                expired_of: Some(scope),
+                ..ScopeMembers::of(self.members[scope as usize].scope.clone())
+            };
+            self.members.push(expired);
+        }
+        twin
+    }
+
+    /// The scope itself of what may have expired.
+    pub(super) fn living(&self, scope: u32) -> u32 {
+        self.members[scope as usize].expired_of.unwrap_or(scope)
+    }
+
+    /// Whether the records of this number have expired.
+    #[inline]
+    pub(super) fn is_expired(&self, scope: u32) -> bool {
+        self.members[scope as usize].expired_of.is_some()
+    }
+
+    /// Whether any record has expired.
+    #[inline]
+    pub(super) fn has_expired(&self) -> bool {
+        self.expired > 0
+    }
+
+    /// The numbers of what has expired, ascending.
+    fn expired_scopes(&self) -> Vec<u32> {
+        let mut scopes: Vec<u32> = self.twins.values().copied().collect();
+        scopes.sort_unstable();
+        scopes
+    }
+
+    /// The slots of all that have, scope by scope.
+    pub(super) fn expired_slots(&self) -> impl Iterator<Item = u32> + '_ {
+        self.twins.values().flat_map(|&twin| self.slots(twin)).copied()
+    }
+
+    /// Notes that a slot belongs to a scope.
+    pub(super) fn add(&mut self, scope: u32, slot: u32) {
+        self.expired += usize::from(self.is_expired(scope));
+        let slots = &mut self.members[scope as usize].slots;
+        match slots.last() {
+            // Somebody took the scope of an older record away, or changed it.
+            Some(&last) if last >= slot => {
+                if let Err(place) = slots.binary_search(&slot) {
+                    slots.insert(place, slot);
+                }
+            }
+            _ => slots.push(slot),
+        }
+    }
+
+    /// Notes that slots, ascending, belong to another scope from now on.
+    pub(super) fn move_over(&mut self, from: u32, to: u32, slots: &[u32]) {
+        const FEW: usize = 16;
+        if slots.len() <= FEW {
+            for &slot in slots {
+                self.remove(from, slot);
+                self.add(to, slot);
+            }
+            return;
+        }
+        let left = &mut self.members[from as usize].slots;
+        let before = left.len();
+        left.retain(|slot| slots.binary_search(slot).is_err());
+        let moved = before - left.len();
+        self.expired -= if self.is_expired(from) { moved } else { 0 };
+        self.expired += if self.is_expired(to) { slots.len() } else { 0 };
+        let grown = &mut self.members[to as usize].slots;
+        grown.extend_from_slice(slots);
+        // Two rows that ascend: that is found, and they are only joined.
+        grown.sort();
+    }
+
+    /// Notes that a slot belongs to it no more.
+    pub(super) fn remove(&mut self, scope: u32, slot: u32) {
+        self.expired -= usize::from(self.is_expired(scope));
+        let slots = &mut self.members[scope as usize].slots;
+        if let Ok(place) = slots.binary_search(&slot) {
+            slots.remove(place);
+        }
+    }
+
+    /// Notes that slots, ascending, are gone from a scope for good, and which event was the last to speak of one that is left, and is
+    /// told to those who see it or not. Of a scope without any nothing is left, not even its name.
+    pub(super) fn erase(&mut self, scope: u32, gone: &[u32], last_of: impl Fn(&[u32], bool) -> Stamp) {
+        let is_expired = self.is_expired(scope);
+        let members = &mut self.members[scope as usize];
+        members.slots.retain(|slot| gone.binary_search(slot).is_err());
+        members.spoken = last_of(&members.slots, true);
+        if scope == SHARED {
+            self.untold = last_of(&members.slots, false);
+        }
+        self.expired -= if is_expired { gone.len() } else { 0 };
+        let living = self.living(scope);
+        let has_any = |scope: u32| !self.slots(scope).is_empty();
+        if living as usize >= GIVEN && !has_any(living) && !self.twins.get(&living).is_some_and(|&twin| has_any(twin)) {
+            self.numbers.remove(&self.members[living as usize].scope);
+            self.last = Default::default();
+            for number in [Some(living), self.twins.remove(&living)].into_iter().flatten() {
+                self.members[number as usize].scope = Carried::Malformed;
+            }
+        }
+    }
+
+    /// Forgets which changes there were: they are counted anew.
+    pub(super) fn forget_changes(&mut self) {
+        self.changed = 0;
+        self.members.iter_mut().for_each(|members| members.changed = 0);
+    }
+
+    /// Notes that a change, of this number, is of a record that belongs to it.
+    #[inline]
+    pub(super) fn touch(&mut self, scope: u32, change: usize) {
+        self.members[scope as usize].changed = change;
+        self.changed = change;
+    }
+
+    /// Notes that an event spoke of a record that belongs to a scope, or of one that only who sees all scopes hears of.
+    #[inline]
+    pub(super) fn speak(&mut self, scope: Option<u32>, stamp: Stamp) {
+        let spoken = match scope {
+            Some(scope) => &mut self.members[scope as usize].spoken,
+            None => &mut self.untold,
+        };
+        if stamp.seq() >= spoken.seq() {
+            *spoken = stamp;
+        }
+    }
+
+    /// The last event that spoke of anything that is seen.
+    pub fn last_spoken(&self, sight: &Sight) -> Stamp {
+        let spoken = self
+            .numbers(sight)
+            .into_iter()
+            .map(|scope| self.members[scope as usize].spoken);
+        let untold = sight.is_of_all_scopes().then_some(self.untold);
+        spoken.chain(untold).max_by_key(Stamp::seq).unwrap_or(Stamp::UNKNOWN)
+    }
+
+    /// The number of the last change of what is seen. Whoever sees everything hears the same number before and after there is
+    /// somebody else's.
+    pub fn last_change(&self, sight: &Sight) -> usize {
+        match sight.scopes() {
+            Some(seen) => seen
+                .map(|scope| self.members[scope as usize].changed)
+                .max()
+                .unwrap_or(0),
+            None => self.changed,
+        }
+    }
+
+    /// Asks for memory for so many records more, whosever they are.
+    pub(super) fn make_room(&mut self, records: usize) -> Result<(), Refused> {
+        Ok(self.members[SHARED as usize].slots.try_reserve(records)?)
+    }
+
+    /// The slots of the records of a scope, ascending.
+    pub fn slots(&self, scope: u32) -> &[u32] {
+        self.members.get(scope as usize).map_or(&[], |members| &members.slots)
+    }
+
+    /// The numbers of the scopes that are seen.
+    pub fn numbers(&self, sight: &Sight) -> Vec<u32> {
+        let all = (0..self.members.len() as u32).filter(|&scope| sight.sees(scope));
+        sight.scopes().map_or_else(|| all.collect(), Iterator::collect)
+    }
+
+    /// The slots of all scopes that are seen, ascending; `None` if everything is, but for what has expired.
+    pub fn seen(&self, sight: &Sight) -> Option<Vec<u32>> {
+        let lists: Vec<&[u32]> = sight.scopes()?.map(|scope| self.slots(scope)).collect();
+        if let [only] = lists[..] {
+            return Some(only.to_vec());
+        }
+        let mut slots = lists.concat();
+        // Some runs that are sorted already: this sort finds them.
+        slots.sort();
+        Some(slots)
+    }
+
+    /// The scopes with records behind this one, in their order, each with the number of its records.
+    pub fn listed(&self, after: Option<Scope>) -> impl Iterator<Item = (&Scope, usize)> {
+        let start = after.map_or(Bound::Unbounded, |after| Bound::Excluded(Carried::Names(after)));
+        let known = self.numbers.range((start, Bound::Unbounded));
+        known.filter_map(|(carried, &number)| match carried {
+            Carried::Names(scope) => Some((scope, self.slots(number).len())).filter(|(_, records)| *records > 0),
+            Carried::Malformed => None,
+        })
+    }
+
+    /// All scopes, and the slots of each; those that have expired apart from the others.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&Carried, &[u32])> {
+        self.members.iter().map(|members| (&members.scope, &members.slots[..]))
+    }
+
+    /// How somebody sees the records of a scope; `None` if not at all.
+    #[inline]
+    pub(super) fn seen_in(&self, viewer: &Viewer, scope: u32) -> Option<SeenAs> {
+        // Mostly nobody gives names, and what is asked for carries none.
+        if scope == SHARED && viewer.is_plain() {
+            return Some(SeenAs::Own);
+        }
+        viewer.sees(&self.members[scope as usize].scope)
+    }
+
+    /// Whether nothing carries a scope, and nothing ever did.
+    #[inline]
+    pub fn are_all_shared(&self) -> bool {
+        self.members.len() == GIVEN + self.twins.len()
+            && self.slots(MALFORMED).is_empty()
+            && !self.twins.contains_key(&MALFORMED)
+    }
+
+    /// Whether there is a record that is somebody's own.
+    pub fn knows(&self, viewer: &Viewer) -> bool {
+        let has_any = |number: u32| {
+            let expired = self.twins.get(&number).map_or(&[][..], |&twin| self.slots(twin));
+            !self.slots(number).is_empty() || !expired.is_empty()
+        };
+        let is_known = |number: &u32| self.seen_in(viewer, *number) == Some(SeenAs::Own) && has_any(*number);
+        match viewer.choose(&self.numbers) {
+            Some(seen) => seen.iter().any(is_known),
+            // Whoever sees all need not gather it: the first will do.
+            None => self.numbers.values().any(is_known),
+        }
+    }
+
+    /// The scopes of somebody's own that name a session, ascending.
+    pub fn in_sessions(&self, viewer: &Viewer) -> Vec<u32> {
+        let mut numbers = self.numbers(&self.sight(viewer));
+        numbers.sort_unstable();
+        numbers.retain(|&number| {
+            let scope = &self.members[number as usize].scope;
+            matches!(scope, Carried::Names(scope) if scope.names()[2].is_some())
+                && self.seen_in(viewer, number) == Some(SeenAs::Own)
+        });
+        numbers
+    }
+
+    /// What somebody sees.
+    pub fn sight(&self, viewer: &Viewer) -> Sight {
+        let is_all = viewer.is_plain() && self.are_all_shared();
+        let seen = if is_all { None } else { viewer.choose(&self.numbers) };
+        let Some(mut seen) = seen else {
+            return match self.has_expired() && !viewer.sees_expired() {
+                true => Sight::but(self.expired_scopes()),
+                false => Sight::ALL,
+            };
+        };
+        if viewer.sees_expired() {
+            let twins: Vec<u32> = seen.iter().filter_map(|scope| self.twins.get(scope)).copied().collect();
+            seen.extend(twins);
+        }
+        seen.sort_unstable();
+        Sight::of(seen)
+    }
+}
