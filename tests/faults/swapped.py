@@ -21,7 +21,7 @@ import harness
 from chronomemory import ChronoStore, _core
 from chronomemory.errors import ChronoError, LogCorrupted
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 from verdicts import essence, verify_log
 
 FOLDER = ".chronomemory"

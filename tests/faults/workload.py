@@ -17,7 +17,7 @@ from pathlib import Path
 
 from chronomemory import ChronoStore
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 from verdicts import verify_log
 
 #: What unpacks archives; None where nothing does.

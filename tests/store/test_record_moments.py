@@ -25,11 +25,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-TOOLS = Path(__file__).parent.parent / "tools"
+TOOLS = Path(__file__).parents[2] / "tools"
 sys.path.insert(0, str(TOOLS))
 import verify_log  # noqa: E402
 
-EARLIER = Path(__file__).parent / "data" / "november"
+EARLIER = Path(__file__).parents[1] / "data" / "november"
 Row = tuple[int, int, int, int]
 UNKNOWN = (-1, -(2**63))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import chronomemory
 from chronomemory import ChronoStore
 
-TOOLS = Path(__file__).parents[1] / "tools"
+TOOLS = Path(__file__).parents[2] / "tools"
 SHIPPED = Path(chronomemory.__file__).parent / "verify_log"
 
 

@@ -16,7 +16,7 @@ import pytest
 
 pytestmark = pytest.mark.shared_engines
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 GUIDES = sorted((ROOT / "docs" / "guide").glob("*.md"))
 DECISIONS = [page for page in sorted((ROOT / "docs" / "decisions").glob("*.md")) if page.name != "README.md"]
 #: The longest decision page, in words.

@@ -37,7 +37,13 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _said(verb: str, project: Path, room: int) -> str:
-    command = [sys.executable, str(Path(__file__).with_name("scarce.py")), verb, str(project), str(room)]
+    command = [
+        sys.executable,
+        str(Path(__file__).parents[1] / "support" / "scarce.py"),
+        verb,
+        str(project),
+        str(room),
+    ]
     child = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     if child.returncode == 127 and "memory for thread-local data: ABORT" in child.stderr:
         return "refused"  # by the C library, where a thread begins: nobody can be told by then

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 ENGINE = ROOT / "rust" / "engine" / "src"
 DOORWAY = ROOT / "rust" / "python" / "src"
 PACKAGE = ROOT / "python" / "chronomemory"

@@ -127,7 +127,7 @@ def test_a_path_is_the_field_unless_it_leads_further() -> None:
 
 
 def test_every_error_is_offered_and_told_of() -> None:
-    told = (Path(__file__).parents[1] / "docs" / "guide" / "records.md").read_text()
+    told = (Path(__file__).parents[2] / "docs" / "guide" / "records.md").read_text()
     own = {kind.__name__ for kind in every_error() if kind.__module__ == "chronomemory.errors"}
     assert own == set(errors.__all__)
     assert own <= set(chronomemory.__all__)

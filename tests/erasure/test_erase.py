@@ -17,7 +17,7 @@ from chronomemory._core import canonical_json, event_hash, file_holds
 from chronomemory.blocks import Memory
 from chronomemory.errors import InvalidArgument, InvalidRecord
 
-TOOL = Path(__file__).parent.parent / "tools" / "verify_log.py"
+TOOL = Path(__file__).parents[2] / "tools" / "verify_log.py"
 
 
 def holding(root: Path, text: str) -> list[str]:

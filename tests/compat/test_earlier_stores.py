@@ -18,7 +18,7 @@ import pytest
 from chronomemory import ChronoStore
 from chronomemory.blocks import Memory
 
-EARLIER = Path(__file__).parent / "data" / "november"
+EARLIER = Path(__file__).parents[1] / "data" / "november"
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from engine_files import ENGINE, STORE, code_of, files_of, listed_in, without_comments
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 PACKAGE = ROOT / "python" / "chronomemory"
 #: The floor below the faces, and the faces that stand on it.

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "tests" / "corpus"
 VERIFIER = ROOT / "tools" / "verify_log.py"
 LOGS: dict[str, Any] = json.loads((CORPUS / "verdicts.json").read_bytes())

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-ENGINE = Path(__file__).parents[1] / "rust" / "engine" / "src"
+ENGINE = Path(__file__).parents[2] / "rust" / "engine" / "src"
 STORE = ENGINE / "store"
 
 

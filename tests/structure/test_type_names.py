@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 CRATES = [ROOT / "rust" / "engine" / "src", ROOT / "rust" / "python" / "src"]
 
 PUBLIC = r"(?:pub(?:\([^)]*\))? )?"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from chronomemory import ChronoRecord, ChronoStore, EsdbBridge
 
-GUIDE = Path(__file__).parents[2] / "shared" / "seeds" / "esdb-quick-start.txt"
+GUIDE = Path(__file__).parents[3] / "shared" / "seeds" / "esdb-quick-start.txt"
 
 #: What a line of code looks like there; every other line is prose.
 CODE = re.compile(r"#|from |with |if |store\b|rec\b|print\(|\.\.\.$|\)|\w+ ?=")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-DOORWAY = Path(__file__).parent.parent / "rust" / "python" / "src"
+DOORWAY = Path(__file__).parents[2] / "rust" / "python" / "src"
 #: Files that count objects of Python: how large they are, how many are kept to be used again, which slot of a
 #: class is which, and how much of one an error shows.
 OF_OBJECTS = {"deltas", "enter", "object", "record", "shape", "shared_words", "told"}
