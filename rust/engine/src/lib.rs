@@ -1,7 +1,7 @@
 //! A memory engine: every change is an event in one SHA-256 chained log; all else is derived from it.
 //!
 //! [`Engine`] is what a program holds: it opens a store, reads and writes it from any thread, and looks after it between
-//! calls. What else is public stands in one list at the end of this file. A file uses only rooms above it in the list of rooms.
+//! calls. What else is public stands in one list at the end of this file.
 
 mod options;
 mod store;
