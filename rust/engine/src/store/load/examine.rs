@@ -244,8 +244,7 @@ pub fn settled_seq(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile, length:
         threads: 1,
         way: None,
     };
-    let first = beginning_of(log, length)?.seq;
-    Base::default().foreign(place, log, length, first, Hint::None, &mut loader)?;
+    Base::default().foreign(place, log, length, Hint::None, &mut loader)?;
     Ok(loader.settled_until.unwrap_or(0))
 }
 
