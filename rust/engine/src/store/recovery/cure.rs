@@ -3,13 +3,16 @@
 //! Nothing is changed here: a cure is found first, and administered by [`super::repair`] if it is wanted.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::sync::Arc;
 
 use crate::damage::{Damage, DamageKind};
-use crate::disk::{Access, DiskFile};
+use crate::disk::{Access, DiskFile, Identity, read_upto};
 use crate::error::{At, Error, Result};
 use crate::event::faces::{VECTORS, face_of};
+use crate::event::line::{Event, Trust};
 use crate::hint::{Hint, hint_for, read_hint};
+use crate::json::MAX_LINE_BYTES;
 use crate::layout::LOG;
 use crate::log::files::Scratch;
 use crate::log::{Log, Site};
@@ -85,6 +88,11 @@ impl CureSearch<'_> {
 
     fn cure_of(&self, log: Arc<dyn DiskFile>, hint: Option<Synced>, unproven: bool) -> Result<Cure> {
         let path = self.site.layout.log().to_owned();
+        let is_damaged = self.log.report().damage.iter().any(|damage| damage.path == LOG);
+        let (log, is_ended) = match is_damaged && lacks_newline(&*log).at(&path)? {
+            true => (Arc::new(Ended(log)) as Arc<dyn DiskFile>, true),
+            false => (log, false),
+        };
         let mut gaps = Gaps::find(&*self.site.disk, &self.site.layout, &*log, self.threads).at(&path)?;
         gaps.mend();
         let healed = match gaps.are_changed() {
@@ -111,7 +119,8 @@ impl CureSearch<'_> {
         let unmade = loader.take_unmade();
         let mut state = loader.state.unwrap_or_default();
         let unsettled = hold_named(&mut state);
-        let mut lost: Vec<String> = gaps.lost().iter().map(Lost::tell).collect();
+        let gone = gaps.lost();
+        let mut lost: Vec<String> = gone.iter().map(Lost::tell).collect();
         lost.extend(unmade.iter().map(|id| {
             format!("{id:?}: the event that made it is lost, and what was changed in it later is not applied")
         }));
@@ -131,7 +140,10 @@ impl CureSearch<'_> {
         let is_headless = !matches!(found.origin, Origin::Ours(_) | Origin::Foreign) && gaps.lose_the_first();
         let first = mark.first.filter(|_| !is_headless);
         let (last_seq, is_cut) = end_by(hint, first, last_seq);
-        lost.extend(is_cut);
+        lost.extend(is_cut.filter(|_| {
+            gone.iter()
+                .all(|lost| lost.seqs.is_none_or(|(_, last)| last < last_seq))
+        }));
         lost.extend(gaps.replaced_end.map(|synced| {
             let seq = synced.seq;
             format!("event {seq} is lost as it was synced: the log holds others in its place")
@@ -140,7 +152,7 @@ impl CureSearch<'_> {
         let has_log_damage = found.report.damage.iter().any(|damage| damage.path == LOG);
         Ok(Cure {
             healed,
-            filled: gaps.filled(),
+            filled: gaps.filled() + u64::from(is_ended),
             is_whole: !has_log_damage && found.proof == Proof::Whole,
             lost,
             unsettled,
@@ -285,6 +297,38 @@ fn end_by(hint: Option<Synced>, first: Option<crate::digest::Hex>, known: u64) -
             (hint.seq, Some(told))
         }
         _ => (known, None),
+    }
+}
+
+/// Whether a log ends with a whole event that has lost its newline.
+fn lacks_newline(log: &dyn DiskFile) -> io::Result<bool> {
+    let length = log.length()?;
+    let mut text = Vec::new();
+    let wanted = length.min(MAX_LINE_BYTES as u64 + 1);
+    read_upto(log, &mut text, length - wanted, wanted as usize)?;
+    let line = text.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    Ok(Event::read(line, Trust::Nothing).is_ok_and(|event| !event.injected))
+}
+
+/// A log with a newline behind its last byte.
+struct Ended(Arc<dyn DiskFile>);
+
+impl DiskFile for Ended {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let length = self.0.length()?;
+        if offset == length && !buffer.is_empty() {
+            buffer[0] = b'\n';
+            return Ok(1);
+        }
+        self.0.read_at(buffer, offset)
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.0.length()? + 1)
+    }
+
+    fn identity(&self) -> io::Result<Identity> {
+        self.0.identity()
     }
 }
 

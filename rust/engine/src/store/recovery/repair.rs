@@ -236,7 +236,7 @@ fn take_back_rows(store: &mut Store, damage: &[Damage], now: i64) -> Result<()> 
     // whole, and what it says of rows may be trusted.
     let of_log = damage
         .iter()
-        .filter(|damage| damage.kind != DamageKind::LogMissing && !damage.kind.is_of_row())
+        .filter(|damage| damage.kind != DamageKind::LogMissing && !damage.kind.is_of_row() && !damage.kind.is_of_base())
         .cloned()
         .collect();
     store.log.set_damage(of_log);
