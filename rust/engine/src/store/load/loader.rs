@@ -100,7 +100,8 @@ impl Loader {
         match (&mut self.state, &self.salvaged) {
             (Some(state), Some(_)) => {
                 // Other tools write a state as they like: line by line only what is no state as a whole is read.
-                if snapshot::read(file, &mut Marking(state))?.header.is_ok() {
+                if let Ok(header) = snapshot::read(file, &mut Marking(state))?.header {
+                    self.last_seq = header.seq;
                     return Ok(true);
                 }
                 *state = State::default();

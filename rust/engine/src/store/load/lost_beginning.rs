@@ -145,13 +145,7 @@ impl Base {
         }
         let name = match newest_base(place.disk, place.layout, left.first)? {
             Some((name, file)) => {
-                let path = place.layout.inside(&name);
-                match length {
-                    // The hint about the last sync tells whether a log without lines held more than that.
-                    0 => loader.take_base(&*file).map(|_| ()),
-                    _ => loader.take_unproved(&*file).map(|_| ()),
-                }
-                .naming(&path)?;
+                loader.take_unproved(&*file).naming(&place.layout.inside(&name))?;
                 name
             }
             None if load_snapshot(place, log, length, left, loader)? => SNAPSHOT.to_owned(),

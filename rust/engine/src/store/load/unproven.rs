@@ -51,23 +51,6 @@ impl Taker for Marking<'_> {
     }
 }
 
-/// Marks every record of a state: what came after it is not known.
-///
-/// # Errors
-/// If there is no memory for it.
-pub(in crate::store) fn mark_all(state: &mut State) -> Result<(), Refused> {
-    let mut marked = State::default();
-    let frozen = state.freeze()?;
-    for (record, moments) in frozen.rows() {
-        if let Some(fields) = json::scan_record(record) {
-            Marking(&mut marked).make_room(record.len())?;
-            Marking(&mut marked).take(record, fields, Some(moments));
-        }
-    }
-    *state = marked;
-    Ok(())
-}
-
 fn put_marked(state: &mut State, mut record: Value, mark: &str, reason: Value, moments: Option<Moments>) {
     let mut data = match record.remove("data") {
         Some(data @ Value::Object(_)) => data,

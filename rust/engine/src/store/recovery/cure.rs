@@ -25,11 +25,11 @@ use crate::wal::synced::Synced;
 use super::heal::Gaps;
 use super::losses::{Lost, MOST_TOLD, events};
 use crate::store::files::held::Prefix;
-use crate::store::files::proofs::{other_logs, was_restored};
+use crate::store::files::proofs::{copies_of_logs, other_logs, was_restored};
 use crate::store::load::base::Proof;
 use crate::store::load::examine::{Examined, Look, examine, look_beside, look_for_lost};
 use crate::store::load::loader::Loader;
-use crate::store::load::unproven::{UNPROVEN, mark_all, put_on_hold};
+use crate::store::load::unproven::{UNPROVEN, put_on_hold};
 
 /// A log as it was read.
 pub(in crate::store) type CureSource = (Arc<dyn DiskFile>, Walk, Origin);
@@ -196,7 +196,8 @@ impl CureSearch<'_> {
         damage.iter().find(|damage| damage.kind == DamageKind::LogMissing)
     }
 
-    /// There is no log anywhere: what its base held is all that is left.
+    /// There is no log anywhere: what a base held is all that is left, and nothing proves that the log held no more. Where there
+    /// is no base either, a copy that `restore` brings back is better than nothing.
     fn cure_without_log(&self, hint: Option<Synced>, unproven: bool) -> Result<Cure> {
         let mut loader = Loader::salvaging(BTreeSet::new());
         let path = self.site.layout.log();
@@ -208,18 +209,12 @@ impl CureSearch<'_> {
             None => look_for_lost(disk, layout, self.threads, &mut loader).at(path)?,
         };
         let report = report.as_ref().unwrap_or(self.log.report());
-        let mut state = loader.state.take().unwrap_or_default();
-        // A log of one sentinel held nothing that its base does not.
-        let is_all = !state.is_empty() && hint.is_some_and(|hint| hint.seq <= loader.last_seq + 1);
-        if let Some(damage) = self
-            .missing()
-            .or(report.damage.first())
-            .filter(|_| !is_all && !unproven)
+        let state = loader.state.take().unwrap_or_default();
+        let is_copied = || state.is_empty() && copies_of_logs(disk, layout).next().is_some();
+        if let Some(damage) = self.missing().or(report.damage.first())
+            && (!unproven || is_copied())
         {
             return Err(Error::Corrupted(Box::new(damage.clone())));
-        }
-        if !is_all {
-            mark_all(&mut state)?;
         }
         // An empty file stands for the log that is gone.
         let archives = self.site.layout.archives();
