@@ -5,6 +5,7 @@
 //! right digest, and for what the archives before it add up to.
 
 use std::io;
+use std::sync::Arc;
 
 use crate::archive::damage_in;
 use crate::damage::{Damage, DamageKind, Tail};
@@ -17,11 +18,11 @@ use crate::origin::{Adoption, Sentinel, WayBack, foreign_traces};
 use crate::snapshot;
 use crate::verify::{BaseState, Report, Walk, finding};
 
-use super::left::seems_to_name_base;
+use super::left::newest_base;
 use super::loader::Loader;
 pub(in crate::store) use super::rebuild::BasePlace;
 use super::rebuild::rebuild;
-use crate::store::files::proofs::{copy_of_base, digests_of_bases};
+use crate::store::files::proofs::copy_of_base;
 
 /// What stands behind the state that was loaded before the first event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,6 +200,7 @@ impl Base {
         place: BasePlace<'_>,
         log: &dyn DiskFile,
         length: u64,
+        first_seq: Option<u64>,
         hint: Hint,
         loader: &mut Loader,
     ) -> io::Result<()> {
@@ -215,10 +217,13 @@ impl Base {
         if let Some(adoption) = &traces.adoption {
             return self.adopted(place, adoption, loader);
         }
-        if !digests_of_bases(place.disk, place.layout).is_empty() && seems_to_name_base(log, length)? {
-            let reason = "the line that adopts the base is damaged";
+        if let Some((name, file)) = unadopted_base(place, first_seq, snapshot.as_deref())? {
+            let reason = format!("the line that adopts {name} is lost");
             self.hurt(BaseState::Missing, "base", DamageKind::BaseMissing, reason);
-            return self.load_foreign(place, loader);
+            if loader.is_salvaging() {
+                loader.take_unproved(&*file).naming(&place.layout.inside(&name))?;
+            }
+            return Ok(());
         }
         let header = match header {
             Ok(header) => header,
@@ -312,4 +317,19 @@ impl Base {
 /// Whether a base is looked for elsewhere: by a repair, and in the past, where most bases are not kept.
 fn is_searched(place: BasePlace<'_>, loader: &Loader) -> bool {
     loader.is_salvaging() || place.way.is_some() && loader.keeps()
+}
+
+/// The base that a line adopted which is lost: it ends where the log begins, and is not what the snapshot holds now. An adoption
+/// that was interrupted before its line leaves the same bytes in both places.
+fn unadopted_base(
+    place: BasePlace<'_>,
+    first_seq: Option<u64>,
+    snapshot: Option<&dyn DiskFile>,
+) -> io::Result<Option<(String, Arc<dyn DiskFile>)>> {
+    let Some((name, file)) = newest_base(place.disk, place.layout, first_seq.map(|seq| seq.saturating_add(1)))? else {
+        return Ok(None);
+    };
+    let sha256 = snapshot::digest(&*file)?;
+    let is_same = snapshot.is_some_and(|held| snapshot::digest(held).is_ok_and(|found| found == sha256));
+    Ok((!is_same).then_some((name, file)))
 }

@@ -244,7 +244,8 @@ pub fn settled_seq(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile, length:
         threads: 1,
         way: None,
     };
-    Base::default().foreign(place, log, length, Hint::None, &mut loader)?;
+    let first = beginning_of(log, length)?.seq;
+    Base::default().foreign(place, log, length, first, Hint::None, &mut loader)?;
     Ok(loader.settled_until.unwrap_or(0))
 }
 

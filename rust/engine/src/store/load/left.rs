@@ -65,16 +65,6 @@ impl Left {
     }
 }
 
-/// Whether a damaged line of a log seems to name a base.
-///
-/// # Errors
-/// What the disk says.
-pub(super) fn seems_to_name_base(log: &dyn DiskFile, length: u64) -> io::Result<bool> {
-    let mut is_any = false;
-    each_damaged(log, length, |_, text| is_any |= names_base(text))?;
-    Ok(is_any)
-}
-
 fn names_base(text: &[u8]) -> bool {
     NAMING.iter().any(|word| memmem::find(text, word).is_some())
 }

@@ -41,7 +41,7 @@ impl Base {
     ) -> io::Result<()> {
         match &beginning.origin {
             Origin::Ours(sentinel) => self.named(place, sentinel, loader),
-            Origin::Foreign => self.foreign(place, log, length, hint, loader),
+            Origin::Foreign => self.foreign(place, log, length, beginning.seq, hint, loader),
             Origin::Nothing if beginning.seq.is_some() && beginning.prev_hash.is_none() => Ok(()),
             Origin::Nothing => self.lost_beginning(place, log, length, beginning, loader),
         }
