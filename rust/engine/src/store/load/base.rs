@@ -10,7 +10,8 @@ use std::sync::Arc;
 use crate::archive::damage_in;
 use crate::damage::{Damage, DamageKind, Tail};
 use crate::digest::Hex;
-use crate::disk::{DiskFile, Naming};
+use crate::disk::{Bytes, DiskFile, Naming, read_whole};
+use crate::event::mend::{Budget, mend_bytes};
 use crate::hint::Hint;
 use crate::layout::{SNAPSHOT, base_name};
 use crate::log::files::{open_base, open_inside};
@@ -23,6 +24,9 @@ use super::loader::Loader;
 pub(in crate::store) use super::rebuild::BasePlace;
 use super::rebuild::rebuild;
 use crate::store::files::proofs::copy_of_base;
+
+/// So much may be hashed in search of the byte that a base has lost.
+const MENDING_BLOCKS: u64 = 20_000_000;
 
 /// What stands behind the state that was loaded before the first event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,17 +180,20 @@ impl Base {
             self.hurt(BaseState::Missing, &name, DamageKind::BaseMissing, reason);
         }
         loader.forget_base();
-        if is_searched(place, loader)
-            && let Some((copy, file)) = copy_of_base(place.disk, place.layout, &sha256)
+        if !is_searched(place, loader) {
+            return Ok(());
+        }
+        let found = copy_of_base(place.disk, place.layout, &sha256).or_else(|| mended_base(place, &sha256));
+        if let Some((name, file)) = found
             && loader
                 .take_base(&*file)
-                .naming(&place.layout.inside(&copy))?
+                .naming(&place.layout.inside(&name))?
                 .header
                 .is_ok()
         {
             self.proof = Proof::Whole;
             self.notes
-                .push(format!("the state that the log starts from was read from {copy}"));
+                .push(format!("the state that the log starts from was read from {name}"));
         }
         Ok(())
     }
@@ -332,4 +339,12 @@ fn unadopted_base(
     let sha256 = snapshot::digest(&*file)?;
     let is_same = snapshot.is_some_and(|held| snapshot::digest(held).is_ok_and(|found| found == sha256));
     Ok((!is_same).then_some((name, file)))
+}
+
+/// A small base of which one byte was altered, as its digest proves that it was.
+fn mended_base(place: BasePlace<'_>, sha256: &Hex) -> Option<(String, Arc<dyn DiskFile>)> {
+    let name = base_name(sha256.text());
+    let bytes = read_whole(place.disk, &place.layout.inside(&name)).ok().flatten()?;
+    let mended = mend_bytes(&bytes, sha256, &mut Budget::of(MENDING_BLOCKS))?;
+    Some((name, Arc::new(Bytes(mended))))
 }
