@@ -1,8 +1,8 @@
 //! Loads the base that a log starts from, and reports one that is damaged.
 //!
 //! The state before the first event is in a base that the log names by its digest. Opening a store reads that file and no
-//! other: if its digest is wrong, the report says so, and every record of it is in doubt. A repair looks for a copy with the
-//! right digest, and for what the archives before it add up to.
+//! other: if its digest is wrong, nothing of it is loaded, and the report says so. A repair looks for a copy with the right
+//! digest, and for what the archives before it add up to.
 
 use std::io;
 use std::sync::Arc;
@@ -112,9 +112,9 @@ impl Base {
         }
     }
 
-    /// Loads what an altered base says, if it is a state: every record of it is in doubt.
+    /// For a repair that may believe it: loads what an altered base says, marked. Opening a store loads nothing of it.
     fn load_unproved(&mut self, place: BasePlace<'_>, sha256: Option<Hex>, loader: &mut Loader) -> io::Result<()> {
-        if self.proof != Proof::Nothing || !loader.keeps() {
+        if self.proof != Proof::Nothing || !loader.is_salvaging() {
             return Ok(());
         }
         let name = sha256.map_or_else(|| SNAPSHOT.to_owned(), |sha256| base_name(sha256.text()));
@@ -236,13 +236,13 @@ impl Base {
             Ok(header) => header,
             Err(reason) => {
                 self.hurt(BaseState::Missing, SNAPSHOT, DamageKind::BaseMissing, reason);
-                return self.load_foreign(place, loader);
+                return self.load_unproved(place, None, loader);
             }
         };
         if !traces.hashes.is_empty() && !traces.hashes.iter().any(|hash| hash == header.last_hash.as_bytes()) {
             let reason = format!("its last_hash is not the hash of event {seq} in the log");
             self.hurt(BaseState::Damaged, SNAPSHOT, DamageKind::SnapshotRefused, reason);
-            return self.load_foreign(place, loader);
+            return self.load_unproved(place, None, loader);
         }
         if let Some(file) = snapshot {
             loader.take_base(&*file).naming(&place.layout.snapshot())?;
@@ -252,14 +252,6 @@ impl Base {
         self.notes
             .push("the base is not anchored: another tool compacted this log and left no digest".to_owned());
         Ok(())
-    }
-
-    /// No digest names the snapshot that another tool left: a repair that may believe it takes it as it is.
-    fn load_foreign(&mut self, place: BasePlace<'_>, loader: &mut Loader) -> io::Result<()> {
-        match loader.is_salvaging() {
-            true => self.load_unproved(place, None, loader),
-            false => Ok(()),
-        }
     }
 
     /// Loads what a line of the log adopted.

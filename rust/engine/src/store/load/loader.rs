@@ -91,29 +91,20 @@ impl Loader {
         }
     }
 
-    /// Takes what a base holds that nothing proves; says whether it is a state.
+    /// For a repair: takes what a base holds that nothing proves, marked; says whether it is a state.
     ///
     /// # Errors
     /// What the disk says.
     pub(in crate::store) fn take_unproved(&mut self, file: &dyn DiskFile) -> io::Result<bool> {
         self.forget_base();
-        match (&mut self.state, &self.salvaged) {
-            (Some(state), Some(_)) => {
-                // Other tools write a state as they like: line by line only what is no state as a whole is read.
-                if let Ok(header) = snapshot::read(file, &mut Marking(state))?.header {
-                    self.last_seq = header.seq;
-                    return Ok(true);
-                }
-                *state = State::default();
-                Ok(take_lines(file, &mut Marking(state))? > 0)
-            }
-            _ => {
-                let is_state = self.take_base(file)?.header.is_ok();
-                // Any record of it may be another than the log names.
-                self.note_lost_line(b"", self.last_seq);
-                Ok(is_state)
-            }
+        let Some(state) = &mut self.state else { return Ok(false) };
+        // Other tools write a state as they like: line by line only what is no state as a whole is read.
+        if let Ok(header) = snapshot::read(file, &mut Marking(state))?.header {
+            self.last_seq = header.seq;
+            return Ok(true);
         }
+        *state = State::default();
+        Ok(take_lines(file, &mut Marking(state))? > 0)
     }
 
     /// Checks everything and keeps nothing.
