@@ -122,7 +122,7 @@ def main(name: str, work: Callable[[Order, Outcome], None]) -> None:
 
 
 def repaired(project: Path, outcome: Outcome) -> dict[str, Any]:
-    """Repair a store, also from what nothing proves if it takes that, or restore the newest backup; count both."""
+    """Repair a store, also from what nothing proves, or restore its newest backup; count both."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         with ChronoStore(project) as store:
@@ -136,6 +136,6 @@ def repaired(project: Path, outcome: Outcome) -> dict[str, Any]:
                 return store.repair(unproven=True)
             except LogCorrupted as missing:
                 outcome.count("restored from a backup")
-                store.restore(max((store.wal_path.parent / "backup").iterdir()))
-                nothing: dict[str, Any] = dict.fromkeys(("damage", "unsettled", "unproven", "changed"), [])
-                return nothing | {"healed": 0, "lost": [str(missing)]}
+                store.restore(max((project / ".chronomemory" / "backup").iterdir()))
+                empty: dict[str, Any] = {key: [] for key in ("damage", "unsettled", "unproven", "changed")}
+                return empty | {"healed": 0, "lost": [str(missing)]}

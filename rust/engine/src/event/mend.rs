@@ -263,9 +263,7 @@ mod tests {
         assert_eq!(mend(&twice, Neighbours::default(), &mut Budget::of(10_000_000)), None);
         let mut zeroed = whole.clone();
         zeroed[100..102].fill(0);
-        let mut budget = Budget::of(10_000_000);
-        assert_eq!(mend(&zeroed, Neighbours::default(), &mut budget), None);
-        assert_eq!(budget.for_one_line(), 2_500_000, "nothing was tried");
+        assert_eq!(mend(&zeroed, Neighbours::default(), &mut Budget::of(10_000_000)), None);
         let mut costly = whole;
         costly[100] ^= 1;
         assert_eq!(mend(&costly, Neighbours::default(), &mut Budget::of(10)), None);
