@@ -95,7 +95,7 @@ impl CureSearch<'_> {
         };
         let mut gaps = Gaps::find(&*self.site.disk, &self.site.layout, &*log, self.threads).at(&path)?;
         gaps.mend();
-        let healed = match gaps.are_changed() {
+        let healed = match gaps.are_changed() || is_ended {
             false => None,
             true => Some(gaps.write(&self.site.disk, &*log, &self.site.layout)?),
         };
