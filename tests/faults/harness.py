@@ -122,7 +122,7 @@ def main(name: str, work: Callable[[Order, Outcome], None]) -> None:
 
 
 def repaired(project: Path, outcome: Outcome) -> dict[str, Any]:
-    """Repair a store, also from what nothing proves if it takes that; count where it did."""
+    """Repair a store, also from what nothing proves, or restore its newest backup; count both."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         with ChronoStore(project) as store:
@@ -132,4 +132,10 @@ def repaired(project: Path, outcome: Outcome) -> dict[str, Any]:
                 if "unproven=True" not in refused.recovery:
                     raise
                 outcome.count("refused without unproven=True")
+            try:
                 return store.repair(unproven=True)
+            except LogCorrupted as missing:
+                outcome.count("restored from a backup")
+                store.restore(max((project / ".chronomemory" / "backup").iterdir()))
+                empty: dict[str, Any] = {key: [] for key in ("damage", "unsettled", "unproven", "changed")}
+                return empty | {"healed": 0, "lost": [str(missing)]}

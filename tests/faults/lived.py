@@ -34,7 +34,7 @@ ROWS = "vector:"
 #: Records whose values acts change, each from what the others are.
 OF_BLOCKS = ("block:", "bedge:", "config:", "frame:", "session:")
 #: The events that something said of a loss is about.
-SEQS = re.compile(r"\bevents? (\d+)(?: to (\d+))?")
+SEQS = re.compile(r"\bevents? (\d+)(?:–(\d+))? lost")
 DAMAGES_A_LIFE = 10
 
 
@@ -52,12 +52,12 @@ class Told:
 
     @property
     def unknown(self) -> list[str]:
-        """Where it said that nobody knows what else is other than it was."""
-        return [one for one in self.lost if "not known" in one or "nothing proves" in one]
+        """Where it said that events are lost: what they said is not known."""
+        return [one for one in self.lost if " lost" in one or "not known" in one or "nothing proves" in one]
 
     def may_mean(self, seq: int) -> bool:
-        """Whether nobody knows what the event with this seq spoke of: it is one of these, or any."""
-        spans = [SEQS.search(one.replace("before event", "")) for one in self.unknown]
+        """Whether the event with this seq is said to be lost: it is one of these, or any."""
+        spans = [SEQS.search(one) for one in self.unknown]
         return any(span is None or int(span[1]) <= seq <= int(span[2] or span[1]) for span in spans)
 
     def names(self, name: str) -> bool:
@@ -103,9 +103,7 @@ def judge(
             wrong.append(f"{name} never was: {now}")
             continue
         if now is None:
-            # Nothing is called like it any more, where the line that made it has lost its name.
-            is_misnamed = any("its name may be damaged" in one for one in told.lost)
-            is_told = is_misnamed or told.names(name) or is_told_by_its_ends(name, records, told)
+            is_told = told.names(name) or is_told_by_its_ends(name, records, told)
         else:
             is_told = is_marked(now)
             if lives.owner_of(now) != truth.owners[name]:

@@ -1,7 +1,6 @@
 """After any single damage and a repair, everything is true that something in the folder proves.
 
-Every third time the log is struck where it hurts most instead, at its beginning or its end, and every fifth
-time between two lines: `strikes.py`.
+Every third time the log is struck where it hurts most instead, at its beginning or its end: `strikes.py`.
 
 Small stores of every make are damaged in one place, at random, in one file: bits, bytes, lines, whole
 files. Then they are repaired and compared with books of what they held. A record must have its true
@@ -30,9 +29,6 @@ from chronomemory.errors import ChronoError, UnknownSpace
 FOLDER = ".chronomemory"
 #: Files whose damage costs nothing, for nothing stands on them.
 FREE = ("snapshot.json", "synced", "index/", "lock", "care.lock", "backup/")
-
-#: What stands in batches or acts that are struck.
-SPELLED = ("belief", "block:", "bedge:", "config:")
 
 
 @dataclass
@@ -104,10 +100,6 @@ def make(project: Path, what: str, seed: str) -> Truth:
         return truth
     with ChronoStore(project) as store:
         write_some(store, dice, 12)
-        if "withdrawn" in what:
-            strikes.withdraw_some(store, dice)
-        if "acts" in what:
-            strikes.tell_some(store, dice)
         if "vectors" in what:
             attach_some(store, dice, 12)
         if "backup" in what:
@@ -153,11 +145,7 @@ MAKES = (
     "foreign, adopted",
     "restored",
     "compacted, restored",
-    "withdrawn",
-    "acts",
 )
-#: What is struck in stores of these makes, and nothing else: whatever is other then, must be marked.
-MARKED = {"withdrawn": strikes.strike_newline, "acts": strikes.strike_act}
 
 
 @dataclass(frozen=True)
@@ -296,42 +284,6 @@ def of_strike(truth: Truth, told: dict[str, Any], project: Path) -> list[str]:
     return wrong
 
 
-def of_seam(truth: Truth, seam: strikes.Seam, told: dict[str, Any], project: Path) -> list[str]:
-    """The same where two lines grew together: each that lost no byte is whole, and so is what it wrote."""
-    wrong = of_strike(truth, told, project)
-    records, _ = held(project)
-    other = differing(truth, records)
-    if not seam.torn and (other or told["lost"]):
-        wrong.append(f"nothing but a newline was struck, and {other[:3]} changed: {told['lost'][:2]}")
-    # What a lost line opened, or started from, is more than what it spoke of.
-    if not seam.torn & {"__begin__", "__compact__", "__adopt__"}:
-        held_back = {name: strikes.unmarked(records.get(name)) for name in set(other) - seam.torn}
-        apart = sorted(name for name, record in held_back.items() if record != truth.records.get(name))
-        if apart:
-            wrong.append(f"{apart[:3]} are other than they were, and only {sorted(seam.torn)} lost bytes")
-    return wrong
-
-
-def spelled_still(whole: Path, broken: Path) -> bytes:
-    """What is left of the lines that were struck, and the whole lines that tell what a batch changed."""
-    before, after = (
-        (project / FOLDER / "events.wal").read_bytes().split(b"\n") for project in (whole, broken)
-    )
-    return b"\n".join(line for line in after if line not in before or b'"affected"' in line)
-
-
-def of_marks(truth: Truth, project: Path, left: bytes) -> list[str]:
-    """The same where what is left of the log spells a record that it lost something of.
-
-    Where nothing is left of a name, nobody can know it: then only the event is named as lost.
-    """
-    records, _ = held(project)
-    other = [name for name in differing(truth, records) if name in records and name.startswith(SPELLED)]
-    other = [name for name in other if name.encode() in left]
-    unnamed = [name for name in other if not is_marked(records[name])]
-    return [f"{unnamed[:3]} are other than they were, and not marked"] if unnamed else []
-
-
 def run(seed: str, rounds: int, outcome: harness.Outcome) -> None:
     dice = random.Random(seed)
     what = MAKES[int(seed.split("-")[1]) % len(MAKES)]
@@ -343,36 +295,25 @@ def run(seed: str, rounds: int, outcome: harness.Outcome) -> None:
         def once(number: int) -> list[str]:
             shutil.rmtree(broken, ignore_errors=True)
             shutil.copytree(whole, broken)
-            log, struck, seam = broken / FOLDER, "", None
-            if what in MARKED:
-                struck = MARKED[what](log, dice)
-            elif dice.randrange(5) == 0:
-                seam = strikes.strike_seam(log, dice)
-            elif what == "foreign" or dice.randrange(3) == 0:
-                struck = strikes.strike(log, dice, has_copy=bool(truth.copied))
-            words = seam.what if seam else struck
-            done = Damage("events.wal", words, False) if words else damage(broken, dice)
+            struck = ""
+            if what == "foreign" or dice.randrange(3) == 0:
+                struck = strikes.strike(broken / FOLDER, dice, has_copy=bool(truth.copied))
+            done = Damage("events.wal", struck, False) if struck else damage(broken, dice)
             if done is None:
                 return []
             outcome.count(
                 "struck"
-                if words
+                if struck
                 else "in the log"
                 if done.name == "events.wal"
                 else f"in {done.name.split('/')[0]}"
             )
-            left = spelled_still(whole, broken) if what in MARKED else b""
             try:
                 told = harness.repaired(broken, outcome)
                 outcome.count("healed", told["healed"])
                 outcome.count("repairs", bool(told["damage"]))
                 outcome.count("with something lost", bool(told["lost"]))
-                if seam:
-                    wrong = of_seam(truth, seam, told, broken)
-                else:
-                    wrong = of_strike(truth, told, broken) if struck else wrongs(truth, done, told, broken)
-                wrong += of_marks(truth, broken, left) if what in MARKED else []
-                outcome.count("spelled still", bool(left))
+                wrong = of_strike(truth, told, broken) if struck else wrongs(truth, done, told, broken)
             except (ChronoError, OSError) as error:
                 wrong = [f"{type(error).__name__}: {error}"]
             return [f"{what}, {done}: {one}" for one in wrong]

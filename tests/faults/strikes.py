@@ -1,6 +1,4 @@
-"""Strikes a log where it hurts most: at its beginning, at its end, and at a newline.
-
-The beginning names what came before, and a newline holds two lines apart.
+"""Strikes a log where it hurts most: at its beginning, which names what came before, and at its end.
 
 Each strike leaves everything else in the folder whole, but for the newest archive at times: so whatever the
 log started from can be found again, and lines that a backup holds too.
@@ -11,12 +9,10 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chronomemory import ChronoStore, DepGraph, _core
-from chronomemory.blocks import Memory
+from chronomemory import _core
 
 LOG = "events.wal"
 STAMP = "2026-01-01T00:00:00.000000Z"
@@ -70,96 +66,6 @@ def unmarked(record: dict[str, Any] | None) -> dict[str, Any] | None:
     data.pop("@unproven", None)
     held = data.pop("@unsettled", None)
     return record | {"data": data} | ({"status": held["status"]} if held else {})
-
-
-@dataclass(frozen=True)
-class Seam:
-    """A place between two lines that was struck, and the records of those that lost bytes there."""
-
-    what: str
-    torn: frozenset[str]
-
-
-def strike_seam(home: Path, dice: random.Random) -> Seam:
-    """Strike the log at a newline: it is altered, or lost, alone or with bytes of the lines on both sides."""
-    path = home / LOG
-    lines = path.read_bytes().splitlines(keepends=True)
-    ends = [sum(map(len, lines[: number + 1])) - 1 for number in range(len(lines))]
-    # The lines behind the last one of a backup are followed by nothing that leads back to it.
-    likely = [0, len(lines) - 1, *([backed_up(home) - 1] if (home / "backup").exists() else [])]
-    chosen = [number for number in likely if number < len(lines)]
-    number = dice.choice(chosen) if dice.randrange(2) else dice.randrange(len(lines))
-    if not (home / "synced").exists():
-        # Nothing tells a last line without its newline from one that nobody finished.
-        number = min(number, len(lines) - 2)
-    before, behind = dice.choice(
-        ((0, 0), (0, 0), (1, 0), (0, 1), (9, 0), (0, 60), (30, 0), (20, 44), (64, 64))
-    )
-    start, end = ends[number] - before, ends[number] + 1 + behind
-    data = path.read_bytes()
-    count = dice.choice((0, 1, before + 1 + behind, 5))
-    instead = dice.choice((bytes(count), b"J" * count, dice.randbytes(count).replace(b"\n", b"?")))
-    path.write_bytes(data[:start] + instead + data[end:])
-    spoken = [(lines[number], before)] + [(line, behind) for line in lines[number + 1 : number + 2]]
-    torn = {json.loads(line)["record_id"] for line, lost in spoken if lost}
-    return Seam(
-        f"seam behind line {number + 1}, {before}+1+{behind} bytes, {instead!r} instead", frozenset(torn)
-    )
-
-
-def withdraw_some(store: ChronoStore, dice: random.Random) -> None:
-    """Withdraw beliefs that others rest on, each in one batch, and go on."""
-    for number in range(dice.randrange(1, 4)):
-        names = [f"belief {number}.{step}" for step in range(dice.randrange(1, 5))]
-        for name in names:
-            store.upsert({"id": name, "label": f"of {name}", "data": {"note": "x" * dice.randrange(300)}})
-        graph = DepGraph(store)
-        for name, ground in zip(names[1:], names, strict=False):
-            graph.add_edge(name, ground, "depends_on")
-        store.invalidate(names[0], "it was false")
-        if dice.randrange(2):
-            store.upsert({"id": f"then {number}", "label": "goes on"})
-
-
-def tell_some(store: ChronoStore, dice: random.Random) -> None:
-    """Let blocks hear how it went, which is one act for all of them, and their links and the clock."""
-    with Memory(store) as memory:
-        blocks = [memory.remember(f"the kettle of house {number} is blue").block_id for number in range(4)]
-        for _ in range(3):
-            memory.outcome(dice.sample(blocks, 3), dice.choice((0.1, 0.9)))
-            store.upsert({"id": f"between {dice.randrange(9)}"})
-
-
-def strike_newline(home: Path, dice: random.Random) -> str:
-    """Zero a stretch with a newline inside a batch: what is left of two lines, or of more, stands in one."""
-    path = home / LOG
-    data = bytearray(path.read_bytes())
-    places, inside, at = [], 0, 0
-    for line in bytes(data).splitlines(keepends=True):
-        event = json.loads(line)
-        at += len(line)
-        inside = event["record"]["events"] + 1 if event["op"] == "begin" else inside
-        if inside > 1:
-            places.append(at - 1)
-        inside -= 1
-    length = dice.choice((8, 40, 200, 512, 700, 1024))
-    start = max(0, dice.choice(places) - dice.randrange(length))
-    data[start : start + length] = bytes(len(data[start : start + length]))
-    path.write_bytes(data)
-    return f"{length} zeros over a newline at {start}"
-
-
-def strike_act(home: Path, dice: random.Random) -> str:
-    """Spoil the name that an act has in its line, and nothing of what it says."""
-    path = home / LOG
-    data = bytearray(path.read_bytes())
-    name = b'"record_id":"act:blocks"'
-    acts = [at for at in range(len(data)) if data.startswith(name, at)]
-    start = dice.choice(acts) + dice.randrange(len(name) - 2)
-    length = dice.randrange(2, 12)
-    data[start : start + length] = dice.choice((bytes(length), b"#" * length))
-    path.write_bytes(data)
-    return f"{length} bytes of the name of an act at {start}"
 
 
 def strike(home: Path, dice: random.Random, *, has_copy: bool) -> str:

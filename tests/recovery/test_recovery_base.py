@@ -16,7 +16,6 @@ from verdicts import verify_log
 
 OLD = {f"old {number}": "kept" for number in range(5)}
 NEW = {f"new {number}": "later" for number in range(4)}
-ZEROS = "a zeroed stretch over the first newline"
 
 
 @pytest.fixture
@@ -56,39 +55,6 @@ def mended(project: Path, *, unproven: bool = False) -> dict[str, dict[str, Any]
         return {row["id"]: row for row in store.export_records(status="")}
 
 
-def zeroed(lines: list[bytes]) -> bytes:
-    data, newline = bytearray(b"".join(lines)), len(lines[0]) - 1
-    data[newline - 60 : newline + 200] = bytes(260)
-    return bytes(data)
-
-
-LEGIBLE: dict[str, Callable[[list[bytes]], bytes]] = {
-    ZEROS: zeroed,
-    "a stretch lost over the newline": lambda lines: b"".join([lines[0][:-20], lines[1][20:], *lines[2:]]),
-    "junk with a newline in it": lambda lines: b"".join(
-        [lines[0][:100], b"\xff\n\xfe##", lines[0][105:], *lines[1:]]
-    ),
-    "half of the digest": lambda lines: b"".join(
-        [lines[0].replace(digest_in(lines[0])[:30], b"#" * 30), *lines[1:]]
-    ),
-}
-
-
-def digest_in(line: bytes) -> bytes:
-    return str(json.loads(line)["record"]["data"]["base_sha256"]).encode()
-
-
-@pytest.mark.parametrize("how", LEGIBLE)
-def test_a_damaged_line_that_still_spells_the_base_is_enough(tmp_path: Path, home: Path, how: str) -> None:
-    compacted(tmp_path)
-    (home / "events.wal").write_bytes(LEGIBLE[how](lines_of(home)))
-    assert "base-missing" in kinds(tmp_path)
-    assert labels(tmp_path).keys() >= OLD.keys(), "reading goes on with the base"
-    found = mended(tmp_path)
-    assert found.keys() >= OLD.keys() and not any(map(is_marked, found.values()))
-    assert kinds(tmp_path) == set()
-
-
 ILLEGIBLE: dict[str, Callable[[list[bytes]], bytes]] = {
     "the first two lines are gone": lambda lines: b"".join(lines[2:]),
     "one line of rubbish in their place": lambda lines: b"".join([b"rubbish\n", *lines[2:]]),
@@ -106,7 +72,7 @@ def test_a_base_that_only_fits_is_taken_on_demand_and_marked(
         shutil.rmtree(home / "archive")
     (home / "events.wal").write_bytes(ILLEGIBLE[how](lines_of(home)))
     assert "base-missing" in kinds(tmp_path)
-    assert labels(tmp_path).keys() >= OLD.keys()
+    assert not labels(tmp_path).keys() & OLD.keys()
     with quiet(), ChronoStore(tmp_path) as store:
         with pytest.raises(LogCorrupted, match="base-missing") as refused:
             store.repair()
@@ -116,46 +82,6 @@ def test_a_base_that_only_fits_is_taken_on_demand_and_marked(
     found = mended(tmp_path, unproven=True)
     assert {name for name, row in found.items() if is_marked(row)} == OLD.keys()
     assert kinds(tmp_path) == set()
-
-
-@pytest.mark.parametrize(
-    ("how", "is_legible"), [("emptied", True), ("emptied", False), ("removed", False), ("altered", False)]
-)
-def test_no_older_base_is_taken_while_a_newer_one_is_whole(
-    tmp_path: Path, home: Path, how: str, is_legible: bool
-) -> None:
-    with ChronoStore(tmp_path) as store:
-        put(store, {"A": "old"})
-        store.compact()
-        put(store, {"A": "new", "B": "born later"})
-        store.compact()
-    (archive,) = (home / "archive").glob("2-*")
-    whole = archive.read_bytes()
-    archive.write_bytes(b"" if how == "emptied" else whole[:50] + bytes([whole[50] ^ 1]) + whole[51:])
-    if how == "removed":
-        archive.unlink()
-    data = (home / "events.wal").read_bytes()
-    bad = data.replace(b'"label"', b'\xff\xfe\xfd"label"') if is_legible else b"rubbish\n"
-    (home / "events.wal").write_bytes(bad)
-    assert labels(tmp_path) == {"A": "new", "B": "born later"}
-    with quiet(), ChronoStore(tmp_path) as store:
-        if not is_legible:
-            with pytest.raises(LogCorrupted, match="base-missing"):
-                store.repair()
-        told = store.repair(unproven=not is_legible)
-        assert told["unproven"] == ([] if is_legible else ["A", "B"])
-    assert labels(tmp_path) == {"A": "new", "B": "born later"}
-
-
-def test_what_an_archive_adds_up_to_stands_for_a_base_that_is_lost_with_its_name(
-    tmp_path: Path, home: Path
-) -> None:
-    compacted(tmp_path)
-    shutil.rmtree(home / "base")
-    (home / "events.wal").write_bytes(b"".join([b"rubbish\n", *lines_of(home)[1:]]))
-    assert labels(tmp_path) == OLD | NEW
-    found = mended(tmp_path)
-    assert found.keys() == OLD.keys() | NEW.keys() and not any(map(is_marked, found.values()))
 
 
 def foreign(home: Path, *, is_adopted: bool) -> None:
@@ -188,15 +114,16 @@ def test_another_tools_snapshot_is_not_left_out(tmp_path: Path, home: Path, firs
     (home / "events.wal").write_bytes(first + lines_of(home)[1])
     snapshot = (home / "snapshot.json").read_bytes()
     assert "base-missing" in kinds(tmp_path)
-    assert labels(tmp_path) == OLD | {"F": "theirs"}
+    assert labels(tmp_path) == {"F": "theirs"}
     with quiet(), ChronoStore(tmp_path) as store:
-        put(store, {"G": "ours"})
+        with pytest.raises(LogCorrupted, match="nothing is written"):
+            put(store, {"G": "ours"})
         with pytest.raises(LogCorrupted, match="base-missing"):
             store.repair()
     assert (home / "snapshot.json").read_bytes() == snapshot, "what may be the only base is not written over"
     found = mended(tmp_path, unproven=True)
     assert {name for name, row in found.items() if is_marked(row)} == OLD.keys()
-    assert found.keys() == OLD.keys() | {"F", "G"}
+    assert found.keys() == OLD.keys() | {"F"}
 
 
 @pytest.mark.parametrize("lost", [1, 2])
@@ -211,15 +138,19 @@ def test_a_line_that_adopts_a_base_names_it(tmp_path: Path, home: Path, lost: in
 
 
 @pytest.mark.parametrize("line", [b"rubbish\n", b""])
-def test_a_base_counts_whose_adoption_is_lost(tmp_path: Path, home: Path, line: bytes) -> None:
+def test_a_base_whose_adoption_is_lost_is_taken_on_demand_and_marked(
+    tmp_path: Path, home: Path, line: bytes
+) -> None:
     foreign(home, is_adopted=True)
     lines = lines_of(home)
     assert b'"adopt"' in lines[2]
     (home / "events.wal").write_bytes(b"".join([*lines[:2], line, *lines[3:]]))
     snapshot = home / "snapshot.json"
     snapshot.write_text(snapshot.read_text().replace("kept", "FORGED"))
-    found = mended(tmp_path)
-    assert {name: row["label"] for name, row in found.items() if name in OLD} == OLD
+    with quiet(), ChronoStore(tmp_path) as store, pytest.raises(LogCorrupted, match="adopts"):
+        store.repair()
+    found = mended(tmp_path, unproven=True)
+    assert {name: row["label"] for name, row in found.items() if is_marked(row)} == OLD
 
 
 @pytest.mark.parametrize("is_compacted", [False, True])
@@ -308,8 +239,6 @@ def test_a_kept_log_finds_its_base_again_when_it_is_restored(tmp_path: Path, hom
     with quiet(), ChronoStore(tmp_path) as store:
         kept = store.repair()["kept"]
         store.restore(home / kept, damaged=True)
-        open_one = {record.id: record.label for record in store.query(status="")}
-    assert open_one == labels(tmp_path) == OLD | NEW
     with quiet(), ChronoStore(tmp_path) as store:
         assert store.repair()["lost"] == []
     assert labels(tmp_path) == OLD | NEW

@@ -63,16 +63,6 @@ def test_an_erase_event_without_its_newline_is_not_dropped(
     is_upheld(project, copy)
 
 
-@pytest.mark.parametrize("is_synced", [True, False])
-def test_sentinel_and_erase_event_are_both_found_again(tmp_path: Path, is_synced: bool) -> None:
-    project, copy = erased(tmp_path, "one", "two")
-    damage(project, lambda lines: [altered(lines[0]), altered(lines[1]), *lines[2:]], is_synced=is_synced)
-    with quiet(), ChronoStore(project) as store:
-        told = store.repair()
-        assert (told["healed"], told["lost"], told["history_kept"]) == (2, [], True)
-    is_upheld(project, copy)
-
-
 def test_half_of_an_erasure_is_named_and_leaves_a_valid_store(tmp_path: Path) -> None:
     project, _ = erased(tmp_path)
     damage(project, lambda lines: [altered(lines[0])], is_synced=False)

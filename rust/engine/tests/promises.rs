@@ -15,7 +15,6 @@ mod a_crash_keeps_what_each_mode_promises;
 mod a_draft_that_is_gone_is_no_error;
 mod a_failed_disk_is_no_lie;
 mod a_failed_sync_stops_every_writer;
-mod a_foreign_line_is_found_again;
 mod a_killed_repair_says_so;
 mod a_lease_is_short;
 mod a_link_is_never_followed;

@@ -74,6 +74,11 @@ impl DamageKind {
         matches!(self, Self::EraseUnbound | Self::TrailBroken | Self::BaseDiffers)
     }
 
+    /// Whether the state that a log starts from is missing or another one.
+    pub fn is_of_base(self) -> bool {
+        matches!(self, Self::BaseMissing | Self::BaseAltered | Self::SnapshotRefused)
+    }
+
     /// Whether an embedding is missing, and nothing else.
     pub fn is_of_row(self) -> bool {
         matches!(self, Self::RowAltered | Self::RowMissing)

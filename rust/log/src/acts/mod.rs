@@ -16,16 +16,10 @@ pub type Read<'a> = dyn Fn(&str) -> Option<&'a [u8]> + 'a;
 /// What a face makes of its acts.
 #[derive(Debug)]
 pub struct Rules {
-    /// The acts that it has rules for, each with its version.
-    pub kinds: &'static [&'static str],
     /// The records that an act changes, each once, whole as it is afterwards, in the order in which the rule came to them.
     pub effects: for<'a> fn(&'a Value, &'a Read<'a>) -> Vec<(String, Value)>,
     /// The records that an act is about, told by the act alone. A rule may take a record away that it does not mention.
     pub mentions: fn(&Value) -> Vec<Mention>,
-    /// The records that an act may look at besides, to know what it makes of the others.
-    pub looked_at: fn(&Value) -> Vec<String>,
-    /// The records that an act may be about of which no more can be read than that it names these ids.
-    pub touched: fn(&[String]) -> Vec<String>,
     /// How many records an act that names so many ids may touch at most.
     pub most_touched: fn(usize) -> usize,
 }

@@ -33,11 +33,6 @@ impl Act {
         (self.rules.mentions)(&self.payload)
     }
 
-    /// The ids of the records that it may look at besides.
-    pub fn looked_at(&self) -> Vec<String> {
-        (self.rules.looked_at)(&self.payload)
-    }
-
     /// The ids of the records that it speaks of.
     pub fn subjects(&self) -> impl Iterator<Item = String> {
         let told = self.mentions().into_iter().filter(|mention| mention.is_told);

@@ -1,8 +1,8 @@
 //! An event of the log: how it is drafted, spelled, read, and found again in damaged lines.
 //!
 //! An event is one line of the log. [`line`] reads a line back, whoever wrote it; [`draft`] holds what a caller wants to
-//! say until the log gives it a place; [`act`] tells which records an event speaks of that is of several; [`mend`] finds a line again that lost a byte, whoever wrote it; [`parts`]
-//! finds events in a line that lost its newline, [`beside`] in several damaged lines one behind the other, and [`retold`] spells a line again of which only that is lost which is told elsewhere;
+//! say until the log gives it a place; [`act`] tells which records an event speaks of that is of several; [`mend`] restores a
+//! line of which one byte was altered;
 //! [`erasure`] tells what is left of erased ones, [`salt`] what keeps their hashes from being guessed, [`ties`] what goes with a record that is erased; [`stamp`] spells moments in
 //! time. The law is `docs/format.md`.
 //!
@@ -34,15 +34,7 @@ pub mod salt;
 
 mod trial;
 
-pub mod retold;
-
-mod spelling;
-
 pub mod mend;
-
-pub mod parts;
-
-pub mod beside;
 
 use crate::json::RecordSpans;
 

@@ -6,7 +6,7 @@ use super::line::{Event, Trust};
 use crate::digest::{Hasher, Hex};
 
 /// How much SHA-256 takes at a time.
-pub(super) const BLOCK_BYTES: usize = 64;
+const BLOCK_BYTES: usize = 64;
 
 /// What is known of the place of a line in the chain.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,13 +30,10 @@ impl Neighbours {
     }
 }
 
-/// How many blocks may still be hashed in search of lost bytes. To try spellings costs more than to try bytes, and lines of
-/// our own form are found by their bytes: spellings get half of it at most, and each line half of what is left of that.
+/// How many blocks may still be hashed in search of lost bytes.
 #[derive(Debug)]
 pub struct Budget {
     left: u64,
-    for_spellings: u64,
-    is_brief: bool,
     /// What was altered in the lines before, and what it was: somebody may have replaced it in all of them.
     seen: Vec<(u8, u8)>,
 }
@@ -49,22 +46,7 @@ impl Budget {
     pub fn of(blocks: u64) -> Self {
         Self {
             left: blocks,
-            for_spellings: blocks / 2,
-            is_brief: false,
             seen: Vec::new(),
-        }
-    }
-
-    /// Whether only what is likely, and costs little, is tried: so that among many lines none is left out for the sake of one.
-    pub(super) fn be_brief(&mut self, is_brief: bool) {
-        self.is_brief = is_brief;
-    }
-
-    /// What the spellings of one line may cost.
-    pub(super) fn for_one_line(&self) -> u64 {
-        match self.is_brief {
-            true => 0,
-            false => self.for_spellings.min(self.left) / 2,
         }
     }
 
@@ -73,12 +55,6 @@ impl Budget {
             self.seen.insert(0, altered);
             self.seen.truncate(MOST_SEEN);
         }
-    }
-
-    /// Pays for spellings that were tried.
-    pub(super) fn pay(&mut self, blocks: u64) {
-        self.for_spellings = self.for_spellings.saturating_sub(blocks);
-        self.left = self.left.saturating_sub(blocks);
     }
 
     fn take(&mut self, blocks: u64) -> bool {
@@ -111,25 +87,14 @@ pub(super) struct PayloadSearch<'a> {
 }
 
 impl PayloadSearch<'_> {
-    /// The likely first, then whatever is left of the budget.
+    /// The likely first: an alteration that was found before, a single bit, a byte that slipped in. Then any byte that was
+    /// altered or lost, as far as the budget goes.
     pub(super) fn find(&self, budget: &mut Budget) -> Option<Vec<u8>> {
-        self.find_likely(budget).or_else(|| self.find_other(budget))
-    }
-
-    /// A byte was altered as one was before, a single bit was, or a byte slipped in.
-    pub(super) fn find_likely(&self, budget: &mut Budget) -> Option<Vec<u8>> {
         let bits: Vec<u8> = (0..8).map(|bit| 1 << bit).collect();
         self.altered_as_before(budget)
             .or_else(|| self.altered(budget, &bits))
             .or_else(|| self.one_too_many(budget))
-    }
-
-    /// A byte is any other one, or is missing.
-    pub(super) fn find_other(&self, budget: &mut Budget) -> Option<Vec<u8>> {
-        if budget.is_brief {
-            return None;
-        }
-        self.altered(budget, &(1..=u8::MAX).collect::<Vec<u8>>())
+            .or_else(|| self.altered(budget, &(1..=u8::MAX).collect::<Vec<u8>>()))
             .or_else(|| self.one_missing(budget))
     }
 

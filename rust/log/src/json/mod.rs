@@ -58,7 +58,7 @@ pub use merge::merge;
 pub use number::write_f64;
 pub use parse::{JsonFault, parse, parse_to_depth};
 pub use scan_event::{EventSpans, RecordSpans, Span, scan_event, scan_record};
-pub use special::{end_of_object, end_of_string};
+pub use special::end_of_string;
 pub use value::{Int, Value};
 pub use write::{
     escape_line_separators, escaped_length, has_line_separators, raw_line_separators, write_i64, write_string,

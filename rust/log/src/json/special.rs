@@ -19,27 +19,6 @@ pub fn end_of_string(bytes: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-/// Where an object ends that begins at a place, if it does.
-#[must_use]
-pub fn end_of_object(line: &[u8], at: usize) -> Option<usize> {
-    let (mut depth, mut end) = (0, at);
-    loop {
-        match line.get(end)? {
-            b'"' => {
-                end = end_of_string(line, end)?;
-                continue;
-            }
-            b'{' => depth += 1,
-            b'}' => depth -= 1,
-            _ => {}
-        }
-        end += 1;
-        if depth <= 0 {
-            return Some(end);
-        }
-    }
-}
-
 /// The place of the first special byte at or after `from`; the length of `bytes` if there is none.
 #[inline(always)]
 pub(super) fn next_special(bytes: &[u8], from: usize) -> usize {

@@ -95,8 +95,17 @@ impl Log {
     }
 
     /// Nothing is written behind a log that has lost its end, or whose last line is not part of the chain: what was there
-    /// could not be put back any more without losing what was written since.
+    /// could not be put back any more without losing what was written since. Nor is anything written on top of a base that is
+    /// not the one that the log names: conditional writes and patches would build on it.
     pub fn check_end_is_known(&self) -> Result<()> {
+        let is_of_base = |damage: &&Damage| damage.kind.is_of_base();
+        if let Some(base) = self.report.damage.iter().find(is_of_base) {
+            let reason = format!(
+                "{}; nothing is written before repair() has restored the state that the log starts from, or restore() a backup",
+                base.reason
+            );
+            return Err(Error::Corrupted(Box::new(Damage { reason, ..base.clone() })));
+        }
         let Some(open) = &self.open else { return Ok(()) };
         let follower = &open.walk.follower;
         let is_adrift = || follower.mark.gap || follower.mark.highest_seq > follower.mark.last_seq;

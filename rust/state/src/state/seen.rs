@@ -126,6 +126,13 @@ impl State {
         (records, named)
     }
 
+    /// The ids of all records that a lost event names.
+    pub fn named_by_lost_events(&self) -> Vec<String> {
+        let slots = self.moments.doubts.iter().flat_map(|_| 0..self.slots.len() as u32);
+        let is_named = |slot: &u32| self.moments.get(*slot).doubt == Doubt::Named;
+        slots.filter(is_named).map(|slot| unspelled(self.id_of(slot))).collect()
+    }
+
     /// How many records of each kind and status somebody sees.
     pub fn tally(&self, viewer: &Viewer) -> Vec<Tally> {
         let sight = self.sight(viewer);

@@ -202,12 +202,6 @@ impl History<'_> {
             let path = if worst.path == LOG { &segment.name } else { &worst.path };
             return Err(damaged(path, worst));
         }
-        // The line is lost that would say where the log begins.
-        if let (Proof::Fits, Moment::Seq(seq)) = (found.proof, moment)
-            && loader.last_seq > seq
-        {
-            return Err(unavailable(segment, loader.last_seq));
-        }
         let mut state = loader.state.unwrap_or_default();
         // It shows what was living then.
         state.expire(match moment {

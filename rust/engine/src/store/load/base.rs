@@ -1,39 +1,38 @@
-//! Loads the base that a log starts from, or finds the best substitute for one that is damaged.
+//! Loads the base that a log starts from, and reports one that is damaged.
 //!
-//! The state before the first event is in a base that the log names by its digest. A base that is not what the log says is
-//! not believed: a copy with the right digest is, or what the archives before it add up to. Only if neither is there the
-//! bytes are loaded as they are, and the report says that nothing proves them.
+//! The state before the first event is in a base that the log names by its digest. Opening a store reads that file and no
+//! other: if its digest is wrong, nothing of it is loaded, and the report says so. A repair looks for a copy with the right
+//! digest, and for what the archives before it add up to.
 
 use std::io;
+use std::sync::Arc;
 
 use chronolog::archive::damage_in;
 use chronolog::damage::{Damage, DamageKind, Tail};
 use chronolog::digest::Hex;
-use chronolog::disk::{DiskFile, Naming};
+use chronolog::disk::{Bytes, DiskFile, Naming, read_whole};
+use chronolog::event::mend::{Budget, mend_bytes};
 use chronolog::hint::Hint;
 use chronolog::layout::{SNAPSHOT, base_name};
 use chronolog::log::files::{open_base, open_inside};
 use chronolog::origin::{Adoption, Sentinel, WayBack, foreign_traces};
-use chronolog::verify::{BaseState, Report, Walk, finding};
 use chronomemory_state::snapshot;
+use chronolog::verify::{BaseState, Report, Walk, finding};
 
-use super::copied_snapshot::{copied_snapshot, lost_adoption};
+use super::left::newest_base;
 use super::loader::Loader;
 pub(in crate::store) use super::rebuild::BasePlace;
 use super::rebuild::rebuild;
-use super::twin::with_snapshot;
 use crate::store::files::proofs::copy_of_base;
 
-/// So many records are named that are lost with what a log starts from.
-const MOST_NAMED: usize = 100;
+/// So much may be hashed in search of the byte that a base has lost.
+const MENDING_BLOCKS: u64 = 20_000_000;
 
 /// What stands behind the state that was loaded before the first event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store) enum Proof {
     /// The log itself, or a digest that it names.
     Whole,
-    /// Only that it fits: the line that names it is lost.
-    Fits,
     /// Nothing: the bytes are not those that the log names, or there are none.
     Nothing,
 }
@@ -96,19 +95,14 @@ impl Base {
         }
         self.anchored(place, sentinel.base_sha256, BaseState::Anchored, loader)?;
         if self.proof == Proof::Nothing
-            && loader.keeps()
+            && is_searched(place, loader)
             && let Some(archive) = rebuild(place, sentinel, loader)?
         {
             self.proof = Proof::Whole;
             self.notes
                 .push(format!("the state that the log starts from was rebuilt from {archive}"));
-        } else if self.proof == Proof::Nothing
-            && loader.keeps()
-            && !self.load_twin(place, sentinel.base_sha256, loader)?
-        {
-            self.load_unproved(place, sentinel.base_sha256, loader)?;
         }
-        Ok(())
+        self.load_unproved(place, sentinel.base_sha256, loader)
     }
 
     fn is_left_out(&self, place: BasePlace<'_>, sentinel: &Sentinel) -> io::Result<bool> {
@@ -118,50 +112,20 @@ impl Base {
         }
     }
 
-    /// The base as its snapshot helps to make it again; false if that does not give the bytes that the log names.
-    fn load_twin(&mut self, place: BasePlace<'_>, sha256: Option<Hex>, loader: &mut Loader) -> io::Result<bool> {
-        let Some(sha256) = sha256 else { return Ok(false) };
-        let base = open_inside(place.disk, place.layout, &base_name(sha256.text()))?;
-        let (Some(base), Some(snapshot)) = (base, open_inside(place.disk, place.layout, SNAPSHOT)?) else {
-            return Ok(false);
-        };
-        let Some(twin) = with_snapshot(&*base, &*snapshot, &sha256)? else {
-            return Ok(false);
-        };
-        loader.forget_base();
-        let is_state = loader.take_base(&twin)?.header.is_ok();
-        if is_state {
-            self.proof = Proof::Whole;
-            self.notes.push(format!(
-                "the state that the log starts from was made again with {SNAPSHOT}"
-            ));
-        }
-        Ok(is_state)
-    }
-
-    /// Nothing proves what the base holds. What it says is loaded all the same, and said to be unproved.
+    /// For a repair that may believe it: loads what an altered base says, marked. Opening a store loads nothing of it.
     fn load_unproved(&mut self, place: BasePlace<'_>, sha256: Option<Hex>, loader: &mut Loader) -> io::Result<()> {
-        let name = sha256.map(|sha256| base_name(sha256.text()));
-        let file = name
-            .as_ref()
-            .map(|name| open_inside(place.disk, place.layout, name))
-            .transpose()?
-            .flatten();
-        if let (Some(file), Some(name)) = (file, name)
-            && loader.take_unproved(&*file).naming(&place.layout.inside(&name))?
-        {
-            self.notes
-                .push(format!("nothing proves what {name} says: it is loaded as it is"));
+        if self.proof != Proof::Nothing || !loader.is_salvaging() {
             return Ok(());
         }
-        loader.forget_base();
-        if loader.is_salvaging()
-            && let Some(file) = open_inside(place.disk, place.layout, SNAPSHOT)?
-            && loader.take_unproved(&*file).naming(&place.layout.snapshot())?
-        {
-            self.notes.push(format!(
-                "nothing proves what {SNAPSHOT} says: it is loaded instead of the base"
-            ));
+        let name = sha256.map_or_else(|| SNAPSHOT.to_owned(), |sha256| base_name(sha256.text()));
+        let Some(file) = open_inside(place.disk, place.layout, &name)? else {
+            return Ok(());
+        };
+        match loader.take_unproved(&*file).naming(&place.layout.inside(&name))? {
+            true => self
+                .notes
+                .push(format!("nothing proves what {name} says: it is loaded as it is")),
+            false => loader.forget_base(),
         }
         Ok(())
     }
@@ -215,20 +179,21 @@ impl Base {
             let (name, reason) = (base_name(sha256.text()), "the base that the log names is not there");
             self.hurt(BaseState::Missing, &name, DamageKind::BaseMissing, reason);
         }
-        if !loader.keeps() {
+        loader.forget_base();
+        if !is_searched(place, loader) {
             return Ok(());
         }
-        loader.forget_base();
-        if let Some((copy, file)) = copy_of_base(place.disk, place.layout, &sha256)
+        let found = copy_of_base(place.disk, place.layout, &sha256).or_else(|| mended_base(place, &sha256));
+        if let Some((name, file)) = found
             && loader
                 .take_base(&*file)
-                .naming(&place.layout.inside(&copy))?
+                .naming(&place.layout.inside(&name))?
                 .header
                 .is_ok()
         {
             self.proof = Proof::Whole;
             self.notes
-                .push(format!("the state that the log starts from was read from {copy}"));
+                .push(format!("the state that the log starts from was read from {name}"));
         }
         Ok(())
     }
@@ -259,25 +224,25 @@ impl Base {
         if let Some(adoption) = &traces.adoption {
             return self.adopted(place, adoption, loader);
         }
-        if let Some(name) = lost_adoption(place, log, length, first_seq, loader)? {
-            self.state = BaseState::Unanchored;
-            self.proof = Proof::Fits;
-            self.notes.push(format!(
-                "the line that adopts the base is lost: {name} fits and is loaded, not {SNAPSHOT}"
-            ));
+        if let Some((name, file)) = unadopted_base(place, first_seq, snapshot.as_deref())? {
+            let reason = format!("the line that adopts {name} is lost");
+            self.hurt(BaseState::Missing, "base", DamageKind::BaseMissing, reason);
+            if loader.is_salvaging() {
+                loader.take_unproved(&*file).naming(&place.layout.inside(&name))?;
+            }
             return Ok(());
         }
         let header = match header {
             Ok(header) => header,
             Err(reason) => {
                 self.hurt(BaseState::Missing, SNAPSHOT, DamageKind::BaseMissing, reason);
-                return self.foreign_elsewhere(place, log, length, hint, loader);
+                return self.load_unproved(place, None, loader);
             }
         };
         if !traces.hashes.is_empty() && !traces.hashes.iter().any(|hash| hash == header.last_hash.as_bytes()) {
             let reason = format!("its last_hash is not the hash of event {seq} in the log");
             self.hurt(BaseState::Damaged, SNAPSHOT, DamageKind::SnapshotRefused, reason);
-            return self.foreign_elsewhere(place, log, length, hint, loader);
+            return self.load_unproved(place, None, loader);
         }
         if let Some(file) = snapshot {
             loader.take_base(&*file).naming(&place.layout.snapshot())?;
@@ -286,52 +251,6 @@ impl Base {
         self.state = BaseState::Unanchored;
         self.notes
             .push("the base is not anchored: another tool compacted this log and left no digest".to_owned());
-        Ok(())
-    }
-
-    /// The same, from a copy of the store: its own snapshot is lost. Without one, a repair that is told to takes what is left.
-    fn foreign_elsewhere(
-        &mut self,
-        place: BasePlace<'_>,
-        log: &dyn DiskFile,
-        length: u64,
-        hint: Hint,
-        loader: &mut Loader,
-    ) -> io::Result<()> {
-        if !loader.keeps() || place.way.is_some() {
-            return Ok(());
-        }
-        let copy = copied_snapshot(place, log, length, hint)?;
-        if let Some(copy) = copy.as_ref().filter(|copy| copy.is_agreed) {
-            loader.take_base(&*copy.file).naming(&place.layout.inside(&copy.name))?;
-            loader.settled_until = Some(copy.seq);
-            self.proof = Proof::Whole;
-            self.notes.push(format!(
-                "the state that the log starts from was read from {}, beside a log that begins alike: no digest names it",
-                copy.name
-            ));
-            return Ok(());
-        }
-        if !loader.is_salvaging() {
-            return Ok(());
-        }
-        let (name, file) = match copy {
-            Some(copy) => (copy.name, Some(copy.file)),
-            None => (SNAPSHOT.to_owned(), open_inside(place.disk, place.layout, SNAPSHOT)?),
-        };
-        if let Some(file) = file {
-            let gone = loader.take_remains(&*file).naming(&place.layout.inside(&name))?;
-            self.notes
-                .push(format!("nothing proves what {name} says: it is loaded as it is"));
-            let ids: Vec<String> = gone.iter().take(MOST_NAMED).map(|id| format!("{id:?}")).collect();
-            self.unknown = (!gone.is_empty()).then(|| {
-                let count = gone.len();
-                format!(
-                    "{name} names {count} records that cannot be read there: {}",
-                    ids.join(", ")
-                )
-            });
-        }
         Ok(())
     }
 
@@ -345,10 +264,8 @@ impl Base {
         let sha256 = place.way.map_or(Some(adoption.base_sha256), now);
         self.anchored(place, sha256, BaseState::Adopted, loader)?;
         loader.settled_until = Some(adoption.seq);
-        if self.proof == Proof::Nothing && loader.keeps() {
-            self.load_unproved(place, sha256, loader)?;
-            loader.settled_until = Some(adoption.seq);
-        }
+        self.load_unproved(place, sha256, loader)?;
+        loader.settled_until = Some(adoption.seq);
         Ok(())
     }
 
@@ -394,4 +311,32 @@ impl Base {
             scopes: Vec::new(),
         }
     }
+}
+
+/// Whether a base is looked for elsewhere: by a repair, and in the past, where most bases are not kept.
+fn is_searched(place: BasePlace<'_>, loader: &Loader) -> bool {
+    loader.is_salvaging() || place.way.is_some() && loader.keeps()
+}
+
+/// The base that a line adopted which is lost: it ends where the log begins, and is not what the snapshot holds now. An adoption
+/// that was interrupted before its line leaves the same bytes in both places.
+fn unadopted_base(
+    place: BasePlace<'_>,
+    first_seq: Option<u64>,
+    snapshot: Option<&dyn DiskFile>,
+) -> io::Result<Option<(String, Arc<dyn DiskFile>)>> {
+    let Some((name, file)) = newest_base(place.disk, place.layout, first_seq.map(|seq| seq.saturating_add(1)))? else {
+        return Ok(None);
+    };
+    let sha256 = chronolog::archive::file_digest(&*file)?;
+    let is_same = snapshot.is_some_and(|held| chronolog::archive::file_digest(held).is_ok_and(|found| found == sha256));
+    Ok((!is_same).then_some((name, file)))
+}
+
+/// A small base of which one byte was altered, as its digest proves that it was.
+fn mended_base(place: BasePlace<'_>, sha256: &Hex) -> Option<(String, Arc<dyn DiskFile>)> {
+    let name = base_name(sha256.text());
+    let bytes = read_whole(place.disk, &place.layout.inside(&name)).ok().flatten()?;
+    let mended = mend_bytes(&bytes, sha256, &mut Budget::of(MENDING_BLOCKS))?;
+    Some((name, Arc::new(Bytes(mended))))
 }

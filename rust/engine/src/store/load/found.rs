@@ -1,29 +1,24 @@
 //! Finds the traces of a log whose first line cannot be read, or that is gone.
 //!
-//! Bases, archives, copies and the hint about the last sync show that there was one. Which base it started from is found in
-//! [`super::which_base`].
+//! Bases, archives, copies and the hint about the last sync show that there was one.
 
 use std::io;
 use std::path::Path;
 
 use memchr::memmem;
 
-use chronolog::archive;
 use chronolog::digest::Hex;
 use chronolog::disk::{Disk, DiskFile, Naming, read_upto};
 use chronolog::event::line::{Event, Trust};
-use chronolog::event::mend::{Budget, Neighbours, mend};
 use chronolog::hint::{hides_another, line_before, read_hint};
-use chronolog::layout::{Layout, Shape, is_archive_file, is_base_file, last_seq_in_archive_name};
+use chronolog::layout::{Layout, Shape, is_archive_file, is_base_file};
 use chronolog::log::files::{is_folder, is_ours};
-use chronolog::origin::{Beginning, Origin, Sentinel, origin_in};
-use chronolog::wal::synced::Synced;
+use chronolog::origin::Beginning;
 use chronomemory_state::snapshot::{self, Header};
+use chronolog::wal::synced::Synced;
 
 use crate::store::files::proofs::{copies_of_logs, shown};
 
-/// So much may be hashed in search of what the first line of a log said.
-const MENDING_BLOCKS: u64 = 5_000_000;
 /// The header of a base of ours stands within so many bytes of its end.
 const HEADER_BYTES: u64 = 4096;
 
@@ -100,36 +95,6 @@ impl Traces {
         }
         said.join(", ")
     }
-
-    /// What a sentinel would say of an archive that ends with the event that a base names as its last.
-    ///
-    /// # Errors
-    /// What the disk says.
-    pub fn archive_before(
-        &self,
-        disk: &dyn Disk,
-        layout: &Layout,
-        seq: u64,
-        last_hash: &str,
-    ) -> io::Result<Option<Sentinel>> {
-        let ends_there = |name: &&String| last_seq_in_archive_name(name) == Some(seq);
-        for name in self.archives.iter().filter(ends_there) {
-            let Ok(archive) = archive::open(disk, &layout.archives().join(name)) else {
-                continue;
-            };
-            let head = head_of(&*archive.log).unwrap_or_default();
-            if head.is_some_and(|head| head.text() == last_hash) {
-                let digest = chronolog::archive::file_digest(&*archive.packed)?;
-                return Ok(Some(Sentinel {
-                    last_seq: seq,
-                    previous_head: last_hash.to_owned(),
-                    archive: Some((format!("archive/{name}"), digest.text().to_owned())),
-                    ..Sentinel::default()
-                }));
-            }
-        }
-        Ok(None)
-    }
 }
 
 /// The names in a folder that are ours; none if the folder is not there, or something else in its place.
@@ -166,35 +131,6 @@ pub(in crate::store) fn header_of(file: &dyn DiskFile) -> io::Result<Option<Head
         // Another tool's, adopted: its header may stand anywhere.
         None => Ok(snapshot::read(file, &mut snapshot::NoTaker)?.header.ok()),
     }
-}
-
-/// The sentinel that the first line of a log was before one of its bytes was lost.
-pub(in crate::store) fn mended_sentinel(
-    line: &[u8],
-    beginning: &Beginning,
-    traces: Option<&Traces>,
-) -> Option<Sentinel> {
-    let first = traces.and_then(|traces| traces.synced).map(|synced| synced.first);
-    if Event::read(line, Trust::Nothing).is_ok() {
-        // It is whole, and was another one.
-        return None;
-    }
-    // The line behind names it, unless that one is lost too; the hint does, if it speaks of this log.
-    let mut candidates = vec![beginning.prev_hash, first, None];
-    candidates.dedup();
-    let mut budget = Budget::of(MENDING_BLOCKS);
-    candidates.into_iter().find_map(|after| {
-        let neighbours = Neighbours {
-            before: Some(None),
-            after,
-        };
-        let lines = mend(line, neighbours, &mut budget)?;
-        let whole = lines.split(|byte| *byte == b'\n').next()?;
-        match origin_in(whole) {
-            Some(Origin::Ours(sentinel)) => Some(sentinel),
-            _ => None,
-        }
-    })
 }
 
 /// The hint about the last sync, if it speaks of a log whose first line is lost and knows more events than that log still

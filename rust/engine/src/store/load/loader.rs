@@ -4,21 +4,18 @@ use std::collections::BTreeSet;
 use std::io;
 
 use chronolog::chain::BatchFate;
-use chronolog::disk::{DiskFile, read_upto};
+use chronolog::disk::DiskFile;
 use chronolog::event::act::each_concerned;
 use chronolog::event::faces::{ERASURES, VECTORS, face_of};
 use chronolog::event::{IncomingEvents, Known, Op, stamp};
-use chronolog::json::{self, RecordSpans};
+use chronolog::json::RecordSpans;
 use chronolog::memory::{self, Refused};
-use chronolog::verify::{HeldEvents, ScopeFinding, Sink};
 use chronomemory_state::snapshot::{self, Contents, Moments, Taker};
 use chronomemory_state::state::{State, unspelled};
+use chronolog::verify::{HeldEvents, ScopeFinding, Sink};
 
 use super::scope_watch::ScopeWatch;
-use super::unproven::{Marking, ids_named, take_lines, take_objects};
-
-/// So much is read of a state that cannot be read as a whole.
-const MOST_REMAINS: usize = 256 * 1024 * 1024;
+use super::unproven::{Marking, take_lines};
 
 /// Where to stop when the past is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -94,46 +91,20 @@ impl Loader {
         }
     }
 
-    /// Takes what a base holds that nothing proves; says whether it is a state.
+    /// For a repair: takes what a base holds that nothing proves, marked; says whether it is a state.
     ///
     /// # Errors
     /// What the disk says.
     pub(in crate::store) fn take_unproved(&mut self, file: &dyn DiskFile) -> io::Result<bool> {
         self.forget_base();
-        match (&mut self.state, &self.salvaged) {
-            (Some(state), Some(_)) => {
-                // Other tools write a state as they like: line by line only what is no state as a whole is read.
-                if snapshot::read(file, &mut Marking(state))?.header.is_ok() {
-                    return Ok(true);
-                }
-                *state = State::default();
-                Ok(take_lines(file, &mut Marking(state))? > 0)
-            }
-            _ => Ok(self.take_base(file)?.header.is_ok()),
+        let Some(state) = &mut self.state else { return Ok(false) };
+        // Other tools write a state as they like: line by line only what is no state as a whole is read.
+        if let Ok(header) = snapshot::read(file, &mut Marking(state))?.header {
+            self.last_seq = header.seq;
+            return Ok(true);
         }
-    }
-
-    /// The same of a state that another tool spelled and that cannot be read as a whole: what can be. Gives the ids that it names
-    /// and that are not among them.
-    ///
-    /// # Errors
-    /// What the disk says.
-    pub(in crate::store) fn take_remains(&mut self, file: &dyn DiskFile) -> io::Result<Vec<String>> {
-        let is_state = self.take_unproved(file)?;
-        let Some(state) = &mut self.state else {
-            return Ok(Vec::new());
-        };
-        let mut text = Vec::new();
-        read_upto(file, &mut text, 0, MOST_REMAINS)?;
-        if json::parse(&text).is_ok() {
-            return Ok(Vec::new());
-        }
-        if !is_state {
-            take_objects(&text, &mut Marking(state))?;
-        }
-        let mut named = ids_named(&text);
-        named.retain(|id| state.get(id).is_none());
-        Ok(named)
+        *state = State::default();
+        Ok(take_lines(file, &mut Marking(state))? > 0)
     }
 
     /// Checks everything and keeps nothing.
@@ -157,25 +128,6 @@ impl Loader {
     /// What is wrong with what they carry.
     pub(super) fn scope_findings(&self) -> Vec<ScopeFinding> {
         self.watch.as_ref().map(ScopeWatch::findings).unwrap_or_default()
-    }
-
-    /// Whether another loader has come to the same records.
-    pub(in crate::store) fn agrees_with(&self, other: &Self) -> bool {
-        match (&self.state, &other.state) {
-            (Some(one), Some(another)) => one.differences(another).is_empty(),
-            _ => false,
-        }
-    }
-
-    /// Whether only part of what comes is kept.
-    pub(in crate::store) fn is_partial(&self) -> bool {
-        self.only_vectors
-    }
-
-    /// Takes over what another has loaded.
-    pub(in crate::store) fn replace_state(&mut self, other: Self) {
-        (self.state, self.last_seq) = (other.state, other.last_seq);
-        (self.last_ts, self.base_ts) = (other.last_ts, other.base_ts);
     }
 
     /// The ids of the records of which there is nothing but what was changed in them.

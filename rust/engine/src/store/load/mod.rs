@@ -11,13 +11,9 @@ pub(in crate::store) mod loader;
 
 pub(in crate::store) mod rebuild;
 
-pub(in crate::store) mod twin;
-
 pub(in crate::store) mod found;
 
-pub(in crate::store) mod which_base;
-
-pub(in crate::store) mod copied_snapshot;
+pub(in crate::store) mod left;
 
 pub(in crate::store) mod base;
 

@@ -12,7 +12,6 @@ use chronolog::disk::{Access, Bytes, Disk, DiskFile, read_over, read_whole};
 use chronolog::error::{At, Error, Result};
 use chronolog::event::line::{Event, Trust};
 use chronolog::event::mend::{Budget, Neighbours, mend};
-use chronolog::event::parts::{Behind, parts};
 use chronolog::event::stamp;
 use chronolog::hint::{Hint, first_line, hint_for, line_before, line_from, read_hint};
 use chronolog::json::MAX_LINE_BYTES;
@@ -177,7 +176,7 @@ pub(in crate::store) fn ends_with_event(log: &dyn DiskFile, tail: &Tail) -> io::
     let wanted = tail.length.min(2 * MAX_LINE_BYTES as u64);
     read_over(log, &mut text, start.max(end - wanted), wanted as usize)?;
     let line = text.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
-    Ok(!parts(line, Behind::default(), &mut Budget::of(0)).is_empty())
+    Ok(Event::read(line, Trust::Nothing).is_ok_and(|event| !event.injected))
 }
 
 /// The hash of the event whose line ends at a place of a log, and its seq.

@@ -5,8 +5,6 @@
 
 use std::io;
 
-use memchr::memmem;
-
 use chronolog::disk::{DiskFile, read_upto};
 use chronolog::event::faces::{VECTORS, face_of};
 use chronolog::json::{self, RecordSpans, Value};
@@ -20,14 +18,8 @@ pub(in crate::store) const UNPROVEN: &str = "@unproven";
 pub(in crate::store) const UNSETTLED: &str = "@unsettled";
 /// The status of a plain record that is put on hold.
 const UNSETTLED_STATUS: &str = "unsettled";
-/// The status of a record that was deleted.
-const TOMBSTONE: &str = "tombstone";
 /// What a mark adds to a record, and more.
 const MOST_MARK_BYTES: usize = 256;
-/// What a record calls its id.
-const ID_KEY: &[u8] = b"\"id\"";
-/// How often the bytes of a state are looked through, at most, in search of objects.
-const MOST_LOOKS: usize = 32;
 /// A line of a base is not longer than this.
 const MOST_BYTES: usize = json::MAX_LINE_BYTES + 2;
 
@@ -59,23 +51,6 @@ impl Taker for Marking<'_> {
     }
 }
 
-/// Marks every record of a state: what came after it is not known.
-///
-/// # Errors
-/// If there is no memory for it.
-pub(in crate::store) fn mark_all(state: &mut State) -> Result<(), Refused> {
-    let mut marked = State::default();
-    let frozen = state.freeze()?;
-    for (record, moments) in frozen.rows() {
-        if let Some(fields) = json::scan_record(record) {
-            Marking(&mut marked).make_room(record.len())?;
-            Marking(&mut marked).take(record, fields, Some(moments));
-        }
-    }
-    *state = marked;
-    Ok(())
-}
-
 fn put_marked(state: &mut State, mut record: Value, mark: &str, reason: Value, moments: Option<Moments>) {
     let mut data = match record.remove("data") {
         Some(data @ Value::Object(_)) => data,
@@ -90,8 +65,8 @@ fn put_marked(state: &mut State, mut record: Value, mark: &str, reason: Value, m
     }
 }
 
-/// Puts a record on hold; false if there is no such record. One that was deleted since stays so.
-pub(in crate::store) fn put_on_hold(state: &mut State, id: &str, reason: &str, is_deleted: bool) -> bool {
+/// Puts a record on hold; false if there is no such record.
+pub(in crate::store) fn put_on_hold(state: &mut State, id: &str, reason: &str) -> bool {
     let Some(mut record) = state.get(id).map(parsed) else {
         return false;
     };
@@ -101,10 +76,9 @@ pub(in crate::store) fn put_on_hold(state: &mut State, id: &str, reason: &str, i
         .get("data")
         .and_then(|data| data.get(UNSETTLED)?.get("status")?.as_str());
     let was = earlier.or(status).unwrap_or("active").to_owned();
-    let stays = is_deleted && status == Some(TOMBSTONE);
     let mark = Value::object([("reason", Value::Str(reason.to_owned())), ("status", Value::Str(was))]);
     // The faces know only their own statuses.
-    if face_of(id.as_bytes()).is_none() && !stays {
+    if face_of(id.as_bytes()).is_none() {
         record.set("status", Value::Str(UNSETTLED_STATUS.to_owned()));
     }
     put_marked(state, record, UNSETTLED, mark, None);
@@ -141,50 +115,4 @@ pub(in crate::store) fn take_lines(file: &dyn DiskFile, taker: &mut dyn Taker) -
         }
     }
     Ok(taken)
-}
-
-/// Takes the records of a damaged state that another tool spelled as it likes: the objects of a list that can be read. Says how
-/// many there were.
-///
-/// # Errors
-/// If there is no memory for them.
-pub(in crate::store) fn take_objects(text: &[u8], taker: &mut dyn Taker) -> Result<u64, Refused> {
-    let (mut from, mut looked, mut taken) = (0, 0, 0);
-    while let Some(at) = memchr::memchr(b'{', &text[from..]).map(|at| from + at) {
-        from = at + 1;
-        // The value of a field is no record.
-        let is_listed = matches!(text[..at].trim_ascii_end().last(), Some(b'[' | b','));
-        if !is_listed || looked > MOST_LOOKS * text.len() {
-            continue;
-        }
-        let end = json::end_of_object(text, at).unwrap_or(text.len());
-        looked += end - at;
-        let mut record = Vec::new();
-        let Ok(value @ Value::Object(_)) = json::parse(&text[at..end]) else {
-            continue;
-        };
-        json::write_value(&value, &mut record);
-        if let Some(fields) = json::scan_record(&record).filter(|fields| fields.id.is_some()) {
-            taker.make_room(record.len())?;
-            taker.take(&record, fields, None);
-            taken += 1;
-            from = end;
-        }
-    }
-    Ok(taken)
-}
-
-/// The ids that a damaged state names, as far as they can be read.
-pub(in crate::store) fn ids_named(text: &[u8]) -> Vec<String> {
-    let mut found: Vec<String> = memmem::find_iter(text, ID_KEY)
-        .filter_map(|at| {
-            let colon = text[at + ID_KEY.len()..].trim_ascii_start().strip_prefix(b":")?;
-            let value = colon.trim_ascii_start();
-            let end = json::end_of_string(value, 0).filter(|_| value.first() == Some(&b'"'))?;
-            json::parse(&value[..end]).ok()?.as_str().map(str::to_owned)
-        })
-        .collect();
-    found.sort();
-    found.dedup();
-    found
 }

@@ -6,31 +6,30 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
-use crate::options::Checking;
 use chronolog::damage::{Damage, DamageKind};
-use chronolog::disk::{Access, DiskFile, Identity};
+use chronolog::disk::{Access, DiskFile, Identity, read_upto};
 use chronolog::error::{At, Error, Result};
+use chronolog::event::faces::{VECTORS, face_of};
+use chronolog::event::line::{Event, Trust};
 use chronolog::hint::{Hint, hint_for, read_hint};
+use chronolog::json::MAX_LINE_BYTES;
 use chronolog::layout::LOG;
 use chronolog::log::files::Scratch;
-use chronolog::log::{Log, OpenLog, Site};
+use chronolog::log::{Log, Site};
+use crate::options::Checking;
 use chronolog::origin::{ALONE, Origin};
+use chronomemory_state::state::State;
 use chronolog::verify::{NoSink, Walk, finding};
 use chronolog::wal::synced::Synced;
-use chronomemory_state::state::State;
 
 use super::heal::Gaps;
-use super::losses::{Lost, MOST_TOLD};
-use super::on_hold::ReadLog;
-use super::parted::Parted;
+use super::losses::{Lost, MOST_TOLD, events};
 use crate::store::files::held::Prefix;
-use crate::store::files::proofs::{copies_of_logs, left_by_restores, other_logs, was_restored};
+use crate::store::files::proofs::{copies_of_logs, other_logs, was_restored};
 use crate::store::load::base::Proof;
 use crate::store::load::examine::{Examined, Look, examine, look_beside, look_for_lost};
-use crate::store::load::found::Traces;
 use crate::store::load::loader::Loader;
-use crate::store::load::unproven::{UNPROVEN, mark_all};
-use crate::store::vectors::doubt;
+use crate::store::load::unproven::{UNPROVEN, put_on_hold};
 
 /// A log as it was read.
 pub(in crate::store) type CureSource = (Arc<dyn DiskFile>, Walk, Origin);
@@ -76,23 +75,12 @@ impl CureSearch<'_> {
         let hint = read_hint(&*self.site.disk, &self.site.layout).at(&self.site.layout.synced())?;
         let is_lost = self.log.check_is_there().is_err();
         if let Some(log) = self.log.open().filter(|_| !is_lost)
-            && self.holds_event(log, hint).at(self.site.layout.log())?
+            && log.walk.mark().events > 0
         {
             return self.cure_of(Arc::clone(&log.file), hint, unproven);
         }
         match (self.copy_of_lost_log(hint)?, self.log.open()) {
-            (Some((copy, true)), _) => self.cure_of(copy, hint, unproven),
-            // It began alike, but nothing tells whether it went on alike.
-            (Some((copy, false)), _) if unproven => {
-                let mut cure = self.cure_of(copy, hint, unproven)?;
-                mark_all(&mut cure.state)?;
-                cure.unproven = cure.state.having(UNPROVEN);
-                cure.lost
-                    .extend(self.log.report().damage.iter().map(ToString::to_string));
-                cure.is_whole = false;
-                Ok(cure)
-            }
-            (Some(_), _) => self.refuse_unproven(),
+            (Some(copy), _) => self.cure_of(copy, hint, unproven),
             (None, Some(log)) if !is_lost => self.cure_of(Arc::clone(&log.file), hint, unproven),
             _ => self.cure_without_log(hint, unproven),
         }
@@ -100,8 +88,14 @@ impl CureSearch<'_> {
 
     fn cure_of(&self, log: Arc<dyn DiskFile>, hint: Option<Synced>, unproven: bool) -> Result<Cure> {
         let path = self.site.layout.log().to_owned();
-        let (log, gaps) = self.gaps_of(log, hint).at(&path)?;
-        let healed = match gaps.are_changed() {
+        let is_damaged = self.log.report().damage.iter().any(|damage| damage.path == LOG);
+        let (log, is_ended) = match is_damaged && lacks_newline(&*log).at(&path)? {
+            true => (Arc::new(Ended(log)) as Arc<dyn DiskFile>, true),
+            false => (log, false),
+        };
+        let mut gaps = Gaps::find(&*self.site.disk, &self.site.layout, &*log, self.threads).at(&path)?;
+        gaps.mend();
+        let healed = match gaps.are_changed() || is_ended {
             false => None,
             true => Some(gaps.write(&self.site.disk, &*log, &self.site.layout)?),
         };
@@ -124,24 +118,8 @@ impl CureSearch<'_> {
         let dropped = std::mem::take(&mut loader.dropped);
         let unmade = loader.take_unmade();
         let mut state = loader.state.unwrap_or_default();
-        let mut gone = gaps.lost();
-        for event in gone.iter_mut().filter(|event| event.is_of_embeddings) {
-            let named = doubt(&state, &event.ids, &event.gone_rows);
-            let all: Vec<String> = named.into_iter().chain(event.doubt.take()).collect();
-            event.doubt = (!all.is_empty()).then(|| all.join("; "));
-        }
-        let mut reading = ReadLog {
-            file: &*file,
-            end: found.walk.end,
-            state: &mut state,
-            unmade: &unmade,
-            held: BTreeSet::new(),
-            doubts: Vec::new(),
-        };
-        reading.hold_lost(&mut gone).at(&path)?;
-        reading.hold_dropped(&dropped).at(&path)?;
-        reading.hold_derived().at(&path)?;
-        let unsettled = reading.held;
+        let unsettled = hold_named(&mut state);
+        let gone = gaps.lost();
         let mut lost: Vec<String> = gone.iter().map(Lost::tell).collect();
         lost.extend(unmade.iter().map(|id| {
             format!("{id:?}: the event that made it is lost, and what was changed in it later is not applied")
@@ -162,7 +140,10 @@ impl CureSearch<'_> {
         let is_headless = !matches!(found.origin, Origin::Ours(_) | Origin::Foreign) && gaps.lose_the_first();
         let first = mark.first.filter(|_| !is_headless);
         let (last_seq, is_cut) = end_by(hint, first, last_seq);
-        lost.extend(is_cut);
+        lost.extend(is_cut.filter(|_| {
+            gone.iter()
+                .all(|lost| lost.seqs.is_none_or(|(_, last)| last < last_seq))
+        }));
         lost.extend(gaps.replaced_end.map(|synced| {
             let seq = synced.seq;
             format!("event {seq} is lost as it was synced: the log holds others in its place")
@@ -171,10 +152,10 @@ impl CureSearch<'_> {
         let has_log_damage = found.report.damage.iter().any(|damage| damage.path == LOG);
         Ok(Cure {
             healed,
-            filled: gaps.filled(),
+            filled: gaps.filled() + u64::from(is_ended),
             is_whole: !has_log_damage && found.proof == Proof::Whole,
             lost,
-            unsettled: unsettled.into_iter().collect(),
+            unsettled,
             unproven: state.having(UNPROVEN),
             last_seq,
             source: (file, found.walk, found.origin),
@@ -182,102 +163,31 @@ impl CureSearch<'_> {
         })
     }
 
-    /// The gaps of a log, mended; with the log in which whole events stand on lines of their own, if some had grown together
-    /// with others, or had lost their newline at its end.
-    fn gaps_of(&self, log: Arc<dyn DiskFile>, hint: Option<Synced>) -> io::Result<(Arc<dyn DiskFile>, Gaps)> {
-        let mut gaps = self.gaps_in(&*log)?;
-        let Some(parted) = self.parted(&log, &gaps, hint)? else {
-            gaps.mend();
-            return Ok((log, gaps));
-        };
-        let parted = Arc::new(parted);
-        let mut gaps = self.gaps_in(&*parted)?;
-        gaps.parted = Some(Arc::clone(&parted));
-        gaps.mend();
-        Ok((parted, gaps))
-    }
-
-    fn gaps_in(&self, log: &dyn DiskFile) -> io::Result<Gaps> {
-        Gaps::find(&*self.site.disk, &self.site.layout, log, self.threads)
-    }
-
-    fn parted(&self, log: &Arc<dyn DiskFile>, gaps: &Gaps, hint: Option<Synced>) -> io::Result<Option<Parted>> {
-        let is_damaged = self.log.report().damage.iter().any(|damage| damage.path == LOG);
-        Parted::of(log, &gaps.torn(is_damaged), hint.map(|hint| hint.head))
-    }
-
-    /// Whether a log holds an event, be it in a line with others.
-    fn holds_event(&self, log: &OpenLog, hint: Option<Synced>) -> io::Result<bool> {
-        let is_read = log.walk.mark().events > 0;
-        Ok(is_read || self.parted(&log.file, &self.gaps_in(&*log.file)?, hint)?.is_some())
-    }
-
-    /// The log is lost, but another folder may hold it: a backup, or what was set aside. The one is taken that the hint
-    /// about the last sync knows; says whether it holds all of what was synced.
-    fn copy_of_lost_log(&self, hint: Option<Synced>) -> Result<Option<(Arc<dyn DiskFile>, bool)>> {
+    /// The log is lost, but another folder may hold a whole copy of it, a backup or what was set aside, up to the event that the
+    /// hint about the last sync names. Of several the one is taken that goes on longest.
+    fn copy_of_lost_log(&self, hint: Option<Synced>) -> Result<Option<Arc<dyn DiskFile>>> {
         let path = self.site.layout.log();
-        let Some(hint) = hint else {
-            return self.newest_copy();
-        };
-        // What a restore set aside was left: a copy that was not is more likely to be the one that went on.
-        let left = left_by_restores(&*self.site.disk, &self.site.layout);
-        let left = left
-            .iter()
-            .filter_map(|folder| self.site.disk.status(folder.log()).ok());
-        let left: Vec<Identity> = left.map(|status| status.identity).collect();
+        let Some(hint) = hint else { return Ok(None) };
         let is_restored = was_restored(&*self.site.disk, &self.site.layout);
-        let (mut best, mut best_rank) = (None, None);
+        let mut best: Option<(u64, Arc<dyn DiskFile>)> = None;
         for copy in other_logs(&*self.site.disk, &self.site.layout).at(path)? {
             let length = copy.length().at(path)?;
             let mut walk = Walk::new(None);
             let tail = walk.go(&*copy, length, ALONE, &mut NoSink, &mut |_, _| {}).at(path)?;
             let is_whole = tail.is_none() && walk.follower.damage.is_empty();
-            if !is_whole || walk.mark().first != Some(hint.first) {
+            let holds_all = matches!(hint_for(Some(hint), &*copy, length).at(path)?, Hint::Synced(_));
+            let last_seq = walk.mark().last_seq;
+            if !is_whole || !holds_all || best.as_ref().is_some_and(|(known, _)| *known >= last_seq) {
                 continue;
             }
-            let holds_all = matches!(hint_for(Some(hint), &*copy, length).at(path)?, Hint::Synced(_));
-            let was_left = left.contains(&copy.identity().at(path)?);
-            let rank = Some((holds_all, !was_left, walk.mark().last_seq));
-            if best_rank < rank {
-                // What came behind that event before somebody went back is not what came behind it since.
-                let copy = match is_restored && holds_all {
-                    true => Arc::new(Prefix::of(copy, hint.offset)),
-                    false => copy,
-                };
-                (best, best_rank) = (Some((copy, holds_all)), rank);
-            }
+            // What came behind that event before a restore is not what came behind it since.
+            let copy = match is_restored {
+                true => Arc::new(Prefix::of(copy, hint.offset)),
+                false => copy,
+            };
+            best = Some((last_seq, copy));
         }
-        Ok(best)
-    }
-
-    /// Where nothing is left of a log but copies, the one that goes on longest: nothing tells whether it went on further.
-    fn newest_copy(&self) -> Result<Option<(Arc<dyn DiskFile>, bool)>> {
-        let path = self.site.layout.log();
-        let traces = Traces::look(&*self.site.disk, &self.site.layout).at(path)?;
-        if traces.is_none_or(|traces| traces.has_remains()) {
-            return Ok(None);
-        }
-        let mut best: Option<(u64, Arc<dyn DiskFile>)> = None;
-        for copy in copies_of_logs(&*self.site.disk, &self.site.layout) {
-            let log = self.site.disk.open(copy.log(), Access::Read).at(copy.log())?;
-            let length = log.length().at(path)?;
-            let mut walk = Walk::new(None);
-            walk.go(&*log, length, ALONE, &mut NoSink, &mut |_, _| {}).at(path)?;
-            let last_seq = walk.mark().last_seq;
-            if best.as_ref().is_none_or(|(known, _)| *known < last_seq) {
-                best = Some((last_seq, log));
-            }
-        }
-        Ok(best.map(|(_, log)| (log, false)))
-    }
-
-    fn refuse_unproven(&self) -> Result<Cure> {
-        let lost = finding(
-            LOG,
-            DamageKind::LogMissing,
-            "no copy of it holds the event that was synced last",
-        );
-        Err(Error::Corrupted(Box::new(self.missing().cloned().unwrap_or(lost))))
+        Ok(best.map(|(_, copy)| copy))
     }
 
     /// What the report says of a log that is missing.
@@ -286,7 +196,8 @@ impl CureSearch<'_> {
         damage.iter().find(|damage| damage.kind == DamageKind::LogMissing)
     }
 
-    /// There is no log anywhere: what its base held is all that is left.
+    /// There is no log anywhere: what a base held is all that is left, and nothing proves that the log held no more. Where there
+    /// is no base either, a copy that `restore` brings back is better than nothing.
     fn cure_without_log(&self, hint: Option<Synced>, unproven: bool) -> Result<Cure> {
         let mut loader = Loader::salvaging(BTreeSet::new());
         let path = self.site.layout.log();
@@ -298,18 +209,12 @@ impl CureSearch<'_> {
             None => look_for_lost(disk, layout, self.threads, &mut loader).at(path)?,
         };
         let report = report.as_ref().unwrap_or(self.log.report());
-        let mut state = loader.state.take().unwrap_or_default();
-        // A log of one sentinel held nothing that its base does not.
-        let is_all = !state.is_empty() && hint.is_some_and(|hint| hint.seq <= loader.last_seq + 1);
-        if let Some(damage) = self
-            .missing()
-            .or(report.damage.first())
-            .filter(|_| !is_all && !unproven)
+        let state = loader.state.take().unwrap_or_default();
+        let is_copied = || state.is_empty() && copies_of_logs(disk, layout).next().is_some();
+        if let Some(damage) = self.missing().or(report.damage.first())
+            && (!unproven || is_copied())
         {
             return Err(Error::Corrupted(Box::new(damage.clone())));
-        }
-        if !is_all {
-            mark_all(&mut state)?;
         }
         // An empty file stands for the log that is gone.
         let archives = self.site.layout.archives();
@@ -379,11 +284,57 @@ fn end_by(hint: Option<Synced>, first: Option<chronolog::digest::Hex>, known: u6
     let hint = hint.filter(|hint| first.is_none_or(|first| first == hint.first));
     match hint {
         Some(hint) if hint.seq > known => {
-            let told = format!("the log ends at event {known}, and was synced up to event {}", hint.seq);
+            let lost = events(known + 1, hint.seq);
+            let told = format!(
+                "{lost} lost: the log ends at event {known}, and was synced up to event {}",
+                hint.seq
+            );
             (hint.seq, Some(told))
         }
         _ => (known, None),
     }
+}
+
+/// Whether a log ends with a whole event that has lost its newline.
+fn lacks_newline(log: &dyn DiskFile) -> io::Result<bool> {
+    let length = log.length()?;
+    let mut text = Vec::new();
+    let wanted = length.min(MAX_LINE_BYTES as u64 + 1);
+    read_upto(log, &mut text, length - wanted, wanted as usize)?;
+    let line = text.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    Ok(Event::read(line, Trust::Nothing).is_ok_and(|event| !event.injected))
+}
+
+/// A log with a newline behind its last byte.
+struct Ended(Arc<dyn DiskFile>);
+
+impl DiskFile for Ended {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let length = self.0.length()?;
+        if offset == length && !buffer.is_empty() {
+            buffer[0] = b'\n';
+            return Ok(1);
+        }
+        self.0.read_at(buffer, offset)
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.0.length()? + 1)
+    }
+
+    fn identity(&self) -> io::Result<Identity> {
+        self.0.identity()
+    }
+}
+
+/// Puts the records on hold that a lost event names for certain; gives their ids. Embeddings are no statements: nothing of them
+/// is put on hold.
+fn hold_named(state: &mut State) -> Vec<String> {
+    let mut ids = state.named_by_lost_events();
+    ids.retain(|id| face_of(id.as_bytes()) != Some(VECTORS));
+    ids.retain(|id| put_on_hold(state, id, "an event about it is lost"));
+    ids.sort();
+    ids
 }
 
 /// A damage with the records that a batch speaks of which does not count.

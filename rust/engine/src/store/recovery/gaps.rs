@@ -4,7 +4,8 @@
 //! that is not part of it: lines that cannot be read, lines that were moved or doubled, lines that somebody wrote with a hash
 //! of their own. Which lines are the chain is told by its [`EventRoute`]; here it is laid over the log as it stands.
 
-use std::collections::HashSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,7 +16,6 @@ use chronolog::event::mend::Neighbours;
 use chronolog::wal::synced::Synced;
 
 use super::bad_line::BadLine;
-use super::heaviest::Heaviest;
 use super::route::{EventRoute, RouteStep};
 use super::runs::{Cuts, LineRun, Scan, each_event};
 
@@ -62,19 +62,19 @@ impl Gap {
 /// A log and its copies, laid out.
 pub(in crate::store) struct Layer<'a> {
     /// The log.
-    pub(super) log: &'a dyn DiskFile,
+    log: &'a dyn DiskFile,
     /// Its copies.
-    pub(super) copies: &'a [Arc<dyn DiskFile>],
+    copies: &'a [Arc<dyn DiskFile>],
     /// The digests of the bases that are there.
     bases: &'a [Hex],
     threads: usize,
     /// What both are made of.
-    pub(super) runs: Vec<LineRun>,
+    runs: Vec<LineRun>,
     /// The chain.
-    pub(super) route: EventRoute,
+    route: EventRoute,
     unreadable: Vec<BadLine>,
     /// More stood behind its last line than copies account for.
-    pub(super) is_open: bool,
+    is_open: bool,
     /// The highest seq of any line that can be read.
     pub highest_seq: u64,
     /// How many physical lines the log has.
@@ -165,7 +165,7 @@ impl<'a> Layer<'a> {
     }
 
     /// Whether bytes stand behind a place that are no whole line.
-    pub(super) fn has_unreadable_behind(&self, place: u64, length: u64) -> bool {
+    fn has_unreadable_behind(&self, place: u64, length: u64) -> bool {
         self.end < length || self.unreadable.iter().any(|line| line.offset >= place)
     }
 
@@ -264,34 +264,75 @@ impl<'a> Layer<'a> {
         Ok(draft.done)
     }
 
-    /// The steps that stay where they are: of the runs of the log that stand in the order of the chain, the most.
+    /// The runs that stay where they are: the longest first, each that stands in the order of the chain among those kept.
     fn in_place(&self) -> HashSet<usize> {
-        let own: Vec<&RouteStep> = self
-            .route
-            .steps
-            .iter()
-            .filter(|step| self.runs[step.run].source == 0)
-            .collect();
-        let starts = own.iter().map(|step| self.runs[step.run].bytes.start).collect();
-        let mut heaviest = Heaviest::by(starts);
-        let (mut before, mut last) = (Vec::new(), None);
-        for (number, step) in own.iter().enumerate() {
-            let run = &self.runs[step.run];
-            let best = heaviest.below(run.bytes.start);
-            before.push(best.map(|(_, step)| step));
-            let weight = best.map_or(0, |(weight, _)| weight) + run.events;
-            heaviest.add(run.bytes.start, weight, number);
-            if last.is_none_or(|(known, _)| known < weight) {
-                last = Some((weight, number));
+        let own = |step: &RouteStep| self.runs[step.run].source == 0;
+        let steps = self.route.steps.iter().enumerate().filter(|(_, step)| own(step));
+        let mut steps: Vec<(usize, usize)> = steps.map(|(order, step)| (order, step.run)).collect();
+        steps.sort_by_key(|(_, run)| Reverse(self.runs[*run].events));
+        let mut kept: BTreeMap<usize, (u64, usize)> = BTreeMap::new();
+        for (order, run) in steps {
+            let start = self.runs[run].bytes.start;
+            let follows = kept
+                .range(..order)
+                .next_back()
+                .is_none_or(|(_, before)| before.0 < start);
+            if follows && kept.range(order..).next().is_none_or(|(_, behind)| behind.0 > start) {
+                kept.insert(order, (start, run));
             }
         }
-        let mut found = HashSet::new();
-        let mut at = last.map(|(_, step)| step);
-        while let Some(number) = at {
-            found.insert(own[number].run);
-            at = before[number];
+        kept.into_values().map(|(_, run)| run).collect()
+    }
+
+    /// Fills holes with the lines of copies that follow from the line before: behind the last line too, if the log did not end
+    /// there. Only for a store that was never restored: then all copies are of one history.
+    pub fn go_on_in_copies(&mut self, missed: Option<&Synced>, length: u64) {
+        let mut steps = Vec::new();
+        let old = std::mem::take(&mut self.route.steps);
+        for (number, step) in old.iter().enumerate() {
+            steps.push(*step);
+            let run = &self.runs[step.run];
+            let limit = match old.get(number + 1) {
+                Some(next) if next.follows => continue,
+                Some(next) => self.runs[next.run].first_seq,
+                None if !self.may_have_gone_on(run, missed, length) => continue,
+                None => missed.map_or(u64::MAX, |synced| synced.seq + 1),
+            };
+            let (mut head, mut taken) = (run.last, 0);
+            let follows = |run: &LineRun, head: Hex| run.source > 0 && run.prev == Some(head) && run.last_seq < limit;
+            while let Some(next) = self.longest(|run| follows(run, head)) {
+                let run = &self.runs[next];
+                (head, taken) = (run.last, taken + run.bytes.end - run.bytes.start);
+                steps.push(RouteStep {
+                    run: next,
+                    follows: true,
+                });
+            }
+            if number + 1 == old.len() && taken > 0 {
+                self.is_open = length - run.bytes.end.min(length) > taken;
+            }
         }
-        found
+        self.route.steps = steps;
+    }
+
+    fn longest(&self, is_wanted: impl Fn(&LineRun) -> bool) -> Option<usize> {
+        let wanted = self.runs.iter().enumerate().filter(|(_, run)| is_wanted(run));
+        wanted.max_by_key(|(_, run)| run.events).map(|(number, _)| number)
+    }
+
+    /// Takes the first event of a log from a copy, if the log has lost it and its hash is known.
+    pub fn begin_in_copies(&mut self, first: Hex) {
+        let is_lost = self.route.steps.first().is_some_and(|step| !step.follows);
+        let is_it = |run: &LineRun| run.source > 0 && run.prev.is_none() && run.last == first;
+        if let Some(run) = self.runs.iter().position(is_it).filter(|_| is_lost) {
+            self.route.steps.insert(0, RouteStep { run, follows: true });
+        }
+    }
+
+    /// Whether something stood behind the last line of the chain.
+    fn may_have_gone_on(&self, last: &LineRun, missed: Option<&Synced>, length: u64) -> bool {
+        let has_remains = last.source == 0 && self.has_unreadable_behind(last.bytes.end, length);
+        self.route.anchor.is_none() && (missed.is_some_and(|synced| synced.seq > last.last_seq) || has_remains)
     }
 
     /// The lines of the log that can be read and do not belong where they stand.

@@ -13,7 +13,6 @@ use chronolog::disk::{Disk, DiskFile, read_upto};
 use chronolog::error::{At, Result};
 use chronolog::event::line::{Event, Fault, Trust};
 use chronolog::event::mend::{Budget, mend, mend_cut};
-use chronolog::event::retold::retell;
 use chronolog::hint::{Hint, hint_for, read_hint};
 use chronolog::layout::Layout;
 use chronolog::log::files::Scratch;
@@ -23,7 +22,6 @@ use chronolog::wal::synced::Synced;
 use super::bad_line::BadLine;
 use super::gaps::{Elsewhere, Gap, Layer};
 use super::losses::Lost;
-use super::parted::{Parted, TornLines};
 use crate::store::files::proofs::{digests_of_bases, other_logs, was_restored};
 use crate::store::load::found::missed_end;
 
@@ -39,10 +37,6 @@ pub(in crate::store) struct Gaps {
     promised: u64,
     /// The highest seq of any line that can be read.
     pub highest_seq: u64,
-    /// Behind the last newline.
-    end: u64,
-    /// The log that is read, if lines were parted in it.
-    pub parted: Option<Arc<Parted>>,
     copies: Vec<Arc<dyn DiskFile>>,
     /// The event that was synced last, if it is nowhere to be had and the log goes on as if it had never been.
     pub replaced_end: Option<Synced>,
@@ -85,7 +79,7 @@ impl Gaps {
                 layer = Layer::of(log, &copies, None, &bases, threads)?;
             }
         }
-        let (highest_seq, end) = (layer.highest_seq, layer.end);
+        let highest_seq = layer.highest_seq;
         let promised = hint.promised().unwrap_or(0);
         // What comes behind the last newline is a line that lost its end, if the log was whole up to there once.
         let mut cut_line = None;
@@ -111,7 +105,7 @@ impl Gaps {
             layer.begin_in_copies(synced.first);
         }
         if !was_restored(disk, layout) {
-            layer.go_on_in_copies(missed.as_ref(), length)?;
+            layer.go_on_in_copies(missed.as_ref(), length);
         }
         let lost_end = missed.filter(|synced| layer.loses(synced));
         let replaced_end = missed.filter(|synced| lost_end.is_none() && !layer.names(&synced.head));
@@ -121,40 +115,9 @@ impl Gaps {
             length,
             promised,
             highest_seq,
-            end,
-            parted: None,
             copies,
             replaced_end,
         })
-    }
-
-    /// The lines that cannot be read where something is lost; with its end, those bytes too that nobody knows to be a line.
-    pub fn torn(&self, with_end: bool) -> Vec<TornLines> {
-        let unreadable = |gap: &Gap| {
-            let lines = gap.bad.iter().filter(|line| !line.is_whole);
-            lines.map(|line| line.offset).collect::<Vec<u64>>()
-        };
-        let holes = self.gaps.iter().filter_map(|gap| Some((gap, gap.hole?)));
-        let mut torn: Vec<TornLines> = holes
-            .map(|(gap, hole)| {
-                let offsets = unreadable(gap);
-                TornLines {
-                    is_alone: offsets.len() == 1 && gap.seq_of_the_only().is_some(),
-                    offsets,
-                    next: hole.after,
-                }
-            })
-            .collect();
-        let is_known = torn.iter().any(|lines| lines.offsets.contains(&self.end));
-        if with_end && !is_known && self.end < self.length {
-            torn.push(TornLines {
-                offsets: vec![self.end],
-                next: None,
-                // A write that was never finished is not finished here.
-                is_alone: true,
-            });
-        }
-        torn
     }
 
     /// Whether what the log began with stays lost.
@@ -172,24 +135,20 @@ impl Gaps {
                 gap.filling = Some(Vec::new());
                 continue;
             };
-            let is_scrap = |line: &BadLine| self.parted.as_ref().is_some_and(|log| log.is_scrap(line.offset));
-            if gap.goes_on_before() && gap.bad.iter().all(is_scrap) {
-                // The events on both sides follow from each other: nothing was lost with it.
-                gap.filling = Some(Vec::new());
-                continue;
-            }
             if gap.goes_on_before() {
                 // Who wrote behind a damaged end linked to the last good line: that does not tell what stood between.
                 neighbours.after = None;
             }
             // A line that can be read is tried only where no other stands: somebody may have altered it, and its hash too.
             let unreadable: Vec<&BadLine> = gap.bad.iter().filter(|line| !line.is_whole).collect();
-            let seq = gap.seq_of_the_only();
-            let mut found_again =
-                |line: &[u8]| retell(line, neighbours, seq).or_else(|| mend(line, neighbours, &mut budget));
+            // The last line of the log may have lost nothing but its newline.
+            let mut found_again = |line: &BadLine| {
+                let mended = mend(&line.text, neighbours, &mut budget);
+                mended.or_else(|| mend_cut(&line.text, b"", neighbours))
+            };
             gap.filling = match (&unreadable[..], &gap.bad[..]) {
-                ([line], _) => found_again(&line.text),
-                ([], [line]) => found_again(&line.text),
+                ([line], _) => found_again(line),
+                ([], [line]) => found_again(line),
                 ([first, second], _) => mend_cut(&first.text, &second.text, neighbours),
                 _ => None,
             };
@@ -212,32 +171,22 @@ impl Gaps {
     /// Where lines are lost of which nothing tells that they ever were part of the chain, once the other gaps are filled.
     pub fn doubtful(&self) -> Vec<u64> {
         let is_told = |lost: &Lost| lost.is_linked || lost.offset < self.promised;
-        let lost = self.losses().into_iter().filter(|lost| !is_told(lost));
+        let lost = self.lost().into_iter().filter(|lost| !is_told(lost));
         lost.map(|lost| lost.healed_offset).collect()
     }
 
     /// How many gaps were filled.
     pub fn filled(&self) -> u64 {
-        let parted = self.parted.as_ref().map_or(0, |log| log.lines);
-        parted + self.gaps.iter().filter(|gap| gap.filling.is_some()).count() as u64
+        self.gaps.iter().filter(|gap| gap.filling.is_some()).count() as u64
     }
 
     /// Whether the log reads differently once it is written with its gaps filled.
     pub fn are_changed(&self) -> bool {
-        self.parted.is_some() || self.gaps.iter().any(|gap| gap.instead().is_some())
+        self.gaps.iter().any(|gap| gap.instead().is_some())
     }
 
     /// The events that stay lost, each with its place in the log as it stands.
     pub fn lost(&self) -> Vec<Lost> {
-        let mut found = self.losses();
-        for (lost, log) in found.iter_mut().zip(self.parted.iter().cycle()) {
-            let (offset, newlines) = log.place(lost.offset);
-            (lost.offset, lost.line) = (offset, lost.line.saturating_sub(newlines));
-        }
-        found
-    }
-
-    fn losses(&self) -> Vec<Lost> {
         let (mut found, mut shift) = (Vec::new(), 0);
         for gap in &self.gaps {
             if gap.filling.is_none() {
@@ -342,11 +291,5 @@ impl Gap {
         let replaced = (self.end - self.start) as i64;
         let length = |pieces: Vec<Instead<'_>>| pieces.iter().map(Instead::length).sum::<u64>() as i64;
         self.instead().map_or(0, |pieces| length(pieces) - replaced)
-    }
-
-    /// Of one line between two others its place tells the seq.
-    fn seq_of_the_only(&self) -> Option<u64> {
-        let (before, _) = self.seqs.filter(|(before, after)| before + 2 == *after)?;
-        Some(before + 1)
     }
 }

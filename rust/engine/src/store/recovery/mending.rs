@@ -14,15 +14,15 @@ use chronolog::disk::{Bytes, Disk, DiskFile, read_whole};
 use chronolog::error::{At, Result};
 use chronolog::event::mend::{Budget, mend_bytes};
 use chronolog::hint::Hint;
-use chronolog::layout::{Layout, SNAPSHOT, base_name};
+use chronolog::layout::{Layout, base_name};
 use chronolog::log::Site;
-use chronolog::log::files::{copy_range, is_ours, open_base, open_inside};
+use chronolog::log::files::{copy_range, is_ours, open_base};
 use chronolog::origin::{Origin, Sentinel, WayBack, foreign_traces, origin_of};
+use chronomemory_state::snapshot;
 
 use crate::store::archives::check::{LiveEnd, Past};
 use crate::store::files::overlay::Overlay;
 use crate::store::files::proofs::{called_copy_of_base, copy_of_archive, copy_of_base};
-use crate::store::load::twin::with_snapshot;
 
 /// So much may be hashed in search of the byte that an archive has lost.
 const MENDING_BLOCKS: u64 = 20_000_000;
@@ -92,19 +92,10 @@ impl Plan<'_> {
             None if is_past => called_copy_of_base(self.disk, self.layout, sha256),
             _ => copy_of_base(self.disk, self.layout, sha256),
         };
-        let again = || found.and_then(|_| self.base_again(sha256));
+        let again = || found.and_then(|_| self.mended(&base_name(sha256.text()), sha256.text()));
         if let Some(copy) = copy.map(|(_, copy)| copy).or_else(again) {
             self.put(&base_name(sha256.text()), copy);
         }
-    }
-
-    /// An altered base made again: with the snapshot, which has most of its records, or as one that lost a byte.
-    fn base_again(&self, sha256: &Hex) -> Option<Arc<dyn DiskFile>> {
-        let name = base_name(sha256.text());
-        let open = |name: &str| open_inside(self.disk, self.layout, name).ok().flatten();
-        let twin = || with_snapshot(&*open(&name)?, &*open(SNAPSHOT)?, sha256).ok().flatten();
-        let twin = twin().map(|twin| Arc::new(twin) as Arc<dyn DiskFile>);
-        twin.or_else(|| self.mended(&name, sha256.text()))
     }
 
     /// Copies in the place of what is altered or gone, as far back as archives lead.

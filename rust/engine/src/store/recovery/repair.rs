@@ -106,7 +106,7 @@ pub(in crate::store) fn repair_now(
         let is_of_rows = damage.iter().all(|damage| damage.kind.is_of_row());
         if is_of_rows {
             // If there is nothing else to do, and they cannot be read, nothing is changed.
-            DamagedRows::find(&store.vectors, &store.state, !store.log.report().damage.is_empty())?.check()?;
+            DamagedRows::find(&store.vectors, &store.state)?.check()?;
         }
         if !unproven {
             check_copies_can_be_read(&store.site)?;
@@ -174,7 +174,7 @@ fn administer(
     store.state = cure.state;
     store.vectors.forget();
     store.archives = ArchiveCache::default();
-    let mut rows = RowPlan::find(&store.vectors, &store.state, !store.log.report().damage.is_empty())?;
+    let mut rows = RowPlan::find(&store.vectors, &store.state)?;
     cure.lost.append(&mut rows.lost);
     for name in mending.names().chain(rows.files()) {
         aside.keep(&name)?;
@@ -236,13 +236,13 @@ fn take_back_rows(store: &mut Store, damage: &[Damage], now: i64) -> Result<()> 
     // whole, and what it says of rows may be trusted.
     let of_log = damage
         .iter()
-        .filter(|damage| damage.kind != DamageKind::LogMissing && !damage.kind.is_of_row())
+        .filter(|damage| damage.kind != DamageKind::LogMissing && !damage.kind.is_of_row() && !damage.kind.is_of_base())
         .cloned()
         .collect();
     store.log.set_damage(of_log);
-    let damaged = DamagedRows::find(&store.vectors, &store.state, !store.log.report().damage.is_empty());
+    let damaged = DamagedRows::find(&store.vectors, &store.state);
     let depth = store.options.recursion_depth;
-    let draft = damaged.and_then(|rows| rows.take_back(&mut store.vectors, &mut store.log, depth, now));
+    let draft = damaged.and_then(|rows| rows.take_back(&store.vectors, &store.log, depth, now));
     let taken_back = match draft {
         Ok(Some(draft)) => store.write(&[&draft], now).map(|_| ()),
         Ok(None) => Ok(()),

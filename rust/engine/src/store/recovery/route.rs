@@ -2,15 +2,14 @@
 //!
 //! A hash proves what came before: so the way is found from its end. The end is the event that the last sync knew, and what
 //! follows from it; where that event is nowhere to be had, the end that most events lead to. From a run whose predecessor is
-//! lost the way goes on to the run before the hole that most events lead to. An event in the place that a lost one had, by
+//! lost the way goes on to the run that ends closest before the hole. An event in the place that a lost one had, by
 //! its seq, was put there. Copies are only taken where a hash leads to them: what they hold beyond that may be of another
 //! history.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chronolog::digest::Hex;
 
-use super::heaviest::Heaviest;
 use super::runs::LineRun;
 
 /// One run of the way.
@@ -163,8 +162,8 @@ impl<'a> Map<'a> {
         for (run, root) in self.root.iter().enumerate() {
             members[*root].push(run);
         }
-        let keys = || self.runs.iter().map(|run| run.last_seq).collect();
-        let (mut earlier, mut behind) = (Heaviest::by(keys()), Heaviest::by(keys()));
+        // By the seq that a run ends with: of two that end alike the one that more events lead to.
+        let (mut earlier, mut behind) = (BTreeMap::new(), BTreeMap::new());
         let mut hops = vec![None; self.runs.len()];
         let mut total = self.events.clone();
         let mut is_done = vec![false; self.runs.len()];
@@ -173,7 +172,10 @@ impl<'a> Map<'a> {
             if run.source == 0 && run.prev.is_some() {
                 let is_new = self.meets[root].is_none() && self.is_behind(root);
                 let known = if is_new { &behind } else { &earlier };
-                let by_seq = known.below(run.first_seq.saturating_sub(1)).map(|(_, run)| run);
+                let by_seq = known
+                    .range(..run.first_seq.saturating_sub(1))
+                    .next_back()
+                    .map(|(_, run)| *run);
                 // Other tools may count otherwise: then what stands before it is all there is to go by.
                 hops[root] = by_seq.or_else(|| self.standing_before(root).filter(|before| is_done[*before]));
             }
@@ -190,7 +192,10 @@ impl<'a> Map<'a> {
                 } else {
                     &mut earlier
                 };
-                known.add(self.runs[member].last_seq, total[member], member);
+                let known = known.entry(self.runs[member].last_seq).or_insert(member);
+                if total[*known] < total[member] {
+                    *known = member;
+                }
             }
         }
         (hops, self.last(&total))

@@ -19,8 +19,7 @@
 //!
 //! If rows are damaged, repair looks for their bytes in the other folders ([`changes::regain`]), and takes back those that it
 //! does not find ([`changes::damaged`]). If lines of the log are damaged, groups still tell where a space lies
-//! ([`records::implied`]), and repair takes along what a lost move has left behind ([`changes::salvage`]) and tells whose
-//! embedding may be an older one ([`mod@records::doubt`]).
+//! ([`records::implied`]), and repair takes back what a lost move has left behind ([`changes::left_behind`]).
 //!
 //! Nothing here knows a store: [`Vectors`] is asked with a state. A room uses only rooms above it in this list.
 
@@ -39,7 +38,6 @@ pub use search::ask::{Matrix, SpaceReport};
 pub use search::query::{Neighbour, VectorQuestion, VectorSearch};
 
 pub(super) use known::Vectors;
-pub(super) use records::doubt::doubt;
 pub(super) use rows::check::{check_rows, is_no_file, is_of_this_file};
 pub(super) use rows::compare::altered_companions;
 pub(super) use rows::durable::{DirtyRows, RowBarrier};

@@ -19,18 +19,14 @@ mod shown;
 
 use self::book::Book;
 use self::outcome::GOOD_ABOVE;
-use self::payload::{BlockAct, LINKED_BLOCKS, OUTCOME, OUTCOME_IN_SCOPE, Payload, SHOWN, SHOWN_IN_SCOPE};
+use self::payload::{BlockAct, LINKED_BLOCKS, Payload};
 use super::{Mention, Read, Rules};
 use crate::json::Value;
-use crate::scope::Scope;
 
 /// The rules of the face.
 pub static RULES: Rules = Rules {
-    kinds: &[SHOWN, OUTCOME, SHOWN_IN_SCOPE, OUTCOME_IN_SCOPE],
     effects,
     mentions,
-    looked_at,
-    touched,
     most_touched,
 };
 
@@ -71,27 +67,6 @@ fn mentions(payload: &Value) -> Vec<Mention> {
     found
 }
 
-/// The clocks: of the scope that it is of, and of any that is wider, since a block or a link may be of that.
-fn looked_at(payload: &Value) -> Vec<String> {
-    let scope = Payload::of(payload)
-        .and_then(|payload| payload.scope)
-        .unwrap_or_default();
-    let names = scope.names();
-    let some_of = |chosen: usize| Scope::of([0, 1, 2].map(|level| names[level].filter(|_| chosen & (1 << level) > 0)));
-    (0..8).map(|chosen| ids::clock(&some_of(chosen))).collect()
-}
-
-/// The blocks, the clock, and the links between those that may be among the first: ids may be lost between two that are left.
-fn touched(named: &[String]) -> Vec<String> {
-    let mut found: Vec<String> = named.iter().map(|id| ids::block(id)).collect();
-    found.push(ids::CLOCK.to_owned());
-    for (at, one) in named.iter().enumerate() {
-        let others = named[at + 1..].iter().take(LINKED_BLOCKS - 1);
-        found.extend(others.map(|other| ids::edge(one, other)));
-    }
-    found
-}
-
 /// The blocks and the clock; the links between the first of them, and as many as may give way to each.
 fn most_touched(named: usize) -> usize {
     let linked = named.min(LINKED_BLOCKS);
@@ -105,6 +80,7 @@ mod tests {
 
     use super::*;
     use crate::json;
+    use crate::scope::Scope;
 
     fn parsed(text: &str) -> Value {
         json::parse(text.as_bytes()).expect("JSON")

@@ -138,29 +138,10 @@ pub fn act_id(face: &str) -> Option<String> {
     Some(format!("{}:{}", String::from_utf8_lossy(ACTS), known.name))
 }
 
-/// The ids of all acts.
-pub fn acting_ids() -> impl Iterator<Item = String> {
-    FACES.iter().filter_map(|face| act_id(face.name))
-}
-
-/// What the ids of the faces begin with that have acts.
-pub fn acting_prefixes() -> Vec<&'static str> {
-    let acting = FACES.iter().filter(|face| face.acts.is_some());
-    acting.flat_map(|face| face.prefixes).copied().collect()
-}
-
 /// What follows from acts with this id.
 pub fn rules_of(id: &[u8]) -> Option<&'static Rules> {
     let name = id.strip_prefix(ACTS)?.strip_prefix(b":")?;
     FACES.iter().find(|face| face.name.as_bytes() == name)?.acts
-}
-
-/// What the ids of the face begin with that owns this one; nothing for plain records.
-pub fn prefixes_beside(id: &[u8]) -> &'static [&'static str] {
-    const DECLARED: &[Face] = &FACES;
-    let owner = face_of(id);
-    let face = DECLARED.iter().find(|face| Some(face.name) == owner);
-    face.map_or(&[], |face| face.prefixes)
 }
 
 /// How a record with this id calls others, if not by their ids.

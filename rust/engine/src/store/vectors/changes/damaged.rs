@@ -3,11 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use super::salvage::Salvage;
-use crate::store::vectors::known::Vectors;
-use crate::store::vectors::records::format::{self, Bound, write_gone};
-use crate::store::vectors::records::read::{VectorRecord, read};
-use crate::store::vectors::rows::check::{bad_rows, is_of_this_file};
+use super::left_behind::LeftBehind;
 use chronolog::digest::write_hex;
 use chronolog::disk::{Access, read_upto};
 use chronolog::error::{At, Error, Result};
@@ -17,6 +13,10 @@ use chronolog::event::stamp;
 use chronolog::log::files::{Scratch, free_name, with_suffix};
 use chronolog::log::{Log, Site};
 use chronomemory_state::state::State;
+use crate::store::vectors::known::Vectors;
+use crate::store::vectors::records::format::{self, Bound, write_gone};
+use crate::store::vectors::records::read::{VectorRecord, read};
+use crate::store::vectors::rows::check::{bad_rows, is_of_this_file};
 
 /// So much is written at a time.
 const BUFFER_BYTES: usize = 1024 * 1024;
@@ -30,7 +30,7 @@ pub(in crate::store) struct DamagedRows {
     draft: Draft,
     /// By space: which they are, and whose.
     lost: BTreeMap<String, (Bound, Vec<OwnedRow>)>,
-    left_behind: Salvage,
+    left_behind: LeftBehind,
     /// Why a file could not be read.
     unread: Option<Error>,
 }
@@ -40,11 +40,11 @@ impl DamagedRows {
     ///
     /// # Errors
     /// `Io`.
-    pub fn find(vectors: &Vectors, state: &State, is_log_damaged: bool) -> Result<Self> {
+    pub fn find(vectors: &Vectors, state: &State) -> Result<Self> {
         let mut found = Self {
             draft: Draft::default(),
             lost: BTreeMap::new(),
-            left_behind: Salvage::of(&vectors.site, is_log_damaged),
+            left_behind: LeftBehind::default(),
             unread: None,
         };
         let (disk, layout) = (&*vectors.site.disk, &vectors.site.layout);
@@ -57,13 +57,10 @@ impl DamagedRows {
             let Some(index) = known.spaces.spaces.get(&group.space) else {
                 continue;
             };
-            let bad = match found.left_behind.takes(state, index, &group) {
-                Ok(true) => continue,
-                Ok(false) if group.generation > index.bound.generation => continue,
-                Ok(false) => bad_rows(disk, layout, &index.bound, &group),
-                Err(fault) => Err(fault),
-            };
-            let rows = match bad {
+            if found.left_behind.takes(state, index, &group) || group.generation > index.bound.generation {
+                continue;
+            }
+            let rows = match bad_rows(disk, layout, &index.bound, &group) {
                 Err(Error::Io { path, source }) if is_of_this_file(&source) => {
                     found.unread = Some(Error::Io { path, source });
                     continue;
@@ -93,17 +90,17 @@ impl DamagedRows {
         self.unread.filter(|_| is_nothing).map_or(Ok(()), Err)
     }
 
-    /// Keeps what they hold in `quarantine/`, and brings along what was left behind; gives the changes that take them back,
+    /// Keeps what they hold in `quarantine/`; gives the changes that take them back,
     /// or `None` if there is nothing to say.
     ///
     /// # Errors
     /// `Io`; also if a file could not be read, and nothing else is to be done, in a log that is whole.
-    pub fn take_back(mut self, vectors: &mut Vectors, log: &mut Log, depth: i64, now: i64) -> Result<Option<Draft>> {
+    pub fn take_back(mut self, vectors: &Vectors, log: &Log, depth: i64, now: i64) -> Result<Option<Draft>> {
         for (bound, rows) in self.lost.values_mut() {
             rows.sort();
             keep_rows(&vectors.site, bound, rows, now)?;
         }
-        self.left_behind.bring(vectors, log, depth, &mut self.draft)?;
+        self.left_behind.take_back(depth, &mut self.draft)?;
         if !self.draft.is_empty() {
             return Ok(Some(self.draft));
         }

@@ -8,7 +8,7 @@ pub(in crate::store) mod write;
 
 pub(in crate::store) mod bind;
 
-pub(in crate::store) mod salvage;
+pub(in crate::store) mod left_behind;
 
 pub(in crate::store) mod regain;
 

@@ -8,12 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::salvage::{Salvage, named};
-use crate::store::files::proofs::other_folders;
-use crate::store::vectors::known::Vectors;
-use crate::store::vectors::records::format::Bound;
-use crate::store::vectors::records::read::{VectorRecord, read};
-use crate::store::vectors::rows::check::{bad_rows, is_of_this_file, is_row};
+use super::left_behind::{LeftBehind, describe_embedding};
 use chronolog::digest::{sha256, sha256_each};
 use chronolog::disk::{Access, Disk, Mapping};
 use chronolog::error::{At, Error, Result};
@@ -22,6 +17,11 @@ use chronolog::layout::{ROWS_SUFFIX, is_rows_file, rows_name};
 use chronolog::log::Site;
 use chronolog::log::files::{Scratch, copy_bytes, with_suffix};
 use chronomemory_state::state::State;
+use crate::store::files::proofs::other_folders;
+use crate::store::vectors::known::Vectors;
+use crate::store::vectors::records::format::Bound;
+use crate::store::vectors::records::read::{VectorRecord, read};
+use crate::store::vectors::rows::check::{bad_rows, is_of_this_file, is_row};
 
 use crate::store::vectors::rows::check::open_rows;
 
@@ -67,9 +67,9 @@ impl RowPlan {
     ///
     /// # Errors
     /// `Io`.
-    pub fn find(vectors: &Vectors, state: &State, is_log_damaged: bool) -> Result<Self> {
+    pub fn find(vectors: &Vectors, state: &State) -> Result<Self> {
         let known = vectors.known(state);
-        let mut left_behind = Salvage::of(&vectors.site, is_log_damaged);
+        let mut left_behind = LeftBehind::default();
         let mut spaces: BTreeMap<String, (Bound, Vec<Bad>)> = BTreeMap::new();
         for slot in state.of_face(VECTORS) {
             let word = read(state.spelled_id(slot), state.record_in(slot));
@@ -79,13 +79,10 @@ impl RowPlan {
             let Some(index) = known.spaces.spaces.get(&group.space) else {
                 continue;
             };
-            let bad = match left_behind.takes(state, index, &group) {
-                Ok(true) => continue,
-                Ok(false) if group.generation > index.bound.generation => continue,
-                Ok(false) => bad_rows(&*vectors.site.disk, &vectors.site.layout, &index.bound, &group),
-                Err(fault) => Err(fault),
-            };
-            let bad = match bad {
+            if left_behind.takes(state, index, &group) || group.generation > index.bound.generation {
+                continue;
+            }
+            let bad = match bad_rows(&*vectors.site.disk, &vectors.site.layout, &index.bound, &group) {
                 Err(Error::Io { source, .. }) if is_of_this_file(&source) => continue,
                 bad => bad?,
             };
@@ -113,7 +110,8 @@ impl RowPlan {
             look_elsewhere(&vectors.site, &bound, &mut bad);
             look_shifted(&vectors.site, &bound, &mut bad);
             let lost = bad.iter().filter(|bad| bad.found.is_none());
-            plan.lost.extend(lost.map(|bad| named(&bad.id, &name, bad.is_living)));
+            plan.lost
+                .extend(lost.map(|bad| describe_embedding(&bad.id, &name, bad.is_living)));
             plan.spaces.push((bound, bad));
         }
         plan.lost.extend(left_behind.lost());

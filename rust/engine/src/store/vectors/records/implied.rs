@@ -3,7 +3,7 @@
 //! One damaged line of a log may be the one that binds a space, or says that it has moved to another generation. Its groups
 //! say which file their rows lie in and how long they are, so the embeddings can still be found, and nobody writes over
 //! them. What becomes of rows that the lost line would have taken along is the business of
-//! [`crate::store::vectors::changes::salvage`]. If it was the first binding, the name of the model is gone: whoever attaches to
+//! [`crate::store::vectors::changes::left_behind`]. If it was the first binding, the name of the model is gone: whoever attaches to
 //! such a space has to name it, and binds it anew.
 
 use std::collections::BTreeMap;

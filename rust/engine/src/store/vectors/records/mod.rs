@@ -11,6 +11,4 @@ pub(in crate::store) mod implied;
 
 pub(in crate::store) mod index;
 
-pub(in crate::store) mod doubt;
-
 pub(in crate::store) mod ids;
