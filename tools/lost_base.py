@@ -5,11 +5,12 @@ Nothing is looked for here, as a repair would do: the verdict is on the lines as
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
+
+from past_logs import file_digest
 
 #: What a line says that names a base, or adopts one.
 NAMING = re.compile(rb"base_sha256|__compact__|__adopt__")
@@ -78,7 +79,7 @@ def adopted(
     for name in names:
         digest, inside = name.removesuffix(".json"), f"base/{name}"
         try:
-            is_whole = hashlib.sha256((path / inside).read_bytes()).hexdigest() == digest
+            is_whole = file_digest(path / inside) == digest
         except OSError:
             continue
         state = read_state(inside) if is_whole else None
@@ -93,7 +94,7 @@ def adopted(
         (digest for is_spelled, digest in found if is_spelled), found[0][1] if len(found) == 1 else ""
     )
     try:
-        is_same = hashlib.sha256((path / "snapshot.json").read_bytes()).hexdigest() == chosen
+        is_same = file_digest(path / "snapshot.json") == chosen
     except OSError:
         is_same = False
     return bool(chosen) and not is_same

@@ -24,6 +24,8 @@ from erased_lines import is_erasure as is_erasure
 
 LOG = "events.wal"
 MAX_LINE_BYTES = 16 * 1024 * 1024
+#: A longer `synced` is none, and a larger state is not parsed: in memory it takes many times its bytes.
+HINT_BYTES, MOST_STATE_BYTES = 120, 1 << 30
 #: How often files are gathered that somebody replaces just then.
 MOST_TRIES = 100
 #: More files of rows are not held: a process may open only so many.
@@ -41,9 +43,22 @@ COPIES = (
 )
 
 
+def read_hint(path: Path) -> bytes:
+    """The bytes of `synced`, or of a file kept from it; one byte more if it is longer than it may be."""
+    with path.open("rb") as stream:
+        return stream.read(HINT_BYTES + 1)
+
+
+def read_state(stream: BinaryIO, name: str) -> bytes:
+    """The bytes of a base, a snapshot or a note about an erasure; OSError if they are too many."""
+    if len(raw := stream.read(MOST_STATE_BYTES + 1)) > MOST_STATE_BYTES:
+        raise OSError(f"{name}: at most {MOST_STATE_BYTES >> 20} MiB are read, and it is larger")
+    return raw
+
+
 def knows_a_log(synced: bytes) -> bool:
     """Whether the bytes of `synced` are whole, whatever log they speak of: section 6 of the format."""
-    is_whole = len(synced) == 120 and synced[:8] == b"CMSYNC\x00\x01" and any(synced[8:16])
+    is_whole = len(synced) == HINT_BYTES and synced[:8] == b"CMSYNC\x00\x01" and any(synced[8:16])
     return is_whole and hashlib.sha256(synced[:88]).digest() == synced[88:]
 
 
@@ -78,7 +93,7 @@ def _holds_event(log: Path, law: Any) -> bool:
 def traces(path: Path, law: Any) -> list[str]:
     """What beside a log shows that there was one: section 1 of the format; `law` judges lines."""
     try:
-        synced = (path / "synced").read_bytes()
+        synced = read_hint(path / "synced")
     except OSError:
         synced = b""
     found = ["synced"] if knows_a_log(synced) else []
@@ -95,7 +110,7 @@ def kept_hints(path: Path, log: Any, stream: BinaryIO) -> list[str]:
     found = []
     for name in reversed(_names(path / "quarantine", KEPT_HINT)):
         try:
-            hint = (path / "quarantine" / name).read_bytes()
+            hint = read_hint(path / "quarantine" / name)
         except OSError:
             continue
         if not knows_a_log(hint) or not log.known.first or log.known.first["hash"] != hint[24:56].hex():
@@ -158,7 +173,7 @@ class Folder:
 
     def _hint(self) -> bytes:
         try:
-            return (self.path / "synced").read_bytes()
+            return read_hint(self.path / "synced")
         except PermissionError as error:
             self.cannot_look("synced", str(error))
         except OSError:
@@ -178,7 +193,7 @@ class Folder:
         """Whether nobody has written or replaced the log since, nor the hint that was read before it."""
         now = self._now()
         try:
-            hint = (self.path / "synced").read_bytes()
+            hint = read_hint(self.path / "synced")
         except OSError:
             hint = b""
         is_same = now is not None and self._is(now, self._then) and now.st_size == self._then.st_size
@@ -225,15 +240,12 @@ class Folder:
     def read(self, name: str) -> bytes:
         """The bytes of a file."""
         with self.open(name) as stream:
-            return stream.read()
+            return read_state(stream, name)
 
     def digest(self, name: str) -> str:
         """The SHA-256 of a file."""
-        digest = hashlib.sha256()
         with self.open(name) as stream:
-            while chunk := stream.read(1 << 20):
-                digest.update(chunk)
-        return digest.hexdigest()
+            return past_logs.digest(stream)
 
     def cannot_look(self, name: str, why: str) -> None:
         """Keep in mind what was not looked into."""
@@ -256,7 +268,7 @@ class Folder:
 def _read_state(folder: Folder, name: str, reader: Any) -> dict[str, Any] | None:
     """The content of a base or snapshot file, or None. A record lies one deeper in it than in its event."""
     try:
-        raw = past_logs.read(folder, name, lambda stream: stream.read(), reader)
+        raw = past_logs.read(folder, name, lambda stream: read_state(stream, name), reader)
         state = reader.parse(raw or b"", reader.MAX_DEPTH + 1)
         seq, last_hash, records = state["seq"], state["last_hash"], state["records"]
     except (FileNotFoundError, ValueError, TypeError, KeyError):

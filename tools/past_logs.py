@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import erased_lines
@@ -43,6 +44,12 @@ def digest(stream: BinaryIO) -> str:
     while chunk := stream.read(1 << 20):
         found.update(chunk)
     return found.hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with path.open("rb") as stream:
+        return digest(stream)
 
 
 class Hop:

@@ -6,11 +6,12 @@ compaction or a restore left.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from past_logs import file_digest
 
 LOG = "events.wal"
 PIECE_BYTES = 1024 * 1024
@@ -54,7 +55,11 @@ def _previous_head(first: dict[str, Any]) -> Any:
 
 def _was_left(folder: Path, synced: bytes, reader: Any) -> bool:
     """Whether a folder holds a log that was left, all of which its own `synced` knows."""
-    own = _bytes_of(folder / "synced") or b""
+    path = folder / "synced"
+    try:
+        own = b"" if path.is_symlink() else reader.NAMED.read_hint(path)
+    except OSError:
+        own = b""
     is_other = own != synced and reader.NAMED.knows_a_log(own)
     return bool(is_other and _size_of(folder / LOG) == int.from_bytes(own[8:16], "little"))
 
@@ -86,7 +91,7 @@ def _later_base(folder: Any, first: dict[str, Any], read_state: State) -> str | 
         return None
     for one in _files(folder.path / "base"):
         named = BASE_NAME.fullmatch(one.name)
-        if named is None or hashlib.sha256(one.read_bytes()).hexdigest() != named[1]:
+        if named is None or file_digest(one) != named[1]:
             continue
         state = read_state(f"base/{one.name}")
         if state is not None and state["seq"] >= first["seq"]:
@@ -127,13 +132,6 @@ def _entries(parent: Path) -> list[Path]:
     except OSError:
         found = []
     return [one for one in found if not one.is_symlink()]
-
-
-def _bytes_of(path: Path) -> bytes | None:
-    try:
-        return None if path.is_symlink() else path.read_bytes()
-    except OSError:
-        return None
 
 
 def _size_of(path: Path) -> int:

@@ -17,7 +17,7 @@ from chronomemory.face.moments import EPOCH
 from chronomemory.page_files import PageFiles
 from chronomemory.where import Where, where_json
 
-__all__ = ["Erased", "LogHead", "Salt", "erase", "erase_due", "salting"]
+__all__ = ["Erased", "HasProject", "LogHead", "Salt", "erase", "erase_due", "salting"]
 
 #: Which lines carry a salt: all, none, or all but those that are sure to be of a record for everyone.
 Salt = bool | Literal["scope"]
@@ -109,7 +109,7 @@ def salting(given: Salt) -> str:
     return given
 
 
-class HasEngine(Protocol):
+class HasProject(Protocol):
     """Something that has an engine, and the project that it is of."""
 
     @property
@@ -122,7 +122,7 @@ class HasEngine(Protocol):
 
 
 def erase(
-    store: HasEngine,
+    store: HasProject,
     *,
     ids: Iterable[str] | None,
     scope: Mapping[str, str] | None,
@@ -162,27 +162,30 @@ def erase(
     )
     asked = {"scope": scope and dict(scope), "where": condition and json.loads(condition)}
     asked |= {"ids": None if ids is None else names}
-    erased = _erased(told, dry_run=dry_run, reason=reason, history=history, asked=asked)
-    files.clear((*erased.ids, *erased.belonging), again, dry_run=dry_run)
-    erased = replace(erased, removed_files=tuple(files.removed), page_files=tuple(files.left))
+    files.clear((*told["ids"], *told["belonging"]), again, dry_run=dry_run)
+    erased = _erased(told, files, dry_run=dry_run, reason=reason, history=history, asked=asked)
     return _copied_anew(engine, erased, wants_copy)
 
 
 def erase_due(
-    engine: Engine, ids: list[str], moment: int, reason: str, *, backup: bool, dry_run: bool
+    store: HasProject, ids: list[str], moment: int, reason: str, *, backup: bool, dry_run: bool
 ) -> Erased:
-    """Erase those of some records, in one erasure, that have expired by a moment when it comes to it.
+    """Erase the given records that have expired by a moment, in one erasure.
 
-    Of what went with them or speaks of them, the report names only what the handle sees.
+    Of the records that belong to them or mention them, the report names only those that the handle sees.
     """
+    engine = store.engine
+    files = PageFiles.of(engine, store.project_root)
     found = engine.erase(ids, reason=reason, dry_run=True, due_at=moment)
     others = [*found["belonging"], *found["mentions"]]
     known = zip(others, engine.with_expired().get_many(others), strict=True)
     seen = {name for name, record in known if record is not None}
     told = found if dry_run else engine.erase(ids, reason=reason, due_at=moment)
+    files.clear((*told["ids"], *told["belonging"]), (), dry_run=dry_run)
     for kind in ("belonging", "mentions"):
         told[kind] = [name for name in told[kind] if name in seen]
-    return _copied_anew(engine, _erased(told, dry_run=dry_run, reason=reason, asked={"ids": ids}), backup)
+    erased = _erased(told, files, dry_run=dry_run, reason=reason, asked={"ids": ids})
+    return _copied_anew(engine, erased, backup)
 
 
 def _copied_anew(engine: Engine, told: Erased, wanted: bool) -> Erased:
@@ -196,7 +199,8 @@ def _copied_anew(engine: Engine, told: Erased, wanted: bool) -> Erased:
         return replace(told, backup_fault=str(fault))
 
 
-def _erased(told: dict[str, Any], **order: Any) -> Erased:
+def _erased(told: dict[str, Any], files: PageFiles, **order: Any) -> Erased:
+    order |= {"removed_files": tuple(files.removed), "page_files": tuple(files.left)}
     done, logs = told.pop("done"), tuple(map(tuple, told.pop("logs")))
     for name, value in told.items():
         order[name] = tuple(value) if isinstance(value, list) else value

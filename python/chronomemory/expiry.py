@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Protocol
 
 from chronomemory._core import Engine
-from chronomemory.erasure import Erased, erase_due
+from chronomemory.erasure import Erased, HasProject, erase_due
 from chronomemory.face.arguments import flag, string
 from chronomemory.face.moments import Now, micros
 
@@ -52,7 +52,7 @@ def set_now(store: HasEngine, moment: datetime | None) -> None:
 
 
 def sweep(
-    store: HasEngine,
+    store: HasProject,
     *,
     erase: bool = False,
     reason: str = _WHY,
@@ -76,5 +76,5 @@ def sweep(
     if not due:
         return Swept((), dry_run=dry)
     # What is written anew until then lives: the erasure looks once more, while nobody writes.
-    told = erase_due(engine, due, moment, why, backup=wants_copy, dry_run=dry)
+    told = erase_due(store, due, moment, why, backup=wants_copy, dry_run=dry)
     return Swept(told.ids, told, dry_run=dry)

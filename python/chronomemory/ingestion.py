@@ -52,7 +52,8 @@ def ingest(
     Rows go in as a row of atomic batches. A bad row ends the load at its batch, and what came before that
     stays; with ``on_error="skip"`` bad rows are left out, and the report counts them. ``fields`` says what a
     field of a record is made of, for rows that are no records yet: ``{"id": "key", "data.price": "price"}``.
-    ``progress`` gets bytes done and in all of files; what it raises is raised once its file is loaded.
+    ``progress`` gets bytes done and in all of files. What it raises, or Ctrl-C, ends the load after the batch
+    that is being written; what was loaded is kept.
 
     >>> import tempfile
     >>> from chronomemory import ChronoStore

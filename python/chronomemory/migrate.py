@@ -22,8 +22,8 @@ _log = logging.getLogger(__name__)
 #: (what is counted, kind of record); the file has the name of what is counted.
 _SOURCES = (("requirements", "requirement"), ("testcases", "testcase"))
 _DEFAULT_CONFIDENCE = 0.7
-#: A larger file is not read.
-_MOST_BYTES = 64 << 20
+#: A larger file is not read: its values take many times its bytes.
+_MOST_BYTES = 16 << 20
 #: What a delete and a rollback make of a record; no file says so.
 _DONE_SINCE = WITHDRAWN | {"hypothesis"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from chronomemory import (
@@ -43,6 +44,8 @@ class Records(Store):
     It is read like a mapping of ids to records, of every face and status that is seen here, without deleted
     and expired ones. Iteration yields ids one by one, in the order the records came, as of its start.
     """
+
+    project_root: Path
 
     @property
     def engine(self) -> Engine:

@@ -137,8 +137,6 @@ def weight_of(folder: Path) -> int:
 class Upkeep(Records):
     """Records of a project whose files are looked after here."""
 
-    project_root: Path
-
     def compact(self, *, keep_history: bool = True, progress: Progress | None = None) -> Compacted:
         """Start a new log from the present state; return how many events the old one had.
 

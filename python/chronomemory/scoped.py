@@ -8,6 +8,7 @@ names given to a handle may read what is written under them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, NoReturn, Protocol
 
 from chronomemory._core import Engine
@@ -30,6 +31,8 @@ class ScopeCount:
 class Opener(Protocol):
     """Whoever opens the engine: a store."""
 
+    project_root: Path
+
     @property
     def engine(self) -> Engine:
         """The open engine."""
@@ -44,6 +47,7 @@ class _Handle(Records):
     def __init__(self, store: Opener) -> None:
         self._engine = None
         self._store = store
+        self.project_root = store.project_root
         store._lend_to(self)
 
     def _view(self, engine: Engine) -> Engine:

@@ -245,10 +245,35 @@ def test_an_interrupted_load_says_what_was_kept(tmp_path: Path) -> None:
     assert process.returncode == 130, err.decode()
     assert out == b""
     assert b"interrupted: events 1 to 4 are kept" in err
-    assert b"try: Run it again" in err
+    assert b"try: Run the same command again" in err
     assert b"Traceback" not in err
     with ChronoStore(tmp_path) as store:
         assert sorted(store) == ["R-0", "R-1", "R-2"]
+
+
+def test_an_interrupt_ends_a_load_at_the_next_batch(tmp_path: Path) -> None:
+    rows, log = 250_000, tmp_path / ".chronomemory" / "events.wal"
+    text = "green tea " * 10
+    (tmp_path / "rows.ndjson").write_text(
+        "".join(f'{{"id": "R-{n}", "label": "{text}"}}\n' for n in range(rows))
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "chronomemory", "ingest", "rows.ndjson"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        preexec_fn=_interruptible,
+    )
+    while process.poll() is None and (not log.exists() or log.stat().st_size < 1 << 20):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+    assert process.returncode == 130, err.decode()
+    assert out == b"" and b"Traceback" not in err
+    assert re.search(rb"interrupted: events 1 to [\d,]+ are kept\n.*Run the same command again", err)
+    with ChronoStore(tmp_path) as store:
+        assert 0 < store.record_count() < rows
+        assert store.verify().valid
 
 
 #: The interrupt comes when the file is in.

@@ -1,8 +1,9 @@
 """Feeds hostile page files, imports and settings to every reader, and measures what each of them costs.
 
 A child reads each input, so that a runaway reader harms nobody. No step may take more than a second of
-processor time for each 100 kB of input (one second at least) or 64 MB of memory. It succeeds, or it raises
-an error that the library documents; a good page beside a hostile one is taken in either way.
+processor time for each 100 kB of input (one second at least) or 64 MB of memory. Time on the wall does not
+count, so that other work on the machine changes little. It succeeds, or it raises an error that the library
+documents; a good page beside a hostile one is taken in either way.
 """
 
 from __future__ import annotations
@@ -34,9 +35,11 @@ from chronomemory.graph import JsonlMemoryEventLog, Workspace
 from chronomemory.mcp.clients import CLIENTS
 from chronomemory.pages import Pages
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "corpus"))
+sys.path[:0] = [str(Path(__file__).parents[1] / "corpus"), str(Path(__file__).parents[1])]
+from cases_foreign import foreign_sentinel
 from cases_packed import BLOCK_BYTES, MAGIC, MIB, frame, packed, xxh64
 from craft import one
+from verdicts import verify_log
 
 #: What a step may take: bytes of memory, and seconds for so many bytes of input.
 MOST_GROWTH = 64 << 20
@@ -175,6 +178,7 @@ PAGES: dict[str, Bait] = {
     "dashes": in_yaml("--- x\n"),
     "colons": in_yaml("a:"),
     "open frontmatter": repeated("a: 1\n", "---\n"),
+    "blank frontmatter": repeated("\n", "---\n", "---\n"),
     "NUL": repeated("\0"),
     "BOM": repeated("\ufeff"),
     "CR": in_entry("\r"),
@@ -199,6 +203,7 @@ PAGES: dict[str, Bait] = {
     "link targets": in_entry("[a](b("),
     "link spaces": in_entry(" ", "[a](b" * 10),
     "link titles": in_entry("[a](b c"),
+    "link parentheses": repeated("(x)", HEAD + ENTRY + "[a](b", ")"),
     "link angles": in_entry("[a](<"),
     "schemes": in_entry("a://"),
     "scheme letters": in_entry("a+", "://b"),
@@ -242,6 +247,9 @@ PAGES: dict[str, Bait] = {
     "marks on one letter": in_entry("\u0301", "a"),
     "a struck body": repeated("a", HEAD + ENTRY + "~~", "~~"),
     "tildes in a struck body": repeated("~a", HEAD + ENTRY + "~~", "~~"),
+    "a struck word": repeated("a ", HEAD + ENTRY + "x ~~", "~~"),
+    "a reason": repeated("-a", HEAD + ENTRY + "~~a~~\n<!-- reason: ", " -->"),
+    "a struck tag": repeated("a ", HEAD + ENTRY + "<del>", "</del>"),
     "escapes in a strike": repeated("\\a", HEAD + ENTRY + "x ~~"),
     "wide words": distinct("\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d"),
     "distinct words": distinct("abcdefgh"),
@@ -307,6 +315,11 @@ ENVELOPES = json_baits(
 )
 EVENTS = json_baits(
     '{"id":"e","kind":"k","ts":"2026-01-01T00:00:00Z","data":{"x":', "}}\n", {"id": "e", "kind": "k"}
+)
+STATES = json_baits(
+    '{"seq":9,"last_hash":"","ts":"","records":[{"id":"r1","data":{"x":',
+    "}}]}",
+    {"seq": 9, "last_hash": "", "records": []},
 )
 CONFIGS = json_baits('{"mcpServers":{"x":', "}}", {"mcpServers": {}})
 TOMLS: dict[str, Bait] = {
@@ -468,6 +481,18 @@ def cursors(folder: Path, content: bytes) -> Iterator[Step]:
         yield "search", lambda: store.search("x", limit=5, after=cursor)
 
 
+def states(folder: Path, content: bytes) -> Iterator[Step]:
+    """Read a log that another tool compacted and its snapshot, by the engine and both verifiers."""
+    place = folder / ".chronomemory"
+    place.mkdir()
+    (place / "events.wal").write_bytes(b"".join(foreign_sentinel().add().lines))
+    (place / "snapshot.json").write_bytes(content)
+    store = ChronoStore(folder)
+    yield "open", store.record_count
+    yield "verify", store.verify
+    yield "verify independently", lambda: verify_log.verify_folder(folder)
+
+
 def archives(folder: Path, content: bytes) -> Iterator[Step]:
     """Read a store whose log names a hostile archive by its digest."""
     crafted = packed(one(), content)
@@ -495,6 +520,7 @@ READERS: list[tuple[str, Callable[[Path, bytes], Iterator[Step]], dict[str, Bait
     ("TOML", tomls, TOMLS),
     ("cursor", cursors, ROWS),
     ("archive", archives, ARCHIVES),
+    ("state", states, STATES),
 ]
 
 

@@ -138,3 +138,16 @@ def test_the_bytes_of_a_page_and_of_a_line() -> None:
     assert page_of(value) == '{\n  "a": [\n    1.0,\n    1e+16\n  ],\n  "b": "ü\u2028\x85"\n}\n'.encode()
     assert line_of(value) == '{"a":[1.0,1e+16],"b":"ü\\u2028\\u0085"}\n'.encode()
     assert json.loads(line_of(value)) == value
+
+
+@pytest.mark.parametrize("bad", ["a\x00b", "a\nb", "a\u202eb"])
+def test_an_id_with_invisible_characters_is_refused(bad: str) -> None:
+    for make in (
+        lambda: Node(bad, "k"),
+        lambda: Edge("e", "a", bad, "k"),
+        lambda: MemoryPath("p", event_ids=(bad,)),
+        lambda: Action("a", "delete_node", bad),
+        lambda: MemoryEvent(bad, "k", TS),
+    ):
+        with pytest.raises(ModelError, match=r"invisible character U\+"):
+            make()

@@ -182,3 +182,14 @@ def test_a_batch_is_all_or_nothing(bench: Bench) -> None:
         bench.graph.save(nodes=[Node("a", "k"), "no node"])  # type: ignore[list-item]
     assert bench.graph.nodes() == []
     assert bench.events.events() == []
+
+
+def test_two_unicode_forms_of_an_id_are_one(bench: Bench) -> None:
+    composed, decomposed = "caf\u00e9", "cafe\u0301"
+    bench.graph.save_node(Node(decomposed, "place"))
+    bench.graph.save_node(Node("b", "place"))
+    bench.graph.save_edge(Edge("e", composed, "b", "near"))
+    assert [node.id for node in bench.graph.nodes()] == ["b", composed]
+    for form in (composed, decomposed):
+        assert bench.graph.node(form) == Node(composed, "place")
+        assert [edge.id for edge in bench.graph.edges(source=form)] == ["e"]

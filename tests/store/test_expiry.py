@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 from chronomemory import ChronoStore, DepGraph
 from chronomemory.blocks import Memory
+from chronomemory.cli.carry import bring_records
 from chronomemory.errors import ChronoError, Conflict, InvalidRecord
+from chronomemory.pages import Pages
 from chronomemory.records import Records
 from verdicts import verify_log
 
@@ -370,3 +372,24 @@ def test_the_last_event_before_a_base_keeps_its_moment(tmp_path: Path, last: str
             store.erase(ids=["X"], reason="asked for")
         store.upsert({"id": "Z"})
         assert [record.id for record in store.as_of(seq).query() if record.id != "X"] == before == ["OTHER"]
+
+
+def test_a_sweep_that_erases_removes_the_files_of_erased_pages(tmp_path: Path, store: ChronoStore) -> None:
+    with Pages(store) as pages:
+        pages.create("topic-tea", "drinks", ["tea"])
+        pages.append("topic-tea", "The pin is zq4711.", ["tea"])
+    rows = [record.to_dict() for record in store.query(faces=True, status=None)]
+    for row in rows:
+        if row["id"].rpartition(":")[2] != "topic-tea" and row["kind"] != "entry":
+            continue
+        row["data"]["expires_at"] = spelled(-1)
+    file = tmp_path / "rows.ndjson"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    bring_records(store, file, None)
+    page, index = tmp_path / "memory" / "topic-tea.md", tmp_path / "memory" / "index.md"
+    foreseen = store.sweep(erase=True, dry_run=True).erased
+    assert foreseen is not None and set(foreseen.removed_files) == {str(index), str(page)}
+    assert page.exists()
+    told = store.everyone().sweep(erase=True).erased
+    assert told is not None and told.removed_files == foreseen.removed_files
+    assert not page.exists() and not index.exists()

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import base64
 import os
+import shutil
 import stat
+import subprocess
+import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -13,8 +17,14 @@ from chronomemory.blocks import Memory
 from chronomemory.blocks.errors import ConfigError
 from chronomemory.bridge import EsdbBridge
 from chronomemory.cli.carry import bring_records
+from chronomemory.cli.workspaces import read_json
 from chronomemory.pages import Pages
 from chronomemory.pages.errors import SettingsError
+from chronomemory.pages.text.escaping import escape, unescape
+from chronomemory.pages.text.facts import losses
+from chronomemory.pages.text.links import links_in
+from chronomemory.pages.text.page import read_page
+from verdicts import CORPUS
 
 GIB = 1 << 30
 
@@ -79,9 +89,56 @@ def test_settings_that_are_huge_or_nested_are_refused_by_their_file(tmp_path: Pa
 
 
 def test_a_bridge_reports_a_file_that_is_too_large(tmp_path: Path) -> None:
-    sparse(tmp_path / ".specsmith" / "requirements.json", b"[", GIB)
-    with pytest.warns(RuntimeWarning, match="larger than"):
+    sparse(tmp_path / ".specsmith" / "requirements.json", b"[", (16 << 20) + 1)
+    with pytest.warns(RuntimeWarning, match="larger than 16,777,216 bytes"):
         assert EsdbBridge(tmp_path).requirements() == []
+
+
+def test_an_envelope_that_is_too_large_is_refused_by_its_limit(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="larger than 67,108,864 bytes"):
+        read_json(sparse(tmp_path / "graph.json", b"[", (64 << 20) + 1))
+
+
+@pytest.mark.parametrize("begin", [b"{", b'{"moments":[\n', b'{"seq":1,"last_hash":"","ts":"","records":[\n'])
+def test_a_huge_snapshot_is_not_taken_into_memory(tmp_path: Path, begin: bytes) -> None:
+    place = tmp_path / ".chronomemory"
+    place.mkdir()
+    shutil.copy(CORPUS / "folders" / "foreign" / "events.wal", place)
+    sparse(place / "snapshot.json", begin, GIB // 2)
+    asked = f"""
+import resource
+from chronomemory import ChronoStore
+resource.setrlimit(resource.RLIMIT_AS, (1 << 29, 1 << 29))
+found = ChronoStore({str(tmp_path)!r}).verify()
+print(found.valid, [(one.path, one.kind) for one in found.damage])
+"""
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=False)
+    assert done.stdout == "False [('snapshot.json', 'base-missing')]\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "~~" + "ab " * 100_000 + "~~",
+        "~~" + "~a" * 150_000 + "~~",
+        "<del>" + "ab " * 100_000 + "</del>",
+        "~~a~~\n<!-- reason: " + "ab " * 100_000 + " -->",
+        "[a](b" + "(x)" * 100_000 + ")",
+        "1," * 150_000,
+        "~" * 300_000,
+    ],
+    ids=["strike", "tildes", "tag", "reason", "parentheses", "number", "run"],
+)
+def test_a_long_piece_of_a_page_takes_little_memory(text: str) -> None:
+    head = "## [2026-04-20T14:02:11] {id: 20260420-1402-a1b23c} #tea\n"
+    tracemalloc.start()
+    try:
+        page = read_page(f"# Tea\n\n{head}{text}\n")
+        assert not losses(page, page).are_too_many
+        assert links_in(text) == [] and unescape(escape(text)) == text
+        assert tracemalloc.get_traced_memory()[1] < 32 * len(text)
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_deeply_nested_cursor_is_refused_as_any_wrong_one(tmp_path: Path) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import chronomemory
+import pytest
 from chronomemory import ChronoStore
+from verdicts import verify_log
 
 TOOLS = Path(__file__).parents[2] / "tools"
 SHIPPED = Path(chronomemory.__file__).parent / "verify_log"
@@ -36,6 +40,31 @@ def test_what_is_shipped_is_what_lies_in_tools() -> None:
     files = sorted(path.name for path in TOOLS.glob("*.py") if path.name != "measure_weight.py")
     assert files == sorted(path.name for path in SHIPPED.glob("[!_]*.py"))
     assert all((SHIPPED / name).read_bytes() == (TOOLS / name).read_bytes() for name in files)
+
+
+def test_it_takes_no_huge_file_into_memory(
+    store: ChronoStore, tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.upsert({"id": "A"})
+    store.compact()
+    store.close()
+    assert verify_log.verify_folder(tmp_path)["valid"]
+    monkeypatch.setattr(verify_log.NAMED, "MOST_STATE_BYTES", 100)
+    with pytest.raises(OSError, match="at most 0 MiB are read, and it is larger"):
+        verify_log.verify_folder(tmp_path)
+    os.truncate(log.with_name("synced"), 1 << 40)
+    assert verify_log.verify_log_alone(log)["valid"]
+    assert len(verify_log.NAMED.read_hint(log.with_name("synced"))) == 121
+
+
+def test_a_text_of_escapes_takes_little_memory_to_parse() -> None:
+    raw = b'["' + b"\\n" * 500_000 + b'", "\\\\\\"[[["]'
+    tracemalloc.start()
+    try:
+        assert verify_log.parse(raw, 1)[1] == '\\"[[['
+        assert tracemalloc.get_traced_memory()[1] < 8 * len(raw)
+    finally:
+        tracemalloc.stop()
 
 
 def test_without_zstd_it_names_the_package_to_install(store: ChronoStore, tmp_path: Path) -> None:

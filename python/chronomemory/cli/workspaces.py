@@ -22,7 +22,7 @@ __all__ = ["Folder", "JsonFile", "Opened", "listed_as_json", "names_of", "opened
 Folder = Annotated[Path, typer.Argument(metavar="DIR", file_okay=False, help="The folder of the workspace.")]
 JsonFile = Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A JSON file.")]
 #: A larger envelope is not read: its values take many times its bytes.
-_MOST_BYTES = 256 << 20
+_MOST_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,10 @@ import json
 import os
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
 from typing import Any
 
 from chronomemory._core import parse_json
-from chronomemory.embedders.protocol import Matrix, Vector, as_matrix
+from chronomemory.embedders.calling import CallableEmbedder
 from chronomemory.errors import ChronoError, InvalidArgument
 
 __all__ = ["EndpointEmbedder", "EndpointError"]
@@ -30,8 +29,11 @@ class EndpointError(ChronoError, OSError):
     usual_recovery = "Check that the server runs, its address, the model and the key."
 
 
-class EndpointEmbedder:
-    """Asks a server for vectors. ``key_variable`` names the environment variable that has the key."""
+class EndpointEmbedder(CallableEmbedder):
+    """Asks a server for vectors. ``key_variable`` names the environment variable that has the key.
+
+    Shortened vectors, of so many ``dimensions``, are those of another model.
+    """
 
     def __init__(
         self,
@@ -48,28 +50,16 @@ class EndpointEmbedder:
                 field="base_url",
                 recovery="An address begins with http:// or https://.",
             )
+        super().__init__(model if dimensions is None else f"{model}-{dimensions}", self._ask_in_batches)
         self._model = model
         self._url = base_url.rstrip("/") + "/embeddings"
         self._key_variable = key_variable
         self._timeout_seconds = timeout_seconds
         self._dimensions = dimensions
 
-    @property
-    def model_name(self) -> str:
-        """The name of the model at the server; shortened vectors are another model."""
-        return self._model if self._dimensions is None else f"{self._model}-{self._dimensions}"
-
-    def embed(self, text: str) -> Vector:
-        """Return the vector of a text."""
-        row: Vector = self.embed_batch([text])[0]
-        return row
-
-    def embed_batch(self, texts: Sequence[str]) -> Matrix:
-        """Return the vectors of texts, one a row; many texts are asked for in several requests."""
-        rows: list[Any] = []
-        for start in range(0, len(texts), _BATCH_TEXTS):
-            rows += self._ask(list(texts[start : start + _BATCH_TEXTS]))
-        return as_matrix(rows, len(texts))
+    def _ask_in_batches(self, texts: list[str]) -> list[Any]:
+        starts = range(0, len(texts), _BATCH_TEXTS)
+        return [row for start in starts for row in self._ask(texts[start : start + _BATCH_TEXTS])]
 
     def _ask(self, texts: list[str]) -> list[Any]:
         asked: dict[str, Any] = {"model": self._model, "input": texts}

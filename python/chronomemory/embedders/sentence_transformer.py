@@ -7,34 +7,21 @@ from typing import Any
 
 from sentence_transformers import SentenceTransformer
 
-from chronomemory.embedders.protocol import Matrix, Vector, as_matrix, as_tokens
+from chronomemory.embedders.calling import CallableEmbedder
+from chronomemory.embedders.protocol import Matrix, as_tokens
 
 __all__ = ["SentenceTransformerEmbedder"]
 
 
-class SentenceTransformerEmbedder:
+class SentenceTransformerEmbedder(CallableEmbedder):
     """Asks a model of sentence-transformers, given by its name or ready made."""
 
     def __init__(self, model: str | SentenceTransformer = "all-MiniLM-L6-v2", **options: Any) -> None:
         self._model = SentenceTransformer(model, **options) if isinstance(model, str) else model
-        self._name = (
-            model if isinstance(model, str) else str(getattr(model, "model_name", "sentence-transformer"))
+        super().__init__(
+            model if isinstance(model, str) else str(getattr(model, "model_name", "sentence-transformer")),
+            lambda texts: self._model.encode(texts, convert_to_numpy=True, show_progress_bar=False),
         )
-
-    @property
-    def model_name(self) -> str:
-        """The name of the model."""
-        return self._name
-
-    def embed(self, text: str) -> Vector:
-        """Return the vector of a text."""
-        row: Vector = self.embed_batch([text])[0]
-        return row
-
-    def embed_batch(self, texts: Sequence[str]) -> Matrix:
-        """Return the vectors of texts, one a row."""
-        rows = self._model.encode(list(texts), convert_to_numpy=True, show_progress_bar=False)
-        return as_matrix(rows, len(texts))
 
     def embed_tokens(self, texts: Sequence[str]) -> list[Matrix]:
         """Return the vectors of the tokens of texts."""

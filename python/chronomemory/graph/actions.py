@@ -8,6 +8,7 @@ from typing import Any
 from chronomemory.graph import paths
 from chronomemory.graph.changes import Changes, Draft
 from chronomemory.graph.errors import ActionError, ModelError, PathError
+from chronomemory.graph.ids import spellings
 from chronomemory.graph.models import Action, Edge, MemoryEvent, MemoryPath, Node
 from chronomemory.graph.replaying import APPLIED, told
 
@@ -118,7 +119,8 @@ def _node(draft: Draft, action: Action, node_id: str) -> Node:
 
 
 def _same_id(action: Action) -> str:
-    if action.payload.get("id", action.target) != action.target:
+    given = action.payload.get("id", action.target)
+    if not isinstance(given, str) or action.target not in spellings(given):
         raise _wrong(action, "payload.id is another than its target")
     return action.target
 

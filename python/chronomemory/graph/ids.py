@@ -6,6 +6,8 @@ books of a workspace has an id of its own, which no audit record can have.
 
 from __future__ import annotations
 
+import unicodedata
+
 __all__ = [
     "AUDIT",
     "EDGE",
@@ -18,6 +20,7 @@ __all__ = [
     "PROFILE",
     "key_of",
     "plain_id",
+    "spellings",
 ]
 
 FACE = "graph"
@@ -41,6 +44,11 @@ def key_of(kind: str, item_id: str) -> str:
     ('gedge:a-b', 'a:b')
     """
     return f"{kind}:{item_id}"
+
+
+def spellings(item_id: str) -> tuple[str, ...]:
+    """Return an id as it is given and in NFC, the Unicode form of ids; earlier versions kept any form."""
+    return (item_id,) if item_id.isascii() else (item_id, unicodedata.normalize("NFC", item_id))
 
 
 def plain_id(record_id: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from chronomemory.graph.changes import Changes, Look, numbered
+from chronomemory.graph.ids import spellings
 from chronomemory.graph.models import (
     ActivationPlan,
     AuditRecord,
@@ -139,8 +140,7 @@ def _copy(item: One) -> One:
 
 
 def _found(items: dict[str, One], item_id: str) -> One | None:
-    found = items.get(item_id)
-    return None if found is None else _copy(found)
+    return next((_copy(items[one]) for one in spellings(item_id) if one in items), None)
 
 
 def _listed(items: dict[str, One]) -> list[One]:

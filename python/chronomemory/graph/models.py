@@ -10,8 +10,10 @@ from typing import Any, ClassVar, TypeVar
 
 from chronomemory._core import canonical_json, parse_json
 from chronomemory.errors import InvalidArgument
+from chronomemory.face.arguments import HIDDEN
 from chronomemory.face.moments import instant, parse_instant
 from chronomemory.graph.errors import GraphError, ModelError
+from chronomemory.graph.ids import spellings
 
 __all__ = [
     "OPS",
@@ -35,6 +37,8 @@ __all__ = [
 OPS = ("put_node", "put_edge", "delete_node", "delete_edge", "supersede", "compact_path", "set_phase")
 REVIEWED = frozenset({"delete_node", "delete_edge", "supersede", "compact_path"})
 
+#: The fields that hold one id; those in ``listed`` hold several.
+_IDS = frozenset({"id", "source", "target", "parent_id", "merged_into", "path_id", "profile_id", "action_id"})
 #: What need not be copied.
 _SCALARS = frozenset({str, int, float, bool})
 
@@ -141,7 +145,16 @@ class Model:
                 value.encode()
             except UnicodeEncodeError:
                 raise self._refused(name, "has half of a surrogate pair") from None
+        if name in _IDS and not (value.isascii() and value.isprintable()):
+            value = self._normalised(name, value)
+            object.__setattr__(self, name, value)
         return value
+
+    def _normalised(self, name: str, given: str) -> str:
+        """Return an id in NFC, so that two Unicode forms of it are one; refuse invisible controls."""
+        if hidden := HIDDEN.search(given):
+            raise self._refused(name, f"must not have the invisible character U+{ord(hidden[0]):04X} in it")
+        return spellings(given)[-1]
 
     def _text_or_none(self, name: str) -> None:
         if getattr(self, name) is not None and not self._text(name):
@@ -155,7 +168,7 @@ class Model:
         listed = tuple(given)
         if not all(isinstance(one, str) and one for one in listed):
             raise self._refused(name, "must be a list of texts that are not empty")
-        object.__setattr__(self, name, listed)
+        object.__setattr__(self, name, tuple(self._normalised(name, one) for one in listed))
 
     def _flag(self, name: str) -> None:
         if not isinstance(getattr(self, name), bool):

@@ -12,6 +12,7 @@ from chronomemory.face.arguments import path
 from chronomemory.face.moments import Now, utc_now
 from chronomemory.graph.changes import Changes, Home, Look
 from chronomemory.graph.envelope import envelope_of
+from chronomemory.graph.ids import spellings
 from chronomemory.graph.memory_home import MemoryHome
 from chronomemory.graph.models import (
     ActivationPlan,
@@ -122,7 +123,8 @@ class GraphStore(Walks):
         self, *, source: str | None = None, target: str | None = None, kind: str | None = None
     ) -> list[Edge]:
         """Return the edges with this source, target and kind, or with any, sorted by id."""
-        return self._look.edges(source=source, target=target, kind=kind)
+        ends = [None if end is None else spellings(end)[-1] for end in (source, target)]
+        return self._look.edges(source=ends[0], target=ends[1], kind=kind)
 
     def paths(self) -> list[MemoryPath]:
         """Return all paths, sorted by id."""

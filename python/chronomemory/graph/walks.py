@@ -14,7 +14,7 @@ from chronomemory.face.arguments import count, string, string_list, word
 from chronomemory.face.arguments import refuse as refuse_argument
 from chronomemory.graph.changes import Look
 from chronomemory.graph.errors import UnknownNode
-from chronomemory.graph.ids import NODE, key_of
+from chronomemory.graph.ids import NODE, key_of, spellings
 from chronomemory.graph.models import Edge, Node
 from chronomemory.graph.storage.records import item_of
 from chronomemory.view import view_of
@@ -85,8 +85,7 @@ class EngineWalker:
 
     def node(self, node_id: str) -> Node | None:
         """Return a node, or None."""
-        record = self._engine.get(key_of(NODE, node_id))
-        return None if record is None or record.status != "active" else item_of(Node, record)
+        return next(iter(self.some_nodes(spellings(node_id))), None)
 
     def some_nodes(self, node_ids: Sequence[str]) -> list[Node]:
         """Return nodes that are there."""
@@ -282,7 +281,7 @@ class Walks:
         ends = _there(walker, source), _there(walker, target)
         most = count("hops", hops, 0, _MOST_HOPS)
         found = walker.routes(*ends, steps, hops=most, limit=count("limit", limit, 1))
-        return [_route(source, edges) for edges in found]
+        return [_route(ends[0], edges) for edges in found]
 
     def components(
         self,
@@ -313,16 +312,14 @@ def _hops(given: int) -> int:
 
 
 def _reached(walker: Walker, node_id: str, hops: int, steps: Steps) -> list[tuple[str, int]]:
-    found, _ = walker.reach([string("node_id", node_id)], hops, steps, joints=False)
-    if not found:
-        raise UnknownNode(node_id=node_id)
-    return found
+    return walker.reach([_there(walker, node_id)], hops, steps, joints=False)[0]
 
 
 def _there(walker: Walker, node_id: str) -> str:
-    if walker.node(string("node_id", node_id)) is None:
+    node = walker.node(string("node_id", node_id))
+    if node is None:
         raise UnknownNode(node_id=node_id)
-    return node_id
+    return node.id
 
 
 def _route(source: str, edges: list[Edge]) -> Route:

@@ -16,21 +16,21 @@ from chronomemory.errors import InvalidArgument
 __all__ = ["value_of", "with_member", "without_member"]
 
 _SPACE = re.compile(r"\s+|//[^\n]*|/\*.*?\*/", re.DOTALL)
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _SCALAR = re.compile(r"[^\s,\]}/]+")
 #: Comments that follow on the same line.
 _BEHIND = re.compile(r"(?:[^\S\n]*/\*[^\n]*?\*/)*(?:[^\S\n]*//[^\n]*)?")
 _DEEPEST = 100
+_DECODER = json.JSONDecoder()
 
 
 @dataclass
 class _Node:
-    """A value: where it stands, and for an object its members."""
+    """A value without comments and trailing commas, where it stands, and the members of an object."""
 
     start: int
     end: int
+    value: Any
     members: dict[str, _Member] = field(default_factory=dict)
-    is_object: bool = False
 
 
 @dataclass
@@ -63,32 +63,42 @@ def _scan(text: str, at: int, depth: int = 0) -> _Node:
     if head == "{":
         return _scan_object(text, at, depth)
     if head == "[":
-        end = at + 1
+        items, end = [], at + 1
         while text[(end := _skip(text, end)) : end + 1] != "]":
-            end = _skip(text, _scan(text, end, depth + 1).end)
-            end = _comma(text, end, "]")
-        return _Node(at, end + 1)
-    found = (_STRING if head == '"' else _SCALAR).match(text, at)
+            item = _scan(text, end, depth + 1)
+            items.append(item.value)
+            end = _comma(text, _skip(text, item.end), "]")
+        return _Node(at, end + 1, items)
+    if head == '"':
+        return _scan_string(text, at)
+    found = _SCALAR.match(text, at)
     if found is None:
         raise _refused("a value is expected", at, text)
     try:
-        json.loads(found[0])
+        return _Node(at, found.end(), json.loads(found[0]))
     except ValueError:
         raise _refused(f"{found[0][:40]} is no value", at, text) from None
-    return _Node(at, found.end())
+
+
+def _scan_string(text: str, at: int) -> _Node:
+    try:
+        value, end = _DECODER.raw_decode(text, at)
+    except ValueError:
+        raise _refused("a text does not end, or has a character that JSON does not allow", at, text) from None
+    return _Node(at, end, value)
 
 
 def _scan_object(text: str, at: int, depth: int) -> _Node:
-    node, end = _Node(at, at, is_object=True), at + 1
+    node, end = _Node(at, at, {}), at + 1
     while text[(end := _skip(text, end)) : end + 1] != "}":
-        name = _STRING.match(text, end)
-        if name is None:
+        if not text.startswith('"', end):
             raise _refused("a name in quotes is expected", end, text)
-        colon = _skip(text, name.end())
+        name = _scan_string(text, end)
+        colon = _skip(text, name.end)
         if text[colon : colon + 1] != ":":
             raise _refused("a colon is expected", colon, text)
         value = _scan(text, colon + 1, depth + 1)
-        node.members[json.loads(name[0])] = _Member(name.start(), value)
+        node.members[name.value], node.value[name.value] = _Member(name.start, value), value.value
         end = _comma(text, _skip(text, value.end), "}")
     node.end = end + 1
     return node
@@ -104,28 +114,15 @@ def _comma(text: str, at: int, closing: str) -> int:
 
 def _root(text: str) -> _Node:
     node = _scan(text, 0)
-    if not node.is_object or _skip(text, node.end) != len(text):
-        raise _refused("one object is expected", node.end if node.is_object else 0, text)
+    is_object = isinstance(node.value, dict)
+    if not is_object or _skip(text, node.end) != len(text):
+        raise _refused("one object is expected", node.end if is_object else 0, text)
     return node
-
-
-def _plain(text: str, node: _Node) -> Any:
-    """Return the value of a node, without comments and trailing commas."""
-    if node.is_object:
-        return {name: _plain(text, member.value) for name, member in node.members.items()}
-    if text[node.start] != "[":
-        return json.loads(text[node.start : node.end])
-    found, at = [], node.start + 1
-    while text[(at := _skip(text, at)) : at + 1] != "]":
-        inner = _scan(text, at)
-        found.append(_plain(text, inner))
-        at = _comma(text, _skip(text, inner.end), "]")
-    return found
 
 
 def value_of(text: str) -> Any:
     """Return what a file says; an empty one is an empty object."""
-    return _plain(text, _root(text)) if text.strip() else {}
+    return _root(text).value if text.strip() else {}
 
 
 def with_member(text: str, group: str, name: str, value: Any) -> str:
@@ -135,21 +132,23 @@ def with_member(text: str, group: str, name: str, value: Any) -> str:
     root = _root(text)
     step = _step(text, root)
     if group not in root.members:
-        return _checked(text, _inserted(text, root, group, {name: value}, "", step), group, name, value)
+        return _checked(root, _inserted(text, root, group, {name: value}, "", step), group, name, value)
     held = root.members[group].value
-    if not held.is_object:
+    if not isinstance(held.value, dict):
         raise _refused(f"{group} must be an object", held.start, text)
     if name in held.members:
         old = held.members[name].value
         spelled = _spelled(value, step * 2, step)
-        return _checked(text, text[: old.start] + spelled + text[old.end :], group, name, value)
-    return _checked(text, _inserted(text, held, name, value, step, step), group, name, value)
+        return _checked(root, text[: old.start] + spelled + text[old.end :], group, name, value)
+    return _checked(root, _inserted(text, held, name, value, step, step), group, name, value)
 
 
 def without_member(text: str, group: str, name: str) -> str | None:
     """Return the text without one member of a group, or None if there is no such member."""
-    root = _root(text) if text.strip() else None
-    held = root.members.get(group) if root else None
+    if not text.strip():
+        return None
+    root = _root(text)
+    held = root.members.get(group)
     if held is None or name not in held.value.members:
         return None
     member = held.value.members[name]
@@ -166,7 +165,7 @@ def without_member(text: str, group: str, name: str) -> str | None:
     line = kept.rfind("\n") + 1
     if line and not kept[line:].strip():
         kept = kept[: line - 1]
-    return _checked(text, kept + text[end:], group, name, None)
+    return _checked(root, kept + text[end:], group, name, None)
 
 
 def _first_comma(gap: str) -> int | None:
@@ -202,15 +201,13 @@ def _step(text: str, root: _Node) -> str:
     return indent if indent and not indent.strip() else "  "
 
 
-def _checked(before: str, after: str, group: str, name: str, value: Any) -> str:
+def _checked(before: _Node, after: str, group: str, name: str, value: Any) -> str:
     """Return the new text once it is sure that nothing else has changed in it."""
-    was, now = value_of(before), value_of(after)
-    expected = dict(was)
-    expected[group] = {**was.get(group, {})}
+    expected = {**before.value, group: {**before.value.get(group, {})}}
     if value is None:
         expected[group].pop(name)
     else:
         expected[group][name] = value
-    if now != expected:
-        raise _refused("it is written in a way that cannot be changed safely", 0, before)
+    if value_of(after) != expected:
+        raise _refused("it is written in a way that cannot be changed safely", 0, after)
     return after

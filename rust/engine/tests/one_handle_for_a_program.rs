@@ -129,6 +129,7 @@ fn a_callback_may_use_the_store_only_while_nobody_keeps_it() {
             &mut |_, _| {
                 assert!(matches!(engine.get(&Viewer::default(), "R1"), Err(Error::InProgress)));
                 kept += 1;
+                true
             },
         )
         .expect("an ingest");

@@ -34,18 +34,35 @@ pub fn check_room(py: Python<'_>, bytes: usize) -> PyResult<()> {
     could_have(bytes).map_err(|fault| to_python(py, fault.into()))
 }
 
-/// Runs engine work that says how far it has come. A callback that raises stops nothing, its error is raised at the end.
+/// Runs engine work that reports its progress. A callback that raises stops nothing; its error is raised at the end.
 pub fn enter_reporting<T: Send>(
     py: Python<'_>,
     callback: Option<Py<PyAny>>,
     work: impl FnOnce(&mut dyn FnMut(u64, u64)) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
+    enter_stoppable(py, callback, |report| {
+        work(&mut |done, total| {
+            report(done, total);
+        })
+    })
+}
+
+/// The same for work that can stop: the report returns false once the callback or a signal handler has raised.
+pub fn enter_stoppable<T: Send>(
+    py: Python<'_>,
+    callback: Option<Py<PyAny>>,
+    work: impl FnOnce(&mut dyn FnMut(u64, u64) -> bool) -> Result<T, Error> + Send,
+) -> PyResult<T> {
     let mut raised: Option<PyErr> = None;
     let outcome = enter(py, || {
         work(&mut |done, total| {
-            if let (Some(callback), None) = (&callback, &raised) {
-                raised = Python::attach(|py| callback.call1(py, (done, total)).err());
+            if raised.is_none() {
+                raised = Python::attach(|py| match &callback {
+                    Some(callback) => callback.call1(py, (done, total)).err(),
+                    None => py.check_signals().err(),
+                });
             }
+            raised.is_none()
         })
     });
     raised.map_or(outcome, Err)

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::engine::Engine;
-use crate::enter::{at_row, at_row_of, enter, enter_reporting, to_python};
+use crate::enter::{at_row, at_row_of, enter, enter_stoppable, to_python};
 use crate::record::{self, Naming};
 
 /// A row that was left out: its place, its id, where in it something is wrong, and what.
@@ -93,7 +93,7 @@ impl Engine {
     ) -> PyResult<Bound<'py, PyDict>> {
         let seed = record::random(py)?;
         let intake = self.intake(faces, skips, &seed);
-        let loaded = enter_reporting(py, progress, |report| {
+        let loaded = enter_stoppable(py, progress, |report| {
             self.engine.ingest(RowSource::File(&path), intake, report)
         })?;
         report(py, &loaded)
@@ -118,7 +118,7 @@ impl Engine {
             lines,
             kept,
         };
-        let loaded = self.run(py, |engine| engine.ingest(source, intake, &mut |_, _| {}))?;
+        let loaded = self.run(py, |engine| engine.ingest(source, intake, &mut |_, _| true))?;
         report(py, &loaded)
     }
 }

@@ -26,6 +26,9 @@ pub use writer::{BaseWriter, WrittenBase, write, write_durably};
 /// What a file of another tool may need while it is parsed, for each of its bytes.
 const PARSED_BYTES: usize = 8;
 
+/// A larger file is not parsed unless it is of our own form, which is read line by line.
+const MAX_FOREIGN_BYTES: usize = 256 << 20;
+
 /// What was found in a file.
 #[derive(Debug)]
 pub struct Contents {
@@ -164,7 +167,7 @@ fn read_own(file: &dyn DiskFile, taker: &mut dyn Taker, hasher: &mut Option<Hash
         None
     };
     // Nothing stands behind it.
-    if lines.next(hasher.as_mut())?.is_some() {
+    if lines.next(hasher.as_mut())?.is_some() || lines.too_long {
         return Ok(None);
     }
     Ok(header)
@@ -257,6 +260,13 @@ fn read_dated(
 
 fn read_foreign(file: &dyn DiskFile, taker: &mut dyn Taker) -> io::Result<Contents> {
     let length = usize::try_from(file.length()?).map_err(io::Error::other)?;
+    if length > MAX_FOREIGN_BYTES {
+        let reason = "it is not of this library's form, and of another at most 256 MiB are read";
+        return Ok(Contents {
+            sha256: digest(file)?,
+            header: Err(reason.to_owned()),
+        });
+    }
     let mut bytes = Vec::new();
     read_upto(file, &mut bytes, 0, length)?;
     let mut hasher = Hasher::default();

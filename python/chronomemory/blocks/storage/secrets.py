@@ -28,7 +28,7 @@ _NAME = re.compile(
 
 #: Whose keys look how.
 _SHAPES = {
-    "OpenAI, Anthropic, Stripe": r"\b[srp]k[-_](?:[A-Za-z]+[-_])*[A-Za-z0-9_-]{16,}",
+    "OpenAI, Anthropic, Stripe": r"\b[srp]k[-_][A-Za-z0-9_-]{16,}",
     "GitHub": r"\b(?:gh[oprsu]_[A-Za-z0-9]{20,}|github_pat_\w{20,})",
     "GitLab": r"\bgl[a-z]{2,5}-[\w-]{20,}",
     "Slack": r"\bxox[a-z]-[\w-]{10,}|\bxapp-[\w-]{10,}",

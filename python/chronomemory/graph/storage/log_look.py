@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from chronomemory.face.batch import Connection
 from chronomemory.face.declaration import PrefixReader
 from chronomemory.graph.errors import ModelError
-from chronomemory.graph.ids import AUDIT, EDGE, EVENT, META_ID, NODE, PATH, PLAN, PROFILE, key_of
+from chronomemory.graph.ids import AUDIT, EDGE, EVENT, META_ID, NODE, PATH, PLAN, PROFILE, key_of, spellings
 from chronomemory.graph.models import (
     ActivationPlan,
     AuditRecord,
@@ -129,8 +129,8 @@ class LogLook:
         return self._count(AUDIT)
 
     def _item(self, cls: type[One], kind: str, item_id: str) -> One | None:
-        record = self._record(key_of(kind, item_id))
-        return None if record is None else next(iter(_readable(cls, [record])), None)
+        found = (self._record(key_of(kind, one)) for one in spellings(item_id))
+        return next(iter(_readable(cls, [record for record in found if record is not None])), None)
 
     def _all(self, cls: type[One], kind: str) -> list[One]:
         return sorted(_readable(cls, self._records(kind)), key=_id_of)

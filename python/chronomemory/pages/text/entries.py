@@ -18,14 +18,14 @@ from chronomemory.pages.text.headings import (
 __all__ = ["EntryText", "body_of", "read_entry", "spell_entry", "stretches"]
 
 _LINE_ENDS = "\r\n"
-#: All of a body struck, and what may stand behind it.
-_STRUCK = re.compile(
-    rf"~~(?P<inner>(?:(?!~~).)*(?:\\~)?)~~[ \t]*(?:#superseded-by:(?P<by>{ENTRY_ID})[ \t]*)?"
-    r"(?:\r?\n<!-- reason: (?P<reason>(?:(?!--)[^\r\n])*) -->[ \t]*)?",
-    re.DOTALL | re.ASCII,
+#: The reason for a strike; where a strike is taken away by hand it stays, and is no part of the content.
+#: No pattern here repeats a group for each character: that takes many times the memory of the text.
+_REASON_LINE = r"\r?\n<!-- reason: (?P<reason>[^\r\n]*?) -->[ \t]*"
+_REASON = re.compile(rf"{_REASON_LINE}\Z")
+#: What may follow a body that is struck as a whole.
+_BEHIND = re.compile(
+    rf"[ \t]*(?:#superseded-by:(?P<by>{ENTRY_ID})[ \t]*)?(?:{_REASON_LINE})?\Z", re.DOTALL | re.ASCII
 )
-#: The reason that stays on a page where somebody takes a strike away by hand: it is no part of the content.
-_REASON = re.compile(r"\r?\n<!-- reason: (?P<reason>(?:(?!--)[^\r\n])*) -->[ \t]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +66,15 @@ def read_entry(stretch: str, eol: str) -> EntryText:
     body = stretch[found.end() :].lstrip(_LINE_ENDS)
     if eol != "\n":
         body = body.replace(eol, "\n")
-    struck = _STRUCK.fullmatch(body)
+    end = _end_of_strike(body)
+    struck = None if end < 0 else _BEHIND.match(body, end + 2)
+    if struck is not None and "--" in (struck["reason"] or ""):
+        struck = None
     by, reason = heading.superseded_by, None
     if struck is not None:
-        body, by = struck["inner"], by or struck["by"]
+        body, by = body[2:end], by or struck["by"]
         reason = None if struck["reason"] is None else unescape_reason(struck["reason"])
-    elif (left := _REASON.search(body)) is not None:
+    elif (left := _REASON.search(body)) is not None and "--" not in left["reason"]:
         body, reason = body[: left.start()], None if by is None else unescape_reason(left["reason"])
     return EntryText(
         entry_id=heading.entry_id,
@@ -82,6 +85,13 @@ def read_entry(stretch: str, eol: str) -> EntryText:
         superseded_by=by,
         reason=reason,
     )
+
+
+def _end_of_strike(body: str) -> int:
+    """Return where the two tildes are that end the strike at the beginning of a body, or -1."""
+    end = body.find("~~", 2) if body.startswith("~~") else -1
+    # A body may end with an escaped tilde.
+    return end + (end > 2 and body[end - 1] == "\\" and body.startswith("~", end + 2))
 
 
 def body_of(stretch: str) -> str:

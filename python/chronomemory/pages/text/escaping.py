@@ -12,8 +12,7 @@ __all__ = ["escape", "escape_reason", "unescape", "unescape_reason"]
 
 #: Two tildes strike; one at either end would become part of the two around a struck body. A run of
 #: backslashes is looked at from its first one alone, so that the work grows with the text and no faster.
-_TILDES = re.compile(r"(?<!\\)(?:(?:\\*~){2,}|\A\\*~|\\*~\Z)")
-_TILDE = re.compile(r"(\\*)~")
+_TILDES = re.compile(r"(?<!\\)(?:\\*~[\\~]*~|\A\\*~|\\*~\Z)")
 _COMMENT = re.compile(r"(?<!\\)(\\*)(<!--|-->)")
 #: Where some program may begin a line. Our own pages know line feeds only.
 _LINE = "(?:\\A|(?<=[\\n\\r\\x0b\\x0c\\x1c\\x1d\\x1e\\x85\\u2028\\u2029]))"
@@ -68,9 +67,9 @@ def _may_end_blank(text: str) -> bool:
 
 
 def _without_backslashes(run: re.Match[str]) -> str:
-    tildes = _TILDE.findall(run[0])
-    # By hand somebody may have struck a word: then not every tilde is escaped, and all stay as they are.
-    return "".join(f"{slashes[1:]}~" for slashes in tildes) if all(tildes) else run[0]
+    # If a word was struck by hand, not every tilde is escaped, and all stay as they are.
+    is_escaped = run[0].startswith("\\") and "~~" not in run[0]
+    return run[0][1:].replace("~\\", "~") if is_escaped else run[0]
 
 
 def _has_open_fence(content: str) -> bool:

@@ -20,12 +20,12 @@ LEAST_PERCENT = 95
 
 _WORD = re.compile(r"[\w-]{4,}")
 #: With its sign, its decimals, its power of ten and its percent: without them it is another number. A dash
-#: within a word or between two numbers is no sign.
+#: within a word or between two numbers is no sign. Groups are limited: each takes memory while it matches.
 _MINUS = "\u2212\u2013\ufe63\uff0d-"
 _POINT = ".,\u066b\u066c\uff0e\uff0c"
 _NUMBER = re.compile(
     rf"(?:(?<![\w)\]{_MINUS}])[+\uff0b{_MINUS}])?"
-    rf"(?:\d+(?:[{_POINT}]\d+)*|(?<![\w.])[{_POINT}]\d+)"
+    rf"(?:\d+(?:[{_POINT}]\d+){{0,999}}|(?<![\w.])[{_POINT}]\d+)"
     rf"(?:[eE][+{_MINUS}]?\d+(?!\w))?"
     r"(?:[ \t\u00a0\u202f]?[%‰‱％٪])?"
 )

@@ -63,7 +63,7 @@ _MOST_BITS = 128
 
 _COUNT = re.compile(r"^entry_count[ \t]*:[ \t]*(\d{1,9})[ \t]*(?:#[^\r\n]*)?\r?$", re.MULTILINE | re.ASCII)
 _END = r"---[ \t]*(?=\r?\n|\r?\Z)"
-_BLOCK = re.compile(rf"\A\ufeff?---[ \t]*\r?\n(?P<yaml>(?:(?!{_END})[^\n]*\n)*){_END}")
+_BLOCK = re.compile(rf"\A\ufeff?---[ \t]*\r?\n(?P<yaml>|(?s:.*?\n)){_END}")
 _OPENED = re.compile(r"\A\ufeff?---[ \t]*(?:\r?\n|\Z)")
 #: A value on the line of its key, as we would write it or a person would.
 _VALUE = r"""(?:"(?:[^"\\\r\n]|\\.)*"|'(?:[^'\r\n]|'')*'|[^\s"'#&*!|>\[\]{}%@`,][^#\r\n]*?)?"""

@@ -12,7 +12,7 @@ __all__ = ["LinkText", "call_of", "calls_in", "calls_of", "links_in", "without_l
 
 _WIKI = re.compile(r"!?\[\[([^\[\]|\r\n]+)(?:\|([^\[\]\r\n]*))?\]\]")
 _MARKDOWN = re.compile(
-    r"!?\[([^\[\]\r\n]*)\]\((?:<([^<>\r\n]+)>|([^\s()]+(?:\([^\s()]*\)[^\s()]*)*))"
+    r"!?\[([^\[\]\r\n]*)\]\((?:<([^<>\r\n]+)>|([^\s()]+(?:\([^\s()]*\)[^\s()]*){0,99}))"
     r"(?:\s+(?:[^\s()][^()\r\n]*)?)?\)"
 )
 #: An address from behind its scheme on: so a long word is not tried as a scheme at each of its letters.

@@ -6,6 +6,7 @@ use memchr::memchr;
 
 use chronolog::digest::Hasher;
 use chronolog::disk::{DiskFile, read_upto};
+use chronolog::json::MAX_LINE_BYTES;
 
 /// How much is read at a time.
 const BUFFER_BYTES: usize = 1024 * 1024;
@@ -16,6 +17,8 @@ pub struct LineReader<'a> {
     buffer: Vec<u8>,
     start: usize,
     offset: u64,
+    /// A line is longer than that of a record and its comma: nothing more is read.
+    pub too_long: bool,
 }
 
 impl<'a> LineReader<'a> {
@@ -26,10 +29,11 @@ impl<'a> LineReader<'a> {
             buffer: Vec::new(),
             start: 0,
             offset,
+            too_long: false,
         }
     }
 
-    /// The next one, without its newline.
+    /// The next one, without its newline; none behind one that is too long.
     pub fn next(&mut self, mut hasher: Option<&mut Hasher>) -> io::Result<Option<&[u8]>> {
         let mut searched = self.start;
         loop {
@@ -41,10 +45,13 @@ impl<'a> LineReader<'a> {
             self.buffer.drain(..self.start);
             self.start = 0;
             searched = self.buffer.len();
-            let known = self.buffer.len();
+            self.too_long |= searched > MAX_LINE_BYTES + 1;
+            if self.too_long {
+                return Ok(None);
+            }
             let got = read_upto(self.file, &mut self.buffer, self.offset, BUFFER_BYTES)?;
             if let Some(hasher) = &mut hasher {
-                hasher.update(&self.buffer[known..]);
+                hasher.update(&self.buffer[searched..]);
             }
             self.offset += got as u64;
             if got == 0 {

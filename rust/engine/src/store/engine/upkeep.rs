@@ -272,12 +272,17 @@ impl Engine {
         })
     }
 
-    /// Loads records, one JSON object a line.
+    /// Loads records, one JSON object a line, until `go_on` returns false.
     ///
     /// # Errors
     /// As [`ingest`].
-    pub fn ingest(&self, source: RowSource<'_>, intake: Intake<'_>, progress: Progress<'_>) -> Result<Ingested> {
-        self.keeping(|store, _| ingest(store, source, intake, &|| self.host.now(), progress))
+    pub fn ingest(
+        &self,
+        source: RowSource<'_>,
+        intake: Intake<'_>,
+        go_on: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<Ingested> {
+        self.keeping(|store, _| ingest(store, source, intake, &|| self.host.now(), go_on))
     }
 
     fn keeping<T>(&self, act: impl FnOnce(&mut Store, i64) -> Result<T>) -> Result<T> {

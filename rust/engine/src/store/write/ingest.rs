@@ -18,7 +18,7 @@ use chronomemory_search::blocks::{BlockMisfit, misfit};
 use chronomemory_state::state::unspelled;
 
 use super::row_batch::{KEPT_REFUSALS, RefusedRow, RowBatch, commit_rows, row_of};
-use crate::store::{Progress, Store};
+use crate::store::Store;
 
 /// How much of the source becomes one batch.
 const PIECE_BYTES: u64 = 2 * 1024 * 1024;
@@ -93,8 +93,9 @@ pub struct RowRefusal {
 }
 
 /// Loads records, one JSON object a line. Each part of some mebibytes is one atomic batch; at the first row that
-/// is not a record everything before its part is kept and nothing of its part is, unless such rows are skipped. Records
-/// of the faces come in as a whole or not at all: half a face is worth nothing.
+/// is not a record everything before its part is kept and nothing of its part is, unless such rows are skipped. If
+/// `go_on` returns false after a batch, the load ends there. Records of the faces come in as a whole or not at all: half
+/// a face is worth nothing.
 ///
 /// # Errors
 /// `InFile` names the line and holds the reason; `Io`, `Locked`, `Closed`, `Poisoned`.
@@ -103,7 +104,7 @@ pub fn ingest(
     source: RowSource<'_>,
     intake: Intake<'_>,
     now: &dyn Fn() -> i64,
-    progress: Progress<'_>,
+    go_on: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Ingested> {
     let (path, file, before, kept): (&Path, Arc<dyn DiskFile>, u64, u64) = match source {
         RowSource::File(path) => (path, store.site.disk.open(path, Access::Read).at(path)?, 0, 0),
@@ -117,10 +118,7 @@ pub fn ingest(
     let length = file.length().at(path)?;
     let depth = store.options.recursion_depth;
     let (pieces, threads) = (length.div_ceil(PIECE_BYTES), store.options.threads);
-    let mut report = Ingested {
-        bytes: length,
-        ..Ingested::default()
-    };
+    let mut report = Ingested::default();
     let work = |index: u64, rows: &mut RowBatch| {
         rows.draft.by(&intake.author.importing(intake.faces));
         read_rows(&*file, (index * PIECE_BYTES, length), depth, intake, rows)
@@ -146,7 +144,6 @@ pub fn ingest(
         };
         in_order(pieces, threads, work, look).map_err(|stop| stop.told(path))?;
     }
-    let mut done = 0;
     let take = |rows: &mut RowBatch| {
         let wanted = rows.draft.changes().len();
         if !intake.skips
@@ -188,9 +185,8 @@ pub fn ingest(
             }
         }
         report.lines += rows.lines;
-        done = (done + PIECE_BYTES).min(length);
-        progress(done, length);
-        Ok(true)
+        report.bytes = (report.bytes + PIECE_BYTES).min(length);
+        Ok(go_on(report.bytes, length) || intake.faces)
     };
     in_order(pieces, threads, work, take).map_err(|stop| stop.told(path))?;
     Ok(report)
