@@ -14,8 +14,9 @@ from chronomemory.copying import whole_copy_inside
 from chronomemory.errors import ChronoError
 from chronomemory.face.arguments import flag, function_or_none, must, string, word
 from chronomemory.face.moments import EPOCH
+from chronomemory.filters import Where, where_json
 from chronomemory.page_files import PageFiles
-from chronomemory.where import Where, where_json
+from chronomemory.types import HasEngine
 
 __all__ = ["Erased", "LogHead", "Salt", "erase", "erase_due", "salting"]
 
@@ -109,20 +110,16 @@ def salting(given: Salt) -> str:
     return given
 
 
-class HasEngine(Protocol):
-    """Something that has an engine, and the project that it is of."""
+class _Project(HasEngine, Protocol):
+    """A store with the project that it belongs to."""
 
     @property
     def project_root(self) -> Path:
-        """Where the project is."""
-
-    @property
-    def engine(self) -> Engine:
-        """The open store."""
+        """The folder of the project."""
 
 
 def erase(
-    store: HasEngine,
+    store: _Project,
     *,
     ids: Iterable[str] | None,
     scope: Mapping[str, str] | None,

@@ -184,7 +184,7 @@ class OutOfScope(InvalidArgument):
 class ScopeRequired(InvalidArgument):
     """The store requires a name that this handle does not give; nothing was written. ``field`` says which."""
 
-    usual_recovery = "Write through store.scoped(…) with that name; through store.public() what is for all."
+    usual_recovery = "Write through store.scoped(…) with that name; through store.shared() what is for all."
 
 
 class Conflict(ChronoError):

@@ -7,26 +7,16 @@ swept, for whoever asks with ``expired=True``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Protocol
 
-from chronomemory._core import Engine
 from chronomemory.erasure import Erased, erase_due
 from chronomemory.face.arguments import flag, string
 from chronomemory.face.moments import Now, micros
+from chronomemory.types import HasEngine
 
-__all__ = ["Swept", "seen_through", "set_now", "sweep"]
+__all__ = ["Swept", "sweep"]
 
 #: Why records are erased that have expired, unless the caller says why.
 _WHY = "expired"
-
-
-class HasEngine(Protocol):
-    """Something that has an engine."""
-
-    @property
-    def engine(self) -> Engine:
-        """The open store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +26,6 @@ class Swept:
     ids: tuple[str, ...]
     erased: Erased | None = None
     dry_run: bool = False
-
-
-def seen_through(store: HasEngine, expired: bool) -> Engine:
-    """Return the engine to ask, which shows what has expired if that is wanted."""
-    return store.engine.with_expired() if flag("expired", expired) else store.engine
-
-
-def set_now(store: HasEngine, moment: datetime | None) -> None:
-    """Let it be this moment for all expiries, for all stores of this process on the same folder.
-
-    None lets the clock of the machine say it again. It is for tests, and for looking ahead.
-    """
-    store.engine.set_moment(None if moment is None else micros("moment", moment))
 
 
 def sweep(
@@ -76,5 +53,5 @@ def sweep(
     if not due:
         return Swept((), dry_run=dry)
     # What is written anew until then lives: the erasure looks once more, while nobody writes.
-    told = erase_due(engine, due, moment, why, backup=wants_copy, dry_run=dry)
-    return Swept(told.ids, told, dry_run=dry)
+    erased = erase_due(engine, due, moment, why, backup=wants_copy, dry_run=dry)
+    return Swept(erased.ids, erased, dry_run=dry)

@@ -8,14 +8,14 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from chronomemory._core import Engine, parse_json
 from chronomemory.errors import ChronoError, InvalidArgument
 from chronomemory.face.arguments import function_or_none, many, must, path, refuse, word
 from chronomemory.mapping import Fields, mapped
 from chronomemory.record import ChronoRecord
-from chronomemory.types import IngestReport, Progress, RowError
+from chronomemory.types import HasEngine, IngestReport, Progress, RowError
 
 __all__ = ["Source", "ingest", "is_table", "lines_of"]
 
@@ -29,14 +29,6 @@ _KEPT_ERRORS = 1_000
 
 #: Where rows come from.
 Source = str | os.PathLike[str] | IO[str] | IO[bytes] | Iterable[Any]
-
-
-class HasEngine(Protocol):
-    """What a load needs of a store."""
-
-    @property
-    def engine(self) -> Engine:
-        """The open engine."""
 
 
 def ingest(

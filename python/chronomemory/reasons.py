@@ -11,14 +11,14 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
-from chronomemory._core import Engine
 from chronomemory.deps import edge_of
 from chronomemory.face.arguments import count, string
 from chronomemory.record import ChronoRecord
 from chronomemory.reinstatement import Rollback, rollbacks_of
 from chronomemory.selection import query
+from chronomemory.types import HasEngine
 
 __all__ = ["DEEPEST", "LARGEST", "Reason", "Why", "why"]
 
@@ -50,14 +50,6 @@ DEEPEST, LARGEST = 200, 5_000
 
 def _spelled(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat()
-
-
-class HasEngine(Protocol):
-    """What is needed of a store."""
-
-    @property
-    def engine(self) -> Engine:
-        """The open engine."""
 
 
 @dataclass(frozen=True, slots=True)

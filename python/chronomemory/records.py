@@ -5,31 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, overload
 
-from chronomemory import (
-    expiry,
-    ingestion,
-    metrics,
-    paging,
-    reasons,
-    reinstatement,
-    rollback,
-    search,
-    selection,
-    tokens,
-    vectors,
-    verbs,
-)
+from chronomemory import expiry, ingestion, reasons, reinstatement, rollback, search, selection, verbs
 from chronomemory._core import Engine, Store
+from chronomemory.compat.store import RecordNames
 from chronomemory.deps import DepGraph
 from chronomemory.errors import UnknownRecord
 from chronomemory.event import WalEvent
-from chronomemory.expiry import seen_through
-from chronomemory.face.arguments import count, flag, many, must, public_names, string, string_or_none
+from chronomemory.face.arguments import count, flag, many, must, public_names, string, string_or_none, word
 from chronomemory.record import ChronoRecord
 from chronomemory.rollback import RollbackReport
-from chronomemory.view import StoreView, look_back
+from chronomemory.selection import StoreView, engine_of, look_back
+from chronomemory.vectors import Vectors
 
 __all__ = ["Records"]
 
@@ -37,7 +25,7 @@ _DELETED = "tombstone"
 
 
 @public_names
-class Records(Store):
+class Records(RecordNames, Store):
     """What a store and a handle of a scope have in common: records, their past, search and embeddings.
 
     It is read like a mapping of ids to records, of every face and status that is seen here, without deleted
@@ -49,11 +37,12 @@ class Records(Store):
         """The open engine, for whom this handle asks and writes."""
         raise NotImplementedError
 
-    # Writing.
+    @property
+    def vectors(self) -> Vectors:
+        """The embeddings of the records: ``attach``, ``nearest``, ``spaces`` and more."""
+        return Vectors(self)
 
-    def insert(self, record: ChronoRecord | Mapping[str, Any]) -> WalEvent | None:
-        """Write a record unless its id is taken, by another process too; return None if it is."""
-        return self.engine.insert(record)
+    # Writing.
 
     def upsert_many(self, records: Iterable[ChronoRecord | Mapping[str, Any]]) -> range:
         """Write records as one atomic batch, all or none; return the seqs they took.
@@ -72,7 +61,7 @@ class Records(Store):
         """Return a record, a tombstoned one too, or None; one that has expired only if that is asked for."""
         if expired is False:
             return self.engine.get(record_id)
-        return seen_through(self, expired).get(record_id)
+        return engine_of(self, expired).get(record_id)
 
     def __getitem__(self, record_id: str) -> ChronoRecord:
         record = self.engine.get(record_id)
@@ -88,24 +77,48 @@ class Records(Store):
         return sum(number for _, status, _, number in self.engine.tally() if status != _DELETED)
 
     def __iter__(self) -> Iterator[str]:
-        walk = self.iter(status=None, faces=True)
+        walk = self.stream(status=None, faces=True)
         return (record.id for record in walk if record.status != _DELETED)
 
     def __bool__(self) -> bool:
         return True  # an empty store is still a store: code that asks ``if store`` asks for None
 
-    def record_count(self, *, expired: bool = False) -> int:
-        """Return how many plain records are active."""
-        return seen_through(self, expired).count()
-
-    def record_counts(self, *, status: str | None = "active", faces: bool = False) -> dict[str, int]:
-        """Return how many records there are of each kind."""
-        status, faces = string_or_none("status", status), flag("faces", faces)
+    @overload
+    def count(
+        self, *, by: None = None, status: str | None = ..., faces: bool = ..., expired: bool = ...
+    ) -> int: ...
+    @overload
+    def count(
+        self,
+        *,
+        by: Literal["kind", "status"],
+        status: str | None = ...,
+        faces: bool = ...,
+        expired: bool = ...,
+    ) -> dict[str, int]: ...
+    def count(
+        self,
+        *,
+        by: Literal["kind", "status"] | None = None,
+        status: str | None = "active",
+        faces: bool = False,
+        expired: bool = False,
+    ) -> int | dict[str, int]:
+        """Return how many records there are, in all or by kind or status; ``status=None`` means any."""
+        group = None if by is None else word("by", by, ("kind", "status"))
+        status, faces, engine = (
+            string_or_none("status", status),
+            flag("faces", faces),
+            engine_of(self, expired),
+        )
+        if group is None and status == "active" and not faces:
+            return engine.count()
         counts: dict[str, int] = {}
-        for kind, its_status, of_face, number in self.engine.tally():
+        for kind, its_status, of_face, number in engine.tally():
             if (faces or not of_face) and (not status or its_status == status):
-                counts[kind] = counts.get(kind, 0) + number
-        return counts
+                key = its_status if group == "status" else kind
+                counts[key] = counts.get(key, 0) + number
+        return sum(counts.values()) if group is None else counts
 
     def invalidate(self, record_id: str, reason: str, dep_graph: DepGraph | None = None) -> RollbackReport:
         """Invalidate an own record and doubt what rests on it, by default along the edges in the store.
@@ -135,28 +148,13 @@ class Records(Store):
     # One-line calls of the modules that stand below: the handle is their first argument.
 
     ingest = ingestion.ingest
-    iter = paging.iter_records
     query = selection.query
-    export_records = selection.export_records
+    stream = selection.stream
     search = search.search
     sweep = expiry.sweep
     why = reasons.why
     rollbacks = reinstatement.rollbacks
     reinstate = reinstatement.reinstate
-    record_token_metric = metrics.record_token_metric
-    get_token_metrics = metrics.get_token_metrics
-    token_efficiency_report = metrics.token_efficiency_report
-    find_skills = metrics.find_skills
-    record_skill_run = metrics.record_skill_run
-    attach = vectors.attach
-    attach_many = vectors.attach_many
-    attach_tokens = tokens.attach_tokens
-    attach_tokens_many = tokens.attach_tokens_many
-    detach = vectors.detach
-    embedding = vectors.embedding
-    matrix = vectors.matrix
-    nearest = vectors.nearest
-    spaces = vectors.spaces
     update = verbs.update
     get_many = verbs.get_many
     delete = verbs.delete

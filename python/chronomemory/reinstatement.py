@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
-from chronomemory._core import Engine
 from chronomemory.errors import InvalidArgument, UnknownRecord
 from chronomemory.event import WalEvent
 from chronomemory.face.arguments import contents, string
 from chronomemory.record import ChronoRecord
 from chronomemory.rollback import REPORT_KIND, RecordStatusChange
 from chronomemory.selection import query
+from chronomemory.types import HasEngine
 from chronomemory.updates import Look, run
 
 __all__ = ["LeftAlone", "ReinstateReport", "Rollback", "reinstate", "rollbacks", "rollbacks_of"]
@@ -22,14 +22,6 @@ __all__ = ["LeftAlone", "ReinstateReport", "Rollback", "reinstate", "rollbacks",
 _REINSTATED = "reinstated"
 #: Events that say everything of a record.
 _WHOLE = frozenset({"upsert", "migrate"})
-
-
-class HasEngine(Protocol):
-    """What is needed of a store."""
-
-    @property
-    def engine(self) -> Engine:
-        """The open engine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NoReturn
 
-from chronomemory import erasure, expiry, migrate, reembedding, search, selection, vectors
+from chronomemory import erasure
 from chronomemory._core import Engine, Store, verify_path
+from chronomemory.compat.migrate import _governance_to_esdb_status as _governance_to_esdb_status
+from chronomemory.compat.store import StoreNames
 from chronomemory.complaints import callers_level, complaints
 from chronomemory.engines import ENGINES, Lease
 from chronomemory.erasure import Erased, Salt
@@ -26,21 +28,20 @@ from chronomemory.face.arguments import (
     function_or_none,
     must,
     path,
-    string,
     word,
 )
+from chronomemory.filters import Where
 from chronomemory.heads import head_file
-from chronomemory.health import Counters, Health, counters_of, health_of
+from chronomemory.health import Health, health_of
 from chronomemory.layout import folder_mode, log_folder
-from chronomemory.migrate import _governance_to_esdb_status
 from chronomemory.record import ChronoRecord
 from chronomemory.records import Records
-from chronomemory.retention import Upkeep
 from chronomemory.scope import NOT_GIVEN, Scope
 from chronomemory.scoped import Everyone, ScopeCount, ScopedStore
 from chronomemory.types import Progress, VerifyReport
+from chronomemory.upkeep import Upkeep
+from chronomemory.vectors import StoreVectors
 from chronomemory.watching import tell, watched
-from chronomemory.where import Where
 
 __all__ = ["ChronoRecord", "ChronoStore", "WalEvent", "open_store"]
 
@@ -48,7 +49,7 @@ _DURABILITY = ("full", "normal", "off")
 _VERIFY = ("full", "quick")
 
 
-class ChronoStore(Upkeep):
+class ChronoStore(StoreNames, Records):
     """The memory of one project: records in a chained log under ``<project_root>/.chronomemory``.
 
     The first call that needs the store opens it, also after ``close``; reading never creates
@@ -137,17 +138,15 @@ class ChronoStore(Upkeep):
         return self._opening
 
     def _borrow(self, **other_options: Any) -> Lease:
-        options = {**self._options, "head_file": self.head_file, **other_options}
+        options = {**self._options, "head_file": self._head_file(), **other_options}
         folder = log_folder(self.project_root)
         return ENGINES.borrow(self.project_root, folder, options, own=self._own_engine)
 
-    @property
-    def head_file(self) -> Path | None:
-        """Where the last head is remembered: the file that was given, or one of the user's state."""
+    def _head_file(self) -> Path | None:
+        """Return where the last head is remembered: the given file, or one in the user's state folder."""
         return self._given_head_file or head_file(self.project_root)
 
-    def folder_mode(self) -> int:
-        """Return the permissions of the store's folder, or those that it will get when it is made."""
+    def _folder_mode(self) -> int:
         return folder_mode(self.project_root, shared=self._options["shared"])
 
     def close(self) -> None:
@@ -194,7 +193,15 @@ class ChronoStore(Upkeep):
         """The open engine: the doorway that the other faces of this package write through."""
         return self._engine or self._opened()
 
-    # Writing. What else writes stands in ``Records``, which handles of a scope have too.
+    @property
+    def vectors(self) -> StoreVectors:
+        """The embeddings of the records and their spaces: ``attach``, ``nearest``, ``reembed`` and more."""
+        return StoreVectors(self)
+
+    @property
+    def upkeep(self) -> Upkeep:
+        """Maintenance and settings: ``compact``, ``backup``, ``restore``, ``repair``, indexes and more."""
+        return Upkeep(self)
 
     #: ``upsert(record, *, if_version=None, if_new=False)`` writes a record in place of one with its id, and
     #: returns the event. It is the engine's own: every call would pay for a function of Python in between.
@@ -225,17 +232,9 @@ class ChronoStore(Upkeep):
         """Return a handle that sees every record, whosever it is, and writes what a row says."""
         return Everyone(self)
 
-    def public(self) -> ScopedStore:
-        """Return the handle for what all may see, where ``require`` asks for a name."""
+    def shared(self) -> ScopedStore:
+        """Return the handle for records that all may see, where a scope is required."""
         return ScopedStore(self, Scope(), public=True)
-
-    def require(self, level: str, *, wanted: bool = True) -> bool:
-        """Refuse every write without a name of this level from now on, in every process; say if that is new.
-
-        ``level`` is ``user``, ``agent`` or ``session``. A handle made by ``public()`` may write without it,
-        and so may ``everyone()``. With ``wanted=False`` it is not required any more.
-        """
-        return self.engine.require(string("level", level), flag("wanted", wanted))
 
     def _lend_to(self, handle: Records) -> None:
         """Note who holds the engine, and must let go of it when the store closes."""
@@ -251,14 +250,6 @@ class ChronoStore(Upkeep):
 
     # Evidence.
 
-    def wal_seq(self) -> int:
-        """Return the seq of the last event, 0 when there is none."""
-        return self.engine.wal_seq()
-
-    def head(self) -> str:
-        """Return the hash of the last event, "" when there is none."""
-        return self.engine.head()
-
     def sync(self) -> None:
         """Wait until everything written so far is on disk."""
         with watched("sync", self.project_root):
@@ -269,10 +260,6 @@ class ChronoStore(Upkeep):
         engine, lease = self.engine, self._lease
         return health_of(engine, self.project_root, handles=0 if lease is None else lease.handles)
 
-    def counters(self) -> Counters:
-        """Return what was done here since this process opened the folder, for a system that watches it."""
-        return counters_of(self.engine)
-
     def replay(self, *, from_seq: int = 0) -> list[WalEvent]:
         """Return every event of the log with this seq or a later one, whatever its op."""
         return [WalEvent._of_line(line) for line in self.engine.replay(count("from_seq", from_seq))]
@@ -282,25 +269,13 @@ class ChronoStore(Upkeep):
         engine, progress = self._engine, function_or_none("progress", progress)
         with watched("verify", self.project_root, large=True):
             if engine is None:
-                found = verify_path(os.fspath(log_folder(self.project_root)), progress, self.head_file)
+                found = verify_path(os.fspath(log_folder(self.project_root)), progress, self._head_file())
             else:
                 found = engine.verify(progress)
         report = VerifyReport.from_dict(found)
         for damage in report.damage:
             tell(f"{self.project_root}: damage in {damage}")
         return report
-
-    def chain_valid(self) -> bool:
-        """Say whether the files on disk are unaltered as far as a chain can tell."""
-        return self.verify().valid
-
-    def accept_head(self) -> None:
-        """Take the log as it is for the right one, after a change that was meant: a checkout, a copy.
-
-        Until then ``verify`` goes on to report that the head it remembers is lost.
-        """
-        with self._lenient_engine() as engine:
-            engine.accept_head()
 
     # Care.
 
@@ -342,46 +317,6 @@ class ChronoStore(Upkeep):
                 progress=progress,
             )
 
-    def restore(
-        self,
-        source: str | os.PathLike[str],
-        *,
-        damaged: bool = False,
-        bring_back: bool = False,
-        progress: Progress | None = None,
-    ) -> dict[str, Any] | None:
-        """Put the store back to a backup, or to what a repair or restore set aside in ``quarantine/``.
-
-        What is replaced is set aside in turn. A damaged copy is refused unless ``damaged`` is given:
-        then it comes back as it is. In a copy from before an erasure that is known here, what was erased
-        since is erased first; where that cannot be told it is refused. With ``bring_back`` what was
-        erased comes back. ``verify`` tells of either for ever. A tail in
-        ``quarantine/`` takes its place behind the bytes that it was cut from and is repaired; only then
-        something is returned, as ``repair`` tells it: what was written since the cut is among
-        ``changed``, and in the folder ``kept``. What ``progress`` raises is raised when all is put back:
-        it cannot cancel the call.
-        """
-        folder, damaged = path("source", source), flag("damaged", damaged)
-        bring_back = flag("bring_back", bring_back)
-        progress = function_or_none("progress", progress)
-        with watched("restore", self.project_root, large=True), self._lenient_engine() as engine:
-            return engine.restore(os.fspath(folder), progress, damaged=damaged, bring_back=bring_back)
-
-    def repair(self, *, unproven: bool = False, progress: Progress | None = None) -> dict[str, Any]:
-        """Bring back what something in the folder proves, set damaged bytes aside, and return what was done.
-
-        ``healed`` counts the places and embeddings that came back, ``changed`` has the ids whose records
-        are other now, ``lost`` the events and embeddings that stay lost, ``unsettled`` the ids that those
-        events seem to speak of, ``kept`` the folder of what was set aside, ``quarantine`` what else lies
-        there: tails with whole events, and what a log that was cut is known to have held. Where nothing
-        proves the state that the log starts from, the call is refused; ``unproven=True`` takes it as it
-        is and marks every record of it. What ``progress`` raises is raised when all is repaired: it
-        cannot cancel the call.
-        """
-        unproven, progress = flag("unproven", unproven), function_or_none("progress", progress)
-        with watched("repair", self.project_root, large=True), self._lenient_engine() as engine:
-            return engine.repair(progress, unproven=unproven)
-
     @contextmanager
     def _lenient_engine(self) -> Iterator[Engine]:
         """Lend an engine that also opens a damaged store: this is the way out of damage."""
@@ -393,19 +328,6 @@ class ChronoStore(Upkeep):
             yield lease.engine
         finally:
             lease.release()
-
-    # One-line calls of the modules that stand below: the store is their first argument.
-
-    _governance_to_esdb_status = staticmethod(_governance_to_esdb_status)
-    migrate_from_json = migrate.migrate_from_json
-    choose_search_fields = search.choose_search_fields
-    drop_space = vectors.drop_space
-    reembed = reembedding.reembed
-    set_now = expiry.set_now
-    use_space = vectors.use_space
-    create_index = selection.create_index
-    drop_index = selection.drop_index
-    indexes = selection.indexes
 
 
 def open_store(project_root: str | os.PathLike[str], **options: Any) -> ChronoStore:

@@ -17,6 +17,7 @@ from chronomemory.record import ChronoRecord
 __all__ = [
     "DAMAGED_SYNCED",
     "Damage",
+    "HasEngine",
     "IngestReport",
     "Journal",
     "Linked",
@@ -38,6 +39,14 @@ DAMAGED_SYNCED = "synced is damaged: it cannot be told whether the log was cut a
 _UNBUILT_RUNGS = ("signed", "witnessed")
 
 
+class HasEngine(Protocol):
+    """Anything with an open engine: a store, or a handle of a scope."""
+
+    @property
+    def engine(self) -> Engine:
+        """The open engine."""
+
+
 class Readable(Protocol):
     """Anything that knows records: a store, or a look at what it once knew."""
 
@@ -55,34 +64,22 @@ class Readable(Protocol):
     ) -> list[ChronoRecord]: ...
 
 
-class Linked(Readable, Protocol):
+class Linked(Readable, HasEngine, Protocol):
     """Anything whose records rest on each other: a store, or a handle of a scope."""
-
-    @property
-    def engine(self) -> Engine:
-        """The open engine."""
 
 
 class Journal(Readable, Protocol):
     """Anything that also knows in which order it learned."""
-
-    def wal_seq(self) -> int: ...
 
     def replay(self, *, from_seq: int = 0) -> list[WalEvent]: ...
 
     def changed_since(self, seq: int) -> list[str]: ...
 
 
-class Writable(Journal, Protocol):
+class Writable(Journal, HasEngine, Protocol):
     """Anything that takes records."""
 
-    @property
-    def engine(self) -> Engine:
-        """The open engine, through which a change is written only if what it was made from is unchanged."""
-
     def upsert(self, record: ChronoRecord | Mapping[str, Any]) -> WalEvent: ...
-
-    def insert(self, record: ChronoRecord | Mapping[str, Any]) -> WalEvent | None: ...
 
     def upsert_many(self, records: Iterable[ChronoRecord | Mapping[str, Any]]) -> range: ...
 

@@ -9,24 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from chronomemory._core import Engine
 from chronomemory.errors import InvalidArgument, WriteConflict
 from chronomemory.event import WalEvent
 from chronomemory.record import ChronoRecord
+from chronomemory.types import HasEngine
 
 __all__ = ["Look", "retry_in_turn", "run", "update_by"]
 
 T = TypeVar("T")
-
-
-class HasEngine(Protocol):
-    """What a look needs of a store."""
-
-    @property
-    def engine(self) -> Engine:
-        """The open engine."""
 
 
 class Look:

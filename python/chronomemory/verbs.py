@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from chronomemory._core import Engine, canonical_json, parse_json
 from chronomemory.errors import Conflict, InvalidArgument, UnknownRecord
 from chronomemory.event import WalEvent
 from chronomemory.face.arguments import flag, string, string_or_none, strings
-from chronomemory.paging import page_of, query_terms
+from chronomemory.filters import Where
 from chronomemory.record import ChronoRecord
 from chronomemory.sameness import is_same
+from chronomemory.selection import page_of, query_terms
+from chronomemory.types import HasEngine
 from chronomemory.updates import Look, run, update_by
-from chronomemory.where import Where
 
 __all__ = ["delete", "delete_many", "get_many", "update", "upsert_if"]
 
@@ -21,14 +22,6 @@ __all__ = ["delete", "delete_many", "get_many", "update", "upsert_if"]
 _FIELDS = frozenset(ChronoRecord(id="x").to_dict()) - {"id", "recursion_depth"}
 #: Where a record says whose it is.
 _SCOPE = "@scope"
-
-
-class HasEngine(Protocol):
-    """What a verb needs of a store."""
-
-    @property
-    def engine(self) -> Engine:
-        """The open engine."""
 
 
 def get_many(store: HasEngine, record_ids: Iterable[str]) -> list[ChronoRecord | None]:
@@ -162,9 +155,7 @@ def delete_many(
 
 def _owned(engine: Engine, where: Where | None) -> list[str]:
     """Return the ids of own records, of any status, for which a where holds."""
-    terms = query_terms(
-        kind=None, status=None, rag_filter=False, min_confidence=0.0, limit=None, faces=False, where=where
-    )
+    terms = query_terms(status=None, where=where)
     names = [record.id for record in page_of(engine, terms, None, None)]
     return [name for name, owned in zip(names, engine.are_own(names), strict=True) if owned]
 

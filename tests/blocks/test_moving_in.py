@@ -36,7 +36,7 @@ class TestLearning:
         async def story(system: MemorySystem) -> None:
             await system.learn("Fact 0", tags=None)
             await system.remember("Fact 90", None)
-            assert [row["tags"] for row in await system.ls()] == [[], []]
+            assert [row["tags"] for row in await system.list()] == [[], []]
 
         live(story)
 
@@ -170,7 +170,7 @@ class TestTheGuide:
     VERBS = (
         "learn", "remember", "learn_document", "consolidate", "dream", "recall", "frame", "outcome",
         "connect", "disconnect", "edit", "forget", "keep", "reembed", "curate", "session",
-        "ls", "status", "history",
+        "list", "status", "history",
     )  # fmt: skip
 
     def test_it_names_every_verb(self, memory: Memory) -> None:

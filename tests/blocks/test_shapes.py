@@ -119,7 +119,7 @@ def answers(memory: Memory) -> dict[str, Any]:
         }
     return told | {
         "status": replace(memory.status(), unusable=()),
-        "listed": [block["id"] for block in memory.ls(status=None)],
+        "listed": [block["id"] for block in memory.list(status=None)],
         "recall": [block.content for block in memory.recall("cold")],
         "unasked": [block.content for block in memory.recall(None)],
     }
@@ -160,8 +160,10 @@ def test_a_plain_record_may_be_of_any_kind(tmp_path: Path, kind: str, status: st
         assert memory.blocks.store.get("x").kind == kind
     with Memory(tmp_path) as memory:  # and for one who reads all of it anew
         assert memory.recall("dark")
-        memory.blocks.store.attach("x", [1.0, 0.0], space="s", model="m")
-        assert [near.record_id for near in memory.blocks.store.nearest([1.0, 0.0], space="s", status=None)]
+        memory.blocks.store.vectors.attach("x", [1.0, 0.0], space="s", model="m")
+        assert [
+            near.record_id for near in memory.blocks.store.vectors.nearest([1.0, 0.0], space="s", status=None)
+        ]
 
 
 @pytest.mark.parametrize("record", DAMAGED, ids=NAMES)
@@ -358,7 +360,7 @@ def test_all_that_a_memory_exports_comes_back(tmp_path: Path) -> None:
     with lived(tmp_path / "one") as memory:
         use(memory)
         memory.blocks.run(lambda conn: sync.set_config(conn, "top_k", "7"))
-        memory.forget(memory.ls(status=None)[0]["id"])
+        memory.forget(memory.list(status=None)[0]["id"])
     file = tmp_path / "out.ndjson"
     assert CliRunner().invoke(app, ["export", str(file), "--project", str(tmp_path / "one")]).exit_code == 0
     (tmp_path / "two").mkdir()

@@ -37,7 +37,7 @@ def test_one_new_copy_takes_the_place_of_those_that_went(store: ChronoStore) -> 
         saved = ChronoStore(Path(str(told.new_backup)))
         assert saved.verify().valid
         store.delete("tea")
-        store.restore(Path(str(told.new_backup)))
+        store.upkeep.restore(Path(str(told.new_backup)))
         assert [record.id for record in store.query()] == ["tea"]
 
 
@@ -96,7 +96,7 @@ def test_a_copy_that_is_not_whole_is_told(store: ChronoStore, monkeypatch: pytes
 def test_a_copy_that_somebody_else_takes_away_is_made_again(
     store: ChronoStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with store, ChronoStore(store.project_root, head_file=store.head_file) as other:
+    with store, ChronoStore(store.project_root, head_file=store._head_file()) as other:
         make, number = Engine.backup, 0
 
         def backup(engine: Engine, progress: object = None) -> str:

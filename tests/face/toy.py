@@ -120,7 +120,7 @@ class Notebook:
     def nearest(self, text: str) -> list[str]:
         """Return the names of all notes, the most alike first."""
         vector = SPACES.of_query(self.notes.store, text, self._embedder)
-        found = self.notes.store.nearest(vector, space=SPACES.of(self._embedder.model_name))
+        found = self.notes.store.vectors.nearest(vector, space=SPACES.of(self._embedder.model_name))
         return [near.record_id.removeprefix(note_key("")) for near in found]
 
     def embedding(self, name: str) -> bytes | None:

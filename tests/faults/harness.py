@@ -127,9 +127,9 @@ def repaired(project: Path, outcome: Outcome) -> dict[str, Any]:
         warnings.simplefilter("ignore", RuntimeWarning)
         with ChronoStore(project) as store:
             try:
-                return store.repair()
+                return store.upkeep.repair()
             except LogCorrupted as refused:
                 if "unproven=True" not in refused.recovery:
                     raise
                 outcome.count("refused without unproven=True")
-                return store.repair(unproven=True)
+                return store.upkeep.repair(unproven=True)

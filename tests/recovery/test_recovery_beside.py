@@ -16,7 +16,7 @@ Lines = list[bytes]
 
 def repair(project: Path) -> dict[str, Any]:
     with quiet(), ChronoStore(project) as store:
-        return store.repair()
+        return store.upkeep.repair()
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ def test_a_copy_holds_what_the_log_starts_from(
         report = store.verify()
         assert [damage.kind for damage in report.damage] == ["base-missing"]
         assert any("was read from backup/" in note for note in report.notes)
-        told = store.repair(unproven=unproven)
+        told = store.upkeep.repair(unproven=unproven)
         assert (told["lost"], told["unsettled"], told["unproven"]) == ([], [], [])
         report = store.verify()
         assert report.valid, report.damage
@@ -58,7 +58,7 @@ def test_a_copy_of_another_beginning_proves_nothing(tmp_path: Path, home: Path) 
     log = copy / "events.wal"
     log.write_bytes(log.read_bytes().splitlines(keepends=True)[1])
     with quiet(), ChronoStore(tmp_path) as store, pytest.raises(LogCorrupted, match="base-missing"):
-        store.repair()
+        store.upkeep.repair()
 
 
 def test_copies_that_contradict_each_other_prove_nothing(tmp_path: Path, home: Path) -> None:
@@ -71,8 +71,8 @@ def test_copies_that_contradict_each_other_prove_nothing(tmp_path: Path, home: P
     (home / "snapshot.json").unlink()
     with quiet(), ChronoStore(tmp_path) as store:
         with pytest.raises(LogCorrupted, match="base-missing"):
-            store.repair()
-        told = store.repair(unproven=True)
+            store.upkeep.repair()
+        told = store.upkeep.repair(unproven=True)
         assert sorted(told["unproven"]) == sorted(OLD)
         assert any("snapshot.json" in lost for lost in told["lost"])
     assert labels(tmp_path) == ALL
@@ -84,7 +84,7 @@ def test_a_copy_that_does_not_reach_the_log_proves_nothing(tmp_path: Path, home:
     state = json.loads((copy / "snapshot.json").read_text())
     (copy / "snapshot.json").write_text(json.dumps(state | {"seq": 7}))
     with quiet(), ChronoStore(tmp_path) as store, pytest.raises(LogCorrupted, match="base-missing"):
-        store.repair()
+        store.upkeep.repair()
 
 
 @pytest.mark.parametrize("indent", [None, 1], ids=["one line", "many lines"])
@@ -97,7 +97,7 @@ def test_what_is_left_of_a_snapshot_is_marked_and_the_rest_named(tmp_path: Path,
     snapshot.write_text(text[:at] + text[at + 1 :])
     with quiet(), ChronoStore(tmp_path) as store:
         with pytest.raises(LogCorrupted, match="base-missing"):
-            store.repair()
-        told = store.repair(unproven=True)
+            store.upkeep.repair()
+        told = store.upkeep.repair(unproven=True)
         assert sorted(told["unproven"]) == sorted(OLD.keys() - {"old 2"})
         assert any('"old 2"' in lost for lost in told["lost"])

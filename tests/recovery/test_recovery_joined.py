@@ -34,7 +34,7 @@ def written(project: Path, *, is_compacted: bool, has_backup: bool) -> None:
 def repaired(project: Path, damaged: bytes) -> dict[str, Any]:
     (project / ".chronomemory" / LOG).write_bytes(damaged)
     with quiet(), ChronoStore(project) as store:
-        return store.repair()
+        return store.upkeep.repair()
 
 
 def bounds(lines: list[bytes]) -> Iterator[int]:

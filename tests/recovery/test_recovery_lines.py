@@ -19,7 +19,7 @@ SPACED = (", ", ": ")
 
 def repair(project: Path) -> dict[str, Any]:
     with quiet(), ChronoStore(project) as store:
-        return store.repair()
+        return store.upkeep.repair()
 
 
 def foreign(project: Path, payload: tuple[str, str]) -> bytes:
@@ -65,7 +65,7 @@ def test_any_single_byte_of_a_foreign_log_comes_back(tmp_path: Path, payload: tu
         (project / ".chronomemory").mkdir(parents=True)
         (project / ".chronomemory" / "events.wal").write_bytes(damaged)
         with quiet(), ChronoStore(project) as store:
-            told = store.repair() if not store.verify().valid else {"lost": []}
+            told = store.upkeep.repair() if not store.verify().valid else {"lost": []}
         assert told["lost"] == [], what
         assert labels(project) == truth, what
 
@@ -83,13 +83,13 @@ def break_line(project: Path, *marks: bytes) -> None:
 def embedded(tmp_path: Path) -> Path:
     with ChronoStore(tmp_path) as store:
         store.upsert_many([{"id": "A", "label": "one"}, {"id": 'B"q"', "label": "two"}])
-        store.attach_many(["A", 'B"q"'], [[1.0, 0.0], [0.0, 1.0]], model="m")
+        store.vectors.attach_many(["A", 'B"q"'], [[1.0, 0.0], [0.0, 1.0]], model="m")
     return tmp_path
 
 
 def test_a_lost_detach_names_the_record(embedded: Path) -> None:
     with ChronoStore(embedded) as store:
-        assert store.detach('B"q"')
+        assert store.vectors.detach('B"q"')
         store.upsert({"id": "later"})
     break_line(embedded, b'"gone"')
     told = repair(embedded)
@@ -105,7 +105,7 @@ def test_a_lost_detach_names_the_record(embedded: Path) -> None:
 
 def test_a_lost_attach_names_the_record(embedded: Path) -> None:
     with ChronoStore(embedded) as store:
-        store.attach("A", [0.6, 0.8])
+        store.vectors.attach("A", [0.6, 0.8])
         store.upsert({"id": "later"})
     break_line(embedded, b'"ids":["A"]')
     told = repair(embedded)
@@ -114,7 +114,7 @@ def test_a_lost_attach_names_the_record(embedded: Path) -> None:
     assert told["unsettled"] == []
     with ChronoStore(embedded) as store:
         assert {record.id for record in store.query()} == {"A", 'B"q"', "later"}
-        assert store.embedding("A") is not None
+        assert store.vectors.get("A") is not None
 
 
 def test_a_lost_foreign_line_puts_its_record_on_hold(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_what_was_changed_in_a_record_that_is_lost_makes_none(
 
     with quiet(), ChronoStore(project) as store:
         assert is_seen(store) == []
-        told = store.repair()
+        told = store.upkeep.repair()
         assert is_seen(store) == []
         assert any(block in lost and "made it is lost" in lost for lost in told["lost"]), told["lost"]
         assert store.verify().valid and store.get("shared").label == "for all"
@@ -93,7 +93,7 @@ def test_a_record_that_is_written_whole_again_counts(tmp_path: Path, patched: tu
         truth = store.everyone().get(block)
     strike(project, at, b"x" * len(line))
     with quiet(), ChronoStore(project) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
         found = store.everyone().get(block)
     assert (found is None and any(block in lost for lost in told["lost"])) or found == truth
 
@@ -109,7 +109,7 @@ def test_that_a_record_which_is_lost_was_deleted_is_told_to_nobody_else(tmp_path
     with quiet(), ChronoStore(tmp_path) as store:
         for _ in range(2):
             assert store.history("bobs") == store.scoped(user="ann").history("bobs") == []
-            store.repair()
+            store.upkeep.repair()
 
 
 # A withdrawal whose name is damaged.
@@ -135,7 +135,7 @@ def test_a_withdrawal_with_a_damaged_name_brings_nothing_back_unmarked(
     struck = name[: -len(block)] + b"z" * letters + block[letters:].encode()
     strike(tmp_path, at, line.replace(name, struck))
     with quiet(), ChronoStore(tmp_path) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
         assert f"block:{block}" in told["unsettled"]
         assert "@unsettled" in store.get(f"block:{block}").data
         assert how == "supersede" or "@unsettled" not in store.get(f"block:{other}").data
@@ -153,7 +153,7 @@ def test_a_lost_patch_of_a_lost_record_puts_no_other_on_hold(tmp_path: Path) -> 
         at, line = line_with(tmp_path, '"node:2"', f'"op":"{op}"')
         strike(tmp_path, at, line.replace(b'"hash":"', b'"hush":"').replace(b'"ts":"', b'"tz":"'))
     with quiet(), ChronoStore(tmp_path) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
         assert told["unsettled"] == []
         assert not [name for name in ("node:1", "node:3") if "@unsettled" in store.get(name).data]
 
@@ -169,7 +169,7 @@ def test_an_outcome_with_a_damaged_name_leaves_its_block_on_hold(tmp_path: Path,
     assert struck != line
     strike(tmp_path, at, struck)
     with quiet(), ChronoStore(tmp_path) as store:
-        assert f"block:{blocks[0]}" in store.repair()["unsettled"]
+        assert f"block:{blocks[0]}" in store.upkeep.repair()["unsettled"]
         assert "@unsettled" in store.get(f"block:{blocks[0]}").data
 
 
@@ -201,7 +201,7 @@ def test_what_is_lost_between_two_lines_of_ours_is_counted_whoever_began_the_log
     strike(tmp_path, at, line[:place] + b"zq" + line[place + 2 :])
     strike(tmp_path, line_with(tmp_path, '"op":"delete"')[0], None)
     with quiet(), ChronoStore(tmp_path) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
     said = f"events {lost.seq} to {lost.seq + 1} are lost here"
     assert any(said in one and "not known" in one for one in told["lost"]), told["lost"]
 
@@ -225,7 +225,7 @@ def test_what_acts_made_by_a_clock_that_lost_an_event_is_on_hold(tmp_path: Path,
     place = line.index(b'"confidence"') + 3
     strike(tmp_path, at, line[:place] + b"zq" + line[place + 2 :])
     with quiet(), ChronoStore(tmp_path) as store:
-        store.repair()
+        store.upkeep.repair()
         records = list(store.everyone().query(status=None, faces=True))
     others = [one for one in records if one != truth[one.id] and not one.id.startswith("vector")]
     assert others and not [one.id for one in others if "@unsettled" not in one.data]
@@ -241,7 +241,7 @@ def test_what_happened_to_a_block_whose_making_is_lost_is_told_to_nobody_else(tm
     with quiet(), ChronoStore(tmp_path) as store:
         for _ in range(2):
             assert store.history(f"block:{block}") == store.scoped(user="ann").history(f"block:{block}") == []
-            store.repair()
+            store.upkeep.repair()
 
 
 # Names that swallowed what stood behind them, and a beginning that ends in an embedding.
@@ -261,17 +261,17 @@ def test_a_withdrawal_whose_name_lost_its_end_brings_nothing_back_unmarked(
     place = line.rindex(block.encode()) + 13 + (len(block) > 16) * 4
     strike(tmp_path, at, line[:place] + b"z0y00z0zz#zz#y0z00zxy#x#0yzyy#z0x#z#zy0z" + line[place + 40 :])
     with quiet(), ChronoStore(tmp_path) as store:
-        assert f"block:{block}" in store.repair()["unsettled"]
+        assert f"block:{block}" in store.upkeep.repair()["unsettled"]
 
 
 def test_a_lost_beginning_that_ends_in_an_embedding_is_not_told_as_one_alone(tmp_path: Path) -> None:
     with ChronoStore(tmp_path) as store:
         store.upsert_many([{"id": name, "label": "90 mg"} for name in ("DOSE", "R1", "R2")])
-        store.attach("R1", [1.0, 2.0], model="m")
+        store.vectors.attach("R1", [1.0, 2.0], model="m")
         store.compact()
         store.delete("DOSE")
         store.upsert({"id": "R5"})
-        store.attach("R2", [3.0, 4.0])
+        store.vectors.attach("R2", [3.0, 4.0])
         store.upsert({"id": "last"})
     data = bytearray(log_of(tmp_path).read_bytes())
     lines = bytes(data).split(b"\n")
@@ -279,7 +279,7 @@ def test_a_lost_beginning_that_ends_in_an_embedding_is_not_told_as_one_alone(tmp
     data[ends[0] - 60 : ends[2] + 100] = bytes(ends[2] + 160 - ends[0])
     log_of(tmp_path).write_bytes(data)
     with quiet(), ChronoStore(tmp_path) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
     assert any("not known how many events are lost here" in lost for lost in told["lost"]), told["lost"]
 
 
@@ -293,5 +293,5 @@ def test_a_line_that_stands_twice_counts_once_though_its_first_copy_can_be_read_
     at, line = line_with(tmp_path, '"op":"act"', "outcome/")
     strike(tmp_path, at, line.replace(b'"act:blocks"', b'"act:bloc5q"') + b"\n" + line)
     with quiet(), ChronoStore(tmp_path) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
         assert store.get(f"block:{block}") == truth, told

@@ -19,7 +19,7 @@ def log_of(project: Path) -> Path:
 
 def repair(project: Path) -> tuple[dict[str, Any], dict[str, ChronoRecord]]:
     with quiet(), ChronoStore(project) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
         return told, {record.id: record for record in store.query(status="", faces=True)}
 
 
@@ -86,7 +86,7 @@ def test_a_belief_is_marked_that_stood_in_one_line_with_what_is_said_of_embeddin
         store.upsert({"id": "tea", "label": "green"})
         store.upsert({"id": "milk"})
         store.upsert({"id": "tea", "label": "black"})
-        store.attach("milk", [0.5, 0.25], model="dice")
+        store.vectors.attach("milk", [0.5, 0.25], model="dice")
         store.upsert({"id": "later"})
     lines = log_of(project).read_bytes().splitlines(keepends=True)
     place = sum(map(len, lines[:3]))

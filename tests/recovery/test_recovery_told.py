@@ -26,7 +26,7 @@ def home(tmp_path: Path) -> Path:
 
 def repaired(project: Path) -> dict[str, Any]:
     with quiet(), ChronoStore(project) as store:
-        return store.repair()
+        return store.upkeep.repair()
 
 
 def between(line: bytes, key: bytes, length: int, fill: bytes) -> bytes:
@@ -131,9 +131,9 @@ def test_whose_embeddings_are_lost_is_named_or_said_to_be_unknown(
     rows = np.eye(4, dtype=np.float32)
     with ChronoStore(tmp_path) as store:
         store.upsert_many([{"id": "R1"}, {"id": "R2"}])
-        store.attach("R1", rows[0], model="eye")
-        store.attach("R1", rows[1], model="eye")
-        store.attach_many(["R1", "R2"], rows[2:], model="eye")
+        store.vectors.attach("R1", rows[0], model="eye")
+        store.vectors.attach("R1", rows[1], model="eye")
+        store.vectors.attach_many(["R1", "R2"], rows[2:], model="eye")
         store.upsert({"id": "Z"})
     log = home / "events.wal"
     data = log.read_bytes()
@@ -156,7 +156,7 @@ def test_a_log_that_was_swapped_with_a_small_file_is_never_written_over(
     swap(home / "events.wal", home / other)
     with quiet(), ChronoStore(tmp_path) as store:
         assert not store.verify().valid
-        for act in (store.repair, lambda: store.upsert({"id": "NEW"})):
+        for act in (store.upkeep.repair, lambda: store.upsert({"id": "NEW"})):
             with pytest.raises((ChronoError, OSError)):
                 act()
     assert b"precious again" in (home / other).read_bytes()

@@ -57,7 +57,7 @@ def test_a_deleted_record_is_gone(store: ChronoStore) -> None:
 def test_an_expired_record_is_gone(store: ChronoStore) -> None:
     store.upsert_many([{"id": "A", "data": {"expires_at": SOON.isoformat()}}, {"id": "B"}])
     holds(store, "A", "B")
-    store.set_now(SOON + timedelta(seconds=1))
+    store.upkeep.set_now(SOON + timedelta(seconds=1))
     holds(store, "B")
     assert "A" not in store
     with pytest.raises(UnknownRecord):

@@ -75,7 +75,7 @@ def test_accepting_ends_it(tmp_path: Path, log: Path) -> None:
     _fill(tmp_path)
     _cut_last_line(log)
     with pytest.warns(RuntimeWarning, match="seen here"), ChronoStore(tmp_path) as store:
-        store.accept_head()
+        store.upkeep.accept_head()
         assert store.verify().rung == "remembered"
     _fill(tmp_path, 10)
     assert ChronoStore(tmp_path).verify().rung == "remembered"
@@ -103,7 +103,7 @@ def test_restore_is_a_change_that_was_meant(tmp_path: Path) -> None:
         saved = store.backup()
         store.upsert({"id": "B"})
         store.sync()
-        store.restore(saved)
+        store.upkeep.restore(saved)
         assert store.verify().rung == "remembered"
     assert ChronoStore(tmp_path).verify().rung == "remembered"
 
@@ -163,7 +163,7 @@ def test_a_restore_is_never_taken_for_a_loss(tmp_path: Path) -> None:
             store.upsert({"id": f"B-{number}"})
             store.sync()
             other = ChronoStore(tmp_path).open()
-            store.restore(saved)
+            store.upkeep.restore(saved)
             other.close()
             assert ChronoStore(tmp_path).verify().remembered == "kept"
 
@@ -177,13 +177,13 @@ def test_a_history_that_was_dropped_elsewhere_is_told(tmp_path: Path) -> None:
         ChronoStore(tmp_path).open().close()
     store = ChronoStore(tmp_path)
     assert store.verify().remembered == "unknown"
-    store.accept_head()
+    store.upkeep.accept_head()
     assert store.verify().rung == "remembered"
 
 
 def test_accepting_nothing_makes_nothing(tmp_path: Path) -> None:
     store = ChronoStore(tmp_path / "empty")
-    store.accept_head()
+    store.upkeep.accept_head()
     store.close()
     assert not (tmp_path / "empty").exists()
 

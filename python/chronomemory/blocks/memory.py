@@ -33,12 +33,15 @@ from chronomemory.face.batch import Connection
 from chronomemory.face.handle import open_handle
 from chronomemory.face.models import KeptAnswers
 from chronomemory.face.moments import Seconds
+from chronomemory.filters import Where
 from chronomemory.scope import NOT_GIVEN, Scope
-from chronomemory.where import Where
 
 __all__ = ["Memory", "MemoryStatus"]
 
 Own = TypeVar("Own", bound="Memory")
+# Named here because ``Memory.list`` hides the builtin in the annotations of its class.
+_Rows = list[dict[str, Any]]
+_Events = list[WalEvent]
 
 
 def _opened(place: Place, scope: Scope, *, shared: bool) -> Blocks:
@@ -358,7 +361,7 @@ class Memory(Finding):
 
     # Looking around.
 
-    def ls(
+    def list(
         self,
         *,
         status: str | None = "active",
@@ -366,7 +369,7 @@ class Memory(Finding):
         tag_pattern: str | None = None,
         category: str | None = None,
         limit: int | None = None,
-    ) -> list[dict[str, Any]]:
+    ) -> _Rows:
         """Return blocks as dicts with their tags, in the order in which they came.
 
         They must have the ``tag`` letter by letter, and one like the ``tag_pattern``, in which ``%`` is any
@@ -392,6 +395,6 @@ class Memory(Finding):
         """Return how the memory is used, or how one of its verbs is: text for an agent's prompt."""
         return guide(method)
 
-    def history(self, block_id: str) -> list[WalEvent]:
+    def history(self, block_id: str) -> _Events:
         """Return every event of a block, oldest first."""
         return self.blocks.store.history(block_key(string("block_id", block_id)))

@@ -173,7 +173,7 @@ class MemorySystem(Awaited[Memory]):
 
     # Looking around.
 
-    ls = awaited_verb(Memory.ls)
+    list = awaited_verb(Memory.list)
     status = awaited_verb(Memory.status)
     history = awaited_verb(Memory.history)
 

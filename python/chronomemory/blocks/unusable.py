@@ -16,7 +16,7 @@ from chronomemory.blocks.ids import CONFIG, FRAME, called, config_key, frame_key
 from chronomemory.blocks.recall.frames import frame_of
 from chronomemory.blocks.storage.config import check_setting
 from chronomemory.errors import InvalidArgument, InvalidRecord
-from chronomemory.vectors import HasEngine
+from chronomemory.types import HasEngine
 
 __all__ = ["check_saying", "unusable"]
 

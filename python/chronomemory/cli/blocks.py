@@ -237,7 +237,7 @@ def list_blocks(
 ) -> None:
     """List blocks."""
     with memory_of(project, as_json, Whose(user, agent, in_session)) as (memory, out):
-        found = memory.ls(
+        found = memory.list(
             status=None if status == "all" else status, tag=tag, tag_pattern=tag_pattern, limit=limit
         )
         if as_json:

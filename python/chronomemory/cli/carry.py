@@ -65,7 +65,7 @@ def events_of(store: Records) -> Iterator[bytes]:
 
 def _own_records(store: Records) -> Iterator[ChronoRecord]:
     engine = store.engine.with_expired()
-    walk = store.iter(status=None, faces=True, expired=True)
+    walk = store.stream(status=None, faces=True, expired=True)
     while some := list(islice(walk, _LOOKED_AT_ONCE)):
         owned = engine.are_own([record.id for record in some])
         for record, is_own in zip(some, owned, strict=True):
@@ -76,7 +76,7 @@ def _own_records(store: Records) -> Iterator[ChronoRecord]:
 
 def embeddings_in(store: Records) -> int:
     """Count the embeddings, which do not travel as JSON."""
-    return sum(space.living for space in store.spaces())
+    return sum(space.living for space in store.vectors.spaces())
 
 
 def history_of(project_root: Path, report: VerifyReport) -> Iterator[bytes]:
@@ -138,7 +138,7 @@ def _bare_blocks(store: ChronoStore) -> int:
         for record in store.engine.block_records(BLOCK, "active", None)
         if "space" in record.data
     }
-    here = {space.name for space in store.spaces()} & set(named.values())
+    here = {space.name for space in store.vectors.spaces()} & set(named.values())
     embedded = {(name, space) for space in here for name in store.engine.matrix(space=space)[3]}
     return sum(item not in embedded for item in named.items())
 
@@ -166,7 +166,7 @@ def bring_history(store: ChronoStore, source: Path, progress: Progress | None) -
         shutil.copyfile(source, log_path(staged))
         report = ChronoStore(staged).verify(progress=progress)
         _refuse_damage(report, source.name)
-        store.restore(staged)
+        store.upkeep.restore(staged)
     return {"events": report.events, "last_seq": report.last_seq}
 
 

@@ -35,7 +35,7 @@ from chronomemory.event import WalEvent
 from chronomemory.record import ChronoRecord
 from chronomemory.records import Records
 from chronomemory.rollback import invalidate
-from chronomemory.view import StoreView
+from chronomemory.selection import StoreView
 
 __all__ = ["delete", "get", "put", "query", "rollback"]
 

@@ -17,8 +17,9 @@ from chronomemory.episodes.ids import EPISODE, FACE
 from chronomemory.episodes.models import AddDelta, DeleteDelta, MemoryDelta, NoopDelta, UpdateDelta
 from chronomemory.episodes.provenance import check_provenance
 from chronomemory.face.arguments import LAST_SEQ
-from chronomemory.paging import HasEngine, query_terms, walk_terms
-from chronomemory.where import Where
+from chronomemory.filters import Where
+from chronomemory.selection import query_terms, walk_terms
+from chronomemory.types import HasEngine
 
 __all__ = ["Sorted", "sort"]
 

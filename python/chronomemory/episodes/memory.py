@@ -24,11 +24,11 @@ from chronomemory.episodes.topics import joined, narrowed, users_with_topics
 from chronomemory.errors import ChronoError, HistoryUnavailable, InvalidArgument, InvalidRecord
 from chronomemory.face.arguments import LAST_SEQ, contents, count
 from chronomemory.face.moments import Now, instant, utc_now
-from chronomemory.paging import HasEngine
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 from chronomemory.scoped import ScopedStore
 from chronomemory.store import ChronoStore
+from chronomemory.types import HasEngine
 
 __all__ = ["Episodes"]
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from chronomemory.errors import EmbeddingMismatch
-from chronomemory.vectors import HasEngine, spaces
+from chronomemory.types import HasEngine
+from chronomemory.vectors import Vectors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,7 +55,7 @@ class Attachments:
 
     def check(self, store: HasEngine) -> None:
         """Refuse vectors that their space cannot hold before anything is written."""
-        bound = {space.name: (space.model, space.dim) for space in spaces(store)}
+        bound = {space.name: (space.model, space.dim) for space in Vectors(store).spaces()}
         carried = [*self._pending.values(), *(codes[:3] for codes in self._codes.values())]
         for vector, space, model in carried:
             known = bound.setdefault(space, (model, len(vector)))

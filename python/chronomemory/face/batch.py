@@ -23,8 +23,8 @@ from chronomemory.face.declaration import Face
 from chronomemory.face.moments import Now, micros
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import SHARED, Scope
+from chronomemory.types import HasEngine
 from chronomemory.updates import retry_in_turn
-from chronomemory.vectors import HasEngine
 
 __all__ = ["Batch", "Connection", "merged"]
 

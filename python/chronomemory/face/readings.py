@@ -14,8 +14,8 @@ from chronomemory.face.arguments import contents
 from chronomemory.face.batch import Connection
 from chronomemory.face.spaces import Spaces, bytes_to_embedding, embedding_of
 from chronomemory.record import ChronoRecord
-from chronomemory.tokens import coded
-from chronomemory.vectors import HasEngine, embedding, spaces
+from chronomemory.types import HasEngine
+from chronomemory.vectors import Vectors
 
 __all__ = ["Reader", "Reading"]
 
@@ -72,7 +72,7 @@ class Reader:
         if not told:
             return Reading(vectors)
         with contents:
-            codes = coded(store, [made[name] for name in told], self.tokens.of(embedder.model_name))
+            codes = Vectors(store).codes([made[name] for name in told], self.tokens.of(embedder.model_name))
         found = dict(zip(told, codes, strict=True))
         return Reading(vectors, [found.get(name) for name in texts], made[told[0]].shape[1])
 
@@ -100,7 +100,7 @@ class Reader:
             return
         self.vectors.attach(conn, record_id, bytes_to_embedding(vector), model)
         space = self.tokens.of(model)
-        bound = next((known for known in spaces(conn.store) if known.name == space), None)
-        codes = None if bound is None else embedding(conn.store, old.id, space=space)
+        bound = next((known for known in Vectors(conn.store).spaces() if known.name == space), None)
+        codes = None if bound is None else Vectors(conn.store).get(old.id, space=space)
         if bound is not None and codes is not None:
             conn.attach_codes(record_id, codes, space, bound.model, bound.tokens)

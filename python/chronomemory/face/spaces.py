@@ -19,7 +19,8 @@ from chronomemory.errors import InvalidArgument, UnknownSpace
 from chronomemory.face.arguments import contents
 from chronomemory.face.batch import Connection
 from chronomemory.record import ChronoRecord
-from chronomemory.vectors import HasEngine, embedding
+from chronomemory.types import HasEngine
+from chronomemory.vectors import Vectors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,7 +62,7 @@ def embedding_of(conn: Connection, record: ChronoRecord) -> bytes | None:
     if pending is not None:
         return pending.tobytes()
     try:
-        found = embedding(conn.store, record.id, space=record.data["space"])
+        found = Vectors(conn.store).get(record.id, space=record.data["space"])
     except UnknownSpace:
         return None
     return None if found is None else found.tobytes()

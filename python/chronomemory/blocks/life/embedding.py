@@ -18,7 +18,7 @@ from chronomemory.face.readings import Reading
 from chronomemory.face.results import Result, counted
 from chronomemory.record import ChronoRecord
 from chronomemory.selection import query
-from chronomemory.vectors import HasEngine
+from chronomemory.types import HasEngine
 
 __all__ = ["ReembedResult", "lacking", "reembed"]
 

@@ -18,10 +18,10 @@ from chronomemory.errors import InvalidArgument, OutOfScope
 from chronomemory.face.arguments import unique_strings
 from chronomemory.face.batch import Connection
 from chronomemory.face.results import Result, counted
+from chronomemory.filters import Where
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope, carrying
 from chronomemory.selection import query
-from chronomemory.where import Where
 
 __all__ = ["KeepResult", "chosen_to_keep", "keep"]
 

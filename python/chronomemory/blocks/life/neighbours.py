@@ -19,7 +19,7 @@ from chronomemory.face.batch import Connection
 from chronomemory.face.spaces import bytes_to_embedding, embedding_of
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import carrying
-from chronomemory.vectors import HasEngine
+from chronomemory.types import HasEngine
 
 if TYPE_CHECKING:
     import numpy as np

@@ -34,9 +34,9 @@ from chronomemory.face.arguments import (
 )
 from chronomemory.face.batch import Connection
 from chronomemory.face.moments import Seconds, micros
+from chronomemory.filters import Where, where_json
 from chronomemory.scope import Scope
 from chronomemory.watching import timed
-from chronomemory.where import Where, where_json
 
 __all__ = ["Finding"]
 

@@ -8,7 +8,6 @@ from chronomemory.blocks.declaration import READER, SPACES
 from chronomemory.blocks.ids import BLOCK, block_key
 from chronomemory.embedders import Embedder
 from chronomemory.records import Records
-from chronomemory.vectors import spaces
 
 __all__ = ["reading_of"]
 
@@ -21,7 +20,7 @@ def reading_of(door: Records, embedder: Embedder, text: str) -> dict[str, Any]:
     space = SPACES.of(embedder.model_name)
     # A plain record may be of any kind, and say anything of spaces.
     embedded = {"id": {"starts": block_key("")}, "data.space": space}
-    known = {one.name for one in spaces(door)}
+    known = {one.name for one in door.vectors.spaces()}
     if not text.strip() or space not in known or not door.query(kind=BLOCK, where=embedded, limit=1):
         return {}
     reading: dict[str, Any] = {"vector": SPACES.of_query(door, text, embedder), "space": space}

@@ -25,7 +25,7 @@ from chronomemory.face.moments import now
 from chronomemory.face.spaces import embedding_of, has_embedding
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope, carrying
-from chronomemory.vectors import HasEngine
+from chronomemory.types import HasEngine
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -159,7 +159,7 @@ def known_block(conn: Connection, block_id: str) -> ChronoRecord:
     """Return the record of a block that must be there."""
     record = conn.record(block_key(string("block_id", block_id)))
     if record is None:
-        raise IntegrityError(f"there is no block {block_id!r}", recovery="Check the id: ls() lists them.")
+        raise IntegrityError(f"there is no block {block_id!r}", recovery="Check the id: list() lists them.")
     return record
 
 

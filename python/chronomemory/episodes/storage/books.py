@@ -12,9 +12,9 @@ from chronomemory.episodes.models import MigrationPlan, NoopDelta
 from chronomemory.face.arguments import LAST_SEQ
 from chronomemory.face.batch import Connection
 from chronomemory.face.moments import is_instant
-from chronomemory.paging import page_of, query_terms
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope, carrying
+from chronomemory.selection import page_of, query_terms
 
 __all__ = [
     "Columns",

@@ -25,8 +25,8 @@ from chronomemory.graph.models import (
 from chronomemory.graph.spelling import WORKSPACE
 from chronomemory.graph.storage.records import EVENTS, PLACE, item_of
 from chronomemory.record import ChronoRecord
-from chronomemory.vectors import HasEngine
-from chronomemory.view import view_of
+from chronomemory.selection import view_of
+from chronomemory.types import HasEngine
 
 __all__ = ["BatchLook", "Books", "LogLook", "PastLook"]
 
