@@ -31,9 +31,8 @@ if TYPE_CHECKING:
     from chronomemory.record import ChronoRecord
     from chronomemory.rollback import RollbackReport, invalidate
     from chronomemory.scope import Scope
-    from chronomemory.scoped import ScopedStore
     from chronomemory.search import Hit
-    from chronomemory.store import ChronoStore, open_store
+    from chronomemory.store import ChronoStore, ScopedStore, open_store
     from chronomemory.types import VerifyReport
 
 __all__ = [
@@ -96,9 +95,8 @@ _HOMES = {
     "record": ("ChronoRecord",),
     "rollback": ("RollbackReport", "invalidate"),
     "scope": ("Scope",),
-    "scoped": ("ScopedStore",),
     "search": ("Hit",),
-    "store": ("ChronoStore", "open_store"),
+    "store": ("ChronoStore", "ScopedStore", "open_store"),
     "types": ("VerifyReport",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

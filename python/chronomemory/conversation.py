@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from chronomemory.answers import Answer
 from chronomemory.blocks import Memory, MemorySystem
 from chronomemory.blocks.declaration import BLOCKS
 from chronomemory.blocks.ids import BLOCK, block_key
@@ -26,7 +25,7 @@ from chronomemory.face.awaited import Awaited, awaited_verb
 from chronomemory.face.moments import Now, utc_now
 from chronomemory.face.results import Result
 from chronomemory.record import ChronoRecord
-from chronomemory.scope import NOT_GIVEN
+from chronomemory.scope import NOT_GIVEN, Answer
 from chronomemory.search import Hit, Hits
 
 __all__ = ["AwaitedConversation", "Conversation", "Recollection"]

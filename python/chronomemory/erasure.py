@@ -1,4 +1,8 @@
-"""Erases records from all that a store ever said."""
+"""Erases records from the whole history of a store, and sweeps records that have expired.
+
+``data.expires_at`` says when a record expires. From then on it is left out of answers; it is there until it
+is swept, for readers that ask with ``expired=True``.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +14,14 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from chronomemory._core import Engine
-from chronomemory.copying import whole_copy_inside
 from chronomemory.errors import ChronoError
 from chronomemory.face.arguments import flag, function_or_none, must, string, word
-from chronomemory.face.moments import EPOCH
+from chronomemory.face.moments import EPOCH, Now, micros
 from chronomemory.filters import Where, where_json
 from chronomemory.page_files import PageFiles
-from chronomemory.types import HasEngine
-
-__all__ = ["Erased", "LogHead", "Salt", "erase", "erase_due", "salting"]
+from chronomemory.types import HasEngine, Progress
+from chronomemory.upkeep import whole_copy_inside
+from chronomemory.watching import watched
 
 #: Which lines carry a salt: all, none, or all but those that are sure to be of a record for everyone.
 Salt = bool | Literal["scope"]
@@ -121,18 +124,26 @@ class _Project(HasEngine, Protocol):
 def erase(
     store: _Project,
     *,
-    ids: Iterable[str] | None,
-    scope: Mapping[str, str] | None,
-    where: Where | None,
+    ids: Iterable[str] | None = None,
+    scope: Mapping[str, str] | None = None,
+    where: Where | None = None,
     reason: str,
-    history: str,
-    again: Iterable[str],
-    derived: bool,
-    backup: bool,
-    dry_run: bool,
-    progress: Any,
+    history: str = "redact",
+    again: Iterable[str] = (),
+    derived: bool = False,
+    backup: bool = True,
+    dry_run: bool = False,
+    progress: Progress | None = None,
 ) -> Erased:
-    """Erase records; see ``ChronoStore.erase``."""
+    """Erase records from the store and from all of its past; the log still proves everything else.
+
+    They are selected by ``ids``, by ``scope`` (every record that carries its names or ever did, beside others
+    or not), or by ``where``, a condition on what they say now. With ``history="drop"`` the history of all
+    records goes. The current state of the records in ``again`` is written again: their past goes, and they
+    stay. Records that belong to an erased one go with it, with ``derived`` also facts that rest on it. The
+    ``reason`` stays for ever. ``dry_run`` writes nothing. Backups and quarantined files that hold a record go
+    too; one new backup is made and verified in place of the backups, unless ``backup=False``.
+    """
     given = [ids is not None, scope is not None, where is not None]
     if sum(given) != 1:
         raise must("ids, scope or where", "be exactly one of the three", f"{sum(given)} of them")
@@ -146,23 +157,24 @@ def erase(
     # What a where means is found when nobody else writes: tombstones too, and of any scope.
     engine = store.engine if where is None else store.engine.everyone().with_expired()
     files, again = PageFiles.of(engine, store.project_root), [string("again", name) for name in again]
-    told = engine.erase(
-        list(dict.fromkeys(names)),
-        scope=None if scope is None else _spelled(scope),
-        reason=string("reason", reason),
-        drop_history=word("history", history, _HISTORY) == "drop",
-        again=again,
-        derived=flag("derived", derived),
-        dry_run=flag("dry_run", dry_run),
-        condition=condition,
-        progress=function_or_none("progress", progress),
-    )
-    asked = {"scope": scope and dict(scope), "where": condition and json.loads(condition)}
-    asked |= {"ids": None if ids is None else names}
-    erased = _erased(told, dry_run=dry_run, reason=reason, history=history, asked=asked)
-    files.clear((*erased.ids, *erased.belonging), again, dry_run=dry_run)
-    erased = replace(erased, removed_files=tuple(files.removed), page_files=tuple(files.left))
-    return _copied_anew(engine, erased, wants_copy)
+    with watched("erase", store.project_root, large=True):
+        report = engine.erase(
+            list(dict.fromkeys(names)),
+            scope=None if scope is None else _spelled(scope),
+            reason=string("reason", reason),
+            drop_history=word("history", history, _HISTORY) == "drop",
+            again=again,
+            derived=flag("derived", derived),
+            dry_run=flag("dry_run", dry_run),
+            condition=condition,
+            progress=function_or_none("progress", progress),
+        )
+        asked = {"scope": scope and dict(scope), "where": condition and json.loads(condition)}
+        asked |= {"ids": None if ids is None else names}
+        erased = _erased(report, dry_run=dry_run, reason=reason, history=history, asked=asked)
+        files.clear((*erased.ids, *erased.belonging), again, dry_run=dry_run)
+        erased = replace(erased, removed_files=tuple(files.removed), page_files=tuple(files.left))
+        return _copied_anew(engine, erased, wants_copy)
 
 
 def erase_due(
@@ -208,3 +220,45 @@ def _spelled(scope: Mapping[str, str]) -> bytes:
     if not names or not names.keys() <= set(_LEVELS):
         raise must("scope", "have some of user, agent and session", repr(dict(scope)))
     return json.dumps(names, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
+
+
+#: Why records are erased that have expired, unless the caller says why.
+_WHY = "expired"
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """The ids of the records that had expired, and what an erasure tells of them, if they were erased."""
+
+    ids: tuple[str, ...]
+    erased: Erased | None = None
+    dry_run: bool = False
+
+
+def sweep(
+    store: HasEngine,
+    *,
+    erase: bool = False,
+    reason: str = _WHY,
+    now: Now | None = None,
+    backup: bool = True,
+    dry_run: bool = False,
+) -> Swept:
+    """Delete the handle's own records that have expired, as one batch; return which.
+
+    With ``erase`` all of them are erased in one erasure, for this ``reason``: nobody reads them any more.
+    If that takes copies away, one new is made unless ``backup=False``.
+    ``now()`` says which moment it is. ``dry_run`` writes nothing.
+    """
+    moment = None if now is None else micros("now", now())
+    engine, dry = store.engine, flag("dry_run", dry_run)
+    why, wants_copy = string("reason", reason), flag("backup", backup)
+    if not flag("erase", erase):
+        return Swept(tuple(engine.due(moment) if dry else engine.sweep(moment)), dry_run=dry)
+    moment = engine.moment() if moment is None else moment
+    due = engine.due(moment)
+    if not due:
+        return Swept((), dry_run=dry)
+    # What is written anew until then lives: the erasure looks once more, while nobody writes.
+    erased = erase_due(engine, due, moment, why, backup=wants_copy, dry_run=dry)
+    return Swept(erased.ids, erased, dry_run=dry)

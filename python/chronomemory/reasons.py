@@ -16,7 +16,7 @@ from typing import Any
 from chronomemory.deps import edge_of
 from chronomemory.face.arguments import count, string
 from chronomemory.record import ChronoRecord
-from chronomemory.reinstatement import Rollback, rollbacks_of
+from chronomemory.rollback import Rollback, rollbacks_of
 from chronomemory.selection import query
 from chronomemory.types import HasEngine
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+from chronomemory._core import canonical_json
 from chronomemory.scope import Scope
-
-__all__ = ["INFRASTRUCTURE_KINDS", "OPERATION_KIND", "RAG_CONFIDENCE", "ChronoRecord", "words"]
 
 #: A belief below this never reaches a prompt.
 RAG_CONFIDENCE = 0.6
@@ -187,3 +186,18 @@ class ChronoRecord(_Told):
 
 
 _FIELDS = tuple(ChronoRecord.__dataclass_fields__)
+
+
+def is_same(one: object, other: object) -> bool:
+    """Say whether two values are the same bytes in the log; what cannot be written is like nothing.
+
+    To Python ``1``, ``1.0`` and ``True`` are equal, and NumPy casts what it compares. To the log they differ.
+
+    >>> is_same((1, 2), [1, 2]), is_same(1, 1.0), is_same(1, True), is_same(0.0, -0.0)
+    (True, False, False, False)
+    """
+    try:
+        return canonical_json(one) == canonical_json(other)
+    except (ValueError, TypeError):
+        # Whoever writes it is told why not.
+        return False

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from chronomemory._core import Engine, canonical_json, parse_json
 from chronomemory._core import View as EngineView
-from chronomemory.answers import Answer
 from chronomemory.errors import StaleCursor
 from chronomemory.face.arguments import (
     LAST_SEQ,
@@ -30,7 +29,7 @@ from chronomemory.face.arguments import (
 from chronomemory.face.moments import micros
 from chronomemory.filters import Filter, filter_terms
 from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
-from chronomemory.scope import Scope
+from chronomemory.scope import Answer, Scope
 from chronomemory.selection import view_of, warn_of_stamps
 from chronomemory.types import HasEngine
 from chronomemory.vectors import TOKEN_SPACE, Space, float_rows

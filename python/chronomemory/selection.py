@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from chronomemory._core import Engine, Walk, canonical_json, parse_json
 from chronomemory._core import View as EngineView
-from chronomemory.answers import Answer
 from chronomemory.face.arguments import LAST_SEQ, count, flag, must, refuse, string
 from chronomemory.face.moments import EPOCH, micros
 from chronomemory.filters import Filter, filter_terms, where_json
 from chronomemory.record import RAG_CONFIDENCE, ChronoRecord
-from chronomemory.scope import Scope
+from chronomemory.scope import Answer, Scope
 from chronomemory.types import HasEngine
 
 if TYPE_CHECKING:

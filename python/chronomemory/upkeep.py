@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
@@ -10,8 +11,8 @@ from datetime import datetime, timedelta
 from pathlib import Path, PosixPath
 from typing import Any, Protocol
 
-from chronomemory._core import Engine
-from chronomemory.copying import copy_inside
+from chronomemory._core import Engine, verify_path
+from chronomemory.errors import LogCorrupted
 from chronomemory.face.arguments import absolute, count, flag, function_or_none, must, path, string
 from chronomemory.face.moments import EPOCH, Now, micros, utc_now
 from chronomemory.layout import log_folder
@@ -19,7 +20,36 @@ from chronomemory.search import set_search_fields
 from chronomemory.types import HasEngine, Progress
 from chronomemory.watching import watched
 
-__all__ = ["BackedUp", "Backup", "Compacted", "Pruned", "Upkeep", "weight_of"]
+#: An erasure by somebody else may take a copy away right after it was made: then another is made.
+_ATTEMPTS = 5
+
+
+def copy_inside(engine: Engine, progress: Progress | None = None) -> dict[str, Any]:
+    """Make a copy, and return what the engine tells of it."""
+    for _ in range(_ATTEMPTS):
+        folder = engine.backup(progress)
+        for told in engine.copies():
+            if told["path"] == folder:
+                return told
+        if Path(folder).exists():
+            raise OSError(errno.EIO, "the copy was made, but cannot be looked at", folder)
+    raise _taken_away(folder)
+
+
+def whole_copy_inside(engine: Engine) -> str:
+    """Make a copy, read all of it again, and return where it lies."""
+    for _ in range(_ATTEMPTS):
+        folder: str = copy_inside(engine)["path"]
+        found = verify_path(folder)
+        if found["valid"]:
+            return folder
+        if Path(folder).exists():
+            raise LogCorrupted(f"{folder}: the copy is not whole: {found['damage']}")
+    raise _taken_away(folder)
+
+
+def _taken_away(folder: str) -> OSError:
+    return FileNotFoundError(errno.ENOENT, "copies are made, and taken away again and again", folder)
 
 
 class Compacted(int):

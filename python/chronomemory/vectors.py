@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 from chronomemory._core import Engine, token_rows
-from chronomemory.answers import Answer, answered
 from chronomemory.embedders.protocol import as_tokens
 from chronomemory.errors import (
     EmbeddingMismatch,
@@ -43,6 +42,7 @@ from chronomemory.face.arguments import (
 from chronomemory.filters import Where, where_json
 from chronomemory.layout import unlinked
 from chronomemory.record import ChronoRecord
+from chronomemory.scope import Answer, answered
 from chronomemory.types import HasEngine, Progress
 from chronomemory.updates import retry_in_turn
 from chronomemory.watching import timed

@@ -11,7 +11,7 @@ import pytest
 from chronomemory import ChronoStore, Memory
 from chronomemory.blocks import Blocks
 from chronomemory.episodes import Episodes, Facts
-from chronomemory.scoped import Everyone, ScopedStore
+from chronomemory.store import Everyone, ScopedStore
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from chronomemory import ChronoStore, copying
+from chronomemory import ChronoStore, upkeep
 from chronomemory._core import Engine
 from test_erase import holding
 
@@ -88,7 +88,7 @@ def test_a_copy_that_is_not_whole_is_told(store: ChronoStore, monkeypatch: pytes
     found = {"valid": False, "damage": ["a line"]}
     with store:
         store.backup()
-        monkeypatch.setattr(copying, "verify_path", lambda _: found)
+        monkeypatch.setattr(upkeep, "verify_path", lambda _: found)
         told = store.erase(ids=["mia"], reason="asked for")
         assert told.new_backup is None and "not whole" in str(told.backup_fault)
 

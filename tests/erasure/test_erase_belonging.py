@@ -13,7 +13,7 @@ from chronomemory.blocks import Memory
 from chronomemory.errors import HistoryUnavailable, InvalidArgument, InvalidRecord
 from chronomemory.graph import Edge, Node, Workspace
 from chronomemory.pages import Pages
-from chronomemory.reinstatement import reinstate
+from chronomemory.rollback import reinstate
 from test_erase import everything, holding, is_valid_for_both
 
 

@@ -27,7 +27,7 @@ import wounds
 from chronomemory import ChronoStore
 from chronomemory.blocks import Memory
 from chronomemory.errors import ChronoError, HistoryUnavailable, LogCorrupted
-from chronomemory.records import Records
+from chronomemory.store import Records
 
 #: Records of rows: what is lost of them is told by `lost`, and marks no belief.
 ROWS = "vector:"

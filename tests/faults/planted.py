@@ -24,7 +24,7 @@ import numpy as np
 from chronomemory import ChronoRecord, ChronoStore
 from chronomemory.cli import app
 from chronomemory.errors import ChronoError
-from chronomemory.heads import head_file
+from chronomemory.layout import head_file
 from typer.testing import CliRunner
 
 FOLDER = ".chronomemory"

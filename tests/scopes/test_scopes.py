@@ -21,7 +21,7 @@ from chronomemory import (
 from chronomemory._core import canonical_json
 from chronomemory.cli.carry import bring_records
 from chronomemory.errors import IdTaken, OutOfScope, UnknownScope
-from chronomemory.scoped import ScopedStore
+from chronomemory.store import ScopedStore
 from recovering import chained
 from scopes_seen import Names, every_scope, seen
 

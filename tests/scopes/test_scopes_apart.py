@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from chronomemory import ChronoStore
-from chronomemory.scoped import ScopedStore
+from chronomemory.store import ScopedStore
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scopes_seen import Names, seen

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from chronomemory import ChronoStore
 from chronomemory.deps import DepGraph
-from chronomemory.scoped import ScopedStore
+from chronomemory.store import ScopedStore
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from recovering import chained

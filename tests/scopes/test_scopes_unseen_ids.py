@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from chronomemory import ChronoStore, DepGraph, Memory
-from chronomemory.scoped import ScopedStore
+from chronomemory.store import ScopedStore
 from twin_worlds import comparable, without_exempt
 
 #: As long as the ids of bob that it is compared with.

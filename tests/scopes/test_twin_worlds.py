@@ -12,8 +12,8 @@ from chronomemory import Memory
 from chronomemory.blocks import Frame, ScoringWeights
 from chronomemory.graph import Edge, MemoryEvent, Node, Workspace
 from chronomemory.pages import Pages
-from chronomemory.scoped import ScopedStore
 from chronomemory.selection import StoreView
+from chronomemory.store import ScopedStore
 from chronomemory.vectors import Vectors
 from twin_worlds import ANN, DIM, NOW, SECRET, WORDS, World, told_in_both
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from chronomemory import ChronoStore, InvalidArgument, Scope
-from chronomemory.answers import Answer
 from chronomemory.errors import StaleCursor
+from chronomemory.scope import Answer
 from chronomemory.search import Hits
 
 

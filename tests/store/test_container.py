@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from chronomemory import ChronoStore, Memory, UnknownRecord
-from chronomemory.records import Records
+from chronomemory.store import Records
 
 SOON = datetime.now(timezone.utc) + timedelta(hours=1)
 

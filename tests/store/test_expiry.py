@@ -14,7 +14,7 @@ import pytest
 from chronomemory import ChronoStore, DepGraph
 from chronomemory.blocks import Memory
 from chronomemory.errors import ChronoError, Conflict, InvalidRecord
-from chronomemory.records import Records
+from chronomemory.store import Records
 from verdicts import verify_log
 
 START = datetime(2030, 1, 1, tzinfo=timezone.utc)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from chronomemory import ChronoStore
-from chronomemory.records import Records
+from chronomemory.store import Records
 
 START = datetime(2030, 1, 1, tzinfo=timezone.utc)
 USERS = ("", "ann", "bob")

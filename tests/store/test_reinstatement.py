@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from chronomemory import ChronoRecord, ChronoStore, DepGraph, InvalidArgument, UnknownRecord
 from chronomemory.errors import OutOfScope
-from chronomemory.reinstatement import LeftAlone, reinstate
+from chronomemory.rollback import LeftAlone, reinstate
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from chronomemory import ChronoStore
-from chronomemory.heads import head_file
+from chronomemory.layout import head_file
 
 
 def _fill(project: Path, first: int = 0, count: int = 5) -> None:
@@ -141,7 +141,7 @@ def test_a_damaged_note_cannot_tell(tmp_path: Path) -> None:
 def test_heads_of_projects_that_are_gone_are_swept(
     tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chronomemory.heads._MANY_NOTES", 3)
+    monkeypatch.setattr("chronomemory.layout._MANY_NOTES", 3)
     for number in range(4):
         _fill(tmp_path / str(number), count=1)
     shutil.rmtree(tmp_path / "1")

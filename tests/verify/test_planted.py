@@ -13,7 +13,7 @@ import pytest
 from chronomemory import ChronoRecord, ChronoStore, EsdbBridge
 from chronomemory.cli import app
 from chronomemory.errors import StoreLocked, StoreReadOnly
-from chronomemory.heads import heads_folder
+from chronomemory.layout import heads_folder
 from typer.testing import CliRunner
 
 Contents = Callable[[Path], "dict[str, bytes]"]

@@ -46,7 +46,7 @@ from chronomemory.cli.remembering import (
 from chronomemory.cli.session import FINDING, Whose
 from chronomemory.cli.tables import pairs, table
 from chronomemory.cli.targets import check_target, write_target
-from chronomemory.scoped import ScopedStore
+from chronomemory.store import ScopedStore
 
 __all__ = ["blocks", "frame", "learn", "outcome", "recall"]
 

@@ -23,8 +23,7 @@ from chronomemory.errors import InvalidArgument, InvalidRecord, LogCorrupted
 from chronomemory.ingestion import lines_of
 from chronomemory.layout import log_folder, log_path, unlinked
 from chronomemory.record import OPERATION_KIND, ChronoRecord
-from chronomemory.records import Records
-from chronomemory.store import ChronoStore
+from chronomemory.store import ChronoStore, Records
 from chronomemory.types import Progress, VerifyReport
 
 __all__ = ["bring_history", "bring_records", "embeddings_in", "events_of", "history_of", "records_of"]

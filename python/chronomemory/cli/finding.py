@@ -34,8 +34,8 @@ from chronomemory.cli.output import clean
 from chronomemory.cli.session import Whose, session
 from chronomemory.cli.tables import GAP, fit_ids, table
 from chronomemory.record import ChronoRecord
-from chronomemory.records import Records
 from chronomemory.search import Hit
+from chronomemory.store import Records
 
 __all__ = ["search"]
 

@@ -27,8 +27,8 @@ from chronomemory.cli.session import NotFoundError, Whose, session
 from chronomemory.cli.tables import event_table, op_text, table, time_text
 from chronomemory.errors import HistoryUnavailable
 from chronomemory.event import WalEvent
-from chronomemory.reinstatement import Rollback
-from chronomemory.sameness import is_same
+from chronomemory.record import is_same
+from chronomemory.rollback import Rollback
 
 __all__ = ["history", "replay"]
 

@@ -33,9 +33,9 @@ from chronomemory.cli.tables import change_table, record_card, record_table
 from chronomemory.deps import DepGraph
 from chronomemory.event import WalEvent
 from chronomemory.record import ChronoRecord
-from chronomemory.records import Records
 from chronomemory.rollback import invalidate
 from chronomemory.selection import StoreView
+from chronomemory.store import Records
 
 __all__ = ["delete", "get", "put", "query", "rollback"]
 

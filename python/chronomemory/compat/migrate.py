@@ -9,9 +9,8 @@ from typing import Any
 
 from chronomemory.errors import InvalidRecord
 from chronomemory.layout import read_bounded
-from chronomemory.record import ChronoRecord
+from chronomemory.record import ChronoRecord, is_same
 from chronomemory.rollback import WITHDRAWN
-from chronomemory.sameness import is_same
 from chronomemory.types import Writable
 from chronomemory.updates import Look, run
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from chronomemory.episodes.declaration import EpisodesHandle
 from chronomemory.episodes.models import StoreHealth
 from chronomemory.episodes.storage.books import columns_of
-from chronomemory.layout import log_folder
-from chronomemory.mounts import file_system, network_file_system
+from chronomemory.layout import file_system, log_folder, network_file_system
 
 __all__ = ["health_of"]
 

@@ -28,10 +28,9 @@ from chronomemory.episodes.storage.facts import check_size, fact_of, is_fact, re
 from chronomemory.episodes.storage.lineages import Lineage, joined, lineage_in, sources_of, whole
 from chronomemory.face.arguments import string
 from chronomemory.face.batch import Connection
-from chronomemory.record import ChronoRecord
-from chronomemory.sameness import is_same
+from chronomemory.record import ChronoRecord, is_same
 from chronomemory.scope import Scope
-from chronomemory.scoped import ScopedStore
+from chronomemory.store import ScopedStore
 
 __all__ = ["Applied", "Facts", "apply"]
 

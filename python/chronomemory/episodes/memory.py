@@ -26,8 +26,7 @@ from chronomemory.face.arguments import LAST_SEQ, contents, count
 from chronomemory.face.moments import Now, instant, utc_now
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
-from chronomemory.scoped import ScopedStore
-from chronomemory.store import ChronoStore
+from chronomemory.store import ChronoStore, ScopedStore
 from chronomemory.types import HasEngine
 
 __all__ = ["Episodes"]

@@ -15,8 +15,7 @@ from chronomemory.face.batch import Batch, Connection
 from chronomemory.face.declaration import Face
 from chronomemory.face.moments import Now
 from chronomemory.scope import SHARED, Scope
-from chronomemory.scoped import Everyone, ScopedStore
-from chronomemory.store import ChronoStore
+from chronomemory.store import ChronoStore, Everyone, ScopedStore
 
 __all__ = ["Handle", "open_handle", "open_test_handle"]
 

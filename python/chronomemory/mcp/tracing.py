@@ -18,8 +18,7 @@ from chronomemory.mcp.quoting import clipped, one_line, quoted
 from chronomemory.mcp.reading import Told, heading
 from chronomemory.mcp.served_store import ServedStore, is_block
 from chronomemory.reasons import Reason
-from chronomemory.record import ChronoRecord
-from chronomemory.sameness import is_same
+from chronomemory.record import ChronoRecord, is_same
 
 __all__ = ["explain", "history"]
 

@@ -7,7 +7,7 @@ from typing import Any
 from chronomemory.blocks.declaration import READER, SPACES
 from chronomemory.blocks.ids import BLOCK, block_key
 from chronomemory.embedders import Embedder
-from chronomemory.records import Records
+from chronomemory.store import Records
 
 __all__ = ["reading_of"]
 
