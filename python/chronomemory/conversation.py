@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from chronomemory.blocks import Memory, MemorySystem
-from chronomemory.blocks.declaration import BLOCKS
+from chronomemory.blocks.engine import BLOCKS
 from chronomemory.blocks.ids import BLOCK, block_key
 from chronomemory.episodes import Episode, Episodes
 from chronomemory.episodes.ids import EPISODE, FACT

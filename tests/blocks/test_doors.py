@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from chronomemory import InvalidArgument, InvalidRecord
 from chronomemory.blocks import Frame, IntegrityError, Memory, ScoringWeights, sync
-from chronomemory.blocks.storage.secrets import looks_secret
+from chronomemory.blocks.storage.config import looks_secret
 from chronomemory.embedders import CallableEmbedder, LexicalEmbedder
 from chronomemory.face.arguments import finite
 from chronomemory.record import ChronoRecord

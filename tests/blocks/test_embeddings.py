@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from chronomemory import InvalidRecord
 from chronomemory.blocks import BatchConflict, Blocks, Memory, embedding_to_bytes, open_blocks, sync
-from chronomemory.blocks.declaration import SPACES
+from chronomemory.blocks.engine import SPACES
 from chronomemory.embedders import CallableEmbedder
 from living import angles
 

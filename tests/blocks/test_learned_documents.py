@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from chronomemory.blocks import LearnDocumentResult, Memory, MemorySystem
-from chronomemory.blocks.life.documents import chunks
+from chronomemory.blocks.life.learning import chunks
 from chronomemory.errors import InvalidArgument
 
 TEXT = """# The house

@@ -17,7 +17,7 @@ from typing import Any
 
 from chronomemory._core import canonical_json, parse_json
 from chronomemory.blocks.ids import BLOCK, config_key
-from chronomemory.blocks.unusable import check_saying
+from chronomemory.blocks.survey import check_saying
 from chronomemory.cli.session import RefusedError
 from chronomemory.errors import InvalidArgument, InvalidRecord, LogCorrupted
 from chronomemory.ingestion import lines_of

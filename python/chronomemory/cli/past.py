@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from chronomemory.blocks.storage.acts import in_words
+from chronomemory.blocks.life.outcomes import in_words
 from chronomemory.cli.options import (
     HERE,
     MAX_SEQ,

@@ -6,9 +6,8 @@ from typing import Any
 
 from chronomemory.blocks import Blocks
 from chronomemory.blocks.ids import block_key, plain_id
-from chronomemory.blocks.storage.acts import in_words
-from chronomemory.blocks.storage.contradictions import open_contradictions
-from chronomemory.blocks.storage.edges import shown_edges
+from chronomemory.blocks.life.outcomes import in_words
+from chronomemory.blocks.storage.edges import open_contradictions, shown_edges
 from chronomemory.errors import HistoryUnavailable
 from chronomemory.event import WalEvent
 from chronomemory.face.batch import merged

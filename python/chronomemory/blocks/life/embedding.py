@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from chronomemory.blocks.declaration import READER, SPACES
-from chronomemory.blocks.engine import Blocks
+from chronomemory.blocks.engine import READER, SPACES, Blocks
 from chronomemory.blocks.ids import BLOCK
 from chronomemory.blocks.storage.blocks import blocks_among
 from chronomemory.blocks.types import BlockStatus

@@ -12,8 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from chronomemory.blocks.errors import FrameError
 from chronomemory.blocks.storage.config import MOST_RESULTS
-from chronomemory.blocks.storage.frames import get_frame, list_frames, upsert_frame
-from chronomemory.blocks.storage.seed import KNOWN_FRAMES, SEARCH_WINDOW_HOURS
+from chronomemory.blocks.storage.frames import (
+    KNOWN_FRAMES,
+    SEARCH_WINDOW_HOURS,
+    get_frame,
+    list_frames,
+    upsert_frame,
+)
 from chronomemory.blocks.types import CachePolicy, ScoringWeights
 from chronomemory.face.arguments import must
 from chronomemory.face.batch import Connection
