@@ -15,7 +15,7 @@ from chronomemory.episodes import (
     NoopDelta,
     UpdateDelta,
 )
-from chronomemory.episodes.provenance import check_provenance
+from chronomemory.episodes.facts import check_provenance
 from chronomemory.selection import query_terms, walk_terms
 from conversing import START, episode, put, rule
 from hypothesis import HealthCheck, given, settings

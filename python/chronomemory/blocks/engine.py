@@ -10,8 +10,7 @@ from chronomemory.blocks.errors import BatchConflict, IntegrityError
 from chronomemory.blocks.ids import FACE
 from chronomemory.face.declaration import Face
 from chronomemory.face.handle import Handle, open_handle, open_test_handle
-from chronomemory.face.readings import Reader
-from chronomemory.face.spaces import Spaces
+from chronomemory.face.spaces import Reader, Spaces
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import NOT_GIVEN, Scope
 from chronomemory.store import ChronoStore

@@ -8,19 +8,17 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from chronomemory.episodes.classification import Sorted, sort
+from chronomemory.episodes.classification import Sorted, joined, narrowed, sort, users_with_topics
 from chronomemory.episodes.errors import ConsolidationRuleError, MemoryScopeError
-from chronomemory.episodes.ids import EPISODE, FACE, episode_key
+from chronomemory.episodes.ids import EPISODE, FACE, episode_key, taken
 from chronomemory.episodes.kept import Kept
 from chronomemory.episodes.models import (
     ConsolidationRule,
     Episode,
     MemoryDelta,
 )
-from chronomemory.episodes.names import taken
 from chronomemory.episodes.storage.books import Progress, columns_of
 from chronomemory.episodes.storage.episodes import episode_of, is_episode, later, record_of
-from chronomemory.episodes.topics import joined, narrowed, users_with_topics
 from chronomemory.errors import ChronoError, HistoryUnavailable, InvalidArgument, InvalidRecord
 from chronomemory.face.arguments import LAST_SEQ, contents, count
 from chronomemory.face.moments import Now, instant, utc_now

@@ -11,9 +11,9 @@ import secrets
 from collections.abc import Iterable
 from typing import Any
 
+from chronomemory.episodes.ids import taken
 from chronomemory.episodes.memory import Episodes
 from chronomemory.episodes.models import Episode
-from chronomemory.episodes.names import taken
 from chronomemory.episodes.storage.episodes import later
 from chronomemory.episodes.stores import ChronoMemoryStore
 from chronomemory.errors import InvalidRecord

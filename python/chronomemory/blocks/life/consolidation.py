@@ -37,9 +37,8 @@ from chronomemory.embedders.protocol import as_matrix
 from chronomemory.errors import HistoryUnavailable, LogCorrupted
 from chronomemory.face.batch import Connection
 from chronomemory.face.models import NoAnswer, Unanswered, rehearse
-from chronomemory.face.readings import Reading
 from chronomemory.face.results import Result, counted
-from chronomemory.face.spaces import bytes_to_embedding, embedding_of
+from chronomemory.face.spaces import Reading, bytes_to_embedding, embedding_of
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope, carrying
 from chronomemory.types import HasEngine

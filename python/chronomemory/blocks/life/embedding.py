@@ -13,8 +13,8 @@ from chronomemory.embedders import Embedder
 from chronomemory.embedders.protocol import offers_tokens
 from chronomemory.errors import UnknownSpace
 from chronomemory.face.batch import Connection
-from chronomemory.face.readings import Reading
 from chronomemory.face.results import Result, counted
+from chronomemory.face.spaces import Reading
 from chronomemory.record import ChronoRecord
 from chronomemory.selection import query
 from chronomemory.types import HasEngine
