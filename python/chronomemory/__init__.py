@@ -10,7 +10,7 @@ from chronomemory import interrupts as interrupts  # first: what follows takes a
 
 if TYPE_CHECKING:
     from chronomemory import metrics, query
-    from chronomemory._core import __version__
+    from chronomemory._core import WalEvent, __version__
     from chronomemory.blocks import Memory, MemorySystem
     from chronomemory.compat.bridge import EsdbBridge, EsdbRecord, EsdbStatus
     from chronomemory.compat.context_pack import ContextPack, ContextPackCompiler, ContextPackEntry
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
         StoreLocked,
         UnknownRecord,
     )
-    from chronomemory.event import WalEvent
     from chronomemory.filters import Filter
     from chronomemory.health import Health
     from chronomemory.reasons import Why
@@ -74,7 +73,7 @@ __all__ = [
 #: Where each name is defined. A module is imported when the first of its names is used, so that a program
 #: pays only for what it needs. The other errors are in ``chronomemory.errors``.
 _HOMES = {
-    "_core": ("__version__",),
+    "_core": ("WalEvent", "__version__"),
     "blocks": ("Memory", "MemorySystem"),
     "compat.bridge": ("EsdbBridge", "EsdbRecord", "EsdbStatus"),
     "compat.context_pack": ("ContextPack", "ContextPackCompiler", "ContextPackEntry"),
@@ -88,7 +87,6 @@ _HOMES = {
         "StoreLocked",
         "UnknownRecord",
     ),
-    "event": ("WalEvent",),
     "filters": ("Filter",),
     "health": ("Health",),
     "reasons": ("Why",),

@@ -10,8 +10,6 @@ from typing import Any
 from chronomemory.layout import network_file_system
 from chronomemory.types import DAMAGED_SYNCED, VerifyReport
 
-__all__ = ["callers_level", "complaints"]
-
 _PACKAGE = __name__.partition(".")[0]
 
 

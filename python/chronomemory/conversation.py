@@ -28,8 +28,6 @@ from chronomemory.record import ChronoRecord
 from chronomemory.scope import NOT_GIVEN, Answer
 from chronomemory.search import Hit, Hits
 
-__all__ = ["AwaitedConversation", "Conversation", "Recollection"]
-
 _KINDS = (BLOCK, EPISODE, FACT)
 #: What plain records of these kinds are not called: only a face writes such ids.
 _OF_A_FACE = {"or": [{"id": {"starts": f"{kind}:"}} for kind in _KINDS]}

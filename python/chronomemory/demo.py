@@ -23,8 +23,6 @@ from chronomemory.layout import log_folder, log_path
 from chronomemory.record import ChronoRecord
 from chronomemory.store import ChronoStore
 
-__all__ = ["demo", "show"]
-
 _RECORDS = 50_000
 _WIDTH = 80
 _USER = "ann"

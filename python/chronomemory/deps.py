@@ -14,8 +14,6 @@ from chronomemory.record import ChronoRecord
 from chronomemory.types import Linked
 from chronomemory.updates import Look, run
 
-__all__ = ["EDGE_TYPES", "DepGraph", "DependencyEdge", "edge_in", "edge_of", "edges_to", "resting_on"]
-
 EDGE_TYPES = frozenset(
     {
         "assumes",

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 else:
     from chronomemory import numpy_later as np
 
-__all__ = ["Filter", "Where", "filter_terms", "where_json"]
-
 #: Conditions on fields, joined by ``and``, ``or`` and ``not``.
 Where = Mapping[str, Any]
 

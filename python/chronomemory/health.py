@@ -14,8 +14,6 @@ from chronomemory.face.moments import EPOCH
 from chronomemory.layout import log_folder, log_path
 from chronomemory.types import VerifyReport
 
-__all__ = ["Counters", "Health", "health_of"]
-
 #: What only grows, and what it counts.
 _GROWS = {
     "commits": "Batches written from this process.",

@@ -20,8 +20,6 @@ from chronomemory.rollback import Rollback, rollbacks_of
 from chronomemory.selection import query
 from chronomemory.types import HasEngine
 
-__all__ = ["DEEPEST", "LARGEST", "Reason", "Why", "why"]
-
 #: How an edge is said from where it begins, if its end is a ground of its beginning, or speaks against it.
 _OUT = {
     "depends_on": "depends on",

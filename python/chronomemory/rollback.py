@@ -9,10 +9,9 @@ from datetime import datetime
 from itertools import chain, count
 from typing import Any
 
-from chronomemory._core import Engine
+from chronomemory._core import Engine, WalEvent
 from chronomemory.deps import DepGraph, edges_to, resting_on
 from chronomemory.errors import IdTaken, InvalidArgument, OutOfScope, UnknownRecord
-from chronomemory.event import WalEvent
 from chronomemory.face.arguments import contents, string
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope

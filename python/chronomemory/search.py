@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from typing_extensions import Unpack
 
-__all__ = ["Hit", "Hits", "search", "set_search_fields"]
-
 #: The record that holds a store's choice of fields; the engine reads it.
 _CHOICE_ID = "search:fields"
 _FACE = "search"

@@ -28,20 +28,6 @@ from chronomemory.types import HasEngine
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = [
-    "Page",
-    "StoreView",
-    "engine_of",
-    "look_back",
-    "page_of",
-    "query",
-    "query_terms",
-    "stream",
-    "view_of",
-    "walk_terms",
-    "warn_of_stamps",
-]
-
 _ORDERS = ("created_at", "updated_at", "happened_at", "confidence", "id")
 #: Shorter names of the moments, and what cursors and the engine call them.
 _MOMENTS = {"created_at": "created", "updated_at": "updated", "happened_at": "happened"}

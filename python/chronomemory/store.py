@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any, Final, Literal, NoReturn, overload
 
 from chronomemory import erasure, ingestion, reasons, rollback, search, selection, updates
-from chronomemory._core import Engine, Store, verify_path
+from chronomemory._core import Engine, Store, WalEvent, verify_path
 from chronomemory.compat.migrate import _governance_to_esdb_status as _governance_to_esdb_status
 from chronomemory.compat.store import RecordNames, StoreNames
 from chronomemory.complaints import callers_level, complaints
@@ -29,7 +29,6 @@ from chronomemory.deps import DepGraph
 from chronomemory.engines import ENGINES, Lease
 from chronomemory.erasure import Salt
 from chronomemory.errors import InvalidArgument, UnknownRecord, UnknownScope
-from chronomemory.event import WalEvent
 from chronomemory.face.arguments import (
     count,
     finite,
@@ -53,6 +52,17 @@ from chronomemory.types import Progress, VerifyReport
 from chronomemory.upkeep import Upkeep
 from chronomemory.vectors import StoreVectors, Vectors
 from chronomemory.watching import tell, watched
+
+__all__ = [
+    "ChronoRecord",
+    "ChronoStore",
+    "Everyone",
+    "Records",
+    "ScopeCount",
+    "ScopedStore",
+    "WalEvent",
+    "open_store",
+]
 
 _DELETED = "tombstone"
 

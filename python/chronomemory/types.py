@@ -10,25 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Protocol
 
-from chronomemory._core import Engine
-from chronomemory.event import WalEvent
+from chronomemory._core import Engine, WalEvent
 from chronomemory.record import ChronoRecord
-
-__all__ = [
-    "DAMAGED_SYNCED",
-    "Damage",
-    "HasEngine",
-    "IngestReport",
-    "Journal",
-    "Linked",
-    "Progress",
-    "Readable",
-    "RowError",
-    "ScopeFinding",
-    "Tail",
-    "VerifyReport",
-    "Writable",
-]
 
 #: Called now and then with what is done and what there is to do.
 Progress = Callable[[int, int], object]

@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from chronomemory._core import Engine, canonical_json, parse_json
+from chronomemory._core import Engine, WalEvent, canonical_json, parse_json
 from chronomemory.errors import Conflict, InvalidArgument, UnknownRecord, WriteConflict
-from chronomemory.event import WalEvent
 from chronomemory.face.arguments import flag, string, string_or_none, strings
 from chronomemory.filters import Where
 from chronomemory.record import ChronoRecord, is_same

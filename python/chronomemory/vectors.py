@@ -54,8 +54,6 @@ if TYPE_CHECKING:
 else:
     from chronomemory import numpy_later as np
 
-__all__ = ["TOKEN_SPACE", "Neighbour", "Space", "StoreVectors", "Vectors", "float_rows"]
-
 #: The space of tokens when none is named, and how many codes a row of a new one has room for.
 TOKEN_SPACE, MOST_CODES = "tokens", 48
 _FLOAT_BYTES = 4

@@ -12,8 +12,8 @@ from typing import Any
 
 from chronomemory.blocks.ids import block_key, edge_key, plain_id
 from chronomemory.blocks.storage.blocks import DEFAULT_LAMBDA, reinforce_blocks, tags_of
-from chronomemory.blocks.storage.edges import _names, _promise, new_edge, reinforce_edges
-from chronomemory.blocks.storage.forming import FORMING, forming_links
+from chronomemory.blocks.storage.edges import new_edge, reinforce_edges
+from chronomemory.blocks.storage.forming import FORMING, _names, _promise, forming_links
 from chronomemory.blocks.types import BlockStatus, DecayTier, Edge
 from chronomemory.face.batch import Connection
 from chronomemory.record import ChronoRecord

@@ -352,7 +352,7 @@ def test_what_cannot_be_used_keeps_nothing_else_from_coming_back(tmp_path: Path)
     answer = CliRunner().invoke(app, ["import", str(file), "--project", str(tmp_path / "two")])
     assert answer.exit_code == 0, answer.stderr
     with Memory(tmp_path / "one") as one, Memory(tmp_path / "two") as two:
-        assert one.ls(status=None) == two.ls(status=None)
+        assert one.list(status=None) == two.list(status=None)
         assert (len(one.status().unusable), two.status().unusable) == (4, ())
 
 
@@ -367,8 +367,8 @@ def test_all_that_a_memory_exports_comes_back(tmp_path: Path) -> None:
     answer = CliRunner().invoke(app, ["import", str(file), "--project", str(tmp_path / "two")])
     assert answer.exit_code == 0, answer.stderr
     with Memory(tmp_path / "one") as one, Memory(tmp_path / "two") as two:
-        assert [block["id"] for block in one.ls(status=None)] == [
-            block["id"] for block in two.ls(status=None)
+        assert [block["id"] for block in one.list(status=None)] == [
+            block["id"] for block in two.list(status=None)
         ]
         assert two.status().unusable == ()
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 from chronomemory import ChronoStore, DepGraph, Memory
+from chronomemory._core import WalEvent
 from chronomemory.errors import ChronoError
-from chronomemory.event import WalEvent
 from chronomemory.pages import Pages
 from chronomemory.record import ChronoRecord
 

@@ -26,8 +26,6 @@ from chronomemory.store import ChronoStore
 if sys.version_info >= (3, 11):
     import tomllib
 
-__all__ = ["Config", "Dumps", "Place", "configured"]
-
 
 class Dumps(Protocol):
     """An object that tells what it holds, as Pydantic's do."""

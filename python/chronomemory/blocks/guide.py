@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from chronomemory.face.arguments import string_or_none
 
-__all__ = ["guide"]
-
 
 @dataclass(frozen=True)
 class _Card:

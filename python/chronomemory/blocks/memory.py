@@ -16,7 +16,7 @@ from datetime import datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
-from chronomemory._core import Edition
+from chronomemory._core import Edition, WalEvent
 from chronomemory.blocks.clock import Clock
 from chronomemory.blocks.configuration import Config, Place, configured
 from chronomemory.blocks.engine import READER, SPACES, Blocks
@@ -56,7 +56,6 @@ from chronomemory.blocks.survey import MemoryStatus, listed, survey
 from chronomemory.blocks.types import BlockStatus, ForgetResult, FrameResult, LearnResult, ScoredBlock
 from chronomemory.embedders import Embedder, LexicalEmbedder, Matrix, Vector, check_embedder
 from chronomemory.errors import InvalidArgument
-from chronomemory.event import WalEvent
 from chronomemory.face.arguments import (
     contents,
     count,

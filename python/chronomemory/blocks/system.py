@@ -14,8 +14,6 @@ from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.memory import Memory, MemoryModels, MemoryOptions
 from chronomemory.face.awaited import Awaited, awaited_verb, entered
 
-__all__ = ["MemorySystem"]
-
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 

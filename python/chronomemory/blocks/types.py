@@ -14,21 +14,6 @@ from chronomemory.errors import InvalidArgument
 from chronomemory.face.results import Result, counted
 from chronomemory.scope import Scope
 
-__all__ = [
-    "ArchiveReason",
-    "BlockStatus",
-    "CachePolicy",
-    "DecayTier",
-    "Dropped",
-    "Edge",
-    "ForgetResult",
-    "FrameResult",
-    "LearnResult",
-    "ScoredBlock",
-    "ScoringWeights",
-    "log_normalise_reinforcement",
-]
-
 #: How much of a block stands in a line.
 _SUMMARY_LETTERS = 60
 #: How far the weights of a frame may miss one in sum.

@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from chronomemory._core import WalEvent
 from chronomemory.blocks.life.outcomes import in_words
 from chronomemory.cli.options import (
     HERE,
@@ -26,7 +27,6 @@ from chronomemory.cli.output import clean
 from chronomemory.cli.session import NotFoundError, Whose, session
 from chronomemory.cli.tables import event_table, op_text, table, time_text
 from chronomemory.errors import HistoryUnavailable
-from chronomemory.event import WalEvent
 from chronomemory.record import is_same
 from chronomemory.rollback import Rollback
 

@@ -9,8 +9,6 @@ from fastembed import TextEmbedding
 
 from chronomemory.embedders.protocol import Matrix, Vector, as_matrix
 
-__all__ = ["FastEmbedder"]
-
 
 class FastEmbedder:
     """Asks a model of fastembed: small, on the processor, without PyTorch."""

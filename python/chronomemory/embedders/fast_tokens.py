@@ -9,8 +9,6 @@ from fastembed import LateInteractionTextEmbedding
 
 from chronomemory.embedders.protocol import Matrix, as_tokens
 
-__all__ = ["FastTokenEmbedder"]
-
 
 class FastTokenEmbedder:
     """Asks a model of fastembed that gives a vector for each token."""

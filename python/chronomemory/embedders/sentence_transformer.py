@@ -9,8 +9,6 @@ from sentence_transformers import SentenceTransformer
 
 from chronomemory.embedders.protocol import Matrix, Vector, as_matrix, as_tokens
 
-__all__ = ["SentenceTransformerEmbedder"]
-
 
 class SentenceTransformerEmbedder:
     """Asks a model of sentence-transformers, given by its name or ready made."""

@@ -22,8 +22,6 @@ from chronomemory.filters import Where
 from chronomemory.selection import query_terms, walk_terms
 from chronomemory.types import HasEngine
 
-__all__ = ["Sorted", "sort"]
-
 #: The model of each kind.
 _KINDS = (AddDelta, UpdateDelta, DeleteDelta, NoopDelta)
 #: What the fields are called that the engine fills in.

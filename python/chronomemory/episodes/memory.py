@@ -27,8 +27,6 @@ from chronomemory.scope import Scope
 from chronomemory.store import ChronoStore, ScopedStore
 from chronomemory.types import HasEngine
 
-__all__ = ["Episodes"]
-
 #: Which index answers for which names.
 _INDEXES = {
     ("user",): "episodes.by_user",

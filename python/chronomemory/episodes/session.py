@@ -20,8 +20,6 @@ from chronomemory.errors import InvalidRecord
 from chronomemory.face.arguments import LAST_SEQ, count
 from chronomemory.face.moments import Now, utc_now
 
-__all__ = ["ChronoSession"]
-
 #: Where an item stands in the metadata.
 _ITEM = "item"
 

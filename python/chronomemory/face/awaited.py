@@ -13,8 +13,6 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
-__all__ = ["Awaited", "awaited", "awaited_at_once", "awaited_verb", "entered"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 Plain = TypeVar("Plain")

@@ -9,8 +9,6 @@ from chronomemory._core import Engine
 from chronomemory.errors import ChronoError, WriteConflict
 from chronomemory.record import ChronoRecord
 
-__all__ = ["Face", "PrefixReader", "Reader"]
-
 
 class Reader(Protocol):
     """How the records of a face are read from an engine."""

@@ -19,8 +19,6 @@ from pathlib import Path
 from chronomemory.errors import StoreLocked
 from chronomemory.layout import read_bounded
 
-__all__ = ["ASIDE", "PART", "PRIVATE", "Folder", "Stamp", "create_file", "is_draft"]
-
 #: What changes when a file does: its inode, length and time; None if it is not there.
 Stamp = tuple[int, int, int] | None
 

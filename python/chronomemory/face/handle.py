@@ -17,8 +17,6 @@ from chronomemory.face.moments import Now
 from chronomemory.scope import SHARED, Scope
 from chronomemory.store import ChronoStore, Everyone, ScopedStore
 
-__all__ = ["Handle", "open_handle", "open_test_handle"]
-
 #: Where a folder is memory, on systems that have such a place.
 _MEMORY_FOLDER = Path("/dev/shm")
 

@@ -19,8 +19,6 @@ from chronomemory.record import ChronoRecord
 from chronomemory.selection import query
 from chronomemory.types import HasEngine
 
-__all__ = ["ReembedResult", "lacking", "reembed"]
-
 #: How many are embedded at once.
 _TOGETHER = 256
 

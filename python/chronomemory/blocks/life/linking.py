@@ -19,14 +19,6 @@ from chronomemory.face.batch import Connection
 from chronomemory.face.results import Result
 from chronomemory.record import ChronoRecord
 
-__all__ = [
-    "ConnectResult",
-    "DisconnectResult",
-    "IfExists",
-    "connect",
-    "disconnect",
-]
-
 #: What to do if two blocks are linked already.
 IfExists = Literal["reinforce", "update", "skip", "error"]
 

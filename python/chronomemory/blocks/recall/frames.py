@@ -23,15 +23,6 @@ from chronomemory.blocks.types import CachePolicy, ScoringWeights
 from chronomemory.face.arguments import must
 from chronomemory.face.batch import Connection
 
-__all__ = [
-    "EXPANSION",
-    "Frame",
-    "FrameFilters",
-    "define_frame",
-    "frame_of",
-    "load_frame",
-]
-
 #: How many blocks may come in by a link unless the frame says otherwise.
 EXPANSION = 20
 #: How far the further lines of a block are set in.

@@ -16,17 +16,6 @@ from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope, carrying
 from chronomemory.selection import page_of, query_terms
 
-__all__ = [
-    "Columns",
-    "Progress",
-    "add_columns",
-    "columns_of",
-    "keep_noop",
-    "progress_of",
-    "progress_of_all",
-    "put_progress",
-]
-
 #: What a store is before any migration.
 FIRST_VERSION = 1
 #: These are no knowledge: they stay out of answers, and the log has them.

@@ -14,8 +14,6 @@ from chronomemory.face.moments import instant, is_instant
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 
-__all__ = ["episode_of", "is_episode", "later", "record_of", "utc_text"]
-
 #: Episodes are ordered by their moments: turns must not share one.
 _STEP = timedelta(microseconds=1)
 _TITLE_LETTERS = 80
