@@ -95,13 +95,15 @@ class Erased:
         Without ``ids`` it tells no id and no name that was asked for, only how many there were: such a
         certificate may be kept without keeping what was to be forgotten.
         """
-        told = {**asdict(self), "logs": dict(self.logs), "at": self.at and self.at.isoformat()}
-        told |= {name: list(value) for name, value in told.items() if isinstance(value, tuple)}
-        counts = {name: len(told[name]) for name in _NAMING}
-        told["asked"] = {name: self.asked.get(name) if ids else None for name in ("ids", "scope", "where")}
+        certificate = {**asdict(self), "logs": dict(self.logs), "at": self.at and self.at.isoformat()}
+        certificate |= {name: list(value) for name, value in certificate.items() if isinstance(value, tuple)}
+        counts = {name: len(certificate[name]) for name in _NAMING}
+        certificate["asked"] = {
+            name: self.asked.get(name) if ids else None for name in ("ids", "scope", "where")
+        }
         if not ids:
-            told |= dict.fromkeys(_NAMING)
-        return {"certificate": "chronomemory erasure", "version": 1, **told, "counts": counts}
+            certificate |= dict.fromkeys(_NAMING)
+        return {"certificate": "chronomemory erasure", "version": 1, **certificate, "counts": counts}
 
 
 def salting(given: Salt) -> str:
@@ -188,26 +190,26 @@ def erase_due(
     others = [*found["belonging"], *found["mentions"]]
     known = zip(others, engine.with_expired().get_many(others), strict=True)
     seen = {name for name, record in known if record is not None}
-    told = found if dry_run else engine.erase(ids, reason=reason, due_at=moment)
+    report = found if dry_run else engine.erase(ids, reason=reason, due_at=moment)
     for kind in ("belonging", "mentions"):
-        told[kind] = [name for name in told[kind] if name in seen]
-    return _copied_anew(engine, _erased(told, dry_run=dry_run, reason=reason, asked={"ids": ids}), backup)
+        report[kind] = [name for name in report[kind] if name in seen]
+    return _copied_anew(engine, _erased(report, dry_run=dry_run, reason=reason, asked={"ids": ids}), backup)
 
 
-def _copied_anew(engine: Engine, told: Erased, wanted: bool) -> Erased:
+def _copied_anew(engine: Engine, erased: Erased, wanted: bool) -> Erased:
     """Make one new copy where an erasure took copies away: else a store that was saved is saved no more."""
-    if not wanted or told.dry_run or told.seq is None or not told.backups:
-        return told
+    if not wanted or erased.dry_run or erased.seq is None or not erased.backups:
+        return erased
     try:
-        return replace(told, new_backup=whole_copy_inside(engine))
+        return replace(erased, new_backup=whole_copy_inside(engine))
     except (ChronoError, OSError) as fault:
         # What was erased is erased: the call must not look as if it were not.
-        return replace(told, backup_fault=str(fault))
+        return replace(erased, backup_fault=str(fault))
 
 
-def _erased(told: dict[str, Any], **order: Any) -> Erased:
-    done, logs = told.pop("done"), tuple(map(tuple, told.pop("logs")))
-    for name, value in told.items():
+def _erased(report: dict[str, Any], **order: Any) -> Erased:
+    done, logs = report.pop("done"), tuple(map(tuple, report.pop("logs")))
+    for name, value in report.items():
         order[name] = tuple(value) if isinstance(value, list) else value
     if done is not None:
         order["at"] = EPOCH + timedelta(microseconds=done[0])

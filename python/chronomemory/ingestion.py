@@ -204,8 +204,8 @@ class _Load:
         total = sum(file.stat().st_size for file in files)
         for file in files:
             if make is None:
-                told = self._engine.ingest(os.fspath(file), self._shifted(total), skips=self._skips)
-                self._take(told, file.name)
+                loaded = self._engine.ingest(os.fspath(file), self._shifted(total), skips=self._skips)
+                self._take(loaded, file.name)
             else:
                 with file.open("rb") as lines:
                     self._lines(lines, file.name, make, total)
@@ -235,21 +235,21 @@ class _Load:
                 continue
             whole, rest = rest + piece[:cut], piece[cut:]
             if whole:
-                told = self._engine.ingest_lines(
+                loaded = self._engine.ingest_lines(
                     name, whole, lines, self._records - before, skips=self._skips
                 )
-                lines += told["lines"]
-                self._take(told, name)
+                lines += loaded["lines"]
+                self._take(loaded, name)
             if not piece:
                 return
 
-    def _take(self, told: Mapping[str, Any], name: str) -> None:
-        self._bytes += told["bytes"]
-        self._records += told["records"]
-        self._skipped += told["skipped"]
-        if told["records"]:
-            self._seqs += (told["first_seq"], told["last_seq"])
-        for line, record_id, where, reason in told["refusals"]:
+    def _take(self, loaded: Mapping[str, Any], name: str) -> None:
+        self._bytes += loaded["bytes"]
+        self._records += loaded["records"]
+        self._skipped += loaded["skipped"]
+        if loaded["records"]:
+            self._seqs += (loaded["first_seq"], loaded["last_seq"])
+        for line, record_id, where, reason in loaded["refusals"]:
             self._keep(RowError(None, line, name, record_id, where, reason))
 
     # Rows that are Python objects.

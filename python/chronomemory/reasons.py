@@ -111,8 +111,8 @@ class Why:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the tree as JSON can carry it."""
-        told = {"size": self.size, "circles": list(self.circles), "left_out": self.left_out}
-        return {**self.root.to_dict(), **told}
+        summary = {"size": self.size, "circles": list(self.circles), "left_out": self.left_out}
+        return {**self.root.to_dict(), **summary}
 
 
 def why(store: HasEngine, record_id: str, *, depth: int = 12, limit: int = 500) -> Why:

@@ -174,9 +174,9 @@ def withdraw(
         name = _free_id(Look(_Holder(engine)), record_id, taken)
         if look.get(name) is not None and engine.get(name) is None:
             raise IdTaken(f'id "{name}": taken in this store', field="id", id=name)
-        told = _event_record(report, name)
+        notice = _event_record(report, name)
         if names := Scope(*(engine.scope_names() or ())).to_dict():
-            told.data["@scope"] = names
+            notice.data["@scope"] = names
         batch: list[ChronoRecord] = []
         for scope, doubted in hidden.items():
             part = RollbackReport(record_id, reason, cascaded=[change for _, change in doubted])
@@ -185,7 +185,7 @@ def withdraw(
             batch += [*(dependent for dependent, _ in doubted), own]
         # What a report lists stands right before it, in its order: who takes it back counts on that.
         noted = [] if note is None else note(look, report)
-        look.upsert([*noted, *batch, *changed, told])
+        look.upsert([*noted, *batch, *changed, notice])
         return report
 
     return run(_Holder(engine.acting()), work)
@@ -310,8 +310,8 @@ class ReinstateReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON can carry it."""
-        told = asdict(self)
-        return {**told, "restored": list(told["restored"]), "left": list(told["left"])}
+        values = asdict(self)
+        return {**values, "restored": list(values["restored"]), "left": list(values["left"])}
 
 
 def rollbacks(store: HasEngine, record_id: str) -> list[Rollback]:
@@ -371,9 +371,9 @@ def _reinstated(store: HasEngine, look: Look, rollback_id: str, reason: str) -> 
         if change.record_id in back:
             continue
         record = look.get(change.record_id)
-        told = None if began is None else began - len(changes) + place
-        why = _obstacle(store, record, change, told, rollback_id)
-        was = None if why or record is None else _was_hypothesis(store, report, place, told)
+        written_seq = None if began is None else began - len(changes) + place
+        why = _obstacle(store, record, change, written_seq, rollback_id)
+        was = None if why or record is None else _was_hypothesis(store, report, place, written_seq)
         if record is None or was is None:
             left.append(LeftAlone(change.record_id, why or "what it was before is not kept"))
             continue
@@ -396,33 +396,37 @@ def _refused(message: str, recovery: str) -> InvalidArgument:
 
 
 def _obstacle(
-    store: HasEngine, record: ChronoRecord | None, change: RecordStatusChange, told: int | None, own: str
+    store: HasEngine,
+    record: ChronoRecord | None,
+    change: RecordStatusChange,
+    written_seq: int | None,
+    own: str,
 ) -> str:
     """Say why a record cannot be put back: something else has changed it since the rollback did."""
     if record is None:
         return "it is not there any more"
-    if record.updated_seq is None or told is None:
+    if record.updated_seq is None or written_seq is None:
         return "it is not known when it changed last"
-    if not _is_told_by_this_log(record, change, told):
+    if not _is_in_this_log(record, change, written_seq):
         return "its rollback was brought here without its events: it is not known what changed since"
-    if record.updated_seq == told:
+    if record.updated_seq == written_seq:
         return ""
     others = [each for each in rollbacks(store, change.record_id) if each.rollback_id != own]
     last = _before_what_was_taken_back(store, record.id, record.updated_seq, others)
-    if last == told:
+    if last == written_seq:
         return ""
     later = next((each.rollback_id for each in others if each.seq == last), None)
     by = f", by {later}: take that back first" if later else ""
     return f"it changed since, with event {record.updated_seq}{by}"
 
 
-def _is_told_by_this_log(record: ChronoRecord, change: RecordStatusChange, told: int) -> bool:
+def _is_in_this_log(record: ChronoRecord, change: RecordStatusChange, written_seq: int) -> bool:
     """Say whether the event of a rollback can be one of this log: an import brings records, not events."""
-    if record.updated_seq is None or record.updated_seq < told:
+    if record.updated_seq is None or record.updated_seq < written_seq:
         return False
-    if record.updated_seq > told:
+    if record.updated_seq > written_seq:
         return True
-    was_there_before = record.created_seq is None or record.created_seq < told
+    was_there_before = record.created_seq is None or record.created_seq < written_seq
     return was_there_before and record.status == change.new_status
 
 
@@ -441,14 +445,16 @@ def _before_what_was_taken_back(
     return last
 
 
-def _was_hypothesis(store: HasEngine, report: ChronoRecord, place: int, told: int | None) -> bool | None:
+def _was_hypothesis(
+    store: HasEngine, report: ChronoRecord, place: int, written_seq: int | None
+) -> bool | None:
     """Say whether a record was marked as a hypothesis before; reports of earlier versions do not tell."""
     kept: Any = report.data["changes"][place].get("was_hypothesis")
     if isinstance(kept, bool):
         return kept
     before: bool | None = None
     for event in _history(store, _changes(report)[place].record_id):
-        if event.seq == told:
+        if event.seq == written_seq:
             return before
         if event.op in _WHOLE and event.record is not None:
             before = event.record.get("is_hypothesis") is True
@@ -511,8 +517,8 @@ def _parsed_change(item: Any) -> RecordStatusChange | None:
 def _taken_back(report: ChronoRecord) -> list[dict[str, Any]]:
     """Read how often a rollback was taken back, and whom that put back."""
     listed = report.data.get("reinstated")
-    told = listed if isinstance(listed, list) else []
-    return [each for each in told if isinstance(each, dict) and isinstance(each.get("restored"), list)]
+    items = listed if isinstance(listed, list) else []
+    return [each for each in items if isinstance(each, dict) and isinstance(each.get("restored"), list)]
 
 
 def _seqs(store: HasEngine, report: ChronoRecord) -> tuple[int | None, list[int]]:

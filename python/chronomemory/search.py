@@ -117,7 +117,7 @@ class _Asked:
         vector, tokens = self.wanted["vector"], self.wanted["query_tokens"]
         condition = self.wanted["condition"]
         sees_wider, names = self.asker
-        told = {
+        question = {
             **self.wanted,
             "vector": None if vector is None else vector.tobytes().hex(),
             "query_tokens": None if tokens is None else tokens.tobytes().hex(),
@@ -125,7 +125,7 @@ class _Asked:
             "asker": [sees_wider, list(names or ["everyone"])],
             "limit": None,
         }
-        return hashlib.sha256(canonical_json(told)).hexdigest()[:_DIGEST_LETTERS]
+        return hashlib.sha256(canonical_json(question)).hexdigest()[:_DIGEST_LETTERS]
 
 
 class Hits(Answer[Hit]):

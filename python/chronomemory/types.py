@@ -200,13 +200,13 @@ class VerifyReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON can carry it."""
-        told = asdict(self)
-        told["damage"] = [asdict(item) for item in self.damage]
-        told["altered_indexes"] = [asdict(item) for item in self.altered_indexes]
-        told["returned"] = [asdict(item) for item in self.returned]
-        told["notes"] = list(self.notes)
-        told["scopes"] = [asdict(item) for item in self.scopes]
-        return {**told, "rung": self.rung, "rungs": self.rungs}
+        report = asdict(self)
+        report["damage"] = [asdict(item) for item in self.damage]
+        report["altered_indexes"] = [asdict(item) for item in self.altered_indexes]
+        report["returned"] = [asdict(item) for item in self.returned]
+        report["notes"] = list(self.notes)
+        report["scopes"] = [asdict(item) for item in self.scopes]
+        return {**report, "rung": self.rung, "rungs": self.rungs}
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,9 +28,9 @@ def copy_inside(engine: Engine, progress: Progress | None = None) -> dict[str, A
     """Make a copy, and return what the engine tells of it."""
     for _ in range(_ATTEMPTS):
         folder = engine.backup(progress)
-        for told in engine.copies():
-            if told["path"] == folder:
-                return told
+        for copy in engine.copies():
+            if copy["path"] == folder:
+                return copy
         if Path(folder).exists():
             raise OSError(errno.EIO, "the copy was made, but cannot be looked at", folder)
     raise _taken_away(folder)

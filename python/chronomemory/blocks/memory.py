@@ -576,20 +576,20 @@ class Memory:
     @contextmanager
     def session(self: Own, task_type: str = "general") -> Iterator[Own]:
         """Be in a session for the length of a block; those who are in it at a time share one."""
-        self.enter_session(task_type)
+        self._enter_session(task_type)
         try:
             yield self
         finally:
-            self.leave_session()
+            self._leave_session()
 
-    def enter_session(self, task_type: str = "general") -> str:
+    def _enter_session(self, task_type: str = "general") -> str:
         """Join the session that is open, or open one, and return its id."""
         with self._door:
             session_id = self.begin_session(task_type)
             self._inside += 1
             return session_id
 
-    def leave_session(self) -> None:
+    def _leave_session(self) -> None:
         """Leave a session that was entered; the last one ends it. Without an entry nothing happens."""
         with self._door:
             if not self._inside:

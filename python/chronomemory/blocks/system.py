@@ -113,7 +113,7 @@ class MemorySystem(Awaited[Memory]):
     async def session(self: Own, task_type: str = "general") -> AsyncIterator[Own]:
         """Be in a session, in which time passes, for the length of a block; tasks share one."""
         memory = self.memory
-        async with entered(lambda: memory.enter_session(task_type), memory.leave_session):
+        async with entered(lambda: memory._enter_session(task_type), memory._leave_session):
             yield self
 
     # Looking around.

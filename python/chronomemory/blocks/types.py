@@ -235,9 +235,9 @@ class FrameResult(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the frame as JSON can carry it; how its scores are drawn is left out."""
-        told = super(FrameResult, self).to_dict()
-        del told["explanation"], told["weights"]
-        return {**told, "overflow": self.overflow}
+        values = super(FrameResult, self).to_dict()
+        del values["explanation"], values["weights"]
+        return {**values, "overflow": self.overflow}
 
 
 def shortened(text: str, letters: int = _SUMMARY_LETTERS) -> str:

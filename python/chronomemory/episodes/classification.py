@@ -103,13 +103,13 @@ def sort(
     order = walk_terms(terms, "happened")
     made = {"kinds": _KINDS, "fields": _begun(**common), "names": _NAMES}
     pages = store.engine.deltas(FACE, order, {"after": after, "until": until, **made})
-    told = Sorted()
-    with _uncollected(told.deltas):
+    classified = Sorted()
+    with _uncollected(classified.deltas):
         for kinds, users, fields, bad in pages:
-            told.users += users
-            told.bad += bad
-            told.deltas += _made(kinds, fields)
-    return told
+            classified.users += users
+            classified.bad += bad
+            classified.deltas += _made(kinds, fields)
+    return classified
 
 
 def _begun(rule_id: str, promotion_ts: datetime) -> tuple[dict[str, Any], ...]:
@@ -169,9 +169,9 @@ _METADATA = ("data", "metadata")
 _BY_NAME = ("update", "delete")
 
 
-def users_with_topics(told: Sorted) -> list[str]:
+def users_with_topics(classified: Sorted) -> list[str]:
     """Return whose new episodes speak of something that others may have spoken of."""
-    pairs = zip(told.deltas, told.users, strict=True)
+    pairs = zip(classified.deltas, classified.users, strict=True)
     return list(dict.fromkeys(user for delta, user in pairs if _topic(delta) is not None))
 
 
@@ -183,11 +183,11 @@ def _topic(delta: MemoryDelta) -> bytes | None:
     return None if None in said[2:] else canonical_json(said)
 
 
-def narrowed(told: Sorted, users: Iterable[str], most: int) -> dict[str, Any] | None:
+def narrowed(classified: Sorted, users: Iterable[str], most: int) -> dict[str, Any] | None:
     """Return a where for all that bears upon the new episodes of users; None if it would name too much."""
     wanted = set(users)
     ids, subjects = [], {}
-    for delta, user in zip(told.deltas, told.users, strict=True):
+    for delta, user in zip(classified.deltas, classified.users, strict=True):
         if user in wanted:
             ids += [episode_key(name) for name in delta.source_episode_ids]
             if isinstance(delta, AddDelta | UpdateDelta) and _topic(delta) is not None:
@@ -204,15 +204,15 @@ def narrowed(told: Sorted, users: Iterable[str], most: int) -> dict[str, Any] | 
     }
 
 
-def joined(told: Sorted, users: Iterable[str], passes: Sequence[Sorted]) -> Sorted:
+def joined(classified: Sorted, users: Iterable[str], passes: Sequence[Sorted]) -> Sorted:
     """Return what is made of new episodes, for users as passes over theirs have it, old ones among them."""
     asked = set(users)
     # What is bad is so whatever was said before.
-    result = Sorted(bad=told.bad)
-    for delta, user in zip(told.deltas, told.users, strict=True):
+    result = Sorted(bad=classified.bad)
+    for delta, user in zip(classified.deltas, classified.users, strict=True):
         if user not in asked:
             result.add(delta, user)
-    new = {name for delta in told.deltas for name in delta.source_episode_ids}
+    new = {name for delta in classified.deltas for name in delta.source_episode_ids}
     passed: dict[str, MemoryDelta] = {}
     for one in passes:
         for delta, user in zip(one.deltas, one.users, strict=True):

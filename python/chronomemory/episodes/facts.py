@@ -220,8 +220,8 @@ def apply(
     known = _lineages(conn, [*replaced, fact.id], scope.user) if replaced or before is not None else []
     lineages = [*known, Lineage(fact.lineage)]
     lineage, pieces = joined(lineages, scope)
-    if told := list(dict.fromkeys([*_channels(before), *channels])):
-        fact.metadata = {"channels": told}
+    if all_channels := list(dict.fromkeys([*_channels(before), *channels])):
+        fact.metadata = {"channels": all_channels}
     # Checked before anything is taken away: a runner goes on with its batch when a delta is refused.
     record = _pinnable(conn, fact, delta.kind, lineage)
     is_over = before is None and (again or (not bring_back and _is_over(conn, record, lineages)))
@@ -321,8 +321,8 @@ def _fact_of_delta(delta: AddDelta | UpdateDelta) -> tuple[Fact, Scope]:
     fact_id = payload.get("id")
     if fact_id is None:
         # The same delta makes the same fact, whoever applies it and how often.
-        told = canonical_json([delta.rule_id, delta.source_episode_ids, payload])
-        fact_id = hashlib.sha256(told).hexdigest()[:_MADE_ID_DIGITS]
+        key = canonical_json([delta.rule_id, delta.source_episode_ids, payload])
+        fact_id = hashlib.sha256(key).hexdigest()[:_MADE_ID_DIGITS]
     if not isinstance(fact_id, str) or not fact_id.strip():
         raise ConsolidationRuleError(
             rule_id=delta.rule_id, delta_type=delta.kind, violation="fact_payload.id must be text"

@@ -38,19 +38,19 @@ _LOCK = "lock"
 def health_of(handle: EpisodesHandle, kind: str) -> StoreHealth:
     """Ask the engine and the file system; no log is read for it."""
     store = handle.project
-    told = store.health()
+    health = store.health()
     folder = log_folder(store.project_root)
     network = network_file_system(folder)
     warnings = []
     if network is not None:
         warnings.append(f"the store lies on {network}: locks between machines cannot be relied on")
-    if told.damaged_places:
-        warnings.append(f"{told.damaged_places} places are damaged: verify() names them")
-    if told.poisoned is not None:
-        warnings.append(f"a sync failed, and nothing is written any more: {told.poisoned}")
+    if health.damaged_places:
+        warnings.append(f"{health.damaged_places} places are damaged: verify() names them")
+    if health.poisoned is not None:
+        warnings.append(f"a sync failed, and nothing is written any more: {health.poisoned}")
     engine = handle.store.engine
     return StoreHealth(
-        ok=told.ok,
+        ok=health.ok,
         version=columns_of(engine, kind).version,
         fragment_count=handle.look().count(kind, "active"),
         node_count=0,

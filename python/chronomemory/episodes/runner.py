@@ -288,16 +288,16 @@ class Runner:
                 # Its times are counted from when it was seen first.
                 put_progress(conn, self._name, rule.id, progress)
         reached = self._episodes.reached(progress, one_store=self._one_store)
-        told = self._episodes.sort(rule, now, after=reached, until=last)
+        classified = self._episodes.sort(rule, now, after=reached, until=last)
         if isinstance(cadence, Cron):
             is_due = cadence.is_due(datetime.fromisoformat(progress.at), now)
         else:
-            is_due = cadence.is_due(told.matched)
+            is_due = cadence.is_due(classified.matched)
         if not is_due:
-            return RuleRun(rule.id, due=False, matched=told.matched)
+            return RuleRun(rule.id, due=False, matched=classified.matched)
         if reached:
-            told = self._episodes.among_all(told, rule, now, until=last)
-        run = self._applied(conn, rule, told, is_whole=not reached)
+            classified = self._episodes.among_all(classified, rule, now, until=last)
+        run = self._applied(conn, rule, classified, is_whole=not reached)
         put_progress(conn, self._name, rule.id, Progress(last, now.isoformat(), head))
         return run
 
@@ -307,14 +307,16 @@ class Runner:
         roots = {kept.store.project_root.resolve() for kept in (self._episodes, self._facts)}
         return len(roots) == 1
 
-    def _applied(self, conn: Connection, rule: ConsolidationRule, told: Sorted, *, is_whole: bool) -> RuleRun:
+    def _applied(
+        self, conn: Connection, rule: ConsolidationRule, classified: Sorted, *, is_whole: bool
+    ) -> RuleRun:
         done: Counter[str] = Counter()
         refused: list[str] = []
         missing: list[str] = []
         over: set[str] = set()
         past = Past(conn, rule.id, self._episodes, is_whole=is_whole, one_store=self._one_store)
-        for place, (delta, user) in enumerate(zip(told.deltas, told.users, strict=True)):
-            is_again = place in told.again
+        for place, (delta, user) in enumerate(zip(classified.deltas, classified.users, strict=True)):
+            is_again = place in classified.again
             if not is_again and past.has(delta):
                 done["noop"] += 1
                 continue
@@ -342,12 +344,12 @@ class Runner:
         return RuleRun(
             rule.id,
             due=True,
-            matched=told.matched,
+            matched=classified.matched,
             added=done["add"],
             updated=done["update"],
             deleted=done["delete"],
             left=done["noop"],
-            bad_episode_ids=tuple(told.bad),
+            bad_episode_ids=tuple(classified.bad),
             refused_episode_ids=tuple(refused),
             missing_fact_ids=tuple(missing),
         )

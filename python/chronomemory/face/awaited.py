@@ -71,8 +71,8 @@ def awaited_verb(
     @functools.wraps(verb)
     async def call(door: Awaited[Any], /, *args: P.args, **kwargs: P.kwargs) -> T:
         # By its name: the plain object may be of a subclass with a verb of its own.
-        told: T = await asyncio.to_thread(getattr(door._plain, name), *args, **kwargs)
-        return told
+        result: T = await asyncio.to_thread(getattr(door._plain, name), *args, **kwargs)
+        return result
 
     setattr(call, _IS_TWIN, True)
     return call

@@ -207,13 +207,15 @@ class Reader:
             return Reading(vectors)
         once = list(dict.fromkeys(texts))
         made = dict(zip(once, as_tokens(embedder.embed_tokens(once), len(once)), strict=True))
-        told = [name for name in once if len(made[name])]
-        if not told:
+        nonempty = [name for name in once if len(made[name])]
+        if not nonempty:
             return Reading(vectors)
         with contents:
-            codes = Vectors(store).codes([made[name] for name in told], self.tokens.of(embedder.model_name))
-        found = dict(zip(told, codes, strict=True))
-        return Reading(vectors, [found.get(name) for name in texts], made[told[0]].shape[1])
+            codes = Vectors(store).codes(
+                [made[name] for name in nonempty], self.tokens.of(embedder.model_name)
+            )
+        found = dict(zip(nonempty, codes, strict=True))
+        return Reading(vectors, [found.get(name) for name in texts], made[nonempty[0]].shape[1])
 
     def query_tokens(self, text: str, embedder: Embedder) -> Matrix | None:
         """Return the vectors of the tokens of a question, or None if there are none."""

@@ -222,9 +222,9 @@ def _said(block: ScoredBlock, question: Question) -> str:
 def recall(conn: Connection, frame: Frame, question: Question) -> list[ScoredBlock]:
     """Return the blocks that matter, at most ``k``; nothing is changed by it."""
     _weights(frame, question)  # a question that cannot be answered is refused here too
-    told = conn.store.engine.recall_blocks(_asked(frame, question, whole=False))
+    answer = conn.store.engine.recall_blocks(_asked(frame, question, whole=False))
     least = question.min_score
-    return [block for block in _results(told["results"]) if least is None or block.score >= least]
+    return [block for block in _results(answer["results"]) if least is None or block.score >= least]
 
 
 def frame_of(conn: Connection, frame: Frame, question: Question) -> tuple[FrameResult, list[list[str]]]:
@@ -233,9 +233,9 @@ def frame_of(conn: Connection, frame: Frame, question: Question) -> tuple[FrameR
     And those of its blocks that may be changed here, the ids of one scope together.
     """
     weights = _weights(frame, question)
-    told = conn.store.engine.recall_blocks(_asked(frame, question, whole=True))
-    blocks = _results(told["results"])
-    dropped = [Dropped(block_id, reason) for block_id, reason in told["dropped"]]
+    answer = conn.store.engine.recall_blocks(_asked(frame, question, whole=True))
+    blocks = _results(answer["results"])
+    dropped = [Dropped(block_id, reason) for block_id, reason in answer["dropped"]]
     least = question.min_score
     if least is not None:
         low = {block.id for block in blocks if block.score < least and not block.guaranteed}
@@ -252,7 +252,7 @@ def frame_of(conn: Connection, frame: Frame, question: Question) -> tuple[FrameR
         dropped += [Dropped(block.id, "budget") for block, fit in zip(blocks, fits, strict=True) if not fit]
         blocks = [block for block, fit in zip(blocks, fits, strict=True) if fit]
     warnings = [
-        f"{one} and {other} are both guaranteed and contradict each other" for one, other in told["clashes"]
+        f"{one} and {other} are both guaranteed and contradict each other" for one, other in answer["clashes"]
     ]
     result = FrameResult(
         frame=frame.name,
@@ -266,7 +266,7 @@ def frame_of(conn: Connection, frame: Frame, question: Question) -> tuple[FrameR
     )
     if result.overflow:
         warnings.append(f"the frame needs {result.overflow} tokens more than its budget of {question.budget}")
-    return replace(result, warnings=tuple(warnings)), _own(conn, blocks, told["results"])
+    return replace(result, warnings=tuple(warnings)), _own(conn, blocks, answer["results"])
 
 
 def _own(conn: Connection, blocks: Sequence[ScoredBlock], rows: Sequence[tuple[Any, ...]]) -> list[list[str]]:

@@ -54,8 +54,8 @@ def whole(lineage: Lineage, look: Callable[[str], ChronoRecord | None]) -> list[
         elif part not in seen:
             seen.add(part)
             if (record := look(part)) is not None:
-                told = lineage_in(record)
-                waiting += [told.steps, *reversed(told.earlier)]
+                lineage = lineage_in(record)
+                waiting += [lineage.steps, *reversed(lineage.earlier)]
     return list(steps.values())
 
 
@@ -72,11 +72,11 @@ def joined(lineages: Iterable[Lineage], scope: Scope) -> tuple[Lineage, list[Chr
             earlier, steps = [pieces[-1].id], {}
         earlier = [*earlier, *new]
         _add(steps, lineage.steps)
-    told = list(steps.values())
-    if len(told) > _MOST_STEPS:
-        pieces.append(_piece(Lineage(told[:-1], earlier), scope))
-        earlier, told = [pieces[-1].id], told[-1:]
-    return Lineage(told, earlier), pieces
+    latest = list(steps.values())
+    if len(latest) > _MOST_STEPS:
+        pieces.append(_piece(Lineage(latest[:-1], earlier), scope))
+        earlier, latest = [pieces[-1].id], latest[-1:]
+    return Lineage(latest, earlier), pieces
 
 
 def _add(steps: dict[bytes, Step], more: Iterable[Step]) -> None:
