@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Literal, NoReturn, overload
 
 from chronomemory import erasure, ingestion, reasons, rollback, search, selection, updates
@@ -417,12 +416,7 @@ class ChronoStore(StoreNames, Records):
     def __enter__(self) -> ChronoStore:
         return self.open()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __del__(self) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chronomemory import Memory
-from chronomemory.blocks.recall.frames import load_frame
+from chronomemory.blocks.storage.frames import load_frame
 from chronomemory.blocks.types import ScoringWeights
 from chronomemory.embedders import CallableEmbedder, Embedder
 from verdicts import verify_log

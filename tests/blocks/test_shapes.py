@@ -14,7 +14,7 @@ from chronomemory._core import canonical_json
 from chronomemory.blocks import Memory, open_blocks, sync
 from chronomemory.blocks.engine import SPACES
 from chronomemory.blocks.page import graph_page
-from chronomemory.blocks.recall.retrieval import reading_of
+from chronomemory.blocks.retrieval import reading_of
 from chronomemory.cli import app
 from chronomemory.embedders import LexicalEmbedder
 from sound import SOUND, sound

@@ -15,8 +15,7 @@ from chronomemory.embedders import Embedder
 from chronomemory.errors import ChronoError, WriteConflict
 from chronomemory.face.arguments import count, string, unique_strings
 from chronomemory.face.awaited import Awaited, awaited_verb
-from chronomemory.face.batch import Connection
-from chronomemory.face.declaration import Face
+from chronomemory.face.batch import Connection, Face
 from chronomemory.face.handle import Handle, open_handle
 from chronomemory.face.models import Answers, KeptAnswers, run
 from chronomemory.face.moments import Now, utc_now

@@ -20,7 +20,7 @@ from chronomemory.blocks.life.linking import ConnectResult, DisconnectResult
 from chronomemory.blocks.life.outcomes import OutcomeResult
 from chronomemory.blocks.memory import Memory, each_memory
 from chronomemory.blocks.queries import *  # noqa: F403
-from chronomemory.blocks.recall.frames import Frame, FrameFilters
+from chronomemory.blocks.storage.frames import Frame, FrameFilters
 from chronomemory.blocks.survey import MemoryStatus
 from chronomemory.blocks.system import MemorySystem
 from chronomemory.blocks.types import (

@@ -8,7 +8,7 @@ from typing import Any
 from chronomemory._core import Engine
 from chronomemory.blocks.errors import BatchConflict, IntegrityError
 from chronomemory.blocks.ids import FACE
-from chronomemory.face.declaration import Face
+from chronomemory.face.batch import Face, PrefixReader
 from chronomemory.face.handle import Handle, open_handle, open_test_handle
 from chronomemory.face.spaces import Reader, Spaces
 from chronomemory.record import ChronoRecord
@@ -16,21 +16,18 @@ from chronomemory.scope import NOT_GIVEN, Scope
 from chronomemory.store import ChronoStore
 
 
-class _Reader:
+class _Reader(PrefixReader):
     """Reads what this face would have written: the engine leaves out what another hand put there."""
 
     def record(self, engine: Engine, record_id: str) -> ChronoRecord | None:
-        """Return a record, a tombstoned one too, or None."""
         return engine.block_record(record_id)
 
     def records(
         self, engine: Engine, kind: str, status: str | None, limit: int | None, *, own: bool = False
     ) -> list[ChronoRecord]:
-        """Return the records of a kind and of a status, or of any, in insertion order; own ones, or all."""
         return engine.block_records(kind, status, limit, own=own)
 
     def count(self, engine: Engine, kind: str, status: str, *, own: bool = False) -> int:
-        """Return how many there are."""
         return engine.block_count(kind, status, own=own)
 
 

@@ -45,12 +45,20 @@ from chronomemory.blocks.life.learning import (
 )
 from chronomemory.blocks.life.linking import ConnectResult, DisconnectResult, IfExists, connect, disconnect
 from chronomemory.blocks.life.outcomes import OutcomeResult, heard_of, note_shown, tell_outcome
-from chronomemory.blocks.recall.frames import Frame, define_frame, load_frame
-from chronomemory.blocks.recall.retrieval import KeptFrames, Question, explained, frame_of, recall
+from chronomemory.blocks.retrieval import KeptFrames, Question, explained, frame_of, recall
 from chronomemory.blocks.storage.blocks import tags_of
 from chronomemory.blocks.storage.config import MOST_RESULTS, TOTAL_ACTIVE_HOURS, config_keys, get_number
 from chronomemory.blocks.storage.forming import FORMING
-from chronomemory.blocks.storage.frames import checked_budget, frame_keys, is_seeded, seed_keys, seed_memory
+from chronomemory.blocks.storage.frames import (
+    Frame,
+    checked_budget,
+    define_frame,
+    frame_keys,
+    is_seeded,
+    load_frame,
+    seed_keys,
+    seed_memory,
+)
 from chronomemory.blocks.storage.sessions import end_session, has_session, start_session
 from chronomemory.blocks.survey import MemoryStatus, listed, survey
 from chronomemory.blocks.types import BlockStatus, ForgetResult, FrameResult, LearnResult, ScoredBlock

@@ -13,9 +13,9 @@ from pydantic import ValidationError
 from chronomemory.blocks.errors import FrameError
 from chronomemory.blocks.ids import BLOCK, CONFIG, FRAME, called, config_key, frame_key
 from chronomemory.blocks.life.embedding import lacking
-from chronomemory.blocks.recall.frames import frame_of
 from chronomemory.blocks.storage.blocks import block_dict, like, tags_of
 from chronomemory.blocks.storage.config import check_setting
+from chronomemory.blocks.storage.frames import frame_of
 from chronomemory.blocks.storage.sessions import get_active_session
 from chronomemory.blocks.types import BlockStatus
 from chronomemory.embedders import Embedder

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from chronomemory.blocks import Memory, ScoredBlock, ScoringWeights
 from chronomemory.blocks.page import graph_data, page_of_graph
-from chronomemory.blocks.recall.frames import load_frame
-from chronomemory.blocks.recall.retrieval import bar, shares
+from chronomemory.blocks.retrieval import bar, shares
+from chronomemory.blocks.storage.frames import load_frame
 from chronomemory.cli.embedding import Embeds
 from chronomemory.cli.loading import Command, CommandGroup
 from chronomemory.cli.options import (

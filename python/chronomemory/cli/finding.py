@@ -127,7 +127,7 @@ def _reading(
     if endpoint is model is name is None:
         return {}
     chosen = loaded("chronomemory.cli.embedding").Embeds(endpoint, model, name).chosen()
-    found: dict[str, Any] = loaded("chronomemory.blocks.recall.retrieval").reading_of(door, chosen, words)
+    found: dict[str, Any] = loaded("chronomemory.blocks.retrieval").reading_of(door, chosen, words)
     return found or {"embedder": chosen}
 
 

@@ -7,7 +7,6 @@ import warnings
 import weakref
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from chronomemory.compat.migrate import _governance_to_esdb_status, confidence_of, read_objects
@@ -82,12 +81,7 @@ class EsdbBridge:
     def __enter__(self) -> EsdbBridge:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def status(self) -> EsdbStatus:

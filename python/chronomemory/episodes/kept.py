@@ -12,7 +12,7 @@ from chronomemory.episodes.ids import FACE
 from chronomemory.episodes.models import MigrationPlan, StoreHealth
 from chronomemory.episodes.storage.books import add_columns, columns_of
 from chronomemory.face.arguments import public_names
-from chronomemory.face.declaration import Face
+from chronomemory.face.batch import Face
 from chronomemory.face.handle import Handle, open_handle
 from chronomemory.layout import file_system, log_folder, network_file_system
 from chronomemory.store import ChronoStore

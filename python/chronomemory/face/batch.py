@@ -11,14 +11,12 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
-from types import TracebackType
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
-from chronomemory._core import Edition, WalEvent
-from chronomemory.errors import ChronoError, EmbeddingMismatch, StoreLocked
+from chronomemory._core import Edition, Engine, WalEvent
+from chronomemory.errors import ChronoError, EmbeddingMismatch, StoreLocked, WriteConflict
 from chronomemory.face.arguments import contents, within
-from chronomemory.face.declaration import Face
 from chronomemory.face.moments import Now, micros
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import SHARED, Scope
@@ -31,6 +29,51 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 else:
     from chronomemory import numpy_later as np
+
+
+class PrefixReader:
+    """Reads the records whose prefix is their kind; plain records of the same kind are none of a face's."""
+
+    def record(self, engine: Engine, record_id: str) -> ChronoRecord | None:
+        """Return a record, a tombstoned one too, or None."""
+        return engine.get(record_id)
+
+    def records(
+        self, engine: Engine, kind: str, status: str | None, limit: int | None, *, own: bool = False
+    ) -> list[ChronoRecord]:
+        """Return the records of a kind and of a status, or of any, in insertion order; own ones, or all."""
+        found = engine.query(kind=kind, status=status, limit=limit)
+        of_face = [record for record in found if record.id.startswith(f"{kind}:")]
+        if own:
+            are_own = engine.are_own([record.id for record in of_face])
+            of_face = [record for record, is_own in zip(of_face, are_own, strict=True) if is_own]
+        if limit is not None and len(of_face) < len(found):
+            # Plain records, or those of others, took some of the places.
+            return self.records(engine, kind, status, None, own=own)[:limit]
+        return of_face
+
+    def count(self, engine: Engine, kind: str, status: str, *, own: bool = False) -> int:
+        """Return how many there are."""
+        if own:
+            return len(self.records(engine, kind, status, None, own=True))
+        return sum(
+            number
+            for its_kind, its_status, of_face, number in engine.tally()
+            if of_face and its_kind == kind and its_status == status
+        )
+
+
+@dataclass(frozen=True)
+class Face:
+    """A face as the ground knows it."""
+
+    #: As the engine lists it, with the prefixes that only this face may write.
+    name: str
+    reader: PrefixReader = field(default_factory=PrefixReader)
+    #: Raised when another writer came in between, and when a record that is to be changed is not there.
+    conflict: type[WriteConflict] = WriteConflict
+    missing: type[ChronoError] = ChronoError
+
 
 Vector: TypeAlias = "npt.NDArray[np.float32]"
 #: Ids, their rows, the space and the model, and the length of token vectors if the rows are codes of them.
@@ -328,35 +371,19 @@ class Batch:
     """``with`` or ``async with``: one atomic batch, or one look at the store."""
 
     def __init__(
-        self,
-        face: Face,
-        store: HasEngine,
-        turn: threading.Lock,
-        *,
-        writable: bool,
-        echo: bool = False,
-        scope: Scope = SHARED,
-        clock: Now | None = None,
+        self, connect: Callable[[], Connection], store: HasEngine, turn: threading.Lock, *, writable: bool
     ) -> None:
-        self._face = face
-        self._scope = scope
-        self._clock = clock
+        self._connect = connect
         self._store = store
         self._turn = turn
         self._writable = writable
-        self._echo = echo
         self._open: list[Connection] = []
 
     def __enter__(self) -> Connection:
         self._acquire()
         return self._begin()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> Literal[False]:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> Literal[False]:
         connection = self._open.pop()
         try:
             if error is None and self._writable:
@@ -370,7 +397,7 @@ class Batch:
         """Run ``work`` in this batch; after a lost race again, while no one else writes."""
 
         def attempt() -> T:
-            connection = self._connection()
+            connection = self._connect()
             try:
                 done = work(connection)
                 connection.commit()
@@ -395,27 +422,12 @@ class Batch:
             waited += _LOOK_SECONDS
         return self._begin()
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> Literal[False]:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> Literal[False]:
         return self.__exit__(kind, error, trace)
 
     def _begin(self) -> Connection:
-        self._open.append(self._connection())
+        self._open.append(self._connect())
         return self._open[-1]
-
-    def _connection(self) -> Connection:
-        return Connection(
-            self._face,
-            self._store,
-            writable=self._writable,
-            echo=self._echo,
-            scope=self._scope,
-            clock=self._clock,
-        )
 
     def _acquire(self) -> None:
         if self._writable and not self._turn.acquire(timeout=_PATIENCE_SECONDS):

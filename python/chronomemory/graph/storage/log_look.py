@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from chronomemory.face.batch import Connection
-from chronomemory.face.declaration import PrefixReader
+from chronomemory.face.batch import Connection, PrefixReader
 from chronomemory.graph.errors import ModelError
 from chronomemory.graph.ids import AUDIT, EDGE, EVENT, META_ID, NODE, PATH, PLAN, PROFILE, key_of
 from chronomemory.graph.models import (

@@ -11,8 +11,8 @@ from chronomemory._core import Edition, fit_budget
 from chronomemory.blocks.engine import READER, SPACES
 from chronomemory.blocks.ids import BLOCK, block_key
 from chronomemory.blocks.life.asking import TokenCounter
-from chronomemory.blocks.recall.frames import Frame
 from chronomemory.blocks.storage.blocks import by_scope, tags_of
+from chronomemory.blocks.storage.frames import Frame
 from chronomemory.blocks.types import Dropped, FrameResult, ScoredBlock, ScoringWeights
 from chronomemory.embedders import Embedder, Matrix, Vector
 from chronomemory.face.arguments import count
