@@ -38,7 +38,7 @@ def fill(store: ChronoStore, scopes: list[str], records: int, blocks: int) -> No
             {"id": name, "label": text(dice), "data": {"n": number}} for number, name in enumerate(ids)
         )
         rows = np.random.default_rng(dice.randrange(2**32)).standard_normal((records, DIM))
-        handle.attach_many(ids, rows.astype(np.float32), model="bench")
+        handle.vectors.attach_many(ids, rows.astype(np.float32), model="bench")
         memory = Memory(store, user=scope)
         for _ in range(blocks):
             memory.learn(text(dice))
@@ -50,7 +50,7 @@ def questions(store: ChronoStore, scope: str, dice: random.Random) -> dict[str, 
     vector = np.random.default_rng(7).standard_normal(DIM).astype(np.float32)
     return {
         "search": lambda: handle.search(" ".join(dice.choices(WORDS, k=3))),
-        "nearest": lambda: handle.nearest(vector, k=10),
+        "nearest": lambda: handle.vectors.nearest(vector, k=10),
         "query, a filter": lambda: handle.query(where={"data.n": {"gte": 100}}, limit=100),
         "recall": lambda: memory.recall(" ".join(dice.choices(WORDS, k=3))),
         "get": lambda: handle.get(handle.id("R-1")),

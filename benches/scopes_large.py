@@ -54,7 +54,7 @@ def fill_shared(store: ChronoStore, shared: int) -> None:
     for batch in in_batches(rows(shared, 0)):
         store.upsert_many(batch)
     vectors = np.random.default_rng(3).standard_normal((shared, DIM)).astype(np.float32)
-    store.attach_many([f"0-{number}" for number in range(shared)], vectors, model="bench")
+    store.vectors.attach_many([f"0-{number}" for number in range(shared)], vectors, model="bench")
 
 
 def a_scope_of_ten(folder: Path, asked: argparse.Namespace) -> None:
@@ -71,7 +71,7 @@ def a_scope_of_ten(folder: Path, asked: argparse.Namespace) -> None:
             places = {"many": many.scoped(user="user-77"), "alone": alone}
             asks: dict[str, Callable[[Any], Any]] = {
                 "search": lambda place: place.search(" ".join(dice.choices(WORDS, k=3))),
-                "nearest": lambda place: place.nearest(vector, k=10),
+                "nearest": lambda place: place.vectors.nearest(vector, k=10),
                 "query, a filter": lambda place: place.query(where={"data.n": {"gte": 5}}, limit=100),
             }
             print(f"a scope of {TEN} among {asked.records:,} records, with {asked.shared:,} shared, in ms")
@@ -129,7 +129,7 @@ def pages(folder: Path, asked: argparse.Namespace) -> None:
     with ChronoStore(folder / "pages", durability="off") as store:
         for batch in in_batches(rows(asked.records, 5)):
             store.upsert_many(batch)
-        store.create_index("data.host")
+        store.upkeep.create_index("data.host")
         where = {"data.host": "h7"}
         store.query(where=where, limit=100)
         first = [timed(lambda: store.query(where=where, limit=100)) for _ in range(ROUNDS)]

@@ -104,10 +104,10 @@ def through_a_store(store: ChronoStore, queries: Floats) -> dict[str, Timed]:
     """What a caller of the package takes for one query and for all."""
 
     def one(turn: int) -> Floats:
-        return [near.row for near in store.nearest(queries[turn % BATCH], k=K)]
+        return [near.row for near in store.vectors.nearest(queries[turn % BATCH], k=K)]
 
     def many(_: int) -> Floats:
-        return [[near.row for near in hits] for hits in store.nearest(queries, k=K)]
+        return [[near.row for near in hits] for hits in store.vectors.nearest(queries, k=K)]
 
     return {"single": timed(one), "batch": timed(many)}
 
@@ -118,8 +118,8 @@ def filled(folder: Path, rows: Floats) -> ChronoStore:
     ids = [f"R{row}" for row in range(len(rows))]
     for start in range(0, len(ids), 100_000):
         store.upsert_many([ChronoRecord(id=name) for name in ids[start : start + 100_000]])
-    store.attach_many(ids, rows, model="random")
-    store.nearest(rows[0], k=1)
+    store.vectors.attach_many(ids, rows, model="random")
+    store.vectors.nearest(rows[0], k=1)
     return store
 
 

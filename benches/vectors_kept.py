@@ -54,11 +54,11 @@ def adding(folder: Path, rows: Any) -> None:
             (folder / "plain").unlink()
 
             def attach(space: str = f"space{turn}") -> None:
-                store.attach_many(ids, rows, space=space, model="random")
+                store.vectors.attach_many(ids, rows, space=space, model="random")
                 store.sync()
 
             ours.append(seconds(attach))
-            assert store.spaces()[-1].rows == len(rows)
+            assert store.vectors.spaces()[-1].rows == len(rows)
     print(f"\nadding {len(rows):,} x {DIM}, {ROUNDS} rounds, seconds")
     print(f"  writing the bytes    {median(plain):.2f} ({', '.join(f'{each:.2f}' for each in plain)})")
     print(f"  attaching them       {median(ours):.2f} ({', '.join(f'{each:.2f}' for each in ours)})")
@@ -69,10 +69,10 @@ def one_opening(folder: Path, rows: Any) -> dict[str, float]:
     """Open a store that is there, and ask it, and NumPy the same file."""
     with ChronoStore(folder / "project", head_file=folder / "head") as store:
         steps = {
-            "the spaces": store.spaces,
-            "the first search": lambda: store.nearest(rows[3], k=1),
-            "the second": lambda: store.nearest(rows[4], k=1),
-            "one embedding": lambda: store.embedding("R7"),
+            "the spaces": store.vectors.spaces,
+            "the first search": lambda: store.vectors.nearest(rows[3], k=1),
+            "the second": lambda: store.vectors.nearest(rows[4], k=1),
+            "one embedding": lambda: store.vectors.get("R7"),
         }
         taken = {name: seconds(step) for name, step in steps.items()}
     (path,) = (folder / "project" / ".chronomemory" / "vectors").glob("*.f32")
@@ -96,9 +96,9 @@ def all_alike(folder: Path, count: int) -> None:
     with filled(folder, rows) as store, Engine(folder, rows, rows[:64]) as engine:
         ours, brute = [], []
         for _ in range(21):
-            ours.append(seconds(lambda: store.nearest(rows[0], k=10)))
+            ours.append(seconds(lambda: store.vectors.nearest(rows[0], k=10)))
             brute.append(engine.ask("brute 0")[0])
-        assert [near.row for near in store.nearest(rows[0], k=10)] == list(range(10))
+        assert [near.row for near in store.vectors.nearest(rows[0], k=10)] == list(range(10))
     print(f"\n{count:,} x {DIM}, all rows alike, milliseconds")
     print(f"  ours                 {median(ours) * 1e3:9.2f}")
     print(f"  every float          {median(brute) * 1e3:9.2f}")

@@ -56,34 +56,42 @@ def largest_types(files: list[Path]) -> list[tuple[str, int, int]]:
     return [(name, count, len(spread[name])) for name, count in ranked[:6]]
 
 
-def public_names(package: Path, module: str, name: str) -> int:
-    """Public methods and properties that a class defines itself, with its bases in the package."""
-    classes: dict[str, ast.ClassDef] = {}
-    for path in package.rglob("*.py"):
+def public_names(package: Path, module: str, name: str) -> tuple[set[str], set[str]]:
+    """Public methods and properties of a class and its bases in the package: its own, and those of compat."""
+    classes: dict[str, tuple[ast.ClassDef, bool]] = {}
+    # Of two classes with one name, the one in the same folder is meant.
+    folder = (package / module).relative_to(package).parts[0]
+    nearest = sorted(package.rglob("*.py"), key=lambda path: path.relative_to(package).parts[0] != folder)
+    for path in nearest:
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef) and (node.name != name or path == package / module):
-                classes.setdefault(node.name, node)
-    names: set[str] = set()
+                classes.setdefault(node.name, (node, path.parent.name == "compat"))
+    names: tuple[set[str], set[str]] = (set(), set())
     pending = [name]
     while pending:
-        owner = classes.get(pending.pop())
+        owner, is_compat = classes.get(pending.pop(), (None, False))
         for item in owner.body if owner else ():
             targets = [item.name] if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef) else []
             if isinstance(item, ast.Assign):
                 targets = [target.id for target in item.targets if isinstance(target, ast.Name)]
-            names.update(target for target in targets if not target.startswith("_"))
+            names[is_compat].update(target for target in targets if not target.startswith("_"))
         pending += [base.id for base in owner.bases if isinstance(base, ast.Name)] if owner else []
-    return len(names)
+    return names
 
 
-def root_names(package: Path) -> int:
-    """The length of ``__all__`` of the package."""
-    for node in ast.parse((package / "__init__.py").read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and any(
-            isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets
-        ):
-            return len(ast.literal_eval(node.value))
-    return 0
+def root_names(package: Path) -> tuple[int, int]:
+    """The length of ``__all__`` of the package, and how many of these names are defined in compat."""
+    assigned = {
+        target.id: node.value
+        for node in ast.parse((package / "__init__.py").read_text(encoding="utf-8")).body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    names = ast.literal_eval(assigned["__all__"])
+    homes = ast.literal_eval(assigned["_HOMES"])
+    elsewhere = {name for home in homes if not home.startswith("compat.") for name in homes[home]}
+    return len(names), len(set(names) - elsewhere)
 
 
 def main(root: Path) -> None:
@@ -102,13 +110,12 @@ def main(root: Path) -> None:
     for title, files in (("engine", engine), ("binding", list(rust_files(root / "rust" / "python")))):
         listed = ", ".join(f"{name} {count}/{spread}" for name, count, spread in largest_types(files))
         rows.append((f"largest types of the {title} (methods/files)", listed))
-    counts = (
-        public_names(package, "store.py", "ChronoStore"),
-        public_names(package, "blocks/memory.py", "Memory"),
-    )
-    rows.append(
-        ("public names: ChronoStore / Memory / root", f"{counts[0]} / {counts[1]} / {root_names(package)}")
-    )
+    store, compat = public_names(package, "store.py", "ChronoStore")
+    memory, _ = public_names(package, "blocks/memory.py", "Memory")
+    root_count, root_compat = root_names(package)
+    rows.append(("public names of ChronoStore", f"{len(store)}, and {len(compat)} of compat"))
+    rows.append(("public names of Memory", f"{len(memory)}"))
+    rows.append(("public names of the root", f"{root_count}, {root_compat} of them of compat"))
     tests = [
         path
         for folder in ("tests", "rust")

@@ -100,10 +100,14 @@ def measure(
             store.upsert_many(records)
             ids = [record.id for record in records]
             if model != "no model":
-                store.attach_many(ids, known.vectors([text(record) for record in records]), model=MODEL)
+                store.vectors.attach_many(
+                    ids, known.vectors([text(record) for record in records]), model=MODEL
+                )
             if model == "tokens":
-                store.attach_tokens_many(ids, known.tokens([text(record) for record in records]), model=MODEL)
-            taken = sum(space.bytes for space in store.spaces()) / len(records)
+                store.vectors.attach_tokens_many(
+                    ids, known.tokens([text(record) for record in records]), model=MODEL
+                )
+            taken = sum(space.bytes for space in store.vectors.spaces()) / len(records)
             before = rows.bytes_each.get((kind, model), taken)
             rows.bytes_each[kind, model] = max(before, taken)
 

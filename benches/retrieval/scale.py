@@ -56,7 +56,7 @@ def attaching(store: ChronoStore, chance: np.random.Generator) -> tuple[float, f
     """Return the seconds that coding and attaching some records takes, and how long writing takes."""
     given = [chance.standard_normal((TOKENS, DIM), dtype=np.float32) for _ in range(2_000)]
     start = time.perf_counter()
-    store.attach_tokens_many([f"R{number}" for number in range(len(given))], given)
+    store.vectors.attach_tokens_many([f"R{number}" for number in range(len(given))], given)
     coded = time.perf_counter() - start
     together = np.concatenate(given)
     start = time.perf_counter()
@@ -71,7 +71,7 @@ if __name__ == "__main__":
     chance = np.random.default_rng(7)
     with TemporaryDirectory() as folder, ChronoStore(folder) as store:
         fill(store, records, chance)
-        (space,) = store.spaces()
+        (space,) = store.vectors.spaces()
         print(f"{records:,} records, {space.bytes / records:.0f} bytes of codes a record")
         for with_tokens in (False, True):
             timed(store, chance, with_tokens=with_tokens)  # the first look maps and checks

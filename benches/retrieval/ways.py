@@ -83,10 +83,10 @@ def measure(talks: Iterable[Conversation], model: MiniLM | None) -> tuple[Figure
     for talk in talks:
         with TemporaryDirectory() as folder, ChronoStore(folder) as store:
             store.upsert_many(talk.records)
-            store.attach_many(talk.ids, talk.vectors, model=MODEL)
+            store.vectors.attach_many(talk.ids, talk.vectors, model=MODEL)
             tokens: list[Any] = [None] * len(talk.questions)
             if model is not None:
-                store.attach_tokens_many(
+                store.vectors.attach_tokens_many(
                     talk.ids, model.tokens([said(one) for one in talk.records]), model=MODEL
                 )
                 tokens = model.tokens([question.text for question in talk.questions])

@@ -10,54 +10,31 @@ from chronomemory import interrupts as interrupts  # first: what follows takes a
 
 if TYPE_CHECKING:
     from chronomemory import metrics, query
-    from chronomemory._core import __version__
+    from chronomemory._core import WalEvent, __version__
     from chronomemory.blocks import Memory, MemorySystem
-    from chronomemory.bridge import EsdbBridge, EsdbRecord, EsdbStatus
-    from chronomemory.context_pack import ContextPack, ContextPackCompiler, ContextPackEntry
+    from chronomemory.compat.bridge import EsdbBridge, EsdbRecord, EsdbStatus
+    from chronomemory.compat.context_pack import ContextPack, ContextPackCompiler, ContextPackEntry
     from chronomemory.deps import DependencyEdge, DepGraph
     from chronomemory.errors import (
-        Busy,
-        CallInProgress,
         ChronoError,
         Conflict,
-        EmbeddingMismatch,
-        FormatUnsupported,
-        HistoryUnavailable,
-        IdTaken,
         InvalidArgument,
         InvalidRecord,
-        Limit,
         LogCorrupted,
-        OutOfMemory,
-        OutOfScope,
-        RecordTooLarge,
-        ScopeRequired,
-        StaleCursor,
-        StoreClosed,
         StoreLocked,
-        StorePoisoned,
-        StoreReadOnly,
         UnknownRecord,
-        UnknownScope,
-        UnknownSpace,
-        WriteConflict,
     )
-    from chronomemory.event import WalEvent
-    from chronomemory.health import Counters, Health
-    from chronomemory.reasons import Reason, Why
+    from chronomemory.filters import Filter
+    from chronomemory.health import Health
+    from chronomemory.reasons import Why
     from chronomemory.record import ChronoRecord
-    from chronomemory.reinstatement import ReinstateReport, Rollback
     from chronomemory.rollback import RollbackReport, invalidate
     from chronomemory.scope import Scope
-    from chronomemory.scoped import ScopedStore
     from chronomemory.search import Hit
-    from chronomemory.store import ChronoStore, open_store
+    from chronomemory.store import ChronoStore, ScopedStore, open_store
     from chronomemory.types import VerifyReport
-    from chronomemory.vectors import Neighbour, Space
 
 __all__ = [
-    "Busy",
-    "CallInProgress",
     "ChronoError",
     "ChronoRecord",
     "ChronoStore",
@@ -65,48 +42,27 @@ __all__ = [
     "ContextPack",
     "ContextPackCompiler",
     "ContextPackEntry",
-    "Counters",
     "DepGraph",
     "DependencyEdge",
-    "EmbeddingMismatch",
     "EsdbBridge",
     "EsdbRecord",
     "EsdbStatus",
-    "FormatUnsupported",
+    "Filter",
     "Health",
-    "HistoryUnavailable",
     "Hit",
-    "IdTaken",
     "InvalidArgument",
     "InvalidRecord",
-    "Limit",
     "LogCorrupted",
     "Memory",
     "MemorySystem",
-    "Neighbour",
-    "OutOfMemory",
-    "OutOfScope",
-    "Reason",
-    "RecordTooLarge",
-    "ReinstateReport",
-    "Rollback",
     "RollbackReport",
     "Scope",
-    "ScopeRequired",
     "ScopedStore",
-    "Space",
-    "StaleCursor",
-    "StoreClosed",
     "StoreLocked",
-    "StorePoisoned",
-    "StoreReadOnly",
     "UnknownRecord",
-    "UnknownScope",
-    "UnknownSpace",
     "VerifyReport",
     "WalEvent",
     "Why",
-    "WriteConflict",
     "__version__",
     "invalidate",
     "metrics",
@@ -114,85 +70,32 @@ __all__ = [
     "query",
 ]
 
-#: Where each name lives. A module is imported when the first of its names is asked for: a command that only
-#: says its version, or a program that wants one class, should not wait for the others.
+#: Where each name is defined. A module is imported when the first of its names is used, so that a program
+#: pays only for what it needs. The other errors are in ``chronomemory.errors``.
 _HOMES = {
-    "_core": ("__version__",),
-    "blocks": (
-        "Memory",
-        "MemorySystem",
-    ),
-    "bridge": (
-        "EsdbBridge",
-        "EsdbRecord",
-        "EsdbStatus",
-    ),
-    "context_pack": (
-        "ContextPack",
-        "ContextPackCompiler",
-        "ContextPackEntry",
-    ),
-    "deps": (
-        "DepGraph",
-        "DependencyEdge",
-    ),
+    "_core": ("WalEvent", "__version__"),
+    "blocks": ("Memory", "MemorySystem"),
+    "compat.bridge": ("EsdbBridge", "EsdbRecord", "EsdbStatus"),
+    "compat.context_pack": ("ContextPack", "ContextPackCompiler", "ContextPackEntry"),
+    "deps": ("DepGraph", "DependencyEdge"),
     "errors": (
-        "Busy",
-        "CallInProgress",
         "ChronoError",
         "Conflict",
-        "EmbeddingMismatch",
-        "FormatUnsupported",
-        "HistoryUnavailable",
-        "IdTaken",
         "InvalidArgument",
         "InvalidRecord",
-        "Limit",
         "LogCorrupted",
-        "OutOfMemory",
-        "OutOfScope",
-        "RecordTooLarge",
-        "ScopeRequired",
-        "StaleCursor",
-        "StoreClosed",
         "StoreLocked",
-        "StorePoisoned",
-        "StoreReadOnly",
         "UnknownRecord",
-        "UnknownScope",
-        "UnknownSpace",
-        "WriteConflict",
     ),
-    "event": ("WalEvent",),
-    "health": (
-        "Counters",
-        "Health",
-    ),
-    "reasons": (
-        "Reason",
-        "Why",
-    ),
+    "filters": ("Filter",),
+    "health": ("Health",),
+    "reasons": ("Why",),
     "record": ("ChronoRecord",),
-    "reinstatement": (
-        "ReinstateReport",
-        "Rollback",
-    ),
-    "rollback": (
-        "RollbackReport",
-        "invalidate",
-    ),
+    "rollback": ("RollbackReport", "invalidate"),
     "scope": ("Scope",),
-    "scoped": ("ScopedStore",),
     "search": ("Hit",),
-    "store": (
-        "ChronoStore",
-        "open_store",
-    ),
+    "store": ("ChronoStore", "ScopedStore", "open_store"),
     "types": ("VerifyReport",),
-    "vectors": (
-        "Neighbour",
-        "Space",
-    ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = frozenset({"metrics", "query"})

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from chronomemory.mounts import network_file_system
+from chronomemory.layout import network_file_system
 from chronomemory.types import DAMAGED_SYNCED, VerifyReport
-
-__all__ = ["callers_level", "complaints"]
 
 _PACKAGE = __name__.partition(".")[0]
 

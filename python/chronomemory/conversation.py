@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from chronomemory.answers import Answer
 from chronomemory.blocks import Memory, MemorySystem
-from chronomemory.blocks.declaration import BLOCKS
+from chronomemory.blocks.engine import BLOCKS
 from chronomemory.blocks.ids import BLOCK, block_key
 from chronomemory.episodes import Episode, Episodes
 from chronomemory.episodes.ids import EPISODE, FACT
@@ -26,10 +25,8 @@ from chronomemory.face.awaited import Awaited, awaited_verb
 from chronomemory.face.moments import Now, utc_now
 from chronomemory.face.results import Result
 from chronomemory.record import ChronoRecord
-from chronomemory.scope import NOT_GIVEN
+from chronomemory.scope import NOT_GIVEN, Answer
 from chronomemory.search import Hit, Hits
-
-__all__ = ["AwaitedConversation", "Conversation", "Recollection"]
 
 _KINDS = (BLOCK, EPISODE, FACT)
 #: What plain records of these kinds are not called: only a face writes such ids.

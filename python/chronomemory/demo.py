@@ -23,8 +23,6 @@ from chronomemory.layout import log_folder, log_path
 from chronomemory.record import ChronoRecord
 from chronomemory.store import ChronoStore
 
-__all__ = ["demo", "show"]
-
 _RECORDS = 50_000
 _WIDTH = 80
 _USER = "ann"
@@ -137,11 +135,11 @@ def _doubt(console: Console, store: ChronoStore) -> None:
 
 def _look_back(console: Console, store: ChronoStore, seq: int) -> None:
     _head(console, "Look back", f'store.as_of({seq}).get("{_DECISION}")')
-    told = Text()
+    lines = Text()
     for name, record in (("then: ", store.as_of(seq).get(_DECISION)), ("   now: ", store.get(_DECISION))):
         if record is not None:
-            told += Text.assemble(name, status_text(record.status), " ", confidence_text(record.confidence))
-    _body(console, told)
+            lines += Text.assemble(name, status_text(record.status), " ", confidence_text(record.confidence))
+    _body(console, lines)
 
 
 def _verify(console: Console, store: ChronoStore) -> None:

@@ -14,8 +14,6 @@ from chronomemory.record import ChronoRecord
 from chronomemory.types import Linked
 from chronomemory.updates import Look, run
 
-__all__ = ["EDGE_TYPES", "DepGraph", "DependencyEdge", "edge_in", "edge_of", "edges_to", "resting_on"]
-
 EDGE_TYPES = frozenset(
     {
         "assumes",
@@ -201,8 +199,8 @@ def edges_to(
     An index leads to them: what else is joined to what costs nothing.
     """
     records = engine.find("edges.by_target", [record_id], limit=LAST_SEQ)
-    told = [(edge, record) for record in records if (edge := edge_of(record)) and edge.edge_type in types]
-    return sorted(told, key=lambda each: types.index(each[0].edge_type))
+    found = [(edge, record) for record in records if (edge := edge_of(record)) and edge.edge_type in types]
+    return sorted(found, key=lambda each: types.index(each[0].edge_type))
 
 
 def resting_on(engine: Engine, record_id: str, types: Sequence[str]) -> Iterator[str]:

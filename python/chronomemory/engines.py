@@ -15,8 +15,6 @@ from typing import Any, Final
 from chronomemory._core import Engine
 from chronomemory.errors import Busy, LogCorrupted
 
-__all__ = ["ENGINES", "Engines", "Lease"]
-
 #: What each of those chooses who share an engine.
 _TERMS = ("recursion_depth", "durability", "lock_timeout", "salt")
 #: What they must have chosen alike.

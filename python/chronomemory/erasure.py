@@ -1,4 +1,8 @@
-"""Erases records from all that a store ever said."""
+"""Erases records from the whole history of a store, and sweeps records that have expired.
+
+``data.expires_at`` says when a record expires. From then on it is left out of answers; it is there until it
+is swept, for readers that ask with ``expired=True``.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +14,14 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from chronomemory._core import Engine
-from chronomemory.copying import whole_copy_inside
 from chronomemory.errors import ChronoError
 from chronomemory.face.arguments import flag, function_or_none, must, string, word
-from chronomemory.face.moments import EPOCH
+from chronomemory.face.moments import EPOCH, Now, micros
+from chronomemory.filters import Where, where_json
 from chronomemory.page_files import PageFiles
-from chronomemory.where import Where, where_json
-
-__all__ = ["Erased", "HasProject", "LogHead", "Salt", "erase", "erase_due", "salting"]
+from chronomemory.types import HasEngine, Progress
+from chronomemory.upkeep import whole_copy_inside
+from chronomemory.watching import watched
 
 #: Which lines carry a salt: all, none, or all but those that are sure to be of a record for everyone.
 Salt = bool | Literal["scope"]
@@ -91,13 +95,15 @@ class Erased:
         Without ``ids`` it tells no id and no name that was asked for, only how many there were: such a
         certificate may be kept without keeping what was to be forgotten.
         """
-        told = {**asdict(self), "logs": dict(self.logs), "at": self.at and self.at.isoformat()}
-        told |= {name: list(value) for name, value in told.items() if isinstance(value, tuple)}
-        counts = {name: len(told[name]) for name in _NAMING}
-        told["asked"] = {name: self.asked.get(name) if ids else None for name in ("ids", "scope", "where")}
+        certificate = {**asdict(self), "logs": dict(self.logs), "at": self.at and self.at.isoformat()}
+        certificate |= {name: list(value) for name, value in certificate.items() if isinstance(value, tuple)}
+        counts = {name: len(certificate[name]) for name in _NAMING}
+        certificate["asked"] = {
+            name: self.asked.get(name) if ids else None for name in ("ids", "scope", "where")
+        }
         if not ids:
-            told |= dict.fromkeys(_NAMING)
-        return {"certificate": "chronomemory erasure", "version": 1, **told, "counts": counts}
+            certificate |= dict.fromkeys(_NAMING)
+        return {"certificate": "chronomemory erasure", "version": 1, **certificate, "counts": counts}
 
 
 def salting(given: Salt) -> str:
@@ -109,33 +115,37 @@ def salting(given: Salt) -> str:
     return given
 
 
-class HasProject(Protocol):
-    """Something that has an engine, and the project that it is of."""
+class _Project(HasEngine, Protocol):
+    """A store with the project that it belongs to."""
 
     @property
     def project_root(self) -> Path:
-        """Where the project is."""
-
-    @property
-    def engine(self) -> Engine:
-        """The open store."""
+        """The folder of the project."""
 
 
 def erase(
-    store: HasProject,
+    store: _Project,
     *,
-    ids: Iterable[str] | None,
-    scope: Mapping[str, str] | None,
-    where: Where | None,
+    ids: Iterable[str] | None = None,
+    scope: Mapping[str, str] | None = None,
+    where: Where | None = None,
     reason: str,
-    history: str,
-    again: Iterable[str],
-    derived: bool,
-    backup: bool,
-    dry_run: bool,
-    progress: Any,
+    history: str = "redact",
+    again: Iterable[str] = (),
+    derived: bool = False,
+    backup: bool = True,
+    dry_run: bool = False,
+    progress: Progress | None = None,
 ) -> Erased:
-    """Erase records; see ``ChronoStore.erase``."""
+    """Erase records from the store and from all of its past; the log still proves everything else.
+
+    They are selected by ``ids``, by ``scope`` (every record that carries its names or ever did, beside others
+    or not), or by ``where``, a condition on what they say now. With ``history="drop"`` the history of all
+    records goes. The current state of the records in ``again`` is written again: their past goes, and they
+    stay. Records that belong to an erased one go with it, with ``derived`` also facts that rest on it. The
+    ``reason`` stays for ever. ``dry_run`` writes nothing. Backups and quarantined files that hold a record go
+    too; one new backup is made and verified in place of the backups, unless ``backup=False``.
+    """
     given = [ids is not None, scope is not None, where is not None]
     if sum(given) != 1:
         raise must("ids, scope or where", "be exactly one of the three", f"{sum(given)} of them")
@@ -149,26 +159,27 @@ def erase(
     # What a where means is found when nobody else writes: tombstones too, and of any scope.
     engine = store.engine if where is None else store.engine.everyone().with_expired()
     files, again = PageFiles.of(engine, store.project_root), [string("again", name) for name in again]
-    told = engine.erase(
-        list(dict.fromkeys(names)),
-        scope=None if scope is None else _spelled(scope),
-        reason=string("reason", reason),
-        drop_history=word("history", history, _HISTORY) == "drop",
-        again=again,
-        derived=flag("derived", derived),
-        dry_run=flag("dry_run", dry_run),
-        condition=condition,
-        progress=function_or_none("progress", progress),
-    )
-    asked = {"scope": scope and dict(scope), "where": condition and json.loads(condition)}
-    asked |= {"ids": None if ids is None else names}
-    files.clear((*told["ids"], *told["belonging"]), again, dry_run=dry_run)
-    erased = _erased(told, files, dry_run=dry_run, reason=reason, history=history, asked=asked)
-    return _copied_anew(engine, erased, wants_copy)
+    with watched("erase", store.project_root, large=True):
+        report = engine.erase(
+            list(dict.fromkeys(names)),
+            scope=None if scope is None else _spelled(scope),
+            reason=string("reason", reason),
+            drop_history=word("history", history, _HISTORY) == "drop",
+            again=again,
+            derived=flag("derived", derived),
+            dry_run=flag("dry_run", dry_run),
+            condition=condition,
+            progress=function_or_none("progress", progress),
+        )
+        asked = {"scope": scope and dict(scope), "where": condition and json.loads(condition)}
+        asked |= {"ids": None if ids is None else names}
+        files.clear((*report["ids"], *report["belonging"]), again, dry_run=dry_run)
+        erased = _erased(report, files, dry_run=dry_run, reason=reason, history=history, asked=asked)
+        return _copied_anew(engine, erased, wants_copy)
 
 
 def erase_due(
-    store: HasProject, ids: list[str], moment: int, reason: str, *, backup: bool, dry_run: bool
+    store: _Project, ids: list[str], moment: int, reason: str, *, backup: bool, dry_run: bool
 ) -> Erased:
     """Erase the given records that have expired by a moment, in one erasure.
 
@@ -180,29 +191,29 @@ def erase_due(
     others = [*found["belonging"], *found["mentions"]]
     known = zip(others, engine.with_expired().get_many(others), strict=True)
     seen = {name for name, record in known if record is not None}
-    told = found if dry_run else engine.erase(ids, reason=reason, due_at=moment)
-    files.clear((*told["ids"], *told["belonging"]), (), dry_run=dry_run)
+    report = found if dry_run else engine.erase(ids, reason=reason, due_at=moment)
+    files.clear((*report["ids"], *report["belonging"]), (), dry_run=dry_run)
     for kind in ("belonging", "mentions"):
-        told[kind] = [name for name in told[kind] if name in seen]
-    erased = _erased(told, files, dry_run=dry_run, reason=reason, asked={"ids": ids})
+        report[kind] = [name for name in report[kind] if name in seen]
+    erased = _erased(report, files, dry_run=dry_run, reason=reason, asked={"ids": ids})
     return _copied_anew(engine, erased, backup)
 
 
-def _copied_anew(engine: Engine, told: Erased, wanted: bool) -> Erased:
+def _copied_anew(engine: Engine, erased: Erased, wanted: bool) -> Erased:
     """Make one new copy where an erasure took copies away: else a store that was saved is saved no more."""
-    if not wanted or told.dry_run or told.seq is None or not told.backups:
-        return told
+    if not wanted or erased.dry_run or erased.seq is None or not erased.backups:
+        return erased
     try:
-        return replace(told, new_backup=whole_copy_inside(engine))
+        return replace(erased, new_backup=whole_copy_inside(engine))
     except (ChronoError, OSError) as fault:
         # What was erased is erased: the call must not look as if it were not.
-        return replace(told, backup_fault=str(fault))
+        return replace(erased, backup_fault=str(fault))
 
 
-def _erased(told: dict[str, Any], files: PageFiles, **order: Any) -> Erased:
+def _erased(report: dict[str, Any], files: PageFiles, **order: Any) -> Erased:
     order |= {"removed_files": tuple(files.removed), "page_files": tuple(files.left)}
-    done, logs = told.pop("done"), tuple(map(tuple, told.pop("logs")))
-    for name, value in told.items():
+    done, logs = report.pop("done"), tuple(map(tuple, report.pop("logs")))
+    for name, value in report.items():
         order[name] = tuple(value) if isinstance(value, list) else value
     if done is not None:
         order["at"] = EPOCH + timedelta(microseconds=done[0])
@@ -215,3 +226,45 @@ def _spelled(scope: Mapping[str, str]) -> bytes:
     if not names or not names.keys() <= set(_LEVELS):
         raise must("scope", "have some of user, agent and session", repr(dict(scope)))
     return json.dumps(names, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
+
+
+#: Why records are erased that have expired, unless the caller says why.
+_WHY = "expired"
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """The ids of the records that had expired, and what an erasure tells of them, if they were erased."""
+
+    ids: tuple[str, ...]
+    erased: Erased | None = None
+    dry_run: bool = False
+
+
+def sweep(
+    store: _Project,
+    *,
+    erase: bool = False,
+    reason: str = _WHY,
+    now: Now | None = None,
+    backup: bool = True,
+    dry_run: bool = False,
+) -> Swept:
+    """Delete the handle's own records that have expired, as one batch; return which.
+
+    With ``erase`` all of them are erased in one erasure, for this ``reason``: nobody reads them any more.
+    If that takes copies away, one new is made unless ``backup=False``.
+    ``now()`` says which moment it is. ``dry_run`` writes nothing.
+    """
+    moment = None if now is None else micros("now", now())
+    engine, dry = store.engine, flag("dry_run", dry_run)
+    why, wants_copy = string("reason", reason), flag("backup", backup)
+    if not flag("erase", erase):
+        return Swept(tuple(engine.due(moment) if dry else engine.sweep(moment)), dry_run=dry)
+    moment = engine.moment() if moment is None else moment
+    due = engine.due(moment)
+    if not due:
+        return Swept((), dry_run=dry)
+    # What is written anew until then lives: the erasure looks once more, while nobody writes.
+    erased = erase_due(store, due, moment, why, backup=wants_copy, dry_run=dry)
+    return Swept(erased.ids, erased, dry_run=dry)

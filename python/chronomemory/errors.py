@@ -12,7 +12,8 @@ All details are keyword arguments with defaults, so that every error survives pi
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 __all__ = [
     "Busy",
@@ -49,9 +50,14 @@ class ChronoError(Exception):
     #: What to do if whoever raised it knew nothing better.
     usual_recovery: ClassVar[str] = "Read the message, correct what it names and try again."
 
-    def __init__(self, message: str = "", *, recovery: str = "") -> None:
+    def __init__(self, message: str = "", *, recovery: str = "", **details: Any) -> None:
         super().__init__(message)
         self.recovery = recovery or self.usual_recovery
+        for name, value in details.items():
+            # The class declares each detail with its default.
+            if not hasattr(type(self), name):
+                raise TypeError(f"{type(self).__name__} has no detail {name!r}")
+            setattr(self, name, value)
 
 
 class Busy(ChronoError):
@@ -119,21 +125,10 @@ class LogCorrupted(ChronoError):
 
     usual_recovery = "Run verify() to see what is damaged, then repair() or restore a backup."
 
-    def __init__(
-        self,
-        message: str = "",
-        *,
-        path: str | None = None,
-        offset: int | None = None,
-        seq: int | None = None,
-        damage: str | None = None,
-        recovery: str = "",
-    ) -> None:
-        super().__init__(message, recovery=recovery)
-        self.path = path
-        self.offset = offset
-        self.seq = seq
-        self.damage = damage
+    path: str | None = None
+    offset: int | None = None
+    seq: int | None = None
+    damage: str | None = None
 
 
 class InvalidArgument(ChronoError, ValueError):
@@ -141,22 +136,17 @@ class InvalidArgument(ChronoError, ValueError):
 
     usual_recovery = "Correct the argument and call again."
 
-    def __init__(
-        self,
-        message: str = "",
-        *,
-        field: str | None = None,
-        path: str | None = None,
-        id: str | None = None,
-        recovery: str = "",
-    ) -> None:
-        super().__init__(message, recovery=recovery)
-        self.field = field
-        self.path = field if path is None else path
-        #: Which record it is about, and which row of a batch or line of a file, if that is known.
-        self.id = id
-        self.row: int | None = None
-        self.line: int | None = None
+    field: str | None = None
+    path: str | None = None
+    #: Which record it is about, and which row of a batch or line of a file, if that is known.
+    id: str | None = None
+    row: int | None = None
+    line: int | None = None
+
+    def __init__(self, message: str = "", **details: Any) -> None:
+        super().__init__(message, **details)
+        if self.path is None:
+            self.path = self.field
 
 
 class InvalidRecord(InvalidArgument):
@@ -184,7 +174,7 @@ class OutOfScope(InvalidArgument):
 class ScopeRequired(InvalidArgument):
     """The store requires a name that this handle does not give; nothing was written. ``field`` says which."""
 
-    usual_recovery = "Write through store.scoped(…) with that name; through store.public() what is for all."
+    usual_recovery = "Write through store.scoped(…) with that name; through store.shared() what is for all."
 
 
 class Conflict(ChronoError):
@@ -192,19 +182,9 @@ class Conflict(ChronoError):
 
     usual_recovery = "Read the record again, and make the change from what it says now."
 
-    def __init__(
-        self,
-        message: str = "",
-        *,
-        id: str | None = None,
-        expected: str | None = None,
-        found: str | None = None,
-        recovery: str = "",
-    ) -> None:
-        super().__init__(message, recovery=recovery)
-        self.id = id
-        self.expected = expected
-        self.found = found
+    id: str | None = None
+    expected: str | None = None
+    found: str | None = None
 
 
 class UnknownRecord(ChronoError, KeyError):
@@ -212,9 +192,7 @@ class UnknownRecord(ChronoError, KeyError):
 
     usual_recovery = "Look the id up with query() or search(), or write the record first."
 
-    def __init__(self, message: str = "", *, id: str | None = None, recovery: str = "") -> None:
-        super().__init__(message, recovery=recovery)
-        self.id = id
+    id: str | None = None
 
     # A KeyError would show its message as the repr of a key.
     __str__ = Exception.__str__
@@ -243,9 +221,7 @@ class HistoryUnavailable(ChronoError, LookupError):
 
     usual_recovery = "Ask for a later moment: first_seq is the first that can be reached."
 
-    def __init__(self, message: str = "", *, first_seq: int | None = None, recovery: str = "") -> None:
-        super().__init__(message, recovery=recovery)
-        self.first_seq = first_seq
+    first_seq: int | None = None
 
 
 class EmbeddingMismatch(InvalidRecord):
@@ -253,21 +229,10 @@ class EmbeddingMismatch(InvalidRecord):
 
     usual_recovery = "Use the model that the space is bound to, or name another space."
 
-    def __init__(
-        self,
-        message: str = "",
-        *,
-        space: str | None = None,
-        model: str | None = None,
-        dim: int | None = None,
-        field: str | None = "vector",
-        path: str | None = None,
-        recovery: str = "",
-    ) -> None:
-        super().__init__(message, field=field, path=path, recovery=recovery)
-        self.space = space
-        self.model = model
-        self.dim = dim
+    space: str | None = None
+    model: str | None = None
+    dim: int | None = None
+    field: str | None = "vector"
 
 
 class UnknownSpace(ChronoError, LookupError):
@@ -275,14 +240,5 @@ class UnknownSpace(ChronoError, LookupError):
 
     usual_recovery = "Attach an embedding to it first, or name a space that spaces() lists."
 
-    def __init__(
-        self,
-        message: str = "",
-        *,
-        space: str | None = None,
-        known: list[str] | None = None,
-        recovery: str = "",
-    ) -> None:
-        super().__init__(message, recovery=recovery)
-        self.space = space
-        self.known = known or []
+    space: str | None = None
+    known: Sequence[str] = ()

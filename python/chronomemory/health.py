@@ -14,8 +14,6 @@ from chronomemory.face.moments import EPOCH
 from chronomemory.layout import log_folder, log_path
 from chronomemory.types import VerifyReport
 
-__all__ = ["Counters", "Health", "counters_of", "health_of"]
-
 #: What only grows, and what it counts.
 _GROWS = {
     "commits": "Batches written from this process.",
@@ -100,12 +98,6 @@ class Health:
         """Return it as JSON can carry it."""
         until = None if self.synced_until is None else self.synced_until.isoformat()
         return {**asdict(self), "ids_in_doubt": list(self.ids_in_doubt), "synced_until": until}
-
-
-def counters_of(engine: Engine) -> Counters:
-    """Return what an engine has counted."""
-    pulse = engine.pulse()
-    return Counters(**{name: pulse[name] for name in _GROWS})
 
 
 def health_of(engine: Engine, project_root: Path, *, handles: int) -> Health:

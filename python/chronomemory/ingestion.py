@@ -1,4 +1,4 @@
-"""Loads many records from files, open files, tables and whatever else yields rows."""
+"""Loads many records: from NDJSON files, tables and rows, mapped to the fields of a record."""
 
 from __future__ import annotations
 
@@ -8,16 +8,89 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from chronomemory._core import Engine, parse_json
 from chronomemory.errors import ChronoError, InvalidArgument
 from chronomemory.face.arguments import function_or_none, many, must, path, refuse, word
-from chronomemory.mapping import Fields, mapped
 from chronomemory.record import ChronoRecord
-from chronomemory.types import IngestReport, Progress, RowError
+from chronomemory.types import HasEngine, IngestReport, Progress, RowError
 
-__all__ = ["Source", "ingest", "is_table", "lines_of"]
+#: What a field of a record, or a place in its data, is made of: a key of the row, a path in it, or a function
+#: of the row. ``"*"`` is all of the row that is not named otherwise.
+Fields = Mapping[str, "str | Callable[[Mapping[str, Any]], Any]"]
+
+_FIELDS = frozenset(ChronoRecord(id="x").to_dict())
+_REST = "*"
+_MISSING = object()
+
+
+def mapped(fields: Fields) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """Return what makes a record of a row.
+
+    >>> make = mapped({"id": "key", "data.price": "cost.net", "data.seen": lambda row: len(row)})
+    >>> make({"key": "A", "cost": {"net": 3}})
+    {'id': 'A', 'data': {'price': 3, 'seen': 2}}
+    """
+    if not isinstance(fields, Mapping):
+        raise must("fields", "be a dict", fields)
+    for target, source in fields.items():
+        _check(target, source)
+    whole = fields.get("data")
+    inside = [target for target in fields if target.startswith("data.")]
+    if whole is not None and whole != _REST and inside:
+        raise refuse(f"data is given whole and by {inside[0]}; give one of the two", "fields")
+    named = {source for source in fields.values() if isinstance(source, str)}
+
+    def make(row: Mapping[str, Any]) -> dict[str, Any]:
+        record: dict[str, Any] = {}
+        if whole == _REST:
+            record["data"] = {key: value for key, value in row.items() if key not in named}
+        for target, source in fields.items():
+            if source == _REST:
+                continue
+            value = source(row) if callable(source) else _found(row, source)
+            if value is _MISSING:
+                if target == "id":
+                    raise refuse(f"the row has no {source!r}", "id")
+                continue
+            _put(record, target, value)
+        return record
+
+    return make
+
+
+def _check(target: object, source: object) -> None:
+    root, _, rest = target.partition(".") if isinstance(target, str) else ("", "", "")
+    if root not in _FIELDS or (rest and root != "data") or target in ("data.", "recursion_depth"):
+        raise must("fields", "name fields of a record, or places such as data.price", target)
+    if source == _REST and target != "data":
+        raise refuse('"*" is all the rest of a row: only data can be made of it', "fields")
+    if not callable(source) and not (isinstance(source, str) and source):
+        raise must("fields", f"say by a key or a function what {target} is made of", source)
+
+
+def _found(row: Mapping[str, Any], source: str) -> Any:
+    """Return what a row has under a key, or at the end of a path through it."""
+    if source in row:
+        return row[source]
+    value: Any = row
+    for step in source.split("."):
+        if not isinstance(value, Mapping) or step not in value:
+            return _MISSING
+        value = value[step]
+    return value
+
+
+def _put(record: dict[str, Any], target: str, value: Any) -> None:
+    *steps, last = target.split(".")
+    inner = record
+    for step in steps:
+        inner = inner.setdefault(step, {})
+        if not isinstance(inner, dict):
+            raise refuse(f"{step} is both a value and what {target} stands in", "fields")
+    inner[last] = value
+
 
 #: How many rows that are Python objects become one batch, and how much of an open file does.
 _BATCH_ROWS = 1_000
@@ -29,14 +102,6 @@ _KEPT_ERRORS = 1_000
 
 #: Where rows come from.
 Source = str | os.PathLike[str] | IO[str] | IO[bytes] | Iterable[Any]
-
-
-class HasEngine(Protocol):
-    """What a load needs of a store."""
-
-    @property
-    def engine(self) -> Engine:
-        """The open engine."""
 
 
 def ingest(
@@ -140,8 +205,8 @@ class _Load:
         total = sum(file.stat().st_size for file in files)
         for file in files:
             if make is None:
-                told = self._engine.ingest(os.fspath(file), self._shifted(total), skips=self._skips)
-                self._take(told, file.name)
+                loaded = self._engine.ingest(os.fspath(file), self._shifted(total), skips=self._skips)
+                self._take(loaded, file.name)
             else:
                 with file.open("rb") as lines:
                     self._lines(lines, file.name, make, total)
@@ -171,21 +236,21 @@ class _Load:
                 continue
             whole, rest = rest + piece[:cut], piece[cut:]
             if whole:
-                told = self._engine.ingest_lines(
+                loaded = self._engine.ingest_lines(
                     name, whole, lines, self._records - before, skips=self._skips
                 )
-                lines += told["lines"]
-                self._take(told, name)
+                lines += loaded["lines"]
+                self._take(loaded, name)
             if not piece:
                 return
 
-    def _take(self, told: Mapping[str, Any], name: str) -> None:
-        self._bytes += told["bytes"]
-        self._records += told["records"]
-        self._skipped += told["skipped"]
-        if told["records"]:
-            self._seqs += (told["first_seq"], told["last_seq"])
-        for line, record_id, where, reason in told["refusals"]:
+    def _take(self, loaded: Mapping[str, Any], name: str) -> None:
+        self._bytes += loaded["bytes"]
+        self._records += loaded["records"]
+        self._skipped += loaded["skipped"]
+        if loaded["records"]:
+            self._seqs += (loaded["first_seq"], loaded["last_seq"])
+        for line, record_id, where, reason in loaded["refusals"]:
             self._keep(RowError(None, line, name, record_id, where, reason))
 
     # Rows that are Python objects.

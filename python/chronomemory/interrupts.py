@@ -14,8 +14,6 @@ from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 
-__all__ = ["INTERRUPTED", "be_heard"]
-
 #: The exit code of a command that was interrupted: 128 and the number of the signal.
 INTERRUPTED = 130
 _COMMAND = "chronomemory"

@@ -1,28 +1,21 @@
-"""Finds the folder and the log of a project's store, and opens files in it without following links.
+"""Where the files of a store lie: its folder, the file that remembers its head, and the file system below.
 
-The engine owns every other name inside the folder, and decides which folder is a store's.
+A chain cannot miss its own end. So each store's last synced head is noted in a small file under
+``$XDG_STATE_HOME/chronomemory/heads`` (``~/.local/state`` unless set), named by the store's path.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
+import time
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
-from chronomemory._core import store_folder
-
-__all__ = [
-    "FOLDER",
-    "folder_mode",
-    "is_of_a_store",
-    "log_folder",
-    "log_path",
-    "read_bounded",
-    "read_config",
-    "unlinked",
-]
+from chronomemory._core import parse_json, store_folder
 
 #: The folder of a store in its project.
 FOLDER = ".chronomemory"
@@ -126,3 +119,112 @@ def _step(path: Path, folder: int | None, flags: int) -> int:
         if stat.S_ISLNK(os.stat(path, dir_fd=folder, follow_symlinks=False).st_mode):
             raise OSError(errno.ELOOP, _LINK, os.fspath(path)) from error
         raise
+
+
+#: Where the kernel lists what is mounted; other systems have no such file, and nothing is said there.
+_MOUNTS = Path("/proc/self/mountinfo")
+
+_NETWORK = frozenset(
+    {
+        "afs",
+        "ceph",
+        "cifs",
+        "fuse.glusterfs",
+        "fuse.sshfs",
+        "lustre",
+        "ncpfs",
+        "nfs",
+        "nfs4",
+        "smb3",
+        "smbfs",
+    }
+)
+
+
+def file_system(path: Path) -> str | None:
+    """Return the kind of file system that a path lies on, None where the kernel does not tell."""
+    try:
+        mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return None
+    place = os.path.realpath(path)
+    longest, kind = "", ""
+    for line in mounts.splitlines():
+        before, _, after = line.partition(" - ")
+        fields, its_kind = before.split(), after.split(" ", 1)[0]
+        if len(fields) < 5:
+            continue
+        point = fields[4].replace("\\040", " ")
+        inside = place == point or place.startswith(point.rstrip("/") + "/")
+        # Of two mounts at one point the later hides the earlier.
+        if inside and len(point) >= len(longest):
+            longest, kind = point, its_kind
+    return kind or None
+
+
+def network_file_system(path: Path) -> str | None:
+    """Return the kind of network file system that a path lies on, None for a local one."""
+    kind = file_system(path)
+    return kind if kind in _NETWORK else None
+
+
+#: Notes about projects that are gone are swept out when there are more than this many,
+_MANY_NOTES = 1_000
+#: only what is named as a note is one,
+_NOTE_NAME = re.compile(r"[0-9a-f]{32}\.json")
+#: and only those that nobody has touched for so long: a drive may just not be there today.
+_OLD_SECONDS = 90 * 24 * 3600
+
+
+def heads_folder() -> Path | None:
+    """Return where heads are noted; None for a user without a home."""
+    state = os.environ.get("XDG_STATE_HOME")
+    try:
+        base = Path(state) if state else Path.home() / ".local" / "state"
+    except RuntimeError:
+        return None
+    return base / "chronomemory" / "heads"
+
+
+def head_file(project_root: Path) -> Path | None:
+    """Return the note about a project's store, whether it exists or not."""
+    folder = heads_folder()
+    if folder is None:
+        return None
+    name = sha256(os.fsencode(log_folder(project_root).resolve())).hexdigest()[:32]
+    note = folder / f"{name}.json"
+    if not _is_there(note):
+        _sweep(folder)
+    return note
+
+
+def _is_file(path: Path) -> bool:
+    return stat.S_ISREG(path.lstat().st_mode)
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except PermissionError:  # in a folder that may not be looked into
+        return False
+
+
+def _sweep(folder: Path) -> None:
+    """Forget the heads of stores whose project is gone, once there are many notes."""
+    try:
+        notes = [note for note in folder.iterdir() if _NOTE_NAME.fullmatch(note.name) and _is_file(note)]
+    except OSError:
+        return
+    if len(notes) <= _MANY_NOTES:
+        return
+    old = time.time() - _OLD_SECONDS
+    for note in notes:
+        try:
+            if (
+                note.stat().st_mtime < old
+                and not Path(parse_json(note.read_bytes())["folder"]).parent.exists()
+            ):
+                note.unlink()
+                note.with_name(note.name + ".lock").unlink(missing_ok=True)
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # someone else's file, or swept by another process: not worth an error here

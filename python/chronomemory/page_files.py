@@ -14,8 +14,6 @@ from chronomemory._core import Engine, canonical_json
 from chronomemory.errors import ChronoError
 from chronomemory.face.files import Folder
 
-__all__ = ["INDEX_FILE", "OUR_MARK", "PageFiles"]
-
 #: The file that lists all pages of a prefixed folder; the mark in it says that we wrote it.
 INDEX_FILE = "index.md"
 OUR_MARK = "<!-- Written by chronomemory pages; what is changed here is written over. -->"

@@ -11,16 +11,14 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
-from chronomemory._core import Engine
 from chronomemory.deps import edge_of
 from chronomemory.face.arguments import count, string
 from chronomemory.record import ChronoRecord
-from chronomemory.reinstatement import Rollback, rollbacks_of
+from chronomemory.rollback import Rollback, rollbacks_of
 from chronomemory.selection import query
-
-__all__ = ["DEEPEST", "LARGEST", "Reason", "Why", "why"]
+from chronomemory.types import HasEngine
 
 #: How an edge is said from where it begins, if its end is a ground of its beginning, or speaks against it.
 _OUT = {
@@ -50,14 +48,6 @@ DEEPEST, LARGEST = 200, 5_000
 
 def _spelled(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat()
-
-
-class HasEngine(Protocol):
-    """What is needed of a store."""
-
-    @property
-    def engine(self) -> Engine:
-        """The open engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +111,8 @@ class Why:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the tree as JSON can carry it."""
-        told = {"size": self.size, "circles": list(self.circles), "left_out": self.left_out}
-        return {**self.root.to_dict(), **told}
+        summary = {"size": self.size, "circles": list(self.circles), "left_out": self.left_out}
+        return {**self.root.to_dict(), **summary}
 
 
 def why(store: HasEngine, record_id: str, *, depth: int = 12, limit: int = 500) -> Why:

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+from chronomemory._core import canonical_json
 from chronomemory.scope import Scope
-
-__all__ = ["INFRASTRUCTURE_KINDS", "OPERATION_KIND", "RAG_CONFIDENCE", "ChronoRecord", "words"]
 
 #: A belief below this never reaches a prompt.
 RAG_CONFIDENCE = 0.6
@@ -61,8 +60,8 @@ def _moment(micros: int) -> datetime | None:
         return None
 
 
-def _version(told: bytes) -> str:
-    content = told[_MOMENTS.size :]
+def _version(packed: bytes) -> str:
+    content = packed[_MOMENTS.size :]
     if len(content) != _VERSION_BYTES:
         content = hashlib.sha256(content).digest()[:_VERSION_BYTES]
     return content.hex()
@@ -103,43 +102,43 @@ class _Told:
 
         It ends with ``repair()``, or once all of the record is written anew.
         """
-        told = self._packed()
-        return None if told is None else _DOUBTS[_MOMENTS.unpack_from(told)[_DOUBT]]
+        packed = self._packed()
+        return None if packed is None else _DOUBTS[_MOMENTS.unpack_from(packed)[_DOUBT]]
 
     @property
     def version(self) -> str | None:
         """The stored record in 16 hex digits: the beginning of the SHA-256 of its canonical JSON."""
-        told = self._packed()
-        return None if told is None else _version(told)
+        packed = self._packed()
+        return None if packed is None else _version(packed)
 
     def moments_and_version(self) -> tuple[datetime | None, datetime | None, str | None]:
         """Return ``created_at``, ``updated_at`` and ``version`` in one look: many results tell all three."""
-        told = self._packed()
-        if told is None:
+        packed = self._packed()
+        if packed is None:
             return None, None, None
-        moments = _MOMENTS.unpack_from(told)
+        moments = _MOMENTS.unpack_from(packed)
         created, updated = moments[_CREATED], moments[_UPDATED]
         made = _moment(created)
-        return made, made if updated == created else _moment(updated), _version(told)
+        return made, made if updated == created else _moment(updated), _version(packed)
 
     def _packed(self) -> bytes | None:
-        told: Any = getattr(self, "_told", None)
-        return told if told is None or isinstance(told, bytes) else told.packed(self._at)
+        packed: Any = getattr(self, "_told", None)
+        return packed if packed is None or isinstance(packed, bytes) else packed.packed(self._at)
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
-        """Return the fields, and what was told of this record alone, to be copied or pickled."""
+        """Return the fields, and what was packed of this record alone, to be copied or pickled."""
         slots = {name: getattr(self, name) for name in _FIELDS}
-        told = self._packed()
-        return None, slots if told is None else {**slots, "_told": told}
+        packed = self._packed()
+        return None, slots if packed is None else {**slots, "_told": packed}
 
     def _seq(self, place: int) -> int | None:
-        told = self._packed()
-        seq: int = -1 if told is None else _MOMENTS.unpack_from(told)[place]
+        packed = self._packed()
+        seq: int = -1 if packed is None else _MOMENTS.unpack_from(packed)[place]
         return None if seq < 0 else seq
 
     def _moment(self, place: int) -> datetime | None:
-        told = self._packed()
-        return None if told is None else _moment(_MOMENTS.unpack_from(told)[place])
+        packed = self._packed()
+        return None if packed is None else _moment(_MOMENTS.unpack_from(packed)[place])
 
 
 @dataclass(slots=True)
@@ -187,3 +186,18 @@ class ChronoRecord(_Told):
 
 
 _FIELDS = tuple(ChronoRecord.__dataclass_fields__)
+
+
+def is_same(one: object, other: object) -> bool:
+    """Say whether two values are the same bytes in the log; what cannot be written is like nothing.
+
+    To Python ``1``, ``1.0`` and ``True`` are equal, and NumPy casts what it compares. To the log they differ.
+
+    >>> is_same((1, 2), [1, 2]), is_same(1, 1.0), is_same(1, True), is_same(0.0, -0.0)
+    (True, False, False, False)
+    """
+    try:
+        return canonical_json(one) == canonical_json(other)
+    except (ValueError, TypeError):
+        # Whoever writes it is told why not.
+        return False

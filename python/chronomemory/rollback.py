@@ -5,27 +5,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from itertools import chain, count
 from typing import Any
 
-from chronomemory._core import Engine
+from chronomemory._core import Engine, WalEvent
 from chronomemory.deps import DepGraph, edges_to, resting_on
-from chronomemory.errors import IdTaken, OutOfScope
+from chronomemory.errors import IdTaken, InvalidArgument, OutOfScope, UnknownRecord
 from chronomemory.face.arguments import contents, string
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
-from chronomemory.types import Linked
+from chronomemory.selection import query
+from chronomemory.types import HasEngine, Linked
 from chronomemory.updates import Look, run
-
-__all__ = [
-    "REPORT_KIND",
-    "WITHDRAWN",
-    "RecordStatusChange",
-    "RollbackReport",
-    "invalidate",
-    "invalidate_in",
-    "withdraw",
-]
 
 #: An edge of these types says that its beginning stands on its end.
 _RESTS_ON = ("depends_on", "derived_from")
@@ -182,9 +174,9 @@ def withdraw(
         name = _free_id(Look(_Holder(engine)), record_id, taken)
         if look.get(name) is not None and engine.get(name) is None:
             raise IdTaken(f'id "{name}": taken in this store', field="id", id=name)
-        told = _event_record(report, name)
+        notice = _event_record(report, name)
         if names := Scope(*(engine.scope_names() or ())).to_dict():
-            told.data["@scope"] = names
+            notice.data["@scope"] = names
         batch: list[ChronoRecord] = []
         for scope, doubted in hidden.items():
             part = RollbackReport(record_id, reason, cascaded=[change for _, change in doubted])
@@ -193,7 +185,7 @@ def withdraw(
             batch += [*(dependent for dependent, _ in doubted), own]
         # What a report lists stands right before it, in its order: who takes it back counts on that.
         noted = [] if note is None else note(look, report)
-        look.upsert([*noted, *batch, *changed, told])
+        look.upsert([*noted, *batch, *changed, notice])
         return report
 
     return run(_Holder(engine.acting()), work)
@@ -269,3 +261,286 @@ def _event_record(report: RollbackReport, record_id: str) -> ChronoRecord:
             "changes": [asdict(change) for change in (*direct, *report.cascaded)],
         },
     )
+
+
+#: The status of a report whose rollback was taken back.
+_REINSTATED = "reinstated"
+#: Events that say everything of a record.
+_WHOLE = frozenset({"upsert", "migrate"})
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """How a rollback touched one record, and whether that was taken back."""
+
+    #: The report that tells of it.
+    rollback_id: str
+    #: The record that turned out to be wrong.
+    target_id: str
+    reason: str
+    change: RecordStatusChange
+    #: The event that changed the record, and when that was.
+    seq: int | None
+    at: datetime | None
+    #: Why the record was put back, and by which event; None while the rollback stands.
+    reinstated: str | None = None
+    reinstated_seq: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON can carry it."""
+        return {**asdict(self), "at": None if self.at is None else self.at.isoformat()}
+
+
+@dataclass(frozen=True, slots=True)
+class LeftAlone:
+    """A record that was not put back, and why."""
+
+    record_id: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReinstateReport:
+    """What was put back, and what was left alone."""
+
+    rollback_id: str
+    reason: str
+    restored: tuple[RecordStatusChange, ...] = ()
+    left: tuple[LeftAlone, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON can carry it."""
+        values = asdict(self)
+        return {**values, "restored": list(values["restored"]), "left": list(values["left"])}
+
+
+def rollbacks(store: HasEngine, record_id: str) -> list[Rollback]:
+    """Return the rollbacks that touched a record, the oldest first: which ones, why, and what they changed.
+
+    >>> import tempfile
+    >>> from chronomemory import ChronoStore
+    >>> with ChronoStore(tempfile.mkdtemp()) as store:
+    ...     _ = store.upsert({"id": "FACT-1", "label": "The door is shut"})
+    ...     _ = store.invalidate("FACT-1", "it was left ajar")
+    ...     [(each.rollback_id, each.reason) for each in store.rollbacks("FACT-1")]
+    [('ROLLBACK-FACT-1', 'it was left ajar')]
+    """
+    return rollbacks_of(store, [string("id", record_id)]).get(record_id, [])
+
+
+def rollbacks_of(store: HasEngine, ids: Iterable[str]) -> dict[str, list[Rollback]]:
+    """Return the same for several records at once; one that no rollback touched is left out."""
+    asked = list(ids)
+    found: dict[str, list[Rollback]] = {}
+    for report in query(store, kind=REPORT_KIND, status=None, where={"data.affected": {"any": asked}}):
+        changes = _changes(report)
+        for place, change in enumerate(changes):
+            touched = found.setdefault(change.record_id, [])
+            touched.append(_rollback(store, report, change, place - len(changes)))
+    for touched in found.values():
+        touched.sort(key=lambda each: (each.seq is None, each.seq))
+    return found
+
+
+def reinstate(store: HasEngine, rollback_id: str, reason: str) -> ReinstateReport:
+    """Take a rollback back: put back what it changed, where nothing else has changed since, in one batch.
+
+    What was written after the rollback is left alone and named. So of two rollbacks that touched the same
+    record, the later one is taken back first. If nothing can be put back, nothing is written.
+    """
+    string("rollback_id", rollback_id, empty=False)
+    with contents:
+        string("reason", reason)
+    return run(store, lambda look: _reinstated(store, look, rollback_id, reason))
+
+
+def _reinstated(store: HasEngine, look: Look, rollback_id: str, reason: str) -> ReinstateReport:
+    report = look.get(rollback_id)
+    if report is None:
+        raise UnknownRecord(f"there is no rollback {rollback_id!r}", recovery="Check the id of the report.")
+    changes = _changes(report)
+    if report.kind != REPORT_KIND or not changes:
+        raise _refused(f"{rollback_id!r} does not tell what a rollback changed", "Give the id of a report.")
+    taken_back = _taken_back(report)
+    back = {record_id for each in taken_back for record_id in each["restored"]}
+    if all(change.record_id in back for change in changes):
+        raise _refused(f"{rollback_id!r} was taken back already", "There is nothing left to take back.")
+    began = _seqs(store, report)[0]
+    restored, records, left = [], [], []
+    for place, change in enumerate(changes):
+        if change.record_id in back:
+            continue
+        record = look.get(change.record_id)
+        written_seq = None if began is None else began - len(changes) + place
+        why = _obstacle(store, record, change, written_seq, rollback_id)
+        was = None if why or record is None else _was_hypothesis(store, report, place, written_seq)
+        if record is None or was is None:
+            left.append(LeftAlone(change.record_id, why or "what it was before is not kept"))
+            continue
+        restored.append(_put_back(record, change, was))
+        records.append(record)
+    if restored:
+        report.status = _REINSTATED
+        now = {
+            "reason": reason,
+            "restored": [change.record_id for change in restored],
+            "left": [asdict(each) for each in left],
+        }
+        report.data["reinstated"] = [*taken_back, now]
+        look.upsert([*records, report])
+    return ReinstateReport(rollback_id, reason, tuple(restored), tuple(left))
+
+
+def _refused(message: str, recovery: str) -> InvalidArgument:
+    return InvalidArgument(f"rollback_id: {message}", field="rollback_id", recovery=recovery)
+
+
+def _obstacle(
+    store: HasEngine,
+    record: ChronoRecord | None,
+    change: RecordStatusChange,
+    written_seq: int | None,
+    own: str,
+) -> str:
+    """Say why a record cannot be put back: something else has changed it since the rollback did."""
+    if record is None:
+        return "it is not there any more"
+    if record.updated_seq is None or written_seq is None:
+        return "it is not known when it changed last"
+    if not _is_in_this_log(record, change, written_seq):
+        return "its rollback was brought here without its events: it is not known what changed since"
+    if record.updated_seq == written_seq:
+        return ""
+    others = [each for each in rollbacks(store, change.record_id) if each.rollback_id != own]
+    last = _before_what_was_taken_back(store, record.id, record.updated_seq, others)
+    if last == written_seq:
+        return ""
+    later = next((each.rollback_id for each in others if each.seq == last), None)
+    by = f", by {later}: take that back first" if later else ""
+    return f"it changed since, with event {record.updated_seq}{by}"
+
+
+def _is_in_this_log(record: ChronoRecord, change: RecordStatusChange, written_seq: int) -> bool:
+    """Say whether the event of a rollback can be one of this log: an import brings records, not events."""
+    if record.updated_seq is None or record.updated_seq < written_seq:
+        return False
+    if record.updated_seq > written_seq:
+        return True
+    was_there_before = record.created_seq is None or record.created_seq < written_seq
+    return was_there_before and record.status == change.new_status
+
+
+def _before_what_was_taken_back(
+    store: HasEngine, record_id: str, last: int | None, others: list[Rollback]
+) -> int | None:
+    """Return the event that made a record what it is: a rollback that was taken back made nothing of it."""
+    undone = {each.reinstated_seq: each.seq for each in others if each.reinstated_seq is not None}
+    if last not in undone:
+        return last
+    seqs = [event.seq for event in _history(store, record_id)]
+    while last in undone:
+        fell = undone[last]
+        place = seqs.index(fell) if fell in seqs else 0
+        last = seqs[place - 1] if place else None
+    return last
+
+
+def _was_hypothesis(
+    store: HasEngine, report: ChronoRecord, place: int, written_seq: int | None
+) -> bool | None:
+    """Say whether a record was marked as a hypothesis before; reports of earlier versions do not tell."""
+    kept: Any = report.data["changes"][place].get("was_hypothesis")
+    if isinstance(kept, bool):
+        return kept
+    before: bool | None = None
+    for event in _history(store, _changes(report)[place].record_id):
+        if event.seq == written_seq:
+            return before
+        if event.op in _WHOLE and event.record is not None:
+            before = event.record.get("is_hypothesis") is True
+    return None
+
+
+def _put_back(record: ChronoRecord, change: RecordStatusChange, was_hypothesis: bool) -> RecordStatusChange:
+    before = record.status, record.confidence, record.is_hypothesis
+    record.status, record.confidence = change.previous_status, change.previous_confidence
+    record.is_hypothesis = was_hypothesis
+    return RecordStatusChange(record.id, before[0], record.status, before[1], record.confidence, before[2])
+
+
+def _rollback(
+    store: HasEngine, report: ChronoRecord, change: RecordStatusChange, behind_end: int
+) -> Rollback:
+    began, ended = _seqs(store, report)
+    back, back_seq = None, None
+    taken_back = _taken_back(report)
+    for number, each in enumerate(taken_back):
+        restored = each["restored"]
+        if change.record_id in restored:
+            back = str(each.get("reason", ""))
+            # Counted from the end: of those in a dropped history nothing is known.
+            behind = number - len(taken_back)
+            if len(ended) >= -behind:
+                back_seq = ended[behind] - len(restored) + restored.index(change.record_id)
+    return Rollback(
+        rollback_id=report.id,
+        target_id=str(report.data.get("target_id", "")),
+        reason=str(report.data.get("reason", "")),
+        change=change,
+        seq=None if began is None else began + behind_end,
+        at=report.created_at if began == report.created_seq else report.updated_at,
+        reinstated=back,
+        reinstated_seq=back_seq,
+    )
+
+
+def _changes(report: ChronoRecord) -> list[RecordStatusChange]:
+    """Read what a report says it changed; another tool may have written anything there, or nothing."""
+    listed = report.data.get("changes")
+    read = [_parsed_change(item) for item in listed] if isinstance(listed, list) else []
+    changes = [change for change in read if change is not None]
+    return changes if len(changes) == len(read) else []
+
+
+def _parsed_change(item: Any) -> RecordStatusChange | None:
+    known = item if isinstance(item, dict) else {}
+    texts = [known.get(name) for name in ("record_id", "previous_status", "new_status")]
+    given = [known.get(name) for name in ("previous_confidence", "new_confidence")]
+    shares = [float(share) for share in given if isinstance(share, int | float) and 0 <= share <= 1]
+    if len(shares) != len(given) or not all(isinstance(text, str) for text in texts):
+        return None
+    record_id, before, now = map(str, texts)
+    was, became = shares
+    return RecordStatusChange(record_id, before, now, was, became, known.get("was_hypothesis") is True)
+
+
+def _taken_back(report: ChronoRecord) -> list[dict[str, Any]]:
+    """Read how often a rollback was taken back, and whom that put back."""
+    listed = report.data.get("reinstated")
+    items = listed if isinstance(listed, list) else []
+    return [each for each in items if isinstance(each, dict) and isinstance(each.get("restored"), list)]
+
+
+def _seqs(store: HasEngine, report: ChronoRecord) -> tuple[int | None, list[int]]:
+    """Return the event of a report, the last of its batch, and those by which it was taken back."""
+    if report.created_seq == report.updated_seq:
+        return report.created_seq, []
+    # Written over since: earlier versions put a second report of the same target over the first.
+    began, changes, backs = report.created_seq, None, 0
+    ended: list[int] = []
+    for event in _history(store, report.id):
+        said = ChronoRecord.from_dict(event.record or {})
+        if event.op not in _WHOLE or not isinstance(said.data, dict):
+            continue
+        if said.data.get("changes") != changes:
+            began, changes = event.seq, said.data.get("changes")
+        if len(_taken_back(said)) > backs:
+            ended.append(event.seq)
+        backs = len(_taken_back(said))
+    if not ended and _taken_back(report) and report.updated_seq is not None:
+        ended.append(report.updated_seq)
+    return began, ended
+
+
+def _history(store: HasEngine, record_id: str) -> list[WalEvent]:
+    return [WalEvent._of_line(line) for line in store.engine.history(record_id)]

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from chronomemory._core import Engine, canonical_json, parse_json
 from chronomemory._core import View as EngineView
-from chronomemory.answers import Answer
 from chronomemory.errors import StaleCursor
 from chronomemory.face.arguments import (
     LAST_SEQ,
@@ -28,18 +27,17 @@ from chronomemory.face.arguments import (
     strings,
 )
 from chronomemory.face.moments import micros
+from chronomemory.filters import Filter, filter_terms
 from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
-from chronomemory.scope import Scope
-from chronomemory.tokens import TOKEN_SPACE
-from chronomemory.vectors import Space, float_rows
-from chronomemory.view import view_of, warn_of_stamps
+from chronomemory.scope import Answer, Scope
+from chronomemory.selection import view_of, warn_of_stamps
+from chronomemory.types import HasEngine
+from chronomemory.vectors import TOKEN_SPACE, Space, float_rows
 from chronomemory.watching import timed
-from chronomemory.where import Where, where_json
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-__all__ = ["Hit", "Hits", "choose_search_fields", "search"]
+    from typing_extensions import Unpack
 
 #: The record that holds a store's choice of fields; the engine reads it.
 _CHOICE_ID = "search:fields"
@@ -119,7 +117,7 @@ class _Asked:
         vector, tokens = self.wanted["vector"], self.wanted["query_tokens"]
         condition = self.wanted["condition"]
         sees_wider, names = self.asker
-        told = {
+        question = {
             **self.wanted,
             "vector": None if vector is None else vector.tobytes().hex(),
             "query_tokens": None if tokens is None else tokens.tobytes().hex(),
@@ -127,7 +125,7 @@ class _Asked:
             "asker": [sees_wider, list(names or ["everyone"])],
             "limit": None,
         }
-        return hashlib.sha256(canonical_json(told)).hexdigest()[:_DIGEST_LETTERS]
+        return hashlib.sha256(canonical_json(question)).hexdigest()[:_DIGEST_LETTERS]
 
 
 class Hits(Answer[Hit]):
@@ -152,14 +150,6 @@ class Hits(Answer[Hit]):
         return None if self._next is None else self._next.cursor()
 
 
-class Searchable(Protocol):
-    """What a search needs of a store."""
-
-    @property
-    def engine(self) -> Engine:
-        """The open engine."""
-
-
 class QuestionReader(Protocol):
     """What reads a question: it has ``embed``, ``embed_query_tokens`` or both, as embedders do."""
 
@@ -169,42 +159,33 @@ class QuestionReader(Protocol):
 
 
 def search(
-    store: Searchable,
+    store: HasEngine,
     text: str | None = None,
     vector: npt.ArrayLike | None = None,
     *,
-    kind: str | Iterable[str] | None = None,
-    status: str | None = "active",
-    min_confidence: float = 0.0,
-    since: datetime | None = None,
-    until: datetime | None = None,
-    tags: Iterable[str] = (),
     limit: int = 10,
-    as_of: int | datetime | None = None,
-    context: bool = True,
-    space: str | None = None,
-    explain: bool = False,
-    where: Where | None = None,
     after: str | None = None,
     min_score: float | None = None,
+    context: bool = True,
     now: datetime | None = None,
+    as_of: int | datetime | None = None,
+    explain: bool = False,
+    space: str | None = None,
     query_tokens: npt.ArrayLike | None = None,
     token_space: str | None = None,
     embedder: QuestionReader | None = None,
+    **given: Unpack[Filter],
 ) -> Hits:
     """Return the best records of all faces for a text, a vector, tokens or several of these, best first.
 
-    Every write before the call is seen, those of other processes too. ``kind`` may be any of several, so
-    that an empty list finds nothing; ``tags`` must all be there, so that an empty list asks for none;
-    ``since`` and ``until`` (both inclusive) go by the time that a record states, or else by when it was
-    written; ``where`` says of any field what it must be, as in ``query``. A filter changes who may be found,
-    never what a word is worth. Records that keep the books are found only if their kind is named. With
-    ``context`` linked records and those of the same group lift each other, what happened when the text says
-    is lifted (``now`` is what "yesterday" is counted from), and what is said by whom it names. What is scored
-    below ``min_score`` is left out; scores of words, of vectors and of both are of different sizes.
+    A ``Filter`` selects the records that may be found; it never changes what a word is worth. Every write
+    before the call is seen, those of other processes too. Infrastructure records are found only if their
+    kind is given. With ``context`` linked records and those of the same group raise each other's score, and
+    so does a time or a speaker that the text names (``now`` is what "yesterday" is counted from). Hits below
+    ``min_score`` are left out; scores of words, of vectors and of both are of different sizes.
 
-    The answer has a ``cursor`` if there is more; it is ``after`` for the next page. A page goes with the one
-    before only while nothing has changed that is seen here: else a ``StaleCursor`` tells.
+    The answer has a ``cursor`` if there is more; it is ``after`` for the next page. A page continues the one
+    before only while nothing has changed that is seen here: else ``StaleCursor`` is raised.
 
     A vector is compared, exactly, with the embeddings of a ``space`` (the default one unless named) whose
     records pass all filters. ``query_tokens`` has a vector for each token of the question, and is compared
@@ -220,9 +201,12 @@ def search(
     if text is None and vector is None and query_tokens is None:
         raise refuse("a search needs a text or a vector, or tokens", "text")
     limit = count("limit", limit)
-    any_kind = kind is None or (isinstance(kind, str) and not kind)
-    kinds = [] if any_kind else strings("kind", kind)
+    terms = filter_terms("search", given)
+    kind = terms.pop("kind")
+    any_kind = not kind and not isinstance(kind, list)
+    kinds = [] if any_kind else [kind] if isinstance(kind, str) else kind
     wanted: dict[str, Any] = {
+        **terms,
         "text": string_or_none("text", text),
         "vector": None if vector is None else float_rows(vector, (1,))[0],
         "space": string_or_none("space", space),
@@ -230,16 +214,10 @@ def search(
         "token_space": string_or_none("token_space", token_space),
         "kinds": kinds,
         "without_kinds": sorted(INFRASTRUCTURE_KINDS),
-        "status": string_or_none("status", status),
-        "min_confidence": number("min_confidence", min_confidence),
-        "tags": strings("tags", tags),
-        "since_us": None if since is None else micros("since", since),
-        "until_us": None if until is None else micros("until", until),
-        # To the engine no kinds are all of them. The rest of the question is looked at all the same.
+        # For the engine an empty list of kinds means all kinds.
         "limit": limit if kinds or any_kind else 0,
         "context": flag("context", context),
         "now_us": None if now is None else micros("now", now),
-        "condition": where_json(where),
     }
     for name in ("since", "until"):
         if (moment := wanted[f"{name}_us"]) is not None:
@@ -276,7 +254,7 @@ def search(
 
 
 def _read(
-    store: Searchable,
+    store: HasEngine,
     embedder: QuestionReader,
     text: str,
     vector: npt.ArrayLike | None,
@@ -327,21 +305,10 @@ def _position(cursor: str, question: str, version: tuple[int, int]) -> tuple[int
 
 
 @contents
-def choose_search_fields(
-    store: Searchable,
-    *,
-    text: Mapping[str, int] | None = None,
-    tags: Iterable[str] | None = None,
-    links: Iterable[str] | None = None,
-    groups: Iterable[str] | None = None,
-    times: Iterable[str] | None = None,
-    speakers: Iterable[str] | None = None,
+def set_search_fields(
+    store: HasEngine, text: Mapping[str, int] | None, named: Mapping[str, Iterable[str] | None]
 ) -> None:
-    """Choose which fields of the records are searched, for all who use this store.
-
-    Fields are written as paths, such as ``"label"`` or ``"data.recipe.steps"``. ``text`` gives each a
-    weight of 1 to 100. What is not given stays as the guide lists it. The choice is a record in the log.
-    """
+    """Write the record that says which fields are searched; see ``Upkeep.set_search_fields``."""
     data: dict[str, Any] = {}
     if text is not None:
         if not isinstance(text, Mapping):
@@ -352,10 +319,7 @@ def choose_search_fields(
                     f"the weight of {path!r} is a whole number from 1 to 100, not {weight!r}", "text"
                 )
         data["text"] = dict(zip(_paths("text", text), text.values(), strict=True))
-    named = {"tags": tags, "links": links, "groups": groups, "times": times, "speakers": speakers}
-    for name, paths in named.items():
-        if paths is not None:
-            data[name] = _paths(name, paths)
+    data |= {name: _paths(name, paths) for name, paths in named.items() if paths is not None}
     choice = ChronoRecord(id=_CHOICE_ID, kind="search_fields", label="", confidence=1.0, data=data)
     store.engine.upsert(choice, _FACE)
 

@@ -1,113 +1,331 @@
-"""Selects records by conditions on their fields, and declares the fields that they are looked up by."""
+"""Reads records by filters: pages with a cursor, streams, and views of an earlier moment.
+
+A cursor is a position and no resource: the key of the last record of a page, the event that made the record,
+and a digest of the question that it belongs to. It has no id. It never expires, and works after a restart and
+in other processes.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import time
+import warnings
 from collections.abc import Iterable
-from datetime import datetime
-from typing import Any, Protocol
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
-from chronomemory._core import Engine
-from chronomemory.expiry import seen_through
-from chronomemory.face.arguments import string
-from chronomemory.paging import Page, page_of, query_terms
-from chronomemory.view import warn_of_stamps
-from chronomemory.where import Where
+from chronomemory._core import Engine, Walk, canonical_json, parse_json
+from chronomemory._core import View as EngineView
+from chronomemory.face.arguments import LAST_SEQ, count, flag, must, refuse, string
+from chronomemory.face.moments import EPOCH, micros
+from chronomemory.filters import Filter, filter_terms, where_json
+from chronomemory.record import RAG_CONFIDENCE, ChronoRecord
+from chronomemory.scope import Answer, Scope
+from chronomemory.types import HasEngine
 
-__all__ = ["create_index", "drop_index", "export_records", "indexes", "query"]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+_ORDERS = ("created_at", "updated_at", "happened_at", "confidence", "id")
+#: Shorter names of the moments, and what cursors and the engine call them.
+_MOMENTS = {"created_at": "created", "updated_at": "updated", "happened_at": "happened"}
+#: What records are ordered by unless the caller says so.
+_USUAL_ORDER = "created"
+#: What else records may be ordered by, if an index of it is declared.
+_FIELDS = (*ChronoRecord(id="x").to_dict(), "tags", "scope")
+#: How a cursor is packed; another way gets another number.
+_PACKING = 2
+_MOST_SIBLINGS = 2**32
+#: Terms for which the engine has to read the records.
+_LOOKS_INSIDE = ("condition", "tags", "since_us", "until_us")
+#: So much of a digest tells questions apart.
+_DIGEST_LETTERS = 16
+#: Clocks of machines that share a store differ by so much without anyone minding.
+_CLOCKS_DIFFER_US = 2_000_000
+
+#: The seq and the moment of the event that made a record, which of its records this is, and of how many.
+_Made = tuple[int | None, int | None, int, int]
+#: What the last record of a page was ordered by, and where it and the one behind it were made.
+_End = tuple[int | bytes | None, _Made, _Made | None]
+#: User, agent and session of who asks; None for everyone.
+_Names = tuple[str | None, str | None, str | None] | None
 
 
-class HasEngine(Protocol):
-    """What a question needs of a store."""
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What is asked and by whom: a cursor belongs to it alone."""
+
+    terms: dict[str, Any]
+    by: str
+    reverse: bool
+    asker: tuple[bool, _Names]
+
+    def digest(self) -> str:
+        """Tell it from others, however long its pages are."""
+        wider, names = self.asker
+        condition = self.terms["condition"]
+        asked = {
+            **self.terms,
+            "condition": None if condition is None else condition.decode(),
+            "status": self.terms["status"] or None,
+            "by": self.by,
+            "reverse": self.reverse,
+            "asker": [wider, None if names is None else list(names)],
+        }
+        del asked["limit"]
+        return hashlib.sha256(canonical_json(asked)).hexdigest()[:_DIGEST_LETTERS]
+
+
+class Page(Answer[ChronoRecord]):
+    """Records in order; ``cursor`` is where to go on, None at the end, ``plan`` how they were found."""
+
+    __slots__ = ("_place", "plan")
+
+    def __init__(
+        self,
+        records: Iterable[ChronoRecord] = (),
+        place: tuple[_Question, _End] | None = None,
+        plan: str = "",
+        *,
+        scope: Scope | None = None,
+        known: bool = True,
+    ) -> None:
+        super().__init__(records, scope=scope, known=known)
+        self._place = place
+        self.plan = plan
 
     @property
-    def engine(self) -> Engine:
-        """The open engine."""
+    def cursor(self) -> str | None:
+        """The position behind this page; None at the end."""
+        return None if self._place is None else _cursor(self._place[0].digest(), self._place[1])
+
+
+def query_terms(
+    method: str = "query",
+    *,
+    rag_filter: bool = False,
+    limit: int | None = None,
+    faces: bool = False,
+    **given: Unpack[Filter],
+) -> dict[str, Any]:
+    """Return the terms of a query for the engine; ``rag_filter`` raises the least confidence to 0.6."""
+    terms = filter_terms(method, given)
+    if flag("rag_filter", rag_filter):
+        terms["min_confidence"] = max(terms["min_confidence"], RAG_CONFIDENCE)
+    return {**terms, "limit": None if limit is None else count("limit", limit), "faces": flag("faces", faces)}
+
+
+def engine_of(store: HasEngine, expired: bool) -> Engine:
+    """Return the engine of a store; with ``expired`` it also shows records that have expired."""
+    return store.engine.with_expired() if flag("expired", expired) else store.engine
 
 
 def query(
     store: HasEngine,
     *,
-    kind: str | Iterable[str] | None = None,
-    status: str | None = "active",
     rag_filter: bool = False,
-    min_confidence: float = 0.0,
     limit: int | None = None,
     faces: bool = False,
-    where: Where | None = None,
-    tags: Iterable[str] = (),
-    since: datetime | None = None,
-    until: datetime | None = None,
+    expired: bool = False,
     order_by: str | None = None,
     after: str | None = None,
     explain: bool = False,
-    expired: bool = False,
+    **given: Unpack[Filter],
 ) -> Page:
-    """Return matching records in insertion order; ``status=""`` or None means any.
+    """Return the records that a ``Filter`` selects, in insertion order.
 
-    ``where`` says of any field what it must be, as the guide has it: ``{"data.age": {"gte": 18}}``. The
-    others are short forms; all that is given must hold. ``tags`` must all be there, ``since`` and
-    ``until`` (both inclusive) go by the time that a record states, or else by when it was written.
-    ``kind`` is one kind or a list. Records of the other faces appear when their kind is given, or with
-    ``faces=True``. ``order_by`` is ``created_at`` (the same order), ``updated_at``, ``happened_at``,
-    ``confidence``, ``id``, or a field that has an index; a ``-`` in front turns it round, and what has no
-    value comes last. With a ``limit`` the answer has a ``cursor``, which is ``after`` for the next page. With
-    ``explain`` its ``plan`` says how many records were looked at. What has expired is left out unless
-    ``expired`` is given.
+    ``rag_filter`` keeps those of at least 0.6 confidence. Records of the other faces appear when their kind
+    is given, or with ``faces``; records that have expired appear with ``expired``. ``order_by`` is
+    ``created_at`` (the same order), ``updated_at``, ``happened_at``, ``confidence``, ``id``, or a field that
+    has an index; a ``-`` in front reverses it, and records without a value come last. With a ``limit`` the
+    answer has a ``cursor``, which is ``after`` for the next page. With ``explain`` its ``plan`` says how many
+    records were read.
     """
-    terms = query_terms(
-        kind=kind,
-        status=status,
-        rag_filter=rag_filter,
-        min_confidence=min_confidence,
-        limit=limit,
-        faces=faces,
-        where=where,
-        tags=tags,
-        since=since,
-        until=until,
-    )
+    terms = query_terms(rag_filter=rag_filter, limit=limit, faces=faces, **given)
     for name in ("since", "until"):
         if (moment := terms[f"{name}_us"]) is not None:
             warn_of_stamps(name, store.engine, moment, stacklevel=3)
-    return page_of(seen_through(store, expired), terms, order_by, after, explain=explain)
+    return page_of(engine_of(store, expired), terms, order_by, after, explain=explain)
 
 
-def export_records(
-    store: HasEngine, *, status: str | None = "active", faces: bool = False, where: Where | None = None
-) -> list[dict[str, Any]]:
-    """Return the active plain records as dicts, or those of another status, for which ``where`` holds.
+def stream(
+    store: HasEngine,
+    *,
+    rag_filter: bool = False,
+    limit: int | None = None,
+    faces: bool = False,
+    expired: bool = False,
+    order_by: str | None = None,
+    **given: Unpack[Filter],
+) -> Walk:
+    """Return what ``query`` would return now, one record at a time, whatever is written meanwhile.
 
-    A handle with names exports what is its own, not what is wider. What has expired and is still there is
-    exported too: whoever takes records elsewhere wants all of them.
+    Records are made when they are asked for: a stream costs 16 bytes for each, and keeps what writers replace
+    until it ends, is closed or is collected.
     """
-    engine = store.engine.with_expired()
-    terms = query_terms(
-        kind=None, status=status, rag_filter=False, min_confidence=0.0, limit=None, faces=faces, where=where
-    )
-    if where is None:
-        found = engine.export(status=terms["status"], faces=terms["faces"])
-    else:
-        found = engine.select_dicts(terms)
-    if not any(engine.scope_names() or ()):
-        return found
-    owned = engine.are_own([record["id"] for record in found])
-    return [record for record, is_own in zip(found, owned, strict=True) if is_own]
+    terms = query_terms("stream", rag_filter=rag_filter, limit=limit, faces=faces, **given)
+    return engine_of(store, expired).walk(walk_terms(terms, order_by))
 
 
-def create_index(store: HasEngine, path: str) -> bool:
-    """Look records up by a field from now on, for all who use this store; say whether that is new.
+def page_of(
+    where: Engine | EngineView,
+    terms: dict[str, Any],
+    order_by: str | None,
+    after: str | None,
+    *,
+    explain: bool = False,
+) -> Page:
+    """Return the records that a query asks for, those behind a cursor if one is given."""
+    explain = flag("explain", explain)
+    looks_inside = any(terms[name] not in (None, []) for name in _LOOKS_INSIDE)
+    if order_by is None and after is None and terms["limit"] is None and not looks_inside and not explain:
+        whole = where.query(**{name: terms[name] for name in terms if name not in _LOOKS_INSIDE})
+        return Page(whole, **_who(where))
+    by, reverse = _order(order_by)
+    question = _Question(terms, by, reverse, (where.sees_wider(), where.scope_names()))
+    begin = None if after is None else _position(string("after", after), question.digest())
+    if explain and not looks_inside:
+        terms = {**terms, "condition": where_json({})}
+    order = {"by": by, "reverse": reverse, "after": begin, "explain": explain}
+    records, end, plan = where.page({**terms, **order})
+    place = None if end is None else (question, end)
+    return Page(records, place, plan if explain else "", **_who(where))
 
-    A field is written as in a ``where``, such as ``"data.customer"``; each element of an array is found.
-    An index never changes an answer, only how many records are looked at. A store has at most 64.
+
+def _who(where: Engine | EngineView) -> dict[str, Any]:
+    names = where.scope_names()
+    return {"scope": None if names is None else Scope(*names), "known": where.is_known()}
+
+
+def walk_terms(terms: dict[str, Any], order_by: str | None) -> dict[str, Any]:
+    """Return what the engine is asked for a walk: a question without pages."""
+    by, reverse = _order(order_by)
+    return {**terms, "by": by, "reverse": reverse, "after": None, "explain": False}
+
+
+def _order(given: str | None) -> tuple[str, bool]:
+    name = _USUAL_ORDER if given is None else string("order_by", given)
+    bare = name.removeprefix("-")
+    if bare not in _ORDERS and bare not in _MOMENTS.values() and "." not in bare and bare not in _FIELDS:
+        known = ", ".join(_ORDERS)
+        raise must(
+            "order_by", f"be one of {known}, or a field with an index, perhaps with a - in front", given
+        )
+    return _MOMENTS.get(bare, bare), bare != name
+
+
+def _cursor(question: str, end: _End) -> str:
+    key, *made = end
+    packed = canonical_json([_PACKING, question, key.hex() if isinstance(key, bytes) else key, *made])
+    return base64.urlsafe_b64encode(packed).decode("ascii").rstrip("=")
+
+
+def _position(cursor: str, question: str) -> _End:
+    try:
+        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+        packed = parse_json(base64.b64decode(padded, altchars=b"-_", validate=True))
+        packing, asked, key, made, following = packed
+        field = bytes.fromhex(key) if isinstance(key, str) else None
+    except (ValueError, TypeError):
+        raise must("after", "be the cursor of a page", cursor) from None
+    if packing == 1:
+        raise refuse("the cursor is of an earlier version; ask again from the start", "after")
+    key = None if field is not None else key
+    places = [made] if following is None else [made, following]
+    if packing != _PACKING or not _is_number(key) or not all(map(_is_made, places)):
+        raise must("after", "be the cursor of a page", cursor)
+    if asked != question:
+        raise refuse("the cursor belongs to another question; ask as for the page that it came with", "after")
+    return key if field is None else field, tuple(made), None if following is None else tuple(following)
+
+
+def _is_made(given: object) -> bool:
+    if not isinstance(given, list) or len(given) != 4:
+        return False
+    seq, moment, *places = given
+    is_place = all(type(place) is int and 0 <= place < _MOST_SIBLINGS for place in places)
+    return is_place and _is_number(moment) and _is_number(seq) and (seq or 0) >= 0
+
+
+def _is_number(given: object) -> bool:
+    return given is None or (type(given) is int and -(2**63) <= given < 2**63)
+
+
+def look_back(engine: Engine, when: int | datetime) -> StoreView:
+    """Look at a store as it was after event ``when``, or at that moment, as ``view_of`` does."""
+    return StoreView(view_of(engine, when))
+
+
+def view_of(engine: Engine, when: int | datetime) -> EngineView:
+    """Return the engine's view of a store as it was after event ``when``, or at that moment.
+
+    A datetime without a time zone names no moment and is refused, and so is what has not happened yet.
     """
-    return store.engine.create_index(string("path", path))
+    if isinstance(when, datetime):
+        moment = micros("as_of", when)
+        latest, now = engine.latest_us(), time.time_ns() // 1000
+        if moment > max(now + _CLOCKS_DIFFER_US, latest or now):
+            raise must("as_of", "be a moment that has come", when.isoformat())
+        warn_of_stamps("as_of", engine, moment)
+        return engine.as_of(ts_us=moment)
+    if not isinstance(when, int) or isinstance(when, bool):
+        raise must("as_of", "be a seq or a datetime", when)
+    if count("as_of", min(when, LAST_SEQ)) > engine.wal_seq():
+        raise must("as_of", f"be at most {engine.wal_seq()}, the last event", when)
+    return engine.as_of(seq=when)
 
 
-def drop_index(store: HasEngine, path: str) -> bool:
-    """Take an index back; say whether there was one."""
-    return store.engine.drop_index(string("path", path))
+def warn_of_stamps(asked: str, engine: Engine, moment_us: int, stacklevel: int = 4) -> None:
+    """Warn whoever asks by time where times say little: a clock was ahead once, and stamps never go back."""
+    latest, now = engine.latest_us(), time.time_ns() // 1000
+    if latest is not None and latest > now + _CLOCKS_DIFFER_US and moment_us < latest:
+        ahead = (EPOCH + timedelta(microseconds=latest)).isoformat(timespec="seconds")
+        warnings.warn(
+            f"{asked}: the latest events carry {ahead}, which is ahead of this machine's clock: one was "
+            "wrong when they were written. Stamps never go back, so all events since then carry it too; "
+            "as_of(seq) tells them apart, and verify() names the first",
+            RuntimeWarning,
+            stacklevel=stacklevel,
+        )
 
 
-def indexes(store: HasEngine) -> list[str]:
-    """Return the fields that have an index, the oldest first."""
-    return store.engine.indexes()
+class StoreView:
+    """A store as it was: read-only, and unmoved by what is written later."""
+
+    def __init__(self, view: EngineView) -> None:
+        self._view = view
+
+    @property
+    def seq(self) -> int:
+        """The last event that this view has seen."""
+        return self._view.seq
+
+    def get(self, record_id: str) -> ChronoRecord | None:
+        """Return the record as it was then, a tombstoned one too, or None."""
+        return self._view.get(string("id", record_id))
+
+    def query(
+        self,
+        *,
+        rag_filter: bool = False,
+        limit: int | None = None,
+        faces: bool = False,
+        order_by: str | None = None,
+        after: str | None = None,
+        explain: bool = False,
+        **given: Unpack[Filter],
+    ) -> Page:
+        """Return what ``ChronoStore.query`` would have returned then."""
+        terms = query_terms(rag_filter=rag_filter, limit=limit, faces=faces, **given)
+        return page_of(self._view, terms, order_by, after, explain=explain)
+
+    def count(self) -> int:
+        """Return how many plain records were active."""
+        return self._view.count()
+
+    record_count = count
+
+    def __repr__(self) -> str:
+        return f"<StoreView as of seq {self.seq}>"

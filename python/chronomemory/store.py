@@ -1,54 +1,310 @@
-"""The store: what a caller may ask of a project's memory."""
+"""The store and its handles: what a caller may ask of a project's memory.
+
+A handle of a scope (user, agent, session) sees the records that carry its names and wider ones, and whatever
+it writes carries them. Scopes separate, they do not protect: a caller that may choose the names of a handle
+may read what is written under them.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import warnings
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, NoReturn
+from typing import Any, Final, Literal, NoReturn, overload
 
-from chronomemory import erasure, expiry, migrate, reembedding, search, selection, vectors
-from chronomemory._core import Engine, Store, verify_path
+from chronomemory import erasure, ingestion, reasons, rollback, search, selection, updates
+from chronomemory._core import Engine, Store, WalEvent, verify_path
+from chronomemory.compat.migrate import _governance_to_esdb_status as _governance_to_esdb_status
+from chronomemory.compat.store import RecordNames, StoreNames
 from chronomemory.complaints import callers_level, complaints
+from chronomemory.deps import DepGraph
 from chronomemory.engines import ENGINES, Lease
-from chronomemory.erasure import Erased, Salt
-from chronomemory.errors import UnknownScope
-from chronomemory.event import WalEvent
+from chronomemory.erasure import Salt
+from chronomemory.errors import InvalidArgument, UnknownRecord, UnknownScope
 from chronomemory.face.arguments import (
     count,
     finite,
     flag,
     function_or_none,
+    many,
     must,
     path,
+    public_names,
     string,
+    string_or_none,
     word,
 )
-from chronomemory.heads import head_file
-from chronomemory.health import Counters, Health, counters_of, health_of
-from chronomemory.layout import folder_mode, log_folder
-from chronomemory.migrate import _governance_to_esdb_status
+from chronomemory.health import Health, health_of
+from chronomemory.layout import folder_mode, head_file, log_folder
 from chronomemory.record import ChronoRecord
-from chronomemory.records import Records
-from chronomemory.retention import Upkeep
+from chronomemory.rollback import RollbackReport
 from chronomemory.scope import NOT_GIVEN, Scope
-from chronomemory.scoped import Everyone, ScopeCount, ScopedStore
+from chronomemory.selection import StoreView, engine_of, look_back
 from chronomemory.types import Progress, VerifyReport
+from chronomemory.upkeep import Upkeep
+from chronomemory.vectors import StoreVectors, Vectors
 from chronomemory.watching import tell, watched
-from chronomemory.where import Where
 
-__all__ = ["ChronoRecord", "ChronoStore", "WalEvent", "open_store"]
+__all__ = [
+    "ChronoRecord",
+    "ChronoStore",
+    "Everyone",
+    "Records",
+    "ScopeCount",
+    "ScopedStore",
+    "WalEvent",
+    "open_store",
+]
+
+_DELETED = "tombstone"
+
+
+@public_names
+class Records(RecordNames, Store):
+    """What a store and a handle of a scope have in common: records, their past, search and embeddings.
+
+    It is read like a mapping of ids to records, of every face and status that is seen here, without deleted
+    and expired ones. Iteration yields ids one by one, in the order the records came, as of its start.
+    """
+
+    project_root: Path
+
+    @property
+    def engine(self) -> Engine:
+        """The open engine, for whom this handle asks and writes."""
+        raise NotImplementedError
+
+    @property
+    def vectors(self) -> Vectors:
+        """The embeddings of the records: ``attach``, ``nearest``, ``spaces`` and more."""
+        return Vectors(self)
+
+    # Writing.
+
+    def upsert_many(self, records: Iterable[ChronoRecord | Mapping[str, Any]]) -> range:
+        """Write records as one atomic batch, all or none; return the seqs they took.
+
+        A record without an id gets a random one, which a ``ChronoRecord`` is told.
+        """
+        if isinstance(records, Mapping | ChronoRecord):
+            raise must("records", "be a list of records; upsert() takes one", records)
+        if ingestion.is_table(records):
+            raise must("records", 'be a list of records, such as table.to_dict("records")', records)
+        return range(*self.engine.upsert_many(many("records", records)))
+
+    # Reading. Records are copies: changing one changes nothing until it is upserted.
+
+    def get(self, record_id: str, *, expired: bool = False) -> ChronoRecord | None:
+        """Return a record, a tombstoned one too, or None; one that has expired only if that is asked for."""
+        if expired is False:
+            return self.engine.get(record_id)
+        return engine_of(self, expired).get(record_id)
+
+    def __getitem__(self, record_id: str) -> ChronoRecord:
+        record = self.engine.get(record_id)
+        if record is None or record.status == _DELETED:
+            raise UnknownRecord(f"id {json.dumps(record_id)}: there is no such record", id=record_id)
+        return record
+
+    def __contains__(self, record_id: object) -> bool:
+        record = self.engine.get(record_id) if isinstance(record_id, str) else None
+        return record is not None and record.status != _DELETED
+
+    def __len__(self) -> int:
+        return sum(number for _, status, _, number in self.engine.tally() if status != _DELETED)
+
+    def __iter__(self) -> Iterator[str]:
+        walk = self.stream(status=None, faces=True)
+        return (record.id for record in walk if record.status != _DELETED)
+
+    def __bool__(self) -> bool:
+        return True  # an empty store is still a store: code that asks ``if store`` asks for None
+
+    @overload
+    def count(
+        self, *, by: None = None, status: str | None = ..., faces: bool = ..., expired: bool = ...
+    ) -> int: ...
+    @overload
+    def count(
+        self,
+        *,
+        by: Literal["kind", "status"],
+        status: str | None = ...,
+        faces: bool = ...,
+        expired: bool = ...,
+    ) -> dict[str, int]: ...
+    def count(
+        self,
+        *,
+        by: Literal["kind", "status"] | None = None,
+        status: str | None = "active",
+        faces: bool = False,
+        expired: bool = False,
+    ) -> int | dict[str, int]:
+        """Return how many records there are, in all or by kind or status; ``status=None`` means any."""
+        group = None if by is None else word("by", by, ("kind", "status"))
+        status, faces, engine = (
+            string_or_none("status", status),
+            flag("faces", faces),
+            engine_of(self, expired),
+        )
+        if group is None and status == "active" and not faces:
+            return engine.count()
+        counts: dict[str, int] = {}
+        for kind, its_status, of_face, number in engine.tally():
+            if (faces or not of_face) and (not status or its_status == status):
+                key = its_status if group == "status" else kind
+                counts[key] = counts.get(key, 0) + number
+        return sum(counts.values()) if group is None else counts
+
+    def invalidate(self, record_id: str, reason: str, dep_graph: DepGraph | None = None) -> RollbackReport:
+        """Invalidate an own record and doubt what rests on it, by default along the edges in the store.
+
+        Also what rests on it in narrower scopes, which the report does not count if it is not seen here.
+        """
+        return rollback.invalidate(record_id, reason, self, dep_graph)
+
+    # The past.
+
+    def history(self, record_id: str) -> list[WalEvent]:
+        """Return every event of one record that was kept, oldest first."""
+        return [WalEvent._of_line(line) for line in self.engine.history(string("id", record_id))]
+
+    def changed_since(self, seq: int) -> list[str]:
+        """Return the ids upserted at ``seq`` or later, each once, also if the log was compacted since.
+
+        Deletions are left out: ``replay`` has every event since the last compaction, and ``history`` every
+        one of a record.
+        """
+        return self.engine.changed_since(count("seq", seq))
+
+    def as_of(self, when: int | datetime) -> StoreView:
+        """Look at the store as it was after event ``when``, or at a moment with a time zone."""
+        return look_back(self.engine, when)
+
+    # One-line calls of the modules that stand below: the handle is their first argument.
+
+    ingest = ingestion.ingest
+    query = selection.query
+    stream = selection.stream
+    search = search.search
+    sweep = erasure.sweep
+    why = reasons.why
+    rollbacks = rollback.rollbacks
+    reinstate = rollback.reinstate
+    update = updates.update
+    get_many = updates.get_many
+    delete = updates.delete
+    delete_many = updates.delete_many
+    _upsert_if = updates.upsert_if
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeCount:
+    """A scope that records carry, and how many do; tombstones count."""
+
+    scope: Scope
+    records: int
+
+
+class _Handle(Records):
+    """A handle on a store that somebody else opens and closes."""
+
+    def __init__(self, store: ChronoStore) -> None:
+        self._engine = None
+        self._store = store
+        self.project_root = store.project_root
+        store._lend_to(self)
+
+    def _view(self, engine: Engine) -> Engine:
+        raise NotImplementedError
+
+    @property
+    def engine(self) -> Engine:
+        """The open engine, for whom this handle asks and writes."""
+        # The store forgets what its handles hold when it closes.
+        engine = self._engine
+        if engine is None:
+            engine = self._view(self._store.engine)
+            self._engine = engine
+        return engine
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a handle cannot be pickled: open the project again")
+
+
+class ScopedStore(_Handle):
+    """The records of a scope and what is wider; made by ``store.scoped(…)``.
+
+    >>> import tempfile
+    >>> from chronomemory import ChronoStore
+    >>> with ChronoStore(tempfile.mkdtemp()) as store:
+    ...     ann, bob = store.scoped(user="ann"), store.scoped(user="bob")
+    ...     _ = ann.upsert({"id": ann.id("TEA"), "label": "Ann likes green tea"})
+    ...     [hit.record.label for hit in ann.search("tea")], bob.search("tea")
+    (['Ann likes green tea'], [])
+    """
+
+    def __init__(
+        self, store: ChronoStore, scope: Scope, *, shared: bool = True, public: bool = False
+    ) -> None:
+        super().__init__(store)
+        self._scope = scope
+        self._public = public
+        self.shared: Final = flag("shared", shared)
+        if not self.shared and scope == Scope():
+            raise InvalidArgument("shared must be True without names, got False", field="shared")
+
+    def _view(self, engine: Engine) -> Engine:
+        if self._public:
+            return engine.public()
+        return engine.scoped(*self.scope.names, shared=self.shared)
+
+    @property
+    def scope(self) -> Scope:
+        """The names that were given."""
+        return self._scope
+
+    @property
+    def known(self) -> bool:
+        """Whether anything of one's own is there, tombstones too."""
+        return self.engine.is_known()
+
+    def id(self, name: str) -> str:
+        """Return an id that no other scope can take: the name, and digits that stand for the scope."""
+        digits = self.engine.scope_digits()
+        return f"{string('name', name)}@{digits}" if digits else string("name", name)
+
+    def without(self, level: str) -> ScopedStore:
+        """Return the handle without one of its names, for what should outlive a session."""
+        return ScopedStore(self._store, self.scope.without(level), shared=self.shared)
+
+    def __repr__(self) -> str:
+        return f"<ScopedStore of {self.scope}>"
+
+
+class Everyone(_Handle):
+    """Every record of a store, whosever it is; made by ``store.everyone()``."""
+
+    def _view(self, engine: Engine) -> Engine:
+        return engine.everyone()
+
+    def __repr__(self) -> str:
+        return "<Everyone>"
+
 
 _DURABILITY = ("full", "normal", "off")
 _VERIFY = ("full", "quick")
 
 
-class ChronoStore(Upkeep):
+class ChronoStore(StoreNames, Records):
     """The memory of one project: records in a chained log under ``<project_root>/.chronomemory``.
 
     The first call that needs the store opens it, also after ``close``; reading never creates
@@ -137,17 +393,15 @@ class ChronoStore(Upkeep):
         return self._opening
 
     def _borrow(self, **other_options: Any) -> Lease:
-        options = {**self._options, "head_file": self.head_file, **other_options}
+        options = {**self._options, "head_file": self._head_file(), **other_options}
         folder = log_folder(self.project_root)
         return ENGINES.borrow(self.project_root, folder, options, own=self._own_engine)
 
-    @property
-    def head_file(self) -> Path | None:
-        """Where the last head is remembered: the file that was given, or one of the user's state."""
+    def _head_file(self) -> Path | None:
+        """Return where the last head is remembered: the given file, or one in the user's state folder."""
         return self._given_head_file or head_file(self.project_root)
 
-    def folder_mode(self) -> int:
-        """Return the permissions of the store's folder, or those that it will get when it is made."""
+    def _folder_mode(self) -> int:
         return folder_mode(self.project_root, shared=self._options["shared"])
 
     def close(self) -> None:
@@ -165,12 +419,7 @@ class ChronoStore(Upkeep):
     def __enter__(self) -> ChronoStore:
         return self.open()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __del__(self) -> None:
@@ -194,7 +443,15 @@ class ChronoStore(Upkeep):
         """The open engine: the doorway that the other faces of this package write through."""
         return self._engine or self._opened()
 
-    # Writing. What else writes stands in ``Records``, which handles of a scope have too.
+    @property
+    def vectors(self) -> StoreVectors:
+        """The embeddings of the records and their spaces: ``attach``, ``nearest``, ``reembed`` and more."""
+        return StoreVectors(self)
+
+    @property
+    def upkeep(self) -> Upkeep:
+        """Maintenance and settings: ``compact``, ``backup``, ``restore``, ``repair``, indexes and more."""
+        return Upkeep(self)
 
     #: ``upsert(record, *, if_version=None, if_new=False)`` writes a record in place of one with its id, and
     #: returns the event. It is the engine's own: every call would pay for a function of Python in between.
@@ -225,17 +482,9 @@ class ChronoStore(Upkeep):
         """Return a handle that sees every record, whosever it is, and writes what a row says."""
         return Everyone(self)
 
-    def public(self) -> ScopedStore:
-        """Return the handle for what all may see, where ``require`` asks for a name."""
+    def shared(self) -> ScopedStore:
+        """Return the handle for records that all may see, where a scope is required."""
         return ScopedStore(self, Scope(), public=True)
-
-    def require(self, level: str, *, wanted: bool = True) -> bool:
-        """Refuse every write without a name of this level from now on, in every process; say if that is new.
-
-        ``level`` is ``user``, ``agent`` or ``session``. A handle made by ``public()`` may write without it,
-        and so may ``everyone()``. With ``wanted=False`` it is not required any more.
-        """
-        return self.engine.require(string("level", level), flag("wanted", wanted))
 
     def _lend_to(self, handle: Records) -> None:
         """Note who holds the engine, and must let go of it when the store closes."""
@@ -251,14 +500,6 @@ class ChronoStore(Upkeep):
 
     # Evidence.
 
-    def wal_seq(self) -> int:
-        """Return the seq of the last event, 0 when there is none."""
-        return self.engine.wal_seq()
-
-    def head(self) -> str:
-        """Return the hash of the last event, "" when there is none."""
-        return self.engine.head()
-
     def sync(self) -> None:
         """Wait until everything written so far is on disk."""
         with watched("sync", self.project_root):
@@ -269,10 +510,6 @@ class ChronoStore(Upkeep):
         engine, lease = self.engine, self._lease
         return health_of(engine, self.project_root, handles=0 if lease is None else lease.handles)
 
-    def counters(self) -> Counters:
-        """Return what was done here since this process opened the folder, for a system that watches it."""
-        return counters_of(self.engine)
-
     def replay(self, *, from_seq: int = 0) -> list[WalEvent]:
         """Return every event of the log with this seq or a later one, whatever its op."""
         return [WalEvent._of_line(line) for line in self.engine.replay(count("from_seq", from_seq))]
@@ -282,7 +519,7 @@ class ChronoStore(Upkeep):
         engine, progress = self._engine, function_or_none("progress", progress)
         with watched("verify", self.project_root, large=True):
             if engine is None:
-                found = verify_path(os.fspath(log_folder(self.project_root)), progress, self.head_file)
+                found = verify_path(os.fspath(log_folder(self.project_root)), progress, self._head_file())
             else:
                 found = engine.verify(progress)
         report = VerifyReport.from_dict(found)
@@ -290,97 +527,7 @@ class ChronoStore(Upkeep):
             tell(f"{self.project_root}: damage in {damage}")
         return report
 
-    def chain_valid(self) -> bool:
-        """Say whether the files on disk are unaltered as far as a chain can tell."""
-        return self.verify().valid
-
-    def accept_head(self) -> None:
-        """Take the log as it is for the right one, after a change that was meant: a checkout, a copy.
-
-        Until then ``verify`` goes on to report that the head it remembers is lost.
-        """
-        with self._lenient_engine() as engine:
-            engine.accept_head()
-
-    # Care.
-
-    def erase(
-        self,
-        *,
-        ids: Iterable[str] | None = None,
-        scope: Mapping[str, str] | None = None,
-        where: Where | None = None,
-        reason: str,
-        history: str = "redact",
-        again: Iterable[str] = (),
-        derived: bool = False,
-        backup: bool = True,
-        dry_run: bool = False,
-        progress: Progress | None = None,
-    ) -> Erased:
-        """Erase records from the store and from all of its past; the log still proves everything else.
-
-        They are named by their ``ids``, by a ``scope`` (all that carries its names or ever did, others beside
-        them or not), or by what they say now (``where``). With ``history="drop"`` the history of all goes.
-        What those in ``again`` say now is said again: their past goes, and they stay. What belongs to one
-        goes with it, with ``derived`` also facts that rest on it. The ``reason`` stays for ever. ``dry_run``
-        writes nothing. Backups and quarantined files that hold a record go too; in place of the backups one
-        new is made and verified, unless ``backup=False``.
-        """
-        with watched("erase", self.project_root, large=True):
-            return erasure.erase(
-                self,
-                ids=ids,
-                scope=scope,
-                where=where,
-                reason=reason,
-                history=history,
-                again=again,
-                derived=derived,
-                backup=backup,
-                dry_run=dry_run,
-                progress=progress,
-            )
-
-    def restore(
-        self,
-        source: str | os.PathLike[str],
-        *,
-        damaged: bool = False,
-        bring_back: bool = False,
-        progress: Progress | None = None,
-    ) -> dict[str, Any] | None:
-        """Put the store back to a backup, or to what a repair or restore set aside in ``quarantine/``.
-
-        What is replaced is set aside in turn. A damaged copy is refused unless ``damaged`` is given:
-        then it comes back as it is. In a copy from before an erasure that is known here, what was erased
-        since is erased first; where that cannot be told it is refused. With ``bring_back`` what was
-        erased comes back. ``verify`` tells of either for ever. A tail in
-        ``quarantine/`` takes its place behind the bytes that it was cut from and is repaired; only then
-        something is returned, as ``repair`` tells it: what was written since the cut is among
-        ``changed``, and in the folder ``kept``. What ``progress`` raises is raised when all is put back:
-        it cannot cancel the call.
-        """
-        folder, damaged = path("source", source), flag("damaged", damaged)
-        bring_back = flag("bring_back", bring_back)
-        progress = function_or_none("progress", progress)
-        with watched("restore", self.project_root, large=True), self._lenient_engine() as engine:
-            return engine.restore(os.fspath(folder), progress, damaged=damaged, bring_back=bring_back)
-
-    def repair(self, *, unproven: bool = False, progress: Progress | None = None) -> dict[str, Any]:
-        """Bring back what something in the folder proves, set damaged bytes aside, and return what was done.
-
-        ``healed`` counts the places and embeddings that came back, ``changed`` has the ids whose records
-        are other now, ``lost`` the events and embeddings that stay lost, ``unsettled`` the ids that those
-        events seem to speak of, ``kept`` the folder of what was set aside, ``quarantine`` what else lies
-        there: tails with whole events, and what a log that was cut is known to have held. Where nothing
-        proves the state that the log starts from, the call is refused; ``unproven=True`` takes it as it
-        is and marks every record of it. What ``progress`` raises is raised when all is repaired: it
-        cannot cancel the call.
-        """
-        unproven, progress = flag("unproven", unproven), function_or_none("progress", progress)
-        with watched("repair", self.project_root, large=True), self._lenient_engine() as engine:
-            return engine.repair(progress, unproven=unproven)
+    erase = erasure.erase
 
     @contextmanager
     def _lenient_engine(self) -> Iterator[Engine]:
@@ -393,19 +540,6 @@ class ChronoStore(Upkeep):
             yield lease.engine
         finally:
             lease.release()
-
-    # One-line calls of the modules that stand below: the store is their first argument.
-
-    _governance_to_esdb_status = staticmethod(_governance_to_esdb_status)
-    migrate_from_json = migrate.migrate_from_json
-    choose_search_fields = search.choose_search_fields
-    drop_space = vectors.drop_space
-    reembed = reembedding.reembed
-    set_now = expiry.set_now
-    use_space = vectors.use_space
-    create_index = selection.create_index
-    drop_index = selection.drop_index
-    indexes = selection.indexes
 
 
 def open_store(project_root: str | os.PathLike[str], **options: Any) -> ChronoStore:

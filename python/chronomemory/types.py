@@ -10,24 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Protocol
 
-from chronomemory._core import Engine
-from chronomemory.event import WalEvent
+from chronomemory._core import Engine, WalEvent
 from chronomemory.record import ChronoRecord
-
-__all__ = [
-    "DAMAGED_SYNCED",
-    "Damage",
-    "IngestReport",
-    "Journal",
-    "Linked",
-    "Progress",
-    "Readable",
-    "RowError",
-    "ScopeFinding",
-    "Tail",
-    "VerifyReport",
-    "Writable",
-]
 
 #: Called now and then with what is done and what there is to do.
 Progress = Callable[[int, int], object]
@@ -36,6 +20,14 @@ DAMAGED_SYNCED = "synced is damaged: it cannot be told whether the log was cut a
 
 #: What only a key or another person could tell.
 _UNBUILT_RUNGS = ("signed", "witnessed")
+
+
+class HasEngine(Protocol):
+    """Anything with an open engine: a store, or a handle of a scope."""
+
+    @property
+    def engine(self) -> Engine:
+        """The open engine."""
 
 
 class Readable(Protocol):
@@ -55,34 +47,22 @@ class Readable(Protocol):
     ) -> list[ChronoRecord]: ...
 
 
-class Linked(Readable, Protocol):
+class Linked(Readable, HasEngine, Protocol):
     """Anything whose records rest on each other: a store, or a handle of a scope."""
-
-    @property
-    def engine(self) -> Engine:
-        """The open engine."""
 
 
 class Journal(Readable, Protocol):
     """Anything that also knows in which order it learned."""
-
-    def wal_seq(self) -> int: ...
 
     def replay(self, *, from_seq: int = 0) -> list[WalEvent]: ...
 
     def changed_since(self, seq: int) -> list[str]: ...
 
 
-class Writable(Journal, Protocol):
+class Writable(Journal, HasEngine, Protocol):
     """Anything that takes records."""
 
-    @property
-    def engine(self) -> Engine:
-        """The open engine, through which a change is written only if what it was made from is unchanged."""
-
     def upsert(self, record: ChronoRecord | Mapping[str, Any]) -> WalEvent: ...
-
-    def insert(self, record: ChronoRecord | Mapping[str, Any]) -> WalEvent | None: ...
 
     def upsert_many(self, records: Iterable[ChronoRecord | Mapping[str, Any]]) -> range: ...
 
@@ -220,13 +200,13 @@ class VerifyReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON can carry it."""
-        told = asdict(self)
-        told["damage"] = [asdict(item) for item in self.damage]
-        told["altered_indexes"] = [asdict(item) for item in self.altered_indexes]
-        told["returned"] = [asdict(item) for item in self.returned]
-        told["notes"] = list(self.notes)
-        told["scopes"] = [asdict(item) for item in self.scopes]
-        return {**told, "rung": self.rung, "rungs": self.rungs}
+        report = asdict(self)
+        report["damage"] = [asdict(item) for item in self.damage]
+        report["altered_indexes"] = [asdict(item) for item in self.altered_indexes]
+        report["returned"] = [asdict(item) for item in self.returned]
+        report["notes"] = list(self.notes)
+        report["scopes"] = [asdict(item) for item in self.scopes]
+        return {**report, "rung": self.rung, "rungs": self.rungs}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Writes a change only if the records it was computed from are unchanged, and retries a lost race in turn.
+"""Changes records: in part, several at once, or only if they are unchanged since they were read.
 
 A ``Look`` notes where the log ended and which ids were read, and the change is written only if none of them
 has changed since. If one has, the writer lost a race: it takes the writer lock, and reads, computes and
@@ -7,26 +7,19 @@ writes again while it holds the lock, so that it cannot lose a second time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from chronomemory._core import Engine
-from chronomemory.errors import InvalidArgument, WriteConflict
-from chronomemory.event import WalEvent
-from chronomemory.record import ChronoRecord
-
-__all__ = ["Look", "retry_in_turn", "run", "update_by"]
+from chronomemory._core import Engine, WalEvent, canonical_json, parse_json
+from chronomemory.errors import Conflict, InvalidArgument, UnknownRecord, WriteConflict
+from chronomemory.face.arguments import flag, string, string_or_none, strings
+from chronomemory.filters import Where
+from chronomemory.record import ChronoRecord, is_same
+from chronomemory.selection import page_of, query_terms
+from chronomemory.types import HasEngine
 
 T = TypeVar("T")
-
-
-class HasEngine(Protocol):
-    """What a look needs of a store."""
-
-    @property
-    def engine(self) -> Engine:
-        """The open engine."""
 
 
 class Look:
@@ -120,3 +113,191 @@ def update_by(
         return look.upsert([changed])
 
     return run(store, work)
+
+
+#: What ``update`` may change: the id is what a record is found by, and the store gives the depth.
+_FIELDS = frozenset(ChronoRecord(id="x").to_dict()) - {"id", "recursion_depth"}
+#: Where a record says whose it is.
+_SCOPE = "@scope"
+
+
+def get_many(store: HasEngine, record_ids: Iterable[str]) -> list[ChronoRecord | None]:
+    """Return the records of these ids, in their order; None for what is not there."""
+    return store.engine.get_many(strings("ids", record_ids))
+
+
+def update(
+    store: HasEngine,
+    record_id: str,
+    change: Callable[[ChronoRecord | None], ChronoRecord | Mapping[str, Any] | None] | None = None,
+    *,
+    if_version: str | None = None,
+    **fields: Any,
+) -> WalEvent | None:
+    """Change some fields of a record, or write what a function makes of it; return None if nothing changed.
+
+    ``data`` is merged (RFC 7396): a key whose value is None is taken away, a list is replaced. Other fields
+    are given whole. The change is written only if the record is still what it was made from, and made again
+    if not. With ``if_version`` it must be that version, else a ``Conflict`` tells.
+
+    >>> import tempfile
+    >>> from chronomemory import ChronoStore
+    >>> with ChronoStore(tempfile.mkdtemp()) as store:
+    ...     _ = store.upsert({"id": "A", "label": "tea", "data": {"cups": 1, "milk": True}})
+    ...     _ = store.update("A", confidence=0.9, data={"cups": 2, "milk": None})
+    ...     store.get("A").label, store.get("A").confidence, store.get("A").data
+    ('tea', 0.9, {'cups': 2})
+    """
+    if change is not None:
+        if fields or if_version is not None:
+            beside = next(iter(fields), "if_version")
+            raise InvalidArgument(f"change must be given alone, got {beside} too", field="change")
+        return update_by(store, record_id, change)
+    name = string("id", record_id)
+    is_named = store.engine.scope_names() is not None
+    if unknown := sorted(set(fields) - _FIELDS):
+        known = ", ".join(sorted(_FIELDS))
+        raise InvalidArgument(f"fields must be among {known}, got {unknown[0]}", field=unknown[0])
+
+    def work(look: Look) -> WalEvent | None:
+        record = look.get(name)
+        _check_version(name, record, if_version)
+        if record is None:
+            raise UnknownRecord(f'id "{name}": there is no such record', id=name)
+        before = record.to_dict()
+        after = {**before, **fields}
+        if "data" in fields:
+            after["data"] = _merged(before["data"], fields["data"])
+        if is_named:
+            # Whose it is stays as it is: the engine knows, and says so of a record that is only read here.
+            for side in (before, after):
+                if isinstance(side["data"], dict) and side["data"].get(_SCOPE) == record.data.get(_SCOPE):
+                    side["data"] = {key: value for key, value in side["data"].items() if key != _SCOPE}
+        return None if _is_written_alike(before, after) else look.upsert([after])
+
+    return run(store, work)
+
+
+def upsert_if(
+    store: HasEngine,
+    record: ChronoRecord | Mapping[str, Any],
+    *,
+    if_version: str | None = None,
+    if_new: bool = False,
+) -> WalEvent:
+    """Write a record if the one with its id is of a version, or there is none; else a ``Conflict`` tells."""
+    if flag("if_new", if_new) and if_version is not None:
+        raise InvalidArgument("if_new must be given without if_version, got both", field="if_new")
+    given = (record.id or None) if isinstance(record, ChronoRecord) else record.get("id")
+    if if_new and given is None:  # it gets an id that nobody has
+        return store.engine.upsert(record)
+    name = string("id", given)
+
+    def work(look: Look) -> WalEvent:
+        known = look.get(name)
+        if if_new and known is not None:
+            raise _conflict(name, None, known.version)
+        _check_version(name, known, if_version)
+        return look.upsert([record])
+
+    return run(store, work)
+
+
+def delete(store: HasEngine, record_id: str, *, if_version: str | None = None) -> WalEvent:
+    """Tombstone a record: ``get`` still returns it, ``query`` hides it."""
+    if if_version is None:
+        return store.engine.delete(record_id)
+    name = string("id", record_id)
+
+    def work(look: Look) -> WalEvent:
+        _check_version(name, look.get(name), if_version)
+        return look.write(("delete", name))
+
+    return run(store, work)
+
+
+def delete_many(
+    store: HasEngine,
+    record_ids: Iterable[str] | None = None,
+    *,
+    where: Where | None = None,
+    dry_run: bool = False,
+    all: bool = False,
+) -> list[str]:
+    """Tombstone records, by their ids or by what a ``where`` says, as one batch; return the ids that it was.
+
+    What is not there, is a tombstone already, or is not seen is left out; what is wider than the handle is
+    refused by its id, and passed over by a ``where``. With ``dry_run`` nothing is written.
+    """
+    if (record_ids is None) == (where is None):
+        got = "neither" if where is None else "both"
+        raise InvalidArgument(f"either ids or where must be given, got {got}", field="ids")
+    if where is not None and not where and not flag("all", all):
+        raise InvalidArgument(
+            "where must not be empty unless all=True says that all is meant, got {}", field="where"
+        )
+    dry_run = flag("dry_run", dry_run)
+    given = None if record_ids is None else strings("ids", record_ids)
+
+    def work(look: Look) -> list[str]:
+        names = _owned(store.engine, where) if given is None else list(dict.fromkeys(given))
+        found = [(name, look.get(name)) for name in names]
+        known = [name for name, record in found if record is not None and record.status != "tombstone"]
+        if known and not dry_run:
+            look.write(*(("delete", name) for name in known))
+        return known
+
+    return run(store, work)
+
+
+def _owned(engine: Engine, where: Where | None) -> list[str]:
+    """Return the ids of own records, of any status, for which a where holds."""
+    terms = query_terms(status=None, where=where)
+    names = [record.id for record in page_of(engine, terms, None, None)]
+    return [name for name, owned in zip(names, engine.are_own(names), strict=True) if owned]
+
+
+def _check_version(name: str, record: ChronoRecord | None, expected: str | None) -> None:
+    expected = string_or_none("if_version", expected)
+    found = None if record is None else record.version
+    if expected is not None and found != expected:
+        raise _conflict(name, expected, found)
+
+
+def _conflict(name: str, expected: str | None, found: str | None) -> Conflict:
+    said = "no record" if expected is None else f"version {expected}"
+    there = "there is none" if found is None else f"it is version {found}"
+    return Conflict(f'id "{name}": {said} expected, and {there}', id=name, expected=expected, found=found)
+
+
+def _is_written_alike(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Say whether the log would have the same of two records; what would be refused is a change."""
+    return all(
+        after[name] is before[name] or is_same(_spelled(name, before[name]), _spelled(name, after[name]))
+        for name in before
+    )
+
+
+def _spelled(name: str, value: Any) -> Any:
+    """Return a field as the log has it: a confidence is a float there, whatever number was given."""
+    if name != "confidence":
+        return value
+    try:
+        plain = parse_json(canonical_json(value))
+        # Without a sign if it is nothing.
+        return float(plain) + 0.0 if type(plain) in (int, float) else value
+    except (ValueError, TypeError, OverflowError):
+        return value
+
+
+def _merged(old: Any, patch: Any) -> Any:
+    """Return what RFC 7396 makes of two values."""
+    if not isinstance(patch, Mapping):
+        return patch
+    merged = dict(old) if isinstance(old, Mapping) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = _merged(merged.get(key), value)
+    return merged

@@ -1,27 +1,37 @@
-"""Attaches embeddings to records, and finds those that are near.
+"""Embeddings of records: attaches them, finds the nearest, and embeds a space again with another model.
 
-Bring your own vectors: nothing here knows a model. A *space* holds the embeddings of one model, and a
-search in it is exact. These functions stand below the store, which offers them as methods.
+A *space* holds the vectors of one model, or for a model of tokens a code of 16 bytes for each token. The
+caller brings the vectors: this module knows no model. Every search in a space is exact.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, TypedDict, overload
 
-from chronomemory._core import Engine
-from chronomemory.answers import Answer, answered
-from chronomemory.errors import LogCorrupted
+from chronomemory._core import Engine, token_rows
+from chronomemory.embedders.protocol import as_tokens
+from chronomemory.errors import (
+    EmbeddingMismatch,
+    InvalidArgument,
+    InvalidRecord,
+    LogCorrupted,
+    UnknownSpace,
+    WriteConflict,
+)
 from chronomemory.face.arguments import (
     Floats,
     contents,
     count,
     flag,
     floats,
+    function,
+    function_or_none,
+    many,
     must,
     number,
     refuse,
@@ -29,41 +39,30 @@ from chronomemory.face.arguments import (
     string_or_none,
     strings,
 )
+from chronomemory.filters import Where, where_json
 from chronomemory.layout import unlinked
 from chronomemory.record import ChronoRecord
+from chronomemory.scope import Answer, answered
+from chronomemory.types import HasEngine, Progress
+from chronomemory.updates import retry_in_turn
 from chronomemory.watching import timed
-from chronomemory.where import Where, where_json
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+    from typing_extensions import Unpack
 else:
     from chronomemory import numpy_later as np
 
-__all__ = [
-    "Neighbour",
-    "Space",
-    "attach",
-    "attach_many",
-    "detach",
-    "drop_space",
-    "embedding",
-    "matrix",
-    "nearest",
-    "spaces",
-    "use_space",
-]
-
+#: The space of tokens when none is named, and how many codes a row of a new one has room for.
+TOKEN_SPACE, MOST_CODES = "tokens", 48
 _FLOAT_BYTES = 4
-
-
-class HasEngine(Protocol):
-    """Anything with an open engine: a store."""
-
-    @property
-    def engine(self) -> Engine: ...
-
-    def get(self, record_id: str) -> ChronoRecord | None: ...
+_CODE_BYTES = 16
+_CODE_FLOATS = _CODE_BYTES // _FLOAT_BYTES
+#: How many records are embedded at a time, and how often those are repeated that others change meanwhile.
+_EMBED_AT_ONCE, _ROUNDS = 256, 8
+#: An id that can never have an embedding: it keeps the books of this face.
+_NOBODY = "vector::default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,20 +73,20 @@ class Space:
     model: str
     dim: int
     generation: int
-    #: How many numbers the token vectors had whose codes its rows are; 0 if a row is an embedding.
+    #: The length of the token vectors whose codes the rows are; 0 if a row is an embedding.
     tokens: int
     #: How many rows the log names, and how many of them are the embedding of a record. A handle that does not
     #: see all scopes counts the embeddings of the records that it sees, here and in the next two.
     rows: int
     living: int
     bytes: int
-    #: How many rows this process has found damaged so far; ``verify()`` looks at all of them.
+    #: How many rows this process has found damaged so far; ``verify()`` checks all of them.
     damaged: int
-    #: Whether it is asked when no space is named.
+    #: Whether it is searched when no space is named.
     is_default: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON can carry it."""
+        """Return the fields as JSON can carry them."""
         return asdict(self)
 
 
@@ -100,78 +99,358 @@ class Neighbour:
     row: int
 
 
+class NearestOptions(TypedDict, total=False):
+    """The options of ``Vectors.nearest``."""
+
+    space: str | None
+    k: int
+    kind: str | None
+    status: str | None
+    min_confidence: float
+    among: Iterable[str] | None
+    min_score: float | None
+    where: Where | None
+
+
 def float_rows(vectors: object, dimensions: tuple[int, ...]) -> Floats:
-    """Make a matrix of what a caller gave; a single vector is one of a single row."""
+    """Return vectors as a matrix; a single vector is a matrix of one row."""
     return np.atleast_2d(floats("vector", vectors, dimensions))
 
 
-def attach(
-    store: HasEngine,
-    record_id: str,
-    vector: npt.ArrayLike,
-    *,
-    space: str | None = None,
-    model: str | None = None,
-) -> range:
-    """Give a record an embedding, in place of the one it had; return the seqs that took.
+class Vectors:
+    """The embeddings of the records that a handle sees: ``store.vectors``.
 
-    ``model`` names what made the vector. The first embedding binds the space to it and to the
-    vector's length; later ones may leave it out.
+    >>> import tempfile
+    >>> from chronomemory import ChronoStore
+    >>> with ChronoStore(tempfile.mkdtemp()) as store:
+    ...     _ = store.upsert_many([{"id": "TEA"}, {"id": "COFFEE"}])
+    ...     _ = store.vectors.attach_many(["TEA", "COFFEE"], [[1, 0], [0, 1]], model="toy")
+    ...     [near.record_id for near in store.vectors.nearest([0.9, 0.1])]
+    ['TEA', 'COFFEE']
     """
-    ids = [string("id", record_id)]
-    with contents:
-        rows = float_rows(vector, (1,))
-    return _attach(store, ids, rows, space, model)
+
+    __slots__ = ("_store",)
+
+    def __init__(self, store: HasEngine) -> None:
+        self._store = store
+
+    # Writing.
+
+    def attach(
+        self, record_id: str, vector: npt.ArrayLike, *, space: str | None = None, model: str | None = None
+    ) -> range:
+        """Give a record an embedding, in place of the one it had; return the seqs of the events.
+
+        ``model`` names what made the vector. The first embedding binds the space to it and to the
+        vector's length; later ones may leave it out.
+        """
+        ids = [string("id", record_id)]
+        with contents:
+            rows = float_rows(vector, (1,))
+        return self._attach(ids, rows, string_or_none("space", space), model)
+
+    def attach_many(
+        self,
+        record_ids: Iterable[str],
+        vectors: npt.ArrayLike,
+        *,
+        space: str | None = None,
+        model: str | None = None,
+    ) -> range:
+        """Give records embeddings as one atomic batch: row i of ``vectors`` is that of the i-th id.
+
+        Other writers wait until all of it is written. Attach a very large matrix in parts if that is too
+        long.
+        """
+        ids = _ids(record_ids)
+        with contents:
+            rows = float_rows(vectors, (2,))
+        if len(ids) != len(rows):
+            raise refuse(f"{len(ids)} ids and {len(rows)} vectors do not go together", "vector")
+        return self._attach(ids, rows, string_or_none("space", space), model)
+
+    def attach_tokens(
+        self,
+        record_id: str,
+        tokens: npt.ArrayLike,
+        *,
+        space: str = TOKEN_SPACE,
+        model: str | None = None,
+        most: int | None = None,
+    ) -> range:
+        """Give a record the vectors of its tokens, in place of those it had; return the seqs of the events.
+
+        ``tokens`` has a row for each token. Of each a code of 16 bytes is kept; the vectors themselves are
+        not. The first tokens bind the ``space`` to their ``model``, to the length of a row, and to how many
+        codes a record has room for, ``most`` of them, by default 48. Where a record has more tokens,
+        neighbours share a code.
+        """
+        with contents:
+            rows = [_tokens(tokens)]
+        return self._attach_tokens([string("id", record_id)], rows, space, model, most)
+
+    def attach_tokens_many(
+        self,
+        record_ids: Iterable[str],
+        tokens: Iterable[npt.ArrayLike],
+        *,
+        space: str = TOKEN_SPACE,
+        model: str | None = None,
+        most: int | None = None,
+    ) -> range:
+        """Give records the vectors of their tokens as one atomic batch: the i-th array is for the i-th id."""
+        ids = _ids(record_ids)
+        with contents:
+            rows = [_tokens(one) for one in many("tokens", tokens)]
+        if len(ids) != len(rows):
+            raise refuse(f"{len(ids)} ids and {len(rows)} arrays of tokens do not go together", "tokens")
+        return self._attach_tokens(ids, rows, space, model, most)
+
+    def _attach_tokens(
+        self, ids: list[str], rows: list[Floats], space: str, model: str | None, most: int | None
+    ) -> range:
+        space, model = string("space", space), string_or_none("model", model)
+        if not rows:
+            raise refuse("there must be at least one", "ids")
+        return self._attach(ids, self.codes(rows, space, most), space, model, rows[0].shape[1])
+
+    def _attach(
+        self, ids: list[str], rows: Floats, space: str | None, model: str | None, tokens: int = 0
+    ) -> range:
+        model = string_or_none("model", model)
+        attached = self._store.engine.attach(ids, rows, space=space, model=model, tokens=tokens)
+        # Without a bookmark no conflict is possible.
+        return range(*(attached or (0, 0)))
+
+    def detach(self, record_id: str, *, space: str | None = None) -> bool:
+        """Remove the embedding of a record; return whether it had one."""
+        removed = self._store.engine.detach([string("id", record_id)], space=string_or_none("space", space))
+        return removed > 0
+
+    # Reading.
+
+    def get(self, record_id: str, *, space: str | None = None) -> Floats | None:
+        """Return the embedding of a record, bit for bit as it was given, or None.
+
+        A row that does not match its hash in the log raises ``LogCorrupted``.
+        """
+        found = self._store.engine.embedding(string("id", record_id), space=string_or_none("space", space))
+        return None if found is None else np.frombuffer(found, dtype="<f4").astype(np.float32)
+
+    @overload
+    def nearest(self, vector: Sequence[float], **options: Unpack[NearestOptions]) -> Answer[Neighbour]: ...
+    @overload
+    def nearest(self, vector: npt.NDArray[Any], **options: Unpack[NearestOptions]) -> Any: ...
+    def nearest(
+        self,
+        vector: npt.ArrayLike,
+        *,
+        space: str | None = None,
+        k: int = 10,
+        kind: str | None = None,
+        status: str | None = "active",
+        min_confidence: float = 0.0,
+        among: Iterable[str] | None = None,
+        min_score: float | None = None,
+        where: Where | None = None,
+    ) -> Any:
+        """Return the ``k`` records nearest to a vector, best first; for a matrix, a list for each row.
+
+        The search is exact: it finds what comparing the vector with every embedding finds, bit for bit.
+        ``kind``, ``status`` (None means any), ``min_confidence`` and ``where`` filter the records as in
+        ``query``, records of all faces included; ``among`` names the only ids that count; ``min_score`` is
+        the least cosine.
+        """
+        queries = floats("vector", vector, (1, 2))
+        if isinstance(among, str):
+            raise must("among", "be a list of ids", among)
+        engine = self._store.engine
+        with timed("a question for neighbours"):
+            found = engine.nearest(
+                np.atleast_2d(queries),
+                count("k", k),
+                space=string_or_none("space", space),
+                kind=string_or_none("kind", kind),
+                status=string_or_none("status", status) or None,
+                min_confidence=number("min_confidence", min_confidence),
+                among=None if among is None else strings("among", among),
+                min_score=None if min_score is None else _least(number("min_score", min_score)),
+                condition=where_json(where),
+            )
+        named = [[Neighbour(*hit) for hit in hits] for hits in found]
+        return answered(engine, named if queries.ndim == 2 else named[0], is_any=any(named))
+
+    def matrix(self, *, space: str | None = None) -> tuple[list[str], Floats]:
+        """Return the embeddings of the records that the handle sees, in the order of the file, and their ids.
+
+        The array is read-only. It is a view of the file if each row of the file is the embedding of a record
+        that is seen, and a copy of those rows otherwise. Nothing is checked here but that there is a file of
+        that length: ``verify()`` does the rest.
+        """
+        tried = None
+        while True:
+            path, rows, dim, owners = self._store.engine.matrix(space=string_or_none("space", space))
+            seen = [row for row, owner in enumerate(owners) if owner is not None]
+            ids = [owner for owner in owners if owner is not None]
+            if not seen:
+                return ids, np.zeros((0, dim), dtype=np.float32)
+            mapped = _mapped(path, rows, dim)
+            if mapped is not None:
+                if len(seen) < rows:
+                    mapped = np.array(mapped[seen])
+                    mapped.flags.writeable = False
+                return ids, mapped
+            if path == tried:
+                raise _cut(path, rows, dim)
+            # A compaction may have replaced the file meanwhile; one that is still named is damaged.
+            tried = path
+
+    # Spaces.
+
+    def spaces(self) -> list[Space]:
+        """Return all embedding spaces, by name; their counts are of the records that the handle sees."""
+        engine = self._store.engine
+        found = [Space(**space) for space in engine.spaces()]
+        seen = [(space, engine.rows_seen(space.name)) for space in found]
+        return [space if counts is None else _counted(space, *counts) for space, counts in seen]
+
+    def codes(self, rows: list[Floats], space: str, most: int | None = None) -> Floats:
+        """Return a row of codes for the token vectors of each record, as a space has room for them."""
+        room = {known.name: known.dim // _CODE_FLOATS for known in self.spaces() if known.tokens}.get(space)
+        if most is not None and count("most", most, 1) != (room or most):
+            raise refuse(f"a record of {space!r} has room for {room} codes", "most")
+        lengths = {one.shape[1] for one in rows}
+        if len(lengths) > 1:
+            raise refuse(
+                f"rows of {' and '.join(map(str, sorted(lengths)))} numbers are of several models", "tokens"
+            )
+        together = np.concatenate(rows)
+        if not np.isfinite(together).all():
+            raise refuse("a number is not finite", "tokens")
+        return token_rows(together, [len(one) for one in rows], room or most or MOST_CODES)
+
+    def _owners(self, space: str | None) -> list[str]:
+        return [name for name in self._store.engine.matrix(space=space)[3] if name is not None]
+
+    def _owners_or_none(self, space: str) -> set[str]:
+        try:
+            return set(self._owners(space))
+        except UnknownSpace:
+            return set()
+
+    def _living(self, names: Iterable[str]) -> list[ChronoRecord]:
+        found = map(self._store.engine.get, names)
+        return [record for record in found if record is not None and record.status != "tombstone"]
 
 
-def attach_many(
-    store: HasEngine,
-    record_ids: Iterable[str],
-    vectors: npt.ArrayLike,
-    *,
-    space: str | None = None,
-    model: str | None = None,
-) -> range:
-    """Give records embeddings as one atomic batch: row i of ``vectors`` is that of the i-th id.
+class StoreVectors(Vectors):
+    """The embeddings of a store, with the operations on whole spaces, which concern all scopes."""
 
-    Other writers wait until all of it is written. Attach a very large matrix in parts if that is too long.
-    """
-    if isinstance(record_ids, str):
-        raise must("ids", "be a list of ids", record_ids)
-    ids = strings("ids", record_ids)
-    with contents:
-        rows = float_rows(vectors, (2,))
-    if len(ids) != len(rows):
-        raise refuse(f"{len(ids)} ids and {len(rows)} vectors do not go together", "vector")
-    return _attach(store, ids, rows, space, model)
+    __slots__ = ()
+
+    def use(self, space: str) -> None:
+        """Choose the space that is searched when none is named, for every process from now on."""
+        name = string("space", space)
+        if any(known.tokens for known in self.spaces() if known.name == name):
+            raise refuse(f"{name!r} holds codes of tokens, and is named where these are meant", "space")
+        self._store.engine.choose_space(name)
+
+    def drop(self, space: str, *, force: bool = False) -> int:
+        """Remove a space with all its embeddings; return how many records had one in it.
+
+        The log keeps that it existed, and its rows leave the disk with the next compaction. The default
+        space is dropped only if it is empty, or with ``force=True``.
+        """
+        return self._store.engine.drop_space(string("space", space), force=flag("force", force))
+
+    def reembed(
+        self,
+        space: str | None,
+        *,
+        model: str,
+        embed: Callable[[list[str]], npt.ArrayLike | Iterable[npt.ArrayLike]],
+        into: str,
+        text: Callable[[ChronoRecord], str] = lambda record: record.label,
+        default: bool = False,
+        progress: Progress | None = None,
+    ) -> int:
+        """Embed every record of a space again, with another model, into another space; return how many.
+
+        The old space stays and can be searched
+        meanwhile. Records that the new space holds already are left alone, so that an interrupted run
+        continues where it stopped. With ``default=True`` the new space becomes the default afterwards, which
+        is refused if no record could be embedded. A name or a model that the new space cannot have is
+        refused before anything is embedded.
+
+        If the space holds codes of tokens, so does the new one: then ``embed`` returns an array for each
+        text, with a row for each of its tokens, as the ``embed_tokens`` of an embedder does.
+        """
+        space, default = string_or_none("space", space), flag("default", default)
+        function("embed", embed)
+        function("text", text)
+        function_or_none("progress", progress)
+        whole = StoreVectors(_AllScopes(self._store))
+        owners = whole._owners(space)
+        old = next(
+            known for known in whole.spaces() if (known.is_default if space is None else known.name == space)
+        )
+        if default and old.tokens:
+            raise refuse(
+                "a space of tokens is none that vectors are asked of; name it as token_space", "default"
+            )
+        _try_space(whole, into, model, old)
+        done = whole._owners_or_none(into)
+        left = [name for name in owners if name not in done]
+        added = 0
+        for start in range(0, len(left), _EMBED_AT_ONCE):
+            names = left[start : start + _EMBED_AT_ONCE]
+            for _ in range(_ROUNDS):
+                texts = {record.id: text(record) for record in whole._living(names)}
+                if not texts:
+                    break
+                made = _Made(whole, texts, text, into, model, *_rows(whole, texts, embed, into, old))
+                new, names = retry_in_turn(whole._store, made.attach)
+                added += new
+                if not names:
+                    break
+            else:
+                raise _conflict()
+            if progress is not None:
+                progress(min(start + _EMBED_AT_ONCE, len(left)), len(left))
+        if default:
+            try:
+                whole.use(into)
+            except UnknownSpace as error:
+                raise InvalidArgument(
+                    f"default: no record was there to be embedded, so there is no space {into!r} to ask",
+                    field="default",
+                    recovery="Attach the first embedding to the new space, then choose it by vectors.use().",
+                ) from error
+        return added
 
 
-def _attach(store: HasEngine, ids: list[str], rows: Floats, space: str | None, model: str | None) -> range:
-    space, model = string_or_none("space", space), string_or_none("model", model)
-    # Without a bookmark nothing can be in its way.
-    return range(*(store.engine.attach(ids, rows, space=space, model=model) or (0, 0)))
+class _AllScopes:
+    """A store seen without scopes."""
+
+    def __init__(self, store: HasEngine) -> None:
+        self._store = store
+
+    @property
+    def engine(self) -> Engine:
+        return self._store.engine.everyone()
 
 
-def detach(store: HasEngine, record_id: str, *, space: str | None = None) -> bool:
-    """Take a record's embedding back; say whether it had one."""
-    return store.engine.detach([string("id", record_id)], space=string_or_none("space", space)) > 0
+def _ids(given: Iterable[str]) -> list[str]:
+    if isinstance(given, str):
+        raise must("ids", "be a list of ids", given)
+    return strings("ids", given)
 
 
-def embedding(store: HasEngine, record_id: str, *, space: str | None = None) -> Floats | None:
-    """Return the embedding of a record, bit for bit as it was given, or None.
-
-    A row that is not what the log says is never returned: that is a ``LogCorrupted``.
-    """
-    found = store.engine.embedding(string("id", record_id), space=string_or_none("space", space))
-    return None if found is None else np.frombuffer(found, dtype="<f4").astype(np.float32)
-
-
-def spaces(store: HasEngine) -> list[Space]:
-    """Return all embedding spaces, by name; their counts are of the records that the handle sees."""
-    engine = store.engine
-    found = [Space(**space) for space in engine.spaces()]
-    seen = [(space, engine.rows_seen(space.name)) for space in found]
-    return [space if counts is None else _counted(space, *counts) for space, counts in seen]
+def _tokens(given: object) -> Floats:
+    rows = floats("tokens", given, (2,))
+    if not rows.size:
+        raise must("tokens", "have at least one row and one column", rows.shape)
+    return rows
 
 
 def _counted(space: Space, rows: int, damaged: int) -> Space:
@@ -179,47 +458,11 @@ def _counted(space: Space, rows: int, damaged: int) -> Space:
     return replace(space, rows=rows, living=rows, bytes=size, damaged=damaged)
 
 
-def use_space(store: HasEngine, name: str) -> None:
-    """Say which space is meant when none is named, for every process from now on."""
-    name = string("space", name)
-    if any(known.tokens for known in spaces(store) if known.name == name):
-        raise refuse(f"{name!r} holds codes of tokens, and is named where these are meant", "space")
-    store.engine.choose_space(name)
-
-
-def drop_space(store: HasEngine, name: str, *, force: bool = False) -> int:
-    """Take a space back with all its embeddings; return how many records had one in it.
-
-    The log keeps that it was there, and its rows leave the disk with the next ``compact()``. The space
-    that is meant when none is named goes only if nobody has an embedding in it, or with ``force=True``.
-    """
-    return store.engine.drop_space(string("space", name), force=flag("force", force))
-
-
-def matrix(store: HasEngine, *, space: str | None = None) -> tuple[list[str], Floats]:
-    """Return the embeddings of the records that the handle sees, in the order of the file, and their ids.
-
-    The array is read-only. It is a view of the file if each row of the file is the embedding of a record
-    that is seen, and a copy of those rows otherwise. Nothing is checked here but that there is a file of
-    that length: ``verify()`` does the rest.
-    """
-    tried = None
-    while True:
-        path, rows, dim, owners = store.engine.matrix(space=string_or_none("space", space))
-        seen = [row for row, owner in enumerate(owners) if owner is not None]
-        ids = [owner for owner in owners if owner is not None]
-        if not seen:
-            return ids, np.zeros((0, dim), dtype=np.float32)
-        mapped = _mapped(path, rows, dim)
-        if mapped is not None:
-            if len(seen) < rows:
-                mapped = np.array(mapped[seen])
-                mapped.flags.writeable = False
-            return ids, mapped
-        if path == tried:
-            raise _cut(path, rows, dim)
-        # A compaction may have put another file in its place meanwhile; one that is still named is damaged.
-        tried = path
+def _least(score: float) -> float:
+    """Return the least float32 that is not below a score: scores are float32."""
+    with np.errstate(over="ignore"):
+        near = np.float32(score)
+    return float(near if float(near) >= score else np.nextafter(near, np.float32(np.inf)))
 
 
 def _mapped(path: str, rows: int, dim: int) -> Floats | None:
@@ -249,76 +492,95 @@ def _cut(path: str, rows: int, dim: int) -> LogCorrupted:
     )
 
 
-@overload
-def nearest(
-    store: HasEngine,
-    vector: Sequence[float],
-    *,
-    space: str | None = None,
-    k: int = 10,
-    kind: str | None = None,
-    status: str | None = "active",
-    min_confidence: float = 0.0,
-    among: Iterable[str] | None = None,
-    min_score: float | None = None,
-    where: Where | None = None,
-) -> Answer[Neighbour]: ...
-@overload
-def nearest(
-    store: HasEngine,
-    vector: npt.NDArray[Any],
-    *,
-    space: str | None = None,
-    k: int = 10,
-    kind: str | None = None,
-    status: str | None = "active",
-    min_confidence: float = 0.0,
-    among: Iterable[str] | None = None,
-    min_score: float | None = None,
-    where: Where | None = None,
-) -> Any: ...
-def nearest(
-    store: HasEngine,
-    vector: npt.ArrayLike,
-    *,
-    space: str | None = None,
-    k: int = 10,
-    kind: str | None = None,
-    status: str | None = "active",
-    min_confidence: float = 0.0,
-    among: Iterable[str] | None = None,
-    min_score: float | None = None,
-    where: Where | None = None,
-) -> Any:
-    """Return the ``k`` records nearest to a vector, best first; for a matrix, a list for each of its rows.
+def _rows(
+    vectors: Vectors,
+    texts: dict[str, str],
+    embed: Callable[[list[str]], npt.ArrayLike | Iterable[npt.ArrayLike]],
+    into: str,
+    old: Space,
+) -> tuple[dict[str, Floats], int]:
+    """Return what a model makes of texts, by the ids of their records, and the length of token vectors."""
+    made = embed(list(texts.values()))
+    with contents:
+        if not old.tokens:
+            rows = float_rows(made, (2,))
+            if len(rows) != len(texts):
+                raise refuse(f"{len(texts)} texts and {len(rows)} vectors do not go together", "vector")
+            return dict(zip(texts, rows, strict=True)), 0
+        tokens = dict(zip(texts, as_tokens(made, len(texts)), strict=True))
+        by_id = {name: rows for name, rows in tokens.items() if len(rows)}
+        if not by_id:
+            return {}, 0
+        is_new = into not in {known.name for known in vectors.spaces()}
+        room = old.dim * _FLOAT_BYTES // _CODE_BYTES if is_new else None
+        codes = vectors.codes(list(by_id.values()), into, room)
+        return dict(zip(by_id, codes, strict=True)), next(iter(by_id.values())).shape[1]
 
-    The search is exact: it finds what comparing the vector with every embedding finds, bit for bit.
-    ``kind``, ``status`` (None means any) and ``min_confidence`` choose among the records as in ``query``,
-    records of all faces included, and so does ``where``; ``among`` names the only ids that count;
-    ``min_score`` is the least cosine.
+
+def _try_space(vectors: Vectors, name: str, model: str, old: Space) -> None:
+    """Let the engine refuse a name or a model before a long work, rather than after a part of it.
+
+    It looks at the space before it looks at the ids, and knows the names that were dropped as well.
     """
-    queries = floats("vector", vector, (1, 2))
-    if isinstance(among, str):
-        raise must("among", "be a list of ids", among)
-    engine = store.engine
-    with timed("a question for neighbours"):
-        found = engine.nearest(
-            np.atleast_2d(queries),
-            count("k", k),
-            space=string_or_none("space", space),
-            kind=string_or_none("kind", kind),
-            status=string_or_none("status", status) or None,
-            min_confidence=number("min_confidence", min_confidence),
-            among=None if among is None else strings("among", among),
-            min_score=None if min_score is None else _least(number("min_score", min_score)),
-            condition=where_json(where),
+    dims = {known.name: known.dim for known in vectors.spaces()}
+    tokens = {known.name: known.tokens for known in vectors.spaces()}.get(string("into", name), old.tokens)
+    row = np.zeros((1, dims.get(name, old.dim if old.tokens else 1)), dtype=np.float32)
+    if bool(tokens) != bool(old.tokens):
+        raise refuse(
+            f"{name!r} holds {'codes of tokens' if tokens else 'vectors'}, and the old one not", "into"
         )
-    named = [[Neighbour(*hit) for hit in hits] for hits in found]
-    return answered(engine, named if queries.ndim == 2 else named[0], is_any=any(named))
+    try:
+        vectors._store.engine.attach([_NOBODY], row, space=name, model=string("model", model), tokens=tokens)
+    except EmbeddingMismatch as bound:
+        # Bound a moment ago, by another process with the same model: how long its vectors are was a guess.
+        if bound.model != model or bound.space in dims:
+            raise
+    except InvalidRecord as refused:
+        if refused.field != "id":
+            raise
 
 
-def _least(score: float) -> float:
-    """Return the least float32 that is not below: scores are float32, and none below is wanted."""
-    with np.errstate(over="ignore"):
-        near = np.float32(score)
-    return float(near if float(near) >= score else np.nextafter(near, np.float32(np.inf)))
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """Vectors that a model has made of texts; others may change the records meanwhile."""
+
+    vectors: Vectors
+    texts: dict[str, str]
+    text: Callable[[ChronoRecord], str]
+    space: str
+    model: str
+    #: By the ids of their records; a text without tokens has none.
+    rows: dict[str, Floats]
+    #: The length of the token vectors if the rows are codes of them.
+    tokens: int
+
+    def attach(self) -> tuple[int, list[str]]:
+        """Attach the rows of unchanged records that have none yet; return how many, and what changed."""
+        engine = self.vectors._store.engine
+        since = engine.bookmark()
+        now = {record.id: self.text(record) for record in self.vectors._living(self.texts)}
+        changed = [name for name, text in now.items() if text != self.texts[name]]
+        kept = [name for name in self.rows if now.get(name) == self.texts[name] and not self._has_one(name)]
+        if kept:
+            rows = np.stack([self.rows[name] for name in kept])
+            written = engine.attach(
+                kept, rows, space=self.space, model=self.model, since=since, tokens=self.tokens
+            )
+            if written is None:
+                raise _conflict()
+        return len(kept), changed
+
+    def _has_one(self, name: str) -> bool:
+        try:
+            return self.vectors._store.engine.embedding(name, space=self.space) is not None
+        except UnknownSpace:
+            return False
+        except LogCorrupted:  # a damaged row is replaced only by an explicit attach
+            return True
+
+
+def _conflict() -> WriteConflict:
+    return WriteConflict(
+        "other writers kept changing the records that were embedded; nothing was written of the last of them",
+        recovery="Run it again: it goes on where it stopped.",
+    )

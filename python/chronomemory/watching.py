@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-__all__ = ["LOGGER", "SEEN_ANYWAY", "SLOW_SECONDS", "tell", "timed", "watched"]
-
 LOGGER: Final = logging.getLogger("chronomemory")
 # Without a handler of the program's own nothing is printed.
 LOGGER.addHandler(logging.NullHandler())

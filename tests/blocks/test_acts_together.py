@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from chronomemory import ChronoStore, InvalidRecord
 from chronomemory.blocks import Memory, content_hash, open_blocks, sync
-from chronomemory.blocks.storage.acts import in_words, note_shown
+from chronomemory.blocks.life.outcomes import in_words, note_shown
 from chronomemory.cli.app import app
 from living import Time
 from typer.testing import CliRunner

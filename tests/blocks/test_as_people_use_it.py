@@ -89,7 +89,7 @@ class TestSuperseding:
         assert [block.content for block in memory.recall("where does the user live?")] == [
             "The user moved to Berlin"
         ]
-        (gone,) = memory.ls(status="archived")
+        (gone,) = memory.list(status="archived")
         assert (gone["id"], gone["archive_reason"]) == (old, "superseded")
         before = len(memory.history(new.block_id))
         again = memory.learn("The user lives in Paris", supersedes=new.block_id)
@@ -100,12 +100,12 @@ class TestSuperseding:
 
     def test_what_cannot_be_is_refused_and_nothing_is_written(self, memory: Memory) -> None:
         old = memory.remember("The user lives in Paris").block_id
-        head = memory.blocks.project.head()
+        head = memory.blocks.project.health().head
         with pytest.raises(InvalidRecord, match="says just that"):
             memory.learn("the user lives in PARIS", supersedes=old)
         with pytest.raises(IntegrityError, match="there is no block"):
             memory.learn("The user moved", supersedes="nothing")
-        assert memory.blocks.project.head() == head
+        assert memory.blocks.project.health().head == head
         memory.forget(old)
         with pytest.raises(IntegrityError, match="archived"):
             memory.learn("The user moved", supersedes=old)

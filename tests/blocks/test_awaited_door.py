@@ -9,7 +9,7 @@ import pytest
 from chronomemory.blocks import Memory, MemorySystem, queries, sync
 
 #: What only scripts need: a task enters a session with ``async with``.
-PLAIN_ONLY = {"active_hours", "enter_session", "leave_session"}
+PLAIN_ONLY = {"active_hours"}
 #: What is not awaited, or is written out: it gives out the system, not the memory.
 OWN = {"from_config", "guide", "session"}
 

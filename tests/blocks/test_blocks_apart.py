@@ -139,7 +139,7 @@ class World:
 
 def some(memory: Memory, *places: int) -> list[str]:
     """Return the ids of blocks by their places, each once."""
-    blocks = memory.ls(status=None)
+    blocks = memory.list(status=None)
     return list(dict.fromkeys(blocks[place % len(blocks)]["id"] for place in places)) if blocks else []
 
 
@@ -150,7 +150,7 @@ def shown(result: Any) -> Any:
 
 def answers(memory: Memory) -> dict[str, Any]:
     """Return all that can be asked without writing anything; moments are left out."""
-    told: dict[str, Any] = {"ls": [without_moments(block) for block in memory.ls(status=None)]}
+    told: dict[str, Any] = {"ls": [without_moments(block) for block in memory.list(status=None)]}
     status = memory.status().to_dict()
     told["status"] = {name: value for name, value in status.items() if name != "session"}
     for query in (None, "tea", "green river", "stone lamp music tea"):

@@ -191,7 +191,7 @@ class TestASlowModel:
             finally:
                 go.set()
                 thinker.join()
-            assert NEWS[1] in {row["content"] for row in memory.ls()}
+            assert NEWS[1] in {row["content"] for row in memory.list()}
 
     def test_a_model_that_fails_is_told_and_nothing_is_lost(self, tmp_path: Path) -> None:
         answers: list[Any] = [{"alignment": 2.0}, {"tags": "self/value"}, {"alignment": 0.9}]
@@ -202,7 +202,7 @@ class TestASlowModel:
                     memory.consolidate()
                 assert memory.status().inbox == 1
             memory.consolidate()
-            assert memory.ls()[0]["confidence"] == 0.9
+            assert memory.list()[0]["confidence"] == 0.9
 
 
 def test_a_task_that_learns_does_not_stop_the_loop(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from chronomemory.blocks import Memory
-from chronomemory.blocks.time.clock import Clock
+from chronomemory.blocks.clock import Clock
 
 
 def test_a_refused_change_does_not_eat_the_hours(tmp_path: Path) -> None:

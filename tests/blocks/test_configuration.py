@@ -117,7 +117,7 @@ class TestWhatItSays:
         with Memory.from_config(tmp_path, told, embedder=mine, analyser=lambda _: {"tags": ["x"]}) as memory:
             assert memory.embedder is mine
             memory.remember("Fact")
-            assert memory.ls(tag="x")
+            assert memory.list(tag="x")
 
     def test_the_store_keeps_its_own_settings(self, tmp_path: Path) -> None:
         with Memory(tmp_path) as memory:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from chronomemory.blocks import Memory, MemorySystem, content_hash, sync
-from chronomemory.blocks.life.neighbours import Neighbours, leave_mark
+from chronomemory.blocks.life.consolidation import Neighbours, leave_mark
 from chronomemory.embedders import CallableEmbedder
 from chronomemory.embedders.protocol import as_matrix
 from chronomemory.face import batch as connection

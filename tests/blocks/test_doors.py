@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from chronomemory import InvalidArgument, InvalidRecord
 from chronomemory.blocks import Frame, IntegrityError, Memory, ScoringWeights, sync
-from chronomemory.blocks.storage.secrets import looks_secret
+from chronomemory.blocks.storage.config import looks_secret
 from chronomemory.embedders import CallableEmbedder, LexicalEmbedder
 from chronomemory.face.arguments import finite
 from chronomemory.record import ChronoRecord
@@ -60,8 +60,8 @@ REFUSED: dict[str, tuple[str, Call]] = {
         batch(lambda conn, a, b: sync.update_block_status(conn, a, "archived", archive_reason="bored")),
     ),
     "no such status": ("status", batch(lambda conn, a, b: sync.update_block_status(conn, a, "asleep"))),
-    "a bogus list": ("status", lambda m, a, b: m.ls(status="asleep")),
-    "a list of less than nothing": ("limit", lambda m, a, b: m.ls(limit=-1)),
+    "a bogus list": ("status", lambda m, a, b: m.list(status="asleep")),
+    "a list of less than nothing": ("limit", lambda m, a, b: m.list(limit=-1)),
     "half a consolidation": ("limit", lambda m, a, b: m.consolidate(0.5)),  # type: ignore[arg-type]
     "a broken text": ("content", lambda m, a, b: m.learn(BROKEN)),
     "a broken edit": ("content", lambda m, a, b: m.edit(a, BROKEN)),
@@ -106,11 +106,11 @@ REFUSED: dict[str, tuple[str, Call]] = {
 def test_it_is_refused_by_name_and_nothing_is_written(
     memory: Memory, pair: tuple[str, str], field: str, call: Call
 ) -> None:
-    before = memory.blocks.store.head()
+    before = memory.blocks.store.health().head
     with pytest.raises(InvalidArgument, match=rf"^{field} must .+, got |^{field}: ") as told:
         call(memory, *pair)
     assert told.value.field == field
-    assert memory.blocks.store.head() == before
+    assert memory.blocks.store.health().head == before
 
 
 def test_a_setting_of_an_older_hand_is_told_of_and_stops_nothing(memory: Memory) -> None:
@@ -292,7 +292,7 @@ def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
     ) as memory:
         ids = [memory.remember(f"The cache of the server is {word}").block_id for word in ("warm", "cold")]
         assert memory.status().contradictions == 1
-        assert [row["confidence"] for row in memory.ls()] == [0.75, 0.75]
+        assert [row["confidence"] for row in memory.list()] == [0.75, 0.75]
         assert memory.frame("attention", "cache", top_k=np.int64(1)).tokens == 7
         memory.outcome(ids, np.float32(0.1), np.float64(1.0))
         with memory.blocks.begin() as conn:
@@ -336,4 +336,4 @@ def test_an_unknown_id_is_told_with_where_to_look(memory: Memory) -> None:
     ):
         with pytest.raises(IntegrityError, match=r"'n[oa]'") as told:
             verb()
-        assert "ls()" in told.value.recovery
+        assert "list()" in told.value.recovery

@@ -20,12 +20,14 @@ def test_a_dropped_space_is_not_recalled(blocks: Blocks) -> None:
                 conn, block_id=name, content=name, category="knowledge", source="test", status="active"
             )
     for space in ("one", "two"):
-        blocks.store.attach_many(["block:a", "block:b"], [[1.0, 0.1], [0.5, 1.0]], space=space, model="m")
+        blocks.store.vectors.attach_many(
+            ["block:a", "block:b"], [[1.0, 0.1], [0.5, 1.0]], space=space, model="m"
+        )
     assert near(blocks, "one") == near(blocks, "two") == ["a", "b"]
-    blocks.store.drop_space("one")
+    blocks.store.vectors.drop("one")
     assert (near(blocks, "one"), near(blocks, "two")) == ([], ["a", "b"])
-    blocks.store.attach("block:b", [1.0, 0.0], space="one", model="m")
+    blocks.store.vectors.attach("block:b", [1.0, 0.0], space="one", model="m")
     assert near(blocks, "one") == ["b"]
-    blocks.store.drop_space("one")
-    blocks.store.attach("block:a", [1.0, 0.0], space="one", model="m")
+    blocks.store.vectors.drop("one")
+    blocks.store.vectors.attach("block:a", [1.0, 0.0], space="one", model="m")
     assert near(blocks, "one") == ["a"]

@@ -44,12 +44,12 @@ def test_it_answers_alike(earlier: Memory, expected: dict[str, Any]) -> None:
     with earlier.blocks.connect() as conn:
         edges = sorted(
             [edge["from_id"], edge["to_id"], edge["weight"], edge["reinforcement_count"]]
-            for row in earlier.ls()
+            for row in earlier.list()
             for edge in sync.get_edges_for_block(conn, row["id"])
         )
         assert edges == expected["edges"]
         assert sync.get_total_active_hours(conn) == expected["hours"]
-    assert earlier.ls(status=None) == expected["blocks"]
+    assert earlier.list(status=None) == expected["blocks"]
     for query, blocks in expected["recall"].items():
         found = earlier.recall(query or None, top_k=8)
         assert [[block.id, block.score, *block.components] for block in found] == blocks

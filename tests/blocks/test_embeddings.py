@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from chronomemory import InvalidRecord
 from chronomemory.blocks import BatchConflict, Blocks, Memory, embedding_to_bytes, open_blocks, sync
-from chronomemory.blocks.declaration import SPACES
+from chronomemory.blocks.engine import SPACES
 from chronomemory.embedders import CallableEmbedder
 from living import angles
 
@@ -28,7 +28,7 @@ def test_they_never_travel_through_json(blocks: Blocks) -> None:
     insert(blocks, "a", [0.123456, -7.0])
     lines = [json.dumps(event.record) for event in blocks.store.replay()]
     assert not any("0.123" in line or 'embedding"' in line for line in lines)
-    assert [(space.name, space.living) for space in blocks.store.spaces()] == [("blocks", 1)]
+    assert [(space.name, space.living) for space in blocks.store.vectors.spaces()] == [("blocks", 1)]
     with blocks.connect() as conn:
         assert sync.get_block(conn, "a")["embedding"] == embedding_to_bytes([0.123456, -7.0])
 
@@ -117,4 +117,4 @@ class TestABatchThatIsNotWritten:
         with blocks.connect() as conn:
             found = [sync.get_block(conn, block_id)["embedding"] for block_id in "abc"]
         assert found == [embedding_to_bytes([1.0, 0.0]), None, None]
-        assert blocks.store.embedding("block:b", space=SPACES.of("m")) is None
+        assert blocks.store.vectors.get("block:b", space=SPACES.of("m")) is None

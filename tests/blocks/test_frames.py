@@ -150,7 +150,7 @@ class TestWhatIsKept:
             assert "pays" in mine.frame("self").text
             assert mine.frame("self").cached
             seq = store.wal_seq()
-            store.restore(good)
+            store.upkeep.restore(good)
             while store.wal_seq() < seq:
                 store.upsert({"id": f"note {store.wal_seq()}"})
             assert (mine.blocks.store.wal_seq(), mine.frame("self").cached) == (seq, False)
@@ -164,7 +164,7 @@ class TestWhatIsKept:
 
         def count(text: str) -> int:
             seq = store.wal_seq()
-            store.restore(good)
+            store.upkeep.restore(good)
             while store.wal_seq() < seq:
                 store.upsert({"id": f"note {store.wal_seq()}"})
             return 1
@@ -287,9 +287,9 @@ class TestBudget:
 class TestRecall:
     def test_it_changes_nothing(self, memory: Memory) -> None:
         memory.remember("Fact 0")
-        before = memory.blocks.store.head()
+        before = memory.blocks.store.health().head
         assert memory.recall("about 0")[0].similarity == pytest.approx(1.0)
-        assert memory.blocks.store.head() == before
+        assert memory.blocks.store.health().head == before
 
     def test_it_takes_filters_of_its_own(self, memory: Memory, time: Time) -> None:
         memory.remember("Fact 0", ["work"])
@@ -346,7 +346,7 @@ def test_a_memory_system_is_awaited(tmp_path: Path) -> None:
                 assert (await system.outcome([first.block_id], 0.9)).confidence[first.block_id] > 0.5
                 edited = await system.edit(first.block_id, "The tests run with make check")
                 await system.forget(edited.block_id)
-                assert [row["id"] for row in await system.ls()] == [second.block_id]
+                assert [row["id"] for row in await system.list()] == [second.block_id]
                 assert (await system.curate()).archived == ()
                 assert len(await system.history(second.block_id)) > 1
             await system.define_frame(Frame(name="mine", weights=EQUAL))

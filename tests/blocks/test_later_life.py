@@ -304,11 +304,11 @@ class TestLookingAround:
     def test_ls_filters(self, memory: Memory) -> None:
         memory.remember("Fact 0", ["work/a"])
         memory.remember("Fact 90", ["home"], "decision")
-        assert [row["content"] for row in memory.ls(tag_pattern="work/%")] == ["Fact 0"]
-        assert memory.ls(tag="work/%") == []
-        assert [row["content"] for row in memory.ls(category="decision")] == ["Fact 90"]
-        assert len(memory.ls(limit=1)) == 1
-        assert memory.ls(status="inbox") == []
+        assert [row["content"] for row in memory.list(tag_pattern="work/%")] == ["Fact 0"]
+        assert memory.list(tag="work/%") == []
+        assert [row["content"] for row in memory.list(category="decision")] == ["Fact 90"]
+        assert len(memory.list(limit=1)) == 1
+        assert memory.list(status="inbox") == []
 
     @pytest.mark.parametrize(
         "asked", [{}, {"status": None}, {"tag": "work/%"}, {"category": "decision"}], ids=str
@@ -319,7 +319,7 @@ class TestLookingAround:
         for angle in range(0, 180, 30):
             memory.remember(f"Fact {angle}", ["work/a"], category="decision")
         memory.learn("Fact 200")
-        every = memory.ls(**asked)
+        every = memory.list(**asked)
         made: list[str] = []
 
         def block_dict(record: ChronoRecord) -> dict[str, Any]:
@@ -330,7 +330,7 @@ class TestLookingAround:
         monkeypatch.setattr(survey, "block_dict", block_dict)
         for limit in (0, 2, 99):
             made.clear()
-            assert memory.ls(limit=limit, **asked) == every[:limit]
+            assert memory.list(limit=limit, **asked) == every[:limit]
             assert len(made) == min(limit, len(every))
 
     def test_history_tells_every_change(self, memory: Memory) -> None:

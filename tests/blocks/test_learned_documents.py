@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from chronomemory.blocks import LearnDocumentResult, Memory, MemorySystem
-from chronomemory.blocks.life.documents import chunks
+from chronomemory.blocks.life.learning import chunks
 from chronomemory.errors import InvalidArgument
 
 TEXT = """# The house
@@ -69,7 +69,7 @@ class TestLearning:
             told = memory.learn_document(TEXT, tags=["house"], category="manual", source="house.md")
             assert isinstance(told, LearnDocumentResult)
             assert (told.chunks_total, told.chunks_created, told.chunks_duplicate) == (3, 3, 0)
-            rows = memory.ls(status="inbox")
+            rows = memory.list(status="inbox")
             assert [row["id"] for row in rows] == list(told.block_ids)
             for row in rows:
                 assert (row["tags"], row["category"], row["source"]) == (["house"], "manual", "house.md")

@@ -167,7 +167,7 @@ class TestConsolidation:
             memory.remember("Fact 0")
             found = block(memory, "Fact 0")
             assert (found["confidence"], found["self_alignment"], found["decay_lambda"]) == (0.8, 0.8, 1e-3)
-            assert memory.ls()[0]["tags"] == ["self/value"]
+            assert memory.list()[0]["tags"] == ["self/value"]
             assert memory.blocks.store.get(f"block:{content_hash('Fact 0')}").data["summary"] == "Fact"
 
     def test_a_judge_is_asked_about_those_that_are_near(self) -> None:
@@ -185,7 +185,7 @@ class TestConsolidation:
                 found = sync.get_contradictions_for_blocks(conn, [content_hash("Not 30")])
             assert len(found) == 2
             assert ("Far 70", "Fact 0") not in asked
-            assert {block["id"] for block in memory.ls()} >= {content_hash("Fact 0")}
+            assert {block["id"] for block in memory.list()} >= {content_hash("Fact 0")}
 
     def test_an_interrupted_one_goes_on(self, memory: Memory) -> None:
         for angle in range(0, 300, 30):
@@ -214,9 +214,9 @@ class TestWhatIsDenied:
             if not together:
                 memory.consolidate()
             memory.remember(self.UNSAFE)
-            assert {row["content"] for row in memory.ls()} == {self.SAFE, self.UNSAFE}
+            assert {row["content"] for row in memory.list()} == {self.SAFE, self.UNSAFE}
             assert memory.remember(self.UNSAFE + "!").status == "created"
-            assert len(memory.ls()) == 2
+            assert len(memory.list()) == 2
 
     def test_a_judge_is_asked(self, tmp_path: Path) -> None:
         def judge(one: str, other: str) -> float:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 import pytest
 from chronomemory.blocks import Memory, MemorySystem, content_hash, open_test_blocks, sync
+from chronomemory.blocks import memory as memories
 from chronomemory.embedders import CallableEmbedder
 from chronomemory.errors import InvalidRecord
 from living import Time, angles
@@ -36,7 +38,7 @@ class TestLearning:
         async def story(system: MemorySystem) -> None:
             await system.learn("Fact 0", tags=None)
             await system.remember("Fact 90", None)
-            assert [row["tags"] for row in await system.ls()] == [[], []]
+            assert [row["tags"] for row in await system.list()] == [[], []]
 
         live(story)
 
@@ -170,7 +172,7 @@ class TestTheGuide:
     VERBS = (
         "learn", "remember", "learn_document", "consolidate", "dream", "recall", "frame", "outcome",
         "connect", "disconnect", "edit", "forget", "keep", "reembed", "curate", "session",
-        "ls", "status", "history",
+        "list", "status", "history",
     )  # fmt: skip
 
     def test_it_names_every_verb(self, memory: Memory) -> None:
@@ -201,15 +203,21 @@ class TestTheGuide:
         live(story)
 
 
-def test_the_system_takes_what_the_memory_takes() -> None:
-    """A word that is spelled wrong is refused, by a type checker too: nothing is passed on unseen."""
+def names_taken(function: Callable[..., object]) -> set[str]:
+    """The parameters of a function; options that it passes on are those of their ``TypedDict``."""
+    names: set[str] = set()
+    for item in inspect.signature(function).parameters.values():
+        if item.kind is inspect.Parameter.VAR_KEYWORD:
+            names |= set(getattr(memories, item.annotation.removeprefix("Unpack[")[:-1]).__annotations__)
+        else:
+            names.add(item.name)
+    return names
+
+
+def test_the_system_takes_what_the_memory_takes(tmp_path: Path) -> None:
+    """A word that is spelled wrong is refused, by a type checker too: options are declared."""
     for name, verb in inspect.getmembers(MemorySystem, inspect.isfunction):
-        if name.startswith("_") and name != "__init__":
-            continue
-        own = inspect.signature(verb).parameters
-        assert not any(item.kind is inspect.Parameter.VAR_KEYWORD for item in own.values()), name
-        twin = getattr(Memory, name)
-        theirs = inspect.signature(twin).parameters
-        assert {key: item.default for key, item in own.items()} == {
-            key: item.default for key, item in theirs.items()
-        }, name
+        if not name.startswith("_") or name == "__init__":
+            assert names_taken(verb) == names_taken(getattr(Memory, name)), name
+    with pytest.raises(TypeError, match="usr"):
+        MemorySystem(tmp_path, usr="ann")  # type: ignore[call-arg]

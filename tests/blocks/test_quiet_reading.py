@@ -15,7 +15,7 @@ FRAMES = ["attention", "self", "simulate", "task"]
 def look_around(memory: Memory) -> None:
     assert memory.recall("anything") == memory.recall() == []
     assert [memory.frame(name, "anything").text for name in FRAMES] == [""] * 4
-    assert memory.ls(status=None) == []
+    assert memory.list(status=None) == []
     assert memory.status().active == 0
     assert (memory.should_dream, memory.active_hours(), memory.history("nobody")) == (False, 0.0, [])
     assert not memory.dream()
@@ -70,7 +70,7 @@ def test_the_first_batch_writes_down_what_a_memory_begins_with(tmp_path: Path) -
             )
         seq = memory.blocks.store.wal_seq()
     with Memory(tmp_path) as memory:
-        memory.connect(memory.ls()[0]["id"], memory.learn("Another").block_id)
+        memory.connect(memory.list()[0]["id"], memory.learn("Another").block_id)
         # The other block and the link: nothing is written down twice.
         assert memory.blocks.store.wal_seq() == seq + 2
 

@@ -80,7 +80,7 @@ def test_all_five_components_are_those_of_the_reference(memory: Memory, text: st
 def test_without_a_model_words_count_alone(memory: Memory, text: str) -> None:
     """The lexical embedder reads nothing but words, and the index weighs them better."""
     with Memory(open_test_blocks()) as plain:
-        for block in memory.ls():
+        for block in memory.list():
             plain.learn(block["content"], category=block["category"])
         plain.consolidate()
         hits = plain.blocks.store.search(text, kind="block", limit=10)

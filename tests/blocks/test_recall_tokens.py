@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chronomemory import Memory
-from chronomemory.blocks.recall.frames import load_frame
+from chronomemory.blocks.storage.frames import load_frame
 from chronomemory.blocks.types import ScoringWeights
 from chronomemory.embedders import CallableEmbedder, Embedder
 from verdicts import verify_log
@@ -130,7 +130,7 @@ class TestAsASearchDoes:
 
 class TestBornTogether:
     def test_every_active_block_has_its_codes(self, memory: Memory) -> None:
-        spaces = {space.name: space for space in memory.blocks.store.spaces()}
+        spaces = {space.name: space for space in memory.blocks.store.vectors.spaces()}
         assert spaces[SPACE].living == spaces[TOKEN_SPACE].living >= memory.status().active > 50
         assert spaces[TOKEN_SPACE].tokens == DIM
         root = memory.blocks.store.project_root
@@ -139,13 +139,13 @@ class TestBornTogether:
 
     def test_what_is_remembered_at_once_has_them_too(self, memory: Memory) -> None:
         kept = memory.remember("cedar amber grove tonight")
-        assert memory.blocks.store.embedding(f"block:{kept.block_id}", space=TOKEN_SPACE) is not None
+        assert memory.blocks.store.vectors.get(f"block:{kept.block_id}", space=TOKEN_SPACE) is not None
 
     def test_a_text_without_tokens_has_none(self, memory: Memory) -> None:
         kept = memory.remember("so it is")
         store = memory.blocks.store
-        assert store.embedding(f"block:{kept.block_id}", space=TOKEN_SPACE) is None
-        assert store.embedding(f"block:{kept.block_id}", space=SPACE) is not None
+        assert store.vectors.get(f"block:{kept.block_id}", space=TOKEN_SPACE) is None
+        assert store.vectors.get(f"block:{kept.block_id}", space=SPACE) is not None
 
     def test_a_model_that_fails_leaves_nothing(self, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail(self: WordEmbedder, texts: list[str]) -> list[Floats]:
@@ -164,7 +164,7 @@ class TestBornTogether:
         with Memory(tmp_path, embedder=WordEmbedder(), user="ann", session="s1") as memory:
             memory.remember("delta ember flint again")
             (new,) = memory.keep(where={}).kept.values()
-            assert memory.blocks.store.embedding(f"block:{new}", space=TOKEN_SPACE) is not None
+            assert memory.blocks.store.vectors.get(f"block:{new}", space=TOKEN_SPACE) is not None
 
     def test_what_one_has_changes_nothing_for_another(self, tmp_path: Path) -> None:
         def asked(memory: Memory) -> list[tuple[str, float]]:
@@ -196,6 +196,6 @@ class TestReembedding:
     def test_what_was_interrupted_goes_on(self, memory: Memory) -> None:
         store = memory.blocks.store
         some = [f"block:{block.id}" for block in memory.recall(QUESTIONS[0], top_k=7)]
-        assert all(store.detach(name, space=TOKEN_SPACE) for name in some)
+        assert all(store.vectors.detach(name, space=TOKEN_SPACE) for name in some)
         assert memory.reembed().embedded == 7
         assert memory.status().not_embedded == 0

@@ -47,7 +47,7 @@ def scores(memory: Memory) -> list[list[tuple[Any, ...]]]:
 
 def step(memory: Memory, time: Time, dice: random.Random) -> None:
     """Do one thing that agents do."""
-    ids = [row["id"] for row in memory.ls()]
+    ids = [row["id"] for row in memory.list()]
     some = dice.sample(ids, min(len(ids), 3))
     time.pass_hours(dice.random() * 8.0)
     match dice.randrange(12):

@@ -44,12 +44,12 @@ def test_one_that_was_ended_meanwhile_is_opened_anew(memory: Memory) -> None:
 
 
 def test_who_leaves_without_having_entered_changes_nothing(memory: Memory) -> None:
-    memory.leave_session()
+    memory._leave_session()
     with memory.session():
         pass
     assert (open_sessions(memory), memory.status().session) == (0, None)
     mine = memory.begin_session()
-    memory.leave_session()
+    memory._leave_session()
     assert memory.status().session == mine
 
 

@@ -12,9 +12,9 @@ import pytest
 from chronomemory import ChronoRecord, ChronoStore
 from chronomemory._core import canonical_json
 from chronomemory.blocks import Memory, open_blocks, sync
-from chronomemory.blocks.declaration import SPACES
+from chronomemory.blocks.engine import SPACES
 from chronomemory.blocks.page import graph_page
-from chronomemory.blocks.recall.searching import reading_of
+from chronomemory.blocks.retrieval import reading_of
 from chronomemory.cli import app
 from chronomemory.embedders import LexicalEmbedder
 from sound import SOUND, sound
@@ -119,7 +119,7 @@ def answers(memory: Memory) -> dict[str, Any]:
         }
     return told | {
         "status": replace(memory.status(), unusable=()),
-        "listed": [block["id"] for block in memory.ls(status=None)],
+        "listed": [block["id"] for block in memory.list(status=None)],
         "recall": [block.content for block in memory.recall("cold")],
         "unasked": [block.content for block in memory.recall(None)],
     }
@@ -160,8 +160,10 @@ def test_a_plain_record_may_be_of_any_kind(tmp_path: Path, kind: str, status: st
         assert memory.blocks.store.get("x").kind == kind
     with Memory(tmp_path) as memory:  # and for one who reads all of it anew
         assert memory.recall("dark")
-        memory.blocks.store.attach("x", [1.0, 0.0], space="s", model="m")
-        assert [near.record_id for near in memory.blocks.store.nearest([1.0, 0.0], space="s", status=None)]
+        memory.blocks.store.vectors.attach("x", [1.0, 0.0], space="s", model="m")
+        assert [
+            near.record_id for near in memory.blocks.store.vectors.nearest([1.0, 0.0], space="s", status=None)
+        ]
 
 
 @pytest.mark.parametrize("record", DAMAGED, ids=NAMES)
@@ -350,7 +352,7 @@ def test_what_cannot_be_used_keeps_nothing_else_from_coming_back(tmp_path: Path)
     answer = CliRunner().invoke(app, ["import", str(file), "--project", str(tmp_path / "two")])
     assert answer.exit_code == 0, answer.stderr
     with Memory(tmp_path / "one") as one, Memory(tmp_path / "two") as two:
-        assert one.ls(status=None) == two.ls(status=None)
+        assert one.list(status=None) == two.list(status=None)
         assert (len(one.status().unusable), two.status().unusable) == (4, ())
 
 
@@ -358,15 +360,15 @@ def test_all_that_a_memory_exports_comes_back(tmp_path: Path) -> None:
     with lived(tmp_path / "one") as memory:
         use(memory)
         memory.blocks.run(lambda conn: sync.set_config(conn, "top_k", "7"))
-        memory.forget(memory.ls(status=None)[0]["id"])
+        memory.forget(memory.list(status=None)[0]["id"])
     file = tmp_path / "out.ndjson"
     assert CliRunner().invoke(app, ["export", str(file), "--project", str(tmp_path / "one")]).exit_code == 0
     (tmp_path / "two").mkdir()
     answer = CliRunner().invoke(app, ["import", str(file), "--project", str(tmp_path / "two")])
     assert answer.exit_code == 0, answer.stderr
     with Memory(tmp_path / "one") as one, Memory(tmp_path / "two") as two:
-        assert [block["id"] for block in one.ls(status=None)] == [
-            block["id"] for block in two.ls(status=None)
+        assert [block["id"] for block in one.list(status=None)] == [
+            block["id"] for block in two.list(status=None)
         ]
         assert two.status().unusable == ()
 

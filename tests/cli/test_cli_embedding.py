@@ -21,7 +21,7 @@ def remembered(run: Run) -> None:
 
 def spaces(folder: Path) -> dict[str, int]:
     with ChronoStore(folder) as store:
-        return {space.name: space.living for space in store.spaces()}
+        return {space.name: space.living for space in store.vectors.spaces()}
 
 
 @pytest.mark.usefixtures("remembered")
@@ -63,7 +63,7 @@ def test_blocks_get_their_codes_with_a_dream_and_later(run: Run, tmp_path: Path)
 def test_records_that_a_program_embedded_are_searched_likewise(run: Run, tmp_path: Path) -> None:
     with ChronoStore(tmp_path) as store:
         store.upsert(ChronoRecord(id="A", label=CAR))
-        store.attach_tokens("A", WordEmbedder().embed_query_tokens(CAR.lower()), model="words")
+        store.vectors.attach_tokens("A", WordEmbedder().embed_query_tokens(CAR.lower()), model="words")
     name = "word_embedder:WordEmbedder"
     assert [hit["record"]["id"] for hit in run("search", "stands", "--embedder", name, "--json").listing] == [
         "A"

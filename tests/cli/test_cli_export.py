@@ -44,8 +44,8 @@ def test_what_is_exported_comes_back_but_for_its_times(steps: list[Any], with_ti
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as another:
         with ChronoStore(one) as store:
             write(store, steps)
-            store.create_index("data.x")
-            ours = {record.id: record for record in store.everyone().iter(status=None, faces=True)}
+            store.upkeep.create_index("data.x")
+            ours = {record.id: record for record in store.everyone().stream(status=None, faces=True)}
             lines = list(records_of(store.everyone()))
         rows = [json.loads(line) for line in lines]
         for row in rows:
@@ -69,9 +69,9 @@ def test_what_is_exported_comes_back_but_for_its_times(steps: list[Any], with_ti
 def test_an_export_has_no_internal_records(run: Run, tmp_path: Path) -> None:
     with Memory(tmp_path) as memory:
         memory.remember("Cats sleep all day")
-        memory.blocks.store.create_index("data.x")
-        memory.blocks.store.require("user")
-        memory.blocks.store.require("user", wanted=False)
+        memory.blocks.store.upkeep.create_index("data.x")
+        memory.blocks.store.upkeep.require_scope("user")
+        memory.blocks.store.upkeep.require_scope("user", wanted=False)
     with ChronoStore(tmp_path) as store:
         store.upsert({"id": "call", "kind": "mcp_operation", "data": {"answer": "kept"}})
         store.upsert({"id": "gone"})

@@ -270,8 +270,8 @@ def test_migrate_brings_json_files_in(run: Run, tmp_path: Path) -> None:
 def attached(project: Path) -> None:
     with ChronoStore(project) as store:
         store.upsert_many([{"id": "A", "label": "a"}, {"id": "B", "label": "b"}])
-        store.attach_many(["A", "B"], [[1.0, 0.0], [0.0, 1.0]], model="m")
-        store.choose_search_fields(tags=["data.topics"])
+        store.vectors.attach_many(["A", "B"], [[1.0, 0.0], [0.0, 1.0]], model="m")
+        store.upkeep.set_search_fields(tags=["data.topics"])
 
 
 def test_embeddings_are_left_out_and_nothing_is_damaged(run: Run, tmp_path: Path, other: Path) -> None:
@@ -311,7 +311,7 @@ def test_what_names_embeddings_of_another_store_is_passed_over(run: Run, tmp_pat
     attached(tmp_path)
     attached(other)
     with ChronoStore(tmp_path) as store:
-        store.attach("A", [1.0, 1.0])
+        store.vectors.attach("A", [1.0, 1.0])
         lines = [json.dumps(record.to_dict()) for record in store.query(status=None, faces=True)]
     file = tmp_path / "old.ndjson"
     file.write_text("\n".join(lines), encoding="utf-8")
@@ -319,7 +319,7 @@ def test_what_names_embeddings_of_another_store_is_passed_over(run: Run, tmp_pat
     assert run("import", file, "--json", project=other).document["records"] == 3
     assert run("verify", project=other).code == 0
     with ChronoStore(other) as store:
-        assert store.embedding("A") is not None and store.nearest([1.0, 0.0])[0].score == 1.0
+        assert store.vectors.get("A") is not None and store.vectors.nearest([1.0, 0.0])[0].score == 1.0
 
 
 def test_a_history_that_names_embeddings_is_refused_with_the_reason(

@@ -13,8 +13,8 @@ def test_spaces_are_listed(run: Run, tmp_path: Path) -> None:
     assert run("spaces", "--json").document == {"spaces": []}
     run("put", "A")
     with ChronoStore(tmp_path) as store:
-        store.attach("A", [1.0, 2.0], model="a model")
-        store.attach("A", [1.0, 2.0, 3.0], space="other", model="another")
+        store.vectors.attach("A", [1.0, 2.0], model="a model")
+        store.vectors.attach("A", [1.0, 2.0, 3.0], space="other", model="another")
     shown = run("spaces").stdout
     assert "default *" in shown
     assert "a model" in shown

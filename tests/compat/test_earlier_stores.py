@@ -33,7 +33,7 @@ def answers(root: Path) -> dict[str, Any]:
         last = store.wal_seq()
         told: dict[str, Any] = {
             "seq": last,
-            "head": store.head(),
+            "head": store.health().head,
             "ok": store.chain_valid(),
             "records": [record.to_dict() for record in store.query(status="")],
             "tally": sorted(map(list, store.engine.tally())),
@@ -48,12 +48,12 @@ def answers(root: Path) -> dict[str, Any]:
             },
             "nearest": [
                 [near.record_id, round(near.score, 6)]
-                for near in store.nearest([1.0] + [0.0] * 7, k=5, space="demo")
+                for near in store.vectors.nearest([1.0] + [0.0] * 7, k=5, space="demo")
             ],
             "changed": store.engine.changed_since(60),
         }
         with Memory(store) as memory:
-            told["blocks"] = memory.ls(status=None)
+            told["blocks"] = memory.list(status=None)
             found = memory.recall("harbour lantern", top_k=8)
             told["recall"] = [[block.id, block.score, *block.components] for block in found]
             told["edges"] = sorted(

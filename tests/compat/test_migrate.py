@@ -74,9 +74,9 @@ def test_objects_become_records(store: ChronoStore, tmp_path: Path) -> None:
 def test_a_second_run_changes_nothing(store: ChronoStore, tmp_path: Path) -> None:
     source = folder(tmp_path, REQUIREMENTS, TESTCASES)
     store.migrate_from_json(str(source))
-    head = store.head()
+    head = store.health().head
     assert store.migrate_from_json(source) == {"requirements": 0, "testcases": 0, "skipped": 4}
-    assert store.head() == head
+    assert store.health().head == head
 
 
 def test_a_new_title_or_status_is_taken_over(store: ChronoStore, tmp_path: Path) -> None:
@@ -94,9 +94,9 @@ def test_an_id_named_twice_is_stable(store: ChronoStore, tmp_path: Path) -> None
         [{"id": "X", "title": "three"}],
     )
     assert store.migrate_from_json(source) == {"requirements": 0, "testcases": 1, "skipped": 2}
-    head = store.head()
+    head = store.health().head
     store.migrate_from_json(source)
-    assert store.head() == head
+    assert store.health().head == head
     assert [record.label for record in store.query()] == ["three"]
 
 

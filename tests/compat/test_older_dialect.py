@@ -189,4 +189,4 @@ def test_our_events_can_be_read_with_the_standard_library(store: ChronoStore, lo
         assert hashlib.sha256(text.encode()).hexdigest() == claimed
         assert event["prev_hash"] == previous
         previous = claimed
-    assert previous == store.head()
+    assert previous == store.health().head

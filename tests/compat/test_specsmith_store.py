@@ -27,7 +27,7 @@ def test_it_opens_with_all_its_records(project: Path) -> None:
     with ChronoStore(project) as store:
         assert store.record_count() == len(store.query()) == 894
         assert store.wal_seq() == 978
-        assert store.record_counts()["requirement"] == 414
+        assert store.count(by="kind")["requirement"] == 414
         assert len(store.replay()) == 195
 
 
@@ -100,9 +100,9 @@ def test_it_migrates(project: Path) -> None:
         assert counts == {**new, "skipped": 444 + 467 - sum(new.values())}
         assert len(store.query(kind="requirement")) == 444
         assert len(store.query(kind="testcase")) == 467
-        head = store.head()
+        head = store.health().head
         assert store.migrate_from_json(source)["skipped"] == 911
-        assert store.head() == head
+        assert store.health().head == head
         assert store.chain_valid()
 
 

@@ -11,7 +11,7 @@ import pytest
 from chronomemory import ChronoStore, Memory
 from chronomemory.blocks import Blocks
 from chronomemory.episodes import Episodes, Facts
-from chronomemory.scoped import Everyone, ScopedStore
+from chronomemory.store import Everyone, ScopedStore
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,10 @@ from chronomemory.scoped import Everyone, ScopedStore
         (lambda store: store.record_count(5), "record_count()"),
         (lambda store: store.scoped(user="ann").get(), "get()"),
         (lambda store: store.compact(1), "compact()"),
-        (lambda store: store.iter(foo=1), "iter()"),
+        (lambda store: store.upkeep.prune(1), "Upkeep.prune()"),
+        (lambda store: store.stream(foo=1), "stream()"),
+        (lambda store: store.query(foo=1), "query()"),
+        (lambda store: store.search("x", foo=1), "search()"),
         (lambda store: store.everyone().history(), "history()"),
     ],
 )

@@ -15,8 +15,8 @@ from chronomemory.episodes import (
     NoopDelta,
     UpdateDelta,
 )
-from chronomemory.episodes.provenance import check_provenance
-from chronomemory.paging import query_terms, walk_terms
+from chronomemory.episodes.facts import check_provenance
+from chronomemory.selection import query_terms, walk_terms
 from conversing import START, episode, put, rule
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

@@ -266,7 +266,7 @@ class TestLife:
             assert episodes.health().lock_state == "held"
         mounts = tmp_path / "mounts"
         mounts.write_text("1 1 0:1 / / rw - nfs4 server:/ rw\n")
-        monkeypatch.setattr("chronomemory.mounts._MOUNTS", mounts)
+        monkeypatch.setattr("chronomemory.layout._MOUNTS", mounts)
         told = episodes.health()
         assert told.fs_type == "nfs4"
         assert len(told.warnings) == 1 and "nfs4" in told.warnings[0]

@@ -172,7 +172,7 @@ def test_what_is_no_filter_is_refused_before_any_row_is_read(
         def look(*_: object, **__: object) -> None:
             raise UnreadError
 
-        monkeypatch.setattr(type(episodes.handle.store), "iter", look)
+        monkeypatch.setattr(type(episodes.handle.store), "stream", look)
         with pytest.raises(ConsolidationRuleError) as caught:
             episodes.consolidate(rule(text, name="r7"))
         assert caught.value.rule_id == "r7"

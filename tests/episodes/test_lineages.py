@@ -17,8 +17,8 @@ from chronomemory.episodes import (
     UpdateDelta,
 )
 from chronomemory.episodes.runner import Runner
-from chronomemory.episodes.storage import lineages
-from chronomemory.episodes.storage.lineages import Lineage, joined, whole
+from chronomemory.episodes.storage import facts as lineages
+from chronomemory.episodes.storage.facts import Lineage, joined, whole
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 from conversing import START, episode, put, rule

@@ -295,7 +295,7 @@ def test_episodes_that_went_back_to_a_copy_are_gone_through_again(tmp_path: Path
         for number in range(2, 8):
             house.put(f"e{number}")
         assert done(house.run()) == [(True, 7, 7, 0, 0)]
-        episodes.restore(copy)
+        episodes.upkeep.restore(copy)
         for number in range(8):
             # Their events have the numbers of those that were left behind, and later ones.
             house.put(f"new{number}")

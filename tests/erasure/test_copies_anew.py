@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from chronomemory import ChronoStore, copying
+from chronomemory import ChronoStore, upkeep
 from chronomemory._core import Engine
 from test_erase import holding
 
@@ -37,7 +37,7 @@ def test_one_new_copy_takes_the_place_of_those_that_went(store: ChronoStore) -> 
         saved = ChronoStore(Path(str(told.new_backup)))
         assert saved.verify().valid
         store.delete("tea")
-        store.restore(Path(str(told.new_backup)))
+        store.upkeep.restore(Path(str(told.new_backup)))
         assert [record.id for record in store.query()] == ["tea"]
 
 
@@ -88,7 +88,7 @@ def test_a_copy_that_is_not_whole_is_told(store: ChronoStore, monkeypatch: pytes
     found = {"valid": False, "damage": ["a line"]}
     with store:
         store.backup()
-        monkeypatch.setattr(copying, "verify_path", lambda _: found)
+        monkeypatch.setattr(upkeep, "verify_path", lambda _: found)
         told = store.erase(ids=["mia"], reason="asked for")
         assert told.new_backup is None and "not whole" in str(told.backup_fault)
 
@@ -96,7 +96,7 @@ def test_a_copy_that_is_not_whole_is_told(store: ChronoStore, monkeypatch: pytes
 def test_a_copy_that_somebody_else_takes_away_is_made_again(
     store: ChronoStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with store, ChronoStore(store.project_root, head_file=store.head_file) as other:
+    with store, ChronoStore(store.project_root, head_file=store._head_file()) as other:
         make, number = Engine.backup, 0
 
         def backup(engine: Engine, progress: object = None) -> str:

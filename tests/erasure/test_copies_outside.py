@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from chronomemory import ChronoStore
 from chronomemory.errors import ChronoError, InvalidArgument, StoreReadOnly
-from chronomemory.retention import weight_of
+from chronomemory.upkeep import weight_of
 from verdicts import verify_log
 
 
@@ -18,7 +18,7 @@ def filled(root: Path) -> ChronoStore:
     """A store with a past, rows and a scope."""
     store = ChronoStore(root)
     store.upsert_many([{"id": f"R-{n}", "label": f"number {n}"} for n in range(20)])
-    store.attach("R-1", np.arange(4, dtype=np.float32), model="digits")
+    store.vectors.attach("R-1", np.arange(4, dtype=np.float32), model="digits")
     store.compact()
     store.scoped(user="ann").upsert({"id": "secret", "label": "nobody else says this"})
     return store
@@ -39,7 +39,7 @@ def test_a_copy_stands_by_itself(project: Path, outside: Path) -> None:
         before = weight_of(project / ".chronomemory")
         made = store.backup(to=outside)
         assert made.parent == outside and made.verified and made.removed == ()
-        assert (made.seq, made.head) == (store.wal_seq(), store.head())
+        assert (made.seq, made.head) == (store.wal_seq(), store.health().head)
         assert made.bytes == weight_of(made) and made.bytes_before == before
         assert made.bytes_after == weight_of(project / ".chronomemory")
         events = store.replay()
@@ -49,11 +49,11 @@ def test_a_copy_stands_by_itself(project: Path, outside: Path) -> None:
     with ChronoStore(made) as copy:
         assert copy.verify().valid and copy.replay() == events
         assert copy.get("R-7").label == "number 7" and len(copy.history("R-7")) == 1
-        assert copy.nearest(np.arange(4, dtype=np.float32), k=1)[0].record_id == "R-1"
+        assert copy.vectors.nearest(np.arange(4, dtype=np.float32), k=1)[0].record_id == "R-1"
         with pytest.raises(StoreReadOnly):
             copy.upsert({"id": "new"})
     with ChronoStore(project.with_name("second")) as again:
-        again.restore(made)
+        again.upkeep.restore(made)
         assert again.get("R-7").label == "number 7"
         again.upsert({"id": "new"})
 
@@ -88,7 +88,7 @@ def test_it_lies_outside_and_behind_no_link(project: Path, outside: Path, tmp_pa
             with pytest.raises((ChronoError, OSError)):
                 store.backup(to=to)
         assert a_file.read_text() == "mine" and list(elsewhere.iterdir()) == []
-        assert not (inside / "backup").exists() and store.backups() == []
+        assert not (inside / "backup").exists() and store.upkeep.backups() == []
         # A folder beside the store's own is outside, and links above are the user's own.
         assert store.backup(to=project / "copies").parent == project / "copies"
         assert store.backup(to=leading / "below").parent == elsewhere / "below"
@@ -111,7 +111,7 @@ def test_a_damaged_store_makes_no_copy(project: Path, outside: Path) -> None:
     with ChronoStore(project) as store:
         with pytest.raises(ChronoError, match="does not verify"):
             store.backup(to=outside)
-        assert [copy.path for copy in store.backups()] == [made]
+        assert [copy.path for copy in store.upkeep.backups()] == [made]
     assert list(outside.iterdir()) == [made]
 
 
@@ -126,14 +126,14 @@ def test_the_newest_stay_and_what_is_not_ours_too(project: Path, outside: Path, 
         assert [copy.exists() for copy in made] == [False, False, True, True]
         assert made[-1].removed == (made[1],)
         assert others.exists() and (outside / "20200101T000000").exists()
-        known = store.backups()
+        known = store.upkeep.backups()
         assert [copy.path for copy in known] == made[2:]
         assert all(copy.verified and copy.there and not copy.inside for copy in known)
         assert [copy.seq for copy in known] == [copy.seq for copy in made[2:]]
         # In the store's folder the number counts by itself.
         inside = [store.backup(keep=1) for _ in range(2)]
         assert inside[1].removed == (inside[0],) and not inside[0].exists()
-        assert [copy.path for copy in store.backups() if copy.inside] == [inside[1]]
+        assert [copy.path for copy in store.upkeep.backups() if copy.inside] == [inside[1]]
 
 
 def test_an_erasure_names_the_copies_that_hold_it(project: Path, outside: Path, tmp_path: Path) -> None:
@@ -149,12 +149,12 @@ def test_an_erasure_names_the_copies_that_hold_it(project: Path, outside: Path, 
         again = store.erase(ids=["R-3"], reason="asked for", dry_run=True)
         assert set(again.copies) == {str(before), str(after)}
         # A copy from before an erasure comes back without what was erased.
-        store.restore(before)
+        store.upkeep.restore(before)
         assert store.get("secret") is None and before.exists()
-        store.restore(after, bring_back=True)
+        store.upkeep.restore(after, bring_back=True)
         with pytest.raises(ChronoError, match="be gone"):
-            store.forget_backups(before)
-        assert store.forget_backups(moved) == 1 and store.forget_backups(moved) == 0
+            store.upkeep.forget_backups(before)
+        assert store.upkeep.forget_backups(moved) == 1 and store.upkeep.forget_backups(moved) == 0
         assert store.erase(ids=["R-3"], reason="asked for", dry_run=True).missing_copies == ()
 
 
@@ -162,8 +162,8 @@ def test_a_copy_that_was_brought_back_is_known(project: Path, outside: Path, tmp
     with filled(project) as store:
         made = store.backup(to=outside)
     with ChronoStore(tmp_path / "second") as second:
-        second.restore(made)
-        assert [copy.path for copy in second.backups()] == [made]
+        second.upkeep.restore(made)
+        assert [copy.path for copy in second.upkeep.backups()] == [made]
         assert second.erase(ids=["secret"], reason="asked for").copies == (str(made),)
         # It is not this store's to remove.
         second.backup(to=outside, keep=1)
@@ -174,7 +174,7 @@ def test_a_note_that_cannot_be_read_is_said(project: Path, outside: Path) -> Non
     with filled(project) as store:
         store.backup(to=outside)
         (project / ".chronomemory" / "copies").write_text("[{]")
-        for ask in (store.backups, lambda: store.erase(ids=["secret"], reason="asked for")):
+        for ask in (store.upkeep.backups, lambda: store.erase(ids=["secret"], reason="asked for")):
             with pytest.raises(ChronoError, match="where copies"):
                 ask()
         assert store.scoped(user="ann").get("secret") is not None

@@ -63,7 +63,7 @@ def lived(root: Path, seed: int) -> tuple[ChronoStore, dict[str, str]]:
                 store.backup()
             case "attach" if is_there:
                 row = np.array([chance.random() for _ in range(4)], dtype=np.float32)
-                store.attach(name, row, model="random")
+                store.vectors.attach(name, row, model="random")
     return store, secrets
 
 
@@ -75,7 +75,7 @@ def test_no_byte_is_left_and_all_else_stays(tmp_path: Path, seed: int) -> None:
         store.search("geheim1")
         gone, *kept = random.Random(seed).sample(sorted(secrets), 6)
         histories = {name: store.history(name) for name in kept}
-        vectors = {name: store.embedding(name) for name in kept} if store.spaces() else {}
+        vectors = {name: store.vectors.get(name) for name in kept} if store.vectors.spaces() else {}
         planned = store.erase(ids=[gone], reason="asked for", dry_run=True)
         assert everything(store) == before
         told = store.erase(ids=[gone], reason="asked for")
@@ -88,8 +88,8 @@ def test_no_byte_is_left_and_all_else_stays(tmp_path: Path, seed: int) -> None:
         assert {name: store.history(name) for name in kept} == histories
         assert store.history(gone) == []
         for name, row in vectors.items():
-            assert (row is None and store.embedding(name) is None) or np.array_equal(
-                row, store.embedding(name)
+            assert (row is None and store.vectors.get(name) is None) or np.array_equal(
+                row, store.vectors.get(name)
             )
         assert is_valid_for_both(store)
         assert store.erase(ids=[gone], reason="asked for").seq is None
@@ -244,7 +244,7 @@ def test_by_default_lines_of_records_with_a_scope_are_salted(tmp_path: Path) -> 
         store.upsert({"id": "T"})
         ann = store.scoped(user="ann")
         ann.upsert_many([{"id": "A"}, {"id": "B", "label": "of Ann"}])
-        store.attach("S", np.ones(4, dtype=np.float32), model="ones")
+        store.vectors.attach("S", np.ones(4, dtype=np.float32), model="ones")
         # These do not say whose the record is.
         store.delete("S")
         ann.delete("A")
@@ -335,7 +335,7 @@ def test_what_no_log_of_another_tool_names_is_looked_through(tmp_path: Path, is_
         backup = store.backup()
         if is_adopted:
             store.compact()
-        store.restore(backup)
+        store.upkeep.restore(backup)
         assert store.erase(ids=["mia"], reason="asked for").ids == ("mia",)
         assert holding(tmp_path / ".chronomemory", "elm street") == []
         assert store.get("tea") is not None and is_valid_for_both(store)
@@ -350,7 +350,7 @@ def test_what_nobody_ever_had_takes_no_damaged_copy_along(tmp_path: Path) -> Non
         opened = ChronoStore(tmp_path)
         opened.open()
     with opened as store:
-        store.repair()
+        store.upkeep.repair()
         aside = [path.name for path in (log.parent / "quarantine").iterdir()]
         for dry_run in (True, False):
             told = store.erase(ids=["r33"], reason="asked for", dry_run=dry_run)

@@ -13,7 +13,7 @@ from chronomemory.blocks import Memory
 from chronomemory.errors import HistoryUnavailable, InvalidArgument, InvalidRecord
 from chronomemory.graph import Edge, Node, Workspace
 from chronomemory.pages import Pages
-from chronomemory.reinstatement import reinstate
+from chronomemory.rollback import reinstate
 from test_erase import everything, holding, is_valid_for_both
 
 
@@ -171,7 +171,7 @@ def test_files_of_a_workspace_follow_an_erasure_in_a_log_that_went_back(tmp_path
         copy = workspace.store.backup()
         for number in range(5):
             workspace.graph.save_node(Node(f"n{number}", "drink", "tea"))
-        workspace.store.restore(copy)
+        workspace.store.upkeep.restore(copy)
         workspace.store.erase(ids=["node:zed"], reason="asked for")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of files that are ahead of the log
@@ -186,23 +186,23 @@ def test_again_keeps_embeddings_and_codes(tmp_path: Path) -> None:
             store.upsert({"id": "mia", "label": label})
         store.upsert({"id": "tea"})
         past, now = np.full(4, 77.125, np.float32), np.eye(4, dtype=np.float32)
-        store.attach("mia", past, model="m")
-        store.attach_many(["tea", "mia"], now[:2], model="m")
-        store.attach_tokens("mia", now, model="t")
+        store.vectors.attach("mia", past, model="m")
+        store.vectors.attach_many(["tea", "mia"], now[:2], model="m")
+        store.vectors.attach_tokens("mia", now, model="t")
         planned = store.erase(ids=["mia"], again=["mia"], reason="asked for", dry_run=True)
         told = store.erase(ids=["mia"], again=["mia"], reason="asked for")
         assert (planned.lines, planned.unsalted, planned.logs) == (told.lines, told.unsalted, told.logs)
         for name, row in (("tea", now[0]), ("mia", now[1])):
-            found = store.embedding(name)
+            found = store.vectors.get(name)
             assert found is not None
             assert np.array_equal(found, row)
-        assert next(near.record_id for near in store.nearest(now[1])) == "mia"
+        assert next(near.record_id for near in store.vectors.nearest(now[1])) == "mia"
         assert [hit.id for hit in store.search(query_tokens=now)] == ["mia"]
         files = [path for path in tmp_path.rglob("*") if path.is_file()]
         assert not [path for path in files if past.tobytes() in path.read_bytes()]
         assert is_valid_for_both(store)
     with ChronoStore(tmp_path) as store:
-        assert store.embedding("mia") is not None
+        assert store.vectors.get("mia") is not None
 
 
 @pytest.mark.parametrize("again", [[], ["r0"]])
@@ -210,7 +210,7 @@ def test_a_dry_run_counts_the_lines_of_embeddings(tmp_path: Path, again: list[st
     with ChronoStore(tmp_path) as store:
         for number in range(3):
             store.upsert({"id": f"r{number}"})
-            store.attach(f"r{number}", np.eye(3)[number], model="m")
+            store.vectors.attach(f"r{number}", np.eye(3)[number], model="m")
         store.compact()
         store.upsert({"id": "r0", "label": "new"})
         planned = store.erase(ids=["r0"], again=again, reason="t", dry_run=True)
@@ -231,9 +231,9 @@ def test_rows_that_a_repair_set_aside_go_too(tmp_path: Path) -> None:
     store = ChronoStore(tmp_path)
     store.upsert({"id": "mia", "label": "Mia"})
     store.upsert({"id": "tea", "label": "Tea"})
-    store.attach("mia", row, model="m")
-    store.attach("tea", np.ones(8), space="default")
-    store.attach("tea", np.ones(8), space="other", model="o")
+    store.vectors.attach("mia", row, model="m")
+    store.vectors.attach("tea", np.ones(8), space="default")
+    store.vectors.attach("tea", np.ones(8), space="other", model="o")
     store.close()
     for name in ("default", "other"):
         path = tmp_path / ".chronomemory" / "vectors" / f"{name}.0.f32"
@@ -241,7 +241,7 @@ def test_rows_that_a_repair_set_aside_go_too(tmp_path: Path) -> None:
         rows[-1] ^= 1  # a row of tea
         path.write_bytes(rows)
     with store:
-        store.repair()
+        store.upkeep.repair()
         aside = tmp_path / ".chronomemory" / "quarantine"
         assert [path for path in aside.rglob("*.f32") if row.tobytes() in path.read_bytes()]
         assert store.erase(ids=["mia"], reason="asked for").quarantine
@@ -253,7 +253,7 @@ def test_where_leaves_out_what_the_store_says_of_itself(tmp_path: Path) -> None:
     with ChronoStore(tmp_path) as store:
         for number in range(4):
             store.upsert({"id": f"r{number}", "label": f"text {number}"})
-        store.attach("r0", np.ones(3), model="m")
+        store.vectors.attach("r0", np.ones(3), model="m")
         store.erase(ids=["r3"], reason="asked for")
         told = store.erase(where={"status": "active"}, reason="t", dry_run=True)
         assert set(told.ids) == {"r0", "r1", "r2"}
@@ -300,8 +300,8 @@ def test_what_was_looked_at_before_an_erasure_answers_no_more(tmp_path: Path) ->
         store.upsert({"id": "mia", "label": "secretzq"})
         store.upsert({"id": "tea"})
         views = [handle.as_of(2) for handle in (store, other)]
-        walks = [handle.iter() for handle in (store, other)]
-        begun = store.iter()
+        walks = [handle.stream() for handle in (store, other)]
+        begun = store.stream()
         assert next(begun).id == "mia"
         assert [view.record_count() for view in views] == [2, 2]
         store.erase(ids=["mia"], reason="asked for")

@@ -116,7 +116,7 @@ def test_a_store_of_november_says_all_the_rest(tmp_path: Path, gone: tuple[str, 
         labels = [record.label for name in gone if (record := store.get(name)) is not None]
         planned = store.erase(ids=gone, reason="asked for", dry_run=True)
         away = {*gone, *planned.belonging}
-        before, near = answers(store, away), store.nearest([1.0] + [0.0] * 7, k=60, space="demo")
+        before, near = answers(store, away), store.vectors.nearest([1.0] + [0.0] * 7, k=60, space="demo")
         moments = moments_of(store, away)
         told = store.erase(ids=gone, reason="asked for", history=history)
         assert (told.unsalted, told.belonging) == (told.lines, planned.belonging)
@@ -128,7 +128,7 @@ def test_a_store_of_november_says_all_the_rest(tmp_path: Path, gone: tuple[str, 
         assert after == before
         assert moments_of(store, away) == moments
         assert [(one.record_id, one.score) for one in near if one.record_id not in away] == [
-            (one.record_id, one.score) for one in store.nearest([1.0] + [0.0] * 7, k=60, space="demo")
+            (one.record_id, one.score) for one in store.vectors.nearest([1.0] + [0.0] * 7, k=60, space="demo")
         ]
         assert all(holding(tmp_path, label) == [] for label in labels)
         assert is_valid_for_both(store)

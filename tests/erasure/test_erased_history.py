@@ -141,7 +141,7 @@ def test_history_that_is_not_what_it_says_is_set_aside_whole(name: str, tmp_path
     with ChronoStore(tmp_path) as store:
         known = store.get("r1")
         store.upsert({"id": "before"})
-        store.repair()
+        store.upkeep.repair()
         report = store.verify()
         assert report.valid, report.damage
         assert store.get("r1") == known
@@ -160,7 +160,7 @@ def test_what_was_erased_of_one_changes_no_answer_of_another(tmp_path: Path) -> 
         told = store.erase(scope={"user": "cyd"}, reason="a complaint of flat nine")
         assert [(hit.id, hit.score) for hit in ann.search("tea cat")] == before
         name = f"erasure:{told.seq}"
-        for handle in (ann, store.scoped(user="bob"), store.public()):
+        for handle in (ann, store.scoped(user="bob"), store.shared()):
             assert handle.get(name) is None
             assert not handle.history(name)
             assert not handle.query(kind="erasure", status="")
@@ -186,7 +186,7 @@ def test_a_line_that_tells_of_an_erasure_is_found_again_with_all_that_is_behind_
     lines[line] = lines[line][:middle] + bytes([lines[line][middle] ^ 1]) + lines[line][middle + 1 :]
     log.write_bytes(b"\n".join(lines))
     with ChronoStore(tmp_path) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
         assert (told["healed"], told["lost"], told["history_kept"]) == (1, [], True)
         assert [event.record["label"] for event in store.history("R")] == ["one", "two"]
         was = store.as_of(1).get("R")

@@ -36,7 +36,7 @@ def test_a_copy_from_before_an_erasure_comes_back_without_it(tmp_path: Path) -> 
     with store:
         told = store.erase(ids=["mia"], reason="asked for")
         store.upsert({"id": "tea", "label": "Tea at five"})
-        store.restore(copy)
+        store.upkeep.restore(copy)
         assert (store.get("mia"), label_of(store, "tea")) == (None, "Tea at four")
         assert holding(tmp_path / "here", SECRET) == []
         assert is_valid_for_both(store)
@@ -44,7 +44,7 @@ def test_a_copy_from_before_an_erasure_comes_back_without_it(tmp_path: Path) -> 
         assert note.endswith(f'event {told.seq} of the log before it, "asked for": 2 lines')
         # What was set aside knows the erasure, and can be taken back.
         (aside,) = (tmp_path / "here" / ".chronomemory" / "quarantine").glob("*-before-restore")
-        store.restore(aside)
+        store.upkeep.restore(aside)
         assert (store.get("mia"), label_of(store, "tea")) == (None, "Tea at five")
         assert is_valid_for_both(store)
 
@@ -55,7 +55,7 @@ def test_a_copy_from_after_it_comes_back(tmp_path: Path) -> None:
         store.erase(ids=["mia"], reason="asked for")
         copy = store.backup()
         store.upsert({"id": "tea", "label": "Tea at five"})
-        store.restore(copy)
+        store.upkeep.restore(copy)
         assert label_of(store, "tea") == "Tea at four"
         assert holding(tmp_path / "here", SECRET) == []
         assert not any("brought back" in note for note in store.verify().notes)
@@ -66,7 +66,7 @@ def test_what_is_brought_back_is_told_for_ever_and_can_be_erased_again(tmp_path:
     with store:
         store.erase(ids=["mia"], reason="asked for")
         before = len((copy / "events.wal").read_bytes().splitlines())
-        store.restore(copy, bring_back=True)
+        store.upkeep.restore(copy, bring_back=True)
         assert label_of(store, "mia") == f"{SECRET}, first floor"
         lines = (tmp_path / "here" / ".chronomemory" / "events.wal").read_bytes().splitlines()
         assert len(lines) == before + 1
@@ -79,7 +79,7 @@ def test_what_is_brought_back_is_told_for_ever_and_can_be_erased_again(tmp_path:
         assert holding(tmp_path / "here", SECRET) == []
         assert said in store.verify().notes
         with pytest.raises(LogCorrupted, match="without what was erased since"):
-            store.restore(copy)
+            store.upkeep.restore(copy)
 
 
 def test_an_erasure_is_told_after_its_log_is_gone(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_repair_brings_nothing_back_that_lies_around(tmp_path: Path) -> None:
     with pytest.warns(RuntimeWarning):
         damaged = ChronoStore(tmp_path / "here", head_file=tmp_path / "head").open()
     with damaged:
-        damaged.repair()
+        damaged.upkeep.repair()
         assert damaged.get("mia") is None
         assert label_of(damaged, "tea") == "Tea at six"
         assert [note for note in damaged.verify().notes if note.startswith("erased at event")]
@@ -133,7 +133,7 @@ def test_a_scope_goes_from_what_was_set_aside_too(tmp_path: Path) -> None:
         mia = store.scoped(user="mia")
         mia.upsert({"id": "home", "label": SECRET})
         later = store.backup()
-        store.restore(before)
+        store.upkeep.restore(before)
         assert mia.get("home") is None
         told = store.erase(scope={"user": "mia"}, reason="asked for")
         assert told.seq is not None and told.lines == 0
@@ -151,7 +151,7 @@ def test_what_was_set_aside_alone_is_reason_enough(tmp_path: Path, history: str)
         store.upsert({"id": "tea", "label": "Tea at four"})
         before = store.backup()
         store.scoped(user="mia").upsert({"id": "home", "label": SECRET})
-        store.restore(before)
+        store.upkeep.restore(before)
         # Of somebody whom nothing knows nothing goes, whatever was set aside.
         nobody = store.erase(scope={"user": "bob"}, reason="asked for", history=history)
         assert nobody.seq is None and nobody.quarantine == ()
@@ -198,7 +198,7 @@ def test_a_log_that_lost_the_event_of_its_erasure_is_whole_after_a_repair(tmp_pa
         warnings.simplefilter("ignore", RuntimeWarning)
         with ChronoStore(tmp_path) as store:
             assert not store.verify().valid
-            told = store.repair()
+            told = store.upkeep.repair()
             assert any("was erased, but copies from before it" in lost for lost in told["lost"]), told["lost"]
             report = store.verify()
             assert report.valid, report.damage
@@ -217,7 +217,7 @@ def test_a_copy_from_before_an_erasure_keeps_what_named_the_erased_record(tmp_pa
         # The past of one that was asked for must not come back, though it named her too.
         store.erase(ids=["mia", "tea"], again=["tea"], reason="asked for")
         store.upsert({"id": "new", "label": "came later"})
-        store.restore(copy)
+        store.upkeep.restore(copy)
         assert [label_of(store, name) for name in ("mia", "tea", "new")] == [None, None, None]
         for name in ("early", "late"):
             assert (label_of(store, name) or "").startswith("named her")

@@ -64,7 +64,7 @@ def test_a_certificate_tells_when_why_and_from_which_head_to_which(
     ann.upsert({"id": "A", "label": "likes tea"})
     ann.upsert({"id": "B", "evidence": ["A"]})
     first = json.loads(log.read_bytes().splitlines()[0])["hash"]
-    started, head = datetime.now(timezone.utc), (store.wal_seq(), store.head())
+    started, head = datetime.now(timezone.utc), (store.wal_seq(), store.health().head)
     told = store.erase(scope={"user": "ann"}, reason="asked for", history=history)
     assert told.at is not None and timedelta(0) <= told.at - started < timedelta(minutes=1)
     lines = [json.loads(line) for line in log.read_bytes().splitlines()]
@@ -76,7 +76,7 @@ def test_a_certificate_tells_when_why_and_from_which_head_to_which(
     assert told.before.log == first
     assert (told.after.seq, told.after.hash, told.after.log) == (
         store.wal_seq(),
-        store.head(),
+        store.health().head,
         lines[0]["hash"],
     )
     assert lines[1]["ts"] == told.at.isoformat().replace("+00:00", "Z")

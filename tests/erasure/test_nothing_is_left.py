@@ -64,7 +64,7 @@ def check_faces(root: Path, user: str) -> None:
     names = {"user": user} if user else {}
     with ChronoStore(root) as store:
         with Memory(store, **names) as memory:
-            for block in memory.ls():
+            for block in memory.list():
                 memory.history(block["id"])
             memory.recall("The number is")
             memory.frame("attention", "The number")
@@ -96,7 +96,7 @@ def test_nothing_is_left_of_erased_records(tmp_path: Path, seed: int) -> None:
             ids = chance.sample(sorted(world.secrets), 6)
             records = [one for one in map(everyone.get, ids) if one is not None]
             needles = {text for name in ids for text in world.secrets.pop(name)}
-            rows = [row for name in ids if (row := everyone.embedding(name)) is not None]
+            rows = [row for name in ids if (row := everyone.vectors.get(name)) is not None]
             needles |= {hashlib.sha256(row.tobytes()).hexdigest()[:_DIGITS] for row in rows}
             needles |= {digest for record in records for digest in guesses(record)}
             planned = store.erase(ids=ids, reason="asked for", dry_run=True)

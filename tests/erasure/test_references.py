@@ -40,7 +40,7 @@ def test_a_phone_number_cannot_be_guessed_from_the_blocks_beside_it(tmp_path: Pa
         assert [guess for guess in guesses if inside(tmp_path, guess)] == []
         assert is_valid_for_both(store)
     with Memory(tmp_path) as memory:
-        assert {block["content"] for block in memory.ls()} == {
+        assert {block["content"] for block in memory.list()} == {
             "Anna is here",
             "She will call back",
             "Her phone is none of your business",
@@ -153,17 +153,17 @@ def test_evidence_is_cut_and_embeddings_of_what_is_kept_stay(tmp_path: Path) -> 
     with ChronoStore(tmp_path) as store:
         store.upsert({"id": "zqmia", "label": "Mia"})
         store.upsert({"id": "W", "label": "a witness", "evidence": ["zqmia", "a letter"]})
-        store.attach_many(["zqmia", "W"], [[1.0, 0.0], [0.0, 1.0]], model="m")
-        before = store.embedding("W")
+        store.vectors.attach_many(["zqmia", "W"], [[1.0, 0.0], [0.0, 1.0]], model="m")
+        before = store.vectors.get("W")
         store.erase(ids=["zqmia"], reason="asked for")
         kept = store.get("W")
         assert kept is not None
         assert kept.evidence == ["a letter"]
-        after = store.embedding("W")
+        after = store.vectors.get("W")
         assert before is not None
         assert after is not None
         assert list(after) == list(before)
         assert inside(tmp_path, "zqmia") == []
     with ChronoStore(tmp_path) as store:
-        assert store.embedding("W") is not None
+        assert store.vectors.get("W") is not None
         assert is_valid_for_both(store)

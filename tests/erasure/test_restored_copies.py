@@ -53,7 +53,7 @@ class Life:
                     self.store.compact()
                 case "attach" if is_there:
                     row = np.array([self.chance.random() for _ in range(4)], dtype=np.float32)
-                    self.store.attach(name, row, model="random")
+                    self.store.vectors.attach(name, row, model="random")
 
     def copy(self) -> tuple[Path, dict[str, Any]]:
         """A copy outside, and what the store says of each record then."""
@@ -67,8 +67,8 @@ class Life:
         found = everything(self.store)
         is_own = {name: record for name, record in found.items() if not name.startswith("erasure:")}
         rows = {}
-        if self.store.spaces():
-            rows = {name: self.store.embedding(name) for name in is_own}
+        if self.store.vectors.spaces():
+            rows = {name: self.store.vectors.get(name) for name in is_own}
         return {
             name: (
                 record,
@@ -95,7 +95,7 @@ def test_no_byte_comes_back_and_all_else_does(tmp_path: Path, seed: int) -> None
             life.live(5)
         newest = life.said()
         for copy, before in (late, early):
-            life.store.restore(copy)
+            life.store.upkeep.restore(copy)
             assert life.said() == {name: said for name, said in before.items() if name not in gone}
             for name in gone:
                 label = life.secrets[name]
@@ -105,7 +105,7 @@ def test_no_byte_comes_back_and_all_else_does(tmp_path: Path, seed: int) -> None
             assert is_valid_for_both(life.store)
         # The first of what was set aside is what there was, and knows of the erasures itself.
         aside = min((life.here / ".chronomemory" / "quarantine").glob("*-before-restore"), key=order_of)
-        life.store.restore(aside)
+        life.store.upkeep.restore(aside)
         assert life.said() == newest
         assert is_valid_for_both(life.store)
 
@@ -123,7 +123,7 @@ def test_what_belonged_to_it_goes_from_the_copy_too(tmp_path: Path) -> None:
         store.upsert({"id": "way", "kind": "edge", "label": "Elm Street", "data": ends})
         copy = shutil.copytree(store.backup(), tmp_path / "copy")
         store.erase(ids=["mia"], reason="asked for the way")
-        store.restore(copy)
+        store.upkeep.restore(copy)
         assert [store.get("mia"), store.get("way")] == [None, None]
         assert store.get("tea") is not None
         assert holding(tmp_path / "here", "Elm Street") == []
@@ -150,7 +150,7 @@ def test_what_acts_taught_other_blocks_is_as_it_was_in_the_copy(tmp_path: Path) 
         copy = shutil.copytree(store.backup(), tmp_path / "copy")
         gone = [name for name in before if ids[1] in name]
         store.erase(ids=gone, reason="asked for")
-        store.restore(copy)
+        store.upkeep.restore(copy)
         after = {name: record for name, record in everything(store).items() if name[:8] != "erasure:"}
         assert after == {name: record for name, record in before.items() if name not in gone}
         assert holding(tmp_path / "here", texts[1]) == []
@@ -165,14 +165,14 @@ def test_a_copy_from_before_the_record_comes_back_and_the_erasure_stays_known(tm
         store.upsert({"id": "mia", "label": "Elm Street"})
         holds_it = shutil.copytree(store.backup(), tmp_path / "holds")
         store.erase(ids=["mia"], reason="asked for")
-        store.restore(before)
+        store.upkeep.restore(before)
         assert store.get("tea") is not None
         for _ in range(2):
             assert any(note.startswith("upheld") and "asked for" in note for note in store.verify().notes)
             assert is_valid_for_both(store)
             # Nothing here tells by now which of its lines were erased.
             with pytest.raises(LogCorrupted, match="it is no beginning of this log"):
-                store.restore(holds_it)
+                store.upkeep.restore(holds_it)
             assert holding(tmp_path / "here", "Elm Street") == []
             store.compact(keep_history=False)
 
@@ -183,7 +183,7 @@ def test_a_copy_is_refused_where_hashes_do_not_tell(tmp_path: Path, how: str) ->
         store.upsert({"id": "mia", "label": "Elm Street"})
         store.upsert({"id": "tea", "label": "Tea at four"})
         if how == "another way":
-            store.restore(store.backup())
+            store.upkeep.restore(store.backup())
         store.compact(keep_history=how != "base")
         copy = shutil.copytree(store.backup(), tmp_path / "copy")
         why = ""
@@ -198,12 +198,12 @@ def test_a_copy_is_refused_where_hashes_do_not_tell(tmp_path: Path, how: str) ->
             case "pruned":
                 store.erase(ids=["mia"], reason="asked for")
                 store.compact()
-                store.prune(older_than=timedelta(0), reason="space")
+                store.upkeep.prune(older_than=timedelta(0), reason="space")
                 why = "it is no beginning of this log"
             case "another way":
                 store.upsert({"id": "mia", "label": "Elm Street 17"})
                 copy = shutil.copytree(store.backup(), tmp_path / "other")
-                store.restore(tmp_path / "copy")
+                store.upkeep.restore(tmp_path / "copy")
                 store.erase(ids=["mia"], reason="asked for")
                 why = "it is no beginning of this log"
             case "damaged":
@@ -211,16 +211,16 @@ def test_a_copy_is_refused_where_hashes_do_not_tell(tmp_path: Path, how: str) ->
                 (archive,) = (copy / "archive").iterdir()
                 archive.write_bytes(archive.read_bytes()[:-1])
                 why = "it is damaged"
-        head = store.head()
+        head = store.health().head
         with pytest.raises(LogCorrupted, match=why) as refused:
-            store.restore(copy, damaged=True)
+            store.upkeep.restore(copy, damaged=True)
         assert "bring_back=True" in refused.value.recovery
         assert "asked for" in str(refused.value)
-        assert (store.head(), store.get("mia")) == (head, None)
+        assert (store.health().head, store.get("mia")) == (head, None)
         assert holding(tmp_path / "here", "Elm Street") == []
         assert not any((tmp_path / "here" / ".chronomemory" / "backup").glob("*.tmp"))
         assert is_valid_for_both(store)
-        store.restore(copy, damaged=True, bring_back=True)
+        store.upkeep.restore(copy, damaged=True, bring_back=True)
 
 
 def compacted_by_version_1(folder: Path) -> None:
@@ -276,7 +276,7 @@ def test_an_erasure_that_version_1_forgot_is_told_and_kept(tmp_path: Path) -> No
             assert is_valid_for_both(store)
             assert any(note.startswith(f"erased at event {told.seq}") for note in store.verify().notes)
             store.compact()
-        store.restore(copy)
+        store.upkeep.restore(copy)
         assert store.get("mia") is None and store.get("tea") is not None
         assert holding(tmp_path / "here", "Elm Street") == []
         assert is_valid_for_both(store)

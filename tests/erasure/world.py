@@ -85,7 +85,7 @@ class World:
             one, other = self.chance.sample(names, 2)
             graph.add_edge(one, other, kind)
         rows = np.random.default_rng(self.chance.getrandbits(32)).random((3, 4), dtype=np.float32)
-        door.attach_many(names[:3], rows, model="m")
+        door.vectors.attach_many(names[:3], rows, model="m")
         door.invalidate(self.chance.choice(names), "no longer true")
 
     def blocks(self, store: ChronoStore) -> None:
@@ -96,14 +96,14 @@ class World:
             for _ in range(7):
                 text = f"The number is {self.secret()}"
                 more: dict[str, Any] = {}
-                living = [block["id"] for block in memory.ls(status="active")]
+                living = [block["id"] for block in memory.list(status="active")]
                 if ids and self.chance.random() < 0.5:
                     more["previous"] = self.chance.choice(ids)
                 if living and self.chance.random() < 0.4:
                     more["supersedes"] = self.chance.choice(living)
                 ids.append(memory.remember(text, **more).block_id)
                 self.note(f"block:{ids[-1]}", text.split()[-1], ids[-1])
-            living = [block["id"] for block in memory.ls(status="active")]
+            living = [block["id"] for block in memory.list(status="active")]
             memory.frame("attention", "The number")
             memory.outcome(living, 0.9)
             memory.recall("The number is")

@@ -58,13 +58,13 @@ class TestABatch:
 
     def test_what_raises_writes_nothing(self, notebook: Notebook) -> None:
         notebook.write("a", "Ice is cold")
-        before = notebook.notes.store.head()
+        before = notebook.notes.store.health().head
         with pytest.raises(KeyError), notebook.notes.begin() as conn:
             conn.delete(note_key("a"))
             raise KeyError
         with pytest.raises(NoteMissing, match="episode:nobody"):
             notebook.read("nobody")
-        assert notebook.notes.store.head() == before
+        assert notebook.notes.store.health().head == before
 
     def test_plain_records_of_the_same_kind_are_none_of_its(self, notebook: Notebook) -> None:
         store = notebook.notes.store
@@ -86,7 +86,7 @@ class TestABatch:
         with notebook.notes.begin() as conn:
             SPACES.attach(conn, note_key("a"), [1.0, 0.0], "other")
             conn.delete(note_key("a"))
-        assert [space.name for space in notebook.notes.store.spaces()] == ["notes.lexical-384-v1"]
+        assert [space.name for space in notebook.notes.store.vectors.spaces()] == ["notes.lexical-384-v1"]
 
 
 class TestConflicts:
@@ -185,7 +185,7 @@ class TestASpace:
         assert notebook.nearest("cold ice")[0] == "a"
         assert notebook.embedding("a") == LexicalEmbedder().embed("Ice is cold").tobytes()
         assert notebook.embedding("nobody") is None
-        [space] = notebook.notes.store.spaces()
+        [space] = notebook.notes.store.vectors.spaces()
         assert space.name == SPACES.of(LexicalEmbedder().model_name) == "notes.lexical-384-v1"
 
     def test_each_text_is_embedded_once_and_what_is_known_is_kept(self, notebook: Notebook) -> None:

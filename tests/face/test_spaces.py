@@ -16,14 +16,14 @@ def test_each_model_has_a_space_of_its_own(store: ChronoStore, face: str) -> Non
     assert len(set(names)) == len(names)
     store.upsert({"id": "A"})
     for name in names:
-        store.attach("A", [1.0, 0.0], space=name, model=name)
-    assert {space.name for space in store.spaces()} == set(names)
+        store.vectors.attach("A", [1.0, 0.0], space=name, model=name)
+    assert {space.name for space in store.vectors.spaces()} == set(names)
 
 
 def test_a_question_must_fit_what_it_is_compared_with(store: ChronoStore) -> None:
     spaces, embedder = Spaces("notes"), CallableEmbedder("m", lambda texts: [[1.0, 0.0]] * len(texts))
     assert spaces.of_query(store, "anything", embedder).tolist() == [1.0, 0.0]
     store.upsert({"id": "A"})
-    store.attach("A", [1.0, 0.0, 0.0], space=spaces.of("m"), model="m")
+    store.vectors.attach("A", [1.0, 0.0, 0.0], space=spaces.of("m"), model="m")
     with pytest.raises(InvalidArgument, match="2 numbers for a query do not fit 3 of 'm'"):
         spaces.of_query(store, "anything", embedder)

@@ -15,8 +15,7 @@ from chronomemory.embedders import Embedder
 from chronomemory.errors import ChronoError, WriteConflict
 from chronomemory.face.arguments import count, string, unique_strings
 from chronomemory.face.awaited import Awaited, awaited_verb
-from chronomemory.face.batch import Connection
-from chronomemory.face.declaration import Face
+from chronomemory.face.batch import Connection, Face
 from chronomemory.face.handle import Handle, open_handle
 from chronomemory.face.models import Answers, KeptAnswers, run
 from chronomemory.face.moments import Now, utc_now
@@ -120,7 +119,7 @@ class Notebook:
     def nearest(self, text: str) -> list[str]:
         """Return the names of all notes, the most alike first."""
         vector = SPACES.of_query(self.notes.store, text, self._embedder)
-        found = self.notes.store.nearest(vector, space=SPACES.of(self._embedder.model_name))
+        found = self.notes.store.vectors.nearest(vector, space=SPACES.of(self._embedder.model_name))
         return [near.record_id.removeprefix(note_key("")) for near in found]
 
     def embedding(self, name: str) -> bytes | None:

@@ -53,7 +53,7 @@ def of_blocks(twins: Faces, store: ChronoStore) -> dict[str, Any]:
     told: dict[str, Any] = {}
     for user in MINDS:
         with twins.memory(store, user) as memory:
-            told[f"blocks of {user}"] = memory.ls(status=None)
+            told[f"blocks of {user}"] = memory.list(status=None)
             for question in (None, *QUESTIONS):
                 found = memory.recall(question, top_k=1000)
                 told[f"recall of {user} for {question}"] = [
@@ -111,14 +111,14 @@ def of_searches(store: ChronoStore) -> dict[str, Any]:
             told[f"what {name or 'all'} finds for {text}"] = [
                 (hit.id, hit.score) for hit in hits if FILLER not in hit.id
             ]
-        for space in store.spaces():
+        for space in store.vectors.spaces():
             if space.name == "tokens":
                 tokens = np.eye(3, DIM, dtype=np.float32)
                 hits = handle.search(WORDS[1], query_tokens=tokens, limit=50)
                 told[f"what {name or 'all'} finds by tokens"] = [(hit.id, hit.score) for hit in hits]
                 continue
             asked = np.ones(space.dim, dtype=np.float32)
-            near = handle.nearest(asked, space=space.name, k=1000, status=None)
+            near = handle.vectors.nearest(asked, space=space.name, k=1000, status=None)
             told[f"what is near {name or 'all'} in {space.name}"] = [
                 (hit.record_id, hit.score) for hit in near
             ]

@@ -66,7 +66,7 @@ def populate(project: Path, dice: random.Random, victims: list[str]) -> dict[str
         for name in victims * 2:
             said[name].append(secret(dice))
             say(store, name, said[name][-1])
-            store.attach(name, row_of(said[name][-1]), model="m")
+            store.vectors.attach(name, row_of(said[name][-1]), model="m")
             if dice.random() < 0.3:
                 store.compact()
         store.backup()
@@ -94,8 +94,8 @@ def reading(project: Path) -> Callable[[Tell], None]:
         with opened(project) as store:
             held = []
             while True:
-                held = [*held[-3:], store.matrix(), store.as_of(store.wal_seq())]
-                store.nearest(np.ones(DIM, dtype=np.float32), k=5)
+                held = [*held[-3:], store.vectors.matrix(), store.as_of(store.wal_seq())]
+                store.vectors.nearest(np.ones(DIM, dtype=np.float32), k=5)
                 store.search("harbour")
                 store.verify()
 
@@ -136,10 +136,10 @@ def caring(project: Path, seed: int, *, in_place: bool) -> Callable[[Tell], None
                 if dice.random() < 0.3:
                     try:
                         if in_place:
-                            store.restore(copy)
+                            store.upkeep.restore(copy)
                         else:
                             with ChronoStore(elsewhere, head_file=elsewhere / "head") as other:
-                                other.restore(copy)
+                                other.upkeep.restore(copy)
                     except (ChronoError, OSError) as error:
                         # An erasure has taken the copy away, or does not let it come back.
                         if "erased" not in str(error) and not is_going(copy):

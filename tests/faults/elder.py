@@ -20,9 +20,9 @@ def answer(store, held, verb, *needs):
         # As much as anybody may hold on to: records, words, rows, views of the past.
         found = store.search("harbour", limit=50)
         held.append((found, store.as_of(store.wal_seq()), store.query(status=None)))
-        if store.spaces():
-            held.append(store.matrix())
-            store.nearest(np.ones(4, dtype=np.float32), k=5)
+        if store.vectors.spaces():
+            held.append(store.vectors.matrix())
+            store.vectors.nearest(np.ones(4, dtype=np.float32), k=5)
         return [record.id for record in store.query(status=None)]
     if verb == "get":
         record = store.get(needs[0])
@@ -34,7 +34,7 @@ def answer(store, held, verb, *needs):
     if verb == "put":
         return store.upsert({"id": needs[0], "label": needs[1]}).seq
     if verb == "attach":
-        rows = store.attach(needs[0], np.array(needs[1], dtype=np.float32), model="m")
+        rows = store.vectors.attach(needs[0], np.array(needs[1], dtype=np.float32), model="m")
         return list(rows)
     if verb == "compact":
         return store.compact(keep_history=needs[0])

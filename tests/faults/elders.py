@@ -92,7 +92,7 @@ class Life:
                     store.upsert({"id": name, "label": label})
                 if self.dice.random() < 0.4:
                     given = row(self.dice)
-                    store.attach(name, np.array(given, dtype=np.float32), model="m")
+                    store.vectors.attach(name, np.array(given, dtype=np.float32), model="m")
                     rows += [np.array(given, dtype=np.float32).tobytes()] if name in names else []
                 match self.dice.randrange(10):
                     case 0:

@@ -51,7 +51,7 @@ def populate(project: Path, past: Past, dice: random.Random, life: int) -> dict[
             texts = [secret_of(dice, name) for _ in range(2)]
             for text in texts:
                 store.upsert({"id": name, "label": text, "data": {"life": life}})
-                store.attach(name, row_of(text), model="digits")
+                store.vectors.attach(name, row_of(text), model="digits")
                 if dice.random() < 0.3:
                     store.compact()
                 if dice.random() < 0.2:
@@ -87,7 +87,7 @@ def live_once(
         with ChronoStore(project, lock_timeout=60) as store:
             for number in range(WRITES):
                 store.upsert({"id": f"W{life}-{number}", "label": f"written {life} {number}"})
-                store.attach(f"W{life}-{number}", np.ones(4, dtype=np.float32), model="digits")
+                store.vectors.attach(f"W{life}-{number}", np.ones(4, dtype=np.float32), model="digits")
                 tell(number)
 
     eraser, writer = start(erasing), start(writing)
@@ -115,7 +115,7 @@ def live_once(
                     wrong.append(f"{edge.id} is left")
         for name, label in past.labels.items():
             record = store.get(name)
-            if record is None or record.label != label or store.embedding(name) is None:
+            if record is None or record.label != label or store.vectors.get(name) is None:
                 wrong.append(f"{name} is another: {record}")
         report = store.verify()
         wrong += [str(damage) for damage in (*report.damage, *report.returned)]

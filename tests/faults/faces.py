@@ -130,7 +130,7 @@ class Faces(Twins):
 
     def _blocks(self, user: str | None, least: int) -> list[str]:
         with self.memory(self.b, user) as memory:
-            known = [row["id"] for row in memory.ls()]
+            known = [row["id"] for row in memory.list()]
         own = [name for name in known if self._is_own(name, user)]
         return self.dice.sample(own, least) if len(own) >= least else []
 

@@ -50,7 +50,7 @@ def make(project: Path, number: int, salt: Any) -> None:
     with ChronoStore(project, salt=salt, head_file=project / "head") as store:
         store.upsert({"id": "tea", "label": "tea at four"})
         store.upsert(said)
-        store.attach("mia", np.frombuffer(row_of(number), dtype=np.float32), model="m")
+        store.vectors.attach("mia", np.frombuffer(row_of(number), dtype=np.float32), model="m")
         store.compact()
         store.upsert({"id": "tea", "label": "tea at five"})
         store.upsert({**said, "confidence": 0.5})

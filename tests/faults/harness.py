@@ -127,15 +127,15 @@ def repaired(project: Path, outcome: Outcome) -> dict[str, Any]:
         warnings.simplefilter("ignore", RuntimeWarning)
         with ChronoStore(project) as store:
             try:
-                return store.repair()
+                return store.upkeep.repair()
             except LogCorrupted as refused:
                 if "unproven=True" not in refused.recovery:
                     raise
                 outcome.count("refused without unproven=True")
             try:
-                return store.repair(unproven=True)
+                return store.upkeep.repair(unproven=True)
             except LogCorrupted as missing:
                 outcome.count("restored from a backup")
-                store.restore(max((project / ".chronomemory" / "backup").iterdir()))
+                store.upkeep.restore(max((project / ".chronomemory" / "backup").iterdir()))
                 empty: dict[str, Any] = {key: [] for key in ("damage", "unsettled", "unproven", "changed")}
                 return empty | {"healed": 0, "lost": [str(missing)]}

@@ -503,7 +503,7 @@ def archives(folder: Path, content: bytes) -> Iterator[Step]:
     store = ChronoStore(folder)
     yield "verify", store.verify
     yield "replay", store.replay
-    yield "repair", store.repair
+    yield "repair", store.upkeep.repair
 
 
 READERS: list[tuple[str, Callable[[Path, bytes], Iterator[Step]], dict[str, Bait]]] = [

@@ -46,7 +46,7 @@ def ids(records: int) -> list[str]:
 
 def embed(store: ChronoStore, records: int) -> None:
     rows = np.random.default_rng().standard_normal((records, DIM), dtype=np.float32)
-    store.attach_many(ids(records), rows, model="chance")
+    store.vectors.attach_many(ids(records), rows, model="chance")
 
 
 def build(project: Path, records: int) -> None:
@@ -85,7 +85,7 @@ def restorer(store: ChronoStore, stop: Path) -> None:
     while not stop.exists():
         saved = store.backup()
         time.sleep(0.02)
-        store.restore(saved)
+        store.upkeep.restore(saved)
         number += 1
         if number % RESTORES_A_LOG == 0:
             store.compact()

@@ -27,7 +27,7 @@ import wounds
 from chronomemory import ChronoStore
 from chronomemory.blocks import Memory
 from chronomemory.errors import ChronoError, HistoryUnavailable, LogCorrupted
-from chronomemory.records import Records
+from chronomemory.store import Records
 
 #: Records of rows: what is lost of them is told by `lost`, and marks no belief.
 ROWS = "vector:"
@@ -165,7 +165,7 @@ def remembered_by_all(store: ChronoStore, truth: lives.Truth, *, goes_on: bool) 
     wrong = []
     for user in lives.USERS:
         with Memory(store, **({} if user is None else {"user": user})) as memory:
-            seen = {f"block:{row['id']}": str(row) for row in memory.ls(status=None)}
+            seen = {f"block:{row['id']}": str(row) for row in memory.list(status=None)}
             if goes_on:
                 seen["a frame"] = str(memory.frame("attention", "tea and rain whisper").to_dict())
                 memory.remember("life goes on")

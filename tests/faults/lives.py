@@ -21,7 +21,7 @@ from typing import Any
 from chronomemory import ChronoStore, DepGraph
 from chronomemory.blocks import Memory
 from chronomemory.episodes import Episode, Episodes
-from chronomemory.records import Records
+from chronomemory.store import Records
 
 FOLDER = ".chronomemory"
 LOG = "events.wal"

@@ -55,7 +55,7 @@ def held(project: Path) -> tuple[dict[str, dict[str, Any]], dict[str, bytes]]:
             vectors = {}
             for name in records:
                 try:
-                    row = store.embedding(name)
+                    row = store.vectors.get(name)
                 except UnknownSpace:
                     # Blocks keep theirs in a space of their own.
                     row = None
@@ -83,7 +83,7 @@ def attach_some(store: ChronoStore, dice: random.Random, rows: int) -> None:
         name = f"R-{dice.randrange(30)}"
         record = store.get(name)
         if record is not None and record.status == "active":
-            store.attach(name, [dice.random() for _ in range(4)], model="dice")
+            store.vectors.attach(name, [dice.random() for _ in range(4)], model="dice")
 
 
 def make(project: Path, what: str, seed: str) -> Truth:
@@ -118,7 +118,7 @@ def make(project: Path, what: str, seed: str) -> Truth:
             copy = store.backup()
             truth.has_backup = True
             write_some(store, dice, 5)
-            store.restore(copy)
+            store.upkeep.restore(copy)
             write_some(store, dice, 4)
         if "later" in what:
             write_some(store, dice, 6)

@@ -24,7 +24,7 @@ import numpy as np
 from chronomemory import ChronoRecord, ChronoStore
 from chronomemory.cli import app
 from chronomemory.errors import ChronoError
-from chronomemory.heads import head_file
+from chronomemory.layout import head_file
 from typer.testing import CliRunner
 
 FOLDER = ".chronomemory"
@@ -129,14 +129,14 @@ def fill(project: Path) -> None:
     """A store with all that one can have."""
     with ChronoStore(project) as store:
         store.upsert_many([{"id": f"R{number}", "label": f"apple {number}"} for number in range(60)])
-        store.attach_many(["R1", "R2", "R3"], np.eye(3, dtype=np.float32), model="m")
+        store.vectors.attach_many(["R1", "R2", "R3"], np.eye(3, dtype=np.float32), model="m")
         store.compact()
         store.backup()
         store.upsert(ChronoRecord(id="A"))
-        store.attach("A", [0.0, 1.0, 1.0], model="m")
+        store.vectors.attach("A", [0.0, 1.0, 1.0], model="m")
         store.history("R1")
-        store.nearest([0.0, 0.0, 1.0])
-        store.restore(store.backup())
+        store.vectors.nearest([0.0, 0.0, 1.0])
+        store.upkeep.restore(store.backup())
 
 
 def places_in(project: Path) -> list[str]:
@@ -192,18 +192,18 @@ class Life:
         self.attempt("open", store.open)
         self.attempt("put", lambda: self.put(store, "P1"))
         self.attempt("batch", lambda: self.put(store, "P2", "P3"))
-        self.attempt("attach", lambda: store.attach("P1", [1.0, 1.0, 1.0], model="m"))
+        self.attempt("attach", lambda: store.vectors.attach("P1", [1.0, 1.0, 1.0], model="m"))
         self.attempt("search", lambda: store.search("apple"))
-        self.attempt("nearest", lambda: store.nearest([1.0, 1.0, 0.0]))
+        self.attempt("nearest", lambda: store.vectors.nearest([1.0, 1.0, 0.0]))
         self.attempt("history", lambda: store.history("R1"))
         self.attempt("compact", store.compact)
         self.attempt("put again", lambda: self.put(store, "P4"))
         saved = self.attempt("backup", store.backup)
         if isinstance(saved, Path) and (saved / "events.wal").exists():
-            self.attempt("restore", lambda: store.restore(saved))
+            self.attempt("restore", lambda: store.upkeep.restore(saved))
         self.attempt("verify", store.verify)
-        self.attempt("repair", store.repair)
-        self.attempt("matrix", lambda: store.matrix() if store.spaces() else None)
+        self.attempt("repair", store.upkeep.repair)
+        self.attempt("matrix", lambda: store.vectors.matrix() if store.vectors.spaces() else None)
         self.attempt("drop", lambda: store.compact(keep_history=False))
         self.attempt("close", store.close)
         self.command("put", "P5", "--label", "apple")

@@ -142,7 +142,7 @@ def live_on(project: Path, actions: list[Action], tell: Tell) -> None:
 def shown(memory: Memory) -> Books:
     """What a memory says that it holds."""
     books, contents = Books(hours=memory.active_hours()), {}
-    for row in memory.ls(status=None):
+    for row in memory.list(status=None):
         record = memory.blocks.store.get(f"block:{row['id']}")
         assert record is not None
         known = Known(row["status"], row["reinforcement_count"], record.data.get("evidence", 0.0))

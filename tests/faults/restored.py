@@ -42,7 +42,7 @@ def labels(project: Path) -> tuple[set[str], list[str]]:
 
 def restore_elsewhere(project: Path, backup: Path, kill_after: float | None) -> bool:
     """Let a child restore; say whether it was killed before it was done."""
-    child = start(lambda tell: ChronoStore(project).restore(backup))
+    child = start(lambda tell: ChronoStore(project).upkeep.restore(backup))
     if kill_after is None:
         child.end()
     else:

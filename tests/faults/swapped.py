@@ -63,7 +63,7 @@ class History:
             (self.project / FOLDER).glob("quarantine/*-before-restore")
         )
         if what == "restore" and backups:
-            store.restore(self.dice.choice(backups))
+            store.upkeep.restore(self.dice.choice(backups))
         elif what in ("compact", "drop") and self.logs:
             store.compact(keep_history=what == "compact")
         elif what == "backup" and self.logs:

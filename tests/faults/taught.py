@@ -63,7 +63,7 @@ class Pupils:
         goes = len(stores) == 1 and self.dice.random() < 0.4
 
         def some(memory: Memory, number: int) -> list[str]:
-            names = sorted(row["id"] for row in memory.ls())
+            names = sorted(row["id"] for row in memory.list())
             return random.Random(at).sample(names, min(number, len(names)))
 
         def work(store: ChronoStore) -> None:
@@ -89,7 +89,7 @@ class Pupils:
 
     def note(self, store: ChronoStore, name: str, word: str) -> None:
         self.secrets[name] = word
-        row = store.everyone().embedding(name, space=SPACE)
+        row = store.everyone().vectors.get(name, space=SPACE)
         if row is not None:
             self.rows[name] = row.tobytes()
 
@@ -111,15 +111,15 @@ class Pupils:
         )
         other.everyone().engine.upsert_many([self.without(one) for one in records], "blocks")
         for one in records:
-            row = everyone.embedding(one.id, space=SPACE) if self.has_rows() else None
+            row = everyone.vectors.get(one.id, space=SPACE) if self.has_rows() else None
             if row is not None:
-                other.everyone().attach(one.id, row, space=SPACE, model="lexical-384-v1")
+                other.everyone().vectors.attach(one.id, row, space=SPACE, model="lexical-384-v1")
         if self.secrets:
             self.store.erase(ids=sorted(self.secrets), reason="it was asked for")
         return other
 
     def has_rows(self) -> bool:
-        return SPACE in {known.name for known in self.store.spaces()}
+        return SPACE in {known.name for known in self.store.vectors.spaces()}
 
     def without(self, record: ChronoRecord) -> ChronoRecord:
         """A record as it is, but for links in the making to what will go."""
@@ -140,7 +140,7 @@ def shown(pupils: Pupils, store: ChronoStore, without: set[str]) -> dict[str, An
     told: dict[str, Any] = {}
     for user in MINDS:
         with pupils.memory(store, user) as memory:
-            rows = [row for row in memory.ls(status=None) if f"block:{row['id']}" not in without]
+            rows = [row for row in memory.list(status=None) if f"block:{row['id']}" not in without]
             # A block that referred to an erased one was written again, and comes last.
             told[f"blocks of {user}"] = sorted(rows, key=lambda row: row["id"])
             for question in (None, WORDS[0], " ".join(WORDS[2:5])):

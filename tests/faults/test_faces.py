@@ -39,7 +39,7 @@ def block_said(twins: Victims, store: ChronoStore) -> None:
 
 def block_taught(twins: Victims, store: ChronoStore) -> None:
     with twins.memory(store, None) as memory:
-        memory.outcome([memory.ls()[0]["id"]], 1.0)
+        memory.outcome([memory.list()[0]["id"]], 1.0)
 
 
 def episode_told(twins: Victims, store: ChronoStore) -> None:
@@ -118,7 +118,7 @@ def test_what_a_pupil_alone_has_learned_is_found(tmp_path: Path) -> None:
     assert len(went) > 1
     assert taught.compared(pupils, other, went) == []
     with pupils.memory(other, None) as memory:
-        memory.outcome([memory.ls()[0]["id"]], 1.0)
+        memory.outcome([memory.list()[0]["id"]], 1.0)
     assert taught.compared(pupils, other, went) != []
     other.close()
     pupils.forget()

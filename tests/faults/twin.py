@@ -74,12 +74,12 @@ def compared(twins: Twins, *, whole: bool) -> list[str]:
         both = [shown(one.query(status=None, faces=True), living) for one in (handle, other)]
         wrong += first_difference(f"records of {name or 'all'}", *both)
         for space in SPACES:
-            if space in {known.name for known in a.spaces()}:
+            if space in {known.name for known in a.vectors.spaces()}:
                 asked = np.ones(DIM, dtype=np.float32)
                 near = [
                     [
                         (hit.record_id, hit.score)
-                        for hit in one.nearest(asked, space=space, k=1000, status=None)
+                        for hit in one.vectors.nearest(asked, space=space, k=1000, status=None)
                     ]
                     for one in (handle, other)
                 ]
@@ -90,7 +90,7 @@ def compared(twins: Twins, *, whole: bool) -> list[str]:
         for text in (WORDS[0], " ".join(WORDS[2:5]), WORDS[7] + " nothing"):
             found = [[(hit.id, hit.score) for hit in one.search(text, limit=50)] for one in (handle, other)]
             wrong += first_difference(f"what {name or 'all'} finds for {text!r}", *found)
-        if "tokens" in {known.name for known in a.spaces()}:
+        if "tokens" in {known.name for known in a.vectors.spaces()}:
             tokens = np.eye(3, DIM, dtype=np.float32)
             found = [
                 [(hit.id, hit.score) for hit in one.search(WORDS[1], query_tokens=tokens, limit=50)]

@@ -122,8 +122,10 @@ class Twins(Speech):
         for (_, _, one), row in zip(names, rows, strict=True):
             if one:
                 one.rows.append(row.tobytes())
-        self.a.everyone().attach_many([first for first, _, _ in names], rows, space=space, model="m")
-        self.b.everyone().attach_many([second for _, second, _ in names], rows, space=space, model="m")
+        self.a.everyone().vectors.attach_many([first for first, _, _ in names], rows, space=space, model="m")
+        self.b.everyone().vectors.attach_many(
+            [second for _, second, _ in names], rows, space=space, model="m"
+        )
 
     def tokens(self) -> None:
         names = self._attachable()
@@ -134,20 +136,22 @@ class Twins(Speech):
             for _ in names
         ]
         everyone = self.a.everyone()
-        everyone.attach_tokens_many([first for first, _, _ in names], given, model="t", most=TOKENS)
+        everyone.vectors.attach_tokens_many([first for first, _, _ in names], given, model="t", most=TOKENS)
         for (first, _, one), tokens in zip(names, given, strict=True):
             if one:
-                row = everyone.embedding(first, space="tokens")
+                row = everyone.vectors.get(first, space="tokens")
                 assert row is not None
                 one.rows.append(row.tobytes())
                 one.tokens = tokens
-        self.b.everyone().attach_tokens_many([other for _, other, _ in names], given, model="t", most=TOKENS)
+        self.b.everyone().vectors.attach_tokens_many(
+            [other for _, other, _ in names], given, model="t", most=TOKENS
+        )
 
     def detach(self) -> None:
         space = self.dice.choice(SPACES)
-        if (names := self._some()) and space in {known.name for known in self.a.spaces()}:
-            self.a.everyone().detach(names[0], space=space)
-            self.b.everyone().detach(names[1], space=space)
+        if (names := self._some()) and space in {known.name for known in self.a.vectors.spaces()}:
+            self.a.everyone().vectors.detach(names[0], space=space)
+            self.b.everyone().vectors.detach(names[1], space=space)
 
     def compact(self) -> None:
         self.a.compact()
@@ -166,8 +170,8 @@ class Twins(Speech):
         self.b.everyone().search(self._text())
 
     def prune(self) -> None:
-        told = self.a.prune(older_than=timedelta(0), reason="kept short")
-        self.b.prune(older_than=timedelta(0), reason="kept short")
+        told = self.a.upkeep.prune(older_than=timedelta(0), reason="kept short")
+        self.b.upkeep.prune(older_than=timedelta(0), reason="kept short")
         self.is_pruned |= bool(told.archives)
 
     def backup(self) -> None:
@@ -187,8 +191,8 @@ class Twins(Speech):
         if one.erasures < self.erasures:
             self._restore_from_before(one.first)
             return
-        self.a.restore(one.first)
-        self.b.restore(one.second)
+        self.a.upkeep.restore(one.first)
+        self.b.upkeep.restore(one.second)
 
     def _restore_from_before(self, copy: Path) -> None:
         """A copy from before an erasure comes back without what was erased, or is refused.
@@ -202,7 +206,7 @@ class Twins(Speech):
             copy = root / copy.relative_to(self.root / "a")
         with ChronoStore(root, head_file=root / "head", durability="off") as store:
             try:
-                store.restore(copy)
+                store.upkeep.restore(copy)
             except LogCorrupted as refused:
                 if "without what was erased since" not in str(refused):
                     raise
@@ -245,7 +249,7 @@ class Twins(Speech):
             (store.project_root / FOLDER / "events.wal").write_bytes(b"".join(lines))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)
-                store.repair()
+                store.upkeep.repair()
                 store.open()
 
     # Erasing.
@@ -341,11 +345,11 @@ class Twins(Speech):
         said = str(record.to_dict())
         living = []
         for space in (*SPACES, "tokens"):
-            row = everyone.embedding(one.name, space=space) if self._has(space) else None
+            row = everyone.vectors.get(one.name, space=space) if self._has(space) else None
             if row is not None and space == "tokens":
-                other.attach_tokens(one.name, one.tokens, model="t", most=TOKENS)
+                other.vectors.attach_tokens(one.name, one.tokens, model="t", most=TOKENS)
             elif row is not None:
-                other.attach(one.name, row, space=space, model="m")
+                other.vectors.attach(one.name, row, space=space, model="m")
             living += [] if row is None else [row.tobytes()]
         self._forget(
             one,
@@ -355,7 +359,7 @@ class Twins(Speech):
         self.kept[one.name] = one.owner
 
     def _has(self, space: str) -> bool:
-        return space in {known.name for known in self.a.spaces()}
+        return space in {known.name for known in self.a.vectors.spaces()}
 
     def pad(self, store: ChronoStore, seq: int) -> None:
         """Say something that nobody asks about, up to a seq."""

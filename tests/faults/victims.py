@@ -71,13 +71,13 @@ class Victims(Faces):
         def work(store: ChronoStore) -> str:
             with self._ear(store, user, session) as memory:
                 known = None if replaced is None else replaced.name.partition(":")[2]
-                if known is not None and known not in {row["id"] for row in memory.ls()}:
+                if known is not None and known not in {row["id"] for row in memory.list()}:
                     known = None
                 return memory.remember(text, supersedes=known).block_id
 
         name = f"block:{self.only_first(work)}"
         one = self.lost(name, owner, word, "blocks", where={"data.content": text})
-        row = self.a.everyone().embedding(name, space="blocks.lexical-384-v1")
+        row = self.a.everyone().vectors.get(name, space="blocks.lexical-384-v1")
         if row is not None:
             one.rows.append(row.tobytes())
 
@@ -94,7 +94,7 @@ class Victims(Faces):
 
         def work(store: ChronoStore) -> None:
             with self._ear(store, user, session) as memory:
-                there = [row["id"] for row in memory.ls() if row["id"] in known]
+                there = [row["id"] for row in memory.list() if row["id"] in known]
                 if way == "outcome" and there:
                     memory.outcome(there[:3], 0.9)
                 elif way == "connect" and len(there) > 1:
@@ -109,7 +109,7 @@ class Victims(Faces):
     def numbered(self) -> None:
         """Rows and codes of tokens that somebody else attached to what a face wrote."""
         known = [one for face in ("blocks", "episodes", "graph") for one in self.going_of(face)]
-        there = {known.name for known in self.a.spaces()}
+        there = {known.name for known in self.a.vectors.spaces()}
         if not known:
             return
         one, everyone = self.dice.choice(known), self.a.everyone()
@@ -118,10 +118,12 @@ class Victims(Faces):
         if space not in there:
             return
         if space == "tokens":
-            everyone.attach_tokens(one.name, np.array(given, dtype=np.float32), model="t", most=TOKENS)
+            everyone.vectors.attach_tokens(
+                one.name, np.array(given, dtype=np.float32), model="t", most=TOKENS
+            )
         else:
-            everyone.attach(one.name, np.array(given[0], dtype=np.float32), space=space, model="m")
-        row = everyone.embedding(one.name, space=space)
+            everyone.vectors.attach(one.name, np.array(given[0], dtype=np.float32), space=space, model="m")
+        row = everyone.vectors.get(one.name, space=space)
         assert row is not None
         one.rows.append(row.tobytes())
 
@@ -241,11 +243,11 @@ class Victims(Faces):
             for record in everyone.query(status=None, faces=True, expired=True)
             if not record.id.startswith(OWN)
         }
-        spaces = [known.name for known in self.a.spaces()]
+        spaces = [known.name for known in self.a.vectors.spaces()]
         rows = {}
         for space in spaces:
             for name in records:
-                row = everyone.embedding(name, space=space)
+                row = everyone.vectors.get(name, space=space)
                 if row is not None:
                     rows[name, space] = row.tobytes()
         some = self.dice.sample(sorted(records), min(HISTORIES, len(records)))
@@ -309,7 +311,7 @@ class Victims(Faces):
                 wrong.append(f"{name} speaks of what went, and is not among the mentions: {now.to_dict()}")
         for (name, space), row in before["rows"].items():
             if everyone.get(name, expired=True) is not None:
-                now_row = everyone.embedding(name, space=space)
+                now_row = everyone.vectors.get(name, space=space)
                 if now_row is None or now_row.tobytes() != row:
                     wrong.append(f"the row of {name} in {space} is another")
         for name, events in before["histories"].items():

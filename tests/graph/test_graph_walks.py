@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from chronomemory import InvalidArgument, Limit
+from chronomemory import InvalidArgument
+from chronomemory.errors import Limit
 from chronomemory.graph import (
     Action,
     Approval,

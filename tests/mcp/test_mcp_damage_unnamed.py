@@ -29,9 +29,9 @@ def project(tmp_path: Path) -> Path:
     with ChronoStore(tmp_path) as store:
         ann, bob = store.scoped(user="ann"), store.scoped(user="bob")
         ann.upsert({"id": "A-1", "label": "green tea"})
-        ann.attach("A-1", [1.0, 0.0], model="m")
+        ann.vectors.attach("A-1", [1.0, 0.0], model="m")
         bob.upsert_many([{"id": f"{SECRET}-{n}", "label": f"{SECRET} word {n}"} for n in range(5)])
-        bob.attach_many([f"{SECRET}-{n}" for n in range(5)], np.ones((5, 2), dtype=np.float32))
+        bob.vectors.attach_many([f"{SECRET}-{n}" for n in range(5)], np.ones((5, 2), dtype=np.float32))
         Memory(store, user="ann").remember("Ann likes tea")
         with Pages(store, tmp_path / "anns", user="ann") as pages:
             pages.append("user-profile", "Ann likes tea.", ["tea"])
@@ -90,11 +90,11 @@ def heard_by_ann(project: Path, caplog: pytest.LogCaptureFixture) -> dict[str, s
         for name, work in {
             "query": lambda: ann.query(status=None, faces=True),
             "search": lambda: ann.search("green tea", [1.0, 0.1], explain=True),
-            "nearest": lambda: ann.nearest([1.0, 0.1], k=9),
-            "matrix": ann.matrix,
-            "spaces": ann.spaces,
-            "embedding": lambda: ann.embedding(f"{SECRET[:3]}-1"),
-            "own": lambda: ann.embedding("A-1"),
+            "nearest": lambda: ann.vectors.nearest([1.0, 0.1], k=9),
+            "matrix": ann.vectors.matrix,
+            "spaces": ann.vectors.spaces,
+            "embedding": lambda: ann.vectors.get(f"{SECRET[:3]}-1"),
+            "own": lambda: ann.vectors.get("A-1"),
             "history": lambda: ann.history("A-1"),
             "as_of": lambda: ann.as_of(store.wal_seq()).query(),
             "changed": lambda: ann.changed_since(1),
@@ -168,7 +168,7 @@ def test_the_store_itself_names_the_record_of_a_damaged_row(project: Path) -> No
         assert [item.id for item in damage] == [f"{SECRET}-{n}" for n in range(3)]
         assert not any(SECRET in str(item) or SECRET in item.reason for item in damage)
         with pytest.raises(LogCorrupted) as refused:
-            store.scoped(user="bob").embedding(f"{SECRET}-0")
+            store.scoped(user="bob").vectors.get(f"{SECRET}-0")
         assert SECRET not in str(refused.value)
     shown = CliRunner().invoke(app, ["verify", "--project", str(project)], env={"COLUMNS": "200"})
     assert f'id "{SECRET}-0"' in shown.stdout

@@ -50,7 +50,7 @@ def test_codes_are_kept_at_once_and_asked(reader: ServedStore, embedder: Countin
     async def work(talk: Talk) -> None:
         assert await texts(talk, "whose car") == []
         await add(talk, (CAR, TEA))
-        living = {space.name: space.living for space in reader.store.everyone().spaces()}
+        living = {space.name: space.living for space in reader.store.everyone().vectors.spaces()}
         assert living == {"blocks.synonyms": 2, "blocks-tokens.synonyms": 2}
         before = embedder.asked
         assert (await texts(talk, "whose car"))[0] == CAR
@@ -118,4 +118,4 @@ def test_it_is_named_at_the_start_and_says_nothing_on_the_wire(
 
     talk(process(project, "--embedder", "loud:make", "--model", "loud"), work)
     with ChronoStore(project) as store:
-        assert [space.name for space in store.spaces()] == ["blocks-tokens.loud", "blocks.loud"]
+        assert [space.name for space in store.vectors.spaces()] == ["blocks-tokens.loud", "blocks.loud"]

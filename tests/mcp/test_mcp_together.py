@@ -58,7 +58,7 @@ def test_four_servers_write_while_a_fifth_process_compacts(tmp_path: Path) -> No
     ids = {each["memory_id"] for each in told}
     assert len(ids) == SERVERS * (EACH - 1) + 1
     with Memory(tmp_path, user="ann") as memory:
-        contents = sorted(block["content"] for block in memory.ls())
+        contents = sorted(block["content"] for block in memory.list())
         expected = [f"Server {n} says sentence {at} of many" for n in range(SERVERS) for at in range(1, EACH)]
         assert contents == sorted(["All say this", *expected])
     with ChronoStore(tmp_path) as store:

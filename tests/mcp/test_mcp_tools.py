@@ -47,7 +47,7 @@ def test_a_memory_is_added_found_corrected_withdrawn_and_explained(served: Serve
         assert (await talk.call("get_memory", memory_id=now["id"]))["memory"]["status"] == "archived"
         verdict = await talk.call("verify")
         assert verdict["valid"]
-        assert verdict["head"] == served.store.head()
+        assert verdict["head"] == served.store.health().head
 
     with_served(served, work, mode)
 

@@ -106,7 +106,7 @@ def test_what_cannot_be_read_is_answered_and_the_rest_goes_on(tmp_path: Path) ->
         wire.process.stdin.close()
         assert wire.process.wait(60) == 0
     with Memory(tmp_path, user="ann") as memory:
-        assert len(memory.ls()) == 2
+        assert len(memory.list()) == 2
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_server_that_is_ended_while_it_writes_leaves_a_whole_store(tmp_path: P
             assert told["outcome"] == "added"
     with ChronoStore(tmp_path) as store, Memory(store, user="ann") as memory:
         assert store.verify().valid
-        assert sorted(block["content"] for block in memory.ls()) == sorted([*contents, "First"])
+        assert sorted(block["content"] for block in memory.list()) == sorted([*contents, "First"])
         hits = store.scoped(user="ann").search("sentence tea", limit=10)
         assert len(hits) == len(contents)
         for hit in hits:

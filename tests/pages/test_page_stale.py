@@ -232,7 +232,7 @@ def test_what_the_log_has_lost_of_a_page_comes_back_from_its_file(tmp_path: Path
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         with ChronoStore(tmp_path) as store:
-            store.repair()
+            store.upkeep.repair()
     with Pages(tmp_path) as pages:
         told = pages.sync()
         assert told.edited == ("topic-dose",)

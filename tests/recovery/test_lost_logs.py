@@ -40,7 +40,7 @@ def test_a_lost_log_is_damage_in_a_fresh_home_too(
         for write in (
             lambda: store.upsert({"id": "new"}),
             lambda: store.upsert_many([{"id": "new"}]),
-            lambda: store.attach("R-1", [1.0, 2.0], model="m"),
+            lambda: store.vectors.attach("R-1", [1.0, 2.0], model="m"),
             store.compact,
             store.backup,
         ):
@@ -53,8 +53,8 @@ def test_a_lost_log_is_damage_in_a_fresh_home_too(
     with quiet(), ChronoStore(tmp_path) as store:
         if not is_compacted:
             with pytest.raises(LogCorrupted):
-                store.repair()
-        store.repair(unproven=not is_compacted)
+                store.upkeep.repair()
+        store.upkeep.repair(unproven=not is_compacted)
     assert labels(tmp_path) == (before if is_compacted else {})
     with ChronoStore(tmp_path) as store:
         assert store.chain_valid()
@@ -77,7 +77,7 @@ def test_compaction_refuses_while_the_head_is_lost_and_deletes_nothing_it_does_n
             store.upsert({"id": "Y"})
         with pytest.raises(LogCorrupted):
             store.compact()
-        store.accept_head()
+        store.upkeep.accept_head()
         store.upsert({"id": "Z"})
         store.compact()
     kept = {path.read_bytes() for path in (home / "quarantine").rglob("*") if path.is_file()}
@@ -92,7 +92,7 @@ def test_an_interrupted_compaction_leaves_nothing_behind(tmp_path: Path, home: P
     # As if it had been interrupted before the logs were swapped: base and archive hold what the log holds.
     shutil.copy(backup / "events.wal", home / "events.wal")
     with quiet(), ChronoStore(tmp_path) as store:
-        store.accept_head()
+        store.upkeep.accept_head()
         store.upsert({"id": "C"})
         store.compact()
         assert store.chain_valid()
@@ -162,7 +162,7 @@ def test_a_restore_and_a_repair_elsewhere_are_followed(tmp_path: Path, home: Pat
         store.upsert({"id": "A", "label": "one"})
         backup = store.backup()
         store.upsert({"id": "B"})
-        other.restore(backup)
+        other.upkeep.restore(backup)
         assert store.get("B") is None
         store.upsert({"id": "C"})
         assert other.get("C") is not None
@@ -186,7 +186,7 @@ def test_what_was_retired_before_a_restore_elsewhere_is_followed(tmp_path: Path,
                 case "erase":
                     other.erase(ids=["A"] if deeds == "restore erase" else ["B"], reason="asked for")
                 case _:
-                    other.restore(backup)
+                    other.upkeep.restore(backup)
         assert store.record_count() == other.record_count()
         assert store.verify().valid
         store.upsert({"id": "E"})
@@ -213,7 +213,7 @@ def only_copies_left(project: Path, home: Path, where: str) -> dict[str, str]:
         store.upsert_many([{"id": f"R-{n}", "label": f"value {n}"} for n in range(9)])
         backup = store.backup()
         if where == "quarantine":
-            store.restore(backup)
+            store.upkeep.restore(backup)
     held = labels(project)
     if where == "quarantine":
         shutil.rmtree(home / "backup")
@@ -237,11 +237,11 @@ def test_a_log_of_which_only_copies_are_left_is_missed(
         assert [item.kind for item in report.damage] == ["log-missing"]
         assert f"{where}/{copy.name}" in report.damage[0].reason
     with pytest.warns(RuntimeWarning, match="log-missing"), ChronoStore(tmp_path) as store:
-        for write in (lambda: store.upsert({"id": "new"}), store.compact, store.backup, store.repair):
+        for write in (lambda: store.upsert({"id": "new"}), store.compact, store.backup, store.upkeep.repair):
             with pytest.raises(LogCorrupted, match="restore brings back") as caught:
                 write()
             assert caught.value.damage == "log-missing"
-        store.restore(copy)
+        store.upkeep.restore(copy)
         assert store.upsert({"id": "new"}).seq > 9
     assert labels(tmp_path).items() >= held.items()
     assert ChronoStore(tmp_path).verify().valid
@@ -250,7 +250,7 @@ def test_a_log_of_which_only_copies_are_left_is_missed(
 def test_what_is_taken_unproven_from_a_copy_says_so(tmp_path: Path, home: Path) -> None:
     held = only_copies_left(tmp_path, home, "backup")
     with quiet(), ChronoStore(tmp_path) as store:
-        told = store.repair(unproven=True)
+        told = store.upkeep.repair(unproven=True)
         assert sorted(told["unproven"]) == sorted(held)
         assert told["lost"]
     assert labels(tmp_path) == held
@@ -309,7 +309,7 @@ def test_a_restore_into_an_empty_folder_that_was_killed_is_done_again(tmp_path: 
     with quiet(), ChronoStore(empty) as store:
         with pytest.raises(LogCorrupted, match="restore again"):
             store.upsert({"id": "new"})
-        store.restore(copy)
+        store.upkeep.restore(copy)
     assert labels(empty) == held
     report = ChronoStore(empty).verify()
     assert report.valid
@@ -342,5 +342,5 @@ def test_nothing_is_written_behind_an_end_that_another_process_synced_and_that_i
         with pytest.raises(LogCorrupted, match="before the last known sync"):
             write()
         assert log.stat().st_size == cut
-        told = one.repair()
+        told = one.upkeep.repair()
     assert any(f"event {event.seq}" in lost for lost in told["lost"]), told["lost"]

@@ -156,7 +156,7 @@ def test_writing_all_of_a_record_ends_the_doubt_and_a_part_does_not(project: Pat
 def test_a_repair_ends_the_doubt(project: Path, log: Path) -> None:
     change_line(log, 2, altered)
     with ChronoStore(project) as store:
-        store.repair()
+        store.upkeep.repair()
         belief = store.get("BELIEF")
         assert belief is not None and belief.status != "active" and belief.in_doubt is None
         assert store.health().records_in_doubt == 0

@@ -14,7 +14,7 @@ from recovering import labels, only, quiet
 
 def repair(project: Path, **options: Any) -> dict[str, Any]:
     with quiet(), ChronoStore(project) as store:
-        return store.repair(**options)
+        return store.upkeep.repair(**options)
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_what_a_repair_sets_aside_can_be_brought_back(
     assert {"events.wal", "base", "archive"} <= {path.name for path in aside.iterdir()}
     (aside / "events.wal").write_bytes(whole)  # somebody found the lost line elsewhere
     with ChronoStore(tmp_path) as store:
-        store.restore(aside)
+        store.upkeep.restore(aside)
         assert [event.record["label"] for event in store.history("dose") if event.record] == ["give 10 mg"]
     assert labels(tmp_path) == compacted
 
@@ -160,8 +160,8 @@ def test_a_damaged_copy_comes_back_only_when_asked_for(tmp_path: Path, home: Pat
     assert told["lost"]
     with quiet(), ChronoStore(tmp_path) as store:
         with pytest.raises(LogCorrupted):
-            store.restore(home / told["kept"])
-        store.restore(home / told["kept"], damaged=True)
+            store.upkeep.restore(home / told["kept"])
+        store.upkeep.restore(home / told["kept"], damaged=True)
         assert not store.chain_valid()
 
 

@@ -50,7 +50,7 @@ def is_marked(record: dict[str, Any]) -> bool:
 
 def mended(project: Path, *, unproven: bool = False) -> dict[str, dict[str, Any]]:
     with quiet(), ChronoStore(project) as store:
-        told = store.repair(unproven=unproven)
+        told = store.upkeep.repair(unproven=unproven)
         assert told["lost"]
         return {row["id"]: row for row in store.export_records(status="")}
 
@@ -75,7 +75,7 @@ def test_a_base_that_only_fits_is_taken_on_demand_and_marked(
     assert not labels(tmp_path).keys() & OLD.keys()
     with quiet(), ChronoStore(tmp_path) as store:
         with pytest.raises(LogCorrupted, match="base-missing") as refused:
-            store.repair()
+            store.upkeep.repair()
         assert "unproven=True" in refused.value.recovery
         with pytest.raises(LogCorrupted):
             store.compact()
@@ -119,7 +119,7 @@ def test_another_tools_snapshot_is_not_left_out(tmp_path: Path, home: Path, firs
         with pytest.raises(LogCorrupted, match="nothing is written"):
             put(store, {"G": "ours"})
         with pytest.raises(LogCorrupted, match="base-missing"):
-            store.repair()
+            store.upkeep.repair()
     assert (home / "snapshot.json").read_bytes() == snapshot, "what may be the only base is not written over"
     found = mended(tmp_path, unproven=True)
     assert {name for name, row in found.items() if is_marked(row)} == OLD.keys()
@@ -171,7 +171,7 @@ def test_an_adopted_base_that_was_altered_is_put_right(
     base.write_bytes(data)
     assert "base-altered" in kinds(tmp_path)
     with quiet(), ChronoStore(tmp_path) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
         assert told["history_kept"] and not told["lost"]
         assert not store.verify().damage
     assert labels(tmp_path) == held
@@ -191,7 +191,7 @@ def test_an_altered_base_that_is_made_again_is_put_back(tmp_path: Path, home: Pa
     data[data.index(b"kept")] ^= 1
     base.write_bytes(data)
     with quiet(), ChronoStore(tmp_path) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
         assert told["history_kept"] and not told["lost"] and not told["unproven"]
         assert {row.id for row in store.as_of(moment).query()} == OLD.keys() | set(list(NEW)[:-1])
         assert store.erase(ids=["new 0"], reason="asked for").seq is not None
@@ -228,7 +228,7 @@ def test_a_log_that_begins_late_says_so(tmp_path: Path, home: Path) -> None:
     (home / "events.wal").write_bytes(b"".join(lines_of(home)[3:]))
     with quiet(), ChronoStore(tmp_path) as store:
         assert any("before event 4" in note for note in store.verify().notes)
-        assert any("before event 4" in lost for lost in store.repair()["lost"])
+        assert any("before event 4" in lost for lost in store.upkeep.repair()["lost"])
 
 
 def test_a_kept_log_finds_its_base_again_when_it_is_restored(tmp_path: Path, home: Path) -> None:
@@ -237,10 +237,10 @@ def test_a_kept_log_finds_its_base_again_when_it_is_restored(tmp_path: Path, hom
     data[232] ^= 1
     (home / "events.wal").write_bytes(data)
     with quiet(), ChronoStore(tmp_path) as store:
-        kept = store.repair()["kept"]
-        store.restore(home / kept, damaged=True)
+        kept = store.upkeep.repair()["kept"]
+        store.upkeep.restore(home / kept, damaged=True)
     with quiet(), ChronoStore(tmp_path) as store:
-        assert store.repair()["lost"] == []
+        assert store.upkeep.repair()["lost"] == []
     assert labels(tmp_path) == OLD | NEW
 
 
@@ -253,8 +253,8 @@ def test_a_restore_takes_the_base_along_from_a_backup(tmp_path: Path, home: Path
         b"".join([*lines[:2], lines[2].replace(b"later", b"latER"), *lines[3:]])
     )
     with quiet(), ChronoStore(tmp_path) as store:
-        kept = store.repair()["kept"]
+        kept = store.upkeep.repair()["kept"]
         store.compact(keep_history=False)
-        store.restore(home / kept, damaged=True)
+        store.upkeep.restore(home / kept, damaged=True)
     assert "base-missing" not in kinds(tmp_path)
     assert labels(tmp_path).keys() >= OLD.keys()

@@ -59,7 +59,7 @@ def test_the_lines_of_a_copy_are_taken_and_the_others_named(
         put(store, range(6, 12))
     lose(home, how, held + 2)
     with quiet(), ChronoStore(tmp_path) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
         assert told["unproven"] == []
         assert store.verify().valid
         status = {record.id: record.status for record in store.query(status="")}
@@ -85,7 +85,7 @@ def test_a_copy_of_another_log_is_no_beginning(tmp_path: Path, home: Path) -> No
         put(store, range(4, 8), "new")
     lose(home, "cut", 2)
     with quiet(), ChronoStore(tmp_path) as store:
-        told = store.repair(unproven=True)
+        told = store.upkeep.repair(unproven=True)
         assert told["lost"]
         assert {record.label for record in store.query()} == {"new"}
 
@@ -98,11 +98,11 @@ def test_only_the_first_event_is_proved_where_a_restore_went_back(tmp_path: Path
         before = store.backup()
         put(store, range(3), "left behind")
         store.backup()
-        store.restore(before)
+        store.upkeep.restore(before)
         put(store, range(3, 9))
     lose(home, "cut", 3)
     with quiet(), ChronoStore(tmp_path) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
         assert told["lost"]
         assert {record.label for record in store.query()} == {"true"}
         assert store.get("R8") is not None
@@ -122,7 +122,7 @@ def test_bytes_without_a_line_were_a_log_if_a_snapshot_was_made_of_it(tmp_path: 
         with pytest.raises(LogCorrupted):
             put(store, range(9, 10))
         with pytest.raises(LogCorrupted):
-            store.repair()
-        told = store.repair(unproven=True)
+            store.upkeep.repair()
+        told = store.upkeep.repair(unproven=True)
         assert sorted(told["unproven"]) == [f"R{number}" for number in range(4)]
         assert {store.get(f"R{number}").label for number in range(4)} == {"true"}

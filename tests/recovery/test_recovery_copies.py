@@ -61,7 +61,7 @@ def test_lines_that_follow_are_taken_as_far_as_a_copy_has_them(
         if how.startswith("cut") or how.endswith("end"):
             pytest.skip("nothing tells that there was more")
     with quiet(), ChronoStore(tmp_path) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
         assert told["lost"], "the events behind those of the copy"
         status = {record.id: record.status for record in store.query(status="")}
     assert status["R0"] == "tombstone"
@@ -77,11 +77,11 @@ def test_copies_that_go_on_differently_tell_nothing(tmp_path: Path, home: Path) 
         first = store.backup()
         put(store, range(4, 6), "given up")
         store.backup()
-        store.restore(first)
+        store.upkeep.restore(first)
         put(store, range(6, 9), "true")
     (home / "events.wal").write_bytes(b"".join(lines_of(home)[:4]))
     with quiet(), ChronoStore(tmp_path) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
         assert told["lost"]
     assert labels(tmp_path).keys() == {"R0", "R1", "R2", "R3"}, "what was given up stays so"
 
@@ -92,7 +92,7 @@ def test_a_last_line_without_its_newline_is_whole(tmp_path: Path, home: Path) ->
     lines = lines_of(home)
     (home / "events.wal").write_bytes(b"".join([*lines[:-2], b"rubbish\n", lines[-1].rstrip(b"\n")]))
     with quiet(), ChronoStore(tmp_path) as store:
-        assert len(store.repair()["lost"]) == 1
+        assert len(store.upkeep.repair()["lost"]) == 1
     assert labels(tmp_path).keys() == {"R0", "R1", "R3"}
 
 
@@ -112,7 +112,7 @@ def test_a_lost_first_line_does_not_hide_a_lost_end(
     (home / "events.wal").write_bytes(b"".join([b"rubbish\n", *lines[lost:-2]]))
     with quiet(), ChronoStore(tmp_path) as store:
         assert any(f"seq {last}" in note for note in store.verify().notes)
-        told = store.repair(unproven=True)
+        told = store.upkeep.repair(unproven=True)
         assert any(f"events {last - 1}–{last} lost" in one for one in told["lost"]), told["lost"]
         seqs = store.wal_seq()
     assert seqs > last, "a seq is given out once"
@@ -130,13 +130,13 @@ def test_a_history_that_a_restore_left_does_not_come_back(
         store.backup()
         if is_compacted:
             store.compact()
-        store.restore(before)
+        store.upkeep.restore(before)
         put(store, range(3, 9))
     lines = lines_of(home)
     lost = lines[:3] if is_cut else [*lines[:3], b"rubbish\n" * 3, *lines[6:]]
     (home / "events.wal").write_bytes(b"".join(lost))
     with quiet(), ChronoStore(tmp_path) as store:
-        assert store.repair()["lost"]
+        assert store.upkeep.repair()["lost"]
         assert {store.get(f"R{number}").label for number in range(3)} == {"true"}
 
 
@@ -150,8 +150,8 @@ def test_a_repair_does_not_undo_a_restore(tmp_path: Path, end: slice) -> None:
         log = copy / "events.wal"
         *whole, last = log.read_bytes().splitlines(keepends=True)
         log.write_bytes(b"".join([*whole, last[end]]))
-        store.restore(copy, damaged=True)
-        store.repair()
+        store.upkeep.restore(copy, damaged=True)
+        store.upkeep.repair()
         assert {store.get(f"R{number}").label for number in range(3)} == {"true"}
 
 
@@ -164,8 +164,8 @@ def test_what_a_copy_has_lost_is_named_where_nothing_else_holds_it(tmp_path: Pat
     *whole, last = log.read_bytes().splitlines(keepends=True)
     log.write_bytes(b"".join([*whole, last[end]]))
     with quiet(), ChronoStore(tmp_path / "second") as store:
-        store.restore(copy, damaged=True)
-        told = store.repair()
+        store.upkeep.restore(copy, damaged=True)
+        told = store.upkeep.repair()
         assert bool(told["lost"]) == (end != slice(0, -1))
         assert bool(told["healed"]) == (end == slice(0, -1))
         assert {store.get(f"R{number}").label for number in range(3)} == {"true"}
@@ -183,15 +183,15 @@ def test_a_copy_that_lost_its_last_line_says_so_when_it_is_back(
         *whole, last = log.read_bytes().splitlines(keepends=True)
         log.write_bytes(b"".join([*whole, last[end]]))
         with pytest.raises(LogCorrupted):
-            store.restore(copy)
-        store.restore(copy, damaged=True)
+            store.upkeep.restore(copy)
+        store.upkeep.restore(copy, damaged=True)
         (note,) = [note for note in store.verify().notes if "was cut" in note]
         assert f"seq {seq}" in note
         kept = re.search(r"quarantine/\S+-synced", note)
         assert kept is not None
         assert (home / kept.group()).is_file()
     with quiet(), ChronoStore(tmp_path) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
         # The log that the restore has set aside holds that line, and the hint of the copy names it.
         assert (told["lost"], told["healed"]) == ([], 1)
         assert store.get("R3").label == "true"
@@ -206,7 +206,7 @@ def test_a_whole_copy_that_is_back_misses_nothing(tmp_path: Path) -> None:
         put(store, range(4))
         copy = store.backup()
         put(store, range(2), "rolled back")
-        store.restore(copy, damaged=True)
+        store.upkeep.restore(copy, damaged=True)
         assert not any("was cut" in note for note in store.verify().notes)
 
 
@@ -223,16 +223,16 @@ def test_a_copy_whose_only_line_is_damaged_comes_back_as_it_is(tmp_path: Path, k
     content[300] ^= 1
     log.write_bytes(content)
     with quiet(), ChronoStore(tmp_path) as store:
-        store.restore(backup)
+        store.upkeep.restore(backup)
         assert [record.id for record in store.query()] == ["OLD"]
     (aside,) = (tmp_path / ".chronomemory" / "quarantine").iterdir()
     with quiet(), ChronoStore(tmp_path) as store:
         with pytest.raises(ChronoError, match="no line of its log is a whole event, though") as refused:
-            store.restore(aside)
+            store.upkeep.restore(aside)
         assert "damaged=True" in refused.value.recovery
-        store.restore(aside, damaged=True)
+        store.upkeep.restore(aside, damaged=True)
         assert not store.verify().valid
-        store.repair()
+        store.upkeep.repair()
         assert sorted(record.id for record in store.query()) == [*(f"NEW{n}" for n in range(5)), "OLD"]
         assert store.verify().valid
 
@@ -245,14 +245,14 @@ def test_a_whole_copy_with_embeddings_comes_back_whatever_the_log_has_lost(
     ids = ["R0", "R1", "R2"]
     with ChronoStore(tmp_path) as store:
         put(store, range(3))
-        store.attach_many(ids, old, space="s", model="m")
+        store.vectors.attach_many(ids, old, space="s", model="m")
         copy = store.backup()
         put(store, range(3, 8))
-        store.attach_many(ids, new, space="s")
+        store.vectors.attach_many(ids, new, space="s")
         put(store, range(8, 13))
     (home / "events.wal").write_bytes(GAPS[how](lines_of(home)))
     with quiet(), ChronoStore(tmp_path) as store:
-        store.restore(copy)
-        assert [found.score for found in store.nearest(old[0], space="s")] == pytest.approx([1.0] * 3)
+        store.upkeep.restore(copy)
+        assert [found.score for found in store.vectors.nearest(old[0], space="s")] == pytest.approx([1.0] * 3)
         assert store.verify().valid
     assert labels(tmp_path) == dict.fromkeys(ids, "true")

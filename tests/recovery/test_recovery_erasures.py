@@ -45,7 +45,7 @@ def is_upheld(project: Path, copy: Path) -> None:
         assert report.valid, report.damage
         assert any("erased at event" in note for note in report.notes)
         assert store.get("mia") is None
-        store.restore(copy)
+        store.upkeep.restore(copy)
         assert store.get("mia") is None
         assert store.get("tea") is not None
 
@@ -58,7 +58,7 @@ def test_an_erase_event_without_its_newline_is_not_dropped(
     project, copy = erased(tmp_path, is_copied=is_copied)
     damage(project, lambda lines: [altered(lines[0]), lines[1][:-1]], is_synced=is_synced)
     with quiet(), ChronoStore(project) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
         assert (told["healed"], told["lost"], told["history_kept"]) == (2, [], True)
     is_upheld(project, copy)
 
@@ -67,7 +67,7 @@ def test_half_of_an_erasure_is_named_and_leaves_a_valid_store(tmp_path: Path) ->
     project, _ = erased(tmp_path)
     damage(project, lambda lines: [altered(lines[0])], is_synced=False)
     with quiet(), ChronoStore(project) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
         assert any("erase-unbound" in lost for lost in told["lost"])
         report = store.verify()
         assert report.valid, report.damage
@@ -90,7 +90,7 @@ def lose_a_value_and_the_last_newline(project: Path, *, is_synced: bool) -> None
 def test_a_last_event_without_its_newline_counts_in_a_damaged_log(tmp_path: Path, is_synced: bool) -> None:
     lose_a_value_and_the_last_newline(tmp_path, is_synced=is_synced)
     with quiet(), ChronoStore(tmp_path) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
         assert len(told["lost"]) == 1
         assert store.get("R-3") is not None
 

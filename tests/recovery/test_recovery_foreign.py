@@ -28,7 +28,7 @@ def test_a_copy_of_another_beginning_proves_nothing(tmp_path: Path, home: Path) 
     log = copy / "events.wal"
     log.write_bytes(log.read_bytes().splitlines(keepends=True)[1])
     with quiet(), ChronoStore(tmp_path) as store, pytest.raises(LogCorrupted, match="base-missing"):
-        store.repair()
+        store.upkeep.repair()
 
 
 def test_a_copy_that_does_not_reach_the_log_proves_nothing(tmp_path: Path, home: Path) -> None:
@@ -37,4 +37,4 @@ def test_a_copy_that_does_not_reach_the_log_proves_nothing(tmp_path: Path, home:
     state = json.loads((copy / "snapshot.json").read_text())
     (copy / "snapshot.json").write_text(json.dumps(state | {"seq": 7}))
     with quiet(), ChronoStore(tmp_path) as store, pytest.raises(LogCorrupted, match="base-missing"):
-        store.repair()
+        store.upkeep.repair()

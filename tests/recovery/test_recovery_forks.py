@@ -19,7 +19,7 @@ def home(tmp_path: Path) -> Path:
 
 def repair(project: Path) -> dict[str, Any]:
     with quiet(), ChronoStore(project) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
         assert store.verify().valid
         return told
 
@@ -98,7 +98,7 @@ def test_a_log_cut_at_a_line_is_completed_from_a_backup(tmp_path: Path, home: Pa
     assert (told["lost"], told["history_kept"]) == ([], True)
     with ChronoStore(tmp_path) as store:
         assert len(list(store.history("R0"))) == 3
-        assert store.repair() == {} or not store.repair()["damage"]
+        assert store.upkeep.repair() == {} or not store.upkeep.repair()["damage"]
 
 
 def damaged(lines: list[bytes], choice: random.Random, keep: bool) -> list[bytes]:
@@ -145,7 +145,7 @@ def test_what_was_synced_is_found_again(tmp_path: Path, home: Path, seed: int, b
     now = b"".join(damaged(lines, choice, keep=not backup))
     (home / "events.wal").write_bytes(now)
     with quiet(), ChronoStore(tmp_path) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
         assert store.verify().valid
     assert labels(tmp_path) == truth, told
 

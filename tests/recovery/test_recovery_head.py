@@ -73,7 +73,7 @@ def test_a_log_without_its_end_is_repaired_before_it_is_written(
                 write()
     told = None
     with quiet(), ChronoStore(tmp_path, **options) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
         assert store.verify().valid
         store.upsert({"id": "N", "label": "new"})
     # The backup holds all of it.
@@ -101,7 +101,7 @@ def test_damage_before_the_end_keeps_nobody_from_writing(tmp_path: Path, home: P
     (home / "events.wal").write_bytes(b"".join(lines))
     with quiet(), ChronoStore(tmp_path) as store:
         store.upsert({"id": "N", "label": "new"})
-        assert store.repair()["lost"] == []
+        assert store.upkeep.repair()["lost"] == []
         assert store.get("N") is not None
 
 

@@ -55,11 +55,11 @@ def test_what_has_no_state_to_go_back_to_is_refused_in_words(
 ) -> None:
     harm(home, filled(tmp_path))
     with quiet(), ChronoStore(tmp_path) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
         before = labels(tmp_path)
         assert list((home / told["kept"]).iterdir())
         with pytest.raises(ChronoError) as refused:
-            store.restore(home / told["kept"], damaged=damaged)
+            store.upkeep.restore(home / told["kept"], damaged=damaged)
         assert "no state in it to go back to" in str(refused.value)
         assert "restore() takes a backup" in refused.value.recovery
         assert labels(tmp_path) == before
@@ -81,10 +81,10 @@ def test_a_damaged_log_that_was_set_aside_comes_back(
     at = (home / "events.wal").read_bytes().index(b"value 7")
     flip(home / "events.wal", at, times)
     with quiet(), ChronoStore(tmp_path) as store:
-        told = store.repair()
-        store.restore(home / told["kept"], damaged=True)
+        told = store.upkeep.repair()
+        store.upkeep.restore(home / told["kept"], damaged=True)
         assert not store.verify().valid
-        store.repair()
+        store.upkeep.repair()
     lost = {"R-7"} if times > 1 else set()
     assert labels(tmp_path) == {name: text for name, text in before.items() if name not in lost}
 
@@ -95,10 +95,10 @@ def test_a_single_file_of_quarantine_is_refused_in_words(tmp_path: Path, home: P
         kept.parent.mkdir()
         kept.write_text("{}\n")
         with pytest.raises(ChronoError, match="a single file") as refused:
-            store.restore(kept)
+            store.upkeep.restore(kept)
         assert "takes a folder" in refused.value.recovery
 
 
 def test_a_folder_that_is_not_there_is_still_not_found(tmp_path: Path) -> None:
     with filled(tmp_path) as store, pytest.raises(FileNotFoundError):
-        store.restore(tmp_path / "nowhere")
+        store.upkeep.restore(tmp_path / "nowhere")

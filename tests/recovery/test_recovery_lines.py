@@ -15,7 +15,7 @@ SPACED = (", ", ": ")
 
 def repair(project: Path) -> dict[str, Any]:
     with quiet(), ChronoStore(project) as store:
-        return store.repair()
+        return store.upkeep.repair()
 
 
 def foreign(project: Path, payload: tuple[str, str]) -> bytes:

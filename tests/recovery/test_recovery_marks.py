@@ -36,7 +36,7 @@ def zero(project: Path, start: int, length: int) -> None:
 
 def repair(project: Path) -> tuple[dict[str, Any], dict[str, ChronoRecord]]:
     with quiet(), ChronoStore(project) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
         return told, {record.id: record for record in store.query(status="", faces=True)}
 
 

@@ -71,7 +71,7 @@ def test_what_was_changed_in_a_record_that_is_lost_makes_none(
 
     with quiet(), ChronoStore(project) as store:
         assert is_seen(store) == []
-        told = store.repair()
+        told = store.upkeep.repair()
         assert is_seen(store) == []
         assert any(block in lost and "made it is lost" in lost for lost in told["lost"]), told["lost"]
         assert store.verify().valid and store.get("shared").label == "for all"
@@ -92,7 +92,7 @@ def test_a_record_that_is_written_whole_again_counts(tmp_path: Path, patched: tu
         truth = store.everyone().get(block)
     strike(project, at, b"x" * len(line))
     with quiet(), ChronoStore(project) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
         found = store.everyone().get(block)
     assert (found is None and any(block in lost for lost in told["lost"])) or found == truth
 
@@ -108,7 +108,7 @@ def test_that_a_record_which_is_lost_was_deleted_is_told_to_nobody_else(tmp_path
     with quiet(), ChronoStore(tmp_path) as store:
         for _ in range(2):
             assert store.history("bobs") == store.scoped(user="ann").history("bobs") == []
-            store.repair()
+            store.upkeep.repair()
 
 
 # A withdrawal whose name is damaged.
@@ -125,7 +125,7 @@ def test_a_lost_patch_of_a_lost_record_puts_no_other_on_hold(tmp_path: Path) -> 
         at, line = line_with(tmp_path, '"node:2"', f'"op":"{op}"')
         strike(tmp_path, at, line.replace(b'"hash":"', b'"hush":"').replace(b'"ts":"', b'"tz":"'))
     with quiet(), ChronoStore(tmp_path) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
         assert told["unsettled"] == []
         assert not [name for name in ("node:1", "node:3") if "@unsettled" in store.get(name).data]
 
@@ -158,7 +158,7 @@ def test_what_is_lost_between_two_lines_of_ours_is_counted_whoever_began_the_log
     strike(tmp_path, at, line[:place] + b"zq" + line[place + 2 :])
     strike(tmp_path, line_with(tmp_path, '"op":"delete"')[0], None)
     with quiet(), ChronoStore(tmp_path) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
     said = f"events {lost.seq}–{lost.seq + 1} lost"
     assert any(said in one for one in told["lost"]), told["lost"]
 
@@ -176,7 +176,7 @@ def test_what_happened_to_a_block_whose_making_is_lost_is_told_to_nobody_else(tm
     with quiet(), ChronoStore(tmp_path) as store:
         for _ in range(2):
             assert store.history(f"block:{block}") == store.scoped(user="ann").history(f"block:{block}") == []
-            store.repair()
+            store.upkeep.repair()
 
 
 # Names that swallowed what stood behind them, and a beginning that ends in an embedding.
@@ -192,5 +192,5 @@ def test_a_line_that_stands_twice_counts_once_though_its_first_copy_can_be_read_
     at, line = line_with(tmp_path, '"op":"act"', "outcome/")
     strike(tmp_path, at, line.replace(b'"act:blocks"', b'"act:bloc5q"') + b"\n" + line)
     with quiet(), ChronoStore(tmp_path) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
         assert store.get(f"block:{block}") == truth, told

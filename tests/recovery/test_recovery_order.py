@@ -22,7 +22,7 @@ def values(project: Path) -> dict[str, tuple[str, str]]:
 
 def repair(project: Path, **options: Any) -> dict[str, Any]:
     with quiet(), ChronoStore(project) as store:
-        told = store.repair(**options)
+        told = store.upkeep.repair(**options)
         assert store.verify().valid
         return told
 
@@ -207,10 +207,10 @@ def test_what_a_lost_log_left_can_be_restored_after_another_took_its_place(
         if how == "emptied":
             (home / "events.wal").write_bytes(b"")
         with quiet(), ChronoStore(tmp_path) as store:
-            store.restore(backup)
+            store.upkeep.restore(backup)
             assert store.get("NEW") is None
             aside = sorted((home / "quarantine").glob("*-before-restore*"))[-1]
-            store.restore(aside)
+            store.upkeep.restore(aside)
             assert store.get("NEW") is not None
 
 
@@ -219,19 +219,19 @@ def test_what_a_restore_sets_aside_keeps_its_rows(tmp_path: Path, home: Path) ->
         store.upsert({"id": "R"})
 
         def attach(number: int) -> None:
-            store.attach("R", np.full(4, number, dtype=np.float32), model="m")
+            store.vectors.attach("R", np.full(4, number, dtype=np.float32), model="m")
 
         attach(1)
         backup = store.backup()
         attach(2)
-        store.restore(backup)
+        store.upkeep.restore(backup)
         first = sorted((home / "quarantine").iterdir())[-1]
         attach(3)
-        store.restore(first)
-        assert store.embedding("R")[0] == 2  # type: ignore[index]
+        store.upkeep.restore(first)
+        assert store.vectors.get("R")[0] == 2  # type: ignore[index]
         second = next(path for path in (home / "quarantine").iterdir() if path != first)
-        store.restore(second)
-        assert store.embedding("R")[0] == 3  # type: ignore[index]
+        store.upkeep.restore(second)
+        assert store.vectors.get("R")[0] == 3  # type: ignore[index]
         assert store.verify().valid
 
 

@@ -77,8 +77,8 @@ def test_a_log_from_before_a_compaction_is_not_the_log(
     assert files(project) == before
     with quiet(), ChronoStore(project) as store:
         with pytest.raises(LogCorrupted):
-            store.repair()
-        assert store.repair(unproven=True)["unproven"]
+            store.upkeep.repair()
+        assert store.upkeep.repair(unproven=True)["unproven"]
     assert labels(project) == retired
     assert ChronoStore(project).verify().valid
 
@@ -97,7 +97,7 @@ def test_who_put_the_old_log_back_on_purpose_says_so(tmp_path: Path) -> None:
     (home / LOG).write_bytes(old)
     forget_heads(tmp_path)
     with quiet(), ChronoStore(project) as store:
-        store.accept_head()
+        store.upkeep.accept_head()
         assert store.verify().valid
         write(store, "d")
         store.compact()
@@ -139,7 +139,7 @@ def test_a_log_from_before_a_restore_is_not_the_log(tmp_path: Path, compacted: s
         if compacted == "behind":
             store.compact()
             write(store, "left too")
-        store.restore(copy)
+        store.upkeep.restore(copy)
         restored = labels(project)
         for number in range(later):
             write(store, f"later {number}")
@@ -149,8 +149,8 @@ def test_a_log_from_before_a_restore_is_not_the_log(tmp_path: Path, compacted: s
     assert_missed(project)
     with quiet(), ChronoStore(project) as store:
         with pytest.raises(LogCorrupted):
-            store.repair()
-        store.restore(copy)
+            store.upkeep.repair()
+        store.upkeep.restore(copy)
     assert labels(project) == restored
 
 
@@ -167,14 +167,14 @@ def test_what_a_restore_left_does_not_come_back(tmp_path: Path, is_copy_there: b
         for name in ("left", "left too"):
             write(store, name)
             logs.append((home / LOG).read_bytes())
-        store.restore(copy)
+        store.upkeep.restore(copy)
     (home / LOG).write_bytes(logs[swapped])
     if not is_copy_there:
         shutil.rmtree(copy)
     forget_heads(tmp_path)
     assert_missed(project)
     with quiet(), ChronoStore(project) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
     assert (told["lost"], told["unproven"]) == ([], [])
     assert labels(project) == {"a": "true", "b": "true"}
 
@@ -203,14 +203,14 @@ def test_a_log_of_rubbish_is_refused_with_a_way_out(tmp_path: Path) -> None:
         write(store, "a", "b")
         copy = store.backup()
         write(store, "left")
-        store.restore(copy)
+        store.upkeep.restore(copy)
         write(store, "c")
     (project / HOME / LOG).write_bytes(b"rubbish\n")
     with quiet(), ChronoStore(project) as store:
         with pytest.raises(LogCorrupted) as refused:
-            store.repair()
+            store.upkeep.repair()
         assert "unproven=True" in refused.value.recovery
-        assert set(store.repair(unproven=True)["unproven"]) == {"a", "b"}
+        assert set(store.upkeep.repair(unproven=True)["unproven"]) == {"a", "b"}
 
 
 @pytest.mark.parametrize("is_compacted", [False, True])
@@ -230,7 +230,7 @@ def test_the_last_line_behind_a_restore_is_known(
         copy = store.backup()
         if went_on:
             write(store, "left")
-        store.restore(copy)
+        store.upkeep.restore(copy)
     truth = labels(project)
     *lines, last = log.read_bytes().splitlines(keepends=True)
     at = len(last) // 2
@@ -245,7 +245,7 @@ def test_the_last_line_behind_a_restore_is_known(
     with quiet(), ChronoStore(project) as store, pytest.raises(LogCorrupted):
         write(store, "new")
     with quiet(), ChronoStore(project) as store:
-        assert store.repair()["lost"] == []
+        assert store.upkeep.repair()["lost"] == []
     assert labels(project) == truth
 
 
@@ -269,7 +269,7 @@ def test_an_event_that_another_stands_in_the_place_of_is_named(tmp_path: Path) -
     report = ChronoStore(project).verify()
     assert any("does not hold event 3" in note for note in report.notes)
     with quiet(), ChronoStore(project) as store:
-        assert any("event 3 is lost" in said for said in store.repair()["lost"])
+        assert any("event 3 is lost" in said for said in store.upkeep.repair()["lost"])
 
 
 def assert_sound(project: Path) -> None:
@@ -324,12 +324,12 @@ def test_a_restore_to_where_a_log_began_leaves_that_log(tmp_path: Path) -> None:
         store.compact()
         write(store, "left")
         left = (project / HOME / LOG).read_bytes()
-        store.restore(copy)
+        store.upkeep.restore(copy)
     (project / HOME / LOG).write_bytes(left)
     forget_heads(tmp_path)
     assert_missed(project)
     with quiet(), ChronoStore(project) as store:
-        store.repair()
+        store.upkeep.repair()
     assert labels(project) == dict.fromkeys("ab", "true")
 
 
@@ -340,7 +340,7 @@ def test_a_moment_before_a_compaction_is_within_reach(tmp_path: Path) -> None:
         write(store, "a")
         copy = store.backup()
         write(store, "b")
-        store.restore(copy)
+        store.upkeep.restore(copy)
         write(store, "c")
         moment = store.wal_seq()
         store.compact()
@@ -359,7 +359,7 @@ def test_verdicts_on_swapped_logs_agree(tmp_path: Path) -> None:
     hints = [(home / "synced").read_bytes()]
     with ChronoStore(project) as store:
         copy = store.backup()
-        for step in (store.compact, lambda: store.restore(copy), store.compact):
+        for step in (store.compact, lambda: store.upkeep.restore(copy), store.compact):
             write(store, "c")
             step()
             write(store, "d")

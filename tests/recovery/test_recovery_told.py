@@ -18,7 +18,7 @@ def home(tmp_path: Path) -> Path:
 
 def repaired(project: Path) -> dict[str, Any]:
     with quiet(), ChronoStore(project) as store:
-        return store.repair()
+        return store.upkeep.repair()
 
 
 @pytest.mark.filterwarnings("ignore:.*synced is damaged:RuntimeWarning")
@@ -34,7 +34,7 @@ def test_a_log_that_was_swapped_with_a_small_file_is_never_written_over(
     swap(home / "events.wal", home / other)
     with quiet(), ChronoStore(tmp_path) as store:
         assert not store.verify().valid
-        for act in (store.repair, lambda: store.upsert({"id": "NEW"})):
+        for act in (store.upkeep.repair, lambda: store.upsert({"id": "NEW"})):
             with pytest.raises((ChronoError, OSError)):
                 act()
     assert b"precious again" in (home / other).read_bytes()

@@ -45,7 +45,7 @@ SEVERAL = ((b"value 2", b"v-l-e 2"),)
 
 def repair(project: Path) -> dict[str, Any]:
     with quiet(), ChronoStore(project) as store:
-        return store.repair()
+        return store.upkeep.repair()
 
 
 def test_a_repair_before_the_next_write_takes_back_what_is_whole(tmp_path: Path, home: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_repair_before_the_next_write_takes_back_what_is_whole(tmp_path: Path,
         ChronoStore(tmp_path) as store,
     ):
         assert store.verify().tail is not None
-        told = store.repair()
+        told = store.upkeep.repair()
     assert (told["healed"], told["lost"]) == (1, [])
     assert [item["kind"] for item in told["damage"]] == ["altered"]
     assert labels(tmp_path) == before
@@ -146,7 +146,7 @@ def test_a_tail_that_was_cut_is_listed_and_taken_back(
         "why": None,
     }
     with quiet(), ChronoStore(tmp_path) as store:
-        told = store.restore(tail)
+        told = store.upkeep.restore(tail)
         assert told is not None
         assert len(told["lost"]) == (places is SEVERAL)
         # What came back, and what was written since the cut: that is kept where the report says.
@@ -160,7 +160,7 @@ def test_a_tail_that_was_cut_is_listed_and_taken_back(
     (aside,) = (home / "quarantine").glob("*-before-restore")
     assert told["kept"] == f"quarantine/{aside.name}"
     with quiet(), ChronoStore(tmp_path) as store:
-        store.restore(aside)
+        store.upkeep.restore(aside)
     assert labels(tmp_path)["after"] == "went on"
 
 
@@ -172,14 +172,14 @@ def test_the_note_of_a_tail_says_what_its_restore_sets_aside(tmp_path: Path, hom
 def test_no_compaction_takes_the_way_back_from_a_tail_in_quarantine(tmp_path: Path, home: Path) -> None:
     before, tail = cut(tmp_path, home, *ONE)
     with quiet(), ChronoStore(tmp_path) as store:
-        store.accept_head()
+        store.upkeep.accept_head()
         for history in (True, False):
             with pytest.raises(LogCorrupted, match=f"{tail.name}.*3 whole events") as refused:
                 store.compact(keep_history=history)
             assert "restore()" in refused.value.recovery
             assert "out of quarantine/" in refused.value.recovery
         assert labels(tmp_path)["after"] == "went on"
-        store.restore(tail)
+        store.upkeep.restore(tail)
         store.compact()
     assert labels(tmp_path) == before
 
@@ -193,7 +193,7 @@ def test_no_compaction_cuts_a_tail_with_whole_events(tmp_path: Path, home: Path)
             store.compact()
         assert "repair()" in refused.value.recovery
         assert (home / "events.wal").read_bytes() == log
-        store.repair()
+        store.upkeep.repair()
         store.compact()
     assert labels(tmp_path) == before
 
@@ -202,15 +202,15 @@ def test_a_tail_that_cannot_be_restored_any_more_is_still_named(tmp_path: Path, 
     _, tail = cut(tmp_path, home, *ONE)
     alter(home, (b"went on", b"w-n- on"))
     with quiet(), ChronoStore(tmp_path) as store:
-        told = store.repair()
+        told = store.upkeep.repair()
         assert told["damage"]
-        for kept in (told["quarantine"], store.repair()["quarantine"]):
+        for kept in (told["quarantine"], store.upkeep.repair()["quarantine"]):
             (listed,) = (item for item in kept if item["what"] == "tail")
             assert (listed["path"], listed["restorable"]) == (f"quarantine/{tail.name}", False)
             assert "not the present one" in listed["why"]
         named = f"quarantine/{tail.name} holds 3 whole events from seq 5 on.*cannot be restored: the log"
         assert any(re.search(named, note) for note in store.verify().notes)
-        store.accept_head()
+        store.upkeep.accept_head()
         store.compact()
         assert any(re.search(named, note) for note in store.verify().notes)
 
@@ -218,19 +218,19 @@ def test_a_tail_that_cannot_be_restored_any_more_is_still_named(tmp_path: Path, 
 def test_a_tail_of_another_log_is_refused(tmp_path: Path, home: Path) -> None:
     _, tail = cut(tmp_path, home, *ONE)
     with quiet(), ChronoStore(tmp_path) as store:
-        store.accept_head()
+        store.upkeep.accept_head()
         # With the tail in its place this would be refused.
         elsewhere = tail.rename(tmp_path / tail.name)
         store.compact()
         with pytest.raises(LogCorrupted, match="a single file") as refused:
-            store.restore(elsewhere)
+            store.upkeep.restore(elsewhere)
         assert "quarantine/" in refused.value.recovery
         elsewhere.rename(tail)
         store.upsert({"id": "later"})
         held = labels(tmp_path)
         with pytest.raises(LogCorrupted, match="another log"):
-            store.restore(tail)
-        (listed,) = store.repair()["quarantine"]
+            store.upkeep.restore(tail)
+        (listed,) = store.upkeep.repair()["quarantine"]
         assert not listed["restorable"]
     assert labels(tmp_path) == held
 
@@ -278,7 +278,7 @@ def test_nothing_is_written_behind_a_log_that_was_cut(tmp_path: Path, home: Path
                 write()
         store.backup()
         assert (home / "synced").read_bytes() == hint
-        told = store.repair()
+        told = store.upkeep.repair()
         assert any("synced up to event 6" in entry for entry in told["lost"])
         assert store.upsert({"id": "one"}).seq > 6
 
@@ -286,7 +286,7 @@ def test_nothing_is_written_behind_a_log_that_was_cut(tmp_path: Path, home: Path
 def test_who_accepts_a_head_keeps_what_the_hint_knew(tmp_path: Path, home: Path) -> None:
     hint = cut_at_a_line(tmp_path, home)
     with quiet(), ChronoStore(tmp_path) as store:
-        store.accept_head()
+        store.upkeep.accept_head()
         store.upsert({"id": "one"})
     kept = only(home / "quarantine")
     assert kept.name.endswith("-synced")
@@ -302,7 +302,7 @@ def test_a_hint_that_a_log_lives_up_to_is_not_kept(tmp_path: Path, home: Path) -
         store.upsert({"id": "A"})
         backup = store.backup()
         store.upsert({"id": "B"})
-        store.restore(backup)
+        store.upkeep.restore(backup)
         store.upsert({"id": "C"})
         store.compact()
         store.upsert({"id": "D"})
@@ -328,7 +328,7 @@ def test_a_line_that_is_gone_before_it_was_synced_costs_no_other(
             store.compact()
     (tail,) = (home / "quarantine").glob("*-tail-at-*")
     with quiet(), ChronoStore(tmp_path) as store:
-        told = store.restore(tail)
+        told = store.upkeep.restore(tail)
         assert told["lost"], "one line is nowhere"
         assert {name: store.get(name).label for name in whole} == {name: truth[name] for name in whole}
         assert taken not in whole and store.get("new") is None

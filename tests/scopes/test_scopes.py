@@ -11,19 +11,17 @@ from chronomemory import (
     ChronoRecord,
     ChronoStore,
     DepGraph,
-    IdTaken,
     InvalidArgument,
     InvalidRecord,
     LogCorrupted,
-    OutOfScope,
     Scope,
     UnknownRecord,
-    UnknownScope,
     invalidate,
 )
 from chronomemory._core import canonical_json
 from chronomemory.cli.carry import bring_records
-from chronomemory.scoped import ScopedStore
+from chronomemory.errors import IdTaken, OutOfScope, UnknownScope
+from chronomemory.store import ScopedStore
 from recovering import chained
 from scopes_seen import Names, every_scope, seen
 
@@ -71,7 +69,7 @@ def test_every_pair_of_scopes_is_as_the_table_says(store: ChronoStore) -> None:
             assert {int(record.id[2:]) for record in handle.query()} == expected, given
             assert {int(hit.record.id[2:]) for hit in handle.search("tea", limit=100)} == expected, given
             assert handle.record_count() == len(expected)
-            assert sum(handle.record_counts().values()) == len(expected)
+            assert sum(handle.count(by="kind").values()) == len(expected)
             assert {int(name[2:]) for name in handle.changed_since(0)} == expected
             past = handle.as_of(store.wal_seq())
             assert {int(record.id[2:]) for record in past.query()} == expected
@@ -162,13 +160,13 @@ def test_no_entry_point_takes_an_id_that_is_reserved_for_another_scope(tmp_path:
         with pytest.raises(IdTaken):
             store.everyone().upsert_many([{**row, "data": {"@scope": {"user": "bob"}}}])
         lines.write_text(json.dumps(row) + "\n")
-        for handle in (store, bob, store.everyone(), store.public()):
+        for handle in (store, bob, store.everyone(), store.shared()):
             with pytest.raises(IdTaken):
                 handle.upsert(row)
             with pytest.raises(IdTaken):
                 handle.upsert_many([row])
             with pytest.raises(IdTaken):
-                handle.insert(row)
+                handle.upsert(row, if_new=True)
             with pytest.raises(IdTaken):
                 handle.ingest([lines])
             assert handle.ingest([lines], on_error="skip").skipped == 1
@@ -354,54 +352,54 @@ def test_scopes_are_listed_in_pages(store: ChronoStore) -> None:
 def test_embeddings_are_of_their_records_scope(store: ChronoStore) -> None:
     ann, bob = store.scoped(user="ann"), store.scoped(user="bob")
     store.upsert({"id": "S"})
-    store.attach("S", [0.0, 1.0], model="m")
+    store.vectors.attach("S", [0.0, 1.0], model="m")
     for handle, name in ((ann, "A"), (bob, "B")):
         handle.upsert({"id": name})
-        handle.attach(name, [1.0, 0.0])
-    assert [near.record_id for near in ann.nearest([1.0, 0.0], k=5)] == ["A", "S"]
+        handle.vectors.attach(name, [1.0, 0.0])
+    assert [near.record_id for near in ann.vectors.nearest([1.0, 0.0], k=5)] == ["A", "S"]
     assert [hit.record.id for hit in bob.search(vector=[1.0, 0.0])] == ["B", "S"]
-    assert [near.record_id for near in store.nearest([1.0, 0.0], k=5)] == ["S"]
-    assert bob.embedding("A") is None and ann.embedding("A") is not None
+    assert [near.record_id for near in store.vectors.nearest([1.0, 0.0], k=5)] == ["S"]
+    assert bob.vectors.get("A") is None and ann.vectors.get("A") is not None
     for name, refusal in (("B", UnknownRecord), ("S", OutOfScope), ("NOBODY", UnknownRecord)):
         with pytest.raises(refusal):
-            ann.attach(name, [0.5, 0.5])
+            ann.vectors.attach(name, [0.5, 0.5])
     with pytest.raises(OutOfScope):
-        ann.detach("S")
+        ann.vectors.detach("S")
     # What is not seen is as what is not there.
-    assert ann.detach("B") is ann.detach("NOBODY") is False
-    assert len(store.everyone().nearest([1.0, 0.0], k=5)) == 3
+    assert ann.vectors.detach("B") is ann.vectors.detach("NOBODY") is False
+    assert len(store.everyone().vectors.nearest([1.0, 0.0], k=5)) == 3
 
 
 def test_a_matrix_has_the_rows_of_records_that_are_seen_and_no_others(store: ChronoStore) -> None:
     store.upsert({"id": "S"})
-    store.attach("S", [0.0, 1.0], model="m")
+    store.vectors.attach("S", [0.0, 1.0], model="m")
     for name in ("ann", "bob", "cy"):
         handle = store.scoped(user=name)
         handle.upsert_many([{"id": f"{name}-1"}, {"id": f"{name}-2"}])
-        handle.attach_many([f"{name}-1", f"{name}-2"], [[len(name), 1.0], [2.0, ord(name[0])]])
-    store.scoped(user="bob").attach("bob-1", [7.0, 7.0])  # and a row that is nobody's any more
-    ids, rows = store.matrix()
+        handle.vectors.attach_many([f"{name}-1", f"{name}-2"], [[len(name), 1.0], [2.0, ord(name[0])]])
+    store.scoped(user="bob").vectors.attach("bob-1", [7.0, 7.0])  # and a row that is nobody's any more
+    ids, rows = store.vectors.matrix()
     assert (ids, rows.tolist()) == (["S"], [[0.0, 1.0]])
-    ids, rows = store.scoped(user="ann").matrix()
+    ids, rows = store.scoped(user="ann").vectors.matrix()
     assert (ids, rows.tolist()) == (["S", "ann-1", "ann-2"], [[0.0, 1.0], [3.0, 1.0], [2.0, 97.0]])
-    assert store.scoped(user="nobody", shared=False).matrix()[1].shape == (0, 2)
-    ids, rows = store.everyone().matrix()
+    assert store.scoped(user="nobody", shared=False).vectors.matrix()[1].shape == (0, 2)
+    ids, rows = store.everyone().vectors.matrix()
     assert sorted(ids) == ["S", *(f"{name}-{n}" for name in ("ann", "bob", "cy") for n in (1, 2))]
     assert len(rows) == 7
 
 
 def test_spaces_count_what_is_seen(store: ChronoStore) -> None:
     store.upsert({"id": "S"})
-    store.attach("S", [0.0, 1.0], model="m")
+    store.vectors.attach("S", [0.0, 1.0], model="m")
     ann, bob = store.scoped(user="ann"), store.scoped(user="bob")
     for number in range(40):
         bob.upsert({"id": f"B{number}"})
-        bob.attach(f"B{number}", [1.0, number])
+        bob.vectors.attach(f"B{number}", [1.0, number])
     ann.upsert({"id": "A"})
-    ann.attach("A", [1.0, 0.0])
+    ann.vectors.attach("A", [1.0, 0.0])
     ann.delete("A")
     for handle, rows in ((store, 1), (ann, 2), (bob, 41), (store.everyone(), 42)):
-        (space,) = handle.spaces()
+        (space,) = handle.vectors.spaces()
         assert (space.name, space.model, space.rows, space.living, space.bytes) == (
             *("default", "m"),
             *(rows, rows, 8 * rows),
@@ -412,23 +410,28 @@ def test_spaces_count_what_is_seen(store: ChronoStore) -> None:
 def test_a_damaged_row_of_another_says_nothing_to_who_asks_for_it(tmp_path: Path) -> None:
     with ChronoStore(tmp_path) as store:
         store.upsert({"id": "S"})
-        store.attach("S", [0.0, 1.0], model="m")
+        store.vectors.attach("S", [0.0, 1.0], model="m")
         bob = store.scoped(user="bob")
         bob.upsert({"id": "B"})
-        bob.attach("B", [1.0, 0.0])
+        bob.vectors.attach("B", [1.0, 0.0])
     rows = tmp_path / ".chronomemory" / "vectors" / "default.0.f32"
     rows.write_bytes(rows.read_bytes()[:8] + b"\x01" * 8)
     with ChronoStore(tmp_path) as store:
         ann, bob = store.scoped(user="ann"), store.scoped(user="bob")
         with pytest.raises(LogCorrupted):
-            bob.embedding("B")
-        assert ann.embedding("B") is ann.embedding("NOBODY") is store.embedding("B") is None
-        assert [handle.spaces()[0].damaged for handle in (ann, bob, store, store.everyone())] == [0, 1, 0, 1]
+            bob.vectors.get("B")
+        assert ann.vectors.get("B") is ann.vectors.get("NOBODY") is store.vectors.get("B") is None
+        assert [handle.vectors.spaces()[0].damaged for handle in (ann, bob, store, store.everyone())] == [
+            0,
+            1,
+            0,
+            1,
+        ]
 
 
 def test_a_named_handle_does_not_say_which_moment_it_is(store: ChronoStore) -> None:
     """That would hide or show the records of all who share the engine."""
-    for handle in (store.scoped(user="ann"), store.public(), store.everyone()):
+    for handle in (store.scoped(user="ann"), store.shared(), store.everyone()):
         assert not hasattr(handle, "set_now")
 
 
@@ -475,21 +478,21 @@ def test_a_file_is_loaded_into_the_scope(tmp_path: Path, store: ChronoStore) -> 
 def test_what_names_embeddings_is_for_who_sees_all(store: ChronoStore) -> None:
     """It speaks of records by their ids, whosever they are."""
     store.upsert({"id": "S"})
-    store.attach("S", [0.0, 1.0], model="m")
+    store.vectors.attach("S", [0.0, 1.0], model="m")
     ann, bob = store.scoped(user="ann"), store.scoped(user="bob")
     ann.upsert({"id": "ANN-SECRET"})
-    ann.attach("ANN-SECRET", [1.0, 0.0])
+    ann.vectors.attach("ANN-SECRET", [1.0, 0.0])
     for handle in (store, bob):
         told = [record.to_dict() for record in handle.query(faces=True, status="")]
         told += [record.to_dict() for record in handle.query(kind="vector", status="")]
-        told += [record.to_dict() for record in handle.iter(faces=True, status="")]
+        told += [record.to_dict() for record in handle.stream(faces=True, status="")]
         told += handle.export_records(faces=True, status="")
         told += [
             event.to_dict() for number in range(3) for event in handle.history(f"vector:default:{number}")
         ]
         assert "ANN-SECRET" not in json.dumps(told)
         assert all(handle.get(f"vector:default:{number}") is None for number in range(3))
-        assert "vector" not in handle.record_counts(faces=True, status="")
+        assert "vector" not in handle.count(by="kind", faces=True, status="")
     ids = store.engine.matrix()[3]
     assert "S" in ids and "ANN-SECRET" not in ids
     assert store.everyone().query(kind="vector")
@@ -517,12 +520,12 @@ def test_all_are_embedded_again(store: ChronoStore) -> None:
     ann = store.scoped(user="ann")
     for handle, name in ((store, "S"), (ann, "A")):
         handle.upsert({"id": name, "label": name})
-        handle.attach(name, [1.0, 0.0], model="old")
-    embedded = store.reembed(
+        handle.vectors.attach(name, [1.0, 0.0], model="old")
+    embedded = store.vectors.reembed(
         None, model="new", embed=lambda texts: [[0.5, 0.5]] * len(texts), into="next", default=True
     )
     assert embedded == 2
-    assert {near.record_id for near in ann.nearest([0.5, 0.5], k=5)} == {"S", "A"}
+    assert {near.record_id for near in ann.vectors.nearest([0.5, 0.5], k=5)} == {"S", "A"}
 
 
 def test_ids_that_the_library_makes_are_of_the_scope(store: ChronoStore) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from chronomemory import ChronoStore
-from chronomemory.scoped import ScopedStore
+from chronomemory.store import ScopedStore
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scopes_seen import Names, seen
@@ -92,9 +92,9 @@ class Shared:
         self.models = 0
         # An embedding that all see: spaces and their models belong to the store.
         self.store.upsert({"id": "SEED", "label": "a seed"})
-        self.store.attach("SEED", [1.0, 0.0, 0.0], model="m0")
+        self.store.vectors.attach("SEED", [1.0, 0.0, 0.0], model="m0")
         for path in ("data.session", "label", "confidence"):
-            self.store.create_index(path)
+            self.store.upkeep.create_index(path)
 
     def __enter__(self) -> Shared:
         return self
@@ -111,11 +111,11 @@ class Shared:
             self.store.close()
             self.store = ChronoStore(self.project)
         elif verb == "restore":
-            self.store.restore(self.store.backup())
+            self.store.upkeep.restore(self.store.backup())
         elif verb == "reembed":
             self.models += 1
             new = f"m{self.models}"
-            self.store.reembed(None, model=new, embed=by_length, into=new, default=True)
+            self.store.vectors.reembed(None, model=new, embed=by_length, into=new, default=True)
         elif verb == "elsewhere":
             self.change(self.other, *rest)
         else:
@@ -145,14 +145,14 @@ class Shared:
             handle.invalidate(own, "it was wrong")
         else:
             angle = rest[0] / 8
-            handle.attach(own, [np.cos(angle), np.sin(angle), 0.5], model=f"m{self.models}")
+            handle.vectors.attach(own, [np.cos(angle), np.sin(angle), 0.5], model=f"m{self.models}")
 
 
 def answers(handle: ScopedStore) -> dict[str, Any]:
     """Return all that a handle is told, but for what is of the store: seqs and rows."""
     told: dict[str, Any] = {
         "query": [record.to_dict() for record in handle.query(status="")],
-        "counts": handle.record_counts(),
+        "counts": handle.count(by="kind"),
         "known": handle.known,
     }
     for number, where in enumerate(WHERES):
@@ -172,12 +172,12 @@ def answers(handle: ScopedStore) -> dict[str, Any]:
                 told[f"{text} {context} {limit}"] = [
                     (hit.record.id, hit.score.hex(), repr(hit.why)) for hit in hits
                 ]
-    for space in handle.spaces():
-        ids, rows = handle.matrix(space=space.name)
+    for space in handle.vectors.spaces():
+        ids, rows = handle.vectors.matrix(space=space.name)
         told[f"matrix {space.name}"] = sorted(zip(ids, (row.tobytes() for row in rows), strict=True))
         told[f"space {space.name}"] = (space.model, space.dim, space.living, space.damaged)
     for vector in ([1.0, 0.0, 0.5], [0.0, 1.0, 0.1]):
-        near = handle.nearest(vector, k=20)
+        near = handle.vectors.nearest(vector, k=20)
         told[f"near {vector}"] = [(one.record_id, float(one.score).hex()) for one in near]
         hits = handle.search("green tea", vector, limit=20, explain=True, now=NOW)
         told[f"both {vector}"] = [(hit.record.id, hit.score.hex(), repr(hit.why)) for hit in hits]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from chronomemory import ChronoStore
 from chronomemory.deps import DepGraph
-from chronomemory.scoped import ScopedStore
+from chronomemory.store import ScopedStore
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from recovering import chained
@@ -78,7 +78,7 @@ def answers(handle: ScopedStore) -> dict[str, Any]:
             (record.to_dict(), record.created_at, record.updated_at, record.version)
             for record in handle.query(status="")
         ],
-        "counts": handle.record_counts(),
+        "counts": handle.count(by="kind"),
         "known": handle.known,
         "edges": DepGraph.from_store(handle).edges(),
     }
@@ -123,7 +123,7 @@ def test_the_filtered_log_answers_alike(
 ) -> None:
     project = tmp_path_factory.mktemp("all")
     with ChronoStore(project) as store:
-        store.create_index("label")
+        store.upkeep.create_index("label")
         for step in steps:
             act(store, *step)
         told = [answers(store.scoped(**names)) for names in SCOPES]

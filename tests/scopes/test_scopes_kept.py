@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from chronomemory import ChronoStore, IdTaken, Scope
+from chronomemory import ChronoStore, Scope
+from chronomemory.errors import IdTaken
 
 #: More than a batch that is spelled in one piece.
 MANY = 1_200

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chronomemory import ChronoStore, InvalidArgument, ScopeRequired
+from chronomemory import ChronoStore, InvalidArgument
 from chronomemory.blocks.memory import Memory
+from chronomemory.errors import ScopeRequired
 
 
 @pytest.fixture
@@ -19,13 +20,12 @@ def store(tmp_path: Path) -> Any:
 
 def test_who_gives_no_name_is_refused(store: ChronoStore, tmp_path: Path) -> None:
     store.upsert({"id": "OLD", "label": "before"})
-    assert store.require("user") and not store.require("user")
+    assert store.upkeep.require_scope("user") and not store.upkeep.require_scope("user")
     before = store.wal_seq()
     rows = tmp_path / "rows.ndjson"
     rows.write_text('{"id": "N"}\n')
     writes: list[Callable[[Any], object]] = [
         lambda door: door.upsert({"id": "N"}),
-        lambda door: door.insert({"id": "N"}),
         lambda door: door.upsert_many([{"id": "N"}, {"id": "M"}]),
         lambda door: door.upsert_many([{"id": f"N-{n}"} for n in range(2000)]),
         lambda door: door.upsert({"id": "N"}, if_new=True),
@@ -53,10 +53,10 @@ def test_who_gives_no_name_is_refused(store: ChronoStore, tmp_path: Path) -> Non
 
 
 def test_who_gives_it_or_means_all_is_not(store: ChronoStore, tmp_path: Path) -> None:
-    store.require("user")
+    store.upkeep.require_scope("user")
     store.scoped(user="ann").upsert({"id": "A"})
     store.scoped(user="ann", agent="sup", session="s").upsert_many([{"id": "B"}, {"id": "C"}])
-    public = store.public()
+    public = store.shared()
     public.upsert({"id": "RULE"})
     public.upsert_many([{"id": f"R-{n}"} for n in range(2000)])
     (tmp_path / "rows.ndjson").write_text('{"id": "N"}\n')
@@ -67,34 +67,36 @@ def test_who_gives_it_or_means_all_is_not(store: ChronoStore, tmp_path: Path) ->
     assert store.get("RULE").label == "Answer briefly"  # type: ignore[union-attr]
     assert public.scope == store.scoped().scope and len(public.query(kind="fact")) == 2001
     # What belongs to the store needs no name.
-    store.create_index("data.n")
-    store.choose_search_fields(text={"label": 1})
+    store.upkeep.create_index("data.n")
+    store.upkeep.set_search_fields(text={"label": 1})
     store.compact()
     assert store.chain_valid()
 
 
 def test_levels_are_required_one_by_one(store: ChronoStore) -> None:
-    store.require("user")
-    store.require("session")
+    store.upkeep.require_scope("user")
+    store.upkeep.require_scope("session")
     with pytest.raises(ScopeRequired, match=r"^session:"):
         store.scoped(user="ann").upsert({"id": "A"})
     store.scoped(user="ann", session="s").upsert({"id": "A"})
-    assert store.require("session", wanted=False) and not store.require("session", wanted=False)
+    assert store.upkeep.require_scope("session", wanted=False) and not store.upkeep.require_scope(
+        "session", wanted=False
+    )
     store.scoped(user="ann").upsert({"id": "B"})
     with pytest.raises(InvalidArgument, match="level must be one of user, agent, session"):
-        store.require("group")
+        store.upkeep.require_scope("group")
 
 
 def test_it_survives_and_other_processes_obey(tmp_path: Path) -> None:
     with ChronoStore(tmp_path) as store, ChronoStore(tmp_path) as other:
         other.upsert({"id": "BEFORE"})
-        store.require("user")
+        store.upkeep.require_scope("user")
         with pytest.raises(ScopeRequired):
             other.upsert({"id": "A"})
         store.compact(keep_history=False)
     code = (
         "import sys\n"
-        "from chronomemory import ChronoStore, ScopeRequired\n"
+        "from chronomemory import ChronoStore\nfrom chronomemory.errors import ScopeRequired\n"
         "with ChronoStore(sys.argv[1]) as store:\n"
         "    try:\n"
         "        store.upsert({'id': 'A'})\n"
@@ -108,6 +110,6 @@ def test_it_survives_and_other_processes_obey(tmp_path: Path) -> None:
 
 
 def test_blocks_obey_as_well(store: ChronoStore, tmp_path: Path) -> None:
-    store.require("user")
+    store.upkeep.require_scope("user")
     with Memory(tmp_path) as memory, pytest.raises(ScopeRequired):
         memory.learn("Water is wet")

@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chronomemory import ChronoStore, DepGraph, IdTaken, OutOfScope
+from chronomemory import ChronoStore, DepGraph
+from chronomemory.errors import IdTaken, OutOfScope
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from chronomemory import ChronoStore, DepGraph, Memory
-from chronomemory.scoped import ScopedStore
+from chronomemory.store import ScopedStore
 from twin_worlds import comparable, without_exempt
 
 #: As long as the ids of bob that it is compared with.
@@ -32,12 +32,12 @@ VERBS: dict[str, Callable[[ScopedStore, str], Any]] = {
     "delete version": lambda ann, name: ann.delete(name, if_version="0" * 16),
     "delete_many": lambda ann, name: ann.delete_many([name]),
     "invalidate": lambda ann, name: ann.invalidate(name, "it was not so"),
-    "attach": lambda ann, name: ann.attach(name, [1.0, 0.0]),
-    "attach_many": lambda ann, name: ann.attach_many(["A", name], np.eye(2)),
-    "attach_tokens": lambda ann, name: ann.attach_tokens(name, np.eye(2)),
-    "detach": lambda ann, name: ann.detach(name),
-    "embedding": lambda ann, name: ann.embedding(name),
-    "nearest among": lambda ann, name: ann.nearest([1.0, 0.0], among=[name, "A"]),
+    "attach": lambda ann, name: ann.vectors.attach(name, [1.0, 0.0]),
+    "attach_many": lambda ann, name: ann.vectors.attach_many(["A", name], np.eye(2)),
+    "attach_tokens": lambda ann, name: ann.vectors.attach_tokens(name, np.eye(2)),
+    "detach": lambda ann, name: ann.vectors.detach(name),
+    "embedding": lambda ann, name: ann.vectors.get(name),
+    "nearest among": lambda ann, name: ann.vectors.nearest([1.0, 0.0], among=[name, "A"]),
     "query": lambda ann, name: ann.query(where={"id": name}, status=None, faces=True, explain=True),
     "search": lambda ann, name: ann.search(name, where={"id": {"in": [name, "A"]}}),
     "edge to": lambda ann, name: DepGraph(ann).add_edge("A", name, "depends_on"),  # type: ignore[arg-type]
@@ -66,14 +66,14 @@ BLOCK_VERBS: dict[str, Callable[[Memory, str], Any]] = {
 def store(tmp_path: Path) -> Iterator[ChronoStore]:
     with ChronoStore(tmp_path) as store:
         store.upsert({"id": "S"})
-        store.attach("S", [1.0, 0.0], model="m")
-        store.attach_tokens("S", np.eye(2), model="t")
+        store.vectors.attach("S", [1.0, 0.0], model="m")
+        store.vectors.attach_tokens("S", np.eye(2), model="t")
         bob, ann = store.scoped(user="bob"), store.scoped(user="ann")
         ann.upsert({"id": "A", "label": "tea"})
         for state in STATES:
             bob.upsert({"id": f"BOB-{state}", "label": "secret tea"})
-        bob.attach("BOB-embedded", [0.0, 1.0])
-        bob.attach_tokens("BOB-embedded", np.eye(2))
+        bob.vectors.attach("BOB-embedded", [0.0, 1.0])
+        bob.vectors.attach_tokens("BOB-embedded", np.eye(2))
         bob.upsert({"id": "BOB-expired", "data": {"expires_at": "2020-01-01T00:00:00Z"}})
         bob.delete("BOB-deleted")
         bob.invalidate("BOB-withdrawn", "secret reason")

@@ -12,12 +12,13 @@ from chronomemory import Memory
 from chronomemory.blocks import Frame, ScoringWeights
 from chronomemory.graph import Edge, MemoryEvent, Node, Workspace
 from chronomemory.pages import Pages
-from chronomemory.scoped import ScopedStore
-from chronomemory.view import StoreView
+from chronomemory.selection import StoreView
+from chronomemory.store import ScopedStore
+from chronomemory.vectors import Vectors
 from twin_worlds import ANN, DIM, NOW, SECRET, WORDS, World, told_in_both
 
-#: What a question cannot be compared by: it is an attribute of the handle itself.
-ATTRIBUTES = {"engine", "scope", "shared"}
+#: Names that are no questions: attributes of the handle, and a conversion that reads no record.
+ATTRIBUTES = {"codes", "engine", "scope", "shared", "vectors"}
 
 
 def records(world: World) -> None:
@@ -29,32 +30,34 @@ def records(world: World) -> None:
         row = {"id": f"A-{number}", "label": words, "data": data, "confidence": (number + 1) / 5}
         step(f"upsert {number}", lambda row=row: ann.upsert(row))
         vector = [np.cos(number), np.sin(number), 0.5, 0.2]
-        step(f"attach {number}", lambda number=number, vector=vector: ann.attach(f"A-{number}", vector))
-    step("insert", lambda: ann.insert({"id": "A-1", "label": "again"}))
+        step(
+            f"attach {number}", lambda number=number, vector=vector: ann.vectors.attach(f"A-{number}", vector)
+        )
+    step("if_new", lambda: ann.upsert({"id": "A-1", "label": "again"}, if_new=True))
     step("upsert_many", lambda: ann.upsert_many([{"id": f"B-{n}", "label": WORDS[n]} for n in range(3)]))
-    step("attach_many", lambda: ann.attach_many(["B-0", "B-1"], np.eye(2, DIM)))
-    step("attach_tokens", lambda: ann.attach_tokens("A-1", np.eye(3, DIM)))
+    step("attach_many", lambda: ann.vectors.attach_many(["B-0", "B-1"], np.eye(2, DIM)))
+    step("attach_tokens", lambda: ann.vectors.attach_tokens("A-1", np.eye(3, DIM)))
     step(
         "attach_tokens_many",
-        lambda: ann.attach_tokens_many(["A-2", "B-1"], [np.eye(2, DIM), np.ones((1, DIM))]),
+        lambda: ann.vectors.attach_tokens_many(["A-2", "B-1"], [np.eye(2, DIM), np.ones((1, DIM))]),
     )
-    step("attach nobody", lambda: ann.attach("NOBODY", [1.0, 0.0, 0.0, 0.0]))
-    step("attach other length", lambda: ann.attach("A-1", [1.0]))
-    step("detach", lambda: [ann.detach("A-3"), ann.detach("NOBODY")])
-    step("embedding", lambda: [ann.embedding(name) for name in ("A-1", "A-3", "SEED", "NOBODY")])
-    step("embedding unknown space", lambda: ann.embedding("A-1", space="none"))
-    step("matrix", ann.matrix)
-    step("matrix of tokens", lambda: ann.matrix(space="tokens"))
-    step("matrix of the store", store.matrix)
-    step("spaces", ann.spaces)
-    step("spaces of the store", store.spaces)
+    step("attach nobody", lambda: ann.vectors.attach("NOBODY", [1.0, 0.0, 0.0, 0.0]))
+    step("attach other length", lambda: ann.vectors.attach("A-1", [1.0]))
+    step("detach", lambda: [ann.vectors.detach("A-3"), ann.vectors.detach("NOBODY")])
+    step("embedding", lambda: [ann.vectors.get(name) for name in ("A-1", "A-3", "SEED", "NOBODY")])
+    step("embedding unknown space", lambda: ann.vectors.get("A-1", space="none"))
+    step("matrix", ann.vectors.matrix)
+    step("matrix of tokens", lambda: ann.vectors.matrix(space="tokens"))
+    step("matrix of the store", store.vectors.matrix)
+    step("spaces", ann.vectors.spaces)
+    step("spaces of the store", store.vectors.spaces)
     step("id", lambda: ann.id("X"))
     step("known", lambda: ann.known)
     step("without", lambda: repr(store.scoped(**ANN, session="s1").without("session")))
     step("get", lambda: [ann.get("A-1"), ann.get("NOBODY"), ann.get("SHARED-1")])
     step("get_many", lambda: ann.get_many(["B-1", "NOBODY", "A-2"]))
     step("record_count", ann.record_count)
-    step("record_counts", lambda: [ann.record_counts(), ann.record_counts(status=None, faces=True)])
+    step("count", lambda: [ann.count(by="kind"), ann.count(by="kind", status=None, faces=True)])
     step("update", lambda: ann.update("A-1", confidence=0.4, data={"cups": 2}))
     step("update nobody", lambda: ann.update("NOBODY", label="x"))
     step("update shared", lambda: ann.update("SHARED-1", label="x"))
@@ -65,7 +68,7 @@ def records(world: World) -> None:
         step(f"pages by {order}", lambda order=order: paged(ann, order))
     step("query where", lambda: ann.query(where={"data.topic": "tea"}, explain=True, limit=2))
     step("query bad", lambda: ann.query(order_by="data.none"))
-    step("iter", lambda: ann.iter(status=None))
+    step("stream", lambda: ann.stream(status=None))
     step("export_records", lambda: ann.export_records(status=None, faces=True))
     for text in ("green tea", "coffee that Ann likes", SECRET, "what was said in May?"):
         for context in (True, False):
@@ -84,7 +87,10 @@ def records(world: World) -> None:
             )
         ],
     )
-    step("nearest", lambda: [(one.record_id, one.score) for one in ann.nearest([1.0, 0.1, 0.2, 0.0], k=50)])
+    step(
+        "nearest",
+        lambda: [(one.record_id, one.score) for one in ann.vectors.nearest([1.0, 0.1, 0.2, 0.0], k=50)],
+    )
     step("changed_since", lambda: ann.changed_since(1))
     step("history", lambda: [*ann.history("A-1"), *ann.history("NOBODY")])
     step("as_of", lambda: looked_back(ann))
@@ -111,9 +117,9 @@ def records(world: World) -> None:
     step("delete nobody", lambda: ann.delete("NOBODY"))
     step("delete_many", lambda: ann.delete_many(["B-1", "NOBODY", "B-0"]))
     step("delete_many where", lambda: ann.delete_many(where={"data.topic": "coffee"}))
-    step("set_now", lambda: ann.set_now(NOW))  # type: ignore[attr-defined]
-    step("counts of the store", lambda: [store.record_counts(), store.record_count(), store.health().records])
-    step("indexes", store.indexes)
+    step("set_now", lambda: ann.upkeep.set_now(NOW))  # type: ignore[attr-defined]
+    step("counts of the store", lambda: [store.count(by="kind"), store.count(), store.health().records])
+    step("indexes", store.upkeep.indexes)
 
 
 def paged(handle: Any, order: str) -> list[str]:
@@ -149,7 +155,7 @@ def swept(handle: Any) -> list[Any]:
 def test_every_verb_of_a_handle_tells_the_same_alone_and_among_others(tmp_path: Path) -> None:
     told = told_in_both(tmp_path, records)
     named = {name.split()[0] for name in told} | {"query", "search", "upsert", "attach", "delete", "update"}
-    verbs = {name for name in dir(ScopedStore) if not name.startswith("_")} - ATTRIBUTES
+    verbs = {name for name in (*dir(ScopedStore), *dir(Vectors)) if not name.startswith("_")} - ATTRIBUTES
     assert verbs <= named, "each verb of a handle is part of the comparison"
     assert "AttributeError" in told["set_now"], "only the store itself says which moment it is"
 
@@ -188,7 +194,7 @@ def live(world: World, memory: Memory) -> None:
     tell("forget nobody", lambda: memory.forget("0" * 32))
     tell("disconnect", lambda: memory.disconnect(made[0], made[1]))
     tell("history", lambda: memory.history(made[0]))
-    tell("ls", lambda: [memory.ls(), memory.ls(status=None, tag="work")])
+    tell("ls", lambda: [memory.list(), memory.list(status=None, tag="work")])
     weights = ScoringWeights(similarity=1.0, confidence=0.0, recency=0.0, centrality=0.0, reinforcement=0.0)
     tell("define_frame", lambda: memory.define_frame(Frame(name="mine", weights=weights)))
     tell("frame mine", lambda: memory.frame("mine", "tea"))

@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chronomemory import ChronoStore, InvalidArgument, Scope, StaleCursor
-from chronomemory.answers import Answer
+from chronomemory import ChronoStore, InvalidArgument, Scope
+from chronomemory.errors import StaleCursor
+from chronomemory.scope import Answer
 from chronomemory.search import Hits
 
 
@@ -14,7 +15,7 @@ def store(tmp_path: Path) -> Any:
     with ChronoStore(tmp_path) as store:
         ann = store.scoped(user="ann")
         ann.upsert_many([{"id": f"A-{n}", "label": f"tea number {n}", "data": {"n": n}} for n in range(7)])
-        ann.attach("A-1", [1.0, 0.0], model="m")
+        ann.vectors.attach("A-1", [1.0, 0.0], model="m")
         yield store
 
 
@@ -29,7 +30,7 @@ def test_an_answer_knows_who_asked(store: ChronoStore) -> None:
             handle.query(),
             handle.query(limit=1),
             handle.search("tea"),
-            handle.nearest([1.0, 0.0]),
+            handle.vectors.nearest([1.0, 0.0]),
             handle.as_of(store.wal_seq()).query(),
             handle.search("tea", as_of=store.wal_seq()),
         ]
@@ -108,18 +109,18 @@ def test_a_page_of_a_search_goes_with_the_one_before_or_not_at_all(store: Chrono
 def test_embeddings_end_a_walk_only_where_they_change_what_was_shown(store: ChronoStore) -> None:
     ann, bob = store.scoped(user="ann"), store.scoped(user="bob")
     bob.upsert({"id": "B", "label": "tea"})
-    ann.attach_many([f"A-{n}" for n in range(3)], [[1.0, n / 10] for n in range(3)], model="m")
+    ann.vectors.attach_many([f"A-{n}" for n in range(3)], [[1.0, n / 10] for n in range(3)], model="m")
 
     def asked(after: str | None = None, *, vector: list[float] | None = None) -> Hits:
         return ann.search("tea", vector=vector, limit=3, after=after)
 
     by_words, by_both = asked(), asked(vector=[0.0, 1.0])
-    bob.attach("B", [0.0, 1.0], model="m")
-    bob.attach("B", [1.0, 1.0], model="m")
-    bob.detach("B")
+    bob.vectors.attach("B", [0.0, 1.0], model="m")
+    bob.vectors.attach("B", [1.0, 1.0], model="m")
+    bob.vectors.detach("B")
     assert len(asked(by_words.cursor)) == 3, "what others attach changes nothing"
     assert len(asked(by_both.cursor, vector=[0.0, 1.0])) == 3
-    ann.attach("A-5", [0.0, 1.0], model="m")
+    ann.vectors.attach("A-5", [0.0, 1.0], model="m")
     assert asked(vector=[0.0, 1.0])[0].id == "A-5"
     assert len(asked(by_words.cursor)) == 3, "words are found as before"
     with pytest.raises(StaleCursor, match="what is seen here has changed since that page"):

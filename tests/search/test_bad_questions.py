@@ -60,36 +60,36 @@ BAD: list[tuple[str, Callable[[Any], object]]] = [
     ("recursion_depth", lambda store: ChronoStore(store.project_root, recursion_depth=2**63)),
     ("recursion_depth", lambda store: ChronoStore(store.project_root, recursion_depth=-1)),
     ("recursion_depth", lambda store: type(store)(store.project_root, recursion_depth="1")),
-    ("k", lambda store: store.nearest(ONE, k=10**30)),
-    ("k", lambda store: store.nearest(ONE, k=-1)),
-    ("k", lambda store: store.nearest(ONE, k="1")),
-    ("among", lambda store: store.nearest(ONE, among="abc")),
-    ("among", lambda store: store.nearest(ONE, among=[3])),
-    ("kind", lambda store: store.nearest(ONE, kind=3)),
-    ("status", lambda store: store.nearest(ONE, status=3)),
-    ("space", lambda store: store.nearest(ONE, space=3)),
-    ("min_score", lambda store: store.nearest(ONE, min_score="x")),
-    ("min_score", lambda store: store.nearest(ONE, min_score=NAN)),
-    ("min_confidence", lambda store: store.nearest(ONE, min_confidence="x")),
-    ("tags", lambda store: store.choose_search_fields(tags=[3])),
-    ("tags", lambda store: store.choose_search_fields(tags=[""])),
-    ("times", lambda store: store.choose_search_fields(times=3)),
-    ("text", lambda store: store.choose_search_fields(text={"": 1})),
-    ("text", lambda store: store.choose_search_fields(text={3: 1})),
-    ("text", lambda store: store.choose_search_fields(text="label")),
-    ("text", lambda store: store.choose_search_fields(text={"label": 0})),
-    ("id", lambda store: store.attach("search:fields", ONE)),
-    ("id", lambda store: store.attach("vector:default", ONE)),
-    ("id", lambda store: store.attach(LONE, ONE)),
-    ("ids", lambda store: store.attach_many([3], [ONE])),
-    ("space", lambda store: store.attach("A", ONE, space=3)),
-    ("model", lambda store: store.attach("A", ONE, model=3)),
-    ("space", lambda store: store.embedding("A", space=3)),
-    ("id", lambda store: store.embedding(3)),
-    ("space", lambda store: store.detach("A", space=3)),
-    ("space", lambda store: store.matrix(space=3)),
-    ("space", lambda store: store.use_space(3)),
-    ("space", lambda store: store.drop_space(3)),
+    ("k", lambda store: store.vectors.nearest(ONE, k=10**30)),
+    ("k", lambda store: store.vectors.nearest(ONE, k=-1)),
+    ("k", lambda store: store.vectors.nearest(ONE, k="1")),
+    ("among", lambda store: store.vectors.nearest(ONE, among="abc")),
+    ("among", lambda store: store.vectors.nearest(ONE, among=[3])),
+    ("kind", lambda store: store.vectors.nearest(ONE, kind=3)),
+    ("status", lambda store: store.vectors.nearest(ONE, status=3)),
+    ("space", lambda store: store.vectors.nearest(ONE, space=3)),
+    ("min_score", lambda store: store.vectors.nearest(ONE, min_score="x")),
+    ("min_score", lambda store: store.vectors.nearest(ONE, min_score=NAN)),
+    ("min_confidence", lambda store: store.vectors.nearest(ONE, min_confidence="x")),
+    ("tags", lambda store: store.upkeep.set_search_fields(tags=[3])),
+    ("tags", lambda store: store.upkeep.set_search_fields(tags=[""])),
+    ("times", lambda store: store.upkeep.set_search_fields(times=3)),
+    ("text", lambda store: store.upkeep.set_search_fields(text={"": 1})),
+    ("text", lambda store: store.upkeep.set_search_fields(text={3: 1})),
+    ("text", lambda store: store.upkeep.set_search_fields(text="label")),
+    ("text", lambda store: store.upkeep.set_search_fields(text={"label": 0})),
+    ("id", lambda store: store.vectors.attach("search:fields", ONE)),
+    ("id", lambda store: store.vectors.attach("vector:default", ONE)),
+    ("id", lambda store: store.vectors.attach(LONE, ONE)),
+    ("ids", lambda store: store.vectors.attach_many([3], [ONE])),
+    ("space", lambda store: store.vectors.attach("A", ONE, space=3)),
+    ("model", lambda store: store.vectors.attach("A", ONE, model=3)),
+    ("space", lambda store: store.vectors.get("A", space=3)),
+    ("id", lambda store: store.vectors.get(3)),
+    ("space", lambda store: store.vectors.detach("A", space=3)),
+    ("space", lambda store: store.vectors.matrix(space=3)),
+    ("space", lambda store: store.vectors.use(3)),
+    ("space", lambda store: store.vectors.drop(3)),
 ]
 
 
@@ -98,12 +98,12 @@ def test_the_field_is_named_and_nothing_is_written(
     store: ChronoStore, field: str, ask: Callable[[Any], object]
 ) -> None:
     store.upsert({"id": "A", "label": "a"})
-    store.attach("A", ONE, model="m")
-    store.choose_search_fields(tags=["data.tags"])
+    store.vectors.attach("A", ONE, model="m")
+    store.upkeep.set_search_fields(tags=["data.tags"])
     before = store.wal_seq()
     with pytest.raises(InvalidArgument) as caught:
         ask(store)
     assert caught.value.field == field
     assert store.wal_seq() == before
-    assert [near.record_id for near in store.nearest(np.asarray(ONE))] == ["A"]
+    assert [near.record_id for near in store.vectors.nearest(np.asarray(ONE))] == ["A"]
     assert [hit.id for hit in store.search("a", ONE)] == ["A"]

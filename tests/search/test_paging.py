@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from chronomemory import ChronoRecord, ChronoStore, Memory
 from chronomemory.errors import InvalidArgument
-from chronomemory.paging import Page
+from chronomemory.selection import Page
 
 ORDERS = ["created", "updated", "happened", "confidence", "id"]
 BOTH = [sign + name for name in ORDERS for sign in ("", "-")]
@@ -95,7 +95,7 @@ def test_pages_together_are_the_whole(store: ChronoStore, order: str, limit: int
         runs = [(a, b) for a, b in pairwise(whole) if key(a, name) == key(b, name)]
         assert all(place[a.id] < place[b.id] for a, b in runs)
     assert [r.id for r in store.as_of(store.wal_seq()).query(order_by=order)] == [r.id for r in whole]
-    assert [r.id for r in store.iter(order_by=order)] == [r.id for r in whole]
+    assert [r.id for r in store.stream(order_by=order)] == [r.id for r in whole]
 
 
 @pytest.mark.parametrize("order", BOTH)
@@ -144,7 +144,7 @@ def test_a_cursor_works_after_a_restore_that_took_its_record_away(store: ChronoS
         page = store.query(order_by=order, limit=len(before) + 4 if order != "id" else 10)
         cursor = page.cursor
         assert cursor is not None
-        store.restore(kept)
+        store.upkeep.restore(kept)
         seen = {record.id for record in page}
         rest = store.query(order_by=order, limit=100, after=cursor)
         assert [r.id for r in rest if r.id in seen] == []
@@ -191,11 +191,11 @@ def test_questions_are_checked(store: ChronoStore) -> None:
         with pytest.raises(InvalidArgument, match="order_by"):
             store.query(order_by=wrong)  # type: ignore[arg-type]
         with pytest.raises(InvalidArgument, match="order_by"):
-            store.iter(order_by=wrong)  # type: ignore[arg-type]
+            store.stream(order_by=wrong)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument, match="after"):
         store.query(after=3)  # type: ignore[arg-type]
     assert store.query(limit=0) == [] and store.query(limit=0).cursor is None
-    assert list(store.iter()) == []
+    assert list(store.stream()) == []
 
 
 @pytest.mark.parametrize("order", [None, *BOTH])
@@ -204,7 +204,7 @@ def test_a_walk_shows_the_moment_of_its_start(tmp_path: Path, order: str | None)
     with ChronoStore(tmp_path) as store, ChronoStore(tmp_path) as other:
         filled(store, 60)
         store.upsert(ChronoRecord(id="big", label="x" * 100_000))
-        walk, head = store.iter(order_by=order, status=None), store.wal_seq()
+        walk, head = store.stream(order_by=order, status=None), store.wal_seq()
         then = store.as_of(head).query(order_by=order, status=None)
         assert length_hint(walk) == len(then)
         seen = []
@@ -222,15 +222,15 @@ def test_a_walk_shows_the_moment_of_its_start(tmp_path: Path, order: str | None)
 
 def test_a_walk_can_be_left(store: ChronoStore) -> None:
     filled(store, 10)
-    walk = store.iter(limit=5)
+    walk = store.stream(limit=5)
     assert length_hint(walk) == 5 and next(walk).id == store.query()[0].id
     walk.close()
     assert list(walk) == [] and length_hint(walk) == 0
-    left = store.iter()
+    left = store.stream()
     next(left)
     del left
     gc.collect()
-    assert len(list(store.iter(kind="note"))) == len(store.query(kind="note"))
+    assert len(list(store.stream(kind="note"))) == len(store.query(kind="note"))
 
 
 def test_records_of_an_earlier_base_come_first(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_a_query_takes_several_kinds(store: ChronoStore) -> None:
         assert [r.id for r in ask.query(kind=("fact",), where={"id": "fact-1"})] == ["fact-1"]
         assert ask.query(kind=[]) == [], "as in search, an empty list finds nothing"
         assert [r.id for r in ask.query(kind=["block", "none"])] == ["block:1"], "faces are found by kind"
-    assert [r.id for r in store.iter(kind=iter(["fact", "risk"]))] == wanted
+    assert [r.id for r in store.stream(kind=iter(["fact", "risk"]))] == wanted
     seen = [r.id for page in pages(store, 2, kind=["fact", "risk"]) for r in page]
     assert seen == wanted
     with pytest.raises(InvalidArgument, match="kind"):
@@ -333,7 +333,7 @@ def test_a_cursor_is_not_led_astray_by_seqs_that_a_restored_log_uses_again(
     store.upsert_many([ChronoRecord(id=f"R5-{n}") for n in range(10)])
     page = store.query(order_by=order, limit=[r.id for r in store.query(order_by=order)].index("R5-4") + 1)
     assert page.cursor is not None and page[-1].id == "R5-4"
-    store.restore(kept)
+    store.upkeep.restore(kept)
     store.upsert_many([ChronoRecord(id=f"zz-{n}") for n in range(10)])
     with pytest.raises(InvalidArgument, match="ask again from the start"):
         store.query(order_by=order, after=page.cursor)

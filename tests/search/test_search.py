@@ -314,7 +314,7 @@ class TestChosenFields:
         assert store.search("soup") == []
         with ChronoStore(store.project_root) as other:
             other.search("alpha")
-            store.choose_search_fields(text={"data.recipe.steps": 3}, tags=["data.recipe.steps"])
+            store.upkeep.set_search_fields(text={"data.recipe.steps": 3}, tags=["data.recipe.steps"])
             for reader in (store, other):
                 assert [hit.id for hit in reader.search("soup")] == ["A"]
                 assert [hit.id for hit in reader.search("soup", tags=["stir the soup"])] == ["A"]
@@ -323,7 +323,7 @@ class TestChosenFields:
     @pytest.mark.parametrize("weight", [0, 101, 1.5, True])
     def test_a_weight_is_a_small_whole_number(self, store: ChronoStore, weight: int) -> None:
         with pytest.raises(ValueError, match="weight"):
-            store.choose_search_fields(text={"label": weight})
+            store.upkeep.set_search_fields(text={"label": weight})
 
 
 class TestBadQuestions:
@@ -397,7 +397,7 @@ def test_the_first_field_of_the_list_says_when_it_was(store: ChronoStore) -> Non
         return {hit.id for hit in store.search("tea", since=first, until=last)}
 
     assert [within(year) for year in (2001, 2002, 2003, 2004)] == [{"B"}, set(), set(), {"A"}]
-    store.choose_search_fields(times=["data.timestamp", "data.created_at", "data.date"])
+    store.upkeep.set_search_fields(times=["data.timestamp", "data.created_at", "data.date"])
     assert [within(year) for year in (2001, 2002, 2003, 2004)] == [{"B"}, set(), {"A"}, set()]
 
 

@@ -170,7 +170,7 @@ def test_a_restored_past_is_searched_as_it_was(root: Path, tmp_path: Path) -> No
         backup = store.backup()
         store.upsert_many([ChronoRecord(id=f"X{n}", label="the one common") for n in range(25_000)])
         assert answers(store) != expected
-        store.restore(backup)
+        store.upkeep.restore(backup)
         assert answers(store) == expected
     assert rebuilt(root, tmp_path / "rebuilt") == expected
 

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from bm25 import scores
-from chronomemory import ChronoRecord, ChronoStore, InvalidArgument, UnknownSpace
+from chronomemory import ChronoRecord, ChronoStore, InvalidArgument
+from chronomemory.errors import UnknownSpace
 from lifting import Surroundings, lifted
 
 Floats = npt.NDArray[np.float32]
@@ -97,7 +98,7 @@ def is_active(one: ChronoRecord) -> bool:
 def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChronoStore]:
     with ChronoStore(tmp_path_factory.mktemp("full")) as store:
         store.upsert_many(RECORDS)
-        store.attach_many(EMBEDDED, ROWS, model="noise")
+        store.vectors.attach_many(EMBEDDED, ROWS, model="noise")
         yield store
 
 
@@ -146,7 +147,7 @@ class TestScore:
 
     def test_a_vector_alone_ranks_by_cosine(self, full: ChronoStore) -> None:
         hits = full.search(vector=VECTOR.tolist(), limit=150, context=False)
-        near = full.nearest(VECTOR, k=150)
+        near = full.vectors.nearest(VECTOR, k=150)
         assert [(hit.id, hit.score) for hit in hits] == [(one.record_id, one.score) for one in near]
 
     def test_all_that_can_be_found_is(self, full: ChronoStore) -> None:
@@ -195,7 +196,7 @@ class TestFilters:
 
     def test_a_filter_follows_what_changes(self, store: ChronoStore) -> None:
         store.upsert_many(RECORDS[:50])
-        store.attach_many(EMBEDDED[:20], ROWS[:20], model="noise")
+        store.vectors.attach_many(EMBEDDED[:20], ROWS[:20], model="noise")
         asked: dict[str, Any] = {"vector": VECTOR, "tags": ["even"], "context": False, "limit": 100}
         before = {hit.id for hit in store.search(**asked)}
         assert before
@@ -227,9 +228,9 @@ class TestFilters:
                     store.upsert(kept[name])
                 case 2 | 3:
                     rows[name] = luck.standard_normal(DIM, dtype=np.float32)
-                    store.attach(name, rows[name], model="noise")
+                    store.vectors.attach(name, rows[name], model="noise")
                 case 4 if name in rows:
-                    store.detach(name)
+                    store.vectors.detach(name)
                     del rows[name]
                 case 5:
                     store.delete(name)
@@ -237,30 +238,32 @@ class TestFilters:
                     kept.pop(name)
             if step % 150 == 149:
                 store.compact()
-            if not store.spaces():
+            if not store.vectors.spaces():
                 continue
             filters, passes = asked[luck.integers(len(asked))]
             hits = store.search(vector=VECTOR, context=False, limit=100, **filters)
             if not filters:
-                assert [hit.id for hit in hits] == [one.record_id for one in store.nearest(VECTOR, k=100)]
+                assert [hit.id for hit in hits] == [
+                    one.record_id for one in store.vectors.nearest(VECTOR, k=100)
+                ]
             assert {hit.id for hit in hits} == {name for name in rows if name in kept and passes(kept[name])}
 
     def test_other_fields_make_other_filters(self, store: ChronoStore) -> None:
         store.upsert_many(
             [ChronoRecord(id="A", data={"topics": ["x"]}), ChronoRecord(id="B", data={"tags": ["x"]})]
         )
-        store.attach_many(list("AB"), np.eye(2), model="two")
+        store.vectors.attach_many(list("AB"), np.eye(2), model="two")
         assert [hit.id for hit in store.search(vector=[1, 0], tags=["x"])] == ["B"]
-        store.choose_search_fields(tags=["data.topics"])
+        store.upkeep.set_search_fields(tags=["data.topics"])
         assert [hit.id for hit in store.search(vector=[1, 0], tags=["x"])] == ["A"]
 
 
 class TestSpaces:
     def test_each_space_has_its_own_embeddings(self, store: ChronoStore) -> None:
         store.upsert_many([ChronoRecord(id=name, label="same words") for name in "ABC"])
-        store.attach_many(list("AB"), np.eye(2), space="small", model="two")
-        store.attach_many(list("BC"), np.eye(3)[:2], space="large", model="three")
-        store.use_space("large")
+        store.vectors.attach_many(list("AB"), np.eye(2), space="small", model="two")
+        store.vectors.attach_many(list("BC"), np.eye(3)[:2], space="large", model="three")
+        store.vectors.use("large")
         assert [hit.id for hit in store.search(vector=[1, 0], space="small")] == ["A", "B"]
         assert [hit.id for hit in store.search(vector=[1, 0, 0])] == ["B", "C"]
         assert [hit.id for hit in store.search("same", [0, 1, 0], limit=1)] == ["C"]
@@ -275,7 +278,7 @@ class TestSpaces:
 
     def test_damaged_rows_have_no_cosine(self, store: ChronoStore) -> None:
         store.upsert_many([ChronoRecord(id=name, label="same words") for name in "ABC"])
-        store.attach_many(list("ABC"), np.eye(3), model="three")
+        store.vectors.attach_many(list("ABC"), np.eye(3), model="three")
         [file] = (store.project_root / ".chronomemory" / "vectors").glob("*.f32")
         damaged = bytearray(file.read_bytes())
         damaged[0] ^= 1
@@ -342,19 +345,20 @@ def test_what_another_process_does_is_seen_at_once(store: ChronoStore, tmp_path:
         return {hit.id: hit.why["cosine"] for hit in hits if hit.why}
 
     store.upsert_many([ChronoRecord(id=name, label="same words") for name in "ABC"])
-    store.attach_many(list("AB"), np.eye(3)[:2], model="three")
+    store.vectors.attach_many(list("AB"), np.eye(3)[:2], model="three")
     assert found() == {"A": 1.0, "B": 0.0}
-    elsewhere("store.attach('C', [2, 0, 0])")
+    elsewhere("store.vectors.attach('C', [2, 0, 0])")
     assert found() == {"A": 1.0, "C": 1.0, "B": 0.0}
-    elsewhere("store.attach('A', [0, 0, 5])")
+    elsewhere("store.vectors.attach('A', [0, 0, 5])")
     assert found() == {"C": 1.0, "A": 0.0, "B": 0.0}
-    elsewhere("store.detach('C')")
+    elsewhere("store.vectors.detach('C')")
     assert found() == {"A": 0.0, "B": 0.0}
     assert found(text="words") == {"A": 0.0, "B": 0.0, "C": None}
     elsewhere("store.delete('A')")
     assert found() == {"B": 0.0}
     elsewhere(
-        "store.upsert(ChronoRecord(id='D', label='new')); store.attach('D', [1, 0, 0]); store.compact()"
+        "store.upsert(ChronoRecord(id='D', label='new')); store.vectors.attach('D', [1, 0, 0]);"
+        " store.compact()"
     )
     assert found() == {"D": 1.0, "B": 0.0}
 

@@ -110,7 +110,7 @@ def test_every_score_is_that_of_the_reference_to_the_last_bit(
         vector = [1.0, 0.25] if with_vector and angles else None
         if vector:
             rows = [[np.cos(angle), np.sin(angle)] for angle in angles.values()]
-            store.attach_many(list(angles), rows, model="angles")
+            store.vectors.attach_many(list(angles), rows, model="angles")
         records = {one.id: one for one in store.query()}
         alone = {hit.id: hit.score for hit in store.search(question, vector, context=False, limit=100)}
         candidates, surroundings = around(set(alone), records, question, PHRASES[phrase])
@@ -199,7 +199,7 @@ class TestSpeaker:
     def talk(self, store: ChronoStore) -> ChronoStore:
         for number, name in enumerate(("Ann", "Bob", "Ann", "Cy")):
             store.upsert(ChronoRecord(id=f"{name}{number}", label="I like tea", data={"by": name}))
-        store.choose_search_fields(speakers=["data.by"])
+        store.upkeep.set_search_fields(speakers=["data.by"])
         return store
 
     def test_the_one_who_is_named_is_meant(self, talk: ChronoStore) -> None:
@@ -211,6 +211,6 @@ class TestSpeaker:
         assert len(hits) == 4 and all(hit.why and hit.why["spoken"] == 0.0 for hit in hits)
 
     def test_speakers_are_those_of_the_chosen_fields(self, talk: ChronoStore) -> None:
-        talk.choose_search_fields(speakers=[])
+        talk.upkeep.set_search_fields(speakers=[])
         hits = talk.search("does Bob like tea?", explain=True)
         assert hits and all(hit.why and hit.why["spoken"] == 0.0 for hit in hits)

@@ -11,15 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from bm25 import scores as text_scores
-from chronomemory import (
-    ChronoRecord,
-    ChronoStore,
-    EmbeddingMismatch,
-    InvalidArgument,
-    InvalidRecord,
-    UnknownSpace,
-)
+from chronomemory import ChronoRecord, ChronoStore, InvalidArgument, InvalidRecord
 from chronomemory.embedders import CallableEmbedder, CallableTokenEmbedder
+from chronomemory.errors import EmbeddingMismatch, UnknownSpace
 from lifting import Surroundings, lifted
 from token_codes import TEXT, TOKENS, VECTOR, fused, row_of, scores, shares, signs_of
 from verdicts import verify_log
@@ -49,7 +43,7 @@ RECORDS = [record(number) for number in range(COUNT)]
 def store(tmp_path: Path) -> Iterator[ChronoStore]:
     with ChronoStore(tmp_path) as made:
         made.upsert_many(RECORDS)
-        made.attach_tokens_many(list(GIVEN), GIVEN.values(), model="m", most=MOST)
+        made.vectors.attach_tokens_many(list(GIVEN), GIVEN.values(), model="m", most=MOST)
         yield made
 
 
@@ -74,7 +68,7 @@ class TestRows:
             assert kept == row_of(tokens, MOST)
 
     def test_a_space_says_that_it_holds_tokens(self, store: ChronoStore) -> None:
-        (space,) = store.spaces()
+        (space,) = store.vectors.spaces()
         assert (space.name, space.model, space.tokens, space.dim, space.living) == (
             "tokens",
             "m",
@@ -100,9 +94,9 @@ class TestRows:
     def test_a_new_generation_still_holds_tokens(self, store: ChronoStore) -> None:
         before = found(store)
         for _ in range(2):
-            store.attach_tokens_many(list(GIVEN), GIVEN.values())
+            store.vectors.attach_tokens_many(list(GIVEN), GIVEN.values())
         store.compact()
-        (space,) = store.spaces()
+        (space,) = store.vectors.spaces()
         assert (space.generation, space.tokens, space.rows) == (1, DIM, len(GIVEN))
         assert found(store) == before
         with ChronoStore(store.project_root, own_engine=True) as other:
@@ -111,9 +105,9 @@ class TestRows:
     def test_other_processes_see_them_at_once(self, store: ChronoStore) -> None:
         with ChronoStore(store.project_root, own_engine=True) as other:
             assert "R0" not in found(other)
-            store.attach_tokens("R0", QUESTION)
+            store.vectors.attach_tokens("R0", QUESTION)
             assert next(iter(found(other))) == "R0"
-            assert other.detach("R0", space="tokens")
+            assert other.vectors.detach("R0", space="tokens")
         assert "R0" not in found(store)
 
 
@@ -128,7 +122,7 @@ class TestRoom:
     def test_rows_and_scores_are_those_of_plain_python(self, tmp_path: Path) -> None:
         with ChronoStore(tmp_path) as store:
             store.upsert_many(RECORDS)
-            store.attach_tokens_many(list(self.FEW), self.FEW.values(), model="m", most=11)
+            store.vectors.attach_tokens_many(list(self.FEW), self.FEW.values(), model="m", most=11)
             kept = {name: signs_of(tokens, 11) for name, tokens in self.FEW.items()}
             assert {len(signs[0]) // 124 for signs in kept.values()} == {1, 2, 3, 4}
             for name, tokens in self.FEW.items():
@@ -161,7 +155,7 @@ class TestEmbedder:
         with pytest.raises(InvalidArgument, match="embedded by 'v'") as refused:
             store.search("bark", embedder=plain)
         assert refused.value.field == "embedder"
-        store.attach_many([one.id for one in RECORDS], VECTORS, model="v")
+        store.vectors.attach_many([one.id for one in RECORDS], VECTORS, model="v")
         hits = store.search("bark", embedder=plain)
         assert [hit.score for hit in hits] == [hit.score for hit in store.search("bark", VECTORS[3])]
         with pytest.raises(InvalidArgument, match="text"):
@@ -176,7 +170,7 @@ class TestContext:
                 for number, one in enumerate(RECORDS)
             ]
             store.upsert_many(records)
-            store.attach_tokens_many(list(GIVEN), GIVEN.values(), model="m", most=MOST)
+            store.vectors.attach_tokens_many(list(GIVEN), GIVEN.values(), model="m", most=MOST)
             hits = store.search("bark malt fisp", query_tokens=QUESTION, limit=COUNT, explain=True)
             alone = {hit.id: hit.why["alone"] for hit in hits if hit.why}
             words = []
@@ -200,7 +194,7 @@ class TestSearch:
         assert list(found(store)) == sorted(wanted, key=lambda name: (-wanted[name], int(name[1:])))
 
     def test_all_three_become_one_score(self, store: ChronoStore) -> None:
-        store.attach_many([one.id for one in RECORDS], VECTORS, model="v")
+        store.vectors.attach_many([one.id for one in RECORDS], VECTORS, model="v")
         hits = store.search(
             "bark malt", VECTORS[3], query_tokens=QUESTION, limit=COUNT, context=False, explain=True
         )
@@ -227,7 +221,7 @@ class TestSearch:
             one, other = store.scoped(user="one"), store.scoped(user="other")
             for number, (name, tokens) in enumerate(GIVEN.items()):
                 (one if number % 2 else other).upsert(RECORDS[int(name[1:])])
-                (one if number % 2 else other).attach_tokens(name, tokens, model="m", most=MOST)
+                (one if number % 2 else other).vectors.attach_tokens(name, tokens, model="m", most=MOST)
             mine = list(GIVEN)[1::2]
             hits = one.search(query_tokens=QUESTION, limit=COUNT, context=False, explain=True)
             assert {hit.id: (hit.why or {})["tokens"] for hit in hits} == expected(mine)
@@ -240,8 +234,8 @@ class TestSearch:
         many = [ChronoRecord(id=f"M{number}", label="other") for number in range(1100)]
         store.upsert_many(many)
         codes = chance.standard_normal((len(many), 1, DIM), dtype=np.float32)
-        store.attach_tokens_many([one.id for one in many], codes)
-        store.attach_tokens("M7", QUESTION)
+        store.vectors.attach_tokens_many([one.id for one in many], codes)
+        store.vectors.attach_tokens("M7", QUESTION)
         by_words = {one.id for one in RECORDS if "bark" in one.label}
         hits = store.search("bark", query_tokens=QUESTION, limit=COUNT, context=False, explain=True)
         assert {hit.id for hit in hits} == by_words
@@ -258,8 +252,8 @@ class TestSearch:
         data[row * 16 * MOST] ^= 1
         file.write_bytes(data)
         assert found(store) == expected(set(GIVEN) - {best})
-        assert store.spaces()[0].damaged == 1
-        store.repair()
+        assert store.vectors.spaces()[0].damaged == 1
+        store.upkeep.repair()
         assert found(store) == expected(set(GIVEN) - {best}) and store.verify().valid
 
 
@@ -277,7 +271,7 @@ class TestRefusals:
         ],
     )
     def test_of_a_question(self, store: ChronoStore, asked: dict[str, object], field: str, said: str) -> None:
-        store.attach("R0", [1.0, 2.0], model="v")
+        store.vectors.attach("R0", [1.0, 2.0], model="v")
         with pytest.raises(InvalidArgument, match=said) as caught:
             store.search("bark", **asked)  # type: ignore[arg-type]
         assert caught.value.field == field
@@ -290,23 +284,23 @@ class TestRefusals:
             ([[]], "at least"),
         ):
             with pytest.raises((InvalidRecord, InvalidArgument), match=said):
-                store.attach_tokens("R1", tokens)
+                store.vectors.attach_tokens("R1", tokens)
         with pytest.raises(EmbeddingMismatch):
-            store.attach_tokens("R1", QUESTION, model="another")
+            store.vectors.attach_tokens("R1", QUESTION, model="another")
         with pytest.raises(InvalidArgument, match="components, not codes of token vectors of 7"):
-            store.attach_tokens("R1", QUESTION[:, :7])
+            store.vectors.attach_tokens("R1", QUESTION[:, :7])
         with pytest.raises(InvalidArgument, match='"tokens" holds codes of token vectors'):
-            store.attach("R1", np.ones(4 * MOST), space="tokens")
+            store.vectors.attach("R1", np.ones(4 * MOST), space="tokens")
         with pytest.raises(InvalidArgument, match="room for 6 codes"):
-            store.attach_tokens("R1", QUESTION, most=7)
+            store.vectors.attach_tokens("R1", QUESTION, most=7)
         with pytest.raises(InvalidArgument, match="most must be at least 1"):
-            store.attach_tokens("R1", QUESTION, most=0)
+            store.vectors.attach_tokens("R1", QUESTION, most=0)
         with pytest.raises(InvalidArgument, match="holds codes of tokens"):
-            store.use_space("tokens")
+            store.vectors.use("tokens")
         with pytest.raises((InvalidRecord, InvalidArgument), match="do not go together"):
-            store.attach_tokens_many(["R1", "R2"], [QUESTION])
+            store.vectors.attach_tokens_many(["R1", "R2"], [QUESTION])
         with pytest.raises(InvalidArgument, match="codes of tokens"):
-            store.nearest(np.ones(4 * MOST), space="tokens")
+            store.vectors.nearest(np.ones(4 * MOST), space="tokens")
         assert store.wal_seq() == seq
 
     def test_of_a_space_that_is_not_there(self, tmp_path: Path) -> None:
@@ -322,7 +316,7 @@ def test_an_erased_record_leaves_no_code(tmp_path: Path) -> None:
     ids = [f"R{number}" for number in range(4)]
     with ChronoStore(tmp_path) as store:
         store.upsert_many([{"id": one, "label": one} for one in ids])
-        store.attach_tokens_many(ids, tokens, model="noise")
+        store.vectors.attach_tokens_many(ids, tokens, model="noise")
         row = store.engine.embedding("R2", space="tokens")
         others = [store.engine.embedding(one, space="tokens") for one in ids if one != "R2"]
         store.erase(ids=["R2"], reason="asked for")

@@ -47,7 +47,7 @@ def test_the_engine_means_what_forty_lines_of_python_mean(
         for where in wheres:
             assert asked(store, where) == expected(known, where), where
         for path in paths:
-            store.create_index(path)
+            store.upkeep.create_index(path)
         then, seq = dict(known), store.wal_seq()
         for where in wheres:
             assert asked(store, where) == expected(known, where), where
@@ -115,7 +115,7 @@ def test_fields_of_the_store_say_when_something_happened(store: ChronoStore) -> 
     store.upsert({"id": "A", "data": {"day": "2020-05-05", "time": "1999-01-01"}})
     year = datetime(2020, 1, 1, tzinfo=timezone.utc)
     assert store.query(since=year, until=datetime(2021, 1, 1, tzinfo=timezone.utc)) == []
-    store.choose_search_fields(times=["data.day"])
+    store.upkeep.set_search_fields(times=["data.day"])
     assert len(store.query(since=year, until=datetime(2021, 1, 1, tzinfo=timezone.utc))) == 1
 
 
@@ -123,8 +123,8 @@ def test_a_plan_tells_how_many_records_were_looked_at(people: ChronoStore) -> No
     where = {"data.customer": "c3", "data.age": {"gt": 50}}
     plain = people.query(where=where, explain=True)
     assert plain.plan == "no index: 100 records of the scope"
-    people.create_index("data.customer")
-    people.create_index("data.age")
+    people.upkeep.create_index("data.customer")
+    people.upkeep.create_index("data.age")
     indexed = people.query(where=where, explain=True)
     assert indexed.plan == "index data.customer: 10 of 100 records, 2 tests each"
     assert indexed == plain
@@ -138,7 +138,7 @@ def test_a_plan_tells_how_many_records_were_looked_at(people: ChronoStore) -> No
     assert people.query(where={"kind": "note"}, explain=True).plan == (
         "kind and status: 0 of 100 records, 1 test each"
     )
-    people.drop_index("data.customer")
+    people.upkeep.drop_index("data.customer")
     assert people.query(where={"data.customer": "c3"}, explain=True).plan == (
         "no index: 100 records of the scope"
     )
@@ -146,38 +146,38 @@ def test_a_plan_tells_how_many_records_were_looked_at(people: ChronoStore) -> No
 
 
 def test_indexes_belong_to_the_store(store: ChronoStore, tmp_path: Path) -> None:
-    assert store.create_index("data.a\\.b")
-    assert not store.create_index("data.a\\.b")
+    assert store.upkeep.create_index("data.a\\.b")
+    assert not store.upkeep.create_index("data.a\\.b")
     with ChronoStore(tmp_path) as other:
-        assert other.indexes() == ["data.a\\.b"]
+        assert other.upkeep.indexes() == ["data.a\\.b"]
         other.upsert({"id": "A", "data": {"a.b": ["x", 1]}})
         other.upsert({"id": "B"})
         found = other.query(where={"path": ["data", "a.b"], "any": [1.0]}, explain=True)
         assert (len(found), found.plan) == (1, "index data.a\\.b: 1 of 2 records, 1 test each")
-        assert other.create_index("tags")
-    assert store.indexes() == ["data.a\\.b", "tags"]
-    assert store.drop_index("data.a\\.b")
-    assert not store.drop_index("data.a\\.b")
-    assert store.indexes() == ["tags"]
+        assert other.upkeep.create_index("tags")
+    assert store.upkeep.indexes() == ["data.a\\.b", "tags"]
+    assert store.upkeep.drop_index("data.a\\.b")
+    assert not store.upkeep.drop_index("data.a\\.b")
+    assert store.upkeep.indexes() == ["tags"]
     assert store.query(faces=False) == store.query(where={})
 
 
 def test_a_store_has_at_most_64_indexes(store: ChronoStore) -> None:
     for number in range(64):
-        assert store.create_index(f"data.field{number}")
+        assert store.upkeep.create_index(f"data.field{number}")
     with pytest.raises(Limit, match="64 indexes"):
-        store.create_index("data.more")
-    assert len(store.indexes()) == 64
-    store.drop_index("data.field0")
-    assert store.create_index("data.more")
+        store.upkeep.create_index("data.more")
+    assert len(store.upkeep.indexes()) == 64
+    store.upkeep.drop_index("data.field0")
+    assert store.upkeep.create_index("data.more")
 
 
 @pytest.mark.parametrize("path", ["dat.x", "created_at", "data..x", "", "data.x\\"])
 def test_there_is_no_index_of_what_is_no_field(store: ChronoStore, path: str) -> None:
     with pytest.raises(InvalidArgument) as caught:
-        store.create_index(path)
+        store.upkeep.create_index(path)
     assert caught.value.field == "path"
-    assert store.indexes() == []
+    assert store.upkeep.indexes() == []
 
 
 def test_export_takes_a_where(people: ChronoStore) -> None:
@@ -191,7 +191,7 @@ def test_export_takes_a_where(people: ChronoStore) -> None:
 
 def test_an_index_serves_every_handle(tmp_path: Path) -> None:
     with ChronoStore(tmp_path) as store:
-        store.create_index("data.n")
+        store.upkeep.create_index("data.n")
         handles = {user: store.scoped(user=user) for user in ("ann", "bob")}
         for user, handle in handles.items():
             handle.upsert_many([{"id": f"{user}-{n}", "data": {"n": n % 10}} for n in range(100)])
@@ -226,13 +226,13 @@ def test_records_come_in_the_order_of_a_field(tmp_path: Path) -> None:
             ) as refused:
                 store.query(order_by=order)
             assert refused.value.field == "order_by"
-        store.create_index("data.v")
+        store.upkeep.create_index("data.v")
         sorted_ids = ["R-01", "R-10", "R-03", "R-09", "R-04", "R-00", "R-08", "R-05", "R-11", "R-02"]
         last = ["R-06", "R-07", "MISSING"]
         turned = ["R-02", "R-05", "R-11", "R-08", "R-00", "R-04", "R-09", "R-03", "R-10", "R-01"]
         for order, expected in (("data.v", [*sorted_ids, *last]), ("-data.v", [*turned, *last])):
             assert [record.id for record in store.query(order_by=order)] == expected
-            assert [record.id for record in store.iter(order_by=order)] == expected
+            assert [record.id for record in store.stream(order_by=order)] == expected
             paged, cursor = [], None
             while True:
                 page = store.query(order_by=order, limit=2, after=cursor)

@@ -226,7 +226,7 @@ def test_every_door_refuses_alike(store: ChronoStore) -> None:
         lambda: store.search("x", where=where),
         lambda: store.search("x", where=where, as_of=0),
         lambda: store.export_records(where=where),
-        lambda: store.nearest([1.0], where=where),
+        lambda: store.vectors.nearest([1.0], where=where),
     ):
         with pytest.raises(InvalidArgument) as caught:
             ask()

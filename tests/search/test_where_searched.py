@@ -36,10 +36,10 @@ def found(store: ChronoStore, request: pytest.FixtureRequest) -> ChronoStore:
         for number in range(300)
     )
     rows = np.random.default_rng(5).standard_normal((300, 8)).astype(np.float32)
-    store.attach_many([f"R{number:03}" for number in range(300)], rows, model="m")
+    store.vectors.attach_many([f"R{number:03}" for number in range(300)], rows, model="m")
     if request.param == "index":
-        store.create_index("data.colour")
-        store.create_index("data.size")
+        store.upkeep.create_index("data.colour")
+        store.upkeep.create_index("data.size")
     return store
 
 
@@ -75,12 +75,12 @@ def test_words_find_what_a_where_lets_through(found: ChronoStore, where: dict[st
 def test_vectors_find_what_a_where_lets_through(found: ChronoStore, where: dict[str, Any]) -> None:
     allowed = {record.id for record in found.query(where=where)}
     vector = np.random.default_rng(6).standard_normal(8).astype(np.float32)
-    everyone = [hit for hit in found.nearest(vector, k=300) if hit.record_id in allowed]
-    assert found.nearest(vector, k=300, where=where) == everyone
-    assert found.nearest(vector, k=4, where=where) == everyone[:4]
+    everyone = [hit for hit in found.vectors.nearest(vector, k=300) if hit.record_id in allowed]
+    assert found.vectors.nearest(vector, k=300, where=where) == everyone
+    assert found.vectors.nearest(vector, k=4, where=where) == everyone[:4]
     some = ["R001", "R002", "R003", "R004"]
     among = [hit for hit in everyone if hit.record_id in some]
-    assert found.nearest(vector, k=9, where=where, among=some) == among
+    assert found.vectors.nearest(vector, k=9, where=where, among=some) == among
     hits = found.search(vector=vector, limit=300, context=False, where=where)
     assert [hit.id for hit in hits] == [hit.record_id for hit in everyone]
     both = found.search("river", vector, limit=300, where=where)
@@ -143,8 +143,8 @@ def test_questions_and_writers_keep_nobody_waiting(
         {"id": f"R{number}", "label": "river", "data": {"n": number, "c": number % 3}}
         for number in range(200)
     )
-    store.attach_many([f"R{number}" for number in range(200)], rows, model="m")
-    store.create_index("data.c")
+    store.vectors.attach_many([f"R{number}" for number in range(200)], rows, model="m")
+    store.upkeep.create_index("data.c")
     where = {"data.c": 1, "happened_at": {"gt": "2020-01-01T00:00:00Z"}}
     with Memory(tmp_path_factory.mktemp("blocks")) as memory:
         memory.remember("The river is cold", ["x"])
@@ -153,7 +153,7 @@ def test_questions_and_writers_keep_nobody_waiting(
             lambda n: store.compact() if n % 50 == 0 else time.sleep(0.001),
             lambda _: [hit.record.data["c"] for hit in store.search("river", where=where)],
             lambda _: [hit.record.data["c"] for hit in store.search("river", rows[0], where=where)],
-            lambda _: store.nearest(rows[1], where=where),
+            lambda _: store.vectors.nearest(rows[1], where=where),
             lambda n: memory.learn(f"The river is {n} metres wide", ["x"]),
             lambda _: memory.recall("river", where={"tags": {"any": ["x"]}}),
             lambda _: memory.recall(where={"tags": {"any": ["x"]}}),

@@ -150,7 +150,7 @@ def test_a_filter_of_sql_is_two_wheres(store: ChronoStore, seed: int) -> None:
     store.upsert_many({"id": name, "data": held} for name, held in rows)
     if seed % 2:
         for column in COLUMNS:
-            store.create_index(f"data.{column}")
+            store.upkeep.create_index(f"data.{column}")
     table = sqlite3.connect(":memory:")
     table.execute("PRAGMA case_sensitive_like = ON")
     table.execute("CREATE TABLE t (id, a, b, c)")

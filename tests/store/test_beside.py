@@ -126,7 +126,7 @@ def test_what_is_written_beside_a_restore_is_there_or_in_quarantine(tmp_path: Pa
         backup = store.backup()
         writer = Writer(store, "W")
         with threads(writer) as raised:
-            store.restore(backup)
+            store.upkeep.restore(backup)
         assert raised == []
         assert store.verify().valid
         kept = [path.read_bytes() for path in (tmp_path / ".chronomemory" / "quarantine").rglob("events.wal")]

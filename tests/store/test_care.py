@@ -24,7 +24,7 @@ def test_compaction_keeps_state_evidence_and_count(store: ChronoStore, log: Path
         store.upsert(ChronoRecord(id=f"R-{number}"))
     store.delete("R-0")
     before = store.query(status="")
-    head = store.head()
+    head = store.health().head
     assert store.compact() == 4
     assert log.read_bytes().count(b"\n") == 1
     assert store.query(status="") == before
@@ -79,7 +79,7 @@ def test_a_backup_is_a_store_and_can_be_restored(store: ChronoStore, tmp_path: P
         assert copy.chain_valid()
     store.delete("A")
     store.upsert(ChronoRecord(id="C"))
-    store.restore(first)
+    store.upkeep.restore(first)
     assert ids(store.query()) == ["A", "B"]
     assert store.chain_valid()
     store.upsert(ChronoRecord(id="D"))
@@ -95,7 +95,7 @@ def test_restoring_from_nowhere_changes_nothing(
     store.close()
     before = contents(tmp_path)
     with pytest.raises((OSError, ChronoError)):
-        store.restore(tmp_path / "nowhere")
+        store.upkeep.restore(tmp_path / "nowhere")
     assert contents(tmp_path) == before
     assert ids(store.query()) == ["A"]
 
@@ -110,7 +110,7 @@ def test_a_backup_that_was_cut_off_is_refused(store: ChronoStore, at_a_line: boo
     end = text.index(b"\n", len(text) // 2) + 1
     log.write_bytes(text[: end if at_a_line else end + 50])
     with pytest.raises(ChronoError):
-        store.restore(copy)
+        store.upkeep.restore(copy)
     assert store.record_count() == 20
 
 
@@ -151,5 +151,5 @@ def test_a_backup_of_an_empty_store_is_refused_by_name(tmp_path: Path) -> None:
         empty = store.backup()
         store.upsert({"id": "kept", "label": "true"})
         with pytest.raises(ChronoError, match="had no event"):
-            store.restore(empty)
+            store.upkeep.restore(empty)
         assert store.get("kept").label == "true"

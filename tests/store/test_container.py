@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from chronomemory import ChronoStore, Memory, UnknownRecord
-from chronomemory.records import Records
+from chronomemory.store import Records
 
 SOON = datetime.now(timezone.utc) + timedelta(hours=1)
 
@@ -57,7 +57,7 @@ def test_a_deleted_record_is_gone(store: ChronoStore) -> None:
 def test_an_expired_record_is_gone(store: ChronoStore) -> None:
     store.upsert_many([{"id": "A", "data": {"expires_at": SOON.isoformat()}}, {"id": "B"}])
     holds(store, "A", "B")
-    store.set_now(SOON + timedelta(seconds=1))
+    store.upkeep.set_now(SOON + timedelta(seconds=1))
     holds(store, "B")
     assert "A" not in store
     with pytest.raises(UnknownRecord):

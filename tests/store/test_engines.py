@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chronomemory import Busy, ChronoStore, LogCorrupted, StoreClosed
+from chronomemory import ChronoStore, LogCorrupted
 from chronomemory.blocks import Memory
 from chronomemory.engines import ENGINES
+from chronomemory.errors import Busy, StoreClosed
 
 pytestmark = [
     pytest.mark.shared_engines,

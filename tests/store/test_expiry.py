@@ -16,7 +16,7 @@ from chronomemory.blocks import Memory
 from chronomemory.cli.carry import bring_records
 from chronomemory.errors import ChronoError, Conflict, InvalidRecord
 from chronomemory.pages import Pages
-from chronomemory.records import Records
+from chronomemory.store import Records
 from verdicts import verify_log
 
 START = datetime(2030, 1, 1, tzinfo=timezone.utc)
@@ -38,20 +38,20 @@ def put(store: Records, name: str, seconds: float | None = None, label: str = "g
 @pytest.fixture
 def store(tmp_path: Path) -> Any:
     with ChronoStore(tmp_path) as store:
-        store.set_now(START)
+        store.upkeep.set_now(START)
         yield store
 
 
 def test_it_is_left_out_of_every_answer(store: ChronoStore) -> None:
     put(store, "stays")
     put(store, "goes", 10)
-    store.attach("stays", np.array([1, 0], dtype=np.float32), model="m")
-    store.attach("goes", np.array([0, 1], dtype=np.float32), model="m")
-    store.create_index("data.expires_at")
+    store.vectors.attach("stays", np.array([1, 0], dtype=np.float32), model="m")
+    store.vectors.attach("goes", np.array([0, 1], dtype=np.float32), model="m")
+    store.upkeep.create_index("data.expires_at")
     seq = store.wal_seq()
 
     def answers() -> dict[str, list[str]]:
-        near = store.nearest(np.array([0, 1], dtype=np.float32), k=5)
+        near = store.vectors.nearest(np.array([0, 1], dtype=np.float32), k=5)
         view = store.as_of(seq)
         return {
             "get": [name for name in ("goes", "stays") if store.get(name) is not None],
@@ -60,7 +60,7 @@ def test_it_is_left_out_of_every_answer(store: ChronoStore) -> None:
             "limited": [record.id for record in store.query(limit=5, order_by="-created")],
             "where": [record.id for record in store.query(where={"label": "green tea"})],
             "indexed": [record.id for record in store.query(where={"data.expires_at": {"exists": True}})],
-            "iter": [record.id for record in store.iter()],
+            "iter": [record.id for record in store.stream()],
             "search": [hit.record.id for hit in store.search("tea")],
             "both": [hit.record.id for hit in store.search("tea", vector=np.array([0, 1], dtype=np.float32))],
             "nearest": [neighbour.record_id for neighbour in near],
@@ -71,22 +71,22 @@ def test_it_is_left_out_of_every_answer(store: ChronoStore) -> None:
 
     living = answers()
     assert all("goes" in found for found in living.values()), living
-    assert (store.record_count(), store.record_counts()) == (2, {"fact": 2})
-    store.set_now(at(10))
+    assert (store.record_count(), store.count(by="kind")) == (2, {"fact": 2})
+    store.upkeep.set_now(at(10))
     over = answers()
     then = over.pop("then")
     assert then == living["then"], "a view shows what was living then"
     assert over.pop("indexed") == []
     assert all(sorted(found) == ["stays"] for found in over.values()), over
-    assert (store.record_count(), store.record_counts()) == (1, {"fact": 1})
+    assert (store.record_count(), store.count(by="kind")) == (1, {"fact": 1})
     # It is there for who asks, and comes back if the clock does.
     assert store.get("goes", expired=True).label == "green tea"
     assert [record.id for record in store.query(expired=True)] == ["stays", "goes"]
-    assert [record.id for record in store.iter(expired=True)] == ["stays", "goes"]
+    assert [record.id for record in store.stream(expired=True)] == ["stays", "goes"]
     assert store.record_count(expired=True) == 2
     assert [row["id"] for row in store.export_records()] == ["stays", "goes"]
     assert len(store.history("goes")) == 1, "what was said is still in the log"
-    store.set_now(at(9.999))
+    store.upkeep.set_now(at(9.999))
     assert answers() == living
 
 
@@ -94,7 +94,7 @@ def test_a_view_shows_what_was_living_then(store: ChronoStore) -> None:
     put(store, "R", 10)
     # Events carry the time of the machine's clock, which is before all of these expiries.
     assert store.as_of(store.wal_seq()).get("R") is not None
-    store.set_now(at(11))
+    store.upkeep.set_now(at(11))
     assert store.get("R") is None
     past = "2001-01-01T00:00:00Z"
     store.upsert({"id": "old", "data": {"expires_at": past}})
@@ -115,7 +115,7 @@ def test_blocks_expire_too(store: ChronoStore, tmp_path: Path) -> None:
         assert "green tea" in memory.frame("attention", "what does Ann drink").text
         store.engine.write([("patch", (tea, {"data": {"expires_at": spelled(5)}}))], face="blocks")
         assert len(memory.recall("what does Ann drink")) == 2
-        store.set_now(at(5))
+        store.upkeep.set_now(at(5))
         found = memory.recall("what does Ann drink")
         assert len(found) == 1 and "coffee" in repr(found)
         assert "green tea" not in memory.frame("attention", "what does Ann drink").text
@@ -186,7 +186,7 @@ def test_a_sweep_deletes_what_is_due_and_keeps_its_past(store: ChronoStore) -> N
     ]
     assert store.get("R0").status == "tombstone" and len(store.history("R0")) == 2
     assert [record.id for record in store.query()] == ["R3", "R4", "stays"]
-    store.set_now(at(100))
+    store.upkeep.set_now(at(100))
     assert store.get("R0").status == "tombstone", "what is deleted is deleted"
     assert store.sweep().ids == ("R3", "R4")
 
@@ -195,7 +195,7 @@ def test_a_sweep_erases_all_that_is_due_at_once(store: ChronoStore, tmp_path: Pa
     for number in range(4):
         put(store, f"R{number}", number, label=f"secret {number}")
     store.compact()
-    store.set_now(at(2))
+    store.upkeep.set_now(at(2))
     told = store.sweep(erase=True, reason="after two seconds")
     assert told.ids == ("R0", "R1", "R2") and told.erased.seq is not None and told.erased.lines == 3
     assert store.sweep(erase=True).erased is None
@@ -211,13 +211,13 @@ def test_what_expires_in_one_scope_changes_nothing_in_another(store: ChronoStore
     for handle, name in ((store, "all"), (ann, "ann"), (bob, "bob")):
         put(handle, f"{name} stays")
         put(handle, f"{name} goes", 10)
-    store.set_now(at(9))
+    store.upkeep.set_now(at(9))
     before = [[hit.record.id for hit in handle.search("tea")] for handle in (store, bob)]
     put(ann, "ann goes", 1)
     assert [[hit.record.id for hit in handle.search("tea")] for handle in (store, bob)] == before
     assert ann.get("ann goes") is None and ann.get("ann goes", expired=True) is not None
     assert bob.get("ann goes", expired=True) is None, "to see what has expired is not to see what is others'"
-    store.set_now(at(10))
+    store.upkeep.set_now(at(10))
     assert store.sweep(dry_run=True).ids == ("all goes",)
     assert ann.sweep().ids == ("ann goes",)
     assert bob.get("bob goes", expired=True).status == "active"
@@ -229,7 +229,7 @@ def test_what_has_expired_may_be_written_anew(store: ChronoStore) -> None:
     put(store, "R", 1)
     ann = store.scoped(user="ann")
     put(ann, "A", 1)
-    store.set_now(at(2))
+    store.upkeep.set_now(at(2))
     assert store.get("R") is None
     put(store, "R", 5, label="again")
     put(ann, "A", None, label="again")
@@ -242,10 +242,10 @@ def test_what_has_expired_may_be_written_anew(store: ChronoStore) -> None:
 
 def test_another_process_writes_what_is_over_already(store: ChronoStore, tmp_path: Path) -> None:
     put(store, "mine", 5)
-    store.set_now(at(6))
+    store.upkeep.set_now(at(6))
     assert store.query() == []
     with ChronoStore(tmp_path, own_engine=True) as other:
-        other.set_now(at(6))
+        other.upkeep.set_now(at(6))
         put(other, "theirs", 5)
         put(other, "fresh", 50)
         other.compact()
@@ -257,7 +257,7 @@ def test_another_process_writes_what_is_over_already(store: ChronoStore, tmp_pat
 def test_what_is_written_anew_before_it_is_erased_lives(store: ChronoStore) -> None:
     put(store, "old", 1)
     put(store, "renewed", 1)
-    store.set_now(at(2))
+    store.upkeep.set_now(at(2))
     due = store.engine.due()
     assert due == ["old", "renewed"]
     # Somebody is quicker than the erasure.
@@ -275,7 +275,7 @@ def test_many_go_over_at_once_and_come_back(store: ChronoStore) -> None:
         put(ann, f"ann {number}", number % 3 + 1)
         put(store, f"all {number}", number % 2 + 1)
     for second, own, shared in ((0, 60, 60), (1, 40, 30), (2, 20, 0), (3, 0, 0), (1, 40, 30), (0, 60, 60)):
-        store.set_now(at(second))
+        store.upkeep.set_now(at(second))
         assert store.record_count() == shared
         assert len(ann.query()) == own + shared
         assert len(ann.query(expired=True)) == 120
@@ -289,14 +289,13 @@ def test_what_has_expired_is_there_for_whoever_changes_it(store: ChronoStore) ->
     put(store, "y", 1)
     put(store, "rests")
     DepGraph(store).add_edge("rests", "y", "depends_on")
-    store.set_now(at(2))
-    assert store.insert({"id": "x"}) is None
+    store.upkeep.set_now(at(2))
     with pytest.raises(Conflict):
         store.upsert({"id": "x", "label": "another"}, if_new=True)
     told = store.invalidate("y", "it was false")
     assert told.direct_change is not None and told.affected_ids == ["y", "rests"]
     # A clock that is put back brings it back as it is now.
-    store.set_now(at(0))
+    store.upkeep.set_now(at(0))
     assert store.get("y").status == "invalidated" and store.get("x").label == "green tea"
 
 
@@ -312,10 +311,10 @@ def test_what_has_expired_falls_with_its_ground_and_comes_back_with_it(
     graph = DepGraph(own)
     graph.add_edge(plan, ground, "depends_on")
     graph.add_edge(step, plan, "depends_on")
-    store.set_now(at(2))
+    store.upkeep.set_now(at(2))
     told = own.invalidate(ground, "it was false")
     assert told.affected_ids == [ground, plan, step]
-    store.set_now(at(0))
+    store.upkeep.set_now(at(0))
     assert [own.get(name).status for name in (plan, step)] == ["hypothesis"] * 2
     (rollback,) = own.rollbacks(plan)
     back = own.reinstate(rollback.rollback_id, "it was right")
@@ -340,14 +339,14 @@ def test_a_compaction_does_not_change_what_was_living_at_an_event(tmp_path: Path
 
 def test_embeddings_of_what_has_expired_are_left_out_whoever_else_there_is(store: ChronoStore) -> None:
     put(store, "CODE", 10)
-    store.attach("CODE", [1.0, 0.0], model="m")
+    store.vectors.attach("CODE", [1.0, 0.0], model="m")
     for _ in range(2):
-        store.set_now(at(0))
-        assert store.embedding("CODE") is not None and store.matrix()[0] == ["CODE"]
-        store.set_now(at(20))
-        assert store.matrix()[0] == []
+        store.upkeep.set_now(at(0))
+        assert store.vectors.get("CODE") is not None and store.vectors.matrix()[0] == ["CODE"]
+        store.upkeep.set_now(at(20))
+        assert store.vectors.matrix()[0] == []
         for handle in (store, store.everyone()):
-            assert handle.embedding("CODE") is None
+            assert handle.vectors.get("CODE") is None
         store.scoped(user="bob").upsert({"id": "B"})
 
 

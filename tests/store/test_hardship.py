@@ -44,7 +44,7 @@ def test_nothing_is_written_behind_a_broken_batch_before_a_repair(
         assert {record.id for record in store.query()} == {"A"}
         assert "broken-batch" in [damage.kind for damage in store.verify().damage]
         # The batch was whole once: what is left of it is proved, and what is not is named.
-        told = store.repair()
+        told = store.upkeep.repair()
         assert {record.id for record in store.query()} == {"A"} | {f"B{n}" for n in range(kept)}
         assert told["lost"]
         store.upsert({"id": "N"})
@@ -86,7 +86,7 @@ def test_a_progress_callback_that_raises_cancels_nothing(tmp_path: Path) -> None
             store.compact(keep_history=False, progress=fail)
         assert [event.op for event in store.replay()] == ["compact"]
         with pytest.raises(KeyError, match="stop"):
-            store.restore(backup, progress=fail)
+            store.upkeep.restore(backup, progress=fail)
         assert (store.record_count(), store.verify().valid) == (5_000, True)
         assert store.replay()[0].op != "compact"
 
@@ -155,7 +155,7 @@ def test_a_damaged_archive_can_be_repaired_and_is_kept(tmp_path: Path) -> None:
     archive.write_bytes(archive.read_bytes() + b"x")
     with ChronoStore(tmp_path) as store:
         assert not store.chain_valid()
-        assert [damage["kind"] for damage in store.repair()["damage"]] == ["archive-altered"]
+        assert [damage["kind"] for damage in store.upkeep.repair()["damage"]] == ["archive-altered"]
         assert store.chain_valid()
         assert store.as_of(store.wal_seq()).get("A") is not None
     (kept,) = (tmp_path / ".chronomemory" / "quarantine").rglob(archive.name)
@@ -168,7 +168,7 @@ def test_a_restored_store_knows_its_own_end(tmp_path: Path) -> None:
         saved = store.backup()
         for number in range(5):
             store.upsert({"id": f"B{number}"})
-        store.restore(saved)
+        store.upkeep.restore(saved)
         assert store.verify().notes == ()
     with log_of(tmp_path).open("ab") as log:
         log.write(b'{"hash":"0123')
@@ -238,8 +238,8 @@ def test_a_snapshot_that_was_refused_is_not_replaced_by_less(tmp_path: Path) -> 
         assert (folder / "snapshot.json").read_bytes() == garbage
         assert not store.chain_valid()
         with pytest.raises(LogCorrupted):
-            store.repair()
-        store.repair(unproven=True)
+            store.upkeep.repair()
+        store.upkeep.repair(unproven=True)
         assert store.chain_valid()
     kept = [path.read_bytes() for path in (folder / "quarantine").rglob("*") if path.is_file()]
     assert garbage in kept
@@ -262,9 +262,9 @@ def test_two_restores_in_one_second_keep_both_logs(tmp_path: Path) -> None:
         store.upsert({"id": "A"})
         saved = store.backup()
         store.upsert({"id": "B"})
-        store.restore(saved)
+        store.upkeep.restore(saved)
         store.upsert({"id": "C"})
-        store.restore(saved)
+        store.upkeep.restore(saved)
     kept = [path.read_bytes() for path in (tmp_path / ".chronomemory" / "quarantine").rglob("events.wal")]
     assert any(b'"id":"B"' in log for log in kept)
     assert any(b'"id":"C"' in log for log in kept)

@@ -13,7 +13,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
-from chronomemory import ChronoStore, Counters, Memory
+from chronomemory import ChronoStore, Memory
+from chronomemory.health import Counters
 from chronomemory.watching import LOGGER, watched
 
 SECRET = "Ann has the flu"
@@ -27,7 +28,7 @@ def test_a_healthy_store_says_so(store: ChronoStore, log: Path) -> None:
     health = store.health()
     assert health.ok
     assert (health.rung, health.damaged_places, health.poisoned) == ("remembered", 0, None)
-    assert (health.last_seq, health.head, health.records) == (4, store.head(), 3)
+    assert (health.last_seq, health.head, health.records) == (4, store.health().head, 3)
     assert health.log_bytes == log.stat().st_size
     assert health.unsynced_bytes == 0
     assert health.synced_until is not None
@@ -88,12 +89,12 @@ def test_it_reads_next_to_nothing(store: ChronoStore, log: Path) -> None:
 @pytest.mark.shared_engines
 def test_counters_count_what_all_have_done(tmp_path: Path) -> None:
     with ChronoStore(tmp_path) as one, ChronoStore(tmp_path) as two:
-        assert one.counters() == Counters()
+        assert one.health().counters == Counters()
         one.upsert({"id": "A"})
         two.upsert_many([{"id": "B"}, {"id": "C"}])
         one.search("tea")
         one.scoped(user="ann").search("tea")
-        counted = two.counters()
+        counted = two.health().counters
         assert (counted.commits, counted.events, counted.searches) == (2, 4, 2)
         assert counted.bytes == one.health().log_bytes
         assert two.health().open_handles == 2
@@ -104,7 +105,7 @@ def test_a_wait_for_another_writer_is_counted(tmp_path: Path) -> None:
     fcntl = importlib.import_module("fcntl")
     with ChronoStore(tmp_path) as store:
         store.upsert({"id": "A"})
-        assert store.counters().lock_waits == 0
+        assert store.health().counters.lock_waits == 0
     lock_file = tmp_path / ".chronomemory" / "lock"
     with lock_file.open("r+") as lock, ChronoStore(tmp_path, lock_timeout=60) as store:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -112,8 +113,8 @@ def test_a_wait_for_another_writer_is_counted(tmp_path: Path) -> None:
         release.start()
         store.upsert({"id": "B"})
         release.join()
-        assert store.counters().lock_waits == 1
-        assert "chronomemory_lock_waits_total 1" in store.counters().prometheus().splitlines()
+        assert store.health().counters.lock_waits == 1
+        assert "chronomemory_lock_waits_total 1" in store.health().counters.prometheus().splitlines()
 
 
 def test_a_monitoring_system_can_read_them() -> None:
@@ -146,7 +147,7 @@ def test_large_tasks_are_logged_and_contents_never(tmp_path: Path, caplog: pytes
         store.upsert({"id": "SECRET-1", "label": SECRET})
         store.compact()
         store.backup()
-        store.repair()
+        store.upkeep.repair()
         store.verify()
         store.search(SECRET)
         store.invalidate("SECRET-1", SECRET)
@@ -161,12 +162,12 @@ def test_slow_questions_are_logged_and_not_what_was_asked(
     store: ChronoStore, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.upsert({"id": "A", "label": SECRET})
-    store.attach("A", [1.0, 0.0], model="m")
+    store.vectors.attach("A", [1.0, 0.0], model="m")
     memory = Memory(store)
     memory.remember(SECRET)
 
     def ask() -> None:
-        assert store.search(SECRET) and store.nearest([1.0, 0.0]) and memory.recall(SECRET)
+        assert store.search(SECRET) and store.vectors.nearest([1.0, 0.0]) and memory.recall(SECRET)
 
     for slow, is_told in ((float("inf"), False), (0.0, True)):
         monkeypatch.setattr("chronomemory.watching.SLOW_SECONDS", slow)

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chronomemory import ChronoRecord, ChronoStore, IdTaken, InvalidArgument, InvalidRecord
+from chronomemory import ChronoRecord, ChronoStore, InvalidArgument, InvalidRecord
+from chronomemory.errors import IdTaken
 from chronomemory.types import RowError
 
 

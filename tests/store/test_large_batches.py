@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chronomemory import ChronoRecord, ChronoStore, InvalidRecord, RecordTooLarge
+from chronomemory import ChronoRecord, ChronoStore, InvalidRecord
+from chronomemory.errors import RecordTooLarge
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

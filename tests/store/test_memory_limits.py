@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from chronomemory import ChronoStore, OutOfMemory
+from chronomemory import ChronoStore
+from chronomemory.errors import OutOfMemory
 from scarce import KNOWN, VERBS, record
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the limit is one of Linux")

@@ -194,7 +194,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def restore(self, data: st.DataObject) -> None:
         folder, model = data.draw(st.sampled_from(self.backups))
-        self.store.restore(folder)
+        self.store.upkeep.restore(folder)
         self.model = copy.deepcopy(model)
 
     @precondition(lambda self: self.model.events)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from chronomemory import ChronoStore
-from chronomemory.mounts import network_file_system
+from chronomemory.layout import network_file_system
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def mounts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         f"41 40 8:2 / {share}/local rw - xfs /dev/sdb1 rw\n"
         "broken\n"
     )
-    monkeypatch.setattr("chronomemory.mounts._MOUNTS", table)
+    monkeypatch.setattr("chronomemory.layout._MOUNTS", table)
     return tmp_path / "on the share"
 
 
@@ -35,5 +35,5 @@ def test_opening_there_warns(mounts: Path) -> None:
 
 
 def test_a_system_without_such_a_list_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chronomemory.mounts._MOUNTS", tmp_path / "none")
+    monkeypatch.setattr("chronomemory.layout._MOUNTS", tmp_path / "none")
     assert network_file_system(tmp_path) is None

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from chronomemory import ChronoError, ChronoStore, DepGraph, errors, open_store
 from chronomemory.blocks import FrameError, IntegrityError, Memory, MemorySystem, sync
-from chronomemory.view import StoreView
+from chronomemory.selection import StoreView
 
 ONE = [1.0, 0.0]
 NAN = [math.nan, 0.0]
@@ -54,7 +54,7 @@ class Doors:
 def doors(tmp_path: Path) -> Iterator[Doors]:
     with ChronoStore(tmp_path / "records") as store, Memory(tmp_path / "blocks") as memory:
         store.upsert({"id": "A", "label": "a"})
-        store.attach("A", ONE, model="m")
+        store.vectors.attach("A", ONE, model="m")
         block = memory.remember("Anna likes tea").block_id
         yield Doors(store, store.as_of(1), memory, tmp_path, block)
 
@@ -66,28 +66,28 @@ MISTAKES: dict[str, tuple[type[ChronoError], str, list[Call]]] = {
         errors.UnknownSpace,
         r'^there is no embedding space "none"$',
         [
-            lambda d: d.store.nearest(ONE, space="none"),
+            lambda d: d.store.vectors.nearest(ONE, space="none"),
             lambda d: d.store.search("a", ONE, space="none"),
-            lambda d: d.store.embedding("A", space="none"),
-            lambda d: d.store.detach("A", space="none"),
-            lambda d: d.store.matrix(space="none"),
-            lambda d: d.store.use_space("none"),
-            lambda d: d.store.drop_space("none"),
+            lambda d: d.store.vectors.get("A", space="none"),
+            lambda d: d.store.vectors.detach("A", space="none"),
+            lambda d: d.store.vectors.matrix(space="none"),
+            lambda d: d.store.vectors.use("none"),
+            lambda d: d.store.vectors.drop("none"),
         ],
     ),
     "a space that is no name": (
         errors.InvalidArgument,
         r"^space must be a string, got 7$",
         [
-            lambda d: d.any.nearest(ONE, space=7),
+            lambda d: d.any.vectors.nearest(ONE, space=7),
             lambda d: d.any.search("a", ONE, space=7),
-            lambda d: d.any.embedding("A", space=7),
-            lambda d: d.any.detach("A", space=7),
-            lambda d: d.any.matrix(space=7),
-            lambda d: d.any.use_space(7),
-            lambda d: d.any.drop_space(7),
-            lambda d: d.any.attach("A", ONE, space=7),
-            lambda d: d.any.attach_many(["A"], [ONE], space=7),
+            lambda d: d.any.vectors.get("A", space=7),
+            lambda d: d.any.vectors.detach("A", space=7),
+            lambda d: d.any.vectors.matrix(space=7),
+            lambda d: d.any.vectors.use(7),
+            lambda d: d.any.vectors.drop(7),
+            lambda d: d.any.vectors.attach("A", ONE, space=7),
+            lambda d: d.any.vectors.attach_many(["A"], [ONE], space=7),
         ],
     ),
     "less than nothing": (
@@ -97,11 +97,11 @@ MISTAKES: dict[str, tuple[type[ChronoError], str, list[Call]]] = {
             lambda d: d.store.query(limit=-1),
             lambda d: d.view.query(limit=-1),
             lambda d: d.store.search("a", limit=-1),
-            lambda d: d.store.nearest(ONE, k=-1),
+            lambda d: d.store.vectors.nearest(ONE, k=-1),
             lambda d: d.store.engine.find("blocks.edges", ["a"], limit=-1),
-            lambda d: d.memory.ls(limit=-1),
+            lambda d: d.memory.list(limit=-1),
             lambda d: d.memory.consolidate(-1),
-            lambda d: d.awaited(lambda system: system.ls(limit=-1)),
+            lambda d: d.awaited(lambda system: system.list(limit=-1)),
         ],
     ),
     "no result at all": (
@@ -122,10 +122,10 @@ MISTAKES: dict[str, tuple[type[ChronoError], str, list[Call]]] = {
             lambda d: d.view.get(7),  # type: ignore[arg-type]
             lambda d: d.any.delete(7),
             lambda d: d.any.history(7),
-            lambda d: d.any.embedding(7),
-            lambda d: d.any.attach(7, ONE),
-            lambda d: d.any.attach_many([7], [ONE]),
-            lambda d: d.any.detach(7),
+            lambda d: d.any.vectors.get(7),
+            lambda d: d.any.vectors.attach(7, ONE),
+            lambda d: d.any.vectors.attach_many([7], [ONE]),
+            lambda d: d.any.vectors.detach(7),
             lambda d: d.any.invalidate(7, "wrong"),
             lambda d: d.any.update(7, lambda record: record),
             lambda d: d.memory.forget(7),  # type: ignore[arg-type]
@@ -146,7 +146,7 @@ MISTAKES: dict[str, tuple[type[ChronoError], str, list[Call]]] = {
             lambda d: d.view.get(LONE),
             lambda d: d.store.delete(LONE),
             lambda d: d.store.history(LONE),
-            lambda d: d.store.attach(LONE, ONE),
+            lambda d: d.store.vectors.attach(LONE, ONE),
             lambda d: d.memory.forget(LONE),
             lambda d: d.memory.history(LONE),
         ],
@@ -172,12 +172,12 @@ MISTAKES: dict[str, tuple[type[ChronoError], str, list[Call]]] = {
             lambda d: d.any.query(faces="yes"),
             lambda d: d.any.query(rag_filter="yes"),
             lambda d: d.any.export_records(faces="yes"),
-            lambda d: d.any.record_counts(faces="yes"),
+            lambda d: d.any.count(by="kind", faces="yes"),
             lambda d: d.any.search("a", context="yes"),
-            lambda d: d.any.drop_space("default", force="yes"),
+            lambda d: d.any.vectors.drop("default", force="yes"),
             lambda d: d.any.compact(keep_history="yes"),
-            lambda d: d.any.restore(d.folder, damaged="yes"),
-            lambda d: d.any.repair(unproven="yes"),
+            lambda d: d.any.upkeep.restore(d.folder, damaged="yes"),
+            lambda d: d.any.upkeep.repair(unproven="yes"),
             lambda d: ChronoStore(d.folder, exclusive="yes"),  # type: ignore[arg-type]
             lambda d: d.memory.recall("a", diversify="yes"),  # type: ignore[arg-type]
         ],
@@ -188,7 +188,7 @@ MISTAKES: dict[str, tuple[type[ChronoError], str, list[Call]]] = {
         [
             lambda d: ChronoStore(d.folder, durability="often"),
             lambda d: open_store(d.folder, verify="often"),
-            lambda d: d.memory.ls(status="often"),
+            lambda d: d.memory.list(status="often"),
             lambda d: d.memory.connect("a", "b", if_exists="often"),  # type: ignore[arg-type]
         ],
     ),
@@ -207,7 +207,7 @@ MISTAKES: dict[str, tuple[type[ChronoError], str, list[Call]]] = {
         [
             lambda d: ChronoStore(7),  # type: ignore[arg-type]
             lambda d: Memory(7),  # type: ignore[arg-type]
-            lambda d: d.any.restore(7),
+            lambda d: d.any.upkeep.restore(7),
             lambda d: d.any.ingest(7),
         ],
     ),
@@ -218,7 +218,7 @@ MISTAKES: dict[str, tuple[type[ChronoError], str, list[Call]]] = {
             lambda d: d.any.verify(progress=7),
             lambda d: d.any.compact(progress=7),
             lambda d: d.any.backup(progress=7),
-            lambda d: d.any.repair(progress=7),
+            lambda d: d.any.upkeep.repair(progress=7),
             lambda d: d.any.ingest(d.folder / "rows", progress=7),
         ],
     ),
@@ -226,22 +226,22 @@ MISTAKES: dict[str, tuple[type[ChronoError], str, list[Call]]] = {
         errors.InvalidArgument,
         r"^vector must be finite in all components, got NaN$",
         [
-            lambda d: d.store.nearest(NAN),
-            lambda d: d.any.nearest([NAN]),
+            lambda d: d.store.vectors.nearest(NAN),
+            lambda d: d.any.vectors.nearest([NAN]),
             lambda d: d.store.search("a", NAN),
         ],
     ),
     "a vector to ask with of another length": (
         errors.InvalidArgument,
         r'^vector must have 2 components, as those of "default" have, got 1$',
-        [lambda d: d.store.nearest([1.0]), lambda d: d.store.search("a", [1.0])],
+        [lambda d: d.store.vectors.nearest([1.0]), lambda d: d.store.search("a", [1.0])],
     ),
     "a vector to keep that is not finite": (
         errors.InvalidRecord,
         r"finite",
         [
-            lambda d: d.store.attach("A", NAN),
-            lambda d: d.store.attach_many(["A"], [NAN]),
+            lambda d: d.store.vectors.attach("A", NAN),
+            lambda d: d.store.vectors.attach_many(["A"], [NAN]),
             lambda d: d.batch(lambda conn: sync.update_block_scoring(conn, d.block, embedding=NAN)),
         ],
     ),
@@ -249,22 +249,25 @@ MISTAKES: dict[str, tuple[type[ChronoError], str, list[Call]]] = {
         errors.EmbeddingMismatch,
         r"with 2 dimensions, not to|1 numbers of .+ do not fit",
         [
-            lambda d: d.store.attach("A", [1.0]),
-            lambda d: d.store.attach_many(["A"], [[1.0]]),
+            lambda d: d.store.vectors.attach("A", [1.0]),
+            lambda d: d.store.vectors.attach_many(["A"], [[1.0]]),
             lambda d: d.batch(lambda conn: sync.update_block_scoring(conn, d.block, embedding=[1.0])),
         ],
     ),
     "an embedding for a record that is not there": (
         errors.InvalidRecord,
         r'there is no record "none"',
-        [lambda d: d.store.attach("none", ONE), lambda d: d.store.attach_many(["none"], [ONE])],
+        [
+            lambda d: d.store.vectors.attach("none", ONE),
+            lambda d: d.store.vectors.attach_many(["none"], [ONE]),
+        ],
     ),
     "a confidence beyond one": (
         errors.InvalidRecord,
         r"^confidence must be from 0 to 1, got 7(\.0)?$",
         [
             lambda d: d.store.upsert({"id": "B", "confidence": 7}),
-            lambda d: d.store.insert({"id": "B", "confidence": 7}),
+            lambda d: d.store.upsert({"id": "B", "confidence": 7}, if_new=True),
             lambda d: d.store.upsert_many([{"id": "B", "confidence": 7}]),
             lambda d: d.store.update("A", lambda record: {"id": "A", "confidence": 7}),
             lambda d: d.batch(lambda conn: sync.update_block_scoring(conn, d.block, confidence=7)),
@@ -275,7 +278,6 @@ MISTAKES: dict[str, tuple[type[ChronoError], str, list[Call]]] = {
         r"^record must be a ChronoRecord or a dict, got 7$",
         [
             lambda d: d.any.upsert(7),
-            lambda d: d.any.insert(7),
             lambda d: d.any.upsert_many([7]),
         ],
     ),
@@ -284,7 +286,7 @@ MISTAKES: dict[str, tuple[type[ChronoError], str, list[Call]]] = {
         r"16 MiB",
         [
             lambda d: d.store.upsert({"id": "B", "label": LARGE}),
-            lambda d: d.store.insert({"id": "B", "label": LARGE}),
+            lambda d: d.store.upsert({"id": "B", "label": LARGE}, if_new=True),
             lambda d: d.store.upsert_many([{"id": "B", "label": LARGE}]),
             lambda d: d.store.ingest(_rows(d, {"id": "B", "label": LARGE})),
             lambda d: d.memory.learn(LARGE),
@@ -322,7 +324,7 @@ MISTAKES: dict[str, tuple[type[ChronoError], str, list[Call]]] = {
         r"is held by",
         [
             lambda d: _second(d).upsert({"id": "B"}),
-            lambda d: _second(d).attach("A", ONE),
+            lambda d: _second(d).vectors.attach("A", ONE),
             lambda d: _second(d).compact(),
         ],
     ),

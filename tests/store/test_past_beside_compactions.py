@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from chronomemory import ChronoRecord, ChronoStore, HistoryUnavailable
+from chronomemory import ChronoRecord, ChronoStore
+from chronomemory.errors import HistoryUnavailable
 
 WRITER = """
 import sys

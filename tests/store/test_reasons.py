@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from chronomemory import ChronoRecord, ChronoStore, DepGraph, InvalidArgument, Reason
+from chronomemory import ChronoRecord, ChronoStore, DepGraph, InvalidArgument
+from chronomemory.reasons import Reason
 
 
 def shape(reason: Reason) -> Any:

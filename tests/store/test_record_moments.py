@@ -223,7 +223,7 @@ def test_a_base_that_is_lost_is_rebuilt_with_its_moments(tmp_path: Path) -> None
         warnings.simplefilter("ignore")
         with ChronoStore(tmp_path) as store:
             assert rows(store) == known
-            store.repair()
+            store.upkeep.repair()
             assert rows(store) == known
     with ChronoStore(tmp_path) as store:
         assert rows(store) == known and store.chain_valid()
@@ -349,7 +349,7 @@ class Moments(RuleBasedStateMachine):
     def restore(self) -> None:
         if self.backups:
             folder, known, heard = self.backups[-1]
-            self.stores[1].restore(folder)
+            self.stores[1].upkeep.restore(folder)
             self.model.known, self.heard = dict(known), heard
             self.then = {self.heard: dict(known)}
             self.catch_up()

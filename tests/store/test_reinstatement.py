@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chronomemory import ChronoRecord, ChronoStore, DepGraph, InvalidArgument, OutOfScope, UnknownRecord
-from chronomemory.reinstatement import LeftAlone, reinstate
+from chronomemory import ChronoRecord, ChronoStore, DepGraph, InvalidArgument, UnknownRecord
+from chronomemory.errors import OutOfScope
+from chronomemory.rollback import LeftAlone, reinstate
 
 
 @pytest.fixture
@@ -131,11 +132,11 @@ def test_in_the_right_order_all_is_as_it_was(beliefs: ChronoStore) -> None:
 def test_where_nothing_can_be_put_back_nothing_is_written(beliefs: ChronoStore) -> None:
     beliefs.invalidate("DEC-2", "late")
     beliefs.update("DEC-2", label="new words")
-    head = beliefs.head()
+    head = beliefs.health().head
     report = beliefs.reinstate("ROLLBACK-DEC-2", "not late")
     assert report.restored == ()
     assert [left.record_id for left in report.left] == ["DEC-2"]
-    assert beliefs.head() == head
+    assert beliefs.health().head == head
 
 
 def test_what_is_no_report_cannot_be_taken_back(beliefs: ChronoStore) -> None:

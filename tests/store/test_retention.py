@@ -11,7 +11,7 @@ import pytest
 from chronomemory import ChronoStore
 from chronomemory.cli.carry import bring_records
 from chronomemory.errors import ChronoError, HistoryUnavailable
-from chronomemory.retention import weight_of
+from chronomemory.upkeep import weight_of
 from verdicts import verify_log
 
 LATER = datetime(2100, 1, 1, tzinfo=timezone.utc)
@@ -63,9 +63,9 @@ def test_a_compaction_says_what_the_folder_weighs(tmp_path: Path) -> None:
 def test_what_is_pruned_is_gone_and_said_so(tmp_path: Path) -> None:
     with nights(tmp_path, 5) as store:
         store.scoped(user="ann").upsert({"id": "ann's"})
-        seen = store.prune(before=LATER, reason="after 90 days", dry_run=True)
+        seen = store.upkeep.prune(before=LATER, reason="after 90 days", dry_run=True)
         assert (seen.seq, len(seen.archives)) == (None, 5)
-        told = store.prune(older_than=timedelta(days=90), reason="after 90 days", now=lambda: LATER)
+        told = store.upkeep.prune(older_than=timedelta(days=90), reason="after 90 days", now=lambda: LATER)
         assert told.archives == seen.archives and told.bytes_after < told.bytes_before
         assert list((tmp_path / ".chronomemory" / "archive").iterdir()) == []
         with pytest.raises(HistoryUnavailable):
@@ -74,7 +74,7 @@ def test_what_is_pruned_is_gone_and_said_so(tmp_path: Path) -> None:
         notes = store.verify().notes
         said = f'pruned at event {told.seq}: "after 90 days": 5 archives, up to event {told.last_seq}'
         assert said in notes and not [note for note in notes if "unavailable" in note]
-        for handle in (store.scoped(user="ann"), store.public()):
+        for handle in (store.scoped(user="ann"), store.shared()):
             assert handle.get(f"pruned:{told.seq}") is None and not handle.query(kind="pruned", status="")
             assert not handle.search("after 90 days")
         assert store.everyone().get(f"pruned:{told.seq}").data == {"archives": 5, "last_seq": told.last_seq}
@@ -82,7 +82,7 @@ def test_what_is_pruned_is_gone_and_said_so(tmp_path: Path) -> None:
         store.upsert({"id": "A"})
         store.compact(keep_history=False)
         assert said in store.verify().notes
-        assert store.prune(before=LATER, reason="again").seq is None
+        assert store.upkeep.prune(before=LATER, reason="again").seq is None
     second = verify_log.verify_folder(tmp_path)
     assert second["valid"]
 
@@ -90,7 +90,7 @@ def test_what_is_pruned_is_gone_and_said_so(tmp_path: Path) -> None:
 def test_backups_are_kept_by_their_number(tmp_path: Path) -> None:
     with nights(tmp_path, 1) as store:
         copies = [store.backup() for _ in range(3)]
-        told = store.prune(keep_backups=1, reason="")
+        told = store.upkeep.prune(keep_backups=1, reason="")
         assert [copy.exists() for copy in copies] == [False, False, True]
         assert told.backups == tuple(f"backup/{copy.name}" for copy in copies[:2])
         assert told.seq is None
@@ -104,7 +104,7 @@ def test_the_newest_copy_stays_whatever_the_clock_said(tmp_path: Path) -> None:
         early.rename(ahead)
         store.upsert({"id": "later"})
         newest = store.backup()
-        told = store.prune(keep_backups=1, reason="")
+        told = store.upkeep.prune(keep_backups=1, reason="")
         assert newest.exists() and not ahead.exists()
         assert told.backups == (f"backup/{ahead.name}",)
         assert store.backup().name > newest.name
@@ -114,16 +114,16 @@ def test_what_is_meant_has_to_be_said(tmp_path: Path) -> None:
     with nights(tmp_path, 1) as store:
         for given in ({}, {"before": LATER, "older_than": timedelta(1)}, {"keep_backups": -1}):
             with pytest.raises(ChronoError):
-                store.prune(reason="none", **given)  # type: ignore[arg-type]
+                store.upkeep.prune(reason="none", **given)  # type: ignore[arg-type]
         with pytest.raises(ChronoError):
-            store.prune(before=LATER, reason="x" * 201)
+            store.upkeep.prune(before=LATER, reason="x" * 201)
 
 
 def test_what_another_log_says_of_its_past_is_not_imported(tmp_path: Path) -> None:
     lines = tmp_path / "export.ndjson"
     with nights(tmp_path / "theirs", 3) as theirs:
         theirs.upsert({"id": "S", "label": "secret"})
-        theirs.prune(before=LATER, reason="old")
+        theirs.upkeep.prune(before=LATER, reason="old")
         theirs.erase(ids=["S"], reason="asked for")
         rows = [record.to_dict() for record in theirs.everyone().query(status="", faces=True)]
     assert {row["kind"] for row in rows} >= {"pruned", "erasure"}
@@ -137,7 +137,7 @@ def test_what_another_log_says_of_its_past_is_not_imported(tmp_path: Path) -> No
         assert not ours.everyone().query(kind="pruned", status="", faces=True)
         notes = ours.verify().notes
         assert not [note for note in notes if "erased" in note or "pruned" in note]
-        ours.restore(copy)
+        ours.upkeep.restore(copy)
 
 
 def test_an_archive_that_goes_between_two_compactions_is_noticed(tmp_path: Path) -> None:

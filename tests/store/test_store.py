@@ -39,7 +39,7 @@ class TestLife:
             assert store.query() == []
             assert store.get("A") is None
             assert store.record_count() == store.wal_seq() == 0
-            assert store.head() == ""
+            assert store.health().head == ""
             assert store.replay() == store.history("A") == []
             assert store.chain_valid()
         assert list(tmp_path.iterdir()) == []
@@ -99,7 +99,7 @@ class TestWriting:
         assert second.prev_hash == first.hash
         assert store.query() == [ChronoRecord(id="A", label="new")]
         assert store.wal_seq() == 2
-        assert store.head() == second.hash
+        assert store.health().head == second.hash
 
     def test_the_depth_of_the_store_is_stamped_on_the_record(self, tmp_path: Path) -> None:
         record = ChronoRecord(id="A", recursion_depth=9)
@@ -212,8 +212,8 @@ class TestReading:
         assert ids(full.query(kind="block")) == ["block:1"]
         assert ids(full.query(faces=True)) == ["F1", "R1", "F2", "block:1"]
         assert full.record_count() == 3
-        assert full.record_counts() == {"fact": 2, "requirement": 1}
-        assert full.record_counts(status=None, faces=True) == {
+        assert full.count(by="kind") == {"fact": 2, "requirement": 1}
+        assert full.count(by="kind", status=None, faces=True) == {
             "fact": 2,
             "requirement": 1,
             "decision": 1,

@@ -230,7 +230,7 @@ class TestWhatTheLogMayHaveBecome:
             store.upsert({"id": "FACT", "label": "new"})
 
             def restore() -> None:
-                other.restore(saved)
+                other.upkeep.restore(saved)
                 for number in range(10):
                     other.upsert({"id": f"N-{number}"})
 
@@ -244,7 +244,7 @@ class TestWhatTheLogMayHaveBecome:
             blocks.run(lambda conn: sync.reinforce_blocks(conn, ["a"], 1.0))
             with pytest.raises(BatchConflict), blocks.begin() as conn:
                 sync.reinforce_blocks(conn, ["a"], 1.0)
-                other.restore(saved)
+                other.upkeep.restore(saved)
                 for number in range(10):
                     other.upsert({"id": f"N-{number}"})
             with blocks.connect() as conn:
@@ -254,7 +254,7 @@ class TestWhatTheLogMayHaveBecome:
         with ChronoStore(tmp_path) as store, ChronoStore(tmp_path) as other:
             store.upsert({"id": "FACT", "label": "old"})
             saved = store.backup()
-            assert self.changed(store, lambda: other.restore(saved)) == ["old"]
+            assert self.changed(store, lambda: other.upkeep.restore(saved)) == ["old"]
 
     def test_a_compaction_at_this_head_is_no_conflict(self, tmp_path: Path) -> None:
         with ChronoStore(tmp_path) as store, ChronoStore(tmp_path) as other:

@@ -8,14 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chronomemory import (
-    ChronoStore,
-    Conflict,
-    InvalidArgument,
-    InvalidRecord,
-    OutOfScope,
-    UnknownRecord,
-)
+from chronomemory import ChronoStore, Conflict, InvalidArgument, InvalidRecord, UnknownRecord
+from chronomemory.errors import OutOfScope
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from chronomemory import ChronoRecord, ChronoStore, HistoryUnavailable, InvalidArgument, WalEvent
+from chronomemory import ChronoRecord, ChronoStore, InvalidArgument, WalEvent
+from chronomemory.errors import HistoryUnavailable
 
 
 def ids(records: list[ChronoRecord]) -> list[str]:

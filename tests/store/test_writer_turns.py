@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chronomemory import ChronoRecord, ChronoStore, Scope, StoreLocked, WriteConflict
+from chronomemory import ChronoRecord, ChronoStore, Scope, StoreLocked
 from chronomemory.blocks import open_blocks, sync
+from chronomemory.errors import WriteConflict
 from chronomemory.mcp import remembering
 from chronomemory.mcp.served_store import ServedStore
 

@@ -45,9 +45,9 @@ def test_numbers_are_loaded_with_the_first_vector(tmp_path: Path) -> None:
         "    store.upsert({'id': 'A', 'data': {'n': 1}})\n"
         "    assert store.query(where={'data.n': {'in': [1, 2.5]}}, limit=1) and store.search('A') == []\n"
         "    assert 'numpy' not in sys.modules\n"
-        "    store.attach('A', [1.0, 0.0], model='m')\n"
+        "    store.vectors.attach('A', [1.0, 0.0], model='m')\n"
         "    assert 'numpy' in sys.modules\n"
-        "    assert [hit.record_id for hit in store.nearest([1.0, 0.0])] == ['A']\n"
+        "    assert [hit.record_id for hit in store.vectors.nearest([1.0, 0.0])] == ['A']\n"
     )
     assert "numpy" in loaded_by(use)
 
@@ -165,4 +165,4 @@ def test_every_name_is_there_and_no_other() -> None:
 
 def test_the_class_that_the_readme_sells_is_at_the_root() -> None:
     assert chronomemory.Memory is sys.modules["chronomemory.blocks"].Memory
-    assert chronomemory.query.what_is_known.__module__ == "chronomemory.query"
+    assert chronomemory.query.what_is_known.__module__ == "chronomemory.compat.query"

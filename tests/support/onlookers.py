@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from chronomemory import ChronoStore
-from chronomemory.heads import head_file
+from chronomemory.layout import head_file
 
 FOLDER = ".chronomemory"
 NOBODY = 65_534

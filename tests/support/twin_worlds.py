@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 from chronomemory import ChronoStore, DepGraph, Memory
+from chronomemory._core import WalEvent
 from chronomemory.errors import ChronoError
-from chronomemory.event import WalEvent
 from chronomemory.pages import Pages
 from chronomemory.record import ChronoRecord
 
@@ -58,9 +58,9 @@ class World:
         self.told: dict[str, Any] = {}
         # Spaces and their models, indexes and search fields belong to the store, so they are there before.
         self.store.upsert({"id": "SEED", "label": "a seed"})
-        self.store.attach("SEED", [1.0, 0.0, 0.0, 0.0], model="m")
-        self.store.attach_tokens("SEED", np.eye(2, DIM), model="t", most=4)
-        self.store.create_index("data.topic")
+        self.store.vectors.attach("SEED", [1.0, 0.0, 0.0, 0.0], model="m")
+        self.store.vectors.attach_tokens("SEED", np.eye(2, DIM), model="t", most=4)
+        self.store.upkeep.create_index("data.topic")
         self.memory_of({}).remember("a seed that all see", ["seed"])
 
     def __enter__(self) -> World:
@@ -102,8 +102,8 @@ class World:
             other.upsert({"id": record, "label": words, "data": data, "evidence": ["A-1", "SHARED-1"]})
             other.upsert({"id": twin, "label": words, "data": data, "confidence": 0.9})
             angle = number / 7
-            other.attach(record, [np.cos(angle), np.sin(angle), 0.5, 0.1])
-            other.attach_tokens(record, np.eye(3, DIM, dtype=np.float32) + number / 100)
+            other.vectors.attach(record, [np.cos(angle), np.sin(angle), 0.5, 0.1])
+            other.vectors.attach_tokens(record, np.eye(3, DIM, dtype=np.float32) + number / 100)
             DepGraph(other).add_edge(twin, record, "depends_on")  # type: ignore[arg-type]
             edge = {"kind": "dependency_edge", "label": "rests on"}
             ends = {"source": record, "target": "A-1", "edge_type": "depends_on"}

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chronomemory import ChronoStore, EmbeddingMismatch, InvalidArgument, WriteConflict, reembedding
+from chronomemory import ChronoStore, InvalidArgument
+from chronomemory.errors import EmbeddingMismatch, WriteConflict
+from chronomemory.vectors import Vectors
 
 
 def lengths(texts: list[str]) -> list[list[float]]:
@@ -21,27 +23,27 @@ def project(tmp_path: Path) -> Path:
     with ChronoStore(tmp_path) as store:
         store.upsert_many([{"id": f"R-{number}", "label": "x" * (number + 1)} for number in range(5)])
         for number in range(5):
-            store.attach(f"R-{number}", [1.0], space="old", model="one")
+            store.vectors.attach(f"R-{number}", [1.0], space="old", model="one")
     return tmp_path
 
 
 def vectors(store: ChronoStore, space: str = "new") -> list[float]:
-    return [float(store.embedding(f"R-{number}", space=space)[0]) for number in range(5)]
+    return [float(store.vectors.get(f"R-{number}", space=space)[0]) for number in range(5)]
 
 
 def test_a_space_that_another_has_bound_meanwhile_is_no_mismatch(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ChronoStore(project) as store, ChronoStore(project) as other:
-        looked = reembedding.spaces
+        looked = Vectors.spaces
 
         def spaces(asked: Any) -> Any:
             found = looked(asked)
-            other.attach("R-0", [1.0, 1.0], space="new", model="len")  # between the look and the try
+            other.vectors.attach("R-0", [1.0, 1.0], space="new", model="len")  # between the look and the try
             return found
 
-        monkeypatch.setattr(reembedding, "spaces", spaces)
-        assert store.reembed("old", model="len", embed=lengths, into="new") == 4
+        monkeypatch.setattr(Vectors, "spaces", spaces)
+        assert store.vectors.reembed("old", model="len", embed=lengths, into="new") == 4
         assert vectors(store) == [1.0, 2.0, 3.0, 4.0, 5.0]
 
 
@@ -50,7 +52,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_embedded(
     project: Path, model: str, dim: int
 ) -> None:
     with ChronoStore(project) as store:
-        store.attach("R-0", [1.0] * dim, space="new", model=model)
+        store.vectors.attach("R-0", [1.0] * dim, space="new", model=model)
         calls: list[int] = []
 
         def embed(texts: list[str]) -> list[list[float]]:
@@ -58,7 +60,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_embedded(
             return lengths(texts)
 
         with pytest.raises(EmbeddingMismatch):
-            store.reembed("old", model="len", embed=embed, into="new")
+            store.vectors.reembed("old", model="len", embed=embed, into="new")
         assert (calls == []) == (model == "other")
 
 
@@ -72,7 +74,7 @@ def test_a_text_that_changes_while_it_is_embedded_is_embedded_again(project: Pat
             asked.append(texts)
             return lengths(texts)
 
-        assert store.reembed("old", model="len", embed=embed, into="new") == 5
+        assert store.vectors.reembed("old", model="len", embed=embed, into="new") == 5
         assert vectors(store) == [1.0, 2.0, 9.0, 4.0, 5.0]
         assert asked[1:] == [["y" * 9]]
 
@@ -81,13 +83,18 @@ def test_what_others_attach_meanwhile_is_left_alone(project: Path) -> None:
     with ChronoStore(project) as store, ChronoStore(project) as other:
 
         def embed(texts: list[str]) -> list[list[float]]:
-            other.attach("R-3", [70.0, 1.0], space="new", model="len")
+            other.vectors.attach("R-3", [70.0, 1.0], space="new", model="len")
             other.delete("R-4")
             other.compact()
             return lengths(texts)
 
-        assert store.reembed("old", model="len", embed=embed, into="new") == 3
-        assert [float(store.embedding(f"R-{number}", space="new")[0]) for number in range(4)] == [1, 2, 3, 70]
+        assert store.vectors.reembed("old", model="len", embed=embed, into="new") == 3
+        assert [float(store.vectors.get(f"R-{number}", space="new")[0]) for number in range(4)] == [
+            1,
+            2,
+            3,
+            70,
+        ]
 
 
 def test_a_text_that_never_stays_is_told_of(project: Path) -> None:
@@ -99,8 +106,8 @@ def test_a_text_that_never_stays_is_told_of(project: Path) -> None:
             return lengths(texts)
 
         with pytest.raises(WriteConflict, match="kept changing"):
-            store.reembed("old", model="len", embed=embed, into="new")
-        assert store.reembed("old", model="len", embed=lengths, into="new") == 1
+            store.vectors.reembed("old", model="len", embed=embed, into="new")
+        assert store.vectors.reembed("old", model="len", embed=lengths, into="new") == 1
 
 
 def tokens_of(texts: list[str]) -> list[Any]:
@@ -111,15 +118,16 @@ def tokens_of(texts: list[str]) -> list[Any]:
 def test_codes_of_tokens_become_codes_of_tokens(project: Path) -> None:
     with ChronoStore(project) as store:
         ids = [f"R-{number}" for number in range(5)]
-        store.attach_tokens_many(ids, [np.ones((1, 7))] * 5, model="one", most=6)
-        assert store.reembed("tokens", model="two", embed=tokens_of, into="more") == 4
-        assert store.reembed("tokens", model="two", embed=tokens_of, into="more") == 0
-        spaces = {space.name: space for space in store.spaces()}
+        store.vectors.attach_tokens_many(ids, [np.ones((1, 7))] * 5, model="one", most=6)
+        assert store.vectors.reembed("tokens", model="two", embed=tokens_of, into="more") == 4
+        assert store.vectors.reembed("tokens", model="two", embed=tokens_of, into="more") == 0
+        spaces = {space.name: space for space in store.vectors.spaces()}
         assert (spaces["more"].tokens, spaces["more"].dim, spaces["more"].model) == (3, 24, "two")
-        assert store.embedding("R-2", space="more") is None
-        store.attach_tokens("R-2", tokens_of(["x"])[0], space="again", model="two", most=6)
+        assert store.vectors.get("R-2", space="more") is None
+        store.vectors.attach_tokens("R-2", tokens_of(["x"])[0], space="again", model="two", most=6)
         assert (
-            store.embedding("R-0", space="more").tobytes() == store.embedding("R-2", space="again").tobytes()
+            store.vectors.get("R-0", space="more").tobytes()
+            == store.vectors.get("R-2", space="again").tobytes()
         )
         question = np.ones((1, 3))
         found = store.search(query_tokens=question, token_space="more", context=False)
@@ -128,20 +136,20 @@ def test_codes_of_tokens_become_codes_of_tokens(project: Path) -> None:
 
 def test_the_two_kinds_of_spaces_do_not_mix(project: Path) -> None:
     with ChronoStore(project) as store:
-        store.attach_tokens("R-0", np.ones((1, 7)), model="one")
+        store.vectors.attach_tokens("R-0", np.ones((1, 7)), model="one")
         with pytest.raises(InvalidArgument, match="into"):
-            store.reembed("old", model="one", embed=lengths, into="tokens")
+            store.vectors.reembed("old", model="one", embed=lengths, into="tokens")
         with pytest.raises(InvalidArgument, match="into"):
-            store.reembed("tokens", model="one", embed=tokens_of, into="old")
+            store.vectors.reembed("tokens", model="one", embed=tokens_of, into="old")
         with pytest.raises(InvalidArgument, match="default"):
-            store.reembed("tokens", model="two", embed=tokens_of, into="more", default=True)
+            store.vectors.reembed("tokens", model="two", embed=tokens_of, into="more", default=True)
 
 
 def _reembed(project: Path, gate: Any, told: Any) -> None:
     with ChronoStore(project, lock_timeout=60) as store:
         for number in range(10):
             gate.wait(60)
-            told.put((number, store.reembed("old", model="len", embed=lengths, into=f"new-{number}")))
+            told.put((number, store.vectors.reembed("old", model="len", embed=lengths, into=f"new-{number}")))
 
 
 def test_two_processes_share_the_work(project: Path) -> None:

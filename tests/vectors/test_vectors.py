@@ -8,15 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from chronomemory import (
-    ChronoRecord,
-    ChronoStore,
-    EmbeddingMismatch,
-    InvalidArgument,
-    InvalidRecord,
-    LogCorrupted,
-    UnknownSpace,
-)
+from chronomemory import ChronoRecord, ChronoStore, InvalidArgument, InvalidRecord, LogCorrupted
+from chronomemory.errors import EmbeddingMismatch, UnknownSpace
 
 Floats = npt.NDArray[np.float32]
 DIM = 24
@@ -29,12 +22,12 @@ def vectors(count: int, seed: int = 0, dim: int = DIM) -> Floats:
 def fill(store: ChronoStore, count: int, seed: int = 0) -> tuple[list[str], Floats]:
     ids, rows = [f"R{n}" for n in range(count)], vectors(count, seed)
     store.upsert_many([ChronoRecord(id=name, label=f"record {name}") for name in ids])
-    store.attach_many(ids, rows, model="a model")
+    store.vectors.attach_many(ids, rows, model="a model")
     return ids, rows
 
 
 def found(store: ChronoStore, vector: object, **asked: Any) -> list[str]:
-    return [near.record_id for near in store.nearest(np.asarray(vector), **asked)]
+    return [near.record_id for near in store.vectors.nearest(np.asarray(vector), **asked)]
 
 
 def rows_file(store: ChronoStore) -> Path:
@@ -53,34 +46,34 @@ class TestRows:
     def test_an_embedding_comes_back_bit_for_bit(self, store: ChronoStore, tmp_path: Path) -> None:
         odd = np.array([0.0, -0.0, 1e-45, -3.4e38, 1 / 3, np.pi], dtype=np.float32)
         store.upsert({"id": "A"})
-        store.attach("A", odd, model="m")
+        store.vectors.attach("A", odd, model="m")
         store.close()
         with ChronoStore(tmp_path) as again:
-            back = again.embedding("A")
+            back = again.vectors.get("A")
         assert back is not None
         assert back.tobytes() == odd.tobytes()
 
     def test_the_last_embedding_counts(self, store: ChronoStore) -> None:
         fill(store, 3)
-        store.attach("R1", vectors(1, 9)[0])
-        assert np.array_equal(store.embedding("R1"), vectors(1, 9)[0])
-        (space,) = store.spaces()
+        store.vectors.attach("R1", vectors(1, 9)[0])
+        assert np.array_equal(store.vectors.get("R1"), vectors(1, 9)[0])
+        (space,) = store.vectors.spaces()
         assert (space.rows, space.living, space.dim, space.model) == (4, 3, DIM, "a model")
 
     def test_one_that_was_taken_back_does_not_come_back(self, store: ChronoStore) -> None:
         _, rows = fill(store, 3)
-        store.attach("R1", rows[1])
-        assert store.detach("R1")
-        assert not store.detach("R1")
-        assert store.embedding("R1") is None
+        store.vectors.attach("R1", rows[1])
+        assert store.vectors.detach("R1")
+        assert not store.vectors.detach("R1")
+        assert store.vectors.get("R1") is None
         assert "R1" not in found(store, rows[1])
-        store.attach("R1", rows[1])
+        store.vectors.attach("R1", rows[1])
         assert found(store, rows[1], k=1) == ["R1"]
 
     def test_a_record_that_changes_keeps_its_embedding(self, store: ChronoStore) -> None:
         _, rows = fill(store, 3)
         store.upsert(ChronoRecord(id="R1", label="other words"))
-        assert np.array_equal(store.embedding("R1"), rows[1])
+        assert np.array_equal(store.vectors.get("R1"), rows[1])
         store.delete("R1")
         assert "R1" not in found(store, rows[1])
         store.upsert(ChronoRecord(id="R1", label="back again"))
@@ -88,22 +81,22 @@ class TestRows:
 
     def test_the_matrix_is_a_view_of_the_file(self, store: ChronoStore) -> None:
         ids, rows = fill(store, 5)
-        names, view = store.matrix()
+        names, view = store.vectors.matrix()
         assert names == ids and np.array_equal(view, rows)
         assert isinstance(view, np.memmap)
         assert not view.flags.writeable
 
     def test_the_matrix_has_no_rows_that_were_replaced(self, store: ChronoStore) -> None:
         ids, rows = fill(store, 5)
-        store.attach("R0", rows[4])
-        names, copy = store.matrix()
+        store.vectors.attach("R0", rows[4])
+        names, copy = store.vectors.matrix()
         assert names == [*ids[1:], "R0"]
         assert np.array_equal(copy, rows[[1, 2, 3, 4, 4]])
         assert not copy.flags.writeable
 
     def test_faces_may_have_embeddings_too(self, store: ChronoStore) -> None:
         store.engine.upsert({"id": "block:1", "kind": "block"}, "blocks")
-        store.attach("block:1", [1.0, 0.0], model="m")
+        store.vectors.attach("block:1", [1.0, 0.0], model="m")
         assert found(store, [1.0, 0.1]) == ["block:1"]
 
     def test_nothing_of_it_shows_among_plain_records(self, store: ChronoStore) -> None:
@@ -118,39 +111,39 @@ class TestBinding:
         fill(store, 2)
         seq = store.wal_seq()
         with pytest.raises(EmbeddingMismatch, match='bound to "a model"') as caught:
-            store.attach("R0", vectors(1)[0], model="another")
+            store.vectors.attach("R0", vectors(1)[0], model="another")
         assert (caught.value.space, caught.value.model, caught.value.dim) == ("default", "a model", DIM)
         with pytest.raises(ValueError, match="24 dimensions"):
-            store.attach("R0", [1.0, 2.0])
+            store.vectors.attach("R0", [1.0, 2.0])
         assert store.wal_seq() == seq
 
     def test_spaces_live_side_by_side(self, store: ChronoStore) -> None:
         _, rows = fill(store, 4)
-        store.attach("R3", [1.0, 0.0], space="small", model="other")
-        assert [space.name for space in store.spaces()] == ["default", "small"]
+        store.vectors.attach("R3", [1.0, 0.0], space="small", model="other")
+        assert [space.name for space in store.vectors.spaces()] == ["default", "small"]
         assert found(store, [1.0, 0.0], space="small") == ["R3"]
         assert found(store, rows[2], k=1) == ["R2"]
-        store.use_space("small")
+        store.vectors.use("small")
         assert found(store, [1.0, 0.0]) == ["R3"]
-        assert [space.is_default for space in store.spaces()] == [False, True]
+        assert [space.is_default for space in store.vectors.spaces()] == [False, True]
 
     def test_a_space_that_is_not_there_is_named(self, store: ChronoStore) -> None:
         fill(store, 1)
         with pytest.raises(UnknownSpace) as caught:
-            store.nearest([1.0], space="nowhere")
+            store.vectors.nearest([1.0], space="nowhere")
         assert (caught.value.space, caught.value.known) == ("nowhere", ["default"])
 
     @pytest.mark.parametrize("name", ["", ".hidden", "a/b", "a b", "x" * 65, "ä", "a:b"])
     def test_a_name_that_is_no_file_name_is_refused(self, store: ChronoStore, name: str) -> None:
         store.upsert({"id": "A"})
         with pytest.raises(InvalidArgument):
-            store.attach("A", [1.0], space=name, model="m")
+            store.vectors.attach("A", [1.0], space=name, model="m")
 
     def test_names_differ_in_more_than_case(self, store: ChronoStore) -> None:
         store.upsert({"id": "A"})
-        store.attach("A", [1.0], space="Words", model="m")
+        store.vectors.attach("A", [1.0], space="Words", model="m")
         with pytest.raises(InvalidArgument, match="only in case"):
-            store.attach("A", [1.0], space="words", model="m")
+            store.vectors.attach("A", [1.0], space="words", model="m")
 
     def test_embedding_again_leaves_the_old_space_searchable(self, store: ChronoStore) -> None:
         _, rows = fill(store, 600)
@@ -166,9 +159,9 @@ class TestBinding:
 
         again = {"model": "newer", "embed": embed, "into": "new"}
         with pytest.raises(KeyboardInterrupt):
-            store.reembed("default", **again)
-        assert store.reembed("default", default=True, **again) == 599 - asked[0]
-        new = next(space for space in store.spaces() if space.name == "new")
+            store.vectors.reembed("default", **again)
+        assert store.vectors.reembed("default", default=True, **again) == 599 - asked[0]
+        new = next(space for space in store.vectors.spaces() if space.name == "new")
         assert (new.living, new.model, new.is_default) == (599, "newer", True)
 
 
@@ -191,49 +184,49 @@ class TestBadInput:
         store.upsert({"id": "A"})
         before = log.read_bytes()
         with pytest.raises(InvalidRecord):
-            store.attach("A", vector, model="m")
+            store.vectors.attach("A", vector, model="m")
         assert log.read_bytes() == before
-        assert store.spaces() == []
+        assert store.vectors.spaces() == []
 
     def test_only_records_that_are_there_can_have_one(self, store: ChronoStore) -> None:
         store.upsert({"id": "A"})
         store.delete("A")
         with pytest.raises(InvalidRecord, match="deleted"):
-            store.attach("A", [1.0], model="m")
+            store.vectors.attach("A", [1.0], model="m")
         with pytest.raises(InvalidRecord, match="no record"):
-            store.attach_many(["B"], [[1.0]], model="m")
-        assert store.spaces() == []
+            store.vectors.attach_many(["B"], [[1.0]], model="m")
+        assert store.vectors.spaces() == []
 
     def test_a_batch_is_all_or_nothing(self, store: ChronoStore) -> None:
         store.upsert_many([{"id": "A"}, {"id": "B"}])
         with pytest.raises(InvalidRecord):
-            store.attach_many(["A", "C"], [[1.0], [2.0]], model="m")
+            store.vectors.attach_many(["A", "C"], [[1.0], [2.0]], model="m")
         with pytest.raises(InvalidArgument):
-            store.attach_many(["A", "B"], [[1.0]], model="m")
+            store.vectors.attach_many(["A", "B"], [[1.0]], model="m")
         with pytest.raises(InvalidArgument, match="model"):
-            store.attach("A", [1.0])
-        assert store.spaces() == []
+            store.vectors.attach("A", [1.0])
+        assert store.vectors.spaces() == []
 
     def test_other_numbers_are_cast_and_gaps_are_closed(self, store: ChronoStore) -> None:
         store.upsert_many([{"id": "A"}, {"id": "B"}])
         wide = np.arange(12, dtype=np.float64).reshape(3, 4)[:2, ::2]
-        store.attach_many(["A", "B"], wide, model="m")
-        assert np.array_equal(store.embedding("B"), [4, 6])
-        store.attach("A", np.array([3, 5], dtype=np.int64))
-        assert np.array_equal(store.embedding("A"), [3, 5])
+        store.vectors.attach_many(["A", "B"], wide, model="m")
+        assert np.array_equal(store.vectors.get("B"), [4, 6])
+        store.vectors.attach("A", np.array([3, 5], dtype=np.int64))
+        assert np.array_equal(store.vectors.get("A"), [3, 5])
 
     @pytest.mark.parametrize("asked", [{"k": -1}, {"k": True}, {"min_score": float("nan")}], ids=repr)
     def test_questions_make_sense(self, store: ChronoStore, asked: dict[str, Any]) -> None:
         fill(store, 2)
         with pytest.raises(InvalidArgument):
-            store.nearest(vectors(1)[0], **asked)
+            store.vectors.nearest(vectors(1)[0], **asked)
 
     def test_a_query_fits_its_space(self, store: ChronoStore) -> None:
         fill(store, 2)
         with pytest.raises(InvalidArgument, match="got 3"):
-            store.nearest([1.0, 2.0, 3.0])
+            store.vectors.nearest([1.0, 2.0, 3.0])
         with pytest.raises(InvalidArgument, match="finite"):
-            store.nearest(np.full(DIM, np.nan, dtype=np.float32))
+            store.vectors.nearest(np.full(DIM, np.nan, dtype=np.float32))
 
     def test_nobody_else_writes_their_records(self, store: ChronoStore) -> None:
         with pytest.raises(InvalidRecord, match="vectors face"):
@@ -257,9 +250,9 @@ class TestDamage:
             assert "R17" not in near
             exact = np.argsort(-(rows @ rows[17]) / np.linalg.norm(rows, axis=1))
             assert near == [f"R{row}" for row in exact if row != 17][:5]
-            assert store.spaces()[0].damaged == 1
+            assert store.vectors.spaces()[0].damaged == 1
             with pytest.raises(LogCorrupted, match="row 17: its SHA-256 is another") as caught:
-                store.embedding("R17")
+                store.vectors.get("R17")
             assert (caught.value.path, caught.value.offset) == ("vectors/default.0.f32", 17 * DIM * 4)
             (damage,) = store.verify().damage
             assert (damage.kind, damage.offset) == ("row-altered", 17 * DIM * 4)
@@ -284,10 +277,10 @@ class TestDamage:
             _, rows = fill(store, 10)
         flip(tmp_path / ".chronomemory" / "vectors" / "default.0.f32", 3 * DIM * 4)
         with ChronoStore(tmp_path) as store:
-            assert store.repair()["damage"][0]["kind"] == "row-altered"
+            assert store.upkeep.repair()["damage"][0]["kind"] == "row-altered"
             assert store.chain_valid()
-            assert store.embedding("R3") is None
-            assert np.array_equal(store.embedding("R4"), rows[4])
+            assert store.vectors.get("R3") is None
+            assert np.array_equal(store.vectors.get("R4"), rows[4])
         (kept,) = (tmp_path / ".chronomemory" / "quarantine").glob("*-rows.jsonl")
         assert '"id":"R3","row":3' in kept.read_text()
 
@@ -295,7 +288,7 @@ class TestDamage:
     def test_the_companion_can_be_lost(self, tmp_path: Path, harm: str) -> None:
         with ChronoStore(tmp_path) as store:
             _, rows = fill(store, 3000)
-            before = store.nearest(rows[:40] + np.float32(0.5), k=9)
+            before = store.vectors.nearest(rows[:40] + np.float32(0.5), k=9)
         path = tmp_path / ".chronomemory" / "index" / "vectors" / "default.0.i8"
         whole = path.read_bytes()
         slot = len(whole) // 2
@@ -310,7 +303,7 @@ class TestDamage:
         if harm in harmed:
             path.write_bytes(harmed[harm])
         with ChronoStore(tmp_path) as store:
-            assert store.nearest(rows[:40] + np.float32(0.5), k=9) == before
+            assert store.vectors.nearest(rows[:40] + np.float32(0.5), k=9) == before
         assert path.read_bytes() == whole
 
     def test_codes_come_into_memory_bit_by_bit(self, tmp_path: Path) -> None:
@@ -318,19 +311,19 @@ class TestDamage:
         with ChronoStore(tmp_path) as store:
             _, rows = fill(store, count)
             asked = rows[:3] + np.float32(0.5)
-            before = store.nearest(asked, k=9)
+            before = store.vectors.nearest(asked, k=9)
         path = tmp_path / ".chronomemory" / "index" / "vectors" / "default.0.i8"
         whole = path.read_bytes()
         for left in (len(whole), len(whole) // 2, len(whole) // 5, 0):
             with ChronoStore(tmp_path) as store:
                 for turn in range(5):
-                    assert store.nearest(asked, k=9) == before
+                    assert store.vectors.nearest(asked, k=9) == before
                     if turn == 1:
                         # Somebody takes away what is not in memory yet.
                         path.write_bytes(whole[:left])
             # What was in memory by then is added by whoever comes next.
             with ChronoStore(tmp_path) as store:
-                assert store.nearest(asked, k=9) == before
+                assert store.vectors.nearest(asked, k=9) == before
             assert path.read_bytes() == whole
 
     def test_each_row_is_found_while_its_block_grows(self, store: ChronoStore) -> None:
@@ -339,10 +332,10 @@ class TestDamage:
         store.upsert_many([ChronoRecord(id=name) for name in ids])
         there = 0
         for step in [1, 14, 2, 40, 8, 1, 63, 64, 65, 700, 60, 5, 1, 900, 200, 176]:
-            store.attach_many(ids[there : there + step], rows[there : there + step], model="m")
+            store.vectors.attach_many(ids[there : there + step], rows[there : there + step], model="m")
             there += step
             last = list(range(max(0, there - 70), there))
-            found = store.nearest(rows[last], k=2)
+            found = store.vectors.nearest(rows[last], k=2)
             assert [hits[0].row for hits in found] == last
             assert all(abs(hits[0].score - 1) < 1e-6 for hits in found)
         assert there == len(rows)
@@ -352,50 +345,50 @@ class TestCare:
     def test_a_backup_brings_embeddings_back(self, store: ChronoStore) -> None:
         _, rows = fill(store, 20)
         copy = store.backup()
-        store.attach("R5", rows[6])
-        store.detach("R7")
+        store.vectors.attach("R5", rows[6])
+        store.vectors.detach("R7")
         other = store.backup()
-        store.restore(copy)
-        assert np.array_equal(store.embedding("R5"), rows[5])
-        assert np.array_equal(store.embedding("R7"), rows[7])
+        store.upkeep.restore(copy)
+        assert np.array_equal(store.vectors.get("R5"), rows[5])
+        assert np.array_equal(store.vectors.get("R7"), rows[7])
         # Rows of another history at the same places.
-        store.attach_many(["R1", "R2"], rows[[2, 1]])
+        store.vectors.attach_many(["R1", "R2"], rows[[2, 1]])
         assert store.chain_valid()
-        store.restore(other)
-        assert np.array_equal(store.embedding("R5"), rows[6])
-        assert np.array_equal(store.embedding("R1"), rows[1])
-        assert store.embedding("R7") is None
+        store.upkeep.restore(other)
+        assert np.array_equal(store.vectors.get("R5"), rows[6])
+        assert np.array_equal(store.vectors.get("R1"), rows[1])
+        assert store.vectors.get("R7") is None
         assert store.chain_valid()
 
     def test_a_copy_can_be_brought_into_an_empty_project(self, store: ChronoStore, tmp_path: Path) -> None:
         _, rows = fill(store, 20)
         copy = store.backup()
         with ChronoStore(tmp_path / "elsewhere") as other:
-            other.restore(copy)
+            other.upkeep.restore(copy)
             assert found(other, rows[3], k=1) == ["R3"]
             assert other.chain_valid()
 
     def test_compaction_moves_the_living_when_many_are_dead(self, store: ChronoStore, tmp_path: Path) -> None:
         ids, rows = fill(store, 1200)
         store.compact()
-        assert store.spaces()[0].generation == 0
-        store.attach_many(ids[:700], rows[:700] * 2)
-        store.detach("R1")
+        assert store.vectors.spaces()[0].generation == 0
+        store.vectors.attach_many(ids[:700], rows[:700] * 2)
+        store.vectors.detach("R1")
         store.delete("R2")
         with ChronoStore(tmp_path) as beside:
-            before = beside.nearest(rows[:20], k=7)
+            before = beside.vectors.nearest(rows[:20], k=7)
             store.compact()
-            (space,) = store.spaces()
+            (space,) = store.vectors.spaces()
             assert (space.generation, space.rows, space.living) == (1, 1199, 1199)
             names = [[near.record_id for near in hits] for hits in before]
             for there in (store, beside):
-                after = there.nearest(rows[:20], k=7)
+                after = there.vectors.nearest(rows[:20], k=7)
                 assert [[near.record_id for near in hits] for hits in after] == names
         files = sorted(path.name for path in (tmp_path / ".chronomemory" / "vectors").iterdir())
         assert files == ["default.1.f32"]
-        assert np.array_equal(store.embedding("R5"), rows[5] * 2)
-        assert np.array_equal(store.embedding("R2"), rows[2] * 2)
-        assert store.embedding("R1") is None
+        assert np.array_equal(store.vectors.get("R5"), rows[5] * 2)
+        assert np.array_equal(store.vectors.get("R2"), rows[2] * 2)
+        assert store.vectors.get("R1") is None
         assert store.chain_valid()
-        store.attach("R1", rows[1])
+        store.vectors.attach("R1", rows[1])
         assert found(store, rows[1], k=1) == ["R1"]

@@ -22,11 +22,11 @@ import os, sys, numpy as np
 from chronomemory import ChronoStore
 with ChronoStore(sys.argv[1]) as store:
     query = np.ones(int(sys.argv[2]), dtype=np.float32)
-    assert len(store.nearest(query, k=1500)) == 1500
+    assert len(store.vectors.nearest(query, k=1500)) == 1500
     os.truncate(store.project_root / ".chronomemory/vectors/default.0.f32", int(sys.argv[3]))
-    found = store.nearest(query, k=1500)
+    found = store.vectors.nearest(query, k=1500)
     assert store.search(vector=query)
-    print(len(found), max(near.row for near in found), store.spaces()[0].damaged)
+    print(len(found), max(near.row for near in found), store.vectors.spaces()[0].damaged)
 """
 
 
@@ -34,7 +34,7 @@ with ChronoStore(sys.argv[1]) as store:
 def filled(store: ChronoStore) -> ChronoStore:
     store.upsert_many([ChronoRecord(id=f"R{n}", label=f"number {n}") for n in range(COUNT)])
     rows = np.random.default_rng(5).standard_normal((COUNT, DIM), dtype=np.float32)
-    store.attach_many([f"R{n}" for n in range(COUNT)], rows, model="m")
+    store.vectors.attach_many([f"R{n}" for n in range(COUNT)], rows, model="m")
     return store
 
 
@@ -52,33 +52,33 @@ def alter(store: ChronoStore, row: int, vector: np.ndarray | None = None) -> Non
 @pytest.mark.parametrize("row", [0, 1023, 1024, COUNT - 1])
 def test_a_row_that_changes_after_a_search_is_never_returned(filled: ChronoStore, row: int) -> None:
     query = np.ones(DIM, dtype=np.float32)
-    before = filled.nearest(query, k=5)
-    assert len(filled.nearest(query, k=COUNT)) == COUNT  # now every row was checked
+    before = filled.vectors.nearest(query, k=5)
+    assert len(filled.vectors.nearest(query, k=COUNT)) == COUNT  # now every row was checked
     alter(filled, row)  # and now it would be the nearest of all
     expected = [near for near in before if near.row != row]
-    assert filled.nearest(query, k=5)[: len(expected)] == expected
-    assert f"R{row}" not in {near.record_id for near in filled.nearest(query, k=COUNT)}
+    assert filled.vectors.nearest(query, k=5)[: len(expected)] == expected
+    assert f"R{row}" not in {near.record_id for near in filled.vectors.nearest(query, k=COUNT)}
     assert f"R{row}" not in {hit.id for hit in filled.search(vector=query, limit=COUNT)}
-    assert filled.spaces()[0].damaged == 1
+    assert filled.vectors.spaces()[0].damaged == 1
 
 
 @pytest.mark.parametrize("garbage", [0.0, np.nan, "opposite"])
 @pytest.mark.parametrize("k", [1, 5, 40])
 def test_a_good_row_that_became_bad_hides_no_other(filled: ChronoStore, garbage: float | str, k: int) -> None:
     query = np.random.default_rng(9).standard_normal(DIM, dtype=np.float32)
-    everyone = filled.nearest(query, k=COUNT)
+    everyone = filled.vectors.nearest(query, k=COUNT)
     worst = [near.row for near in everyone[:3]]
     assert any(row < CODED for row in worst)
     for row in worst:  # their companions still say that they are the nearest of all
         vector = -query if garbage == "opposite" else np.full(DIM, garbage, dtype="<f4")
         alter(filled, row, vector)
-    assert filled.nearest(query, k=k) == everyone[3 : 3 + k]
+    assert filled.vectors.nearest(query, k=k) == everyone[3 : 3 + k]
     assert {hit.id for hit in filled.search(vector=query, limit=3, context=False)} == {
         near.record_id for near in everyone[3:6]
     }
     many = np.stack([query] * 20)
-    assert filled.nearest(many, k=k) == [everyone[3 : 3 + k]] * 20
-    assert filled.spaces()[0].damaged == sum(row < CODED for row in worst)
+    assert filled.vectors.nearest(many, k=k) == [everyone[3 : 3 + k]] * 20
+    assert filled.vectors.spaces()[0].damaged == sum(row < CODED for row in worst)
 
 
 def test_words_find_a_record_whose_row_changed_without_its_cosine(filled: ChronoStore) -> None:
@@ -94,22 +94,22 @@ def test_words_find_a_record_whose_row_changed_without_its_cosine(filled: Chrono
 def test_a_look_at_an_embedding_marks_its_row(filled: ChronoStore) -> None:
     alter(filled, 3)
     with pytest.raises(LogCorrupted) as caught:
-        filled.embedding("R3")
+        filled.vectors.get("R3")
     assert (caught.value.damage, caught.value.offset) == ("row-altered", 3 * STRIDE)
-    assert filled.spaces()[0].damaged == 1
-    assert "R3" not in {near.record_id for near in filled.nearest(np.full(DIM, 3), k=COUNT)}
+    assert filled.vectors.spaces()[0].damaged == 1
+    assert "R3" not in {near.record_id for near in filled.vectors.nearest(np.full(DIM, 3), k=COUNT)}
 
 
 def test_verifying_marks_every_damaged_row(filled: ChronoStore) -> None:
-    filled.nearest(np.ones(DIM), k=COUNT)
+    filled.vectors.nearest(np.ones(DIM), k=COUNT)
     for row in (2, 1400):
         alter(filled, row)
     assert [(found.kind, found.offset) for found in filled.verify().damage] == [
         ("row-altered", 2 * STRIDE),
         ("row-altered", 1400 * STRIDE),
     ]
-    assert filled.spaces()[0].damaged == 2
-    found = {near.row for near in filled.nearest(np.ones(DIM), k=COUNT)}
+    assert filled.vectors.spaces()[0].damaged == 2
+    found = {near.row for near in filled.vectors.nearest(np.ones(DIM), k=COUNT)}
     assert len(found) == COUNT - 2 and not found & {2, 1400}
 
 
@@ -129,15 +129,15 @@ def test_a_file_that_was_cut_kills_nobody(filled: ChronoStore, rows: int) -> Non
 
 
 def test_rows_can_be_attached_after_a_cut(filled: ChronoStore) -> None:
-    filled.nearest(np.ones(DIM), k=3)
+    filled.vectors.nearest(np.ones(DIM), k=3)
     os.truncate(rows_file(filled), 100 * STRIDE)
-    filled.attach("R0", np.full(DIM, 2, dtype=np.float32))
-    found = filled.nearest(np.ones(DIM), k=COUNT)
+    filled.vectors.attach("R0", np.full(DIM, 2, dtype=np.float32))
+    found = filled.vectors.nearest(np.ones(DIM), k=COUNT)
     assert found[0].record_id == "R0"
     assert {near.row for near in found} == {*range(1, 100), COUNT}
-    assert filled.spaces()[0].damaged == COUNT - 100
+    assert filled.vectors.spaces()[0].damaged == COUNT - 100
     with pytest.raises(LogCorrupted):
-        filled.embedding("R200")
+        filled.vectors.get("R200")
 
 
 @pytest.mark.parametrize("lost", ["altered", "cut", "removed"])
@@ -150,18 +150,18 @@ def test_a_backup_with_a_damaged_row_can_be_restored(filled: ChronoStore, lost: 
         rows_file(filled).unlink()
     backup = filled.backup()
     filled.upsert(ChronoRecord(id="later"))
-    filled.attach_many(["later", "R9"], np.ones((2, DIM)))
-    filled.restore(backup)
+    filled.vectors.attach_many(["later", "R9"], np.ones((2, DIM)))
+    filled.upkeep.restore(backup)
     assert filled.get("later") is None
     assert filled.get("R9") is not None
     with pytest.raises(LogCorrupted):
-        filled.embedding("R9")
-    assert "R9" not in {near.record_id for near in filled.nearest(np.ones(DIM), k=COUNT)}
+        filled.vectors.get("R9")
+    assert "R9" not in {near.record_id for near in filled.vectors.nearest(np.ones(DIM), k=COUNT)}
     report = filled.verify()
     assert not report.valid and {found.kind for found in report.damage} <= {"row-altered", "row-missing"}
-    filled.repair()
+    filled.upkeep.repair()
     assert filled.verify().valid
-    assert filled.embedding("R9") is None
+    assert filled.vectors.get("R9") is None
 
 
 @pytest.mark.parametrize("name", ["events.wal", "vectors/default.0.f32", "lock"])
@@ -177,7 +177,7 @@ from chronomemory import ChronoStore
 try:
     with ChronoStore(sys.argv[1]) as store:
         store.upsert({"id": "after"})
-        store.nearest(np.ones(24), k=1)
+        store.vectors.nearest(np.ones(24), k=1)
 except OSError as error:
     print(error)
 """
@@ -192,12 +192,12 @@ except OSError as error:
 def embed(store: ChronoStore, count: int = 5) -> Path:
     for number in range(count):
         store.upsert(ChronoRecord(id=f"R{number}"))
-        store.attach(f"R{number}", np.full(4, number + 1.0), space="x", model="m")
+        store.vectors.attach(f"R{number}", np.full(4, number + 1.0), space="x", model="m")
     return store.project_root / ".chronomemory"
 
 
 def held(store: ChronoStore, count: int = 5) -> list[float | None]:
-    found = [store.embedding(f"R{number}", space="x") for number in range(count)]
+    found = [store.vectors.get(f"R{number}", space="x") for number in range(count)]
     return [None if vector is None else float(vector[0]) for vector in found]
 
 
@@ -217,7 +217,7 @@ def test_rows_come_back_from_a_backup(store: ChronoStore, harm: str) -> None:
             data = bytearray(rows.read_bytes())
             data[16:20] = b"ruin"
             rows.write_bytes({"one row": data, "all rows": bytes(80), "cut": data[:24]}[harm])
-        told = store.repair()
+        told = store.upkeep.repair()
         assert told["healed"] == len(told["damage"]) == {"one row": 1, "cut": 4}.get(harm, 5)
         assert told["lost"] == []
         assert held(store) == held(other) == WHOLE
@@ -228,31 +228,31 @@ def test_rows_come_back_from_a_backup(store: ChronoStore, harm: str) -> None:
     kept = told["kept"]
     assert (kept is None) == (harm == "gone")
     assert kept is None or (home / kept / "vectors" / "x.0.f32").exists()
-    assert store.repair()["damage"] == []
+    assert store.upkeep.repair()["damage"] == []
 
 
 def test_rows_come_back_from_a_file_that_a_compaction_moved_them_from(store: ChronoStore) -> None:
     home = embed(store)
     store.backup()
     for name in ("R0", "R1"):
-        store.detach(name, space="x")
+        store.vectors.detach(name, space="x")
     store.compact()
     rows = home / "vectors" / "x.1.f32"
     rows.write_bytes(bytes(rows.stat().st_size))
-    told = store.repair()
+    told = store.upkeep.repair()
     assert (told["healed"], told["lost"]) == (3, [])
     assert held(store) == [None, None, 3.0, 4.0, 5.0]
 
 
 def test_rows_come_back_from_what_was_set_aside(store: ChronoStore) -> None:
     home = embed(store)
-    store.restore(store.backup())
+    store.upkeep.restore(store.backup())
     for copy in (home / "backup").rglob("*.f32"):
         copy.unlink()
     (aside,) = (home / "quarantine").glob("*-before-restore")
     assert list(aside.rglob("*.f32"))
     (home / "vectors" / "x.0.f32").unlink()
-    assert store.repair()["lost"] == []
+    assert store.upkeep.repair()["lost"] == []
     assert held(store) == WHOLE
 
 
@@ -268,7 +268,7 @@ def test_a_row_that_no_copy_holds_is_named_and_open(store: ChronoStore, copy: st
         other.parent.mkdir(parents=True)
         data[16:20] = b"lies"
         other.write_bytes(data)
-    told = store.repair()
+    told = store.upkeep.repair()
     assert told["lost"] == ['the embedding of "R1" in space "x"']
     assert told["healed"] == 0
     assert (home / told["kept"] / "vectors" / "x.0.f32").exists()
@@ -281,13 +281,13 @@ def test_what_one_copy_holds_comes_back_and_the_rest_is_named(store: ChronoStore
     store.backup()
     for number in (3, 4):
         store.upsert(ChronoRecord(id=f"R{number}"))
-        store.attach(f"R{number}", np.full(4, number + 1.0), space="x", model="m")
+        store.vectors.attach(f"R{number}", np.full(4, number + 1.0), space="x", model="m")
     (home / "vectors" / "x.0.f32").unlink()
-    told = store.repair()
+    told = store.upkeep.repair()
     assert told["healed"] == 3
     assert told["lost"] == [f'the embedding of "R{number}" in space "x"' for number in (3, 4)]
     assert held(store) == [1.0, 2.0, 3.0, None, None]
-    store.attach("R4", np.full(4, 9.0), space="x", model="m")
+    store.vectors.attach("R4", np.full(4, 9.0), space="x", model="m")
     assert held(store) == [1.0, 2.0, 3.0, None, 9.0]
     assert store.verify().valid
 
@@ -305,10 +305,10 @@ def test_rows_behind_a_hole_are_found_again(filled: ChronoStore, start: int, cou
     torn = set() if comes else set(range(start // STRIDE, (end - 1) // STRIDE + 1))
     if comes and start % STRIDE:
         torn = {start // STRIDE}
-    filled.repair()
+    filled.upkeep.repair()
     assert filled.verify().valid
     for row in {0, 1, 2, 3, 4, 700, COUNT - 3, COUNT - 2, COUNT - 1}:
-        found = filled.embedding(f"R{row}")
+        found = filled.vectors.get(f"R{row}")
         if row in torn:
             assert found is None
         else:

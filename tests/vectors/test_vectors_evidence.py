@@ -26,7 +26,7 @@ name = sys.argv[3]
 for turn in range(int(sys.argv[4])):
     ids = [f"{name}{n}" for n in range(turn % 3 + 1)]
     store.upsert_many([{"id": i} for i in ids])
-    store.attach_many(ids, np.full((len(ids), 33), turn + 1, dtype=np.float32), model="m")
+    store.vectors.attach_many(ids, np.full((len(ids), 33), turn + 1, dtype=np.float32), model="m")
     print(turn, flush=True)
 store.close()
 """
@@ -51,18 +51,18 @@ def both(root: Path) -> tuple[bool, list[tuple[str, str, int]], int]:
 def fill(store: ChronoStore, count: int = 30) -> None:
     store.upsert_many([ChronoRecord(id=f"R{n}") for n in range(count)])
     rows = np.random.default_rng(3).standard_normal((count, DIM), dtype=np.float32)
-    store.attach_many([f"R{n}" for n in range(count)], rows, model="m")
+    store.vectors.attach_many([f"R{n}" for n in range(count)], rows, model="m")
 
 
 @pytest.mark.parametrize("compacted", [False, True])
 @pytest.mark.filterwarnings("ignore:.*embeddings are missing")
 def test_both_find_every_kind_of_damage(store: ChronoStore, compacted: bool) -> None:
     fill(store)
-    store.attach_many(["R1", "R2"], np.ones((2, DIM)))
-    store.detach("R4")
-    store.attach("R5", [1.0], space="other", model="n")
+    store.vectors.attach_many(["R1", "R2"], np.ones((2, DIM)))
+    store.vectors.detach("R4")
+    store.vectors.attach("R5", [1.0], space="other", model="n")
     if compacted:
-        store.attach_many([f"R{n}" for n in range(30)], np.ones((30, DIM)))
+        store.vectors.attach_many([f"R{n}" for n in range(30)], np.ones((30, DIM)))
         store.compact()
     store.close()
     assert both(store.project_root)[0]
@@ -89,7 +89,7 @@ def test_an_unsynced_event_stays_though_its_row_is_lost(tmp_path: Path, lost: st
     folder = tmp_path / ".chronomemory"
     hint = (folder / "synced").read_bytes()
     with ChronoStore(tmp_path) as store:
-        store.attach("R3", np.ones(DIM))
+        store.vectors.attach("R3", np.ones(DIM))
         store.upsert({"id": "after"})
     # As if the power had failed before the sync, and the row had not made it.
     (folder / "synced").write_bytes(hint)
@@ -104,15 +104,15 @@ def test_an_unsynced_event_stays_though_its_row_is_lost(tmp_path: Path, lost: st
     with ChronoStore(tmp_path) as store:
         assert store.get("after") is not None
         with pytest.raises(LogCorrupted, match="row 30"):
-            store.embedding("R3")
-        assert "R3" not in {near.record_id for near in store.nearest(np.ones(DIM), k=40)}
-        store.attach("R4", np.full(DIM, 2))
-        assert np.array_equal(store.embedding("R4"), np.full(DIM, 2))
+            store.vectors.get("R3")
+        assert "R3" not in {near.record_id for near in store.vectors.nearest(np.ones(DIM), k=40)}
+        store.vectors.attach("R4", np.full(DIM, 2))
+        assert np.array_equal(store.vectors.get("R4"), np.full(DIM, 2))
     # The next row lies behind the lost one: nothing is misaligned, and what was lost is still told.
     assert both(tmp_path)[1][0][2] == 30 * DIM * 4
     with ChronoStore(tmp_path) as store:
-        store.repair()
-        assert store.embedding("R3") is None
+        store.upkeep.repair()
+        assert store.vectors.get("R3") is None
         assert store.get("after") is not None
     assert both(tmp_path)[:2] == (True, [])
 
@@ -121,21 +121,21 @@ def test_an_unsynced_event_stays_though_its_row_is_lost(tmp_path: Path, lost: st
 def test_several_processes_attach_at_once(tmp_path: Path, durability: str) -> None:
     with ChronoStore(tmp_path) as store:
         store.upsert({"id": "first"})
-        store.attach("first", np.zeros(DIM), model="m")
+        store.vectors.attach("first", np.zeros(DIM), model="m")
         words = [sys.executable, "-c", WRITER, str(tmp_path), durability]
         writers = [
             subprocess.Popen([*words, name, "40"], stdout=subprocess.DEVNULL) for name in ("a", "b", "c")
         ]
         while any(writer.poll() is None for writer in writers):
-            store.nearest(np.ones(DIM), k=3)
+            store.vectors.nearest(np.ones(DIM), k=3)
         assert [writer.returncode for writer in writers] == [0, 0, 0]
-        (space,) = store.spaces()
+        (space,) = store.vectors.spaces()
         assert space.rows == 1 + 3 * sum(turn % 3 + 1 for turn in range(40))
         for name in ("a", "b", "c"):
-            assert np.array_equal(store.embedding(f"{name}0"), np.full(DIM, 40))
-            assert np.array_equal(store.embedding(f"{name}2"), np.full(DIM, 39))
+            assert np.array_equal(store.vectors.get(f"{name}0"), np.full(DIM, 40))
+            assert np.array_equal(store.vectors.get(f"{name}2"), np.full(DIM, 39))
         store.compact()
-        assert store.spaces()[0].generation == 1
+        assert store.vectors.spaces()[0].generation == 1
         assert store.chain_valid()
     assert both(tmp_path)[0]
 
@@ -158,12 +158,12 @@ def test_a_killed_writer_leaves_nothing_misaligned(tmp_path: Path, durability: s
             warnings.simplefilter("ignore")
             store = ChronoStore(tmp_path).open()
         with store:
-            first = store.embedding(f"k{run}-0")
+            first = store.vectors.get(f"k{run}-0")
             assert first is not None
             assert first[0] in (acknowledged + 1, acknowledged + 2)
             assert np.array_equal(first, np.full(DIM, first[0]))
             store.upsert({"id": "between"})
-            store.attach("between", np.full(DIM, 0.5))
-            found = store.nearest(np.full(DIM, 0.5), k=10_000)
+            store.vectors.attach("between", np.full(DIM, 0.5))
+            found = store.vectors.nearest(np.full(DIM, 0.5), k=10_000)
             assert {near.record_id for near in found} >= {"between", f"k{run}-0"}
             assert store.chain_valid()

@@ -96,7 +96,7 @@ def filled(store: ChronoStore, rows: Floats) -> None:
         for n in range(len(rows))
     ]
     store.upsert_many(records)
-    store.attach_many([record.id for record in records], rows, model="m")
+    store.vectors.attach_many([record.id for record in records], rows, model="m")
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -122,12 +122,12 @@ def test_every_kind_of_rows(store: ChronoStore, kind: Callable[..., Floats], dim
     ]
     scored = [reference(rows, query) for query in queries]
     for asked, kept in questions:
-        together = store.nearest(queries, **asked)
+        together = store.vectors.nearest(queries, **asked)
         for query, scores, hits in zip(queries, scored, together, strict=True):
             want = best(scores, asked["k"], kept, asked.get("min_score"))
             assert [(near.row, near.score) for near in hits] == want
-            assert store.nearest(query, **asked) == hits
-    for query, hits in zip(queries, store.nearest(queries, k=count), strict=True):
+            assert store.vectors.nearest(query, **asked) == hits
+    for query, hits in zip(queries, store.vectors.nearest(queries, k=count), strict=True):
         check_against_numpy(rows, query, hits)
 
 
@@ -162,6 +162,6 @@ def test_whatever_the_rows_are(data: st.DataObject) -> None:
             store.delete(f"R{row}")
         kept = np.arange(count) % 13 != 5
         kept[gone] = False
-        hits = store.nearest(query, k=k)
+        hits = store.vectors.nearest(query, k=k)
         assert [(near.row, near.score) for near in hits] == best(reference(rows, query), k, kept, None)
         check_against_numpy(rows, query, hits)

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chronomemory import ChronoStore, EmbeddingMismatch, InvalidArgument, LogCorrupted
+from chronomemory import ChronoStore, InvalidArgument, LogCorrupted
+from chronomemory.errors import EmbeddingMismatch
 from verdicts import verify_log
 
 FOLDER = ".chronomemory"
@@ -19,7 +20,7 @@ FOLDER = ".chronomemory"
 def filled(tmp_path: Path) -> Path:
     with ChronoStore(tmp_path) as store:
         store.upsert_many([{"id": f"R{n}"} for n in range(8)])
-        store.attach_many([f"R{n}" for n in range(8)], np.eye(8, dtype=np.float32), model="m")
+        store.vectors.attach_many([f"R{n}" for n in range(8)], np.eye(8, dtype=np.float32), model="m")
     return tmp_path
 
 
@@ -27,8 +28,8 @@ def test_what_a_restore_puts_aside_replaces_nothing(filled: Path) -> None:
     with ChronoStore(filled) as store:
         backup = store.backup()
         for number in (111, 222):
-            store.attach("R1", np.full(8, number, dtype=np.float32))
-            store.restore(backup)
+            store.vectors.attach("R1", np.full(8, number, dtype=np.float32))
+            store.upkeep.restore(backup)
     kept = b"".join(path.read_bytes() for path in (filled / FOLDER / "quarantine").rglob("*.f32"))
     for number in (111, 222):
         assert np.full(8, number, dtype=np.float32).tobytes() in kept
@@ -43,7 +44,7 @@ def test_files_and_folders_of_others_stay(filled: Path) -> None:
     with ChronoStore(filled) as store:
         backup = store.backup()
         store.compact()
-        store.restore(backup)
+        store.upkeep.restore(backup)
         (rows / "gone.7.f32").write_bytes(b"rows that no log names")
         store.compact()
         assert store.verify().valid
@@ -57,17 +58,17 @@ def test_ids_may_be_as_long_as_a_record_allows(tmp_path: Path) -> None:
     rows = np.random.default_rng(3).standard_normal((1030, 4), dtype=np.float32)
     with ChronoStore(tmp_path) as store:
         store.upsert_many([{"id": name} for name in ids])
-        store.attach_many(ids, rows, model="m")
-        store.attach_many(ids[:500], -rows[:500])
-        store.detach(ids[7])
+        store.vectors.attach_many(ids, rows, model="m")
+        store.vectors.attach_many(ids[:500], -rows[:500])
+        store.vectors.detach(ids[7])
         store.compact()
-        assert store.spaces()[0].rows == store.spaces()[0].living == 1029
+        assert store.vectors.spaces()[0].rows == store.vectors.spaces()[0].living == 1029
         assert store.verify().valid
         for n in (0, 499, 500, 1029):
-            kept = store.embedding(ids[n])
+            kept = store.vectors.get(ids[n])
             assert kept is not None
             assert np.array_equal(kept, -rows[n] if n < 500 else rows[n])
-        assert store.embedding(ids[7]) is None
+        assert store.vectors.get(ids[7]) is None
 
 
 @pytest.mark.filterwarnings("ignore:.*embeddings are missing")
@@ -77,16 +78,16 @@ def test_repair_keeps_all_damaged_rows_in_one_file(tmp_path: Path) -> None:
         store.upsert_many([{"id": f"R{n}"} for n in range(8)])
         # No row is found again in the bytes of others.
         matrix = np.random.default_rng(3).standard_normal((8, 8)).astype(np.float32)
-        store.attach_many([f"R{n}" for n in range(8)], matrix, model="m")
+        store.vectors.attach_many([f"R{n}" for n in range(8)], matrix, model="m")
     rows = filled / FOLDER / "vectors" / "default.0.f32"
     damaged = bytearray(rows.read_bytes())
     for row in (2, 5, 6):
         damaged[row * 32] ^= 1
     rows.write_bytes(damaged[:-8])
     with ChronoStore(filled) as store:
-        store.repair()
+        store.upkeep.repair()
         assert store.verify().valid
-        near = {one.record_id for one in store.nearest(np.ones(8), k=8)}
+        near = {one.record_id for one in store.vectors.nearest(np.ones(8), k=8)}
         assert near == {"R0", "R1", "R3", "R4"}
     (kept,) = (filled / FOLDER / "quarantine").glob("*-rows.jsonl")
     lines = [json.loads(line) for line in kept.read_text().splitlines()]
@@ -104,11 +105,11 @@ def test_a_space_that_cannot_be_read_stops_nobody(filled: Path, leave: str) -> N
     rows.mkdir()
     with ChronoStore(filled, durability="full") as store:
         with pytest.raises((LogCorrupted, OSError)):
-            store.embedding("R1")
+            store.vectors.get("R1")
         if leave == "detach":
-            assert store.detach("R1")
+            assert store.vectors.detach("R1")
         else:
-            assert store.drop_space("default", force=True) == 8
+            assert store.vectors.drop("default", force=True) == 8
         store.upsert({"id": "after"})
         store.sync()
     with ChronoStore(filled) as store:
@@ -129,12 +130,12 @@ def test_rows_that_damaged_lines_named_are_not_written_over(filled: Path) -> Non
     before = (filled / FOLDER / "vectors" / "default.0.f32").read_bytes()
     damage(filled)
     with ChronoStore(filled) as store:
-        assert store.spaces() == []
-        store.attach("R1", np.ones(8), model="m")
+        assert store.vectors.spaces() == []
+        store.vectors.attach("R1", np.ones(8), model="m")
         assert (filled / FOLDER / "vectors" / "default.0.f32").read_bytes() == before
-        store.repair()
+        store.upkeep.repair()
         assert store.verify().valid
-        assert store.embedding("R1") is not None
+        assert store.vectors.get("R1") is not None
     assert before in [path.read_bytes() for path in (filled / FOLDER).rglob("*.f32")]
 
 
@@ -146,41 +147,41 @@ class TestALostBinding:
     def unbound(self, tmp_path: Path) -> Path:
         with ChronoStore(tmp_path) as store:
             store.upsert_many([{"id": f"R{n}"} for n in range(8)])
-            store.attach("R0", np.ones(8), model="m")
-            store.attach_many([f"R{n}" for n in range(8)], np.eye(8, dtype=np.float32))
+            store.vectors.attach("R0", np.ones(8), model="m")
+            store.vectors.attach_many([f"R{n}" for n in range(8)], np.eye(8, dtype=np.float32))
         damage(tmp_path)
         return tmp_path
 
     def test_its_embeddings_are_still_found(self, unbound: Path) -> None:
         with ChronoStore(unbound) as store:
             assert not store.verify().valid
-            (space,) = store.spaces()
+            (space,) = store.vectors.spaces()
             assert (space.model, space.dim, space.rows, space.living) == ("", 8, 9, 8)
-            assert store.nearest(np.eye(8)[3], k=1)[0].record_id == "R3"
+            assert store.vectors.nearest(np.eye(8)[3], k=1)[0].record_id == "R3"
 
     @pytest.mark.parametrize("repaired", [False, True])
     def test_nobody_writes_over_its_rows(self, unbound: Path, repaired: bool) -> None:
         with ChronoStore(unbound) as store:
             if repaired:
-                store.repair()
+                store.upkeep.repair()
                 assert store.verify().valid
             else:
                 with pytest.raises(InvalidArgument, match="name its model"):
-                    store.attach("R1", np.ones(8))
+                    store.vectors.attach("R1", np.ones(8))
             with pytest.raises(EmbeddingMismatch):
-                store.attach("R1", np.ones(9), model="m")
-            store.attach("R1", np.ones(8), model="m")
+                store.vectors.attach("R1", np.ones(9), model="m")
+            store.vectors.attach("R1", np.ones(8), model="m")
         with ChronoStore(unbound) as store:
-            (space,) = store.spaces()
+            (space,) = store.vectors.spaces()
             assert (space.model, space.rows, space.living) == ("m", 10, 8)
             for n in range(8):
-                kept = store.embedding(f"R{n}")
+                kept = store.vectors.get(f"R{n}")
                 assert kept is not None
                 assert np.array_equal(kept, np.ones(8) if n == 1 else np.eye(8)[n])
             assert not [damage for damage in store.verify().damage if "row" in damage.kind]
             if repaired:
                 store.compact()
-                assert store.embedding("R7") is not None
+                assert store.vectors.get("R7") is not None
 
     @pytest.mark.parametrize("dropped", [False, True])
     def test_both_verifiers_check_its_rows(self, unbound: Path, dropped: bool) -> None:
@@ -190,7 +191,7 @@ class TestALostBinding:
         rows.write_bytes(damaged[:-32])
         with ChronoStore(unbound) as store:
             if dropped:
-                store.drop_space("default", force=True)
+                store.vectors.drop("default", force=True)
             ours = [(one.kind, one.offset) for one in store.verify().damage if one.path.startswith("vectors")]
         theirs = verify_log.verify_folder(unbound / FOLDER)["damage"]
         assert ours == [(one["kind"], one["offset"]) for one in theirs if one["path"].startswith("vectors")]
@@ -198,13 +199,13 @@ class TestALostBinding:
 
     def test_it_can_be_dropped(self, unbound: Path) -> None:
         with ChronoStore(unbound) as store:
-            assert store.drop_space("default", force=True) == 8
-            assert store.spaces() == []
+            assert store.vectors.drop("default", force=True) == 8
+            assert store.vectors.spaces() == []
         with ChronoStore(unbound) as store:
-            assert store.spaces() == []
-            store.attach("R1", np.ones(3), model="another")
-            assert store.embedding("R1") is not None
-            assert store.spaces()[0].generation == 1
+            assert store.vectors.spaces() == []
+            store.vectors.attach("R1", np.ones(3), model="another")
+            assert store.vectors.get("R1") is not None
+            assert store.vectors.spaces()[0].generation == 1
 
 
 @pytest.mark.filterwarnings("ignore:.*embeddings are missing")
@@ -218,7 +219,7 @@ def test_what_is_no_file_is_reported_row_by_row(filled: Path) -> None:
         assert [found.path for found in damage] == ["vectors/default.0.f32"] * 8
         assert damage[3].id == "R3" and "R3" not in str(damage[3])
         with pytest.raises(OSError, match="default"):
-            store.repair()
+            store.upkeep.repair()
         rows.unlink()
         aside.rename(rows)
         assert store.verify().valid
@@ -228,15 +229,15 @@ def test_rows_that_come_back_are_found_again(filled: Path) -> None:
     rows = filled / FOLDER / "vectors" / "default.0.f32"
     with ChronoStore(filled) as store:
         rows.rename(rows.with_suffix(".away"))
-        assert store.nearest(np.ones(8), k=8) == []
-        assert store.spaces()[0].damaged == 8
+        assert store.vectors.nearest(np.ones(8), k=8) == []
+        assert store.vectors.spaces()[0].damaged == 8
         with pytest.raises(LogCorrupted):
-            store.embedding("R1")
+            store.vectors.get("R1")
         assert not store.verify().valid
         rows.with_suffix(".away").rename(rows)
-        assert len(store.nearest(np.ones(8), k=8)) == 8
-        assert store.spaces()[0].damaged == 0
-        assert store.embedding("R1") is not None
+        assert len(store.vectors.nearest(np.ones(8), k=8)) == 8
+        assert store.vectors.spaces()[0].damaged == 0
+        assert store.vectors.get("R1") is not None
 
 
 @pytest.mark.parametrize(
@@ -245,13 +246,13 @@ def test_rows_that_come_back_are_found_again(filled: Path) -> None:
 def test_opening_warns_of_rows_that_are_gone(filled: Path, left: int | None, said: str) -> None:
     rows = filled / FOLDER / "vectors" / "default.0.f32"
     with ChronoStore(filled) as store:
-        store.attach("R1", np.ones(8))
+        store.vectors.attach("R1", np.ones(8))
     if left is None:
         rows.unlink()
     else:
         rows.write_bytes(rows.read_bytes()[:left])
     with pytest.warns(RuntimeWarning, match=said), ChronoStore(filled) as store:
-        store.repair()
+        store.upkeep.repair()
     with ChronoStore(filled) as store:
         assert store.verify().valid
 
@@ -263,7 +264,7 @@ def test_rows_that_cannot_be_synced_poison_nobody(tmp_path: Path, what: str, dur
     rows = tmp_path / FOLDER / "vectors" / "b.0.f32"
     with ChronoStore(tmp_path, durability=durability) as store:
         store.upsert({"id": "x"})
-        store.attach("x", [1.0, 2.0], space="b", model="m")
+        store.vectors.attach("x", [1.0, 2.0], space="b", model="m")
         rows.unlink()
         if what == "folder":
             rows.mkdir()
@@ -280,6 +281,6 @@ def test_rows_that_cannot_be_synced_poison_nobody(tmp_path: Path, what: str, dur
         assert not store.verify().valid
     with ChronoStore(tmp_path, durability=durability) as store:
         store.upsert({"id": "z"})
-        assert store.drop_space("b", force=True) == 1
+        assert store.vectors.drop("b", force=True) == 1
         store.compact()
         assert store.verify().valid

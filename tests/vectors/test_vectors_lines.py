@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-from chronomemory import ChronoStore, LogCorrupted, UnknownSpace
+from chronomemory import ChronoStore, LogCorrupted
+from chronomemory.errors import UnknownSpace
 from verdicts import verify_log
 
 FOLDER = ".chronomemory"
@@ -28,20 +29,20 @@ def vector(record, version):
 
 def attach(store, space, records, version):
     rows = np.stack([vector(record, version) for record in records])
-    store.attach_many([f"R{record}" for record in records], rows, space=space, model="m")
+    store.vectors.attach_many([f"R{record}" for record in records], rows, space=space, model="m")
 
 with ChronoStore(sys.argv[1]) as store:
     store.upsert_many([{"id": f"R{n}"} for n in range(24)])
-    store.attach("R0", vector(0, 1), space="a", model="m")
+    store.vectors.attach("R0", vector(0, 1), space="a", model="m")
     attach(store, "a", range(12), 2)
-    store.detach("R5", space="a")
+    store.vectors.detach("R5", space="a")
     attach(store, "b", range(8), 1)
-    store.drop_space("b", force=True)
+    store.vectors.drop("b", force=True)
     attach(store, "b", range(4), 2)
     attach(store, "b", range(4, 16), 3)
     attach(store, "a", range(6), 4)
     attach(store, "a", range(10, 20), 5)
-    store.detach("R9", space="a")
+    store.vectors.detach("R9", space="a")
     pid = os.fork()
     if pid == 0:
         with ChronoStore(sys.argv[1]) as other:
@@ -49,11 +50,11 @@ with ChronoStore(sys.argv[1]) as store:
         os._exit(1)
     assert os.waitpid(pid, 0)[1] == 0
 with ChronoStore(sys.argv[1]) as store:
-    assert {space.name: space.generation for space in store.spaces()}["a"] == 1
+    assert {space.name: space.generation for space in store.vectors.spaces()}["a"] == 1
     attach(store, "a", range(18, 24), 6)
-    store.detach("R2", space="a")
+    store.vectors.detach("R2", space="a")
     attach(store, "a", range(3), 7)
-    store.detach("R20", space="a")
+    store.vectors.detach("R20", space="a")
 """
 
 
@@ -78,7 +79,7 @@ def held(store: ChronoStore, space: str) -> dict[int, int]:
     found = {}
     for record in range(RECORDS):
         try:
-            row = store.embedding(f"R{record}", space=space)
+            row = store.vectors.get(f"R{record}", space=space)
         except (LogCorrupted, UnknownSpace):
             continue
         if row is not None:
@@ -129,11 +130,11 @@ def test_no_damaged_line_gives_a_record_what_is_not_its_own(story: Path, tmp_pat
             with pytest.raises(LogCorrupted):
                 store.compact()
             for space in "ab":
-                store.attach("R23", vector(23, 9), space=space, model="m")
+                store.vectors.attach("R23", vector(23, 9), space=space, model="m")
         with ChronoStore(project) as store:
             for space in "ab":
                 assert held(store, space) == before[space] | {23: 9}, number
-            store.repair()
+            store.upkeep.repair()
             assert store.verify().valid, number
             repaired = {space: held(store, space) for space in "ab"}
             # The line is found again by its hash: what it said counts, and what was written since.

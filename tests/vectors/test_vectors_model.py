@@ -59,13 +59,13 @@ class Embeddings(RuleBasedStateMachine):
         names = data.draw(st.lists(st.sampled_from(self.active()), min_size=1, max_size=9))
         vectors = [data.draw(VECTORS) for _ in names]
         store = self.beside if elsewhere else self.store
-        store.attach_many(names, vectors, model="m")
+        store.vectors.attach_many(names, vectors, model="m")
         self.vectors.update(zip(names, vectors, strict=True))
 
-    @precondition(lambda self: self.store.spaces())
+    @precondition(lambda self: self.store.vectors.spaces())
     @rule(name=IDS)
     def detach(self, name: str) -> None:
-        assert self.store.detach(name) == (self.vectors.pop(name, None) is not None)
+        assert self.store.vectors.detach(name) == (self.vectors.pop(name, None) is not None)
 
     @rule(keep=st.booleans())
     def compact(self, keep: bool) -> None:
@@ -85,21 +85,21 @@ class Embeddings(RuleBasedStateMachine):
     @rule(data=st.data())
     def restore(self, data: st.DataObject) -> None:
         folder, (statuses, vectors) = data.draw(st.sampled_from(self.backups))
-        self.store.restore(folder)
+        self.store.upkeep.restore(folder)
         self.statuses, self.vectors = dict(statuses), dict(vectors)
 
     @invariant()
     def every_embedding_is_what_it_should_be(self) -> None:
         for store in (self.store, self.beside):
-            if not store.spaces():
+            if not store.vectors.spaces():
                 assert not self.vectors
                 continue
-            found = {name: store.embedding(name) for name in self.statuses}
+            found = {name: store.vectors.get(name) for name in self.statuses}
             there = {name: row.tolist() for name, row in found.items() if row is not None}
             assert there == self.vectors
-            near = store.nearest(np.ones(DIM, dtype=np.float32), k=10)
+            near = store.vectors.nearest(np.ones(DIM, dtype=np.float32), k=10)
             assert sorted(one.record_id for one in near) == sorted(set(self.active()) & self.vectors.keys())
-            assert store.spaces()[0].living == len(self.vectors)
+            assert store.vectors.spaces()[0].living == len(self.vectors)
 
     @invariant()
     def the_files_hold_together(self) -> None:

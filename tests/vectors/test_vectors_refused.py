@@ -15,7 +15,7 @@ from chronomemory.errors import ChronoError, InvalidArgument, InvalidRecord
 def bound(tmp_path: Path) -> Path:
     with ChronoStore(tmp_path) as store:
         store.upsert_many([{"id": "A"}, {"id": "B"}])
-        store.attach_many(["A", "B"], np.eye(2, dtype=np.float32), model="two")
+        store.vectors.attach_many(["A", "B"], np.eye(2, dtype=np.float32), model="two")
     return tmp_path
 
 
@@ -32,7 +32,7 @@ def test_others_do_not_wait_for_one_who_was_refused(bound: Path, refused: dict[s
     with ChronoStore(bound) as one, ChronoStore(bound, lock_timeout=0.5) as other:
         for _ in range(5):
             with pytest.raises(ChronoError):
-                one.attach(**refused)
+                one.vectors.attach(**refused)
         other.upsert({"id": "C"})
         assert one.get("C") is not None
 
@@ -42,7 +42,7 @@ def test_a_string_is_no_list_of_ids(bound: Path) -> None:
         ChronoStore(bound) as store,
         pytest.raises(InvalidArgument, match=r"^ids must be a list of ids, got 'AB'"),
     ):
-        store.attach_many("AB", np.eye(2, dtype=np.float32))
+        store.vectors.attach_many("AB", np.eye(2, dtype=np.float32))
 
 
 def test_what_is_deleted_while_it_is_embedded_anew_is_left_out(bound: Path) -> None:
@@ -52,9 +52,9 @@ def test_what_is_deleted_while_it_is_embedded_anew_is_left_out(bound: Path) -> N
             store.delete("A")
             return np.ones((len(texts), 3), dtype=np.float32)
 
-        assert store.reembed("default", model="three", embed=embed, into="three") == 1
-        assert store.embedding("B", space="three") is not None
-        assert [near.record_id for near in store.nearest([1.0, 1.0, 1.0], space="three")] == ["B"]
+        assert store.vectors.reembed("default", model="three", embed=embed, into="three") == 1
+        assert store.vectors.get("B", space="three") is not None
+        assert [near.record_id for near in store.vectors.nearest([1.0, 1.0, 1.0], space="three")] == ["B"]
 
 
 class TestOneOfThousands:
@@ -78,10 +78,10 @@ class TestOneOfThousands:
         ids[9000], ids[12_000] = "nobody", "nobody else"
         with ChronoStore(many) as store:
             with pytest.raises(InvalidRecord, match='no record "nobody"'):
-                store.attach_many(ids, rows, model="m")
+                store.vectors.attach_many(ids, rows, model="m")
             with pytest.raises(InvalidRecord, match='"R17000" is deleted'):
-                store.attach_many(self.lot()[0], rows, model="m")
-            assert store.spaces() == []
+                store.vectors.attach_many(self.lot()[0], rows, model="m")
+            assert store.vectors.spaces() == []
         assert not list(many.rglob("*.f32"))
 
     def test_a_vector_that_is_no_number_is_named_and_written_over(self, many: Path) -> None:
@@ -91,12 +91,12 @@ class TestOneOfThousands:
         rows[11_111, 299], rows[15_000, 0] = np.nan, np.inf
         with ChronoStore(many) as store:
             with pytest.raises(InvalidRecord, match='the vector of "R11111" is not finite'):
-                store.attach_many(ids, rows, model="m")
-            assert store.spaces() == []
+                store.vectors.attach_many(ids, rows, model="m")
+            assert store.vectors.spaces() == []
             rows[11_111, 299], rows[15_000, 0] = 0.5, 0.25
-            store.attach_many(ids, rows, model="m")
+            store.vectors.attach_many(ids, rows, model="m")
             assert store.verify().valid
-            assert np.array_equal(store.matrix()[1], rows)
+            assert np.array_equal(store.vectors.matrix()[1], rows)
 
     @pytest.mark.parametrize("durability", ["full", "normal", "off"])
     def test_the_order_of_records_and_rows_is_the_callers(self, many: Path, durability: Any) -> None:
@@ -104,14 +104,14 @@ class TestOneOfThousands:
         order = np.random.default_rng(6).permutation(np.delete(np.arange(self.COUNT), 17_000))
         shuffled = [ids[n] for n in order]
         with ChronoStore(many, durability=durability) as store:
-            store.attach_many(shuffled, rows[order], model="m")
+            store.vectors.attach_many(shuffled, rows[order], model="m")
             assert store.verify().valid
-            owners, matrix = store.matrix()
+            owners, matrix = store.vectors.matrix()
             assert owners == shuffled
             assert np.array_equal(matrix, rows[order])
         with ChronoStore(many) as store:
-            assert store.matrix()[0] == shuffled
+            assert store.vectors.matrix()[0] == shuffled
             for n in (0, 1, 9999, self.COUNT - 1):
-                kept = store.embedding(f"R{n}")
+                kept = store.vectors.get(f"R{n}")
                 assert kept is not None
                 assert np.array_equal(kept, rows[n])

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from chronomemory import ChronoRecord, ChronoStore, InvalidArgument, UnknownSpace
+from chronomemory import ChronoRecord, ChronoStore, InvalidArgument
+from chronomemory.errors import UnknownSpace
 from verdicts import verify_log
 
 DIM = 12
@@ -18,7 +19,7 @@ def fill(store: ChronoStore, space: str, value: float = 1.0, dim: int = DIM) -> 
     names = [f"R{n}" for n in range(COUNT)]
     rows = np.full((COUNT, dim), value, dtype=np.float32)
     rows[:, 0] = np.arange(COUNT)
-    store.attach_many(names, rows, space=space, model=f"m{dim}")
+    store.vectors.attach_many(names, rows, space=space, model=f"m{dim}")
 
 
 @pytest.fixture
@@ -39,63 +40,63 @@ def is_sound(root: Path) -> bool:
 
 def test_a_dropped_space_is_gone(filled: ChronoStore) -> None:
     root = filled.project_root
-    filled.nearest(np.ones(DIM), space="old")
-    assert filled.drop_space("old") == COUNT
-    assert [space.name for space in filled.spaces()] == ["default"]
+    filled.vectors.nearest(np.ones(DIM), space="old")
+    assert filled.vectors.drop("old") == COUNT
+    assert [space.name for space in filled.vectors.spaces()] == ["default"]
     for ask in (
-        lambda: filled.nearest(np.ones(DIM), space="old"),
+        lambda: filled.vectors.nearest(np.ones(DIM), space="old"),
         lambda: filled.search(vector=np.ones(DIM), space="old"),
-        lambda: filled.embedding("R1", space="old"),
-        lambda: filled.matrix(space="old"),
-        lambda: filled.drop_space("old"),
+        lambda: filled.vectors.get("R1", space="old"),
+        lambda: filled.vectors.matrix(space="old"),
+        lambda: filled.vectors.drop("old"),
     ):
         with pytest.raises(UnknownSpace):
             ask()
-    assert len(filled.nearest(np.ones(DIM), k=COUNT)) == COUNT
+    assert len(filled.vectors.nearest(np.ones(DIM), k=COUNT)) == COUNT
     assert filled.verify().valid and is_sound(root)
     filled.compact()
     assert files(root) == ["default.0.f32"]
     assert filled.verify().valid and is_sound(root)
     with ChronoStore(root) as other:
-        assert [space.name for space in other.spaces()] == ["default"]
+        assert [space.name for space in other.vectors.spaces()] == ["default"]
 
 
 def test_the_one_in_use_is_kept_unless_told(filled: ChronoStore) -> None:
     with pytest.raises(InvalidArgument, match="asked when none is named"):
-        filled.drop_space("default")
-    assert filled.embedding("R1") is not None
-    filled.use_space("old")
-    assert filled.drop_space("default") == COUNT
-    assert filled.drop_space("old", force=True) == COUNT
-    assert filled.spaces() == []
+        filled.vectors.drop("default")
+    assert filled.vectors.get("R1") is not None
+    filled.vectors.use("old")
+    assert filled.vectors.drop("default") == COUNT
+    assert filled.vectors.drop("old", force=True) == COUNT
+    assert filled.vectors.spaces() == []
     with pytest.raises(UnknownSpace):
-        filled.nearest(np.ones(DIM))
+        filled.vectors.nearest(np.ones(DIM))
 
 
 @pytest.mark.parametrize("compacted", [False, True])
 @pytest.mark.parametrize("reopened", [False, True])
 def test_a_name_can_be_used_again(filled: ChronoStore, compacted: bool, reopened: bool) -> None:
     root = filled.project_root
-    before = filled.nearest(np.ones(DIM), k=COUNT, space="old")
+    before = filled.vectors.nearest(np.ones(DIM), k=COUNT, space="old")
     with ChronoStore(root) as follower:
-        assert follower.nearest(np.ones(DIM), k=COUNT, space="old") == before
-        filled.drop_space("old")
+        assert follower.vectors.nearest(np.ones(DIM), k=COUNT, space="old") == before
+        filled.vectors.drop("old")
         if compacted:
             filled.compact()
         if reopened:
             filled.close()
             filled = ChronoStore(root).open()
         with pytest.raises(InvalidArgument, match="only in case"):
-            filled.attach("R1", np.ones(3), space="OLD", model="other")
-        filled.attach_many(["R7", "R8"], np.eye(3)[:2], space="old", model="other")
+            filled.vectors.attach("R1", np.ones(3), space="OLD", model="other")
+        filled.vectors.attach_many(["R7", "R8"], np.eye(3)[:2], space="old", model="other")
         for store in (filled, follower):
-            assert [near.record_id for near in store.nearest([1.0, 0.1, 0.0], k=9, space="old")] == [
+            assert [near.record_id for near in store.vectors.nearest([1.0, 0.1, 0.0], k=9, space="old")] == [
                 "R7",
                 "R8",
             ]
-            space = next(space for space in store.spaces() if space.name == "old")
+            space = next(space for space in store.vectors.spaces() if space.name == "old")
             assert (space.model, space.dim, space.generation, space.rows) == ("other", 3, 1, 2)
-            assert store.embedding("R1", space="old") is None
+            assert store.vectors.get("R1", space="old") is None
     assert filled.verify().valid and is_sound(root)
     filled.compact()
     assert files(root) == ["default.0.f32", "old.1.f32"]
@@ -104,9 +105,9 @@ def test_a_name_can_be_used_again(filled: ChronoStore, compacted: bool, reopened
 
 def test_rows_that_moved_leave_no_filter_behind(filled: ChronoStore) -> None:
     for name in range(COUNT - 5):
-        filled.detach(f"R{name}", space="old")
-    found = filled.nearest(np.ones(DIM), k=COUNT, space="old")
+        filled.vectors.detach(f"R{name}", space="old")
+    found = filled.vectors.nearest(np.ones(DIM), k=COUNT, space="old")
     filled.compact()
-    moved = filled.nearest(np.ones(DIM), k=COUNT, space="old")
+    moved = filled.vectors.nearest(np.ones(DIM), k=COUNT, space="old")
     assert [near.record_id for near in moved] == [near.record_id for near in found]
     assert {near.row for near in moved} == set(range(5))

@@ -20,7 +20,7 @@ def test_a_good_chain_says_which_rung_it_reached(store: ChronoStore) -> None:
     assert report.valid
     assert (report.events, report.first_seq, report.last_seq) == (3, 1, 3)
     assert (report.fast_lines, report.slow_lines, report.blank_lines) == (3, 0, 0)
-    assert report.head == store.head()
+    assert report.head == store.health().head
     assert report.rung == "remembered"
     assert report.rungs["signed"] == report.rungs["witnessed"] == "cannot tell"
     assert "signed: cannot tell" in report.lines()
@@ -89,7 +89,7 @@ def test_strict_refuses_but_can_be_repaired(store: ChronoStore, log: Path) -> No
     assert (caught.value.offset, caught.value.seq) == (offset, 2)
     assert caught.value.damage == "altered"
     assert caught.value.recovery
-    strict.repair()
+    strict.upkeep.repair()
     assert strict.chain_valid()
     with strict:
         assert {"R-0", "R-2", "R-3"} <= set(ids(strict.query()))

@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
-from chronomemory import ChronoStore, StoreClosed
+from chronomemory import ChronoStore
+from chronomemory.errors import StoreClosed
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 

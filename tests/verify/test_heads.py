@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from chronomemory import ChronoStore
-from chronomemory.heads import head_file
+from chronomemory.layout import head_file
 
 
 def _fill(project: Path, first: int = 0, count: int = 5) -> None:
@@ -75,7 +75,7 @@ def test_accepting_ends_it(tmp_path: Path, log: Path) -> None:
     _fill(tmp_path)
     _cut_last_line(log)
     with pytest.warns(RuntimeWarning, match="seen here"), ChronoStore(tmp_path) as store:
-        store.accept_head()
+        store.upkeep.accept_head()
         assert store.verify().rung == "remembered"
     _fill(tmp_path, 10)
     assert ChronoStore(tmp_path).verify().rung == "remembered"
@@ -103,7 +103,7 @@ def test_restore_is_a_change_that_was_meant(tmp_path: Path) -> None:
         saved = store.backup()
         store.upsert({"id": "B"})
         store.sync()
-        store.restore(saved)
+        store.upkeep.restore(saved)
         assert store.verify().rung == "remembered"
     assert ChronoStore(tmp_path).verify().rung == "remembered"
 
@@ -141,7 +141,7 @@ def test_a_damaged_note_cannot_tell(tmp_path: Path) -> None:
 def test_heads_of_projects_that_are_gone_are_swept(
     tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chronomemory.heads._MANY_NOTES", 3)
+    monkeypatch.setattr("chronomemory.layout._MANY_NOTES", 3)
     for number in range(4):
         _fill(tmp_path / str(number), count=1)
     shutil.rmtree(tmp_path / "1")
@@ -163,7 +163,7 @@ def test_a_restore_is_never_taken_for_a_loss(tmp_path: Path) -> None:
             store.upsert({"id": f"B-{number}"})
             store.sync()
             other = ChronoStore(tmp_path).open()
-            store.restore(saved)
+            store.upkeep.restore(saved)
             other.close()
             assert ChronoStore(tmp_path).verify().remembered == "kept"
 
@@ -177,13 +177,13 @@ def test_a_history_that_was_dropped_elsewhere_is_told(tmp_path: Path) -> None:
         ChronoStore(tmp_path).open().close()
     store = ChronoStore(tmp_path)
     assert store.verify().remembered == "unknown"
-    store.accept_head()
+    store.upkeep.accept_head()
     assert store.verify().rung == "remembered"
 
 
 def test_accepting_nothing_makes_nothing(tmp_path: Path) -> None:
     store = ChronoStore(tmp_path / "empty")
-    store.accept_head()
+    store.upkeep.accept_head()
     store.close()
     assert not (tmp_path / "empty").exists()
 

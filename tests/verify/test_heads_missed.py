@@ -82,7 +82,7 @@ class TestWhoRemembers:
             assert note_of(tmp_path).read_text() == content
         line = [sys.executable, "-m", "chronomemory", "verify", "--project", str(tmp_path)]
         assert subprocess.run(line, capture_output=True, check=False).returncode == 3
-        ChronoStore(tmp_path).accept_head()
+        ChronoStore(tmp_path).upkeep.accept_head()
         assert ChronoStore(tmp_path).verify().rung == "remembered"
 
     def test_a_note_is_not_replaced_by_a_log_that_was_cut_and_grew_again(
@@ -110,11 +110,11 @@ class TestLaundering:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with ChronoStore(tmp_path) as store:
-                store.restore(store.backup())
+                store.upkeep.restore(store.backup())
                 assert store.verify().remembered == "lost"
             fill(tmp_path, 10)
             assert ChronoStore(tmp_path).verify().remembered == "lost"
-            ChronoStore(tmp_path).accept_head()
+            ChronoStore(tmp_path).upkeep.accept_head()
         assert ChronoStore(tmp_path).verify().rung == "remembered"
 
     def test_a_backup_that_has_the_head_ends_it(self, tmp_path: Path, log: Path) -> None:
@@ -123,7 +123,7 @@ class TestLaundering:
             saved = store.backup()
         cut_last_line(log)
         with pytest.warns(RuntimeWarning, match="seen here"), ChronoStore(tmp_path) as store:
-            store.restore(saved)
+            store.upkeep.restore(saved)
             assert store.verify().rung == "remembered"
         assert ChronoStore(tmp_path).verify().rung == "remembered"
 
@@ -145,12 +145,12 @@ class TestLaundering:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with ChronoStore(tmp_path) as store:
-                store.repair()
+                store.upkeep.repair()
             report = ChronoStore(tmp_path).verify()
             assert report.valid
             assert report.remembered == "lost"
             assert "event 5 was seen here" in report.remembered_reason
-            ChronoStore(tmp_path).accept_head()
+            ChronoStore(tmp_path).upkeep.accept_head()
         assert ChronoStore(tmp_path).verify().rung == "remembered"
 
     def test_a_restore_that_was_meant_is_no_loss_to_whoever_knew_of_it(self, tmp_path: Path) -> None:
@@ -159,5 +159,5 @@ class TestLaundering:
             saved = store.backup()
             store.upsert({"id": "later"})
             store.sync()
-            store.restore(saved)
+            store.upkeep.restore(saved)
             assert store.verify().rung == "remembered"

@@ -13,7 +13,7 @@ import pytest
 from chronomemory import ChronoRecord, ChronoStore, EsdbBridge
 from chronomemory.cli import app
 from chronomemory.errors import StoreLocked, StoreReadOnly
-from chronomemory.heads import heads_folder
+from chronomemory.layout import heads_folder
 from typer.testing import CliRunner
 
 Contents = Callable[[Path], "dict[str, bytes]"]
@@ -134,7 +134,7 @@ class TestLinks:
         filled(tmp_path / "way")
         with ChronoStore(tmp_path / "way") as store:
             saved = store.backup()
-            store.restore(saved)
+            store.upkeep.restore(saved)
             assert store.chain_valid() and store.record_count() == 2
         (tmp_path / "saved").symlink_to(saved)
         with ChronoStore(tmp_path / "saved") as copy:
@@ -147,7 +147,7 @@ class TestLinks:
             shutil.rmtree(saved / "archive")
             (saved / "archive").symlink_to(outside / "Documents")
             with pytest.raises(OSError, match="link"):
-                store.restore(saved)
+                store.upkeep.restore(saved)
             assert not list((project / FOLDER / "archive").glob("*.tex"))
 
     @pytest.mark.parametrize("name", ["index", "index/text", "index/text/lock"])
@@ -191,13 +191,13 @@ class TestHardLinks:
         os.link(outside / "authorized_keys", place)
         with ChronoStore(project) as store:
             store.upsert(ChronoRecord(id="A"))
-            store.attach("A", [1.0, 2.0], model="m")
+            store.vectors.attach("A", [1.0, 2.0], model="m")
             copied = outside / "copy.f32"
             os.link(place, copied)
             kept = contents(outside)
-            store.attach("A", [3.0, 4.0], model="m")
+            store.vectors.attach("A", [3.0, 4.0], model="m")
             assert store.verify().valid
-            assert store.matrix()[1].tolist()[-1] == [3.0, 4.0]
+            assert store.vectors.matrix()[1].tolist()[-1] == [3.0, 4.0]
         assert contents(outside) == kept and kept["authorized_keys"] == SECRET
 
 
@@ -229,7 +229,7 @@ class TestFoldersOfOthers:
     ) -> None:
         filled(project)
         with ChronoStore(project) as store:
-            store.attach("A", [1.0, 2.0], model="m")
+            store.vectors.attach("A", [1.0, 2.0], model="m")
             saved = store.backup()
         if moved:
             saved = saved.rename(tmp_path / "kept")
@@ -237,15 +237,15 @@ class TestFoldersOfOthers:
         with ChronoStore(saved) as copy:
             assert {record.id for record in copy.query()} == {"A", "B"}
             assert len(copy.history("A")) == 1 and len(copy.search("apples")) == 1
-            assert copy.nearest([1.0, 2.0])[0].record_id == "A"
+            assert copy.vectors.nearest([1.0, 2.0])[0].record_id == "A"
             assert copy.verify().valid
             for write in (
                 lambda: copy.upsert(ChronoRecord(id="C")),
-                lambda: copy.attach("B", [1.0, 2.0], model="m"),
+                lambda: copy.vectors.attach("B", [1.0, 2.0], model="m"),
                 copy.compact,
                 copy.backup,
-                copy.repair,
-                lambda: copy.restore(saved),
+                copy.upkeep.repair,
+                lambda: copy.upkeep.restore(saved),
             ):
                 with pytest.raises(StoreReadOnly, match="backup") as caught:
                     write()
@@ -296,7 +296,7 @@ class TestStrangers:
     ) -> None:
         filled(project)
         with ChronoStore(project) as store:
-            store.attach("A", [1.0, 2.0], model="m")
+            store.vectors.attach("A", [1.0, 2.0], model="m")
             first = store.backup()
         for name in self.NAMES:
             place = project / FOLDER / name
@@ -315,17 +315,17 @@ class TestStrangers:
         for keep_history in (True, False):
             with ChronoStore(project) as store:
                 store.upsert(ChronoRecord(id="C", label=str(keep_history)))
-                store.attach("A", [2.0, 1.0], model="m")
+                store.vectors.attach("A", [2.0, 1.0], model="m")
                 assert len(store.search("apples")) == 1
                 store.history("A")
                 store.compact(keep_history=keep_history)
                 second = store.backup()
-                store.restore(second)
-                store.repair()
+                store.upkeep.restore(second)
+                store.upkeep.repair()
                 assert store.verify().valid
                 assert {record.id for record in store.query()} == {"A", "B", "C"}
         with ChronoStore(project) as store:
-            store.restore(first)
+            store.upkeep.restore(first)
             assert {record.id for record in store.query()} == {"A", "B"}
         assert {name: seen(project / FOLDER / name) for name in self.NAMES} == before
         assert contents(outside) == kept
@@ -370,11 +370,11 @@ class TestWhoMayRead:
     def live(project: Path, **options: bool) -> None:
         with ChronoStore(project, **options) as store:  # type: ignore[arg-type]
             store.upsert_many([{"id": f"R{number}"} for number in range(60)])
-            store.attach("R1", [1.0, 2.0], model="m")
-            store.nearest([1.0, 2.0])
+            store.vectors.attach("R1", [1.0, 2.0], model="m")
+            store.vectors.nearest([1.0, 2.0])
             store.compact()
             store.history("R1")
-            store.restore(store.backup())
+            store.upkeep.restore(store.backup())
 
     def test_only_the_owner_unless_told_otherwise(self, project: Path) -> None:
         self.live(project)

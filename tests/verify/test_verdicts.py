@@ -56,7 +56,7 @@ class TestBesideOthers:
 
         def move(*_: object) -> None:
             with ChronoStore(project) as store:
-                store.attach_many(
+                store.vectors.attach_many(
                     ["R-0", "R-1"], np.random.default_rng().random((2, 8), dtype=np.float32), model="m"
                 )
                 store.compact()
@@ -119,9 +119,9 @@ class TestWhatCannotBeRead:
             assert [found.path for found in report.damage] == [f"archive/{archive.name}"]
             assert report.remembered == "unknown"
             assert archive.name in report.remembered_reason
-            store.accept_head()
+            store.upkeep.accept_head()
             assert store.verify().remembered == "kept"
-            store.repair()
+            store.upkeep.repair()
             assert store.verify().valid
 
     def test_archives_that_lead_in_a_circle_end_somewhere(self, tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ class TestForgedIndexes:
         assert ChronoStore(tmp_path).verify().altered_indexes == ()
         self.forge(path, b"needl", b"noodl")
         with ChronoStore(tmp_path) as store:
-            store.choose_search_fields(text={"label": 1})
+            store.upkeep.set_search_fields(text={"label": 1})
             assert store.verify().altered_indexes == (), "nobody reads it any more"
         path.write_bytes(honest)
 
@@ -229,7 +229,7 @@ class TestForgedIndexes:
         assert report.altered_indexes[0].reason == "a document is not what its record says", "no id, no word"
         line = [sys.executable, "-m", "chronomemory", "verify", "--project", str(tmp_path)]
         assert subprocess.run(line, capture_output=True, check=False).returncode == 1
-        store.repair()
+        store.upkeep.repair()
         assert store.verify().rung == "remembered"
         with store:
             assert [hit.id for hit in store.search("needle")] == ["N"]

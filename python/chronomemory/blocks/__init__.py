@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from chronomemory.blocks import queries
 from chronomemory.blocks.engine import (
     Blocks,
     create_engine,
@@ -10,52 +11,17 @@ from chronomemory.blocks.engine import (
     open_test_blocks,
 )
 from chronomemory.blocks.errors import BatchConflict, ConfigError, FrameError, IntegrityError
-from chronomemory.blocks.everyone import each_memory
 from chronomemory.blocks.ids import content_hash
 from chronomemory.blocks.life.consolidation import ConsolidateResult, DreamResult
 from chronomemory.blocks.life.curation import CurateResult
-from chronomemory.blocks.life.documents import LearnDocumentResult
 from chronomemory.blocks.life.embedding import ReembedResult
-from chronomemory.blocks.life.keeping import KeepResult
+from chronomemory.blocks.life.learning import KeepResult, LearnDocumentResult
 from chronomemory.blocks.life.linking import ConnectResult, DisconnectResult
 from chronomemory.blocks.life.outcomes import OutcomeResult
-from chronomemory.blocks.memory import Memory, MemoryStatus
-from chronomemory.blocks.queries import (
-    add_tags,
-    block_exists,
-    end_session,
-    get_active_blocks,
-    get_active_blocks_with_embeddings,
-    get_active_session,
-    get_block,
-    get_blocks_by_tag_pattern,
-    get_config,
-    get_contradictions_for_blocks,
-    get_edges_for_block,
-    get_frame,
-    get_inbox_blocks,
-    get_inbox_count,
-    get_neighbours,
-    get_tags,
-    get_total_active_hours,
-    get_weighted_degree,
-    insert_block,
-    insert_contradiction,
-    insert_edge,
-    list_frames,
-    reinforce_blocks,
-    reinforce_edges,
-    remove_tags,
-    resolve_contradiction,
-    seed_builtin_data,
-    set_config,
-    set_total_active_hours,
-    start_session,
-    update_block_scoring,
-    update_block_status,
-    upsert_frame,
-)
-from chronomemory.blocks.recall.frames import Frame, FrameFilters
+from chronomemory.blocks.memory import Memory, each_memory
+from chronomemory.blocks.queries import *  # noqa: F403
+from chronomemory.blocks.storage.frames import Frame, FrameFilters
+from chronomemory.blocks.survey import MemoryStatus
 from chronomemory.blocks.system import MemorySystem
 from chronomemory.blocks.types import (
     ArchiveReason,
@@ -104,46 +70,14 @@ __all__ = [
     "ReembedResult",
     "ScoredBlock",
     "ScoringWeights",
-    "add_tags",
-    "block_exists",
     "bytes_to_embedding",
     "content_hash",
     "create_engine",
     "create_test_engine",
     "each_memory",
     "embedding_to_bytes",
-    "end_session",
-    "get_active_blocks",
-    "get_active_blocks_with_embeddings",
-    "get_active_session",
-    "get_block",
-    "get_blocks_by_tag_pattern",
-    "get_config",
-    "get_contradictions_for_blocks",
-    "get_edges_for_block",
-    "get_frame",
-    "get_inbox_blocks",
-    "get_inbox_count",
-    "get_neighbours",
-    "get_tags",
-    "get_total_active_hours",
-    "get_weighted_degree",
-    "insert_block",
-    "insert_contradiction",
-    "insert_edge",
-    "list_frames",
     "log_normalise_reinforcement",
     "open_blocks",
     "open_test_blocks",
-    "reinforce_blocks",
-    "reinforce_edges",
-    "remove_tags",
-    "resolve_contradiction",
-    "seed_builtin_data",
-    "set_config",
-    "set_total_active_hours",
-    "start_session",
-    "update_block_scoring",
-    "update_block_status",
-    "upsert_frame",
 ]
+__all__ += queries.__all__

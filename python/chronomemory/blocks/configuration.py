@@ -11,7 +11,6 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -26,8 +25,6 @@ from chronomemory.store import ChronoStore
 
 if sys.version_info >= (3, 11):
     import tomllib
-
-__all__ = ["Config", "Configured", "Dumps", "Place", "configured"]
 
 
 class Dumps(Protocol):
@@ -109,25 +106,16 @@ class _Whole(_Section):
     embeddings: _Embeddings = _Embeddings()
 
 
-@dataclass(frozen=True)
-class Configured:
-    """What a configuration says: where the memory is, how texts are embedded, and options of ``Memory``."""
-
-    place: Place
-    embedder: Embedder
-    options: dict[str, Any]
-
-
-def configured(place: Place | Config | None, config: Config | None) -> Configured:
-    """Return what a configuration says; alone, as the first argument, it says where the memory is, too."""
+def configured(place: Place | Config | None, config: Config | None) -> tuple[Place, dict[str, Any]]:
+    """Return where a memory is and its options; a configuration alone, as the first argument, says both."""
     if config is None and (alone := _alone(place)) is not None:
         place, config = None, alone
-    told, folder = _read(config)
-    if "embedding" in told:  # either name is usual
-        told["embeddings"] = told.pop("embedding")
-    unused = sorted(_read_over(told))
+    settings, folder = _read(config)
+    if "embedding" in settings:  # either name is usual
+        settings["embeddings"] = settings.pop("embedding")
+    unused = sorted(_read_over(settings))
     try:
-        whole = _Whole.model_validate(told)
+        whole = _Whole.model_validate(settings)
     except ValidationError as fault:
         wrong = fault.errors()[0]
         where = ".".join(str(part) for part in wrong["loc"])
@@ -146,7 +134,7 @@ def configured(place: Place | Config | None, config: Config | None) -> Configure
         place = folder / own
     elif not isinstance(place, str | os.PathLike | ChronoStore | Blocks):
         raise ConfigError(f"place: a {type(place).__name__} is no folder", recovery="Give a folder first.")
-    return Configured(place, whole.embeddings.embedder(), whole.memory.model_dump())
+    return place, {"embedder": whole.embeddings.embedder(), **whole.memory.model_dump()}
 
 
 def _alone(given: Place | Config | None) -> Config | None:
@@ -188,31 +176,31 @@ def _read(config: Config | None) -> tuple[dict[str, Any], Path]:
             recovery="Write it as JSON or TOML, or read it yourself and give the dict.",
         )
     try:
-        told = reader(read_config(file))
+        settings = reader(read_config(file))
     except ConfigError:
         raise
     except (ValueError, RecursionError) as fault:
         raise ConfigError(
             f"config: {file.name} cannot be read: {fault}", recovery="Correct the file."
         ) from None
-    if not isinstance(told, dict):
+    if not isinstance(settings, dict):
         raise ConfigError(f"config: {file.name} holds no sections", recovery="Write an object with sections.")
-    return told, file.parent
+    return settings, file.parent
 
 
-def _read_over(told: dict[str, Any]) -> list[str]:
+def _read_over(settings: dict[str, Any]) -> list[str]:
     """Take out of a configuration what only other systems know, and return its names."""
     found = []
     for section, names in _NOT_USED.items():
-        within = told.get(section, {}) if section else told
+        within = settings.get(section, {}) if section else settings
         if not isinstance(within, Mapping):
             continue
         unused = [name for name in names.split() if name in within]
         found += [f"{section}.{name}" if section else name for name in unused]
         if section and unused:
-            told[section] = {name: value for name, value in within.items() if name not in unused}
+            settings[section] = {name: value for name, value in within.items() if name not in unused}
         for name in [] if section else unused:
-            del told[name]
+            del settings[name]
     return found
 
 

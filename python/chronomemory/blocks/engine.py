@@ -1,16 +1,46 @@
-"""Opens a store of blocks, and lets it go."""
+"""Declares the face of blocks, and opens a store of it."""
 
 from __future__ import annotations
 
 import os
 from typing import Any
 
-from chronomemory.blocks.declaration import BLOCKS
+from chronomemory._core import Engine
+from chronomemory.blocks.errors import BatchConflict, IntegrityError
+from chronomemory.blocks.ids import FACE
+from chronomemory.face.batch import Face, PrefixReader
 from chronomemory.face.handle import Handle, open_handle, open_test_handle
+from chronomemory.face.spaces import Reader, Spaces
+from chronomemory.record import ChronoRecord
 from chronomemory.scope import NOT_GIVEN, Scope
 from chronomemory.store import ChronoStore
 
-__all__ = ["Blocks", "create_engine", "create_test_engine", "open_blocks", "open_test_blocks"]
+
+class _Reader(PrefixReader):
+    """Reads what this face would have written: the engine leaves out what another hand put there."""
+
+    def record(self, engine: Engine, record_id: str) -> ChronoRecord | None:
+        return engine.block_record(record_id)
+
+    def records(
+        self, engine: Engine, kind: str, status: str | None, limit: int | None, *, own: bool = False
+    ) -> list[ChronoRecord]:
+        return engine.block_records(kind, status, limit, own=own)
+
+    def count(self, engine: Engine, kind: str, status: str, *, own: bool = False) -> int:
+        return engine.block_count(kind, status, own=own)
+
+
+BLOCKS = Face(
+    name=FACE,
+    reader=_Reader(),
+    conflict=BatchConflict,
+    missing=IntegrityError,
+)
+
+SPACES = Spaces(FACE)
+#: The codes of tokens have spaces of their own: none of another name can be one of these.
+READER = Reader(SPACES, Spaces(f"{FACE}-tokens"))
 
 
 class Blocks(Handle):

@@ -11,7 +11,7 @@ class IntegrityError(ChronoError):
     """Something is there already, or what it speaks of is not; nothing was written."""
 
     usual_recovery = (
-        "Look up what is there (ls() lists the blocks), then name what exists or add what does not."
+        "Look up what is there (list() lists the blocks), then name what exists or add what does not."
     )
 
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from chronomemory.face.arguments import string_or_none
 
-__all__ = ["guide"]
-
 
 @dataclass(frozen=True)
 class _Card:
@@ -179,14 +177,14 @@ _CARDS = {
         "learn(), frame(), outcome() inside",
         'with memory.session("coding"): ...',
     ),
-    "ls": _Card(
+    "list": _Card(
         "lists blocks, by status, tag or category",
         "you want to see what there is",
         "to find something by its meaning: recall()",
         _READ,
         "a list of dicts",
         "edit(), forget(), connect() with their ids",
-        'memory.ls(tag_pattern="self/%")',
+        'memory.list(tag_pattern="self/%")',
     ),
     "status": _Card(
         "says what there is, how late it is, and what could be done next",
@@ -200,7 +198,7 @@ _CARDS = {
     "history": _Card(
         "shows every event of a block, oldest first",
         "you ask how a block came to be what it is",
-        "to list blocks: ls()",
+        "to list blocks: list()",
         "a look into the log",
         "a list of events",
         "nothing",

@@ -13,26 +13,6 @@ from typing import Any
 from chronomemory.blocks.types import Edge
 from chronomemory.scope import SHARED, Scope
 
-__all__ = [
-    "BLOCK",
-    "CONFIG",
-    "CONTRADICTION",
-    "EDGE",
-    "FACE",
-    "FRAME",
-    "SESSION",
-    "block_key",
-    "called",
-    "config_key",
-    "content_hash",
-    "contradiction_key",
-    "edge_key",
-    "frame_key",
-    "looks_scoped",
-    "plain_id",
-    "session_key",
-]
-
 FACE = "blocks"
 
 BLOCK = "block"

@@ -10,8 +10,6 @@ from chronomemory.blocks.storage.blocks import tags_of
 from chronomemory.drawing import Dot, Line
 from chronomemory.face.batch import Connection
 
-__all__ = ["graph_data", "graph_page", "page_of_graph"]
-
 #: What is told of a block that is chosen, beside its id, its category and its tags.
 _FACTS = ("status", "confidence", "reinforcement_count")
 

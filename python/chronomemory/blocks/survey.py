@@ -1,24 +1,62 @@
-"""What is in a memory, and what could be done next."""
+"""Counts and lists blocks, and finds records that are no usable blocks."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from chronomemory.blocks.ids import BLOCK
+from pydantic import ValidationError
+
+from chronomemory.blocks.errors import FrameError
+from chronomemory.blocks.ids import BLOCK, CONFIG, FRAME, called, config_key, frame_key
 from chronomemory.blocks.life.embedding import lacking
-from chronomemory.blocks.storage.blocks import block_dict, tags_of
+from chronomemory.blocks.storage.blocks import block_dict, like, tags_of
+from chronomemory.blocks.storage.config import check_setting
+from chronomemory.blocks.storage.frames import frame_of
 from chronomemory.blocks.storage.sessions import get_active_session
-from chronomemory.blocks.storage.tags import like
 from chronomemory.blocks.types import BlockStatus
-from chronomemory.blocks.unusable import unusable
 from chronomemory.embedders import Embedder
+from chronomemory.errors import InvalidArgument, InvalidRecord
 from chronomemory.face.arguments import count, one_of, string
 from chronomemory.face.batch import Connection
 from chronomemory.face.results import Result, counted
+from chronomemory.types import HasEngine
 
-__all__ = ["MemoryStatus", "listed", "survey"]
+#: The texts of a frame that hold JSON; one more may be missing.
+_FRAME_TEXTS = ("weights_json", "filters_json", "guarantees_json")
+
+
+def unusable(store: HasEngine) -> list[tuple[str, str, str]]:
+    """Return every record of the face that is left out of all answers: id, field, reason."""
+    found = store.engine.block_misfits()
+    for kind in (CONFIG, FRAME):
+        for record in store.engine.block_records(kind, None, None):
+            try:
+                check_saying(record.id, record.data)
+            except InvalidArgument as error:
+                reason = re.sub(f"^{re.escape(str(error.field))}:? ", "", str(error))
+                found.append((record.id, error.field or "data", reason))
+    return found
+
+
+def check_saying(name: str, data: Mapping[str, Any]) -> None:
+    """Refuse a frame or a setting of a sound shape that makes no sense; of shapes the engine knows."""
+    if name.startswith(config_key("")) and isinstance(data.get("value"), str):
+        check_setting(called(name, data), data["value"])
+    if name.startswith(frame_key("")):
+        texts = [data.get("cache_json", ""), *(data.get(part) for part in _FRAME_TEXTS)]
+        if not all(isinstance(text, str) for text in texts):
+            return
+        try:
+            frame_of(called(name, data), {"token_budget": 0, "template": "", **data})
+        except (FrameError, ValidationError) as error:
+            reason = " ".join(str(error).split())
+            raise InvalidRecord(
+                f"weights_json: {name!r} is no frame: {reason}", field="weights_json"
+            ) from None
 
 
 @dataclass(frozen=True, slots=True)

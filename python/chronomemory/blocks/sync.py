@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from chronomemory.blocks.ids import content_hash
 from chronomemory.blocks.storage.blocks import (
+    add_tags,
     block_exists,
     get_active_blocks,
     get_active_blocks_with_embeddings,
     get_block,
+    get_blocks_by_tag_pattern,
     get_inbox_blocks,
     get_inbox_count,
+    get_tags,
     insert_block,
     reinforce_blocks,
+    remove_tags,
     update_block_scoring,
     update_block_status,
 )
@@ -21,22 +25,18 @@ from chronomemory.blocks.storage.config import (
     set_config,
     set_total_active_hours,
 )
-from chronomemory.blocks.storage.contradictions import (
-    get_contradictions_for_blocks,
-    insert_contradiction,
-    resolve_contradiction,
-)
 from chronomemory.blocks.storage.edges import (
+    get_contradictions_for_blocks,
     get_edges_for_block,
     get_neighbours,
     get_weighted_degree,
+    insert_contradiction,
     insert_edge,
     reinforce_edges,
+    resolve_contradiction,
 )
-from chronomemory.blocks.storage.frames import get_frame, list_frames, upsert_frame
-from chronomemory.blocks.storage.seed import seed_builtin_data
+from chronomemory.blocks.storage.frames import get_frame, list_frames, seed_builtin_data, upsert_frame
 from chronomemory.blocks.storage.sessions import end_session, get_active_session, start_session
-from chronomemory.blocks.storage.tags import add_tags, get_blocks_by_tag_pattern, get_tags, remove_tags
 from chronomemory.face.spaces import bytes_to_embedding, embedding_to_bytes
 
 __all__ = [

@@ -5,21 +5,17 @@ What takes longer than a few microseconds runs in a thread of the loop, so that 
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from chronomemory.blocks.configuration import Config, Place, configured
 from chronomemory.blocks.engine import Blocks
-from chronomemory.blocks.life.asking import Analyser, Judge, TokenCounter
-from chronomemory.blocks.memory import Memory
-from chronomemory.embedders import Embedder
+from chronomemory.blocks.memory import Memory, MemoryModels, MemoryOptions
 from chronomemory.face.awaited import Awaited, awaited_verb, entered
-from chronomemory.face.moments import Seconds
-from chronomemory.scope import NOT_GIVEN
 
-__all__ = ["MemorySystem"]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 Own = TypeVar("Own", bound="MemorySystem")
 
@@ -37,72 +33,21 @@ class MemorySystem(Awaited[Memory]):
     - Anna prefers short answers
     """
 
-    def __init__(
-        self,
-        place: Place,
-        *,
-        user: str = NOT_GIVEN,
-        agent: str = NOT_GIVEN,
-        session: str = NOT_GIVEN,
-        shared: bool = True,
-        embedder: Embedder | None = None,
-        analyser: Analyser | None = None,
-        judge: Judge | None = None,
-        token_counter: TokenCounter | None = None,
-        exploration: float = 0.0,
-        top_k: int | None = None,
-        inbox_threshold: int | None = None,
-        prune_threshold: float | None = None,
-        seconds: Seconds = time.monotonic,
-    ) -> None:
-        super().__init__(
-            Memory(
-                place,
-                user=user,
-                agent=agent,
-                session=session,
-                shared=shared,
-                embedder=embedder,
-                analyser=analyser,
-                judge=judge,
-                token_counter=token_counter,
-                exploration=exploration,
-                top_k=top_k,
-                inbox_threshold=inbox_threshold,
-                prune_threshold=prune_threshold,
-                seconds=seconds,
-            )
-        )
+    def __init__(self, place: Place, **options: Unpack[MemoryOptions]) -> None:
+        super().__init__(Memory(place, **options))
 
     @classmethod
     async def from_config(
         cls: type[Own],
         place: Place | Config | None = None,
         config: Config | None = None,
-        *,
-        user: str = NOT_GIVEN,
-        agent: str = NOT_GIVEN,
-        session: str = NOT_GIVEN,
-        shared: bool = True,
-        embedder: Embedder | None = None,
-        analyser: Analyser | None = None,
-        judge: Judge | None = None,
-        token_counter: TokenCounter | None = None,
+        **options: Unpack[MemoryModels],
     ) -> Own:
         """Open a memory as a configuration says; see ``Memory.from_config``."""
-        told = configured(place, config)
-        return cls(
-            told.place,
-            user=user,
-            agent=agent,
-            session=session,
-            shared=shared,
-            embedder=told.embedder if embedder is None else embedder,
-            analyser=analyser,
-            judge=judge,
-            token_counter=token_counter,
-            **told.options,
-        )
+        place, settings = configured(place, config)
+        if options.get("embedder") is None:
+            options["embedder"] = settings.pop("embedder")
+        return cls(place, **{**settings, **options})
 
     @property
     def memory(self) -> Memory:
@@ -168,12 +113,12 @@ class MemorySystem(Awaited[Memory]):
     async def session(self: Own, task_type: str = "general") -> AsyncIterator[Own]:
         """Be in a session, in which time passes, for the length of a block; tasks share one."""
         memory = self.memory
-        async with entered(lambda: memory.enter_session(task_type), memory.leave_session):
+        async with entered(lambda: memory._enter_session(task_type), memory._leave_session):
             yield self
 
     # Looking around.
 
-    ls = awaited_verb(Memory.ls)
+    list = awaited_verb(Memory.list)
     status = awaited_verb(Memory.status)
     history = awaited_verb(Memory.history)
 

@@ -14,21 +14,6 @@ from chronomemory.errors import InvalidArgument
 from chronomemory.face.results import Result, counted
 from chronomemory.scope import Scope
 
-__all__ = [
-    "ArchiveReason",
-    "BlockStatus",
-    "CachePolicy",
-    "DecayTier",
-    "Dropped",
-    "Edge",
-    "ForgetResult",
-    "FrameResult",
-    "LearnResult",
-    "ScoredBlock",
-    "ScoringWeights",
-    "log_normalise_reinforcement",
-]
-
 #: How much of a block stands in a line.
 _SUMMARY_LETTERS = 60
 #: How far the weights of a frame may miss one in sum.
@@ -250,9 +235,9 @@ class FrameResult(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the frame as JSON can carry it; how its scores are drawn is left out."""
-        told = super(FrameResult, self).to_dict()
-        del told["explanation"], told["weights"]
-        return {**told, "overflow": self.overflow}
+        values = super(FrameResult, self).to_dict()
+        del values["explanation"], values["weights"]
+        return {**values, "overflow": self.overflow}
 
 
 def shortened(text: str, letters: int = _SUMMARY_LETTERS) -> str:

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from chronomemory.blocks import Memory, ScoredBlock, ScoringWeights
 from chronomemory.blocks.page import graph_data, page_of_graph
-from chronomemory.blocks.recall.explain import bar, shares
-from chronomemory.blocks.recall.frames import load_frame
+from chronomemory.blocks.retrieval import bar, shares
+from chronomemory.blocks.storage.frames import load_frame
 from chronomemory.cli.embedding import Embeds
 from chronomemory.cli.loading import Command, CommandGroup
 from chronomemory.cli.options import (
@@ -46,7 +46,7 @@ from chronomemory.cli.remembering import (
 from chronomemory.cli.session import FINDING, Whose
 from chronomemory.cli.tables import pairs, table
 from chronomemory.cli.targets import check_target, write_target
-from chronomemory.scoped import ScopedStore
+from chronomemory.store import ScopedStore
 
 __all__ = ["blocks", "frame", "learn", "outcome", "recall"]
 
@@ -237,7 +237,7 @@ def list_blocks(
 ) -> None:
     """List blocks."""
     with memory_of(project, as_json, Whose(user, agent, in_session)) as (memory, out):
-        found = memory.ls(
+        found = memory.list(
             status=None if status == "all" else status, tag=tag, tag_pattern=tag_pattern, limit=limit
         )
         if as_json:

@@ -14,8 +14,8 @@ from chronomemory.cli.output import clean, counted, size, spelled
 from chronomemory.cli.session import Session, session
 from chronomemory.cli.tables import damage_table, pairs
 from chronomemory.layout import log_path
-from chronomemory.retention import Pruned
 from chronomemory.types import Damage
+from chronomemory.upkeep import Pruned
 
 __all__ = ["backup", "compact", "prune", "repair", "restore"]
 
@@ -78,7 +78,7 @@ def backup(
         raise typer.BadParameter("no copy is made with --list or --forget", param_hint="--to")
     with session(project, as_json) as here:
         if forget:
-            gone = here.store.forget_backups(*forget)
+            gone = here.store.upkeep.forget_backups(*forget)
             if as_json:
                 here.out.document({"forgotten": gone})
             else:
@@ -115,7 +115,7 @@ def backup(
 
 
 def _list_backups(here: Session) -> None:
-    copies = here.store.backups()
+    copies = here.store.upkeep.backups()
     if here.out.as_json:
         for copy in copies:
             here.out.document(
@@ -169,7 +169,7 @@ def prune(
     with session(project, as_json) as here:
 
         def pruned(dry: bool) -> Pruned:
-            return here.store.prune(
+            return here.store.upkeep.prune(
                 older_than=older_than, keep_backups=keep_backups, reason=reason, dry_run=dry
             )
 
@@ -232,7 +232,7 @@ def restore(
     """
     with session(project, as_json) as here:
         with here.out.progress("restoring"):
-            told = here.store.restore(source, damaged=damaged, bring_back=bring_back)
+            told = here.store.upkeep.restore(source, damaged=damaged, bring_back=bring_back)
         seq, records = here.store.wal_seq(), here.store.record_count()
         if as_json:
             repaired = {} if told is None else {"repaired": told}
@@ -256,7 +256,7 @@ def repair(
     log says what was done.
     """
     with session(project, as_json) as here:
-        told: dict[str, Any] = here.store.repair(unproven=unproven)
+        told: dict[str, Any] = here.store.upkeep.repair(unproven=unproven)
         if as_json:
             here.out.document(told)
             return

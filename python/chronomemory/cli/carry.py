@@ -17,14 +17,13 @@ from typing import Any
 
 from chronomemory._core import canonical_json, parse_json
 from chronomemory.blocks.ids import BLOCK, config_key
-from chronomemory.blocks.unusable import check_saying
+from chronomemory.blocks.survey import check_saying
 from chronomemory.cli.session import RefusedError
 from chronomemory.errors import InvalidArgument, InvalidRecord, LogCorrupted
 from chronomemory.ingestion import lines_of
 from chronomemory.layout import log_folder, log_path, unlinked
 from chronomemory.record import OPERATION_KIND, ChronoRecord
-from chronomemory.records import Records
-from chronomemory.store import ChronoStore
+from chronomemory.store import ChronoStore, Records
 from chronomemory.types import Progress, VerifyReport
 
 __all__ = ["bring_history", "bring_records", "embeddings_in", "events_of", "history_of", "records_of"]
@@ -65,7 +64,7 @@ def events_of(store: Records) -> Iterator[bytes]:
 
 def _own_records(store: Records) -> Iterator[ChronoRecord]:
     engine = store.engine.with_expired()
-    walk = store.iter(status=None, faces=True, expired=True)
+    walk = store.stream(status=None, faces=True, expired=True)
     while some := list(islice(walk, _LOOKED_AT_ONCE)):
         owned = engine.are_own([record.id for record in some])
         for record, is_own in zip(some, owned, strict=True):
@@ -76,7 +75,7 @@ def _own_records(store: Records) -> Iterator[ChronoRecord]:
 
 def embeddings_in(store: Records) -> int:
     """Count the embeddings, which do not travel as JSON."""
-    return sum(space.living for space in store.spaces())
+    return sum(space.living for space in store.vectors.spaces())
 
 
 def history_of(project_root: Path, report: VerifyReport) -> Iterator[bytes]:
@@ -138,7 +137,7 @@ def _bare_blocks(store: ChronoStore) -> int:
         for record in store.engine.block_records(BLOCK, "active", None)
         if "space" in record.data
     }
-    here = {space.name for space in store.spaces()} & set(named.values())
+    here = {space.name for space in store.vectors.spaces()} & set(named.values())
     embedded = {(name, space) for space in here for name in store.engine.matrix(space=space)[3]}
     return sum(item not in embedded for item in named.items())
 
@@ -166,7 +165,7 @@ def bring_history(store: ChronoStore, source: Path, progress: Progress | None) -
         shutil.copyfile(source, log_path(staged))
         report = ChronoStore(staged).verify(progress=progress)
         _refuse_damage(report, source.name)
-        store.restore(staged)
+        store.upkeep.restore(staged)
     return {"events": report.events, "last_seq": report.last_seq}
 
 

@@ -23,10 +23,8 @@ from chronomemory.cli.output import clean, counted, size
 from chronomemory.cli.session import FINDING, Session, session
 from chronomemory.cli.tables import table
 from chronomemory.errors import ChronoError
-from chronomemory.heads import head_file
-from chronomemory.layout import log_folder, log_path
+from chronomemory.layout import head_file, log_folder, log_path, network_file_system
 from chronomemory.mcp.clients import command_of
-from chronomemory.mounts import network_file_system
 from chronomemory.types import VerifyReport
 
 __all__ = ["doctor"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from chronomemory.cli.session import RefusedError
 from chronomemory.embedders import Embedder, EndpointEmbedder, LexicalEmbedder
-from chronomemory.embedders.naming import named_embedder
+from chronomemory.embedders.protocol import named_embedder
 
 __all__ = ["BY_WORDS", "Embeds"]
 

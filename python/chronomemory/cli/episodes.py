@@ -34,7 +34,7 @@ from chronomemory.episodes import (
     StoreError,
 )
 from chronomemory.episodes.runner import Runner
-from chronomemory.episodes.storage.lineages import sources_of
+from chronomemory.episodes.storage.facts import sources_of
 from chronomemory.face.moments import parse_instant, utc_now
 
 __all__ = ["episodes", "facts"]

@@ -177,7 +177,7 @@ def accept_head(project: Project = HERE, as_json: AsJson = False) -> None:
         with warnings.catch_warnings():
             # What opening would warn of is what this command is for.
             warnings.simplefilter("ignore", RuntimeWarning)
-            here.store.accept_head()
+            here.store.upkeep.accept_head()
             report = here.store.verify()
         if as_json:
             here.out.document({"seq": report.last_seq, "head": report.head, "rung": report.rung})

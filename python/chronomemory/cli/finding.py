@@ -34,8 +34,8 @@ from chronomemory.cli.output import clean
 from chronomemory.cli.session import Whose, session
 from chronomemory.cli.tables import GAP, fit_ids, table
 from chronomemory.record import ChronoRecord
-from chronomemory.records import Records
 from chronomemory.search import Hit
+from chronomemory.store import Records
 
 __all__ = ["search"]
 
@@ -127,7 +127,7 @@ def _reading(
     if endpoint is model is name is None:
         return {}
     chosen = loaded("chronomemory.cli.embedding").Embeds(endpoint, model, name).chosen()
-    found: dict[str, Any] = loaded("chronomemory.blocks.recall.searching").reading_of(door, chosen, words)
+    found: dict[str, Any] = loaded("chronomemory.blocks.retrieval").reading_of(door, chosen, words)
     return found or {"embedder": chosen}
 
 

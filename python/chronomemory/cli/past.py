@@ -10,7 +10,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from chronomemory.blocks.storage.acts import in_words
+from chronomemory._core import WalEvent
+from chronomemory.blocks.life.outcomes import in_words
 from chronomemory.cli.options import (
     HERE,
     MAX_SEQ,
@@ -26,9 +27,8 @@ from chronomemory.cli.output import clean
 from chronomemory.cli.session import NotFoundError, Whose, session
 from chronomemory.cli.tables import event_table, op_text, table, time_text
 from chronomemory.errors import HistoryUnavailable
-from chronomemory.event import WalEvent
-from chronomemory.reinstatement import Rollback
-from chronomemory.sameness import is_same
+from chronomemory.record import is_same
+from chronomemory.rollback import Rollback
 
 __all__ = ["history", "replay"]
 

@@ -25,7 +25,7 @@ from chronomemory.cli.tables import change_table
 from chronomemory.cli.targets import check_target, write_target
 from chronomemory.cli.trees import reason_tree
 from chronomemory.reasons import DEEPEST, LARGEST, Why
-from chronomemory.reinstatement import ReinstateReport
+from chronomemory.rollback import ReinstateReport
 
 __all__ = ["reinstate", "why"]
 

@@ -9,7 +9,7 @@ from chronomemory.cli.output import clean
 from chronomemory.cli.tables import moment_text
 from chronomemory.cli.trees import AGAIN, when
 from chronomemory.reasons import Reason, Why
-from chronomemory.reinstatement import Rollback
+from chronomemory.rollback import Rollback
 
 __all__ = ["reasons_page"]
 

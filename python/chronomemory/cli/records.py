@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from chronomemory._core import canonical_json
+from chronomemory._core import WalEvent, canonical_json
 from chronomemory.cli.options import (
     HERE,
     MAX_SEQ,
@@ -31,11 +31,10 @@ from chronomemory.cli.output import clean, counted
 from chronomemory.cli.session import LOST, NotFoundError, RefusedError, Session, Whose, session
 from chronomemory.cli.tables import change_table, record_card, record_table
 from chronomemory.deps import DepGraph
-from chronomemory.event import WalEvent
 from chronomemory.record import ChronoRecord
-from chronomemory.records import Records
 from chronomemory.rollback import invalidate
-from chronomemory.view import StoreView
+from chronomemory.selection import StoreView
+from chronomemory.store import Records
 
 __all__ = ["delete", "get", "put", "query", "rollback"]
 

@@ -19,10 +19,8 @@ import typer
 from chronomemory.cli.output import Output
 from chronomemory.errors import ChronoError, InvalidArgument
 from chronomemory.interrupts import be_heard
-from chronomemory.records import Records
 from chronomemory.scope import Scope
-from chronomemory.scoped import ScopedStore
-from chronomemory.store import ChronoStore
+from chronomemory.store import ChronoStore, Records, ScopedStore
 from chronomemory.watching import SEEN_ANYWAY
 
 __all__ = ["FINDING", "LOST", "REFUSED", "NotFoundError", "RefusedError", "Session", "Whose", "session"]

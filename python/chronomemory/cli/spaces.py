@@ -13,7 +13,7 @@ __all__ = ["spaces"]
 def spaces(project: Project = HERE, as_json: AsJson = False) -> None:
     """List the embedding spaces: model, dimension, and how many records have an embedding."""
     with session(project, as_json) as here:
-        found = here.store.spaces()
+        found = here.store.vectors.spaces()
         if as_json:
             here.out.document({"spaces": [space.to_dict() for space in found]})
             return

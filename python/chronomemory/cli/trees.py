@@ -10,7 +10,7 @@ from rich.tree import Tree
 from chronomemory.cli.output import clean, counted
 from chronomemory.cli.tables import confidence_step, confidence_text, status_step, status_text
 from chronomemory.reasons import Reason, Why
-from chronomemory.reinstatement import Rollback
+from chronomemory.rollback import Rollback
 
 __all__ = ["AGAIN", "reason_tree", "when"]
 

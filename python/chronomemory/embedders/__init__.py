@@ -7,8 +7,12 @@ package behind it is installed.
 
 from __future__ import annotations
 
-from chronomemory.embedders.calling import CallableEmbedder, CallableTokenEmbedder
-from chronomemory.embedders.endpoint import EndpointEmbedder, EndpointError
+from chronomemory.embedders.endpoint import (
+    CallableEmbedder,
+    CallableTokenEmbedder,
+    EndpointEmbedder,
+    EndpointError,
+)
 from chronomemory.embedders.lexical import LexicalEmbedder
 from chronomemory.embedders.protocol import Embedder, Matrix, TokenEmbedder, Vector, check_embedder
 

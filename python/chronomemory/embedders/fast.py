@@ -8,8 +8,6 @@ from fastembed import TextEmbedding
 
 from chronomemory.embedders.calling import CallableEmbedder
 
-__all__ = ["FastEmbedder"]
-
 
 class FastEmbedder(CallableEmbedder):
     """Asks a model of fastembed: small, on the processor, without PyTorch."""

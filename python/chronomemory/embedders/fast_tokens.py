@@ -8,8 +8,6 @@ from fastembed import LateInteractionTextEmbedding
 
 from chronomemory.embedders.calling import CallableTokenEmbedder
 
-__all__ = ["FastTokenEmbedder"]
-
 
 class FastTokenEmbedder(CallableTokenEmbedder):
     """Asks a model of fastembed that gives a vector for each token."""

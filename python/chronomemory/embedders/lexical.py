@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 else:
     from chronomemory import numpy_later as np
 
-__all__ = ["LexicalEmbedder"]
-
 _WORD = re.compile(r"\w+")
 
 #: How much a whole word counts, and its pieces together.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeGuard, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from chronomemory.errors import InvalidArgument, InvalidRecord
 
@@ -12,17 +13,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 else:
     from chronomemory import numpy_later as np
-
-__all__ = [
-    "Embedder",
-    "Matrix",
-    "TokenEmbedder",
-    "Vector",
-    "as_matrix",
-    "as_tokens",
-    "check_embedder",
-    "offers_tokens",
-]
 
 Vector: TypeAlias = "npt.NDArray[np.float32]"
 Matrix: TypeAlias = "npt.NDArray[np.float32]"
@@ -102,3 +92,48 @@ def as_tokens(arrays: object, texts: int) -> list[Matrix]:
 
 def _refused(given: str) -> InvalidRecord:
     return InvalidRecord(f"an embedder gave {given}", field="embedding")
+
+
+def named_embedder(name: str, model: str | None = None) -> Embedder:
+    """Return the embedder that ``module:name`` stands for, or what it makes when it is called.
+
+    With a ``model`` it is called with that; without one, only what is no embedder yet is called.
+
+    >>> named_embedder("chronomemory.embedders:LexicalEmbedder").model_name
+    'lexical-384-v1'
+    """
+    found = _found(name)
+    is_ready = not isinstance(found, type) and hasattr(found, "embed_batch")
+    if is_ready and model is not None:
+        raise _unnamed(f"{name} is an embedder already, and takes no model", "Leave the model out.")
+    if is_ready:
+        return check_embedder(found)
+    if not callable(found):
+        raise _unnamed(f"{name} is no embedder and makes none", _NAME_ONE)
+    try:
+        made = found() if model is None else found(model)
+    except (TypeError, ValueError, OSError, ImportError) as fault:
+        raise _unnamed(f"{name} made no embedder: {fault}", "Check what it needs, and the model.") from fault
+    return check_embedder(made)
+
+
+_NAME_ONE = "Name a class, a function without arguments, or an embedder, as in package.module:name."
+
+
+def _found(name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    if not module or not attribute:
+        raise _unnamed(f"{name!r} names no embedder", _NAME_ONE)
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except ImportError as fault:
+        raise _unnamed(
+            f"{module} cannot be imported: {fault}",
+            "Install it where this program runs, or name its folder in PYTHONPATH.",
+        ) from fault
+    except AttributeError:
+        raise _unnamed(f"{module} has no {attribute}", _NAME_ONE) from None
+
+
+def _unnamed(why: str, recovery: str) -> InvalidArgument:
+    return InvalidArgument(f"embedder: {why}", field="embedder", recovery=recovery)

@@ -10,8 +10,6 @@ from sentence_transformers import SentenceTransformer
 from chronomemory.embedders.calling import CallableEmbedder
 from chronomemory.embedders.protocol import Matrix, as_tokens
 
-__all__ = ["SentenceTransformerEmbedder"]
-
 
 class SentenceTransformerEmbedder(CallableEmbedder):
     """Asks a model of sentence-transformers, given by its name or ready made."""

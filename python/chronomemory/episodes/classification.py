@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,14 +13,14 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from chronomemory.episodes.ids import EPISODE, FACE
+from chronomemory._core import canonical_json
+from chronomemory.episodes.facts import check_provenance
+from chronomemory.episodes.ids import EPISODE, FACE, episode_key
 from chronomemory.episodes.models import AddDelta, DeleteDelta, MemoryDelta, NoopDelta, UpdateDelta
-from chronomemory.episodes.provenance import check_provenance
 from chronomemory.face.arguments import LAST_SEQ
-from chronomemory.paging import HasEngine, query_terms, walk_terms
-from chronomemory.where import Where
-
-__all__ = ["Sorted", "sort"]
+from chronomemory.filters import Where
+from chronomemory.selection import query_terms, walk_terms
+from chronomemory.types import HasEngine
 
 #: The model of each kind.
 _KINDS = (AddDelta, UpdateDelta, DeleteDelta, NoopDelta)
@@ -103,13 +103,13 @@ def sort(
     order = walk_terms(terms, "happened")
     made = {"kinds": _KINDS, "fields": _begun(**common), "names": _NAMES}
     pages = store.engine.deltas(FACE, order, {"after": after, "until": until, **made})
-    told = Sorted()
-    with _uncollected(told.deltas):
+    classified = Sorted()
+    with _uncollected(classified.deltas):
         for kinds, users, fields, bad in pages:
-            told.users += users
-            told.bad += bad
-            told.deltas += _made(kinds, fields)
-    return told
+            classified.users += users
+            classified.bad += bad
+            classified.deltas += _made(kinds, fields)
+    return classified
 
 
 def _begun(rule_id: str, promotion_ts: datetime) -> tuple[dict[str, Any], ...]:
@@ -161,3 +161,75 @@ def _uncollected(grown: list[Any]) -> Iterator[None]:
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
+
+
+#: Where an episode says what it means.
+_METADATA = ("data", "metadata")
+#: Intents that name what they replace: after them nothing speaks of that any more.
+_BY_NAME = ("update", "delete")
+
+
+def users_with_topics(classified: Sorted) -> list[str]:
+    """Return whose new episodes speak of something that others may have spoken of."""
+    pairs = zip(classified.deltas, classified.users, strict=True)
+    return list(dict.fromkeys(user for delta, user in pairs if _topic(delta) is not None))
+
+
+def _topic(delta: MemoryDelta) -> bytes | None:
+    """Return of what a delta makes a fact, and whose; None if that has no subject or no predicate."""
+    if not isinstance(delta, AddDelta | UpdateDelta):
+        return None
+    said = [delta.fact_payload.get(name) for name in ("user", "agent", "subject", "predicate")]
+    return None if None in said[2:] else canonical_json(said)
+
+
+def narrowed(classified: Sorted, users: Iterable[str], most: int) -> dict[str, Any] | None:
+    """Return a where for all that bears upon the new episodes of users; None if it would name too much."""
+    wanted = set(users)
+    ids, subjects = [], {}
+    for delta, user in zip(classified.deltas, classified.users, strict=True):
+        if user in wanted:
+            ids += [episode_key(name) for name in delta.source_episode_ids]
+            if isinstance(delta, AddDelta | UpdateDelta) and _topic(delta) is not None:
+                subject = delta.fact_payload["subject"]
+                subjects[canonical_json(subject)] = subject
+    if len(ids) + len(subjects) + len(_BY_NAME) > most:
+        return None
+    return {
+        "or": [
+            {"id": {"in": ids}},
+            {"path": [*_METADATA, "subject"], "in": list(subjects.values())},
+            {"path": [*_METADATA, "intent"], "in": list(_BY_NAME)},
+        ]
+    }
+
+
+def joined(classified: Sorted, users: Iterable[str], passes: Sequence[Sorted]) -> Sorted:
+    """Return what is made of new episodes, for users as passes over theirs have it, old ones among them."""
+    asked = set(users)
+    # What is bad is so whatever was said before.
+    result = Sorted(bad=classified.bad)
+    for delta, user in zip(classified.deltas, classified.users, strict=True):
+        if user not in asked:
+            result.add(delta, user)
+    new = {name for delta in classified.deltas for name in delta.source_episode_ids}
+    passed: dict[str, MemoryDelta] = {}
+    for one in passes:
+        for delta, user in zip(one.deltas, one.users, strict=True):
+            if user not in asked:
+                continue
+            if any(name in new for name in delta.source_episode_ids):
+                result.add(delta, user)
+                passed.update(dict.fromkeys(delta.source_episode_ids, delta))
+            elif _follows(delta, passed):
+                # It was said later than what is new, and heard earlier: it takes its place all the same.
+                result.add(delta, user, again=True)
+    return result
+
+
+def _follows(delta: MemoryDelta, new: dict[str, MemoryDelta]) -> bool:
+    """Say whether a delta takes the place of one of the new ones before it because it speaks of the same."""
+    topic = _topic(delta)
+    if topic is None or not isinstance(delta, UpdateDelta):
+        return False
+    return any(_topic(new[name]) == topic for name in delta.replaces if name in new)

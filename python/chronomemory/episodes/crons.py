@@ -9,8 +9,6 @@ try:
 except ImportError as error:  # pragma: no cover (the tests have it)
     raise ImportError("a cron cadence needs cronsim: pip install 'chronomemory-rs[episodes]'") from error
 
-__all__ = ["check", "next_after"]
-
 _FIELDS = 5
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,7 +11,7 @@ from typing import Any
 
 from chronomemory._core import canonical_json
 from chronomemory.episodes.errors import ConsolidationRuleError, FactConflictError, MemoryScopeError
-from chronomemory.episodes.ids import FACT, episode_key, fact_key
+from chronomemory.episodes.ids import FACT, episode_key, fact_key, taken
 from chronomemory.episodes.kept import Kept
 from chronomemory.episodes.models import (
     AddDelta,
@@ -21,19 +22,80 @@ from chronomemory.episodes.models import (
     NoopDelta,
     UpdateDelta,
 )
-from chronomemory.episodes.names import taken
-from chronomemory.episodes.provenance import check_provenance, step_of, step_violation
 from chronomemory.episodes.storage.books import columns_of, keep_noop
-from chronomemory.episodes.storage.facts import check_size, fact_of, is_fact, record_of
-from chronomemory.episodes.storage.lineages import Lineage, joined, lineage_in, sources_of, whole
+from chronomemory.episodes.storage.facts import (
+    Lineage,
+    check_size,
+    fact_of,
+    is_fact,
+    joined,
+    lineage_in,
+    record_of,
+    sources_of,
+    whole,
+)
+from chronomemory.errors import InvalidArgument
 from chronomemory.face.arguments import string
 from chronomemory.face.batch import Connection
-from chronomemory.record import ChronoRecord
-from chronomemory.sameness import is_same
+from chronomemory.face.moments import parse_instant
+from chronomemory.record import ChronoRecord, is_same
 from chronomemory.scope import Scope
-from chronomemory.scoped import ScopedStore
+from chronomemory.store import ScopedStore
 
-__all__ = ["Applied", "Facts", "apply"]
+#: By the class, for deltas that no validation has seen.
+_KINDS = {AddDelta: "add", UpdateDelta: "update", DeleteDelta: "delete", NoopDelta: "noop"}
+
+
+def check_provenance(delta: MemoryDelta) -> None:
+    """Refuse a delta that does not say which rule made it of which episodes, when, and how sure it is."""
+    violation = _violation(delta)
+    if violation is not None:
+        raise ConsolidationRuleError(
+            rule_id=delta.rule_id, delta_type=_KINDS.get(type(delta), ""), violation=violation
+        )
+
+
+def _violation(delta: MemoryDelta) -> str | None:
+    if not delta.rule_id.strip():
+        return "rule_id must not be blank"
+    if not delta.source_episode_ids:
+        return "source_episode_ids must not be empty"
+    if not all(source.strip() for source in delta.source_episode_ids):
+        return "source_episode_ids must not hold a blank id"
+    if delta.promotion_ts.utcoffset() is None:
+        return "promotion_ts must have a time zone"
+    if not math.isfinite(delta.confidence) or not 0.0 <= delta.confidence <= 1.0:
+        return f"confidence must be from 0 to 1, got {delta.confidence!r}"
+    if isinstance(delta, UpdateDelta | DeleteDelta):
+        if not delta.replaces:
+            return "replaces must not be empty"
+        if not all(fact_id.strip() for fact_id in delta.replaces):
+            return "replaces must not hold a blank id"
+    return None
+
+
+def step_of(delta: MemoryDelta) -> dict[str, Any]:
+    """Return what a delta adds to the lineage of a fact."""
+    return {
+        "rule_id": delta.rule_id,
+        "source_episode_ids": list(delta.source_episode_ids),
+        "promotion_ts": delta.promotion_ts.isoformat(),
+    }
+
+
+def step_violation(step: dict[str, Any]) -> str | None:
+    """Return what is wrong with a step that somebody wrote by hand, or None."""
+    rule_id, sources = step.get("rule_id"), step.get("source_episode_ids")
+    if not isinstance(rule_id, str) or not rule_id.strip():
+        return "rule_id must be text that is not blank"
+    if not isinstance(sources, list) or not all(isinstance(one, str) and one.strip() for one in sources):
+        return "source_episode_ids must be a list of ids that are not blank"
+    try:
+        parse_instant("promotion_ts", step.get("promotion_ts"))
+    except InvalidArgument as error:
+        return str(error)
+    return None
+
 
 _SLOTS = ("subject", "predicate", "object")
 _MADE_ID_DIGITS = 32
@@ -158,8 +220,8 @@ def apply(
     known = _lineages(conn, [*replaced, fact.id], scope.user) if replaced or before is not None else []
     lineages = [*known, Lineage(fact.lineage)]
     lineage, pieces = joined(lineages, scope)
-    if told := list(dict.fromkeys([*_channels(before), *channels])):
-        fact.metadata = {"channels": told}
+    if all_channels := list(dict.fromkeys([*_channels(before), *channels])):
+        fact.metadata = {"channels": all_channels}
     # Checked before anything is taken away: a runner goes on with its batch when a delta is refused.
     record = _pinnable(conn, fact, delta.kind, lineage)
     is_over = before is None and (again or (not bring_back and _is_over(conn, record, lineages)))
@@ -259,8 +321,8 @@ def _fact_of_delta(delta: AddDelta | UpdateDelta) -> tuple[Fact, Scope]:
     fact_id = payload.get("id")
     if fact_id is None:
         # The same delta makes the same fact, whoever applies it and how often.
-        told = canonical_json([delta.rule_id, delta.source_episode_ids, payload])
-        fact_id = hashlib.sha256(told).hexdigest()[:_MADE_ID_DIGITS]
+        key = canonical_json([delta.rule_id, delta.source_episode_ids, payload])
+        fact_id = hashlib.sha256(key).hexdigest()[:_MADE_ID_DIGITS]
     if not isinstance(fact_id, str) or not fact_id.strip():
         raise ConsolidationRuleError(
             rule_id=delta.rule_id, delta_type=delta.kind, violation="fact_payload.id must be text"

@@ -39,8 +39,6 @@ try:
 except ImportError as error:  # pragma: no cover (the tests have it)
     raise ImportError("a when_filter needs sqlglot: pip install 'chronomemory-rs[episodes]'") from error
 
-__all__ = ["where_of"]
-
 #: More than this is no filter that somebody wrote.
 _MOST_LETTERS, _MOST_TOKENS, _DEEPEST = 65_536, 4_096, 24
 #: So much of a filter is shown.

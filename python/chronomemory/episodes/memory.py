@@ -8,29 +8,24 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from chronomemory.episodes.classification import Sorted, sort
+from chronomemory.episodes.classification import Sorted, joined, narrowed, sort, users_with_topics
 from chronomemory.episodes.errors import ConsolidationRuleError, MemoryScopeError
-from chronomemory.episodes.ids import EPISODE, FACE, episode_key
+from chronomemory.episodes.ids import EPISODE, FACE, episode_key, taken
 from chronomemory.episodes.kept import Kept
 from chronomemory.episodes.models import (
     ConsolidationRule,
     Episode,
     MemoryDelta,
 )
-from chronomemory.episodes.names import taken
 from chronomemory.episodes.storage.books import Progress, columns_of
 from chronomemory.episodes.storage.episodes import episode_of, is_episode, later, record_of
-from chronomemory.episodes.topics import joined, narrowed, users_with_topics
 from chronomemory.errors import ChronoError, HistoryUnavailable, InvalidArgument, InvalidRecord
 from chronomemory.face.arguments import LAST_SEQ, contents, count
 from chronomemory.face.moments import Now, instant, utc_now
-from chronomemory.paging import HasEngine
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
-from chronomemory.scoped import ScopedStore
-from chronomemory.store import ChronoStore
-
-__all__ = ["Episodes"]
+from chronomemory.store import ChronoStore, ScopedStore
+from chronomemory.types import HasEngine
 
 #: Which index answers for which names.
 _INDEXES = {
@@ -150,15 +145,15 @@ class Episodes(Kept):
         Nothing is written. If an episode wants to update or delete and does not say what, the pass is
         finished, and then ``ConsolidationRuleError`` has the ``deltas`` and the ``episode_ids``.
         """
-        told = self.sort(rule, self._clock())
-        if told.bad:
+        classified = self.sort(rule, self._clock())
+        if classified.bad:
             raise ConsolidationRuleError(
                 rule_id=rule.id,
-                violation=f"update and delete need replaces: {', '.join(told.bad[:10])}",
-                deltas=told.deltas,
-                episode_ids=told.bad,
+                violation=f"update and delete need replaces: {', '.join(classified.bad[:10])}",
+                deltas=classified.deltas,
+                episode_ids=classified.bad,
             )
-        return told.deltas
+        return classified.deltas
 
     def sort(
         self, rule: ConsolidationRule, now: datetime, *, after: int = 0, until: int = LAST_SEQ
@@ -181,14 +176,14 @@ class Episodes(Kept):
         except InvalidArgument as error:
             raise ConsolidationRuleError(rule_id=rule.id, violation=f"when_filter: {error}") from None
 
-    def among_all(self, told: Sorted, rule: ConsolidationRule, now: datetime, *, until: int) -> Sorted:
+    def among_all(self, classified: Sorted, rule: ConsolidationRule, now: datetime, *, until: int) -> Sorted:
         """Return what new episodes make as a pass over all that the rule matches would tell it.
 
         Older ones that speak of the same later are made again among them.
         """
-        users = users_with_topics(told)
+        users = users_with_topics(classified)
         if not users:
-            return told
+            return classified
         doors: list[tuple[HasEngine, list[str]]] = [(self.handle.store, users)]
         if len(users) <= _MOST_DOORS:
             # One user costs what that user has, however many there are.
@@ -199,10 +194,10 @@ class Episodes(Kept):
         where = self._where(rule)
         passes = []
         for door, some in doors:
-            narrow = narrowed(told, some, _MOST_OPERANDS)
+            narrow = narrowed(classified, some, _MOST_OPERANDS)
             both = where if narrow is None else {"and": [where, narrow]}
             passes.append(sort(door, both, rule.id, now, until=until))
-        return joined(told, users, passes)
+        return joined(classified, users, passes)
 
     def reached(self, progress: Progress, *, one_store: bool) -> int:
         """Return the event that a rule got to; 0 if it is not there any more.

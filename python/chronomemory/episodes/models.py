@@ -7,20 +7,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = [
-    "AddDelta",
-    "ConsolidationRule",
-    "DeleteDelta",
-    "Episode",
-    "Fact",
-    "FactPattern",
-    "MemoryDelta",
-    "MigrationPlan",
-    "NoopDelta",
-    "StoreHealth",
-    "UpdateDelta",
-]
-
 
 class _Model(BaseModel):
     """A value of this face; a field that it does not have is a mistake."""

@@ -14,8 +14,6 @@ from chronomemory.episodes.models import (
     StoreHealth,
 )
 
-__all__ = ["FactStore", "MemoryStore"]
-
 
 @runtime_checkable
 class MemoryStore(Protocol):

@@ -12,21 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-__all__ = [
-    "NEVER",
-    "Both",
-    "Compared",
-    "Either",
-    "Expression",
-    "Is",
-    "Like",
-    "Not",
-    "Null",
-    "Place",
-    "Value",
-    "where_true",
-]
-
 Where: TypeAlias = dict[str, Any]
 Value: TypeAlias = str | int | float | None
 

@@ -6,18 +6,22 @@ that dies at any point has done all of a rule or nothing of it, and the next run
 
 from __future__ import annotations
 
+import importlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
+from typing import Any, TypeAlias
 
-from chronomemory.episodes.cadence import Cadence, Cron, cadence_of
 from chronomemory.episodes.classification import Sorted
 from chronomemory.episodes.errors import ConsolidationRuleError, MemoryScopeError
 from chronomemory.episodes.facts import apply
-from chronomemory.episodes.models import ConsolidationRule
-from chronomemory.episodes.repeats import Past
-from chronomemory.episodes.storage.books import Progress, progress_of, put_progress
+from chronomemory.episodes.ids import episode_key, fact_key
+from chronomemory.episodes.memory import Episodes
+from chronomemory.episodes.models import AddDelta, ConsolidationRule, DeleteDelta, MemoryDelta, UpdateDelta
+from chronomemory.episodes.storage.books import Progress, progress_of, progress_of_all, put_progress
+from chronomemory.episodes.storage.facts import Step, is_fact, lineage_in, sources_of, whole
 from chronomemory.episodes.stores import ChronoFactStore, ChronoMemoryStore
 from chronomemory.errors import RecordTooLarge
 from chronomemory.face.arguments import string
@@ -25,8 +29,154 @@ from chronomemory.face.awaited import Awaited, awaited_verb
 from chronomemory.face.batch import Connection
 from chronomemory.face.moments import Now, utc_now
 from chronomemory.face.results import Result, counted
+from chronomemory.record import ChronoRecord
 
-__all__ = ["ConsolidationRunner", "RuleRun", "RunReport"]
+#: A module of its own, since it needs a parser that not everybody has.
+_CRONS = "chronomemory.episodes.crons"
+
+
+@dataclass(frozen=True)
+class Every:
+    """After so many new episodes that match."""
+
+    episodes: int
+
+    def is_due(self, new: int) -> bool:
+        """Say whether there are enough."""
+        return new >= self.episodes
+
+
+@dataclass(frozen=True)
+class Cron:
+    """At the times of a cron expression, in UTC."""
+
+    expression: str
+
+    def is_due(self, since: datetime, now: datetime) -> bool:
+        """Say whether one of its times has come since a moment; a wrong clock told one that is ahead."""
+        if since > now:
+            return True
+        following: datetime | None = importlib.import_module(_CRONS).next_after(self.expression, since)
+        return following is not None and following <= now
+
+
+Cadence: TypeAlias = Every | Cron
+
+
+def cadence_of(rule: ConsolidationRule) -> Cadence:
+    """Take the cadence of a rule, and check what else a runner needs of it."""
+    if not rule.id.strip():
+        raise ConsolidationRuleError(rule_id=rule.id, violation="id must not be blank")
+    if any(not channel.strip() for channel in rule.then_emits):
+        raise ConsolidationRuleError(rule_id=rule.id, violation="then_emits must not hold a blank channel")
+    return _taken(rule.id, rule.cadence)
+
+
+def _taken(rule_id: str, cadence: dict[str, Any]) -> Cadence:
+    match cadence:
+        case {"every": int(number), **rest} if not rest and not isinstance(number, bool) and number >= 1:
+            return Every(number)
+        case {"cron": str(expression), **rest} if not rest:
+            fault = importlib.import_module(_CRONS).check(expression)
+            if fault is None:
+                return Cron(expression)
+            raise ConsolidationRuleError(rule_id=rule_id, violation=f"cadence.cron: {fault}")
+        case _:
+            raise ConsolidationRuleError(
+                rule_id=rule_id,
+                violation=f'cadence must be {{"every": N}}, N from 1 on, or {{"cron": "…"}}, got {cadence}',
+            )
+
+
+class Past:
+    """What a rule did before a run, under whatever name.
+
+    ``is_whole`` says that the run goes over all episodes; else over those that are new under its name.
+    ``one_store`` says that facts and episodes are in one log, whose events can be compared.
+    """
+
+    def __init__(
+        self, conn: Connection, rule_id: str, episodes: Episodes, *, is_whole: bool, one_store: bool
+    ) -> None:
+        self._conn, self._rule_id, self._episodes = conn, rule_id, episodes
+        self._is_whole, self._one_store = is_whole, one_store
+
+    def has(self, delta: MemoryDelta) -> bool:
+        """Say whether the rule applied a delta before, and its episode has not been written since."""
+        conn = self._conn
+        if isinstance(delta, UpdateDelta) and any(_is_of_this_batch(conn, name) for name in delta.replaces):
+            # It was not there when the rule did so: a turn that was heard late.
+            return False
+        if isinstance(delta, AddDelta | UpdateDelta):
+            known = [conn.store.engine.get(fact_key(str(delta.fact_payload.get("id"))))]
+        elif isinstance(delta, DeleteDelta):
+            # Of what is gone nobody can tell who took it away, and it is gone. What this batch made has no
+            # event.
+            known = [conn.glimpse(fact_key(name)) for name in delta.replaces]
+            known = [record for record in known if record is not None and record.updated_seq is not None]
+        else:
+            return False
+        engine = self._episodes.handle.store.engine
+        said = [one for name in delta.source_episode_ids if (one := engine.get(episode_key(name)))]
+        return any(
+            record is not None
+            and all(_is_later(record, one, self._one_store) for one in said)
+            and self._led_to(record, delta, said)
+            for record in known
+        )
+
+    def _led_to(self, record: ChronoRecord, delta: MemoryDelta, said: list[ChronoRecord]) -> bool:
+        """Say whether the rule led to a fact: by the very step of an add or update, by any if it is to go.
+
+        What nobody has added to since is made of its episode as it is. Else it may have been long ago, and
+        counts only if the rule had the episode before: it may be new to the rule, and the fact not.
+        """
+        if not is_fact(record):
+            return False
+        steps = lineage_in(record).steps
+        if not isinstance(delta, DeleteDelta) and any(_is_step(step, delta) for step in steps[-1:]):
+            return True
+        return _is_in_lineage(self._conn, record, delta) and (self._is_whole or self._took_in(said))
+
+    def _took_in(self, said: list[ChronoRecord]) -> bool:
+        """Say whether a runner of any name got as far as these episodes."""
+        return all((one.updated_seq or 0) <= self._reached for one in said)
+
+    @cached_property
+    def _reached(self) -> int:
+        """The last event that a runner of any name got to; few runs have to know."""
+        everyone = progress_of_all(self._conn, self._rule_id)
+        return max((one.seq for one in everyone if self._episodes.may_have_reached(one)), default=0)
+
+
+def _is_of_this_batch(conn: Connection, name: str) -> bool:
+    """Say whether a fact is there that has no event yet."""
+    record = conn.glimpse(fact_key(name))
+    return record is not None and record.status == "active" and record.updated_seq is None
+
+
+def _is_in_lineage(conn: Connection, record: ChronoRecord, delta: MemoryDelta) -> bool:
+    """Say whether a step of a fact is that of a delta."""
+    lineage = lineage_in(record)
+    if any(_is_step(step, delta) for step in lineage.steps):
+        return True
+    # The step stands further back only if others came upon it later, and none come upon what is gone.
+    is_there = record.status != "tombstone"
+    return is_there and any(_is_step(step, delta) for step in whole(lineage, conn.glimpse))
+
+
+def _is_step(step: Step, delta: MemoryDelta) -> bool:
+    if step.get("rule_id") != delta.rule_id:
+        return False
+    return isinstance(delta, DeleteDelta) or sources_of(step) == delta.source_episode_ids
+
+
+def _is_later(fact: ChronoRecord, episode: ChronoRecord, one_store: bool) -> bool:
+    if one_store:
+        return (episode.updated_seq or 0) < (fact.updated_seq or 0)
+    if fact.updated_at is None or episode.updated_at is None:
+        return True
+    return episode.updated_at <= fact.updated_at
 
 
 @dataclass(frozen=True)
@@ -138,16 +288,16 @@ class Runner:
                 # Its times are counted from when it was seen first.
                 put_progress(conn, self._name, rule.id, progress)
         reached = self._episodes.reached(progress, one_store=self._one_store)
-        told = self._episodes.sort(rule, now, after=reached, until=last)
+        classified = self._episodes.sort(rule, now, after=reached, until=last)
         if isinstance(cadence, Cron):
             is_due = cadence.is_due(datetime.fromisoformat(progress.at), now)
         else:
-            is_due = cadence.is_due(told.matched)
+            is_due = cadence.is_due(classified.matched)
         if not is_due:
-            return RuleRun(rule.id, due=False, matched=told.matched)
+            return RuleRun(rule.id, due=False, matched=classified.matched)
         if reached:
-            told = self._episodes.among_all(told, rule, now, until=last)
-        run = self._applied(conn, rule, told, is_whole=not reached)
+            classified = self._episodes.among_all(classified, rule, now, until=last)
+        run = self._applied(conn, rule, classified, is_whole=not reached)
         put_progress(conn, self._name, rule.id, Progress(last, now.isoformat(), head))
         return run
 
@@ -157,14 +307,16 @@ class Runner:
         roots = {kept.store.project_root.resolve() for kept in (self._episodes, self._facts)}
         return len(roots) == 1
 
-    def _applied(self, conn: Connection, rule: ConsolidationRule, told: Sorted, *, is_whole: bool) -> RuleRun:
+    def _applied(
+        self, conn: Connection, rule: ConsolidationRule, classified: Sorted, *, is_whole: bool
+    ) -> RuleRun:
         done: Counter[str] = Counter()
         refused: list[str] = []
         missing: list[str] = []
         over: set[str] = set()
         past = Past(conn, rule.id, self._episodes, is_whole=is_whole, one_store=self._one_store)
-        for place, (delta, user) in enumerate(zip(told.deltas, told.users, strict=True)):
-            is_again = place in told.again
+        for place, (delta, user) in enumerate(zip(classified.deltas, classified.users, strict=True)):
+            is_again = place in classified.again
             if not is_again and past.has(delta):
                 done["noop"] += 1
                 continue
@@ -192,12 +344,12 @@ class Runner:
         return RuleRun(
             rule.id,
             due=True,
-            matched=told.matched,
+            matched=classified.matched,
             added=done["add"],
             updated=done["update"],
             deleted=done["delete"],
             left=done["noop"],
-            bad_episode_ids=tuple(told.bad),
+            bad_episode_ids=tuple(classified.bad),
             refused_episode_ids=tuple(refused),
             missing_fact_ids=tuple(missing),
         )

@@ -11,16 +11,14 @@ import secrets
 from collections.abc import Iterable
 from typing import Any
 
+from chronomemory.episodes.ids import taken
 from chronomemory.episodes.memory import Episodes
 from chronomemory.episodes.models import Episode
-from chronomemory.episodes.names import taken
 from chronomemory.episodes.storage.episodes import later
 from chronomemory.episodes.stores import ChronoMemoryStore
 from chronomemory.errors import InvalidRecord
 from chronomemory.face.arguments import LAST_SEQ, count
 from chronomemory.face.moments import Now, utc_now
-
-__all__ = ["ChronoSession"]
 
 #: Where an item stands in the metadata.
 _ITEM = "item"

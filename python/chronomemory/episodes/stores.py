@@ -17,8 +17,6 @@ from chronomemory.face.awaited import Awaited, awaited_at_once, awaited_verb
 from chronomemory.face.moments import Now, utc_now
 from chronomemory.store import ChronoStore
 
-__all__ = ["ChronoFactStore", "ChronoMemoryStore", "open_memory_store"]
-
 OwnMemory = TypeVar("OwnMemory", bound="ChronoMemoryStore")
 OwnFacts = TypeVar("OwnFacts", bound="ChronoFactStore")
 

@@ -28,33 +28,6 @@ if TYPE_CHECKING:
 else:
     from chronomemory import numpy_later as np
 
-__all__ = [
-    "HIDDEN",
-    "LAST_SEQ",
-    "Floats",
-    "contents",
-    "count",
-    "finite",
-    "flag",
-    "floats",
-    "function",
-    "function_or_none",
-    "many",
-    "must",
-    "number",
-    "one_of",
-    "path",
-    "public_names",
-    "refuse",
-    "string",
-    "string_list",
-    "string_or_none",
-    "strings",
-    "unique_strings",
-    "within",
-    "word",
-]
-
 Floats: TypeAlias = "npt.NDArray[np.float32]"
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _One = TypeVar("_One")

@@ -13,8 +13,6 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
-__all__ = ["Awaited", "awaited", "awaited_at_once", "awaited_verb", "entered"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 Plain = TypeVar("Plain")
@@ -73,8 +71,8 @@ def awaited_verb(
     @functools.wraps(verb)
     async def call(door: Awaited[Any], /, *args: P.args, **kwargs: P.kwargs) -> T:
         # By its name: the plain object may be of a subclass with a verb of its own.
-        told: T = await asyncio.to_thread(getattr(door._plain, name), *args, **kwargs)
-        return told
+        result: T = await asyncio.to_thread(getattr(door._plain, name), *args, **kwargs)
+        return result
 
     setattr(call, _IS_TWIN, True)
     return call

@@ -11,22 +11,135 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
-from types import TracebackType
-from typing import Any, Literal, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
-from chronomemory._core import Edition, WalEvent
-from chronomemory.errors import ChronoError, StoreLocked
+from chronomemory._core import Edition, Engine, WalEvent
+from chronomemory.errors import ChronoError, EmbeddingMismatch, StoreLocked, WriteConflict
 from chronomemory.face.arguments import contents, within
-from chronomemory.face.attachments import Attachments, Vector
-from chronomemory.face.declaration import Face
 from chronomemory.face.moments import Now, micros
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import SHARED, Scope
+from chronomemory.types import HasEngine
 from chronomemory.updates import retry_in_turn
-from chronomemory.vectors import HasEngine
+from chronomemory.vectors import Vectors
 
-__all__ = ["Batch", "Connection", "merged"]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+else:
+    from chronomemory import numpy_later as np
+
+
+class PrefixReader:
+    """Reads the records whose prefix is their kind; plain records of the same kind are none of a face's."""
+
+    def record(self, engine: Engine, record_id: str) -> ChronoRecord | None:
+        """Return a record, a tombstoned one too, or None."""
+        return engine.get(record_id)
+
+    def records(
+        self, engine: Engine, kind: str, status: str | None, limit: int | None, *, own: bool = False
+    ) -> list[ChronoRecord]:
+        """Return the records of a kind and of a status, or of any, in insertion order; own ones, or all."""
+        found = engine.query(kind=kind, status=status, limit=limit)
+        of_face = [record for record in found if record.id.startswith(f"{kind}:")]
+        if own:
+            are_own = engine.are_own([record.id for record in of_face])
+            of_face = [record for record, is_own in zip(of_face, are_own, strict=True) if is_own]
+        if limit is not None and len(of_face) < len(found):
+            # Plain records, or those of others, took some of the places.
+            return self.records(engine, kind, status, None, own=own)[:limit]
+        return of_face
+
+    def count(self, engine: Engine, kind: str, status: str, *, own: bool = False) -> int:
+        """Return how many there are."""
+        if own:
+            return len(self.records(engine, kind, status, None, own=True))
+        return sum(
+            number
+            for its_kind, its_status, of_face, number in engine.tally()
+            if of_face and its_kind == kind and its_status == status
+        )
+
+
+@dataclass(frozen=True)
+class Face:
+    """A face as the ground knows it."""
+
+    #: As the engine lists it, with the prefixes that only this face may write.
+    name: str
+    reader: PrefixReader = field(default_factory=PrefixReader)
+    #: Raised when another writer came in between, and when a record that is to be changed is not there.
+    conflict: type[WriteConflict] = WriteConflict
+    missing: type[ChronoError] = ChronoError
+
+
+Vector: TypeAlias = "npt.NDArray[np.float32]"
+#: Ids, their rows, the space and the model, and the length of token vectors if the rows are codes of them.
+Attachment: TypeAlias = "tuple[list[str], npt.NDArray[np.float32], str | None, str | None, int]"
+
+
+class Attachments:
+    """Embeddings by record, each with its space and the model that made it, and codes of tokens."""
+
+    def __init__(self) -> None:
+        self._pending: dict[str, tuple[Vector, str, str]] = {}
+        self._codes: dict[str, tuple[Vector, str, str, int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._pending) + len(self._codes)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._pending.keys() | self._codes.keys())
+
+    def add(self, record_id: str, vector: Vector, space: str, model: str) -> None:
+        """Carry an embedding for a record, in place of one that is carried already."""
+        self._pending[record_id] = (vector, space, model)
+
+    def add_codes(self, record_id: str, codes: Vector, space: str, model: str, dim: int) -> None:
+        """Carry the codes of a record's tokens likewise; their vectors had ``dim`` numbers each."""
+        self._codes[record_id] = (codes, space, model, dim)
+
+    def drop(self, record_id: str) -> None:
+        """Carry no embedding for a record any more."""
+        self._pending.pop(record_id, None)
+        self._codes.pop(record_id, None)
+
+    def get(self, record_id: str) -> Vector | None:
+        """Return the embedding that is carried for a record, or None."""
+        found = self._pending.get(record_id)
+        return None if found is None else found[0]
+
+    def check(self, store: HasEngine) -> None:
+        """Refuse vectors that their space cannot hold before anything is written."""
+        bound = {space.name: (space.model, space.dim) for space in Vectors(store).spaces()}
+        carried = [*self._pending.values(), *(codes[:3] for codes in self._codes.values())]
+        for vector, space, model in carried:
+            known = bound.setdefault(space, (model, len(vector)))
+            # A space whose line was lost in a repair has no model until somebody names one.
+            if known not in ((model, len(vector)), ("", len(vector))):
+                raise EmbeddingMismatch(
+                    f"embedding: {len(vector)} numbers of {model!r} do not fit {known[1]} of {known[0]!r}",
+                    space=space,
+                    model=known[0],
+                    dim=known[1],
+                    field="embedding",
+                    recovery="Name the model: each has a space of its own.",
+                )
+
+    def by_space(self) -> list[Attachment]:
+        """Return the embeddings as the engine takes them."""
+        members: dict[tuple[str, str, int], dict[str, Vector]] = {}
+        for record_id, (vector, space, model) in self._pending.items():
+            members.setdefault((space, model, 0), {})[record_id] = vector
+        for record_id, (codes, space, model, dim) in self._codes.items():
+            members.setdefault((space, model, dim), {})[record_id] = codes
+        return [
+            (list(rows), np.stack(list(rows.values())), space, model, dim)
+            for (space, model, dim), rows in members.items()
+        ]
+
 
 #: How long a batch waits for another one of this process, and how often a task looks, in seconds.
 _PATIENCE_SECONDS = 5.0
@@ -258,35 +371,19 @@ class Batch:
     """``with`` or ``async with``: one atomic batch, or one look at the store."""
 
     def __init__(
-        self,
-        face: Face,
-        store: HasEngine,
-        turn: threading.Lock,
-        *,
-        writable: bool,
-        echo: bool = False,
-        scope: Scope = SHARED,
-        clock: Now | None = None,
+        self, connect: Callable[[], Connection], store: HasEngine, turn: threading.Lock, *, writable: bool
     ) -> None:
-        self._face = face
-        self._scope = scope
-        self._clock = clock
+        self._connect = connect
         self._store = store
         self._turn = turn
         self._writable = writable
-        self._echo = echo
         self._open: list[Connection] = []
 
     def __enter__(self) -> Connection:
         self._acquire()
         return self._begin()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> Literal[False]:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> Literal[False]:
         connection = self._open.pop()
         try:
             if error is None and self._writable:
@@ -300,7 +397,7 @@ class Batch:
         """Run ``work`` in this batch; after a lost race again, while no one else writes."""
 
         def attempt() -> T:
-            connection = self._connection()
+            connection = self._connect()
             try:
                 done = work(connection)
                 connection.commit()
@@ -325,27 +422,12 @@ class Batch:
             waited += _LOOK_SECONDS
         return self._begin()
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> Literal[False]:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> Literal[False]:
         return self.__exit__(kind, error, trace)
 
     def _begin(self) -> Connection:
-        self._open.append(self._connection())
+        self._open.append(self._connect())
         return self._open[-1]
-
-    def _connection(self) -> Connection:
-        return Connection(
-            self._face,
-            self._store,
-            writable=self._writable,
-            echo=self._echo,
-            scope=self._scope,
-            clock=self._clock,
-        )
 
     def _acquire(self) -> None:
         if self._writable and not self._turn.acquire(timeout=_PATIENCE_SECONDS):

@@ -19,8 +19,6 @@ from pathlib import Path
 from chronomemory.errors import StoreLocked
 from chronomemory.layout import read_bounded
 
-__all__ = ["ASIDE", "PART", "PRIVATE", "Folder", "Stamp", "create_file", "is_draft"]
-
 #: What changes when a file does: its inode, length and time; None if it is not there.
 Stamp = tuple[int, int, int] | None
 
@@ -106,10 +104,10 @@ class Folder:
         """Return drafts that a killed writer left, and of which file each is; young ones may be in use."""
         found = []
         for name in self.names(within):
-            told = _DRAFT.fullmatch(name)
-            stamp = None if told is None or told[1] is None else self.stamp(name, within)
-            if told is not None and stamp is not None and time.time() - stamp[2] / 1e9 > _DRAFT_SECONDS:
-                found.append((name, told[1]))
+            draft = _DRAFT.fullmatch(name)
+            stamp = None if draft is None or draft[1] is None else self.stamp(name, within)
+            if draft is not None and stamp is not None and time.time() - stamp[2] / 1e9 > _DRAFT_SECONDS:
+                found.append((name, draft[1]))
         return found
 
     def sync(self) -> None:

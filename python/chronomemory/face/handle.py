@@ -11,14 +11,10 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from chronomemory.face.arguments import public_names
-from chronomemory.face.batch import Batch, Connection
-from chronomemory.face.declaration import Face
+from chronomemory.face.batch import Batch, Connection, Face
 from chronomemory.face.moments import Now
 from chronomemory.scope import SHARED, Scope
-from chronomemory.scoped import Everyone, ScopedStore
-from chronomemory.store import ChronoStore
-
-__all__ = ["Handle", "open_handle", "open_test_handle"]
+from chronomemory.store import ChronoStore, Everyone, ScopedStore
 
 #: Where a folder is memory, on systems that have such a place.
 _MEMORY_FOLDER = Path("/dev/shm")
@@ -67,23 +63,20 @@ class Handle:
 
     def begin(self) -> Batch:
         """Return one atomic batch: all of it is written when its block ends, or nothing if it raises."""
-        return Batch(
-            self.face,
-            self.store,
-            self._turn,
-            writable=True,
-            echo=self._echo,
-            scope=self.scope,
-            clock=self._clock,
-        )
+        return Batch(self._writer, self.store, self._turn, writable=True)
 
     def connect(self) -> Batch:
         """Return a look at the store."""
-        return Batch(self.face, self.store, self._turn, writable=False, scope=self.scope)
+        return Batch(self.look, self.store, self._turn, writable=False)
 
     def look(self) -> Connection:
         """Return a look at the store that needs no block around it."""
         return Connection(self.face, self.store, writable=False, scope=self.scope)
+
+    def _writer(self) -> Connection:
+        return Connection(
+            self.face, self.store, writable=True, echo=self._echo, scope=self.scope, clock=self._clock
+        )
 
     def run(self, work: Callable[[Connection], T]) -> T:
         """Run a batch and return what it returned; after a lost race again, while no one else writes."""

@@ -15,8 +15,6 @@ from typing import Any, TypeVar
 from chronomemory.face.batch import Connection
 from chronomemory.face.handle import Handle
 
-__all__ = ["Answers", "KeptAnswers", "NoAnswer", "Unanswered", "rehearse", "run"]
-
 #: So many answers are kept.
 _MOST_ANSWERS = 20_000
 

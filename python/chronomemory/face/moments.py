@@ -11,8 +11,6 @@ from typing import TypeAlias
 
 from chronomemory.face.arguments import must, string
 
-__all__ = ["EPOCH", "Now", "Seconds", "instant", "is_instant", "micros", "now", "parse_instant", "utc_now"]
-
 #: A clock that tells moments, and one that only tells how much time has passed.
 Now: TypeAlias = Callable[[], datetime]
 Seconds: TypeAlias = Callable[[], float]

@@ -9,8 +9,6 @@ from typing import Any
 
 from chronomemory.scope import Scope
 
-__all__ = ["Result", "counted", "plain"]
-
 
 class Result:
     """What a verb returns: ``summary`` is one line, ``str()`` gives it, ``to_dict()`` has all the fields."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chronomemory.face.declaration import Face
+from chronomemory.face.batch import Face
 from chronomemory.face.handle import Handle
 from chronomemory.graph.ids import FACE
 

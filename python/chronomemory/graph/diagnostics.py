@@ -19,7 +19,7 @@ from chronomemory.graph.view import (
     expected_pages,
     lines,
 )
-from chronomemory.sameness import is_same
+from chronomemory.record import is_same
 from chronomemory.types import VerifyReport
 
 __all__ = ["CODES", "chain_findings", "event_findings", "hanging", "replay_findings", "view_findings"]

@@ -19,7 +19,7 @@ from chronomemory.graph.replaying import (
     snapshot_of,
 )
 from chronomemory.graph.spelling import ENVELOPE, page_of
-from chronomemory.sameness import is_same
+from chronomemory.record import is_same
 
 __all__ = ["Imported", "KeyMap", "changes_of", "envelope_of", "envelope_page", "read_envelope", "report_of"]
 

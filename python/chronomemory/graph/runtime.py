@@ -35,7 +35,7 @@ from chronomemory.graph.models import (
 )
 from chronomemory.graph.protocols import AuditSink, MemoryEventLog, MemoryGraphStore
 from chronomemory.graph.replaying import own_events, reserved
-from chronomemory.sameness import is_same
+from chronomemory.record import is_same
 
 __all__ = ["PhaseMemoryRuntime"]
 

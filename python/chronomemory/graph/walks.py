@@ -17,7 +17,7 @@ from chronomemory.graph.errors import UnknownNode
 from chronomemory.graph.ids import NODE, key_of, spellings
 from chronomemory.graph.models import Edge, Node
 from chronomemory.graph.storage.records import item_of
-from chronomemory.view import view_of
+from chronomemory.selection import view_of
 
 __all__ = ["DIRECTIONS", "EngineWalker", "LookWalker", "Route", "Steps", "Subgraph", "Walker", "Walks"]
 

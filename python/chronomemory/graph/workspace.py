@@ -212,7 +212,7 @@ class Workspace:
         if broken:
             raise WorkspaceError(
                 f"{self.folder}: the log is damaged ({broken[0].message}), so the files are left as they are",
-                recovery="Repair the store first: chronomemory repair, or workspace.store.repair().",
+                recovery="Repair the store first: chronomemory repair, or workspace.store.upkeep.repair().",
             )
         return Rebuilt(*self.home.rebuild())
 

@@ -21,8 +21,8 @@ from chronomemory.face.arguments import must
 from chronomemory.face.batch import Connection
 from chronomemory.mcp.shapes import OPERATION_LETTERS
 from chronomemory.record import OPERATION_KIND, ChronoRecord
-from chronomemory.records import Records
 from chronomemory.scope import Scope, carrying
+from chronomemory.store import Records
 from chronomemory.updates import Look
 
 __all__ = ["Operation", "RepeatedError"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chronomemory.blocks.recall.searching import reading_of
+from chronomemory.blocks.retrieval import reading_of
 from chronomemory.mcp.served_store import ServedStore
 
 __all__ = ["read"]

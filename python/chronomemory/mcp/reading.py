@@ -17,9 +17,9 @@ from chronomemory.mcp.items import item_of, line_of, more_of
 from chronomemory.mcp.later import Later
 from chronomemory.mcp.quoting import Budget, clipped, quoted, tokens_of
 from chronomemory.mcp.served_store import ServedStore
-from chronomemory.paging import Page
 from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
 from chronomemory.search import Hit, Hits
+from chronomemory.selection import Page
 
 __all__ = ["Question", "Told", "get", "moment", "search", "verify"]
 

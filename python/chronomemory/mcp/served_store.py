@@ -14,10 +14,8 @@ from chronomemory.complaints import complaints
 from chronomemory.errors import ChronoError, InvalidArgument, UnknownRecord, UnknownScope
 from chronomemory.mcp.quoting import Budget
 from chronomemory.record import ChronoRecord
-from chronomemory.records import Records
 from chronomemory.scope import Scope
-from chronomemory.scoped import ScopedStore
-from chronomemory.store import ChronoStore
+from chronomemory.store import ChronoStore, Records, ScopedStore
 
 if TYPE_CHECKING:
     from chronomemory.embedders import Embedder

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from chronomemory._core import WalEvent
 from chronomemory.blocks import Blocks
 from chronomemory.blocks.ids import block_key, plain_id
-from chronomemory.blocks.storage.acts import in_words
-from chronomemory.blocks.storage.contradictions import open_contradictions
-from chronomemory.blocks.storage.edges import shown_edges
+from chronomemory.blocks.life.outcomes import in_words
+from chronomemory.blocks.storage.edges import open_contradictions, shown_edges
 from chronomemory.errors import HistoryUnavailable
-from chronomemory.event import WalEvent
 from chronomemory.face.batch import merged
 from chronomemory.face.handle import open_handle
 from chronomemory.mcp.items import item_of, line_of, text_of
@@ -18,8 +17,7 @@ from chronomemory.mcp.quoting import clipped, one_line, quoted
 from chronomemory.mcp.reading import Told, heading
 from chronomemory.mcp.served_store import ServedStore, is_block
 from chronomemory.reasons import Reason
-from chronomemory.record import ChronoRecord
-from chronomemory.sameness import is_same
+from chronomemory.record import ChronoRecord, is_same
 
 __all__ = ["explain", "history"]
 

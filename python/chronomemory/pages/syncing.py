@@ -316,7 +316,7 @@ def _check_log(home: Home) -> None:
     if broken:
         raise PageError(
             f"{home.folder.root}: the log is damaged ({broken}), so the files are left as they are",
-            recovery="Repair the store first: chronomemory repair, or pages.store.repair().",
+            recovery="Repair the store first: chronomemory repair, or pages.store.upkeep.repair().",
         )
 
 

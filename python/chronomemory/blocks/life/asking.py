@@ -9,8 +9,6 @@ from chronomemory.errors import InvalidRecord
 from chronomemory.face.arguments import contents, count, string, string_list, within
 from chronomemory.face.models import Answers, KeptAnswers
 
-__all__ = ["Analyser", "BlockAnswers", "Judge", "TokenCounter"]
-
 #: Looks at a content and may say ``alignment`` (0..1), ``tags`` and a ``summary``.
 Analyser = Callable[[str], Mapping[str, Any]]
 #: Says how much two contents contradict each other, from 0 to 1.

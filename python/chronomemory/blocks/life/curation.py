@@ -6,12 +6,11 @@ First a look, which nobody has to wait for; then small batches, each of which lo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from chronomemory.blocks.ids import BLOCK, EDGE, block_key, plain_id
-from chronomemory.blocks.life.bridges import bridges
 from chronomemory.blocks.life.learning import archive
 from chronomemory.blocks.storage.blocks import DEFAULT_LAMBDA, tags_of
 from chronomemory.blocks.storage.config import hours_for
@@ -22,7 +21,48 @@ from chronomemory.face.batch import Connection
 from chronomemory.face.results import Result, counted
 from chronomemory.record import ChronoRecord
 
-__all__ = ["CurateResult", "curate"]
+
+def bridges(links: Iterable[tuple[str, str]]) -> set[str]:
+    """Return the blocks without which some others would no longer be connected.
+
+    >>> bridges([("a", "b"), ("b", "c"), ("c", "d"), ("d", "b")])
+    {'b'}
+    """
+    neighbours: dict[str, list[str]] = {}
+    for one, other in links:
+        neighbours.setdefault(one, []).append(other)
+        neighbours.setdefault(other, []).append(one)
+    found: set[str] = set()
+    order: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    for root in neighbours:
+        if root in order:
+            continue
+        order[root] = lowest[root] = len(order)
+        branches = 0
+        # Depth first without recursion: a chain of links may be longer than Python's stack.
+        path = [(root, "", iter(neighbours[root]))]
+        while path:
+            here, before, rest = path[-1]
+            for there in rest:
+                if there not in order:
+                    order[there] = lowest[there] = len(order)
+                    path.append((there, here, iter(neighbours[there])))
+                    break
+                if there != before:
+                    lowest[here] = min(lowest[here], order[there])
+            else:
+                path.pop()
+                if before:
+                    lowest[before] = min(lowest[before], lowest[here])
+                    if before == root:
+                        branches += 1
+                    elif lowest[here] >= order[before]:
+                        found.add(before)
+        if branches > 1:
+            found.add(root)
+    return found
+
 
 #: A link weaker than this is taken away.
 WEAK_LINK = 0.10

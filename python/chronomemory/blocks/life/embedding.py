@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from chronomemory.blocks.declaration import READER, SPACES
-from chronomemory.blocks.engine import Blocks
+from chronomemory.blocks.engine import READER, SPACES, Blocks
 from chronomemory.blocks.ids import BLOCK
 from chronomemory.blocks.storage.blocks import blocks_among
 from chronomemory.blocks.types import BlockStatus
@@ -14,13 +13,11 @@ from chronomemory.embedders import Embedder
 from chronomemory.embedders.protocol import offers_tokens
 from chronomemory.errors import UnknownSpace
 from chronomemory.face.batch import Connection
-from chronomemory.face.readings import Reading
 from chronomemory.face.results import Result, counted
+from chronomemory.face.spaces import Reading
 from chronomemory.record import ChronoRecord
 from chronomemory.selection import query
-from chronomemory.vectors import HasEngine
-
-__all__ = ["ReembedResult", "lacking", "reembed"]
+from chronomemory.types import HasEngine
 
 #: How many are embedded at once.
 _TOGETHER = 256

@@ -19,14 +19,6 @@ from chronomemory.face.batch import Connection
 from chronomemory.face.results import Result
 from chronomemory.record import ChronoRecord
 
-__all__ = [
-    "ConnectResult",
-    "DisconnectResult",
-    "IfExists",
-    "connect",
-    "disconnect",
-]
-
 #: What to do if two blocks are linked already.
 IfExists = Literal["reinforce", "update", "skip", "error"]
 
@@ -133,10 +125,10 @@ def connect(
         changed = said if weight is None else {**said, "weight": weight}
         conn.patch(known.id, {"data": {**changed, "last_active_hours": hours, "made_by": None}})
         return _told(conn.record(known.id) or known, "updated")
-    told = known.data.get("relation")
-    if relation is not None and told is not None and told != relation:
+    known_relation = known.data.get("relation")
+    if relation is not None and known_relation is not None and known_relation != relation:
         raise IntegrityError(
-            f"{source!r} and {target!r} are linked as {told!r}, not as {relation!r}",
+            f"{source!r} and {target!r} are linked as {known_relation!r}, not as {relation!r}",
             recovery='Give if_exists="update" to call the link otherwise, or leave relation out.',
         )
     reinforce_edges(conn, [pair], hours)

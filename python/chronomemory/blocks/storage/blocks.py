@@ -1,15 +1,16 @@
-"""Reads and changes blocks."""
+"""Reads and changes blocks and their tags."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from chronomemory.blocks.declaration import SPACES
+from chronomemory.blocks.engine import SPACES
 from chronomemory.blocks.errors import IntegrityError
 from chronomemory.blocks.ids import BLOCK, block_key, plain_id
 from chronomemory.blocks.storage.forming import drop_forming
-from chronomemory.blocks.types import ArchiveReason, BlockStatus
+from chronomemory.blocks.types import ArchiveReason, BlockStatus, DecayTier
 from chronomemory.errors import InvalidRecord
 from chronomemory.face.arguments import (
     contents,
@@ -25,28 +26,10 @@ from chronomemory.face.moments import now
 from chronomemory.face.spaces import embedding_of, has_embedding
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope, carrying
-from chronomemory.vectors import HasEngine
+from chronomemory.types import HasEngine
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-__all__ = [
-    "block_exists",
-    "blocks_among",
-    "by_scope",
-    "get_active_blocks",
-    "get_active_blocks_with_embeddings",
-    "get_block",
-    "get_inbox_blocks",
-    "get_inbox_count",
-    "insert_block",
-    "new_block",
-    "own_of",
-    "reinforce_blocks",
-    "tags_of",
-    "update_block_scoring",
-    "update_block_status",
-]
 
 DEFAULT_CONFIDENCE = 0.50
 DEFAULT_LAMBDA = 0.01
@@ -159,7 +142,7 @@ def known_block(conn: Connection, block_id: str) -> ChronoRecord:
     """Return the record of a block that must be there."""
     record = conn.record(block_key(string("block_id", block_id)))
     if record is None:
-        raise IntegrityError(f"there is no block {block_id!r}", recovery="Check the id: ls() lists them.")
+        raise IntegrityError(f"there is no block {block_id!r}", recovery="Check the id: list() lists them.")
     return record
 
 
@@ -300,3 +283,57 @@ def reinforce_blocks(conn: Connection, block_ids: list[str], current_active_hour
             last = max(hours, data.get("last_reinforced_at", 0.0))
             uses = data.get("reinforcement_count", 0) + 1
             conn.patch(record.id, {"data": {"reinforcement_count": uses, "last_reinforced_at": last}})
+
+
+def like(pattern: str, text: str) -> bool:
+    """Say whether a text fits a LIKE pattern: ``%`` any text, ``_`` one character, ASCII case aside.
+
+    >>> like("self/%", "SELF/goal"), like("a_", "abc")
+    (True, False)
+    """
+    parts = ({"%": ".*", "_": "."}.get(letter, re.escape(letter)) for letter in pattern)
+    return re.fullmatch("".join(parts), text, re.DOTALL | re.IGNORECASE | re.ASCII) is not None
+
+
+def add_tags(conn: Connection, block_id: str, tags: list[str]) -> None:
+    """Add tags to a block; those it has already are passed over.
+
+    A block that is there fades no faster from now on than its tags ask for. One that this batch writes keeps
+    the fading that it was given.
+    """
+    data = known_block(conn, block_id).data
+    has = data.get("tags", {})
+    with contents:
+        new = {tag: True for tag in unique_strings("tags", tags, empty=False) if tag not in has}
+    if not new:
+        return
+    patch: dict[str, Any] = {"tags": new}
+    before, tier = (DecayTier.of(tags, data["category"]).value for tags in (list(has), [*has, *new]))
+    # Tags that ask for nothing leave what outcomes have taught the block.
+    if tier < before and conn.store.engine.block_record(block_key(block_id)) is not None:
+        patch["decay_lambda"] = min(data.get("decay_lambda", tier), tier)
+    conn.patch(block_key(block_id), {"data": patch})
+
+
+def get_tags(conn: Connection, block_id: str) -> list[str]:
+    """Return the tags of a block in alphabetical order; an archived or unknown block has none."""
+    record = conn.record(block_key(block_id))
+    return [] if record is None else list(tags_of(record))
+
+
+def get_blocks_by_tag_pattern(conn: Connection, pattern: str) -> list[str]:
+    """Return the ids of inbox and active blocks that have a tag like the pattern, sorted."""
+    string("pattern", pattern)
+    pending = {plain_id(record.id): tags_of(record) for record in conn.pending(BLOCK)}
+    found = {block_id for block_id in conn.store.engine.blocks_tagged(pattern) if block_id not in pending}
+    found |= {block_id for block_id, tags in pending.items() if any(like(pattern, tag) for tag in tags)}
+    return sorted(found)
+
+
+def remove_tags(conn: Connection, block_id: str, tags: list[str]) -> None:
+    """Take tags from a block; those it does not have are passed over."""
+    has = known_block(conn, block_id).data.get("tags", {})
+    with contents:
+        gone = {tag: None for tag in unique_strings("tags", tags) if tag in has}
+    if gone:
+        conn.patch(block_key(block_id), {"data": {"tags": gone}})

@@ -14,8 +14,6 @@ from chronomemory.blocks.types import BlockStatus, Edge
 from chronomemory.face.batch import Connection
 from chronomemory.record import ChronoRecord
 
-__all__ = ["FORMING", "drop_forming", "forming_links", "letting_go"]
-
 #: The status of a link that does not count yet.
 FORMING = "forming"
 #: So many a memory has after a curation, or one for each active block.

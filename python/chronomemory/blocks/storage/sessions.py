@@ -12,8 +12,6 @@ from chronomemory.face.batch import Connection
 from chronomemory.face.moments import now
 from chronomemory.record import ChronoRecord
 
-__all__ = ["end_session", "get_active_session", "has_session", "start_session"]
-
 #: The statuses of a session.
 OPEN, ENDED = "active", "ended"
 #: Who was killed ends no session: one that began longer ago is taken to be abandoned.

@@ -12,20 +12,9 @@ from chronomemory.episodes.models import MigrationPlan, NoopDelta
 from chronomemory.face.arguments import LAST_SEQ
 from chronomemory.face.batch import Connection
 from chronomemory.face.moments import is_instant
-from chronomemory.paging import page_of, query_terms
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope, carrying
-
-__all__ = [
-    "Columns",
-    "Progress",
-    "add_columns",
-    "columns_of",
-    "keep_noop",
-    "progress_of",
-    "progress_of_all",
-    "put_progress",
-]
+from chronomemory.selection import page_of, query_terms
 
 #: What a store is before any migration.
 FIRST_VERSION = 1

@@ -6,16 +6,13 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from chronomemory.episodes.ids import EPISODE, episode_key, plain_id
+from chronomemory.episodes.ids import EPISODE, episode_key, has_all_names, plain_id, scope_key
 from chronomemory.episodes.models import Episode
-from chronomemory.episodes.names import has_all_names, scope_key
 from chronomemory.errors import InvalidRecord
 from chronomemory.face.arguments import contents, string
 from chronomemory.face.moments import instant, is_instant
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
-
-__all__ = ["episode_of", "is_episode", "later", "record_of", "utc_text"]
 
 #: Episodes are ordered by their moments: turns must not share one.
 _STEP = timedelta(microseconds=1)

@@ -200,7 +200,7 @@ def open_home(place: Path, scope: Scope, clock: Now | None, options: dict[str, A
     # The folder itself may be reached through a link; what is in it never is.
     root = place.resolve()
     handle = open_handle(GraphHandle, root, scope=scope, shared=scope == Scope(), clock=clock, **options)
-    return LogHome(handle, View(Folder(root, mode=handle.project.folder_mode), scope))
+    return LogHome(handle, View(Folder(root, mode=handle.project.upkeep.folder_mode), scope))
 
 
 def _put(conn: Connection, changes: Changes, place: int) -> None:

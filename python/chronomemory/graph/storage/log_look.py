@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from chronomemory.face.batch import Connection
-from chronomemory.face.declaration import PrefixReader
+from chronomemory.face.batch import Connection, PrefixReader
 from chronomemory.graph.errors import ModelError
 from chronomemory.graph.ids import AUDIT, EDGE, EVENT, META_ID, NODE, PATH, PLAN, PROFILE, key_of, spellings
 from chronomemory.graph.models import (
@@ -25,8 +24,8 @@ from chronomemory.graph.models import (
 from chronomemory.graph.spelling import WORKSPACE
 from chronomemory.graph.storage.records import EVENTS, PLACE, item_of
 from chronomemory.record import ChronoRecord
-from chronomemory.vectors import HasEngine
-from chronomemory.view import view_of
+from chronomemory.selection import view_of
+from chronomemory.types import HasEngine
 
 __all__ = ["BatchLook", "Books", "LogLook", "PastLook"]
 

@@ -562,7 +562,7 @@ def open_home(
     except BaseException:
         handle.close()
         raise
-    shown = Folder(root, is_real=True, mode=handle.project.folder_mode, most_bytes=MOST_PAGE_BYTES)
+    shown = Folder(root, is_real=True, mode=handle.project.upkeep.folder_mode, most_bytes=MOST_PAGE_BYTES)
     return Home(handle, shown, project, clock, asked)
 
 

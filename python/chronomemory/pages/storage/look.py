@@ -12,7 +12,7 @@ from chronomemory.pages.layout import is_note_name
 from chronomemory.pages.storage.records import EntryState, PageState, entry_state, page_state
 from chronomemory.pages.storage.shape import fits
 from chronomemory.record import ChronoRecord
-from chronomemory.vectors import HasEngine
+from chronomemory.types import HasEngine
 
 __all__ = ["Look"]
 

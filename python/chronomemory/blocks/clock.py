@@ -15,8 +15,6 @@ from chronomemory.blocks.storage.config import glimpse_total_active_hours, set_t
 from chronomemory.face.batch import Connection
 from chronomemory.face.moments import Seconds
 
-__all__ = ["Clock"]
-
 _HOUR_SECONDS = 3600.0
 #: So much is worth an event. All writers share the record of the hour: were it written with every change,
 #: each change would be in conflict with those of all other processes.

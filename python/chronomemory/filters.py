@@ -1,29 +1,59 @@
-"""Turns what a caller says of the records that it wants into JSON for the engine.
+"""The filters that ``query``, ``search`` and the other readers share, and their form for the engine.
 
-The engine takes a ``where`` as JSON and refuses what it cannot mean. Here it becomes JSON: moments are
-spelled, and what JSON cannot carry is refused with its place, in the words of the engine.
+A ``where`` becomes JSON here: datetimes are encoded, and values that JSON cannot carry are refused with their
+path. The engine checks the rest.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from chronomemory.errors import InvalidArgument
+from chronomemory.face.arguments import number, string_or_none, strings
+from chronomemory.face.moments import micros
 
 if TYPE_CHECKING:
     import numpy as np
 else:
     from chronomemory import numpy_later as np
 
-__all__ = ["Where", "where_json"]
-
-#: What a caller gives: fields with what they must be, joined by ``and``, ``or`` and ``not``.
+#: Conditions on fields, joined by ``and``, ``or`` and ``not``.
 Where = Mapping[str, Any]
+
+
+class Filter(TypedDict, total=False):
+    """Which records are read; a record must meet all that is given.
+
+    ``kind`` is one kind or several, of which an empty list matches none; ``status`` is ``"active"`` unless
+    given, and None or "" means any; ``tags`` must all be there; ``since`` and ``until`` (both inclusive)
+    compare the time that a record states, or else when it was written; ``where`` is a condition on any
+    field: ``{"data.age": {"gte": 18}}``.
+
+    >>> import tempfile
+    >>> from chronomemory import ChronoStore
+    >>> drinks: Filter = {"kind": "drink", "tags": ["hot"]}
+    >>> with ChronoStore(tempfile.mkdtemp()) as store:
+    ...     _ = store.upsert({"id": "TEA", "kind": "drink", "label": "green tea", "data": {"tags": ["hot"]}})
+    ...     len(store.query(**drinks)), len(store.search("tea", **drinks))
+    (1, 1)
+    """
+
+    kind: str | Iterable[str] | None
+    status: str | None
+    min_confidence: float
+    tags: Iterable[str]
+    since: datetime | None
+    until: datetime | None
+    where: Where | None
+
+
+_FILTER_NAMES = frozenset(Filter.__annotations__)
+
 
 #: Keys that are no names of fields: these stand in a path as they are.
 _BARE = frozenset(
@@ -33,6 +63,23 @@ _BARE = frozenset(
 _DEEPEST = 100
 #: The longest integer that JSON carries here has 4,300 digits.
 _MOST_BITS = 14_284
+
+
+def filter_terms(method: str, given: Filter) -> dict[str, Any]:
+    """Return a filter in the engine's terms; ``method`` names the caller in errors."""
+    for name in given.keys() - _FILTER_NAMES:
+        raise TypeError(f"{method}() got an unexpected keyword argument {name!r}")
+    kind, since, until = given.get("kind"), given.get("since"), given.get("until")
+    one_kind = kind is None or isinstance(kind, str)
+    return {
+        "kind": string_or_none("kind", kind) if one_kind else strings("kind", kind),
+        "status": string_or_none("status", given.get("status", "active")),
+        "min_confidence": number("min_confidence", given.get("min_confidence", 0.0)),
+        "tags": strings("tags", given.get("tags", ())),
+        "since_us": None if since is None else micros("since", since),
+        "until_us": None if until is None else micros("until", until),
+        "condition": where_json(given.get("where")),
+    }
 
 
 def where_json(given: Where | None) -> bytes | None:

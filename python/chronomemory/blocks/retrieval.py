@@ -1,27 +1,117 @@
-"""Puts a question to the engine, and its answer into words."""
+"""Asks the engine for blocks, renders frames, keeps rendered frames, and explains scores."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from chronomemory._core import fit_budget
-from chronomemory.blocks.declaration import READER, SPACES
+from chronomemory._core import Edition, fit_budget
+from chronomemory.blocks.engine import READER, SPACES
+from chronomemory.blocks.ids import BLOCK, block_key
 from chronomemory.blocks.life.asking import TokenCounter
-from chronomemory.blocks.recall.frames import Frame
 from chronomemory.blocks.storage.blocks import by_scope, tags_of
+from chronomemory.blocks.storage.frames import Frame
 from chronomemory.blocks.types import Dropped, FrameResult, ScoredBlock, ScoringWeights
-from chronomemory.embedders import Matrix, Vector
+from chronomemory.embedders import Embedder, Matrix, Vector
 from chronomemory.face.arguments import count
 from chronomemory.face.batch import Connection
+from chronomemory.face.moments import Seconds
+from chronomemory.store import Records
 
 if TYPE_CHECKING:
     import numpy as np
 else:
     from chronomemory import numpy_later as np
 
-__all__ = ["Question", "frame_of", "recall"]
+#: So many are kept; then it begins anew.
+_MOST_FRAMES = 256
+
+
+class KeptFrames:
+    """Frames by what was asked, as of what was seen: any change of it, by anyone, makes them worthless.
+
+    What is not seen here may change as it likes. What showing a frame writes down is the exception: if
+    nothing else came in between, ``follow`` says so.
+    """
+
+    def __init__(self, seconds: Seconds) -> None:
+        self._seconds = seconds
+        self._seen: Edition | None = None
+        self._frames: dict[Hashable, tuple[float, FrameResult]] = {}
+        self._look = threading.Lock()
+
+    @staticmethod
+    def name_of(counter: object) -> Hashable:
+        """Return what stands for a counter in what was asked; for one without a hash, something new."""
+        try:
+            hash(counter)
+        except TypeError:
+            return object()
+        return counter
+
+    def get(self, asked: Hashable, seen: Edition) -> FrameResult | None:
+        """Return a frame that is still right for what is seen, and not too old."""
+        with self._look:
+            until, frame = self._frames.get(asked, (0.0, None))
+            return frame if seen == self._seen and self._seconds() < until else None
+
+    def follow(self, before: Edition, after: Edition) -> None:
+        """Take note that nothing changed between the two but that a frame was shown."""
+        with self._look:
+            if self._seen != before or len(self._frames) >= _MOST_FRAMES:
+                self._frames.clear()
+            self._seen = after
+
+    def keep(self, asked: Hashable, frame: FrameResult, seen: Edition, seconds: float) -> None:
+        """Keep a frame as of what was seen, for a time."""
+        with self._look:
+            if self._seen == seen:
+                self._frames[asked] = (self._seconds() + seconds, frame)
+
+
+COMPONENTS = ("similarity", "confidence", "recency", "centrality", "reinforcement")
+
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_BAR_COLUMNS = 24
+_CONTENT_LETTERS = 60
+
+
+def shares(block: ScoredBlock, weights: ScoringWeights) -> Iterator[tuple[str, float, float, float]]:
+    """Yield each component with its value, its weight and what it adds to the score."""
+    for name, value, weight in zip(COMPONENTS, block.components, weights.as_tuple(), strict=True):
+        yield name, value, weight, value * weight
+
+
+def bar(value: float, columns: int = _BAR_COLUMNS) -> str:
+    """Return a bar for a value from 0 to 1, exact to an eighth of a column.
+
+    >>> bar(0.5, 4), bar(0.0, 4), bar(1.0, 4)
+    ('██', '', '████')
+    """
+    eighths = round(max(0.0, min(1.0, value)) * columns * 8)
+    whole, rest = divmod(eighths, 8)
+    return "█" * whole + (_EIGHTHS[rest] if rest else "")
+
+
+def explained(blocks: Iterable[ScoredBlock], weights: ScoringWeights) -> str:
+    """Return a drawing: for each block its score and the five parts, as long as what they add."""
+    lines: list[str] = []
+    for place, block in enumerate(blocks, 1):
+        marks = [
+            word
+            for word, is_so in (("guaranteed", block.guaranteed), ("by link", block.was_expanded))
+            if is_so
+        ]
+        content = " ".join(block.content.split())
+        if len(content) > _CONTENT_LETTERS:
+            content = content[: _CONTENT_LETTERS - 1] + "…"
+        remark = f"  ({', '.join(marks)})" if marks else ""
+        lines.append(f"{place}. {block.score:.3f}  {content}{remark}")
+        for name, value, weight, added in shares(block, weights):
+            lines.append(f"   {name:<13} {value:>6.3f} × {weight:.2f} = {added:>6.3f}  {bar(added)}".rstrip())
+    return "\n".join(lines)
 
 
 @dataclass(frozen=True)
@@ -132,9 +222,9 @@ def _said(block: ScoredBlock, question: Question) -> str:
 def recall(conn: Connection, frame: Frame, question: Question) -> list[ScoredBlock]:
     """Return the blocks that matter, at most ``k``; nothing is changed by it."""
     _weights(frame, question)  # a question that cannot be answered is refused here too
-    told = conn.store.engine.recall_blocks(_asked(frame, question, whole=False))
+    answer = conn.store.engine.recall_blocks(_asked(frame, question, whole=False))
     least = question.min_score
-    return [block for block in _results(told["results"]) if least is None or block.score >= least]
+    return [block for block in _results(answer["results"]) if least is None or block.score >= least]
 
 
 def frame_of(conn: Connection, frame: Frame, question: Question) -> tuple[FrameResult, list[list[str]]]:
@@ -143,9 +233,9 @@ def frame_of(conn: Connection, frame: Frame, question: Question) -> tuple[FrameR
     And those of its blocks that may be changed here, the ids of one scope together.
     """
     weights = _weights(frame, question)
-    told = conn.store.engine.recall_blocks(_asked(frame, question, whole=True))
-    blocks = _results(told["results"])
-    dropped = [Dropped(block_id, reason) for block_id, reason in told["dropped"]]
+    answer = conn.store.engine.recall_blocks(_asked(frame, question, whole=True))
+    blocks = _results(answer["results"])
+    dropped = [Dropped(block_id, reason) for block_id, reason in answer["dropped"]]
     least = question.min_score
     if least is not None:
         low = {block.id for block in blocks if block.score < least and not block.guaranteed}
@@ -162,7 +252,7 @@ def frame_of(conn: Connection, frame: Frame, question: Question) -> tuple[FrameR
         dropped += [Dropped(block.id, "budget") for block, fit in zip(blocks, fits, strict=True) if not fit]
         blocks = [block for block, fit in zip(blocks, fits, strict=True) if fit]
     warnings = [
-        f"{one} and {other} are both guaranteed and contradict each other" for one, other in told["clashes"]
+        f"{one} and {other} are both guaranteed and contradict each other" for one, other in answer["clashes"]
     ]
     result = FrameResult(
         frame=frame.name,
@@ -176,7 +266,7 @@ def frame_of(conn: Connection, frame: Frame, question: Question) -> tuple[FrameR
     )
     if result.overflow:
         warnings.append(f"the frame needs {result.overflow} tokens more than its budget of {question.budget}")
-    return replace(result, warnings=tuple(warnings)), _own(conn, blocks, told["results"])
+    return replace(result, warnings=tuple(warnings)), _own(conn, blocks, answer["results"])
 
 
 def _own(conn: Connection, blocks: Sequence[ScoredBlock], rows: Sequence[tuple[Any, ...]]) -> list[list[str]]:
@@ -185,3 +275,23 @@ def _own(conn: Connection, blocks: Sequence[ScoredBlock], rows: Sequence[tuple[A
         return [ids] if ids else []
     own_scopes = {row[0]: row[-1] for row in rows}
     return by_scope({block_id: own_scopes[block_id] for block_id in ids})
+
+
+def reading_of(door: Records, embedder: Embedder, text: str) -> dict[str, Any]:
+    """Return the arguments for ``door.search``; none where the asker sees no block that was embedded by it.
+
+    That others have such blocks does not count: what one scope holds changes no answer in another.
+    """
+    space = SPACES.of(embedder.model_name)
+    # A plain record may be of any kind, and say anything of spaces.
+    embedded = {"id": {"starts": block_key("")}, "data.space": space}
+    known = {one.name for one in door.vectors.spaces()}
+    if not text.strip() or space not in known or not door.query(kind=BLOCK, where=embedded, limit=1):
+        return {}
+    reading: dict[str, Any] = {"vector": SPACES.of_query(door, text, embedder), "space": space}
+    token_space = READER.tokens.of(embedder.model_name)
+    if token_space in known:
+        tokens = READER.query_tokens(text, embedder)
+        if tokens is not None:
+            reading.update(query_tokens=tokens, token_space=token_space)
+    return reading

@@ -1,0 +1,1 @@
+"""The vocabulary of the tools whose stores and calls this package took over."""

@@ -1,0 +1,386 @@
+"""Maintenance of a store: compaction, backups, repair, and the settings that all processes share."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path, PosixPath
+from typing import Any, Protocol
+
+from chronomemory._core import Engine, verify_path
+from chronomemory.errors import LogCorrupted
+from chronomemory.face.arguments import absolute, count, flag, function_or_none, must, path, string
+from chronomemory.face.moments import EPOCH, Now, micros, utc_now
+from chronomemory.layout import log_folder
+from chronomemory.search import set_search_fields
+from chronomemory.types import HasEngine, Progress
+from chronomemory.watching import watched
+
+#: An erasure by somebody else may take a copy away right after it was made: then another is made.
+_ATTEMPTS = 5
+
+
+def copy_inside(engine: Engine, progress: Progress | None = None) -> dict[str, Any]:
+    """Make a copy, and return what the engine tells of it."""
+    for _ in range(_ATTEMPTS):
+        folder = engine.backup(progress)
+        for copy in engine.copies():
+            if copy["path"] == folder:
+                return copy
+        if Path(folder).exists():
+            raise OSError(errno.EIO, "the copy was made, but cannot be looked at", folder)
+    raise _taken_away(folder)
+
+
+def whole_copy_inside(engine: Engine) -> str:
+    """Make a copy, read all of it again, and return where it lies."""
+    for _ in range(_ATTEMPTS):
+        folder: str = copy_inside(engine)["path"]
+        found = verify_path(folder)
+        if found["valid"]:
+            return folder
+        if Path(folder).exists():
+            raise LogCorrupted(f"{folder}: the copy is not whole: {found['damage']}")
+    raise _taken_away(folder)
+
+
+def _taken_away(folder: str) -> OSError:
+    return FileNotFoundError(errno.ENOENT, "copies are made, and taken away again and again", folder)
+
+
+class Compacted(int):
+    """How many events the old log had; and what the store's folder weighed before and after, in bytes."""
+
+    bytes_before: int
+    bytes_after: int
+
+    def __new__(cls, events: int, bytes_before: int, bytes_after: int) -> Compacted:
+        compacted = super().__new__(cls, events)
+        compacted.bytes_before, compacted.bytes_after = bytes_before, bytes_after
+        return compacted
+
+    def __reduce__(self) -> tuple[type[Compacted], tuple[int, int, int]]:
+        """Say what a copy is made of, in another process too."""
+        return type(self), (int(self), self.bytes_before, self.bytes_after)
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A copy of a store, in its folder (``inside``) or outside.
+
+    ``seq`` and ``head`` are of its last event, 0 and "" if its files do not tell. ``verified`` says that
+    all of it was read again and was right when it was made, and that it still ends so. One that is not
+    ``there`` may lie on a medium that is not attached.
+    """
+
+    path: Path
+    at: datetime
+    seq: int
+    head: str
+    bytes: int
+    verified: bool
+    there: bool
+    inside: bool
+
+    @classmethod
+    def of(cls, found: dict[str, Any]) -> Backup:
+        """Make a backup of the engine's description of it."""
+        at = EPOCH + timedelta(microseconds=found["at"])
+        return cls(**{**found, "path": Path(found["path"]), "at": at})
+
+
+class BackedUp(PosixPath):
+    """Where a copy is; its last event, what it weighs, and what the store's folder did before and after."""
+
+    seq: int = 0
+    head: str = ""
+    bytes: int = 0
+    verified: bool = False
+    removed: tuple[Path, ...] = ()
+    bytes_before: int = 0
+    bytes_after: int = 0
+
+    @classmethod
+    def of(cls, made: dict[str, Any], bytes_before: int, bytes_after: int) -> BackedUp:
+        """Make a path of the engine's description of a copy."""
+        copy = cls(made["path"])
+        copy.seq, copy.head, copy.bytes = made["seq"], made["head"], made["bytes"]
+        copy.verified, copy.removed = made["verified"], tuple(map(Path, made["removed"]))
+        copy.bytes_before, copy.bytes_after = bytes_before, bytes_after
+        return copy
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What was removed, or with ``dry_run`` would be.
+
+    ``seq`` is the event that tells of it, None if no archive went. ``last_seq`` is the last event in the
+    ``archives``. ``held`` archives are old enough and stay, because no base behind them is there.
+    """
+
+    seq: int | None
+    archives: tuple[str, ...]
+    last_seq: int
+    held: int
+    backups: tuple[str, ...]
+    bytes_before: int
+    bytes_after: int
+    dry_run: bool = False
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    while True:
+        try:
+            with os.scandir(folder) as entries:
+                return list(entries)
+        except InterruptedError:
+            continue  # a signal is no reason to fail
+        except FileNotFoundError:
+            return []
+
+
+def weight_of(folder: Path) -> int:
+    """Return how many bytes the files in a folder and its folders have; a link weighs nothing."""
+    total, folders = 0, [folder]
+    while folders:
+        for entry in _entries(folders.pop()):
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(Path(entry.path))
+            elif entry.is_file(follow_symlinks=False):
+                try:
+                    total += entry.stat(follow_symlinks=False).st_size
+                except FileNotFoundError:
+                    continue  # somebody else removed it just now
+    return total
+
+
+class _Store(HasEngine, Protocol):
+    """The store that is maintained."""
+
+    @property
+    def project_root(self) -> Path:
+        """The folder of the project."""
+
+    def _lenient_engine(self) -> AbstractContextManager[Engine]:
+        """Lend an engine that also opens a damaged store."""
+
+    def _folder_mode(self) -> int:
+        """Return the permissions of the store's folder, or those that it will get."""
+
+
+class Upkeep:
+    """Maintenance and settings of a store: ``store.upkeep``.
+
+    An exception that a ``progress`` function raises is raised when the work is done: it cancels nothing.
+    """
+
+    __slots__ = ("_store",)
+
+    def __init__(self, store: _Store) -> None:
+        self._store = store
+
+    # Compaction and backups.
+
+    def compact(self, *, keep_history: bool = True, progress: Progress | None = None) -> Compacted:
+        """Start a new log from the present state; return how many events the old one had.
+
+        The new log commits to the state and to the old log by their hashes. Without
+        ``keep_history`` the old events are dropped and cannot be looked at again. It is refused while
+        a tail with whole events could still be taken back. The answer is a number that also has the size of
+        the folder, ``bytes_before`` and ``bytes_after``.
+        """
+        progress = function_or_none("progress", progress)
+        keep_history = flag("keep_history", keep_history)
+        with watched("compact", self._store.project_root, large=True):
+            engine, before = self._store.engine, self._weight()
+            events = engine.compact(keep_history=keep_history, progress=progress)
+            return Compacted(events, before, self._weight())
+
+    def prune(
+        self,
+        *,
+        older_than: timedelta | None = None,
+        before: datetime | None = None,
+        keep_backups: int | None = None,
+        reason: str,
+        now: Now | None = None,
+        dry_run: bool = False,
+    ) -> Pruned:
+        """Remove the oldest archives, and all backups but the newest; an event says so for ever.
+
+        Archives go whose log ended ``before`` a moment, or ``older_than`` so long by ``now()``: oldest
+        first, and only up to one that a base which is there stands behind, so that what is kept has no hole.
+        Then ``history`` and ``as_of`` reach back no further. ``dry_run`` writes nothing.
+        """
+        if older_than is not None and before is not None:
+            raise must("older_than or before", "be one of the two", "both")
+        if older_than is None and before is None and keep_backups is None:
+            raise must("older_than, before or keep_backups", "be given", "none")
+        if older_than is not None and not isinstance(older_than, timedelta):
+            raise must("older_than", "be a timedelta", repr(older_than))
+        moment = None if before is None else micros("before", before)
+        if older_than is not None:
+            moment = micros("now", (now or utc_now)()) - older_than // timedelta(microseconds=1)
+        keep = None if keep_backups is None else count("keep_backups", keep_backups)
+        with watched("prune", self._store.project_root, large=True):
+            engine, weight = self._store.engine, self._weight()
+            report = engine.prune(moment, keep, string("reason", reason), flag("dry_run", dry_run))
+            return Pruned(
+                seq=report["seq"],
+                archives=tuple(report["archives"]),
+                last_seq=report["last_seq"],
+                held=report["held"],
+                backups=tuple(report["backups"]),
+                bytes_before=weight,
+                bytes_after=self._weight(),
+                dry_run=dry_run,
+            )
+
+    def backup(
+        self,
+        *,
+        to: str | os.PathLike[str] | None = None,
+        keep: int | None = None,
+        progress: Progress | None = None,
+    ) -> BackedUp:
+        """Make a consistent copy and return where it is; it is also told what it holds and weighs.
+
+        Without ``to`` it lies in the store's folder. With it, it gets a folder of its own in that one, which
+        must be outside: it is private, is read again and verified before it has its name, and the store
+        remembers it, so that ``erase`` can tell of it. Of the copies of this store in the same place the
+        newest ``keep`` stay, the new one among them.
+        """
+        progress = function_or_none("progress", progress)
+        newest = None if keep is None else count("keep", keep, least=1)
+        with watched("backup", self._store.project_root, large=True):
+            engine, before = self._store.engine, self._weight()
+            if to is not None:
+                made = engine.copy_out(absolute("to", to), newest, progress)
+                made["verified"] = True
+            else:
+                made = copy_inside(engine, progress)
+                gone = [] if newest is None else engine.prune(None, newest, "", False)["backups"]
+                made["removed"] = [os.fspath(log_folder(self._store.project_root) / name) for name in gone]
+            return BackedUp.of(made, before, self._weight())
+
+    def backups(self) -> list[Backup]:
+        """Return the copies of the store, the oldest first: in its folder, and those it knows of outside."""
+        return [Backup.of(found) for found in self._store.engine.copies()]
+
+    def forget_backups(self, *paths: str | os.PathLike[str]) -> int:
+        """Forget copies outside that are gone for good; return how many were known.
+
+        One that is still there is refused: ``erase`` must be able to tell of it.
+        """
+        return self._store.engine.forget_copies([absolute("paths", given) for given in paths])
+
+    def restore(
+        self,
+        source: str | os.PathLike[str],
+        *,
+        damaged: bool = False,
+        bring_back: bool = False,
+        progress: Progress | None = None,
+    ) -> dict[str, Any] | None:
+        """Put the store back to a backup, or to what a repair or restore set aside in ``quarantine/``.
+
+        What is replaced is set aside in turn. A damaged copy is refused unless ``damaged`` is given:
+        then it comes back as it is. In a copy from before an erasure that is known here, what was erased
+        since is erased first; where that cannot be told it is refused. With ``bring_back`` what was
+        erased comes back. ``verify`` tells of either for ever. A tail in
+        ``quarantine/`` takes its place behind the bytes that it was cut from and is repaired; only then
+        something is returned, as ``repair`` tells it: what was written since the cut is among
+        ``changed``, and in the folder ``kept``.
+        """
+        folder, damaged = path("source", source), flag("damaged", damaged)
+        bring_back = flag("bring_back", bring_back)
+        progress = function_or_none("progress", progress)
+        with (
+            watched("restore", self._store.project_root, large=True),
+            self._store._lenient_engine() as engine,
+        ):
+            return engine.restore(os.fspath(folder), progress, damaged=damaged, bring_back=bring_back)
+
+    def repair(self, *, unproven: bool = False, progress: Progress | None = None) -> dict[str, Any]:
+        """Bring back what something in the folder proves, set damaged bytes aside, and return what was done.
+
+        ``healed`` counts the places and embeddings that came back, ``changed`` has the ids whose records
+        are other now, ``lost`` the events and embeddings that stay lost, ``unsettled`` the ids that those
+        events seem to speak of, ``kept`` the folder of what was set aside, ``quarantine`` what else lies
+        there: tails with whole events, and what a log that was cut is known to have held. Where nothing
+        proves the state that the log starts from, the call is refused; ``unproven=True`` takes it as it
+        is and marks every record of it.
+        """
+        unproven, progress = flag("unproven", unproven), function_or_none("progress", progress)
+        with watched("repair", self._store.project_root, large=True), self._store._lenient_engine() as engine:
+            return engine.repair(progress, unproven=unproven)
+
+    def accept_head(self) -> None:
+        """Take the log as it is for the right one, after a change that was meant: a checkout, a copy.
+
+        Until then ``verify`` goes on to report that the head it remembers is lost.
+        """
+        with self._store._lenient_engine() as engine:
+            engine.accept_head()
+
+    # Settings, for every process from now on.
+
+    def require_scope(self, level: str, *, wanted: bool = True) -> bool:
+        """Refuse every write without a name of this level; return whether that is new.
+
+        ``level`` is ``user``, ``agent`` or ``session``. Handles made by ``shared()`` and ``everyone()`` may
+        still write without it. With ``wanted=False`` it is not required any more.
+        """
+        return self._store.engine.require(string("level", level), flag("wanted", wanted))
+
+    def create_index(self, path: str) -> bool:
+        """Index records by a field; return whether that is new.
+
+        A field is written as in a ``where``, such as ``"data.customer"``; each element of an array is found.
+        An index never changes an answer, only how many records are read. A store has at most 64.
+        """
+        return self._store.engine.create_index(string("path", path))
+
+    def drop_index(self, path: str) -> bool:
+        """Remove an index; return whether there was one."""
+        return self._store.engine.drop_index(string("path", path))
+
+    def indexes(self) -> list[str]:
+        """Return the fields that have an index, the oldest first."""
+        return self._store.engine.indexes()
+
+    def set_search_fields(
+        self,
+        *,
+        text: Mapping[str, int] | None = None,
+        tags: Iterable[str] | None = None,
+        links: Iterable[str] | None = None,
+        groups: Iterable[str] | None = None,
+        times: Iterable[str] | None = None,
+        speakers: Iterable[str] | None = None,
+    ) -> None:
+        """Choose which fields of the records are searched.
+
+        Fields are written as paths, such as ``"label"`` or ``"data.recipe.steps"``. ``text`` gives each a
+        weight of 1 to 100. What is not given keeps its default. The choice is a record in the log.
+        """
+        named = {"tags": tags, "links": links, "groups": groups, "times": times, "speakers": speakers}
+        set_search_fields(self._store, text, named)
+
+    def set_now(self, moment: datetime | None) -> None:
+        """Set the clock that expiries are compared with, for all stores of this process on the same folder.
+
+        None returns to the clock of the machine. It is for tests, and for looking ahead.
+        """
+        self._store.engine.set_moment(None if moment is None else micros("moment", moment))
+
+    def folder_mode(self) -> int:
+        """Return the permissions of the store's folder, or those that it will get when it is made."""
+        return self._store._folder_mode()
+
+    def _weight(self) -> int:
+        return weight_of(log_folder(self._store.project_root))
