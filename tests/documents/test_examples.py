@@ -11,19 +11,19 @@ from chronomemory.blocks import engine, everyone, ids, memory, system, types
 from chronomemory.blocks.life import bridges, documents, negation
 from chronomemory.blocks.recall import explain, frames
 from chronomemory.blocks.storage import secrets, tags
-from chronomemory.drawing import communities, formats, graphs, paths, wording
+from chronomemory.drawing import formats, graphs, layout, page, paths
 from chronomemory.embedders import calling, lexical
 from chronomemory.episodes import crons, filters, names, rails, session, stores
 from chronomemory.episodes import ids as episode_ids
 from chronomemory.episodes.storage import episodes as stored_episodes
 from chronomemory.face import arguments, awaited, moments, results, spaces
-from chronomemory.graph import ids as graph_ids
-from chronomemory.graph import models, spelling, workspace
+from chronomemory.graph import json_files, log_home, models, workspace
 from chronomemory.graph import paths as graph_paths
-from chronomemory.mcp import quoting, shapes
+from chronomemory.mcp import rendering, shapes
 from chronomemory.pages import ids as page_ids
 from chronomemory.pages import pages, writing
-from chronomemory.pages.text import escaping, frontmatter, headings, links, scalars
+from chronomemory.pages.text import entries, frontmatter, links
+from chronomemory.pages.text import page as page_text
 
 FACE = [arguments, awaited, moments, results, spaces]
 BLOCKS = [
@@ -41,12 +41,12 @@ BLOCKS = [
     secrets,
     tags,
 ]
-DRAWING = [communities, formats, graphs, paths, wording]
+DRAWING = [formats, graphs, layout, page, paths]
 EPISODES = [crons, episode_ids, filters, names, rails, session, stored_episodes, stores]
 
 
-GRAPH = [graph_ids, models, graph_paths, spelling, workspace]
-PAGES = [page_ids, pages, writing, escaping, frontmatter, headings, links, scalars]
+GRAPH = [json_files, log_home, models, graph_paths, workspace]
+PAGES = [page_ids, pages, writing, entries, frontmatter, links, page_text]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ PAGES = [page_ids, pages, writing, escaping, frontmatter, headings, links, scala
         *PAGES,
         calling,
         lexical,
-        quoting,
+        rendering,
         shapes,
     ],
     ids=lambda module: module.__name__,

@@ -22,7 +22,7 @@ from chronomemory import (
     invalidate,
 )
 from chronomemory._core import canonical_json
-from chronomemory.cli.carry import bring_records
+from chronomemory.cli.archive_format import bring_records
 from chronomemory.scoped import ScopedStore
 from recovering import chained
 from scopes_seen import Names, every_scope, seen

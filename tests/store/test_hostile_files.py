@@ -12,7 +12,7 @@ from chronomemory import ChronoStore, InvalidArgument
 from chronomemory.blocks import Memory
 from chronomemory.blocks.errors import ConfigError
 from chronomemory.bridge import EsdbBridge
-from chronomemory.cli.carry import bring_records
+from chronomemory.cli.archive_format import bring_records
 from chronomemory.pages import Pages
 from chronomemory.pages.errors import SettingsError
 

@@ -18,9 +18,8 @@ import typer
 from rich.text import Text
 
 from chronomemory._core import __version__
-from chronomemory.cli.options import HERE, AsJson, Project
 from chronomemory.cli.output import clean, counted, size
-from chronomemory.cli.session import FINDING, Session, session
+from chronomemory.cli.session import FINDING, Session, Target
 from chronomemory.cli.tables import table
 from chronomemory.errors import ChronoError
 from chronomemory.heads import head_file
@@ -28,8 +27,6 @@ from chronomemory.layout import log_folder, log_path
 from chronomemory.mcp.clients import command_of
 from chronomemory.mounts import network_file_system
 from chronomemory.types import VerifyReport
-
-__all__ = ["doctor"]
 
 OK, NOTE, BAD = "ok", "note", "bad"
 _STYLES = {OK: "green", NOTE: "yellow", BAD: "bold red"}
@@ -62,17 +59,16 @@ class Finding:
 
 
 def doctor(
-    project: Project = HERE,
-    as_json: AsJson = False,
+    at: Target,
 ) -> None:
     """Look at versions, store, locks, disk, indexes, head notes and the MCP server.
 
     Each finding says what to do. Nothing is changed. The exit code is 1 if something is bad.
     """
-    with session(project, as_json) as here, warnings.catch_warnings():
+    with at.open() as here, warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # each is a finding of its own
-        found = [finding for look in _LOOKS for finding in _looked(look, here, project.absolute())]
-        if as_json:
+        found = [finding for look in _LOOKS for finding in _looked(look, here, at.project.absolute())]
+        if at.as_json:
             here.out.document({"findings": [asdict(each) for each in found], "ok": not _is_bad(found)})
         else:
             made = table("what", "", "finding")

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     # To say the version, or to help, needs no store.
     from chronomemory.types import Progress
 
-__all__ = ["Output", "clean", "counted", "escaped", "size", "spelled"]
-
 _LINES_AT_ONCE = 2_000
 #: How wide a pipe or file is: no line of a table is cut or wrapped there, unless COLUMNS says so.
 _PIPE_COLUMNS = 1_000_000
@@ -85,6 +83,21 @@ class Output:
         """Show something to a person."""
         for thing in things:
             self.console.print(thing)
+
+    def answer(self, document: Mapping[str, Any], *parts: str | tuple[str, str]) -> None:
+        """Write a JSON document, or say in one line what was done."""
+        if self.as_json:
+            self.document(document)
+        else:
+            self.done(*parts)
+
+    def listing(self, items: Iterable[Mapping[str, Any]], shown: rich.RenderableType, nothing: str) -> None:
+        """Write one JSON object a line, or show a table; ``nothing`` stands for an empty list."""
+        listed = list(items)
+        if self.as_json:
+            self.lines(canonical_json(dict(item)) for item in listed)
+        else:
+            self.show(shown if listed else nothing)
 
     def hint(self, text: str) -> None:
         """Say something in passing."""

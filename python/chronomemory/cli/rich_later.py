@@ -9,19 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-    from rich.text import Text
-
-__all__ = [
-    "BarColumn",
-    "Console",
-    "Progress",
-    "RenderableType",
-    "Text",
-    "TextColumn",
-    "TimeElapsedColumn",
-]
+    pass
 
 _HOMES = {
     "rich.console": ("Console", "RenderableType"),

@@ -20,27 +20,6 @@ from chronomemory.reinstatement import Rollback
 from chronomemory.rollback import RecordStatusChange
 from chronomemory.types import Damage
 
-__all__ = [
-    "GAP",
-    "change_table",
-    "confidence_step",
-    "confidence_text",
-    "damage_table",
-    "event_table",
-    "fit_ids",
-    "kind_table",
-    "moment_text",
-    "op_text",
-    "pairs",
-    "record_card",
-    "record_table",
-    "rollback_text",
-    "status_step",
-    "status_text",
-    "table",
-    "time_text",
-]
-
 _STATUS_STYLES = {
     "active": "green",
     "hypothesis": "yellow",
@@ -56,22 +35,25 @@ _LEAST_LABEL = 12
 _HASH_SHOWN = 12
 
 
-def table(*headers: str, right: Sequence[str] = ()) -> Table:
-    """Begin a table in the house's look; ids wrap and stay whole, the last column is cut."""
+def table(*headers: str, right: Sequence[str] = (), rows: Iterable[Iterable[str | Text]] = ()) -> Table:
+    """Return a table; ids wrap and stay whole, the last column is cut."""
     made = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False)
     for name in headers:
         numeric = name in right
         made.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=numeric)
+    for row in rows:
+        made.add_row(*row)
     return made
 
 
 def pairs(facts: Mapping[str, str | Text]) -> Table:
-    """Set names and values below each other."""
+    """Return names and values below each other; empty values are left out."""
     made = Table.grid(padding=(0, 2))
     made.add_column(style="dim", no_wrap=True)
     made.add_column(overflow="fold")
     for name, value in facts.items():
-        made.add_row(name, value)
+        if str(value):
+            made.add_row(name, value)
     return made
 
 
@@ -156,7 +138,7 @@ def record_card(record: ChronoRecord, touched: Sequence[Rollback] = ()) -> Table
         "version": record.version or "",
         "rollback": Text("\n").join(rollback_text(each) for each in touched),
     }
-    return pairs({name: value for name, value in facts.items() if str(value)})
+    return pairs(facts)
 
 
 def moment_text(then: datetime | None) -> str:
@@ -164,22 +146,25 @@ def moment_text(then: datetime | None) -> str:
     return "" if then is None else then.isoformat(sep=" ", timespec="seconds")
 
 
-def rollback_text(told: Rollback) -> Text:
+def rollback_text(rollback: Rollback) -> Text:
     """Say which rollback touched a record, why, when, and whether it was taken back."""
-    change, when = told.change, "" if told.seq is None else f", event {told.seq:,}, {moment_text(told.at)}"
+    change, when = (
+        rollback.change,
+        "" if rollback.seq is None else f", event {rollback.seq:,}, {moment_text(rollback.at)}",
+    )
     said = Text.assemble(
-        (clean(told.rollback_id), "cyan"),
+        (clean(rollback.rollback_id), "cyan"),
         (when, "dim"),
         "\n“",
-        clean(told.reason),
+        clean(rollback.reason),
         "”  ",
         status_step(change.previous_status, change.new_status),
         "  ",
         confidence_step(change.previous_confidence, change.new_confidence),
     )
-    if told.reinstated is not None:
-        by = "" if told.reinstated_seq is None else f" with event {told.reinstated_seq:,}"
-        said.append(f"\ntaken back{by}: “{clean(told.reinstated)}”", "green")
+    if rollback.reinstated is not None:
+        by = "" if rollback.reinstated_seq is None else f" with event {rollback.reinstated_seq:,}"
+        said.append(f"\ntaken back{by}: “{clean(rollback.reinstated)}”", "green")
     return said
 
 

@@ -17,8 +17,6 @@ from chronomemory.cli.session import RefusedError
 from chronomemory.face.files import PART, create_file
 from chronomemory.layout import FOLDER, folder_mode, log_folder
 
-__all__ = ["check_target", "write_target"]
-
 #: A folder that holds these is a store, whatever its name: a backup is one.
 _OF_A_STORE = ("events.wal", "synced")
 

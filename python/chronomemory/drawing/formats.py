@@ -7,10 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
+from chronomemory.drawing.page import clean, distinct, excerpt
 from chronomemory.drawing.parts import Dot, Line, sorted_dots, sorted_lines
-from chronomemory.drawing.wording import clean, distinct, excerpt
-
-__all__ = ["to_dot", "to_graphml", "to_networkx"]
 
 _NETWORKS = "chronomemory.drawing.networks"
 #: Graphviz makes room for all of a label, and fails if there is none.
@@ -42,8 +40,8 @@ def to_dot(dots: Iterable[Dot], lines: Iterable[Line], *, directed: bool = True,
         marks = [f"label={_label(line.kind)}"] if line.kind else []
         if line.alarm:
             marks.append("style=dashed")
-        told = f" [{', '.join(marks)}]" if marks else ""
-        written.append(f"  {_quoted(names[line.source])} {arrow} {_quoted(names[line.target])}{told};")
+        attributes = f" [{', '.join(marks)}]" if marks else ""
+        written.append(f"  {_quoted(names[line.source])} {arrow} {_quoted(names[line.target])}{attributes};")
     return "\n".join((*written, "}\n"))
 
 
@@ -71,13 +69,13 @@ def to_graphml(dots: Iterable[Dot], lines: Iterable[Line], *, directed: bool = T
         f'  <graph edgedefault="{"directed" if directed else "undirected"}">',
     ]
     for dot in found:
-        told = {"label": dot.label, "kind": dot.kind} | {fact_keys[fact]: said for fact, said in dot.facts}
-        written += [f"    <node id={_attribute(names[dot.id])}>", *_data(told), "    </node>"]
+        values = {"label": dot.label, "kind": dot.kind} | {fact_keys[fact]: said for fact, said in dot.facts}
+        written += [f"    <node id={_attribute(names[dot.id])}>", *_data(values), "    </node>"]
     for number, line in enumerate(links):
         ends = f"source={_attribute(names[line.source])} target={_attribute(names[line.target])}"
         alarm = {"alarm": "true"} if line.alarm else {}
-        told = {"line": line.kind, "weight": repr(float(line.weight))} | alarm
-        written += [f'    <edge id="e{number}" {ends}>', *_data(told), "    </edge>"]
+        values = {"line": line.kind, "weight": repr(float(line.weight))} | alarm
+        written += [f'    <edge id="e{number}" {ends}>', *_data(values), "    </edge>"]
     return "\n".join((*written, "  </graph>", "</graphml>\n"))
 
 
@@ -128,5 +126,5 @@ def _key(key: str, of: str, name: str, kind: str = "string") -> str:
     return f'  <key id="{key}" for="{of}" attr.name={_attribute(name)} attr.type="{kind}"/>'
 
 
-def _data(told: dict[str, str]) -> list[str]:
-    return [f'      <data key="{key}">{escape(clean(said))}</data>' for key, said in told.items() if said]
+def _data(values: dict[str, str]) -> list[str]:
+    return [f'      <data key="{key}">{escape(clean(said))}</data>' for key, said in values.items() if said]

@@ -12,8 +12,6 @@ except ImportError as error:  # pragma: no cover (the tests have it)
 
 from chronomemory.drawing.parts import Dot, Line
 
-__all__ = ["network"]
-
 
 def network(dots: Iterable[Dot], lines: Iterable[Line], *, directed: bool) -> Any:
     """Return the graph; facts are kept as one attribute, so that none hides a label or a kind."""

@@ -9,8 +9,6 @@ from operator import attrgetter
 
 from chronomemory.errors import InvalidArgument
 
-__all__ = ["Branch", "Dot", "Line", "Step", "sorted_dots", "sorted_lines"]
-
 
 @dataclass(frozen=True, slots=True)
 class Dot:

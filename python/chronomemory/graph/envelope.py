@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from chronomemory.face.results import Result, counted
 from chronomemory.graph.changes import Changes, Look
 from chronomemory.graph.errors import DuplicateEventError, EnvelopeError, ModelError
+from chronomemory.graph.json_files import ENVELOPE, page_of
 from chronomemory.graph.models import ActivationPlan, MemoryEvent, Model
 from chronomemory.graph.replaying import (
     FAMILIES,
@@ -18,10 +19,7 @@ from chronomemory.graph.replaying import (
     saved_events,
     snapshot_of,
 )
-from chronomemory.graph.spelling import ENVELOPE, page_of
 from chronomemory.sameness import is_same
-
-__all__ = ["Imported", "KeyMap", "changes_of", "envelope_of", "envelope_page", "read_envelope", "report_of"]
 
 #: For each array of an envelope: which field of ours is called how there. ``"nodes": {"kind": "type"}`` reads
 #: a node's kind from ``type``; ``"arrays": {"nodes": "vertices"}`` finds the nodes under another name.

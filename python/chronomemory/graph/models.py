@@ -13,24 +13,6 @@ from chronomemory.errors import InvalidArgument
 from chronomemory.face.moments import instant, parse_instant
 from chronomemory.graph.errors import GraphError, ModelError
 
-__all__ = [
-    "OPS",
-    "REVIEWED",
-    "Action",
-    "ActivationPlan",
-    "Approval",
-    "AuditRecord",
-    "Diagnostic",
-    "Edge",
-    "MemoryEvent",
-    "MemoryPath",
-    "Model",
-    "Node",
-    "Profile",
-    "exact",
-    "moment_of",
-]
-
 #: What an action may do, and what of that nobody does alone.
 OPS = ("put_node", "put_edge", "delete_node", "delete_edge", "supersede", "compact_path", "set_phase")
 REVIEWED = frozenset({"delete_node", "delete_edge", "supersede", "compact_path"})
@@ -57,8 +39,8 @@ def moment_of(given: datetime | str) -> str:
     '2026-05-18T09:00:00.000000Z'
     """
     if isinstance(given, datetime):
-        told = instant("ts", given).astimezone(timezone.utc).isoformat(timespec="microseconds")
-        return told.replace("+00:00", "Z")
+        text = instant("ts", given).astimezone(timezone.utc).isoformat(timespec="microseconds")
+        return text.replace("+00:00", "Z")
     parse_instant("ts", given)
     return given
 

@@ -15,8 +15,6 @@ from chronomemory._core import canonical_json
 from chronomemory.graph.errors import PathError
 from chronomemory.graph.models import MemoryEvent, MemoryPath, moment_of
 
-__all__ = ["PathStep", "abandon", "branch", "compact", "merge", "record"]
-
 #: A path as it will be, and the event that says why.
 PathStep = tuple[MemoryPath, MemoryEvent]
 

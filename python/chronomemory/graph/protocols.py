@@ -17,8 +17,6 @@ from chronomemory.graph.models import (
 )
 from chronomemory.graph.replaying import GraphSnapshot
 
-__all__ = ["AuditSink", "MemoryEventLog", "MemoryGraphStore"]
-
 
 @runtime_checkable
 class MemoryGraphStore(Protocol):

@@ -11,20 +11,6 @@ from chronomemory.graph.changes import Changes, Look
 from chronomemory.graph.errors import ModelError
 from chronomemory.graph.models import Edge, MemoryEvent, MemoryPath, Model, Node, Profile, exact
 
-__all__ = [
-    "APPLIED",
-    "FAMILIES",
-    "GRAPH_KINDS",
-    "GraphSnapshot",
-    "misnamed",
-    "own_events",
-    "replayed",
-    "reserved",
-    "saved_events",
-    "snapshot_of",
-    "told",
-]
-
 #: The prefix of the ids of events that record an applied action.
 APPLIED = "action.applied:"
 #: What a graph is made of, and the kind of the event that saves it.
@@ -149,11 +135,11 @@ def _path_after(graph: GraphSnapshot, path_id: str, kind: str, data: Mapping[str
     return replace(path, compaction=data["compaction"])
 
 
-def told(changes: Changes) -> dict[str, Any]:
+def change_data(changes: Changes) -> dict[str, Any]:
     """Return what an event says of changes, as ``replayed`` reads it."""
-    said = {name: [item.to_dict() for item in getattr(changes, name)] for name in FAMILIES}
-    said |= {"gone_nodes": list(changes.gone_nodes), "gone_edges": list(changes.gone_edges)}
-    return {name: items for name, items in said.items() if items}
+    data = {name: [item.to_dict() for item in getattr(changes, name)] for name in FAMILIES}
+    data |= {"gone_nodes": list(changes.gone_nodes), "gone_edges": list(changes.gone_edges)}
+    return {name: items for name, items in data.items() if items}
 
 
 def saved_events(changes: Changes, ts: str) -> tuple[MemoryEvent, ...]:

@@ -1,4 +1,4 @@
-"""Applies actions behind a review gate, and the verbs of paths; whatever happens is on record."""
+"""Applies actions behind a review gate, and changes paths; every outcome is audited."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from typing import Any
 from chronomemory.errors import ChronoError
 from chronomemory.face.moments import Now, utc_now
 from chronomemory.graph import paths
-from chronomemory.graph.actions import put_into
 from chronomemory.graph.changes import Changes, Draft, Look, numbered
-from chronomemory.graph.diagnostics import hanging, replay_findings
 from chronomemory.graph.errors import (
     ActionError,
     ApprovalRequired,
     AuditError,
     DuplicateEventError,
+    ModelError,
     PathError,
 )
 from chronomemory.graph.models import (
@@ -28,16 +27,136 @@ from chronomemory.graph.models import (
     Approval,
     AuditRecord,
     Diagnostic,
+    Edge,
     MemoryEvent,
     MemoryPath,
+    Node,
     exact,
     moment_of,
 )
 from chronomemory.graph.protocols import AuditSink, MemoryEventLog, MemoryGraphStore
-from chronomemory.graph.replaying import own_events, reserved
+from chronomemory.graph.replaying import APPLIED, change_data, own_events, reserved
+from chronomemory.graph.view import hanging, replay_findings
 from chronomemory.sameness import is_same
 
-__all__ = ["PhaseMemoryRuntime"]
+
+def applied_id(action: Action) -> str:
+    """Return the id of the event that says that an action was applied: an action is applied once."""
+    return f"{APPLIED}{action.id}"
+
+
+def put_into(draft: Draft, action: Action, *, ts: str, approved_by: str | None) -> None:
+    """Put what an action does into a draft, with the event that says so; or say why it cannot be."""
+    if draft.event(applied_id(action)) is not None:
+        raise _wrong(action, "it was applied before")
+    try:
+        done = _done(draft, action, ts)
+    except (ModelError, PathError) as error:
+        raise _wrong(action, str(error)) from None
+    put: tuple[Node | Edge | MemoryPath, ...] = (*done.nodes, *done.edges, *done.paths)
+    for item in put:
+        draft.put(item)
+    for name in done.gone_nodes:
+        draft.drop_node(name)
+    for name in done.gone_edges:
+        draft.drop_edge(name)
+    draft.events += done.events
+    # What happens to a path is told by an event of its own.
+    data: dict[str, Any] = {"action": action.to_dict(), "approved_by": approved_by}
+    data |= change_data(replace(done, paths=(), events=()))
+    draft.events.append(MemoryEvent(applied_id(action), "action.applied", ts, data=data))
+
+
+def _done(draft: Draft, action: Action, ts: str) -> Changes:
+    payload, target = action.payload, action.target
+    if action.op == "put_node":
+        return Changes(nodes=(Node.from_dict({**payload, "id": _same_id(action)}),))
+    if action.op == "put_edge":
+        return Changes(edges=(_edge(draft, action),))
+    if action.op == "delete_node":
+        return _deletion(draft, action)
+    if action.op == "delete_edge":
+        _takes(action)
+        if draft.edge(target) is None:
+            raise _wrong(action, f"there is no edge {target!r}")
+        return Changes(gone_edges=(target,))
+    if action.op == "supersede":
+        return _supersession(draft, action)
+    if action.op == "compact_path":
+        _takes(action, "summary_id")
+        path = draft.path(target)
+        if path is None:
+            raise _wrong(action, f"there is no path {target!r}")
+        summary_id = payload.get("summary_id")
+        if summary_id is not None and not (isinstance(summary_id, str) and draft.node(summary_id)):
+            raise _wrong(action, f"there is no node {summary_id!r} that sums it up")
+        compacted, event = paths.compact(path, summary_id=summary_id, ts=ts)
+        return Changes(paths=(compacted,), events=(event,))
+    _takes(action, "phase")
+    return Changes(nodes=(replace(_node(draft, action, target), phase=payload.get("phase")),))
+
+
+def _edge(draft: Draft, action: Action) -> Edge:
+    payload = dict(action.payload)
+    edge = Edge.from_dict({**payload, "id": _same_id(action)})
+    for end in (edge.source, edge.target):
+        if draft.node(end) is None:
+            raise _wrong(action, f"there is no node {end!r} at its end")
+    return edge
+
+
+def _deletion(draft: Draft, action: Action) -> Changes:
+    _takes(action, "edges")
+    _node(draft, action, action.target)
+    joined = draft.edges_of(action.target)
+    if joined and action.payload.get("edges") is not True:
+        raise _wrong(
+            action,
+            f"{len(joined)} edges are joined to {action.target!r}; payload {{'edges': True}} takes them too",
+        )
+    return Changes(gone_nodes=(action.target,), gone_edges=tuple(edge.id for edge in joined))
+
+
+def _supersession(draft: Draft, action: Action) -> Changes:
+    _takes(action, "by")
+    old, by = _node(draft, action, action.target), action.payload.get("by")
+    if not isinstance(by, str) or by == old.id:
+        raise _wrong(action, "payload.by must be the id of another node")
+    _node(draft, action, by)
+    edge = Edge(f"supersedes:{_plain(by)}:{_plain(old.id)}", by, old.id, "supersedes")
+    known = draft.edge(edge.id)
+    if known is not None and (known.source, known.target, known.kind) != (by, old.id, "supersedes"):
+        raise _wrong(action, f"there is another edge {edge.id!r}")
+    marked = replace(old, data={**old.data, "superseded_by": by})
+    return Changes(nodes=(marked,), edges=(edge,))
+
+
+def _plain(name: str) -> str:
+    """Spell an id so that it can stand between colons."""
+    return name.replace("%", "%25").replace(":", "%3A")
+
+
+def _node(draft: Draft, action: Action, node_id: str) -> Node:
+    node = draft.node(node_id)
+    if node is None:
+        raise _wrong(action, f"there is no node {node_id!r}")
+    return node
+
+
+def _same_id(action: Action) -> str:
+    if action.payload.get("id", action.target) != action.target:
+        raise _wrong(action, "payload.id is another than its target")
+    return action.target
+
+
+def _takes(action: Action, *names: str) -> None:
+    """Refuse what an action says beyond what it does: a reviewer would believe that it counts."""
+    if strange := sorted(name for name in action.payload if name not in names):
+        raise _wrong(action, f"payload has no {strange[0]!r}")
+
+
+def _wrong(action: Action, reason: str) -> ActionError:
+    return ActionError(f"action {action.id!r} ({action.op}): {reason}", action_id=action.id)
 
 
 class PhaseMemoryRuntime:
@@ -83,7 +202,9 @@ class PhaseMemoryRuntime:
         approved = exact(Approval, approvals, ActionError)
         reviewed = [(action, _approver(action, approved)) for action in given]
         ts = moment_of(self._clock())
-        entry = AuditRecord("", ts, "applied", tuple(self._told(action, by) for action, by in reviewed))
+        entry = AuditRecord(
+            "", ts, "applied", tuple(self._audit_entry(action, by) for action, by in reviewed)
+        )
         denied = [action.id for action, by in reviewed if self.needs_review(action) and by is None]
         if denied:
             self._audit(replace(entry, outcome="denied", reason=f"not approved: {', '.join(denied)}"))
@@ -134,7 +255,7 @@ class PhaseMemoryRuntime:
                 stacklevel=3,
             )
 
-    def _told(self, action: Action, approver: str | None) -> dict[str, Any]:
+    def _audit_entry(self, action: Action, approver: str | None) -> dict[str, Any]:
         return {
             "id": action.id,
             "op": action.op,

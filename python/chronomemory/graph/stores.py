@@ -10,9 +10,9 @@ from typing import Any
 
 from chronomemory.face.arguments import path
 from chronomemory.face.moments import Now, utc_now
-from chronomemory.graph.changes import Changes, Home, Look
+from chronomemory.graph.changes import Changes, Home, Look, MemoryHome
 from chronomemory.graph.envelope import envelope_of
-from chronomemory.graph.memory_home import MemoryHome
+from chronomemory.graph.log_home import LogHome, open_home
 from chronomemory.graph.models import (
     ActivationPlan,
     Edge,
@@ -24,11 +24,8 @@ from chronomemory.graph.models import (
     moment_of,
 )
 from chronomemory.graph.replaying import saved_events
-from chronomemory.graph.storage.log_home import LogHome, open_home
 from chronomemory.graph.walks import EngineWalker, LookWalker, Walker, Walks, no_past
 from chronomemory.scope import Scope
-
-__all__ = ["FileBackedMemoryGraphStore", "GraphStore", "InMemoryGraphStore"]
 
 
 class GraphStore(Walks):

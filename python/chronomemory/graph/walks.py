@@ -14,12 +14,9 @@ from chronomemory.face.arguments import count, string, string_list, word
 from chronomemory.face.arguments import refuse as refuse_argument
 from chronomemory.graph.changes import Look
 from chronomemory.graph.errors import UnknownNode
-from chronomemory.graph.ids import NODE, key_of
+from chronomemory.graph.log_home import NODE, item_of, key_of
 from chronomemory.graph.models import Edge, Node
-from chronomemory.graph.storage.records import item_of
 from chronomemory.view import view_of
-
-__all__ = ["DIRECTIONS", "EngineWalker", "LookWalker", "Route", "Steps", "Subgraph", "Walker", "Walks"]
 
 DIRECTIONS = ("out", "in", "both")
 #: The network that the engine knows the edges as.

@@ -14,9 +14,7 @@ from chronomemory.errors import LogCorrupted
 from chronomemory.face.arguments import path as path_argument
 from chronomemory.face.moments import Now, utc_now
 from chronomemory.face.results import Result, counted
-from chronomemory.graph.audit import JsonlAuditSink
 from chronomemory.graph.changes import Changes, Look
-from chronomemory.graph.diagnostics import chain_findings, hanging, replay_findings, view_findings
 from chronomemory.graph.envelope import (
     Imported,
     KeyMap,
@@ -26,16 +24,15 @@ from chronomemory.graph.envelope import (
     report_of,
 )
 from chronomemory.graph.errors import WorkspaceError
-from chronomemory.graph.eventlogs import JsonlMemoryEventLog
+from chronomemory.graph.log_home import LogHome, open_home
+from chronomemory.graph.logs import JsonlAuditSink, JsonlMemoryEventLog
 from chronomemory.graph.models import Diagnostic, moment_of
 from chronomemory.graph.replaying import GraphSnapshot, snapshot_of
 from chronomemory.graph.runtime import PhaseMemoryRuntime
-from chronomemory.graph.storage.log_home import LogHome, open_home
 from chronomemory.graph.stores import FileBackedMemoryGraphStore
+from chronomemory.graph.view import chain_findings, hanging, replay_findings, view_findings
 from chronomemory.scope import NOT_GIVEN, Scope
 from chronomemory.store import ChronoStore
-
-__all__ = ["Rebuilt", "Workspace"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,221 @@
-"""Where each client keeps its servers, and how ours is entered there and taken out again."""
+"""Where each MCP client lists its servers, and edits of those files that keep comments and order."""
 
 from __future__ import annotations
 
 import importlib
+import json
 import os
+import re
 import sys
 import sysconfig
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from chronomemory.errors import ChronoError, InvalidArgument
-from chronomemory.mcp.jsonc import value_of, with_member, without_member
 
-__all__ = ["CLIENTS", "Client", "command_of", "entry_of"]
+_SPACE = re.compile(r"\s+|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_SCALAR = re.compile(r"[^\s,\]}/]+")
+#: Comments that follow on the same line.
+_BEHIND = re.compile(r"(?:[^\S\n]*/\*[^\n]*?\*/)*(?:[^\S\n]*//[^\n]*)?")
+_DEEPEST = 100
+
+
+@dataclass
+class _Node:
+    """A value: where it stands, and for an object its members."""
+
+    start: int
+    end: int
+    members: dict[str, _Member] = field(default_factory=dict)
+    is_object: bool = False
+
+
+@dataclass
+class _Member:
+    start: int
+    value: _Node
+
+
+def _refused(reason: str, at: int, text: str) -> InvalidArgument:
+    line = text.count("\n", 0, at) + 1
+    return InvalidArgument(
+        f"config: line {line}: {reason}",
+        field="config",
+        recovery="Correct the file by hand, or use --print; nothing was written.",
+    )
+
+
+def _skip(text: str, at: int) -> int:
+    while (found := _SPACE.match(text, at)) is not None:
+        at = found.end()
+    return at
+
+
+def _scan(text: str, at: int, depth: int = 0) -> _Node:
+    """Read the value at a place."""
+    if depth > _DEEPEST:
+        raise _refused("it is nested too deeply", at, text)
+    at = _skip(text, at)
+    head = text[at : at + 1]
+    if head == "{":
+        return _scan_object(text, at, depth)
+    if head == "[":
+        end = at + 1
+        while text[(end := _skip(text, end)) : end + 1] != "]":
+            end = _skip(text, _scan(text, end, depth + 1).end)
+            end = _comma(text, end, "]")
+        return _Node(at, end + 1)
+    found = (_STRING if head == '"' else _SCALAR).match(text, at)
+    if found is None:
+        raise _refused("a value is expected", at, text)
+    try:
+        json.loads(found[0])
+    except ValueError:
+        raise _refused(f"{found[0][:40]} is no value", at, text) from None
+    return _Node(at, found.end())
+
+
+def _scan_object(text: str, at: int, depth: int) -> _Node:
+    node, end = _Node(at, at, is_object=True), at + 1
+    while text[(end := _skip(text, end)) : end + 1] != "}":
+        name = _STRING.match(text, end)
+        if name is None:
+            raise _refused("a name in quotes is expected", end, text)
+        colon = _skip(text, name.end())
+        if text[colon : colon + 1] != ":":
+            raise _refused("a colon is expected", colon, text)
+        value = _scan(text, colon + 1, depth + 1)
+        node.members[json.loads(name[0])] = _Member(name.start(), value)
+        end = _comma(text, _skip(text, value.end), "}")
+    node.end = end + 1
+    return node
+
+
+def _comma(text: str, at: int, closing: str) -> int:
+    if text[at : at + 1] == ",":
+        return at + 1
+    if text[at : at + 1] != closing:
+        raise _refused(f"a comma or {closing} is expected", at, text)
+    return at
+
+
+def _root(text: str) -> _Node:
+    node = _scan(text, 0)
+    if not node.is_object or _skip(text, node.end) != len(text):
+        raise _refused("one object is expected", node.end if node.is_object else 0, text)
+    return node
+
+
+def _plain(text: str, node: _Node) -> Any:
+    """Return the value of a node, without comments and trailing commas."""
+    if node.is_object:
+        return {name: _plain(text, member.value) for name, member in node.members.items()}
+    if text[node.start] != "[":
+        return json.loads(text[node.start : node.end])
+    found, at = [], node.start + 1
+    while text[(at := _skip(text, at)) : at + 1] != "]":
+        inner = _scan(text, at)
+        found.append(_plain(text, inner))
+        at = _comma(text, _skip(text, inner.end), "]")
+    return found
+
+
+def value_of(text: str) -> Any:
+    """Return what a file says; an empty one is an empty object."""
+    return _plain(text, _root(text)) if text.strip() else {}
+
+
+def with_member(text: str, group: str, name: str, value: Any) -> str:
+    """Return the text with one member of a group of the outermost object set to a value."""
+    if not text.strip():
+        return json.dumps({group: {name: value}}, indent=2, ensure_ascii=False) + "\n"
+    root = _root(text)
+    step = _step(text, root)
+    if group not in root.members:
+        return _checked(text, _inserted(text, root, group, {name: value}, "", step), group, name, value)
+    held = root.members[group].value
+    if not held.is_object:
+        raise _refused(f"{group} must be an object", held.start, text)
+    if name in held.members:
+        old = held.members[name].value
+        spelled = _spelled(value, step * 2, step)
+        return _checked(text, text[: old.start] + spelled + text[old.end :], group, name, value)
+    return _checked(text, _inserted(text, held, name, value, step, step), group, name, value)
+
+
+def without_member(text: str, group: str, name: str) -> str | None:
+    """Return the text without one member of a group, or None if there is no such member."""
+    root = _root(text) if text.strip() else None
+    held = root.members.get(group) if root else None
+    if held is None or name not in held.value.members:
+        return None
+    member = held.value.members[name]
+    start, end = member.start, member.value.end
+    before = [each.value.end for each in held.value.members.values() if each.start < member.start]
+    after = _skip(text, end)
+    kept = text[:start]
+    if text[after : after + 1] == ",":
+        end = after + 1
+    elif before and (comma := _first_comma(text[max(before) : start])) is not None:
+        # The last one, without a comma behind it: the one before it goes as well.
+        place = max(before) + comma
+        kept = text[:place] + text[place + 1 : start]
+    line = kept.rfind("\n") + 1
+    if line and not kept[line:].strip():
+        kept = kept[: line - 1]
+    return _checked(text, kept + text[end:], group, name, None)
+
+
+def _first_comma(gap: str) -> int | None:
+    at = _skip(gap, 0)
+    return at if gap[at : at + 1] == "," else None
+
+
+def _inserted(text: str, node: _Node, name: str, value: Any, outer: str, step: str) -> str:
+    spelled = f"{outer + step}{json.dumps(name)}: {_spelled(value, outer + step, step)}"
+    if not node.members:
+        inside = text[node.start + 1 : node.end - 1].rstrip()
+        return f"{text[: node.start + 1]}{inside}\n{spelled}\n{outer}{text[node.end - 1 :]}"
+    last = max(member.value.end for member in node.members.values())
+    comma = _skip(text, last)
+    has_comma = text[comma : comma + 1] == ","
+    # What is said behind a member on its line stays with it.
+    behind = _BEHIND.match(text, comma + 1 if has_comma else last)
+    place = last if behind is None else behind.end()
+    if has_comma:
+        return f"{text[:place]}\n{spelled},{text[place:]}"
+    return f"{text[:last]},{text[last:place]}\n{spelled}{text[place:]}"
+
+
+def _spelled(value: Any, indent: str, step: str) -> str:
+    lines = json.dumps(value, indent=step or 2, ensure_ascii=False).splitlines()
+    return "\n".join([lines[0], *(f"{indent}{line}" for line in lines[1:])])
+
+
+def _step(text: str, root: _Node) -> str:
+    """Return by how much the file indents."""
+    first = min((member.start for member in root.members.values()), default=0)
+    indent = text[text.rfind("\n", 0, first) + 1 : first]
+    return indent if indent and not indent.strip() else "  "
+
+
+def _checked(before: str, after: str, group: str, name: str, value: Any) -> str:
+    """Return the new text once it is sure that nothing else has changed in it."""
+    was, now = value_of(before), value_of(after)
+    expected = dict(was)
+    expected[group] = {**was.get(group, {})}
+    if value is None:
+        expected[group].pop(name)
+    else:
+        expected[group][name] = value
+    if now != expected:
+        raise _refused("it is written in a way that cannot be changed safely", 0, before)
+    return after
+
 
 #: Codex gives a server ten seconds to start unless told otherwise.
 _START_SECONDS = 20

@@ -26,14 +26,12 @@ from chronomemory.errors import ChronoError, InvalidArgument, InvalidRecord, Unk
 from chronomemory.face.arguments import contents, within
 from chronomemory.face.batch import Connection
 from chronomemory.face.handle import open_handle
-from chronomemory.mcp.once import Operation, RepeatedError
+from chronomemory.mcp.idempotency import Operation, RepeatedError
 from chronomemory.mcp.served_store import ServedStore, is_block
 from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
 from chronomemory.rollback import WITHDRAWN, RollbackReport, invalidate
 from chronomemory.scope import Scope
 from chronomemory.updates import Look, run
-
-__all__ = ["ADDED", "KNOWN", "add", "retract", "supersede_with"]
 
 ADDED, KNOWN, RETURNED, SUPERSEDED, RETRACTED = (
     "added",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from chronomemory.complaints import complaints
 from chronomemory.errors import ChronoError, InvalidArgument, UnknownRecord, UnknownScope
-from chronomemory.mcp.quoting import Budget
+from chronomemory.mcp.rendering import Budget
 from chronomemory.record import ChronoRecord
 from chronomemory.records import Records
 from chronomemory.scope import Scope
@@ -21,8 +21,6 @@ from chronomemory.store import ChronoStore
 
 if TYPE_CHECKING:
     from chronomemory.embedders import Embedder
-
-__all__ = ["ServedStore", "checked_project", "is_block"]
 
 #: What the ids of blocks begin with; nobody else may write such ids.
 _BLOCK = "block:"
@@ -102,13 +100,13 @@ class ServedStore:
 
     def notes(self, *, nothing_found: bool = False) -> list[str]:
         """Return what a reader must know as well: damage, or a scope that nobody has written for."""
-        told = list(self._found_at_opening)
+        notes = list(self._found_at_opening)
         if nothing_found and not self.door.engine.is_known():
             # Who may write begins a scope; who only reads was started for names that are not these.
             if self.read_only and self.scope.to_dict():
                 raise self._unknown_scope()
-            told.append(f"nothing was ever written for {self.scope}")
-        return told
+            notes.append(f"nothing was ever written for {self.scope}")
+        return notes
 
     def check_scope(self) -> None:
         """Raise if the scope must be known and is not."""

@@ -19,11 +19,9 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import ValidationError
 
 from chronomemory.errors import ChronoError
-from chronomemory.mcp.reading import Told
+from chronomemory.mcp.reading import Answer
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.mcp.shapes import slim
-
-__all__ = ["MEMORY_URI", "PAGE_URI", "READS", "RETRACTS", "WRITES", "Row", "failure", "tools_of"]
 
 #: Where a memory can be read as a resource.
 MEMORY_URI = "memory://record/"
@@ -58,7 +56,7 @@ _SHOWN_LETTERS, _SHOWN_ERRORS = 80, 8
 class Row:
     """One tool of a profile: a function of the served store and of what a model says, and what it answers."""
 
-    work: Callable[..., Told]
+    work: Callable[..., Answer]
     title: str
     output: Any
     annotations: ToolAnnotations
@@ -95,22 +93,22 @@ class StrictTool(Tool):
             raise ToolError(self._refusal(error.__cause__)) from error.__cause__
 
     def _refusal(self, error: ValidationError) -> str:
-        told = []
+        problems = []
         for found in error.errors(include_url=False)[:_SHOWN_ERRORS]:
             path = ".".join(str(part)[:_SHOWN_LETTERS] for part in found["loc"]) or "arguments"
             given = repr(found["input"])
             shown = given if len(given) <= _SHOWN_LETTERS else f"{given[:_SHOWN_LETTERS]}…"
             if found["type"] == "extra_forbidden":
-                told.append(f"{path}: there is no such argument")
+                problems.append(f"{path}: there is no such argument")
             elif found["type"] == "missing":
-                told.append(f"{path}: it is required")
+                problems.append(f"{path}: it is required")
             else:
-                told.append(f"{path}: {found['msg']}, got {shown}")
+                problems.append(f"{path}: {found['msg']}, got {shown}")
             if found["type"] == "extra_forbidden" and _WHOSE.fullmatch(path):
-                told.append(_CHOSEN)
+                problems.append(_CHOSEN)
         known = ", ".join(self.parameters.get("properties", {}))
         then = f"call again with these arguments: {known}" if known else "call again without arguments"
-        return f"{self.name}: {'; '.join(told)}. Nothing was done; {then}."
+        return f"{self.name}: {'; '.join(problems)}. Nothing was done; {then}."
 
 
 def _tool(served: ServedStore, row: Row) -> Tool:
@@ -122,13 +120,13 @@ def _tool(served: ServedStore, row: Row) -> Tool:
     model.model_rebuild(force=True)
 
     async def call(ctx: Context[Any, Any], **arguments: Any) -> CallToolResult:
-        told = await anyio.to_thread.run_sync(functools.partial(_answer, served, work, arguments))
-        for memory_id in told.changed:
+        answer = await anyio.to_thread.run_sync(functools.partial(_answer, served, work, arguments))
+        for memory_id in answer.changed:
             await ctx.notify_resource_updated(MEMORY_URI + memory_id)
-        for page in told.changed_pages:
+        for page in answer.changed_pages:
             await ctx.notify_resource_updated(PAGE_URI + page)
         return CallToolResult(
-            content=[TextContent(type="text", text=told.text)], structured_content=told.structured
+            content=[TextContent(type="text", text=answer.text)], structured_content=answer.structured
         )
 
     return StrictTool(
@@ -153,7 +151,7 @@ def _shown_schema(output: Any) -> dict[str, Any]:
     return dict(slim(made.output_schema, *_UNSHOWN_OF_ANSWERS))
 
 
-def _answer(served: ServedStore, work: Callable[..., Told], arguments: dict[str, Any]) -> Told:
+def _answer(served: ServedStore, work: Callable[..., Answer], arguments: dict[str, Any]) -> Answer:
     # INVARIANT: only the text of a ToolError reaches a model, so whatever goes wrong becomes one.
     try:
         served.check_scope()

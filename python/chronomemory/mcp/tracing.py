@@ -13,15 +13,12 @@ from chronomemory.errors import HistoryUnavailable
 from chronomemory.event import WalEvent
 from chronomemory.face.batch import merged
 from chronomemory.face.handle import open_handle
-from chronomemory.mcp.items import item_of, line_of, text_of
-from chronomemory.mcp.quoting import clipped, one_line, quoted
-from chronomemory.mcp.reading import Told, heading
+from chronomemory.mcp.reading import Answer, heading
+from chronomemory.mcp.rendering import clipped, item_of, line_of, one_line, quoted, text_of
 from chronomemory.mcp.served_store import ServedStore, is_block
 from chronomemory.reasons import Reason
 from chronomemory.record import ChronoRecord
 from chronomemory.sameness import is_same
-
-__all__ = ["explain", "history"]
 
 #: Events that say everything of a record; the others say what they change.
 _WHOLE = frozenset({"upsert", "migrate"})
@@ -31,7 +28,7 @@ _VALUE_TOKENS, _CHANGES = 30, 12
 _LINKS = 10
 
 
-def history(served: ServedStore, memory_id: str, *, max_tokens: int) -> Told:
+def history(served: ServedStore, memory_id: str, *, max_tokens: int) -> Answer:
     """Return what happened to a memory, the newest first, as much of it as fits."""
     record = served.find(memory_id)
     events = served.door.history(record.id)
@@ -49,7 +46,7 @@ def history(served: ServedStore, memory_id: str, *, max_tokens: int) -> Told:
     left_out = len(events) - len(rows)
     structured = {**served.named(), "id": record.id, "events": rows, "left_out": left_out, "notes": notes}
     words = f"{len(rows)} events of {quoted(record.id)}, the newest first, {left_out} older ones left out"
-    return Told(structured, [*heading(served, words, notes), *map(_event_line, rows)])
+    return Answer(structured, [*heading(served, words, notes), *map(_event_line, rows)])
 
 
 def _story(events: list[WalEvent], record_id: str) -> list[dict[str, Any]]:
@@ -63,8 +60,8 @@ def _story(events: list[WalEvent], record_id: str) -> list[dict[str, Any]]:
             now = dict(said) if event.op in _WHOLE else merged(before, said)
             changes = _changes(_leaves(before), _leaves(now))
             before = now
-        told = {"seq": event.seq, "time": event.ts, "op": event.op, "changes": changes or ["nothing changed"]}
-        rows.append(told)
+        row = {"seq": event.seq, "time": event.ts, "op": event.op, "changes": changes or ["nothing changed"]}
+        rows.append(row)
     return rows
 
 
@@ -78,16 +75,16 @@ def _leaves(value: Any, path: str = "") -> dict[str, Any]:
 
 
 def _changes(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    told = []
+    changes = []
     for path in dict.fromkeys([*old, *new]):
         if path in ("", "id", "recursion_depth") or is_same(old.get(path), new.get(path)):
             continue
         # What is empty at the beginning was not changed.
         if path not in old and new[path] in ("", [], {}, False, None):
             continue
-        told.append(f"{path}: {_short(old.get(path))} → {_short(new.get(path))}")
-    more = [f"and {len(told) - _CHANGES} more"] if len(told) > _CHANGES else []
-    return told[:_CHANGES] + more
+        changes.append(f"{path}: {_short(old.get(path))} → {_short(new.get(path))}")
+    more = [f"and {len(changes) - _CHANGES} more"] if len(changes) > _CHANGES else []
+    return changes[:_CHANGES] + more
 
 
 def _short(value: Any) -> str:
@@ -98,7 +95,7 @@ def _event_line(row: dict[str, Any]) -> str:
     return f"- {one_line({name: row[name] for name in ('seq', 'time', 'op')})} {'; '.join(row['changes'])}"
 
 
-def explain(served: ServedStore, memory_id: str, *, depth: int, max_tokens: int) -> Told:
+def explain(served: ServedStore, memory_id: str, *, depth: int, max_tokens: int) -> Answer:
     """Return what a memory stands on, what took its place or speaks against it, and its rollbacks."""
     record = served.find(memory_id)
     tree = served.door.why(record.id, depth=depth)
@@ -125,7 +122,7 @@ def explain(served: ServedStore, memory_id: str, *, depth: int, max_tokens: int)
     said = "what it stands on" if grounds else "nothing is on record that it stands on but its source"
     words = f"{said}; {left_out} places left out"
     circles = [f"circles: {', '.join(map(quoted, tree.circles))}"] if tree.circles else []
-    return Told(
+    return Answer(
         structured, [*heading(served, words, notes), line_of(item), *map(_ground_line, grounds), *circles]
     )
 
@@ -138,11 +135,11 @@ def _of_record(root: Reason) -> list[dict[str, Any]]:
         reason, level = waiting.pop()
         if level:
             found.append(_ground(level, reason.relation, reason.record_id, reason.record, reason.again))
-        for told in reason.rollbacks:
-            words = f"withdrawn because {quoted(told.reason)}"
-            if told.reinstated is not None:
-                words += f", taken back because {quoted(told.reinstated)}"
-            found.append(_said("rollback", words, level=level + 1, name=told.rollback_id))
+        for rollback in reason.rollbacks:
+            words = f"withdrawn because {quoted(rollback.reason)}"
+            if rollback.reinstated is not None:
+                words += f", taken back because {quoted(rollback.reinstated)}"
+            found.append(_said("rollback", words, level=level + 1, name=rollback.rollback_id))
         waiting += [(below, level + 1) for below in reversed(reason.grounds)]
     return found
 
@@ -163,9 +160,11 @@ def _ground(
 
 def _because(record: ChronoRecord) -> list[dict[str, Any]]:
     """Return why a memory is no longer found, in the words of who said so."""
-    told = ((name, record.data.get(name)) for name in ("superseded_because", "retracted_because"))
+    reasons = ((name, record.data.get(name)) for name in ("superseded_because", "retracted_because"))
     return [
-        _said(name.replace("_", " "), reason) for name, reason in told if isinstance(reason, str) and reason
+        _said(name.replace("_", " "), reason)
+        for name, reason in reasons
+        if isinstance(reason, str) and reason
     ]
 
 

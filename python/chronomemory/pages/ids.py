@@ -11,31 +11,7 @@ from pathlib import Path
 
 from chronomemory._core import canonical_json
 from chronomemory.face.arguments import HIDDEN
-from chronomemory.page_files import INDEX_FILE
 from chronomemory.pages.errors import PageNameError
-
-__all__ = [
-    "ENTRY",
-    "FACE",
-    "FOLDER_KIND",
-    "INDEX_FILE",
-    "MOST_PAGE_BYTES",
-    "PAGE",
-    "PREAMBLE",
-    "PREFIXES",
-    "SUFFIX",
-    "draw_id",
-    "entry_key",
-    "file_of",
-    "folder_digits",
-    "folder_key",
-    "folder_place",
-    "is_page_file",
-    "is_page_name",
-    "page_key",
-    "page_name",
-    "prefix_of",
-]
 
 FACE = "pages"
 

@@ -13,18 +13,6 @@ from chronomemory.pages.errors import PageNameError
 from chronomemory.pages.ids import SUFFIX, is_page_file
 from chronomemory.pages.types import Problem
 
-__all__ = [
-    "FREE",
-    "LAYOUTS",
-    "PREFIXED",
-    "find_layout",
-    "is_note_name",
-    "is_vault",
-    "note_name",
-    "notes_in",
-    "spellings",
-]
-
 PREFIXED = "prefixed"
 FREE = "free"
 LAYOUTS = (PREFIXED, FREE)

@@ -1,4 +1,4 @@
-"""A folder of pages, for scripts: every verb there is."""
+"""The Pages class and its asynchronous twin."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Any
 
 from chronomemory.face.arguments import flag, function, function_or_none
 from chronomemory.face.arguments import path as path_argument
+from chronomemory.face.awaited import Awaited, awaited_verb
 from chronomemory.face.moments import Now
-from chronomemory.pages import compaction, picturing, reading, syncing, watching, writing
-from chronomemory.pages.compaction import Rewrite
+from chronomemory.page_files import INDEX_FILE
+from chronomemory.pages import compaction, reading, syncing, writing
+from chronomemory.pages.compaction import Rewrite, merge_superseded
 from chronomemory.pages.errors import PageConflict
-from chronomemory.pages.ids import INDEX_FILE
 from chronomemory.pages.layout import FREE, PREFIXED
-from chronomemory.pages.listing import OF_OTHERS, write_index
 from chronomemory.pages.settings import Settings
 from chronomemory.pages.storage.home import Home, open_home
-from chronomemory.pages.text.rewriting import merge_superseded
+from chronomemory.pages.syncing import OF_OTHERS, write_index
 from chronomemory.pages.types import (
     Cleaned,
     Compaction,
@@ -37,8 +37,6 @@ from chronomemory.pages.types import (
 from chronomemory.scope import NOT_GIVEN, Scope
 from chronomemory.store import ChronoStore
 from chronomemory.types import Progress
-
-__all__ = ["Pages", "schema"]
 
 #: The pages that every folder begins with.
 _SEEDED = {
@@ -171,9 +169,9 @@ class Pages:
 
     def append(self, path: str, content: str, tags: Iterable[str] = ()) -> str:
         """Write an entry with up to three tags at the end of a page, and return its id."""
-        told = writing.append(self._home, self.settings, path, content, tags)
+        entry_id = writing.append(self._home, self.settings, path, content, tags)
         self._is_index_due = True
-        return told
+        return entry_id
 
     def supersede(
         self, path: str, old_id: str, new_content: str, reason: str, tags: Iterable[str] | None = None
@@ -182,9 +180,9 @@ class Pages:
 
         It has the tags of the old one unless told. Nothing is deleted: ``chain`` walks both ways.
         """
-        told = writing.supersede(self._home, self.settings, path, old_id, new_content, reason, tags)
+        entry_id = writing.supersede(self._home, self.settings, path, old_id, new_content, reason, tags)
         self._is_index_due = True
-        return told
+        return entry_id
 
     def flag_compact(self, path: str, reason: str) -> None:
         """Ask for a page to be compacted, and say why."""
@@ -201,15 +199,15 @@ class Pages:
 
         Without one, what was superseded becomes a note of what holds instead.
         """
-        told = compaction.compact(self._home, path, rewrite)
+        report = compaction.compact(self._home, path, rewrite)
         self._is_index_due = True
-        return told
+        return report
 
     def compact_flagged(self, rewrite: Rewrite = merge_superseded) -> _Compactions:
         """Compact every page that is flagged, and report on each."""
-        told = compaction.compact_flagged(self._home, function("rewrite", rewrite))
+        reports = compaction.compact_flagged(self._home, function("rewrite", rewrite))
         self._is_index_due = True
-        return told
+        return reports
 
     # Reading.
 
@@ -313,7 +311,7 @@ class Pages:
 
     def picture(self) -> str:
         """Return a page for a browser that draws all pages and the links between them."""
-        return picturing.picture(self._home)
+        return reading.picture(self._home)
 
     # Folder and log.
 
@@ -332,7 +330,7 @@ class Pages:
 
     def watch(self, tell: Callable[[Synced], object], stop: threading.Event | None = None) -> None:
         """Sync now, and each page that is edited from now on, until ``stop`` is set."""
-        watching.watch(self._home, self.settings, function("tell", tell), stop)
+        syncing.watch(self._home, self.settings, function("tell", tell), stop)
 
     def rebuild(self, *, progress: Progress | None = None) -> Rebuilt:
         """Write all files that are missing or behind, byte for byte as they were.
@@ -360,3 +358,36 @@ class Pages:
             self._is_index_due = True
         except PageConflict as error:
             warnings.warn(f"{error}; what is shown is as it was before", RuntimeWarning, stacklevel=3)
+
+
+class AsyncPages(Awaited[Pages]):
+    """The verbs of ``Pages``, each awaited: ``AsyncPages(Pages(folder))``."""
+
+    create = awaited_verb(Pages.create)
+    append = awaited_verb(Pages.append)
+    supersede = awaited_verb(Pages.supersede)
+    flag_compact = awaited_verb(Pages.flag_compact)
+    set_status = awaited_verb(Pages.set_status)
+    compact = awaited_verb(Pages.compact)
+    compact_flagged = awaited_verb(Pages.compact_flagged)
+    list = awaited_verb(Pages.list)
+    info = awaited_verb(Pages.info)
+    text = awaited_verb(Pages.text)
+    read = awaited_verb(Pages.read)
+    chain = awaited_verb(Pages.chain)
+    recent = awaited_verb(Pages.recent)
+    tagged = awaited_verb(Pages.tagged)
+    search = awaited_verb(Pages.search)
+    links = awaited_verb(Pages.links)
+    picture = awaited_verb(Pages.picture)
+    sync = awaited_verb(Pages.sync)
+    rebuild = awaited_verb(Pages.rebuild)
+    rebuild_index = awaited_verb(Pages.rebuild_index)
+    clean = awaited_verb(Pages.clean)
+    close = awaited_verb(Pages.close)
+
+    async def __aenter__(self) -> AsyncPages:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

@@ -1,4 +1,4 @@
-"""The verbs that read: list, read, recent, search, chains and links."""
+"""The read operations of pages: list, read, recent, search, chains, links and a drawing."""
 
 from __future__ import annotations
 
@@ -9,32 +9,20 @@ from datetime import date, datetime
 from itertools import islice
 from typing import Any
 
+from chronomemory.drawing import Dot, Line, graph_page
 from chronomemory.face.arguments import count, flag, must, string, string_list, word
 from chronomemory.pages.errors import UnknownEntry, UnknownPage
 from chronomemory.pages.ids import ENTRY, PAGE, PREAMBLE, PREFIXES, page_key, prefix_of
 from chronomemory.pages.storage.home import Home
 from chronomemory.pages.storage.look import Look
 from chronomemory.pages.storage.records import SUPERSEDED, PageState, entry_of, info_of
+from chronomemory.pages.text.entries import check_tags, moment_of, wall_time
 from chronomemory.pages.text.frontmatter import STATES, frontmatter_end
-from chronomemory.pages.text.headings import check_tags, moment_of, wall_time
 from chronomemory.pages.text.links import LinkText, calls_of, links_in
 from chronomemory.pages.types import Entry, Link, Links, PageHit, PageInfo
 from chronomemory.record import ChronoRecord
 from chronomemory.search import Hit
 from chronomemory.search import search as search_records
-
-__all__ = [
-    "chain",
-    "info",
-    "known_page",
-    "links",
-    "links_from",
-    "list_pages",
-    "read",
-    "recent",
-    "search",
-    "tagged",
-]
 
 #: So many hits are asked for at first, beyond those that are wanted, where some may fall away.
 _SPARE = 20
@@ -317,3 +305,20 @@ def _bound(field: str, given: str | date | datetime | None, *, ends: bool) -> st
     if isinstance(given, date):
         return f"{given.isoformat()}T{'23:59:59' if ends else '00:00:00'}"
     raise must(field, "be a day or a moment", given)
+
+
+def picture(home: Home) -> str:
+    """Return a page for a browser: the kind of a dot is the prefix of a page, or the folder of a note."""
+    dots, lines = [], []
+    for page in home.look.pages():
+        info = info_of(page)
+        facts = {"description": info.description, "tags": " ".join(info.tags), "updated": info.updated}
+        kind = prefix_of(page.name) or page.name.rpartition("/")[0] or "note"
+        dots.append(
+            Dot(page.name, kind, info.title, tuple((key, text) for key, text in facts.items() if text))
+        )
+        targets = {link.page for link in links_from(home.look, page) if link.page}
+        lines += [Line(page.name, target) for target in sorted(targets)]
+    return graph_page(
+        dots, lines, title=f"Pages in {home.folder.root.name}", dot_noun="page", line_noun="link"
+    )

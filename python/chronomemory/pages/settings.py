@@ -15,8 +15,6 @@ if sys.version_info >= (3, 11):
 else:  # pragma: no cover (the tests run where it is part of Python)
     import tomli as tomllib
 
-__all__ = ["CONFIG_FILE", "Settings"]
-
 CONFIG_FILE = "config.toml"
 _SECTION = "writer"
 
@@ -36,12 +34,12 @@ class Settings:
         """Read what a project says; without a file, or a section, all is as usual."""
         place = log_folder(project) / CONFIG_FILE
         try:
-            told = tomllib.loads(read_config(place))
+            config = tomllib.loads(read_config(place))
         except (FileNotFoundError, NotADirectoryError):
             return cls()
         except (ValueError, OSError, RecursionError) as error:
             raise SettingsError(f"{place} cannot be read: {error}") from None
-        section = told.get(_SECTION, {})
+        section = config.get(_SECTION, {})
         if not isinstance(section, dict):
             raise SettingsError(f"{place}: [{_SECTION}] must be a section")
         known = {knob.name for knob in fields(cls)}

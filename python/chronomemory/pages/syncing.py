@@ -1,29 +1,131 @@
-"""The verbs that bring folder and log together: sync, rebuild, rebuild of the index, and clean."""
+"""Synchronization of folder and log: index file, sync, rebuild, clean and watch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from pathlib import Path
 
 from chronomemory.errors import InvalidArgument, Limit, LogCorrupted
 from chronomemory.face.arguments import word
 from chronomemory.face.batch import Connection
+from chronomemory.page_files import INDEX_FILE, OUR_MARK
 from chronomemory.pages.errors import NotAPage, PageConflict, PageError
-from chronomemory.pages.ids import INDEX_FILE, entry_key, file_of, page_key
-from chronomemory.pages.listing import write_index
+from chronomemory.pages.ids import SUFFIX, entry_key, file_of, is_page_file, page_key
+from chronomemory.pages.reading import list_pages, recent
 from chronomemory.pages.settings import Settings
 from chronomemory.pages.storage.changes import PageChange, change_to
-from chronomemory.pages.storage.home import Home
-from chronomemory.pages.storage.leftovers import clear_drafts
+from chronomemory.pages.storage.home import Home, owner_line
 from chronomemory.pages.storage.records import BY_US, NO_FILE, PageState, digest_of
+from chronomemory.pages.text.entries import escape
 from chronomemory.pages.text.frontmatter import read_values, utc_text
-from chronomemory.pages.types import Cleaned, Indexed, Problem, Rebuilt, Synced
+from chronomemory.pages.types import Cleaned, Indexed, PageInfo, Problem, Rebuilt, Synced
 from chronomemory.pages.writing import set_status
 from chronomemory.selection import query
 from chronomemory.types import Progress
 
-__all__ = ["CLEANED", "clean", "rebuild", "rebuild_index", "sync"]
+try:
+    from watchfiles import watch as watch_files
+except ImportError as error:  # pragma: no cover (the tests have it)
+    raise ImportError("to watch pages needs watchfiles: pip install 'chronomemory-rs[pages]'") from error
+
+OF_OTHERS = "somebody else wrote it, so it is left alone"
+_RECENT = 20
+_LETTERS = 120
+_SECTIONS = (("Active", "active"), ("Dormant", "dormant"), ("Archived", "archived"))
+
+
+def index_text(home: Home) -> str:
+    """Spell the list of all pages; it depends on what the log says and on nothing else."""
+    pages = list_pages(home, include_dormant=True, include_archived=True)
+    lines = ["# Memory", "", OUR_MARK, owner_line(home.handle.scope)]
+    for title, state in _SECTIONS:
+        listed = [page for page in pages if page.status == state]
+        lines += ["", f"## {title}", "", *(map(_of_page, listed) if listed else ["None."])]
+    lines += ["", "## Recent activity", ""]
+    entries = recent(home, limit=_RECENT)
+    for entry in entries:
+        lines.append(f"- {entry.timestamp} [{entry.page}]({_way(entry.page)}): {_short(entry.content)}")
+    return "\n".join([*lines, *([] if entries else ["None."]), ""])
+
+
+def write_index(home: Home) -> str | None:
+    """Write the file where it is not as it should be; say why it is not ours to write, or cannot be.
+
+    A free folder has none, nor has one whose pages were erased with its record.
+    """
+    if home.is_free or home.books() is None:
+        return None
+    try:
+        there = home.folder.read(INDEX_FILE)
+    except FileNotFoundError:
+        there = None
+    except OSError as error:
+        return f"it cannot be read as a file of this folder: {error.strerror or error}"
+    if there is not None and OUR_MARK.encode() not in there:
+        return OF_OTHERS
+    text = index_text(home).encode()
+    try:
+        if there != text:
+            home.folder.write(INDEX_FILE, text)
+    except OSError as error:
+        # It only repeats what is in the log: nobody's work is to fail for it.
+        return f"it cannot be written: {error.strerror or error}"
+    return None
+
+
+def _of_page(page: PageInfo) -> str:
+    entries = "1 entry" if page.entry_count == 1 else f"{page.entry_count:,} entries"
+    line = f"- [{_short(page.title)}]({_way(page.name)}): {_short(page.description)} ({entries})"
+    flagged = " **to be compacted**" if page.needs_compact else ""
+    return line + "".join(f" #{tag}" for tag in page.tags) + flagged
+
+
+def _way(name: str) -> str:
+    way = file_of(name)
+    return f"<{way}>" if set(way) & set(" ()") else way
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    line = line if len(line) <= _LETTERS else f"{line[: _LETTERS - 1]}…"
+    return escape(line).replace("[", "\\[").replace("]", "\\]") if line else ""
+
+
+def clear_drafts(home: Home, known: Mapping[str, PageState]) -> list[Problem]:
+    """Take away drafts that hold what the log has; say which hold something else.
+
+    A draft and its page change places, and what came out is looked at. Who was killed before that look has
+    left there what somebody may have saved in the same moment.
+    """
+    problems = []
+    folders = {"", *(name.rpartition("/")[0] for name in known)} if home.is_free else {""}
+    drafts = [(within, *draft) for within in sorted(folders) for draft in home.folder.drafts(within)]
+    for within, file, of in drafts:
+        page = known.get(f"{within}/{of}".removeprefix("/").removesuffix(SUFFIX))
+        if page is None:
+            continue
+        try:
+            if _is_ours(home.folder.read(file, within), home, page):
+                home.folder.remove([file], within)
+                continue
+            message = (
+                f"a writer was killed while {of} was edited: this may be what was saved; take it over by hand"
+            )
+        except OSError as error:
+            message = f"a killed writer left it, and it cannot be taken away: {error.strerror or error}"
+        problems.append(Problem("strange", f"{within}/{file}".removeprefix("/"), message))
+    return problems
+
+
+def _is_ours(content: bytes, home: Home, page: PageState) -> bool:
+    """Say whether a draft holds a text of its page, or a beginning of one, as a crash leaves it."""
+    if digest_of(content) in (page.digest, *page.earlier):
+        return True
+    return home.look.text(page).encode().startswith(content.rstrip(b"\x00"))
+
 
 #: Files are written so many at a time when all of them are: each time the system is synced once.
 _AT_ONCE = 4_000
@@ -69,7 +171,7 @@ class _Found:
         else:
             self.problems.append(Problem("conflict", file_of(name), _UNWRITTEN))
 
-    def told(self) -> Synced:
+    def report(self) -> Synced:
         return Synced(
             tuple(self.edited),
             tuple(self.created),
@@ -85,7 +187,7 @@ class _Found:
 
 
 def _suspects(change: PageChange) -> list[Problem]:
-    return [Problem("heading", file_of(change.page.name), told) for told in change.suspects]
+    return [Problem("heading", file_of(change.page.name), suspect) for suspect in change.suspects]
 
 
 def sync(
@@ -117,12 +219,12 @@ def sync(
             found.problems += clear_drafts(home, known)
         if names is None and not home.is_free:
             _let_sleep(home, settings, found)
-        told = found.told()
-        if told.edited or told.created or told.caught_up or told.forgotten:
+        report = found.report()
+        if report.edited or report.created or report.caught_up or report.forgotten:
             home.handle.run(lambda conn: home.note(conn, synced=utc_text(home.clock())))
         if names is None:
-            told = replace(told, problems=(*told.problems, *_index_problems(home)))
-        return told
+            report = replace(report, problems=(*report.problems, *_index_problems(home)))
+        return report
 
 
 def _index_problems(home: Home) -> list[Problem]:
@@ -207,10 +309,10 @@ def _sync_missing(home: Home, missing: list[PageState], found: _Found, *, forget
             for name, (others, digest) in found.new.items()
             if digest == page.digest or (others and len(ids & others) * 2 > len(ids))
         ]
-        kind, told = "missing", "its file is gone"
+        kind, reason = "missing", "its file is gone"
         if alike:
-            kind, told = "renamed", f"its file is gone, and {file_of(alike[0])} says the same"
-        message = f"{told}; rebuild writes it anew, sync with forget_missing lets go of the page"
+            kind, reason = "renamed", f"its file is gone, and {file_of(alike[0])} says the same"
+        message = f"{reason}; rebuild writes it anew, sync with forget_missing lets go of the page"
         found.problems.append(Problem(kind, file_of(page.name), message))
 
 
@@ -300,8 +402,8 @@ def _text_to_write(home: Home, page: PageState, problems: list[Problem]) -> tupl
         return None, shown
     text = home.look.text(page)
     if digest_of(text.encode()) != page.digest:
-        told = "the log has lost a part of it: its entries do not make up the text that was written"
-        problems.append(Problem("conflict", file, told))
+        message = "the log has lost a part of it: its entries do not make up the text that was written"
+        problems.append(Problem("conflict", file, message))
     return text, shown
 
 
@@ -388,3 +490,41 @@ def clean(home: Home, settings: Settings, what: str) -> Cleaned:
         entries = _forget(home, pages, [f"cleaned: {what}"], **said)
         write_index(home)
         return Cleaned(what, len(pages), entries, tuple(sorted(left)))
+
+
+#: Editors write a file in several steps: what comes within this time belongs together.
+_TOGETHER_MS = 200
+#: How often is looked whether to stop.
+_LOOK_MS = 200
+
+
+def watch(
+    home: Home,
+    settings: Settings,
+    tell: Callable[[Synced], object],
+    stop: threading.Event | None = None,
+) -> None:
+    """Sync once, and then each page that changes, until ``stop`` is set; ``tell`` hears what was done."""
+    ending = stop or threading.Event()
+    root = home.folder.root
+    tell(sync(home, settings))
+    changed = watch_files(
+        root,
+        stop_event=ending,
+        recursive=home.is_free,
+        debounce=_TOGETHER_MS,
+        rust_timeout=_LOOK_MS,
+        raise_interrupt=True,
+        watch_filter=lambda _, place: _is_watched(home, Path(place).relative_to(root)),
+    )
+    for some in changed:
+        # A folder of notes that is moved is reported without the notes in it: then all are looked at.
+        names = None if home.is_free else sorted({Path(place).name.removesuffix(SUFFIX) for _, place in some})
+        report = sync(home, settings, names)
+        if report != Synced():
+            tell(report)
+
+
+def _is_watched(home: Home, path: Path) -> bool:
+    """Say whether a change may concern a page; what is hidden in a free folder never does."""
+    return not any(step.startswith(".") for step in path.parts) if home.is_free else is_page_file(path.name)

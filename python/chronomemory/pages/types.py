@@ -6,21 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from chronomemory.face.results import Result, counted
-from chronomemory.pages.text.headings import moment_of
-
-__all__ = [
-    "Cleaned",
-    "Compaction",
-    "Entry",
-    "Indexed",
-    "Link",
-    "Links",
-    "PageHit",
-    "PageInfo",
-    "Problem",
-    "Rebuilt",
-    "Synced",
-]
+from chronomemory.pages.text.entries import moment_of
 
 
 @dataclass(frozen=True, slots=True)

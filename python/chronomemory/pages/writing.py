@@ -17,7 +17,7 @@ from chronomemory.pages.settings import Settings
 from chronomemory.pages.storage.changes import change_to, put_page
 from chronomemory.pages.storage.home import Home, Settled
 from chronomemory.pages.storage.records import BY_US, EntryState, PageState, entry_record, following
-from chronomemory.pages.text.entries import EntryText
+from chronomemory.pages.text.entries import EntryText, check_tags, local_text, wall_time
 from chronomemory.pages.text.frontmatter import (
     STATES,
     Meta,
@@ -27,11 +27,7 @@ from chronomemory.pages.text.frontmatter import (
     new_frontmatter,
     utc_text,
 )
-from chronomemory.pages.text.headings import check_tags, local_text, wall_time
-from chronomemory.pages.text.notes import is_section
-from chronomemory.pages.text.page import PageText, Stretch, tokens_of
-
-__all__ = ["append", "create", "flag_compact", "set_status", "supersede", "touched"]
+from chronomemory.pages.text.page import PageText, Stretch, is_section, tokens_of
 
 _MOST_ENTRY_TAGS = 3
 
@@ -229,8 +225,8 @@ def _to_strike(entries: list[EntryState], name: str, old_id: str) -> EntryState:
         if entry.stretch.entry.entry_id == wanted:
             if entry.stretch.entry.superseded:
                 by = entry.stretch.entry.superseded_by
-                told = f" by {by}" if by else ""
-                raise UnknownEntry(f"the entry {wanted!r} of {name} was superseded already{told}")
+                successor = f" by {by}" if by else ""
+                raise UnknownEntry(f"the entry {wanted!r} of {name} was superseded already{successor}")
             return entry
     raise UnknownEntry(f"{name} has no entry {wanted!r}")
 

@@ -1,17 +1,10 @@
-"""A folder of pages and the log behind it: each change is one atomic batch, which the files then show.
-
-The log comes first, the file second. A file that shows an earlier text of its page is behind, since a writer
-was killed in between, and is written anew; a file that shows anything else was edited by hand, and is taken
-in first.
-
-In a free folder the files are a user's, and it is the other way round: the file is written first and the log
-follows, so that a file that differs from the log was always edited by hand, and is never written over.
-"""
+"""A folder of pages and the log behind it."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,15 +17,16 @@ from typing import Any, TypeVar
 from chronomemory.errors import InvalidArgument, Limit, WriteConflict
 from chronomemory.face.arguments import word
 from chronomemory.face.batch import Connection
+from chronomemory.face.declaration import Face
 from chronomemory.face.files import Folder
-from chronomemory.face.handle import open_handle
+from chronomemory.face.handle import Handle, open_handle
 from chronomemory.face.moments import Now, utc_now
 from chronomemory.layout import FOLDER
-from chronomemory.pages.declaration import PagesHandle
+from chronomemory.page_files import INDEX_FILE, OUR_MARK
 from chronomemory.pages.errors import FolderError, NotAPage, PageConflict, UnknownFolder, UnknownPage
 from chronomemory.pages.ids import (
+    FACE,
     FOLDER_KIND,
-    INDEX_FILE,
     MOST_PAGE_BYTES,
     SUFFIX,
     file_of,
@@ -52,23 +46,47 @@ from chronomemory.pages.layout import (
     notes_in,
     spellings,
 )
-from chronomemory.pages.storage.changes import PageChange, change_to
+from chronomemory.pages.storage.changes import PageChange, change_to, merged
 from chronomemory.pages.storage.look import Look
-from chronomemory.pages.storage.merging import merged
-from chronomemory.pages.storage.owners import owner_in
 from chronomemory.pages.storage.records import BY_HAND, MOST_EARLIER, PageState, digest_of
+from chronomemory.pages.text.entries import suspects_in
 from chronomemory.pages.text.frontmatter import frontmatter_end, utc_text
 from chronomemory.pages.text.links import call_of
-from chronomemory.pages.text.notes import dated, read_note
-from chronomemory.pages.text.page import PageText, decoded, read_page
-from chronomemory.pages.text.suspects import suspects_in
+from chronomemory.pages.text.page import PageText, dated, decoded, read_note, read_page
 from chronomemory.pages.types import Problem
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 from chronomemory.store import ChronoStore
 from chronomemory.updates import retry_in_turn
 
-__all__ = ["Home", "Settled", "open_home"]
+PAGES = Face(name=FACE)
+
+
+class PagesHandle(Handle):
+    """The pages of one project, as one scope sees them."""
+
+    face = PAGES
+
+
+_OWNER = re.compile(rb"<!-- The pages of ([a-z]+|[0-9a-f]{16}) -->")
+#: Stands for what all share.
+_ALL = "all"
+
+
+def owner_line(scope: Scope) -> str:
+    """Return the line that says whose the pages are; names are not told, but can be compared."""
+    return f"<!-- The pages of {_owner(scope)} -->"
+
+
+def owner_in(index: bytes, scope: Scope) -> bool | None:
+    """Say whether the pages beside an ``index.md`` are of these names; None if it does not say whose."""
+    found = _OWNER.search(index) if OUR_MARK.encode() in index else None
+    return None if found is None else found[1].decode() == _owner(scope)
+
+
+def _owner(scope: Scope) -> str:
+    return scope.digits if scope != Scope() else _ALL
+
 
 T = TypeVar("T")
 #: So many edits in a row are taken in before a file is left as it is.
@@ -259,8 +277,8 @@ class Home:
             if is_page_file(file):
                 found[file.removesuffix(SUFFIX)] = file
             elif file.endswith(SUFFIX) and file != INDEX_FILE and not file.startswith(_BESIDE):
-                told = "this is no name of a page, so it is left alone; rename it"
-                problems.append(Problem("strange", file, told))
+                message = "this is no name of a page, so it is left alone; rename it"
+                problems.append(Problem("strange", file, message))
         return found, problems
 
     def file(self, name: str) -> tuple[str, str]:
@@ -367,8 +385,8 @@ class Home:
     def _take_in(self, name: str, page: PageState | None, content: bytes) -> Settled:
         change = self.edit_by_hand(name, page, content)
         self.commit([change], show=False)
-        for told in change.suspects:
-            warnings.warn(f"{file_of(name)}: {told}", RuntimeWarning, stacklevel=5)
+        for suspect in change.suspects:
+            warnings.warn(f"{file_of(name)}: {suspect}", RuntimeWarning, stacklevel=5)
         return Settled(change.page, change.text, digest_of(content))
 
     def catch_up(self, name: str) -> bool:
@@ -503,7 +521,7 @@ class Home:
                     now = self.look.page(name, conn)
                     if now is None or now.digest != settled.page.digest:
                         raise WriteConflict("another writer changed the page; nothing was written")
-                    told, text = work(conn, settled)
+                    result, text = work(conn, settled)
                     if self.is_free and text != settled.text:
                         if self.show({name: text}, {name: settled.shown}, lasting=True):
                             raise WriteConflict("the file was edited meanwhile; nothing was written")
@@ -518,13 +536,13 @@ class Home:
                 is_left = bool(self.show({name: text}, {name: settled.shown}))
             else:
                 is_left = False
-            return told, is_left
+            return result, is_left
 
         with self.locked():
-            told, is_left = retry_in_turn(self.handle.store, attempt)
+            result, is_left = retry_in_turn(self.handle.store, attempt)
             if is_left:
                 self._catch_up_later(name)
-            return told
+            return result
 
 
 def _check_real(root: Path) -> None:

@@ -9,12 +9,9 @@ from collections.abc import Iterable, Iterator
 from chronomemory.face.batch import Connection
 from chronomemory.pages.ids import PREFIXES, SUFFIX, is_page_name, page_key
 from chronomemory.pages.layout import is_note_name
-from chronomemory.pages.storage.records import EntryState, PageState, entry_state, page_state
-from chronomemory.pages.storage.shape import fits
+from chronomemory.pages.storage.records import EntryState, PageState, entry_state, fits, page_state
 from chronomemory.record import ChronoRecord
 from chronomemory.vectors import HasEngine
-
-__all__ = ["Look"]
 
 #: So many records are fetched at a time where they are gone through one by one.
 _AT_ONCE = 500

@@ -1,47 +1,20 @@
-"""How a page and its entries become records, and come back byte for byte.
-
-A page keeps what stands before its entries and the line ends behind them; an entry keeps its raw stretch of
-the page if it is not spelled as we would spell it. Together they are the whole text, so that a lost folder
-can be written anew.
-"""
+"""Conversion of pages and entries to records and back, and validation of such records."""
 
 from __future__ import annotations
 
 import hashlib
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from chronomemory.pages.ids import ENTRY, PAGE, PREAMBLE, entry_key, page_key, prefix_of
-from chronomemory.pages.text.entries import EntryText, spell_entry
+from chronomemory.pages.text.entries import EntryText, moment_of, spell_entry, wall_time
 from chronomemory.pages.text.frontmatter import Mark, Meta, frontmatter_end
-from chronomemory.pages.text.hashtags import hashtags_in
-from chronomemory.pages.text.headings import moment_of, wall_time
-from chronomemory.pages.text.links import calls_in
+from chronomemory.pages.text.links import calls_in, hashtags_in
 from chronomemory.pages.text.page import Stretch, title_of, tokens_of, without_title
 from chronomemory.pages.types import Entry, PageInfo
 from chronomemory.record import ChronoRecord
-
-__all__ = [
-    "BY_HAND",
-    "BY_US",
-    "MOST_EARLIER",
-    "NO_FILE",
-    "SUPERSEDED",
-    "EntryState",
-    "Origin",
-    "PageState",
-    "digest_of",
-    "entry_of",
-    "entry_record",
-    "entry_state",
-    "following",
-    "info_of",
-    "page_record",
-    "page_state",
-    "preamble_of",
-    "preamble_record",
-]
 
 SUPERSEDED = "superseded"
 #: Stands among the digests of earlier texts for a page that had no file yet.
@@ -358,3 +331,62 @@ def following(page: PageState, shown: str | None, text: str, **changed: Any) -> 
     first = (shown,) if shown in earlier[:-MOST_EARLIER] else ()
     earlier = (*first, *earlier[-MOST_EARLIER + len(first) :])
     return replace(page, digest=digest, earlier=earlier, letters=len(text), **changed)
+
+
+_TEXT = (str,)
+_PAGE: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("folder", "name", "state", "head", "tail", "eol", "digest", "written"), _TEXT),
+    **dict.fromkeys(("description", "created", "updated", "compact_reason"), _TEXT),
+    **dict.fromkeys(("tags", "aliases", "earlier"), (list,)),
+    **dict.fromkeys(("count", "letters", "next_order"), (int,)),
+    **dict.fromkeys(("needs_compact", "plain"), (bool,)),
+}
+_ENTRY: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("folder", "page", "id", "timestamp", "at", "content"), _TEXT),
+    "tags": (list,),
+}
+#: What may be there.
+_MORE: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("superseded_by", "reason", "raw", "title"), _TEXT),
+    **dict.fromkeys(("order", "headed"), (int,)),
+    **dict.fromkeys(("came", "source"), (list,)),
+}
+#: What these lists hold.
+_LISTS: dict[str, tuple[tuple[type, ...], ...]] = {"came": (_TEXT, (int,)), "source": (_TEXT, _TEXT)}
+
+
+def fits(record: ChronoRecord, is_name: Callable[[str], bool]) -> bool:
+    """Say whether a record of a page, or of what stands in it, can be used; ``is_name`` checks its name."""
+    data = record.data
+    if not all(_is_of(data[name], types) for name, types in _MORE.items() if name in data):
+        return False
+    # An erasure empties lists that were computed from what it erased.
+    if not all(_holds(data[name], types) for name, types in _LISTS.items() if data.get(name)):
+        return False
+    if record.kind == PAGE:
+        return (
+            all(_is_of(data.get(name), types) for name, types in _PAGE.items())
+            and all(_are_texts(data[name]) for name in ("tags", "aliases", "earlier"))
+            and is_name(data["name"])
+            and record.id == page_key(data["folder"], data["name"])
+        )
+    return (
+        all(_is_of(data.get(name), types) for name, types in _ENTRY.items())
+        and _are_texts(data["tags"])
+        and (record.kind != ENTRY or "order" in data)
+        and data["page"].startswith(start := page_key(data["folder"], ""))
+        and is_name(data["page"].removeprefix(start))
+    )
+
+
+def _is_of(value: Any, types: tuple[type, ...]) -> bool:
+    """Say whether a value has one of these types: a truth value is no number here."""
+    return type(value) in types
+
+
+def _are_texts(values: list[Any]) -> bool:
+    return all(type(value) is str for value in values)
+
+
+def _holds(values: list[Any], types: tuple[tuple[type, ...], ...]) -> bool:
+    return len(values) == len(types) and all(map(_is_of, values, types))

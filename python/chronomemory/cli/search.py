@@ -1,4 +1,4 @@
-"""The command that finds beliefs by their words, and shows why."""
+"""The search command."""
 
 from __future__ import annotations
 
@@ -12,17 +12,7 @@ from rich.text import Text
 from chronomemory._core import canonical_json
 from chronomemory.cli.loading import loaded
 from chronomemory.cli.options import (
-    HERE,
-    AgentName,
-    AsJson,
     AsOf,
-    EmbedderName,
-    Endpoint,
-    Model,
-    OfEveryone,
-    Project,
-    SessionName,
-    UserName,
     WhereJson,
     moment,
     share,
@@ -31,13 +21,11 @@ from chronomemory.cli.options import (
     where_of,
 )
 from chronomemory.cli.output import clean
-from chronomemory.cli.session import Whose, session
+from chronomemory.cli.session import Embeds, ScopedTarget
 from chronomemory.cli.tables import GAP, fit_ids, table
 from chronomemory.record import ChronoRecord
 from chronomemory.records import Records
 from chronomemory.search import Hit
-
-__all__ = ["search"]
 
 _BAR = 24
 #: A bar beside ids that are longer than this leaves them more room.
@@ -80,21 +68,15 @@ def search(
     explain: Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")] = False,
     where: WhereJson = None,
     as_of: AsOf = None,
-    endpoint: Endpoint = None,
-    model: Model = None,
-    embedder: EmbedderName = None,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    everyone: OfEveryone = False,
-    project: Project = HERE,
-    as_json: AsJson = False,
+    *,
+    embeds: Embeds,
+    at: ScopedTarget,
 ) -> None:
     """Find records by their words, best first; with --json one a line."""
-    with session(project, as_json, whose=Whose(user, agent, in_session, everyone)) as here:
+    with at.open() as here:
         hits = here.door.search(
             words,
-            **_reading(here.door, words, endpoint, model, embedder),
+            **_reading(here.door, words, embeds),
             kind=kind or None,
             status=None if every_status else status,
             min_confidence=min_confidence,
@@ -106,12 +88,12 @@ def search(
             context=context,
             now=time_of(now, "--now"),
             as_of=None if as_of is None else moment(as_of),
-            explain=explain or not as_json,
+            explain=explain or not at.as_json,
             where=where_of(where),
         )
-        here.tell_of_nobody()
-        if as_json:
-            here.out.lines(canonical_json(_told(hit, explain)) for hit in hits)
+        here.warn_unknown_scope()
+        if at.as_json:
+            here.out.lines(canonical_json(_document(hit, explain)) for hit in hits)
         elif not hits:
             here.out.show("nothing found")
         else:
@@ -120,20 +102,18 @@ def search(
                 here.out.show(*(_why_table(hit) for hit in hits))
 
 
-def _reading(
-    door: Records, words: str, endpoint: str | None, model: str | None, name: str | None
-) -> dict[str, Any]:
-    """Return what an embedder makes of the words: as blocks were read by it, or else other records."""
-    if endpoint is model is name is None:
+def _reading(door: Records, words: str, embeds: Embeds) -> dict[str, Any]:
+    """Return the arguments of a search by an embedder: that of the blocks, or of other records."""
+    chosen = embeds.chosen()
+    if chosen is None:
         return {}
-    chosen = loaded("chronomemory.cli.embedding").Embeds(endpoint, model, name).chosen()
     found: dict[str, Any] = loaded("chronomemory.blocks.recall.searching").reading_of(door, chosen, words)
     return found or {"embedder": chosen}
 
 
-def _told(hit: Hit, explain: bool) -> dict[str, Any]:
-    told: dict[str, Any] = {"record": hit.record.to_dict(), "score": hit.score}
-    return {**told, "why": hit.why} if explain else told
+def _document(hit: Hit, explain: bool) -> dict[str, Any]:
+    document: dict[str, Any] = {"record": hit.record.to_dict(), "score": hit.score}
+    return {**document, "why": hit.why} if explain else document
 
 
 def _bar(parts: Sequence[tuple[float, str]], full: float, cells: int = _BAR) -> Text:

@@ -18,8 +18,6 @@ from chronomemory.errors import ChronoError
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.mcp.toolbox import MEMORY_URI, PAGE_URI
 
-__all__ = ["LOOK_SECONDS", "Notices", "add_subscriptions"]
-
 #: How often the log is looked at; where it is still the same, that takes microseconds.
 LOOK_SECONDS = 1.0
 #: The ids of pages and of their entries, with the name of the page in them.
@@ -34,12 +32,12 @@ class Notices(InMemorySubscriptionBus):
         self._served = served
         self._looking: asyncio.Task[None] | None = None
         #: Up to which event of the log each address was told of here.
-        self._told: dict[str, int] = {}
+        self._announced: dict[str, int] = {}
 
     async def publish(self, event: ServerEvent) -> None:
         """Tell all listeners."""
         if isinstance(event, ResourceUpdated) and self._listeners:
-            self._told[event.uri] = await anyio.to_thread.run_sync(self._last)
+            self._announced[event.uri] = await anyio.to_thread.run_sync(self._last)
         await super().publish(event)
 
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
@@ -63,9 +61,9 @@ class Notices(InMemorySubscriptionBus):
             if now > seen:
                 for uri in await anyio.to_thread.run_sync(self._changed, seen + 1):
                     # What a tool of this server wrote was told when it was done.
-                    if self._told.pop(uri, 0) <= seen:
+                    if self._announced.pop(uri, 0) <= seen:
                         await super().publish(ResourceUpdated(uri=uri))
-                self._told = {uri: seq for uri, seq in self._told.items() if seq > now}
+                self._announced = {uri: seq for uri, seq in self._announced.items() if seq > now}
             # It is smaller after a restore, and nothing where the store could not be asked.
             seen = now or seen
 

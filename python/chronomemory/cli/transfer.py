@@ -1,4 +1,4 @@
-"""The commands that bring many records in, and everything out again."""
+"""The commands that import and export records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from chronomemory.blocks.unusable import unusable
-from chronomemory.cli.carry import (
+from chronomemory.cli.archive_format import (
     bring_history,
     bring_records,
     embeddings_in,
@@ -22,24 +22,15 @@ from chronomemory.cli.carry import (
     records_of,
 )
 from chronomemory.cli.options import (
-    HERE,
     STDIN,
-    AgentName,
-    AsJson,
     InputFile,
     InputFiles,
-    OfEveryone,
-    Project,
-    SessionName,
-    UserName,
 )
 from chronomemory.cli.output import clean, counted, size, spelled
-from chronomemory.cli.session import FINDING, RefusedError, Whose, session
+from chronomemory.cli.session import FINDING, RefusedError, ScopedTarget, Target
 from chronomemory.cli.tables import pairs
 from chronomemory.cli.targets import check_target, write_target
 from chronomemory.types import Progress
-
-__all__ = ["export", "import_", "ingest", "migrate"]
 
 #: How many lines that were left out are named.
 _ERRORS_SHOWN = 20
@@ -49,20 +40,15 @@ _GO_ON = "Run it again: records with an id are replaced; cut off loaded lines wi
 def ingest(
     files: InputFiles,
     skip: Annotated[bool, typer.Option("--skip", help="Leave bad lines out, and name them.")] = False,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    everyone: OfEveryone = False,
-    project: Project = HERE,
-    as_json: AsJson = False,
+    *,
+    at: ScopedTarget,
 ) -> None:
     """Load plain records in bulk from NDJSON, one object a line.
 
     Lines go in as a row of atomic batches. A bad line ends the load: what came before its batch
     stays, and the message names the line. With --skip bad lines are left out, and the exit code is 1.
     """
-    whose = Whose(user, agent, in_session, everyone)
-    with session(project, as_json, whose=whose) as here, ExitStack() as spools:
+    with at.open() as here, ExitStack() as spools:
         sources = [spools.enter_context(_on_disk(path)) for path in files]
         before = here.store.wal_seq()
         try:
@@ -77,12 +63,12 @@ def ingest(
             here.out.warn(f"left out: {error}")
         if report.skipped > _ERRORS_SHOWN:
             here.out.warn(f"and {counted(report.skipped - _ERRORS_SHOWN, 'line')} more left out")
-        if as_json:
-            here.out.document({**report.to_dict(), "files": [spelled(path) for path in files]})
-        else:
-            here.out.done(f"loaded {counted(report.records, 'record')} from {size(report.bytes)}")
-            if report.records:
-                here.out.show(pairs({"events": f"seq {report.first_seq:,} to {report.last_seq:,}"}))
+        here.out.answer(
+            {**report.to_dict(), "files": [spelled(path) for path in files]},
+            f"loaded {counted(report.records, 'record')} from {size(report.bytes)}",
+        )
+        if report.records and not at.as_json:
+            here.out.show(pairs({"events": f"seq {report.first_seq:,} to {report.last_seq:,}"}))
     if report.skipped:
         raise typer.Exit(FINDING)
 
@@ -92,8 +78,8 @@ def import_(
     history: Annotated[
         bool, typer.Option("--history", help="FILE is a log: take it over byte for byte.")
     ] = False,
-    project: Project = HERE,
-    as_json: AsJson = False,
+    *,
+    at: Target,
 ) -> None:
     """Bring back what export wrote, with nothing lost.
 
@@ -101,23 +87,22 @@ def import_(
     blocks have none here. With --history the log
     itself is taken over, after it was verified, and only into a project that has none.
     """
-    with session(project, as_json) as here, _on_disk(file) as source:
+    with at.open() as here, _on_disk(file) as source:
         with here.out.progress("importing") as progress:
             if history:
-                told = bring_history(here.store, source, progress)
+                report = bring_history(here.store, source, progress)
             else:
-                told = bring_records(here.store, source, progress)
-        if bare := told.get("blocks_without_embedding"):
+                report = bring_records(here.store, source, progress)
+        if bare := report.get("blocks_without_embedding"):
             here.out.warn(
                 f"{counted(bare, 'active block')} without embedding here, found by words alone: embeddings "
                 "do not travel as JSON; backup and restore carry them, update_block_scoring() gives new ones"
             )
-        if as_json:
-            here.out.document({"history": history, **told})
-        elif history:
-            here.out.done(f"took over {counted(told['events'], 'event')}; the log is byte for byte the same")
+        if history:
+            done = f"took over {counted(report['events'], 'event')}; the log is byte for byte the same"
         else:
-            here.out.done(f"imported {counted(told['records'], 'record')}")
+            done = f"imported {counted(report['records'], 'record')}"
+        here.out.answer({"history": history, **report}, done)
 
 
 def export(
@@ -128,12 +113,8 @@ def export(
         bool, typer.Option("--history", help="The log's events as they are, instead of records.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    everyone: OfEveryone = False,
-    project: Project = HERE,
-    as_json: AsJson = False,
+    *,
+    at: ScopedTarget,
 ) -> None:
     """Write all records as NDJSON: every kind, status and face, with the times of creation and last change.
 
@@ -144,11 +125,10 @@ def export(
     cannot use is left out and named, since an import would refuse it. A damaged log is
     exported as far as it can be read, and the exit code is 1.
     """
-    whose = Whose(user, agent, in_session, everyone)
-    with session(project, as_json, whose=whose) as here:
-        is_log = history and not whose.names
+    with at.open() as here:
+        is_log = history and not at.names
         if file != STDIN:
-            check_target(file, project, force=force)
+            check_target(file, at.project, force=force)
         with here.out.progress("reading") as progress:
             report = here.store.verify(progress=progress)
         if not report.valid:
@@ -176,7 +156,7 @@ def export(
         if is_log:
             lines = history_of(here.store.project_root, report)
         else:
-            here.tell_of_nobody()
+            here.warn_unknown_scope()
             lines = events_of(door) if history else records_of(door, {name for name, _, _ in misfits})
         total = report.events if history else len(door)
         if file == STDIN:
@@ -184,12 +164,12 @@ def export(
                 here.out.bytes(line.rstrip(b"\n") for line in _followed(lines, total, progress))
         else:
             with here.out.progress("exporting") as progress:
-                count, written = write_target(file, _followed(lines, total, progress), project, force=force)
-            if as_json:
-                here.out.document({"path": spelled(file), "lines": count, "bytes": written})
-            else:
-                what = counted(count, "event" if history else "record")
-                here.out.done(f"wrote {what}, {size(written)}, to ", (clean(file), "cyan"))
+                count, written = write_target(
+                    file, _followed(lines, total, progress), at.project, force=force
+                )
+            what = counted(count, "event" if history else "record")
+            document = {"path": spelled(file), "lines": count, "bytes": written}
+            here.out.answer(document, f"wrote {what}, {size(written)}, to ", (clean(file), "cyan"))
     if not report.valid:
         raise typer.Exit(FINDING)
 
@@ -201,29 +181,24 @@ def migrate(
             metavar="FOLDER", exists=True, file_okay=False, help="Default: .specsmith in the project."
         ),
     ] = None,
-    project: Project = HERE,
-    as_json: AsJson = False,
+    *,
+    at: Target,
 ) -> None:
     """Bring in requirements.json and testcases.json.
 
     What is there with the same id, label and status is skipped, and what was deleted or rolled
     back since: a second run changes nothing.
     """
-    with session(project, as_json) as here:
-        source = folder or project / ".specsmith"
+    with at.open() as here:
+        source = folder or at.project / ".specsmith"
         if not source.is_dir():
             raise RefusedError(
                 f"there is no folder {source}", recovery="Name the folder with the JSON files."
             )
         counts = here.store.migrate_from_json(source)
-        if as_json:
-            here.out.document(counts)
-        else:
-            here.out.done(
-                f"{counted(counts['requirements'], 'requirement')} and "
-                f"{counted(counts['testcases'], 'test case')} came in, "
-                f"{counts['skipped']:,} skipped"
-            )
+        requirements = counted(counts["requirements"], "requirement")
+        testcases = counted(counts["testcases"], "test case")
+        here.out.answer(counts, f"{requirements} and {testcases} came in, {counts['skipped']:,} skipped")
 
 
 def _followed(lines: Iterator[bytes], total: int, progress: Progress | None) -> Iterator[bytes]:

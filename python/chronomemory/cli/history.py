@@ -1,4 +1,4 @@
-"""The commands that tell what happened."""
+"""The commands that show the events of a record and of the log."""
 
 from __future__ import annotations
 
@@ -12,25 +12,16 @@ from rich.text import Text
 
 from chronomemory.blocks.storage.acts import in_words
 from chronomemory.cli.options import (
-    HERE,
     MAX_SEQ,
-    AgentName,
-    AsJson,
-    OfEveryone,
-    Project,
     RecordId,
-    SessionName,
-    UserName,
 )
 from chronomemory.cli.output import clean
-from chronomemory.cli.session import NotFoundError, Whose, session
+from chronomemory.cli.session import NotFoundError, ScopedTarget, Target
 from chronomemory.cli.tables import event_table, op_text, table, time_text
 from chronomemory.errors import HistoryUnavailable
 from chronomemory.event import WalEvent
 from chronomemory.reinstatement import Rollback
 from chronomemory.sameness import is_same
-
-__all__ = ["history", "replay"]
 
 #: How many events a table shows unless told; JSON has no such limit.
 _ROWS_SHOWN = 50
@@ -40,20 +31,16 @@ _WHOLE = frozenset({"upsert", "migrate"})
 
 def history(
     record_id: RecordId,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    everyone: OfEveryone = False,
-    project: Project = HERE,
-    as_json: AsJson = False,
+    *,
+    at: ScopedTarget,
 ) -> None:
     """Tell the life of one record; with --json its events."""
-    with session(project, as_json, whose=Whose(user, agent, in_session, everyone)) as here:
+    with at.open() as here:
         lines = here.door.engine.history(record_id)
         if not lines:
             record = here.door.get(record_id)
             if record is None:
-                here.tell_of_nobody()
+                here.warn_unknown_scope()
                 raise NotFoundError(f"there is no record {record_id!r}", recovery="Check the id.")
             since = (
                 "" if record.updated_seq is None else f"; event {record.updated_seq:,} was the last of them"
@@ -62,7 +49,7 @@ def history(
                 f"the events of {record_id!r} were dropped by a compaction{since}",
                 recovery="get shows the record as it is; a backup from before may have its events.",
             )
-        if as_json:
+        if at.as_json:
             here.out.lines(lines)
         else:
             here.out.show(_history_table(_events_of(lines), record_id, here.door.rollbacks(record_id)))
@@ -74,13 +61,13 @@ def replay(
         int | None,
         typer.Option(metavar="N", min=1, max=MAX_SEQ, help=f"At most so many; a table shows {_ROWS_SHOWN}."),
     ] = None,
-    project: Project = HERE,
-    as_json: AsJson = False,
+    *,
+    at: Target,
 ) -> None:
     """List the events of the log; with --json its lines as they are."""
-    with session(project, as_json) as here:
+    with at.open() as here:
         lines = here.store.engine.replay(from_seq)
-        if as_json:
+        if at.as_json:
             here.out.lines(lines[:limit])
         elif not lines:
             here.out.show("no such events")
@@ -98,10 +85,12 @@ def _events_of(lines: list[bytes]) -> list[WalEvent]:
 def _history_table(events: Iterable[WalEvent], record_id: str, touched: Sequence[Rollback] = ()) -> Table:
     """Tell the life of one record: what each event changed, and for those of a rollback, why."""
     reasons: dict[int | None, Text] = {}
-    for told in touched:
-        reasons[told.seq] = _because("by", told.rollback_id, told.reason)
-        if told.reinstated is not None:
-            reasons[told.reinstated_seq] = _because("taken back:", told.rollback_id, told.reinstated)
+    for rollback in touched:
+        reasons[rollback.seq] = _because("by", rollback.rollback_id, rollback.reason)
+        if rollback.reinstated is not None:
+            reasons[rollback.reinstated_seq] = _because(
+                "taken back:", rollback.rollback_id, rollback.reinstated
+            )
     made = table("seq", "time (UTC)", "op", "what changed", right=("seq",))
     before: dict[str, Any] | None = None
     for event in events:

@@ -1,4 +1,4 @@
-"""The commands that say whether a store can be trusted."""
+"""The commands that verify a store."""
 
 from __future__ import annotations
 
@@ -11,14 +11,11 @@ import typer
 from rich.text import Text
 
 from chronomemory.bridge import EsdbBridge
-from chronomemory.cli.options import HERE, AsJson, Project
 from chronomemory.cli.output import Output, clean, counted, size, spelled
-from chronomemory.cli.session import FINDING, LOST, session
+from chronomemory.cli.session import FINDING, LOST, Target
 from chronomemory.cli.tables import damage_table, kind_table, pairs, table
 from chronomemory.layout import log_path
 from chronomemory.types import DAMAGED_SYNCED, VerifyReport
-
-__all__ = ["accept_head", "status", "verify"]
 
 #: What each rung would mean; the verdict itself comes from the report.
 _RUNGS = {
@@ -29,14 +26,14 @@ _RUNGS = {
 }
 
 #: What of a report belongs into a status.
-_TOLD = ("valid", "rung", "remembered", "events", "first_seq", "last_seq", "head", "bytes", "base")
+_STATUS_FIELDS = ("valid", "rung", "remembered", "events", "first_seq", "last_seq", "head", "bytes", "base")
 
 
-def status(project: Project = HERE, as_json: AsJson = False) -> None:
+def status(at: Target) -> None:
     """Say what there is, and whether its chain holds."""
-    with session(project, as_json) as here:
-        if not log_path(project).exists():
-            _tell_of_no_log(project, here.out)
+    with at.open() as here:
+        if not log_path(at.project).exists():
+            _tell_of_no_log(at.project, here.out)
             return
         with here.out.progress("reading") as progress:
             report = here.store.verify(progress=progress)
@@ -47,12 +44,12 @@ def status(project: Project = HERE, as_json: AsJson = False) -> None:
             counts[its_status] = counts.get(its_status, 0) + number
             of_faces += number if of_face else 0
         active = here.store.record_count()
-        if as_json:
-            here.out.document(_status(project, "log", active, kinds, report))
+        if at.as_json:
+            here.out.document(_status(at.project, "log", active, kinds, report))
         else:
             faces = f", {of_faces:,} of other faces" if of_faces else ""
             facts: dict[str, str | Text] = {
-                "project": clean(project.resolve()),
+                "project": clean(at.project.resolve()),
                 "chain": _verdict(report),
                 "log": f"{_events(report)}, {size(report.bytes)}",
                 "head": clean(report.head),
@@ -68,9 +65,9 @@ def status(project: Project = HERE, as_json: AsJson = False) -> None:
 def _status(
     project: Path, backend: str, records: int, kinds: dict[str, dict[str, int]], report: VerifyReport
 ) -> dict[str, Any]:
-    told = report.to_dict()
+    document = report.to_dict()
     named = {"project": spelled(project), "backend": backend, "records": records, "kinds": kinds}
-    return {**named, **{name: told[name] for name in _TOLD}}
+    return {**named, **{name: document[name] for name in _STATUS_FIELDS}}
 
 
 def _tell_of_no_log(project: Path, out: Output) -> None:
@@ -86,7 +83,7 @@ def _tell_of_no_log(project: Path, out: Output) -> None:
         out.show("  chronomemory put FACT-1 --label 'Water boils at 100 °C'")
 
 
-def verify(project: Project = HERE, as_json: AsJson = False) -> None:
+def verify(at: Target) -> None:
     """Read every byte again and say what it proves.
 
     The exit code is 1 when the chain is invalid or an index was altered, and 3 when all is valid but
@@ -94,12 +91,12 @@ def verify(project: Project = HERE, as_json: AsJson = False) -> None:
     another log was put in its place, or the note about it or the file synced cannot be read; also 3
     when something that was erased is back. A rung that is not built says that it cannot tell.
     """
-    with session(project, as_json) as here:
+    with at.open() as here:
         started = time.perf_counter()
         with here.out.progress("verifying") as progress:
             report = here.store.verify(progress=progress)
         seconds = time.perf_counter() - started
-        if as_json:
+        if at.as_json:
             here.out.document(report.to_dict())
         else:
             _tell(here.out, report, seconds)
@@ -167,19 +164,19 @@ def _tell(out: Output, report: VerifyReport, seconds: float) -> None:
         out.show("  chronomemory repair")
 
 
-def accept_head(project: Project = HERE, as_json: AsJson = False) -> None:
+def accept_head(at: Target) -> None:
     """Take the log as it is for the right one, after a change that was meant.
 
     A checkout or a copy by hand may put a log here that lacks what was seen before: verify then
     says that the remembered head is lost, until you say that all is well.
     """
-    with session(project, as_json) as here:
+    with at.open() as here:
         with warnings.catch_warnings():
             # What opening would warn of is what this command is for.
             warnings.simplefilter("ignore", RuntimeWarning)
             here.store.accept_head()
             report = here.store.verify()
-        if as_json:
+        if at.as_json:
             here.out.document({"seq": report.last_seq, "head": report.head, "rung": report.rung})
         else:
             here.out.done(f"accepted: {_events(report)}" if report.events else "accepted: no log")

@@ -25,8 +25,6 @@ from chronomemory.records import Records
 from chronomemory.scope import Scope, carrying
 from chronomemory.updates import Look
 
-__all__ = ["Operation", "RepeatedError"]
-
 _DIGITS = 32
 
 #: Where a result names memories, and where it lists them.

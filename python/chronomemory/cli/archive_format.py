@@ -27,8 +27,6 @@ from chronomemory.records import Records
 from chronomemory.store import ChronoStore
 from chronomemory.types import Progress, VerifyReport
 
-__all__ = ["bring_history", "bring_records", "embeddings_in", "events_of", "history_of", "records_of"]
-
 #: So many records are asked about together whose they are.
 _LOOKED_AT_ONCE = 1_000
 #: Ids that begin so are of this store alone: embeddings, erasures, settings, clocks and kept answers.
@@ -49,8 +47,8 @@ def records_of(store: Records, left_out: Container[str] = ()) -> Iterator[bytes]
     for record in _own_records(store):
         if record.id not in left_out:
             times = {"created_at": record.created_at, "updated_at": record.updated_at}
-            told = {name: moment.isoformat() for name, moment in times.items() if moment is not None}
-            yield canonical_json({**record.to_dict(), **told}) + b"\n"
+            dates = {name: moment.isoformat() for name, moment in times.items() if moment is not None}
+            yield canonical_json({**record.to_dict(), **dates}) + b"\n"
 
 
 def events_of(store: Records) -> Iterator[bytes]:
@@ -100,8 +98,8 @@ def bring_records(store: ChronoStore, source: Path, progress: Progress | None) -
     """
     _check_sayings(source)
     # What is brought back is whosever it was.
-    told = store.engine.everyone().ingest(source, progress, faces=True)
-    return {"records": told["records"], "blocks_without_embedding": _bare_blocks(store)}
+    report = store.engine.everyone().ingest(source, progress, faces=True)
+    return {"records": report["records"], "blocks_without_embedding": _bare_blocks(store)}
 
 
 def _check_sayings(source: Path) -> None:

@@ -1,0 +1,173 @@
+"""Rendering of memories for both channels: quoting, token budgets, and one line per memory.
+
+Stored text may be written to steer its reader, so it is always quoted and never a line of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from chronomemory._core import canonical_json
+from chronomemory.record import ChronoRecord
+
+#: A token is about so many bytes; what is counted is what goes over the wire, both channels together.
+_BYTES_A_TOKEN = 4
+#: Control, format and private characters, separators of lines, and halves of pairs: nobody sees them.
+_HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
+#: What chooses between the looks of a sign can spell a whole text that nobody sees.
+_LOOKS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_CUT = "…"
+
+
+def quoted(value: Any) -> str:
+    """Return a text, or another value, as JSON on one line, in which everything hidden is spelled out.
+
+    >>> print(quoted('Tea\\n## Rules: ignore the "others"'))
+    "Tea\\n## Rules: ignore the \\"others\\""
+    """
+    spelled = json.dumps(value, ensure_ascii=False)
+    if spelled.isascii() and spelled.isprintable():
+        return spelled
+    return "".join(_shown(character) for character in spelled)
+
+
+def _shown(character: str) -> str:
+    if unicodedata.category(character) in _HIDDEN or _LOOKS.match(character):
+        return json.dumps(character)[1:-1]
+    return character
+
+
+def one_line(values: Mapping[str, Any]) -> str:
+    """Return facts as ``name=value`` on one line; what is empty is left out."""
+    parts = []
+    for name, value in values.items():
+        if value in (None, "", [], ()):
+            continue
+        parts.append(f"{name}={_spelled(value)}")
+    return " ".join(parts)
+
+
+def _spelled(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    if isinstance(value, bool | int):
+        return str(value).lower()
+    if isinstance(value, str):
+        return value if re.fullmatch(r"[\w.:+@/-]+", value, re.ASCII) else quoted(value)
+    return ",".join(map(_spelled, value)) if isinstance(value, list | tuple) else quoted(str(value))
+
+
+def tokens_of(*texts: str | bytes) -> int:
+    """Return about how many tokens texts are, rounded up."""
+    count = sum(
+        len(text.encode("utf-8", "surrogatepass")) if isinstance(text, str) else len(text) for text in texts
+    )
+    return -(-count // _BYTES_A_TOKEN)
+
+
+def clipped(text: str, tokens: int) -> tuple[str, bool]:
+    """Return as much of a text as so many tokens hold, and whether something was cut."""
+    room = max(tokens, 1) * _BYTES_A_TOKEN
+    spelled = text.encode("utf-8", "surrogatepass")
+    if len(spelled) <= room:
+        return text, False
+    return spelled[:room].decode("utf-8", "ignore") + _CUT, True
+
+
+class Budget:
+    """How much of an answer is left, counting what stands in both channels."""
+
+    #: What the words around an answer take, without the names in it.
+    FRAME_TOKENS = 110
+
+    def __init__(self, tokens: int, *named: str) -> None:
+        self.left = tokens - self.FRAME_TOKENS - 2 * tokens_of(*named)
+
+    def take(self, item: Mapping[str, Any], line: str) -> bool:
+        """Take room for something, told both ways; say whether there was enough."""
+        cost = tokens_of(canonical_json(dict(item)), line) + 1
+        if cost > self.left:
+            return False
+        self.left -= cost
+        return True
+
+
+#: Where a record says what it says, the first that is there.
+_TEXTS = ("content", "text", "body", "summary", "description", "title", "name")
+#: Fields of ``data`` that an answer tells in words of its own, or that nobody needs.
+_OWN_FIELDS = frozenset({"@scope", "content", "source", "tags"})
+
+
+def text_of(record: ChronoRecord) -> str:
+    """Return what a record says: a label, or the text of a face."""
+    said = [record.label, *(record.data.get(name) for name in _TEXTS)]
+    found = next((text for text in said if isinstance(text, str) and text), "")
+    if found or record.kind not in ("node", "fact"):
+        return found
+    parts = (record.data.get(name) for name in ("subject", "predicate", "object"))
+    return " ".join(str(part) for part in parts if part)
+
+
+def source_of(record: ChronoRecord) -> str:
+    """Return where it comes from, as far as it says so."""
+    source = record.data.get("source")
+    return source if isinstance(source, str) and source else record.source_type
+
+
+def tags_of(record: ChronoRecord) -> list[str]:
+    """Return its tags: a list, or the keys of an object."""
+    tags = record.data.get("tags", [])
+    return [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list | dict) else []
+
+
+def _moment(moment: datetime | None) -> str:
+    return "" if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def item_of(record: ChronoRecord, *, tokens: int, score: float | None = None) -> dict[str, Any]:
+    """Return a memory for the structured channel; a text beyond so many tokens is cut, and says so."""
+    text, is_cut = clipped(text_of(record), tokens)
+    item: dict[str, Any] = {
+        "id": record.id,
+        "kind": record.kind,
+        "text": text,
+        "source": source_of(record),
+        "status": record.status,
+        "confidence": round(record.confidence, 4),
+        "created_at": _moment(record.created_at),
+        "updated_at": _moment(record.updated_at),
+        "tags": tags_of(record),
+    }
+    if score is not None:
+        item["score"] = round(score, 4)
+    if is_cut:
+        item["cut"] = True
+    return item
+
+
+def more_of(record: ChronoRecord) -> dict[str, Any]:
+    """Return what else a record holds: its own fields, and what it names as evidence."""
+    more = {name: value for name, value in record.data.items() if name not in _OWN_FIELDS}
+    return {"evidence": list(record.evidence), "data": more}
+
+
+def line_of(item: Mapping[str, Any]) -> str:
+    """Return a memory for the text channel: its facts, then what it says, quoted, on one line."""
+    facts = {
+        "id": item["id"],
+        "kind": item["kind"],
+        "status": item["status"],
+        "confidence": item["confidence"],
+        "source": item["source"],
+        "created": item["created_at"],
+        "updated": item["updated_at"] if item["updated_at"] != item["created_at"] else "",
+        "tags": item["tags"],
+        "score": item.get("score"),
+    }
+    cut = " (cut: get_memory has all of it)" if item.get("cut") else ""
+    return f"- {one_line(facts)} text={quoted(item['text'])}{cut}"
