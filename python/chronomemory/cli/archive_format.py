@@ -1,9 +1,7 @@
-"""Carries everything out of a store, and back into one without loss.
+"""The NDJSON format of export and import.
 
-Records travel as NDJSON in canonical spelling and in the order in which they came, each with the times at
-which it was made and changed last; an import writes them anew, at its own time. A history travels as the log
-itself. Embeddings are rows in files beside the log: they travel with backup and restore, and so does what the
-store notes for itself.
+Records are written in canonical JSON in the order of their creation, with their times; a history is the log
+itself. Embeddings and internal records travel only with backup and restore.
 """
 
 from __future__ import annotations
@@ -38,12 +36,7 @@ _OF_ROWS = "row-"
 
 
 def records_of(store: Records, left_out: Container[str] = ()) -> Iterator[bytes]:
-    """Yield every own record as a line, in the order in which they came, with the times that are known.
-
-    All are of the moment at which the first was asked for, and few are held at a time. Those that an import
-    would refuse are to be left out: one of them would keep all others from coming back. What has expired
-    is still there until it is swept, and comes along; what the store notes for itself does not.
-    """
+    """Yield every own record as a line, with its times, except those that an import would refuse."""
     for record in _own_records(store):
         if record.id not in left_out:
             times = {"created_at": record.created_at, "updated_at": record.updated_at}
@@ -92,10 +85,7 @@ def history_of(project_root: Path, report: VerifyReport) -> Iterator[bytes]:
 
 
 def bring_records(store: ChronoStore, source: Path, progress: Progress | None) -> dict[str, int]:
-    """Write every record of a file, those of the faces too, but what names embeddings; say how many.
-
-    Blocks had embeddings where they come from: say of how many the embedding is not here.
-    """
+    """Import the records of a file; count them, and the active blocks without an embedding."""
     _check_sayings(source)
     # What is brought back is whosever it was.
     report = store.engine.everyone().ingest(source, progress, faces=True)

@@ -20,6 +20,7 @@ from chronomemory.cli.session import NotFoundError, ScopedTarget, Target
 from chronomemory.cli.tables import event_table, op_text, table, time_text
 from chronomemory.errors import HistoryUnavailable
 from chronomemory.event import WalEvent
+from chronomemory.face.batch import merged
 from chronomemory.reinstatement import Rollback
 from chronomemory.sameness import is_same
 
@@ -101,7 +102,7 @@ def _history_table(events: Iterable[WalEvent], record_id: str, touched: Sequence
             made.add_row(*when, clean(in_words(said, record_id)))
             continue
         # A patch and a deletion name only what they change; an upsert says everything.
-        now = dict(said) if event.op in _WHOLE else _merged(before or {}, said)
+        now = dict(said) if event.op in _WHOLE else merged(before or {}, said)
         story = _story(before, now)
         because = reasons.get(event.seq)
         made.add_row(*when, story if because is None else Text.assemble(story, "\n", because))
@@ -130,20 +131,6 @@ def _story(before: dict[str, Any] | None, now: dict[str, Any]) -> Text:
         Text.assemble((f"{clean(name)} ", "dim"), _text(old.get(name)), " → ", (_text(new.get(name)), "bold"))
         for name in changed
     )
-
-
-def _merged(before: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
-    """Apply a merge patch (RFC 7396)."""
-    made = dict(before)
-    for name, value in patch.items():
-        if value is None:
-            made.pop(name, None)
-        elif isinstance(value, dict):
-            inner = made.get(name)
-            made[name] = _merged(inner if isinstance(inner, dict) else {}, value)
-        else:
-            made[name] = value
-    return made
 
 
 def _leaves(value: dict[str, Any], path: str = "") -> dict[str, Any]:

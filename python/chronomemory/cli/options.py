@@ -36,10 +36,7 @@ def resolve_project(ctx: typer.Context, given: Path) -> Path:
 
 
 def find_project() -> Path | None:
-    """Return the nearest folder above with a store, or else the one that a pyproject.toml names.
-
-    None means the current folder: it has a store, or there is none to be found.
-    """
+    """Return the nearest folder above with a store, or the one a pyproject.toml names; None means here."""
     try:
         start = Path.cwd()
         device = start.stat().st_dev
@@ -181,10 +178,7 @@ InputFiles = Annotated[
 
 
 def moment(spelled: str, *, ends: bool = True) -> int | datetime:
-    """Read a seq, or a moment as ISO 8601 writes it; without a time zone it names no moment.
-
-    A date alone is that day in UTC, as all tables show it: its end, or its beginning if that is asked for.
-    """
+    """Parse a seq or an ISO 8601 time with a zone; a date is the end, or the start, of that day in UTC."""
     if _DATE.fullmatch(spelled):
         return _day(spelled, ends=ends)
     if spelled.isascii() and spelled.isdigit():

@@ -1,7 +1,6 @@
-"""Sends an answer to where it belongs, and cleans what would steer a terminal.
+"""Answers on stdout, messages on stderr, without terminal control characters.
 
-Answers go to stdout, everything else to stderr. With ``--json`` stdout holds JSON and nothing
-else: one document, or one object a line where a command lists things.
+With ``--json`` stdout holds one JSON document, or one object a line.
 """
 
 from __future__ import annotations

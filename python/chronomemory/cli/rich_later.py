@@ -1,7 +1,4 @@
-"""Draws on a terminal by ``rich``, loaded when the first of its names is used.
-
-A server over stdio, and a script that reads JSON, say nothing to a terminal and do not wait for it.
-"""
+"""Names of ``rich``, imported on first use, so that JSON output and the MCP server need not wait."""
 
 from __future__ import annotations
 

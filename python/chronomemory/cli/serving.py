@@ -196,10 +196,7 @@ def server_module() -> Any:
 
 @contextmanager
 def _checked_later() -> Iterator[None]:
-    """Let models be made without what checks them, which is then made when one is first used.
-
-    The SDK has more than 500 models, for every version of the protocol; a conversation uses a few of them.
-    """
+    """Defer the validators of the SDK's 500 models until one is used."""
     BaseModel.model_config["defer_build"] = True
     try:
         yield

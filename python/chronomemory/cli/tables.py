@@ -107,10 +107,7 @@ def record_table(records: Sequence[ChronoRecord], width: int) -> Table:
 
 
 def fit_ids(column: Column, ids: Sequence[str], width: int) -> int:
-    """Divide the width that is left between ids and labels; return the room of a label.
-
-    A long id takes the room of the labels first, and only then a second line.
-    """
+    """Divide a width between ids and labels; return the width of a label."""
     column.width = min(_longest(["id", *ids]), max(width - _LEAST_LABEL, _ID_COLUMNS))
     return max(width - column.width, _LEAST_LABEL)
 

@@ -10,7 +10,6 @@ from xml.sax.saxutils import escape, quoteattr
 from chronomemory.drawing.page import clean, distinct, excerpt
 from chronomemory.drawing.parts import Dot, Line, sorted_dots, sorted_lines
 
-_NETWORKS = "chronomemory.drawing.networks"
 #: Graphviz makes room for all of a label, and fails if there is none.
 _LABEL_LETTERS = 300
 
@@ -46,11 +45,7 @@ def to_dot(dots: Iterable[Dot], lines: Iterable[Line], *, directed: bool = True,
 
 
 def to_graphml(dots: Iterable[Dot], lines: Iterable[Line], *, directed: bool = True) -> str:
-    """Return the graph as GraphML; what XML has no place for is made visible, facts are attributes.
-
-    Raises:
-        InvalidArgument: Two dots have the same id.
-    """
+    """Return the graph as GraphML; facts are attributes. Two dots with one id are an ``InvalidArgument``."""
     found, links, names = _parts(dots, lines)
     facts = distinct(fact for dot in found for fact, _ in dot.facts)
     # A fact that is called as a label or a kind is must not be taken for it.
@@ -80,14 +75,18 @@ def to_graphml(dots: Iterable[Dot], lines: Iterable[Line], *, directed: bool = T
 
 
 def to_networkx(dots: Iterable[Dot], lines: Iterable[Line], *, directed: bool = True) -> Any:
-    """Return the graph as a ``MultiDiGraph`` of networkx, or a ``MultiGraph``; ids are as they are.
-
-    Raises:
-        ImportError: networkx is not installed.
-        InvalidArgument: Two dots have the same id.
-    """
+    """Return a ``MultiDiGraph`` or ``MultiGraph`` of networkx, which must be installed."""
+    try:
+        networkx = importlib.import_module("networkx")
+    except ImportError as error:  # pragma: no cover (the tests have it)
+        raise ImportError("to_networkx needs networkx: pip install 'chronomemory-rs[graph]'") from error
     found, links, _ = _parts(dots, lines)
-    return importlib.import_module(_NETWORKS).network(found, links, directed=directed)
+    graph = networkx.MultiDiGraph() if directed else networkx.MultiGraph()
+    for dot in found:
+        graph.add_node(dot.id, kind=dot.kind, label=dot.label, facts=dict(dot.facts))
+    for line in links:
+        graph.add_edge(line.source, line.target, kind=line.kind, weight=line.weight, alarm=line.alarm)
+    return graph
 
 
 def _parts(dots: Iterable[Dot], lines: Iterable[Line]) -> tuple[list[Dot], list[Line], dict[str, str]]:

@@ -133,9 +133,9 @@ _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 
 def page_of(body: str, scripts: tuple[str, ...], data: dict[str, Any], texts: dict[str, str]) -> str:
-    """Return a page with this body, whose marks stand for texts, these scripts in order, and their data.
+    """Return a page with this body, texts, scripts and data.
 
-    Only the scripts and the style of the page itself are let run, by their digests, and nothing is loaded.
+    Only its own scripts and style may run, by their digests, and nothing is loaded.
     """
     style, script = _file("style.css"), "\n".join(map(_file, scripts))
     policy = (

@@ -60,11 +60,7 @@ class Step:
 
 
 def sorted_dots(dots: Iterable[Dot]) -> list[Dot]:
-    """Return dots in the order of their ids.
-
-    Raises:
-        InvalidArgument: Two have the same id.
-    """
+    """Return dots sorted by id; two with one id are an ``InvalidArgument``."""
     found = sorted(dots, key=attrgetter("id"))
     for one, other in pairwise(found):
         if one.id == other.id:

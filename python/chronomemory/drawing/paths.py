@@ -53,11 +53,7 @@ class Timeline:
 
 
 def timeline(branches: Iterable[Branch], steps: Iterable[Step]) -> Timeline:
-    """Lay paths out; what cannot be (a parent that is not there, a circle) is drawn without its curve.
-
-    Raises:
-        InvalidArgument: Two paths, or two steps, have the same id.
-    """
+    """Lay paths out; a missing parent or a cycle is drawn without its curve."""
     found = _check_ids(sorted(branches, key=attrgetter("id")), "paths")
     known = {step.id: step for step in _check_ids(sorted(steps, key=attrgetter("id")), "steps")}
     number = {branch.id: place for place, branch in enumerate(found)}

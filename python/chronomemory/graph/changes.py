@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
@@ -18,6 +19,8 @@ from chronomemory.graph.models import (
     Node,
     Profile,
 )
+
+One = TypeVar("One", bound=Model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,26 +45,69 @@ class Changes:
         return self != Changes(audits=self.audits)
 
 
-class Look(Protocol):
-    """A look at what is there; what is listed is sorted by id, events are in the order of their appending."""
+class GraphReader:
+    """Reads a graph; every list is sorted by id."""
 
-    def profile(self, item_id: str) -> Profile | None: ...
-    def node(self, item_id: str) -> Node | None: ...
-    def edge(self, item_id: str) -> Edge | None: ...
-    def path(self, item_id: str) -> MemoryPath | None: ...
-    def plan(self, item_id: str) -> ActivationPlan | None: ...
-    def event(self, item_id: str) -> MemoryEvent | None: ...
-    def profiles(self) -> list[Profile]: ...
-    def nodes(self, kind: str | None = None) -> list[Node]: ...
+    def one(self, cls: type[One], item_id: str) -> One | None:
+        """Return an item of a kind, or None."""
+        raise NotImplementedError
+
+    def every(self, cls: type[One]) -> list[One]:
+        """Return all items of a kind."""
+        raise NotImplementedError
+
+    def nodes(self, kind: str | None = None) -> list[Node]:
+        """Return the nodes of a kind, or all."""
+        raise NotImplementedError
+
     def edges(
         self, *, source: str | None = None, target: str | None = None, kind: str | None = None
-    ) -> list[Edge]: ...
-    def paths(self) -> list[MemoryPath]: ...
-    def plans(self) -> list[ActivationPlan]: ...
-    def events(self, kind: str | None = None) -> list[MemoryEvent]: ...
-    def audits(self) -> list[AuditRecord]: ...
-    def event_count(self) -> int: ...
-    def audit_count(self) -> int: ...
+    ) -> list[Edge]:
+        """Return the edges with this source, target and kind, or with any."""
+        raise NotImplementedError
+
+    def profile(self, profile_id: str) -> Profile | None:
+        return self.one(Profile, profile_id)
+
+    def node(self, node_id: str) -> Node | None:
+        return self.one(Node, node_id)
+
+    def edge(self, edge_id: str) -> Edge | None:
+        return self.one(Edge, edge_id)
+
+    def path(self, path_id: str) -> MemoryPath | None:
+        return self.one(MemoryPath, path_id)
+
+    def plan(self, plan_id: str) -> ActivationPlan | None:
+        return self.one(ActivationPlan, plan_id)
+
+    def profiles(self) -> list[Profile]:
+        return self.every(Profile)
+
+    def paths(self) -> list[MemoryPath]:
+        return self.every(MemoryPath)
+
+    def plans(self) -> list[ActivationPlan]:
+        return self.every(ActivationPlan)
+
+
+class Look(GraphReader):
+    """Reads a graph with its events, in the order of their appending, and its audit records."""
+
+    def event(self, event_id: str) -> MemoryEvent | None:
+        return self.one(MemoryEvent, event_id)
+
+    def events(self, kind: str | None = None) -> list[MemoryEvent]:
+        raise NotImplementedError
+
+    def audits(self) -> list[AuditRecord]:
+        raise NotImplementedError
+
+    def event_count(self) -> int:
+        raise NotImplementedError
+
+    def audit_count(self) -> int:
+        raise NotImplementedError
 
 
 class Home(Protocol):
@@ -179,27 +225,19 @@ def _check_path_is_open(event: MemoryEvent, changed: Mapping[str, MemoryPath], l
         raise PathError(f"path {path.id!r} has ended: it takes no new events", path_id=path.id)
 
 
-One = TypeVar("One", bound=Model)
-
-
-class MemoryHome:
-    """Keeps a graph in dicts; what comes in and goes out are copies."""
+class MemoryHome(Look):
+    """A graph in memory; what comes in and goes out are copies."""
 
     def __init__(self) -> None:
         #: Whether a graph store uses it: then its events must lead to that graph.
         self.keeps_graph = False
         self._turn = threading.RLock()
-        self._profiles: dict[str, Profile] = {}
-        self._nodes: dict[str, Node] = {}
-        self._edges: dict[str, Edge] = {}
-        self._paths: dict[str, MemoryPath] = {}
-        self._plans: dict[str, ActivationPlan] = {}
-        self._events: dict[str, MemoryEvent] = {}
+        self._items: dict[type[Model], dict[str, Any]] = defaultdict(dict)
         self._audits: list[AuditRecord] = []
-        #: Edges by source and by target, and nodes by kind: ids.
-        self._out: dict[str, set[str]] = {}
-        self._in: dict[str, set[str]] = {}
-        self._by_kind: dict[str, set[str]] = {}
+        #: The ids of edges by source and by target, and of nodes by kind.
+        self._out: dict[str, set[str]] = defaultdict(set)
+        self._in: dict[str, set[str]] = defaultdict(set)
+        self._by_kind: dict[str, set[str]] = defaultdict(set)
 
     def look(self) -> Look:
         """Return a look at what is there."""
@@ -213,94 +251,69 @@ class MemoryHome:
             return changes
 
     def _take(self, changes: Changes) -> None:
-        self._profiles.update((item.id, _copy(item)) for item in changes.profiles)
-        self._paths.update((item.id, _copy(item)) for item in changes.paths)
-        self._plans.update((item.id, _copy(item)) for item in changes.plans)
-        self._events.update((item.id, _copy(item)) for item in changes.events)
-        self._audits += [_copy(item) for item in changes.audits]
+        nodes, edges = self._items[Node], self._items[Edge]
         for name in (*changes.gone_nodes, *(item.id for item in changes.nodes)):
-            if (node := self._nodes.pop(name, None)) is not None:
+            if (node := nodes.pop(name, None)) is not None:
                 self._by_kind[node.kind].discard(name)
         for name in (*changes.gone_edges, *(item.id for item in changes.edges)):
-            if (edge := self._edges.pop(name, None)) is not None:
+            if (edge := edges.pop(name, None)) is not None:
                 self._out[edge.source].discard(name)
                 self._in[edge.target].discard(name)
         for node in changes.nodes:
-            self._nodes[node.id] = _copy(node)
-            self._by_kind.setdefault(node.kind, set()).add(node.id)
+            self._by_kind[node.kind].add(node.id)
         for edge in changes.edges:
-            self._edges[edge.id] = _copy(edge)
-            self._out.setdefault(edge.source, set()).add(edge.id)
-            self._in.setdefault(edge.target, set()).add(edge.id)
+            self._out[edge.source].add(edge.id)
+            self._in[edge.target].add(edge.id)
+        written = (
+            changes.profiles,
+            changes.nodes,
+            changes.edges,
+            changes.paths,
+            changes.plans,
+            changes.events,
+        )
+        for items in written:
+            for item in items:
+                self._items[type(item)][item.id] = _copy(item)
+        self._audits += [_copy(item) for item in changes.audits]
 
-    # What is there.
+    def one(self, cls: type[One], item_id: str) -> One | None:
+        found = self._items[cls].get(item_id)
+        return None if found is None else _copy(found)
 
-    def profile(self, item_id: str) -> Profile | None:
-        return _found(self._profiles, item_id)
-
-    def node(self, item_id: str) -> Node | None:
-        return _found(self._nodes, item_id)
-
-    def edge(self, item_id: str) -> Edge | None:
-        return _found(self._edges, item_id)
-
-    def path(self, item_id: str) -> MemoryPath | None:
-        return _found(self._paths, item_id)
-
-    def plan(self, item_id: str) -> ActivationPlan | None:
-        return _found(self._plans, item_id)
-
-    def event(self, item_id: str) -> MemoryEvent | None:
-        return _found(self._events, item_id)
-
-    def profiles(self) -> list[Profile]:
-        return _listed(self._profiles)
+    def every(self, cls: type[One]) -> list[One]:
+        items = self._items[cls]
+        return [_copy(items[name]) for name in sorted(items)]
 
     def nodes(self, kind: str | None = None) -> list[Node]:
-        if kind is None:
-            return _listed(self._nodes)
-        return [_copy(self._nodes[name]) for name in sorted(self._by_kind.get(kind, ()))]
+        names = self._items[Node] if kind is None else self._by_kind.get(kind, ())
+        return [_copy(self._items[Node][name]) for name in sorted(names)]
 
     def edges(
         self, *, source: str | None = None, target: str | None = None, kind: str | None = None
     ) -> list[Edge]:
-        names: Any = self._edges
+        names: Any = self._items[Edge].keys()
         if source is not None:
             names = self._out.get(source, set())
         if target is not None:
-            ends = self._in.get(target, set())
-            names = ends if source is None else names & ends
-        found = (self._edges[name] for name in sorted(names))
+            names = names & self._in.get(target, set())
+        found = (self._items[Edge][name] for name in sorted(names))
         return [_copy(edge) for edge in found if kind is None or edge.kind == kind]
 
-    def paths(self) -> list[MemoryPath]:
-        return _listed(self._paths)
-
-    def plans(self) -> list[ActivationPlan]:
-        return _listed(self._plans)
-
     def events(self, kind: str | None = None) -> list[MemoryEvent]:
-        return [_copy(event) for event in self._events.values() if kind is None or event.kind == kind]
+        events = self._items[MemoryEvent].values()
+        return [_copy(event) for event in events if kind is None or event.kind == kind]
 
     def audits(self) -> list[AuditRecord]:
         return [_copy(record) for record in self._audits]
 
     def event_count(self) -> int:
-        return len(self._events)
+        return len(self._items[MemoryEvent])
 
     def audit_count(self) -> int:
         return len(self._audits)
 
 
 def _copy(item: One) -> One:
-    """Return the same with containers of its own: whoever changes them changes nothing here."""
+    """Return the same with containers of its own."""
     return type(item).from_dict(item.to_dict())
-
-
-def _found(items: dict[str, One], item_id: str) -> One | None:
-    found = items.get(item_id)
-    return None if found is None else _copy(found)
-
-
-def _listed(items: dict[str, One]) -> list[One]:
-    return [_copy(items[name]) for name in sorted(items)]

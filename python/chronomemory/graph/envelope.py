@@ -65,10 +65,7 @@ def envelope_page(look: Look) -> bytes:
 
 
 def read_envelope(given: Mapping[str, Any], keys: KeyMap | None = None) -> Changes:
-    """Read an envelope, or a fixture of somebody else by a key map; say where something is wrong in it.
-
-    One without a schema is taken as it is, and a lone profile may stand under ``profile``.
-    """
+    """Parse an envelope, or a fixture of another tool by a key map; errors name the place."""
     if not isinstance(given, Mapping):
         raise EnvelopeError(f"an object expected, got {type(given).__name__}")
     schema = given.get("schema", ENVELOPE)
@@ -146,10 +143,7 @@ def _renamed(cls: type[Model], item: Any, names: Mapping[str, str] | None) -> An
 
 
 def changes_of(envelope: Changes, look: Look, ts: str) -> Changes:
-    """Return what an import writes: what is not there yet, and events for what its own events do not tell.
-
-    So the events of a workspace always lead to its graph, and what was exported comes back byte for byte.
-    """
+    """Return the items and events an import adds, such that replaying all events gives the graph."""
     there = snapshot_of(look)
     events, past = [], look.events()
     has_history = any(map(reserved, past))

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -94,10 +95,7 @@ One = TypeVar("One", bound=Model)
 
 
 def record_of(item: Model, place: int = 0) -> ChronoRecord:
-    """Return the record of something; its label is what a search finds it by.
-
-    The ``place`` of an event keeps the order of events, which an erasure changes by writing some again.
-    """
+    """Return the record of an item; ``place`` is the position of an event."""
     fields = item.shown()
     kind = KINDS[type(item)]
     if kind in (EVENT, AUDIT):
@@ -142,7 +140,7 @@ class Books:
         return ChronoRecord(id=META_ID, kind="workspace", confidence=1.0, data=data)
 
 
-class LogLook:
+class LogLook(Look):
     """What is seen now by whoever holds a store."""
 
     def __init__(self, store: HasEngine) -> None:
@@ -152,30 +150,9 @@ class LogLook:
         """Return what the workspace knows of itself, or None if there is no workspace."""
         return Books.of(self._record(META_ID))
 
-    def profile(self, item_id: str) -> Profile | None:
-        return self._item(Profile, PROFILE, item_id)
-
-    def node(self, item_id: str) -> Node | None:
-        return self._item(Node, NODE, item_id)
-
-    def edge(self, item_id: str) -> Edge | None:
-        return self._item(Edge, EDGE, item_id)
-
-    def path(self, item_id: str) -> MemoryPath | None:
-        return self._item(MemoryPath, PATH, item_id)
-
-    def plan(self, item_id: str) -> ActivationPlan | None:
-        return self._item(ActivationPlan, PLAN, item_id)
-
-    def event(self, item_id: str) -> MemoryEvent | None:
-        return self._item(MemoryEvent, EVENT, item_id)
-
-    def profiles(self) -> list[Profile]:
-        return self._all(Profile, PROFILE)
-
     def nodes(self, kind: str | None = None) -> list[Node]:
         if kind is None:
-            return self._all(Node, NODE)
+            return self.every(Node)
         return _readable(Node, self._found("graph.nodes_by_kind", kind))
 
     def edges(
@@ -184,15 +161,9 @@ class LogLook:
         asked = {"source": source, "target": target, "kind": kind}
         by = next((name for name, value in asked.items() if value is not None), None)
         if by is None:
-            return self._all(Edge, EDGE)
+            return self.every(Edge)
         found = _readable(Edge, self._found(f"graph.edges_by_{by}", asked[by]))
         return [edge for edge in found if target in (None, edge.target) and kind in (None, edge.kind)]
-
-    def paths(self) -> list[MemoryPath]:
-        return self._all(MemoryPath, PATH)
-
-    def plans(self) -> list[ActivationPlan]:
-        return self._all(ActivationPlan, PLAN)
 
     def events(self, kind: str | None = None) -> list[MemoryEvent]:
         index, key = ("graph.appended", EVENTS) if kind is None else ("graph.appended_by_kind", kind)
@@ -209,12 +180,12 @@ class LogLook:
     def audit_count(self) -> int:
         return self._count(AUDIT)
 
-    def _item(self, cls: type[One], kind: str, item_id: str) -> One | None:
-        record = self._record(key_of(kind, item_id))
+    def one(self, cls: type[One], item_id: str) -> One | None:
+        record = self._record(key_of(KINDS[cls], item_id))
         return None if record is None else next(iter(_readable(cls, [record])), None)
 
-    def _all(self, cls: type[One], kind: str) -> list[One]:
-        return sorted(_readable(cls, self._records(kind)), key=_id_of)
+    def every(self, cls: type[One]) -> list[One]:
+        return sorted(_readable(cls, self._records(KINDS[cls])), key=attrgetter("id"))
 
     # Where it looks.
 
@@ -274,11 +245,6 @@ def _readable(cls: type[One], records: Iterable[ChronoRecord]) -> list[One]:
         except (ModelError, KeyError, TypeError):
             continue
     return found
-
-
-def _id_of(item: Any) -> str:
-    name: str = item.id
-    return name
 
 
 class LogHome:

@@ -58,12 +58,7 @@ class InMemoryEventLog(_HomeLog):
 
 
 class JsonlMemoryEventLog:
-    """Events as lines of JSON.
-
-    With a path the file is its own truth: lines are only ever added, and one that cannot be read is told by
-    ``diagnose`` and passed over. The event log of a workspace is ``workspace.events``: there the chained log
-    is the truth, and ``events.jsonl`` shows it.
-    """
+    """Events as JSON lines: in a file of their own, or as the view of a workspace."""
 
     def __init__(self, path: str | os.PathLike[str] | LogHome) -> None:
         self._log = _HomeLog(path) if isinstance(path, LogHome) else _FileLog(Path(path).absolute())

@@ -321,11 +321,7 @@ class Approval(Model):
 
 @dataclass(frozen=True, slots=True)
 class AuditRecord(Model):
-    """What became of an apply; an empty id is given one.
-
-    ``applied``, ``denied`` and ``refused`` stand alone. Where graph, events and audit are in separate homes,
-    ``applying`` comes first, and ``applied`` or ``failed`` follows.
-    """
+    """The outcome of an apply: applied, denied, refused, applying or failed."""
 
     called: ClassVar[str] = "audit record"
     listed: ClassVar[tuple[str, ...]] = ("actions",)

@@ -65,11 +65,7 @@ def to_graphml(graph: MemoryGraphStore) -> str:
 
 
 def to_networkx(graph: MemoryGraphStore) -> Any:
-    """Return a ``MultiDiGraph`` of networkx (``pip install 'chronomemory-rs[graph]'``).
-
-    Edges have their ids as keys; kind, label, phase and data are attributes. Edges that end nowhere are left
-    out.
-    """
+    """Return a ``MultiDiGraph`` of networkx, without edges whose ends are missing."""
     made = drawing.to_networkx([], [])
     for node in graph.nodes():
         made.add_node(node.id, kind=node.kind, label=node.label, phase=node.phase, data=node.data)

@@ -160,11 +160,10 @@ def _wrong(action: Action, reason: str) -> ActionError:
 
 
 class PhaseMemoryRuntime:
-    """A graph store, an event log and an audit sink at work together.
+    """A graph store, an event log and an audit sink.
 
-    If all three are of one home, as those of a workspace are, whatever is applied is one atomic batch. Else
-    the audit sink comes first (``applying``), then the event log, then the graph, then how it ended.
-    ``review`` are the ops that nobody applies without an approval; an action may ask for one itself.
+    If they share a home, every apply is one atomic batch; else the audit sink is written first, then the
+    event log, then the graph. ``review`` names the operations that need an approval.
     """
 
     def __init__(
@@ -191,11 +190,10 @@ class PhaseMemoryRuntime:
         return action.requires_review or action.op in self._review
 
     def apply(self, actions: Iterable[Action], approvals: Iterable[Approval] = ()) -> list[MemoryEvent]:
-        """Apply actions in their order, all of them or none, and return the events that say so.
+        """Apply all actions or none, and return their events.
 
-        An action that needs a review is denied unless an approval is bound to its digest: then nothing of
-        the batch is applied, and ``ApprovalRequired`` names what was not approved. Every apply, denial and
-        refusal is an audit record.
+        An action that needs a review is denied without an approval of its digest. Every outcome is an audit
+        record.
         """
         # INVARIANT: what is checked, audited and applied is this one copy, whatever happens to the originals.
         given = [Action.from_dict(action.to_dict()) for action in exact(Action, actions, ActionError)]
@@ -281,10 +279,7 @@ class PhaseMemoryRuntime:
         return self._step(step)
 
     def record(self, path_id: str, events: Iterable[MemoryEvent]) -> MemoryPath:
-        """Append events and put them on a path that is active, all of it or nothing.
-
-        An event that is in the log already is only put on the path.
-        """
+        """Append events to an active path; an event that is in the log already is only added to the path."""
         listed = exact(MemoryEvent, events)
         given = [event if event.path_id else replace(event, path_id=path_id) for event in listed]
 
@@ -356,21 +351,21 @@ class PhaseMemoryRuntime:
         return done[0]
 
 
-class _JoinedLook:
-    """A look at a graph beside an event log: what was saved is told by events of the graph's own home."""
+class _JoinedLook(Look):
+    """A look at a graph beside an event log of another home."""
 
     def __init__(self, look: Look, events: MemoryEventLog) -> None:
         self._look = look
         self._log = {event.id: event for event in events.events()}
+        self.one, self.every = look.one, look.every  # type: ignore[method-assign]
+        self.nodes, self.edges = look.nodes, look.edges  # type: ignore[method-assign]
+        self.audits, self.audit_count = look.audits, look.audit_count  # type: ignore[method-assign]
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._look, name)
-
-    def event(self, item_id: str) -> MemoryEvent | None:
-        return self._log.get(item_id)
+    def event(self, event_id: str) -> MemoryEvent | None:
+        return self._log.get(event_id)
 
     def events(self, kind: str | None = None) -> list[MemoryEvent]:
-        """Return those of both; the order of changes is that of their moments."""
+        """Return those of both homes; changes are ordered by their times."""
         both = merge(self._look.events(), self._log.values(), key=lambda one: reserved(one) and one.ts)
         return [event for event in both if kind in (None, event.kind)]
 

@@ -129,10 +129,7 @@ class View:
             )
 
     def rebuild(self, look: Look, shown: Shown) -> tuple[int, int, tuple[str, ...]]:
-        """Write all files that are not as they should be, and take away those of ours that are too many.
-
-        Returns how many of each, and under which names that is kept which was not ours and in the way.
-        """
+        """Correct all files; return how many were written and removed, and the new names of foreign files."""
         written = removed = 0
         aside: list[str] = []
         self.make()
@@ -329,11 +326,7 @@ def _line_findings(
 
 
 def view_findings(view: View, look: Look | None, shown: Shown | None) -> list[Diagnostic]:
-    """Return where the files are not what the log says, or cannot be read.
-
-    Without a look, since the log itself is damaged, nobody can tell what they should say; what can be told
-    of the files alone still is.
-    """
+    """Return files that differ from the log; without a look, only lines that cannot be read."""
     folder = view.folder
     found: list[Diagnostic] = []
     if look is None:

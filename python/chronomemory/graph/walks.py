@@ -220,11 +220,7 @@ class Walks:
         node_kinds: Iterable[str] | None = None,
         as_of: int | datetime | None = None,
     ) -> list[Node]:
-        """Return the nodes that an edge joins to one, sorted by id; of these kinds, or of any.
-
-        ``direction`` is ``out`` for the targets of its edges, ``in`` for the sources of those that lead to
-        it, or ``both``. With ``as_of`` it is asked what was there after an event, or at a moment.
-        """
+        """Return the nodes joined to one, sorted by id; ``direction`` is out, in or both."""
         walker = self.walker(as_of)
         steps = _steps(direction, edge_kinds, node_kinds)
         found = _reached(walker, node_id, 1, steps)

@@ -85,11 +85,7 @@ class Workspace:
         clock: Now | None = None,
         **options: Any,
     ) -> Workspace:
-        """Make a workspace, or open the one that is there; other options are those of ``ChronoStore``.
-
-        With a ``clock`` all that is written carries its moments, so that a run can be repeated; to the
-        byte with ``salt=False``.
-        """
+        """Create a workspace, or open an existing one; other options are those of ``ChronoStore``."""
         names = Scope.of(user=user, agent=agent, session=session)
         home = open_home(path_argument("folder", folder), names, clock, options)
         made = cls(home, clock=clock or utc_now)
@@ -113,10 +109,7 @@ class Workspace:
         clock: Now | None = None,
         **options: Any,
     ) -> Workspace:
-        """Open a workspace that is there; one whose files show something else than the log warns.
-
-        If something was erased since the files were written, they are written anew.
-        """
+        """Open a workspace; stale files warn, and are rewritten after an erasure."""
         names = Scope.of(user=user, agent=agent, session=session)
         place = path_argument("folder", folder)
         if not place.is_dir():
@@ -171,10 +164,10 @@ class Workspace:
     # In and out.
 
     def import_graph(self, envelope: Mapping[str, Any], *, keys: KeyMap | None = None) -> Imported:
-        """Take in an envelope or a fixture, all of it or nothing; what is there already is not written again.
+        """Import an envelope or a fixture, all or nothing.
 
-        ``keys`` says what fields are called there: ``{"nodes": {"kind": "type"}}``. With it, what an item has
-        beyond our fields becomes part of its ``data``.
+        ``keys`` maps our field names to theirs: ``{"nodes": {"kind": "type"}}``; other fields of an item then
+        become part of its ``data``.
         """
         given = read_envelope(envelope, keys)
 
@@ -200,11 +193,7 @@ class Workspace:
         return snapshot_of(self.home.look_back(as_of))
 
     def rebuild(self) -> Rebuilt:
-        """Write the files anew where they do not show what the log says.
-
-        Files of others stay. One that stands where one of ours belongs gets another name, which is told. Not
-        while the log is damaged: they may be all that is left of what it has lost.
-        """
+        """Rewrite files that differ from the log; foreign files are kept or renamed."""
         broken = self._broken()
         if broken:
             raise WorkspaceError(

@@ -287,11 +287,10 @@ def rename(served: ServedStore, old_path: str, new_path: str, *, operation_id: s
 
 @contextmanager
 def _taken_away(home: Home, name: str) -> Iterator[Settled]:
-    """Take a file away, and then its page, in the block.
+    """Remove a file, then its page in the block.
 
-    INVARIANT: the file goes first. If we are killed in between, a page without a file is a page all the same,
-    and its next edit writes the file anew; a file without a page is one that a person made, and would be one
-    again.
+    INVARIANT: the file goes first. After a kill in between, a page without a file is still a page; a file
+    without a page would be taken in again.
     """
     settled = _settled(home, name)
     for _ in range(_MOST_EDITS):

@@ -1,9 +1,8 @@
-"""Writes that happen once: a call repeated under its operation id answers with what the first one did.
+"""Operation ids: a repeated call answers with the result of the first one.
 
-A client that gives up on a call does not know whether it was written. So the operation stands in the log, in
-the same atomic batch as the write itself, and the batch is written only if nobody wrote that operation
-meanwhile, in this process or another. An operation belongs to a scope. Beside blocks it is a record of their
-face, beside plain records a plain one: a batch belongs to one face.
+The operation is written in the same atomic batch as the write, and the batch fails if another process wrote
+that operation. Beside blocks it is a record of their face, beside plain records a plain one, because a batch
+belongs to one face.
 """
 
 from __future__ import annotations

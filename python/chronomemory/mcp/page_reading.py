@@ -1,7 +1,6 @@
-"""Lists, reads and searches pages, within a budget; what a person edited meanwhile is taken in first.
+"""Lists, reads and searches pages within a budget, after taking in edits made by hand.
 
-Only what is asked for is read, and nothing is made: a project without pages stays one. Pages that are shared
-are read by every scope and changed by none, as all that is shared.
+Shared pages are read by every scope and changed by none.
 """
 
 from __future__ import annotations
@@ -18,8 +17,9 @@ from chronomemory.face.files import Stamp
 from chronomemory.mcp.reading import Answer, Question, heading, search
 from chronomemory.mcp.rendering import Budget, clipped, one_line, quoted, tokens_of
 from chronomemory.mcp.served_store import ServedStore
-from chronomemory.pages import Entry, FolderError, PageInfo, UnknownFolder, UnknownPage, reading, schema
+from chronomemory.pages import Entry, FolderError, PageInfo, UnknownFolder, UnknownPage, schema
 from chronomemory.pages.ids import entry_key, file_of
+from chronomemory.pages.reading import PageReader
 from chronomemory.pages.settings import Settings
 from chronomemory.pages.storage.home import Home, open_home
 from chronomemory.pages.syncing import sync, write_index
@@ -144,8 +144,8 @@ def list_pages(
         if folder.home is None:
             return _newest(folder, {"pages": [], "next_offset": 0}, max_tokens)
         folder.note_memories()
-        found = reading.list_pages(
-            folder.home, include_dormant=include_dormant, include_archived=include_archived
+        found = PageReader(folder.home).list(
+            include_dormant=include_dormant, include_archived=include_archived
         )
         items, left_out, following = _fitting(folder, found[offset:], _page_item, max_tokens, offset)
         structured = {
@@ -165,8 +165,8 @@ def read_page(served: ServedStore, path: str, *, offset: int, max_tokens: int, *
         name = (home := folder.need()).name(path)
         folder.take_in([name])
         try:
-            info = reading.info(home, name)
-            found = reading.read(home, name, **asked)
+            info = PageReader(home).info(name)
+            found = PageReader(home).read(name, **asked)
         except UnknownPage as error:
             raise UnknownPage(str(error), recovery="Look the name up with list_memories.") from None
         page = _page_item(folder, info, _DESCRIPTION)
@@ -184,7 +184,9 @@ def search_entries(served: ServedStore, query: str, *, limit: int, max_tokens: i
     with opened(served) as folder:
         folder.take_in_all()
         found = (
-            [] if folder.home is None else reading.search(folder.home, query, limit=limit + _COUNTED, **asked)
+            []
+            if folder.home is None
+            else PageReader(folder.home).search(query, limit=limit + _COUNTED, **asked)
         )
         pairs = [(hit.entry, hit.score) for hit in found]
         return _best(folder, pairs, limit, max_tokens, "entries that match, best first")
@@ -197,7 +199,7 @@ def recent_entries(served: ServedStore, *, limit: int, max_tokens: int, **asked:
         if folder.home is None:
             return _newest(folder, {"entries": []}, max_tokens, limit=limit, since=asked["since"] or "")
         folder.note_memories()
-        found = reading.recent(folder.home, limit=limit + _COUNTED, **asked)
+        found = PageReader(folder.home).recent(limit=limit + _COUNTED, **asked)
         return _best(
             folder, [(entry, None) for entry in found], limit, max_tokens, "entries, the latest first"
         )

@@ -113,11 +113,7 @@ class KnowledgeGraph:
         return self._run(work)
 
     def delete_entities(self, names: Sequence[str]) -> int:
-        """Take entities away, and the relations that begin or end there; return how many entities.
-
-        Relations may name what is no entity, or none any more: they go as well, unless the name is that of an
-        entity that is shared, which stays.
-        """
+        """Delete entities and their relations, except those of a shared entity; return how many."""
 
         def work(look: Look) -> int:
             gone = [

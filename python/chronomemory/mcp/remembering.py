@@ -1,8 +1,7 @@
 """Adds, supersedes and retracts memories, each in one atomic batch with its operation.
 
-A new memory is a block, so that recall, frames and every other call of the package see it as well. It is kept
-as it was said: near texts are linked, and never taken for the same, as a consolidation on its own would do.
-What was put into the store as a plain record stays one, with its edges and rollbacks.
+A new memory is a block, kept as it was said: similar texts are linked, never merged. A plain record stays
+one, with its edges and rollbacks.
 """
 
 from __future__ import annotations

@@ -226,10 +226,7 @@ class _OneToken(TokenVerifier):
 
 @contextmanager
 def _logging_plainly() -> Iterator[None]:
-    """Let the SDK log in plain lines, as it does where there is no ``rich``.
-
-    What it logs goes into a file of the client, where colours are noise, and every start would wait for them.
-    """
+    """Let the SDK log plain lines: its log goes into a file of the client, and ``rich`` loads slowly."""
     name = "rich.console"
     known = sys.modules.get(name)
     sys.modules[name] = None  # type: ignore[assignment]

@@ -82,9 +82,8 @@ class _Said:
 def losses(before: PageText, after: PageText) -> Losses:
     """Compare two texts of a page.
 
-    What held must hold: in a struck entry, in a comment or crossed out it is lost. What did not hold may
-    stand anywhere. An entry that holds must be there with its id, its moment and its tags; one that was
-    superseded stays so, or has become a note, which names its id.
+    What held must still hold; superseded text may be anywhere. An entry that holds keeps its id, time and
+    tags; a superseded one stays so, or becomes a note with its id.
     """
     old, new = _said(before), _said(after)
 
@@ -187,10 +186,7 @@ NOTE = "Earlier"
 
 
 def merge_superseded(text: str) -> str:
-    """Return a page on which each superseded entry is a note of the living one that came in its place.
-
-    The note names its id, its moment, its tags and the reason. One without a living successor stays.
-    """
+    """Return a page whose superseded entries are notes of the entries that replaced them."""
     page = read_page(text)
     by_id = {entry.entry_id: entry for entry in page.entries}
     ends: dict[str, EntryText | None] = {}
@@ -225,10 +221,7 @@ def _noted(stretch: Stretch, notes: list[str], eol: str) -> Stretch:
 def _living(
     entry: EntryText, by_id: dict[str, EntryText], ends: dict[str, EntryText | None]
 ) -> EntryText | None:
-    """Follow a chain to its end; one that leads nowhere, or round and round, has none.
-
-    ``ends`` has the ends of all entries that were passed before, so that no chain is followed twice.
-    """
+    """Return the entry at the end of a chain, or None; ``ends`` caches the results."""
     passed: dict[str, None] = {}
     here: EntryText | None = entry
     while here is not None and here.superseded and here.entry_id not in ends:
@@ -253,10 +246,10 @@ _COMPACTED = Origin("inferred", ("compacted",))
 
 
 def compact(home: Home, path: str, rewrite: Rewrite = merge_superseded) -> Compaction:
-    """Let a function rewrite the text of a page; one that loses facts changes nothing, and the flag stays.
+    """Let a function rewrite a page; a rewrite that loses facts changes nothing.
 
-    No lock is held while it works: it may be a model that takes minutes. If the page changes meanwhile, the
-    rewrite is rejected.
+    No lock is held meanwhile: the function may be a slow model. A page that changes in between is left as it
+    is.
     """
     name = home.name(path)
     rewriter = function("rewrite", rewrite)
@@ -288,10 +281,7 @@ def compact(home: Home, path: str, rewrite: Rewrite = merge_superseded) -> Compa
 
 
 def _rewritten(home: Home, text: object, before: PageText) -> PageText | str:
-    """Return the page that a rewrite is, or why it is none.
-
-    The frontmatter stays ours: what a person keeps there is not up to a rewrite.
-    """
+    """Return the page that a rewrite gives, with the old frontmatter, or why it is none."""
     if not isinstance(text, str):
         return f"the rewrite returned a {type(text).__name__}, not a text"
     try:

@@ -84,10 +84,7 @@ def is_page_file(file_name: str) -> bool:
 
 
 def is_page_name(name: str) -> bool:
-    """Say whether a page of the log may be called so: then its file lies in the folder.
-
-    Earlier versions made pages with invisible characters in their names.
-    """
+    """Say whether a page in the log may have this name; earlier versions allowed invisible characters."""
     return unicodedata.is_normalized("NFC", name) and _why_not(name) is None
 
 

@@ -79,10 +79,7 @@ def find_layout(root: Path) -> str:
 
 
 def notes_in(root: Path, problems: list[Problem] | None = None) -> Iterator[tuple[str, str]]:
-    """Yield the files of the notes in a folder and below it, and their names.
-
-    Hidden files and folders are passed over. What cannot be read as a note is reported as a problem.
-    """
+    """Yield the file and the name of each note below a folder; hidden files are skipped."""
     found = [] if problems is None else problems
     seen: set[str] = set()
 

@@ -6,7 +6,6 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Iterable
-from datetime import date, datetime
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -16,21 +15,18 @@ from chronomemory.face.arguments import path as path_argument
 from chronomemory.face.awaited import Awaited, awaited_verb
 from chronomemory.face.moments import Now
 from chronomemory.page_files import INDEX_FILE
-from chronomemory.pages import compaction, reading, syncing, writing
+from chronomemory.pages import compaction, syncing, writing
 from chronomemory.pages.compaction import Rewrite, merge_superseded
 from chronomemory.pages.errors import PageConflict
 from chronomemory.pages.layout import FREE, PREFIXED
+from chronomemory.pages.reading import PageReader
 from chronomemory.pages.settings import Settings
 from chronomemory.pages.storage.home import Home, open_home
 from chronomemory.pages.syncing import OF_OTHERS, write_index
 from chronomemory.pages.types import (
     Cleaned,
     Compaction,
-    Entry,
     Indexed,
-    Links,
-    PageHit,
-    PageInfo,
     Rebuilt,
     Synced,
 )
@@ -43,11 +39,7 @@ _SEEDED = {
     "user-profile": ("Who the user is", ("identity",)),
     "user-preferences": ("What the user prefers", ("preferences",)),
 }
-_Day = str | date | datetime
-#: ``list`` is a verb here.
-_Entries = list[Entry]
-_Hits = list[PageHit]
-_Infos = list[PageInfo]
+#: ``list`` is a method of Pages.
 _Compactions = list[Compaction]
 
 
@@ -56,7 +48,7 @@ def schema() -> str:
     return resources.files("chronomemory.pages").joinpath("schema.md").read_text(encoding="utf-8")
 
 
-class Pages:
+class Pages(PageReader):
     """Markdown pages in a folder of the project, ``memory`` unless told, over the project's log.
 
     The log is the truth for what was written here; the files may be edited by hand, and ``sync`` takes that
@@ -176,10 +168,7 @@ class Pages:
     def supersede(
         self, path: str, old_id: str, new_content: str, reason: str, tags: Iterable[str] | None = None
     ) -> str:
-        """Strike the entry with an id, write the one that holds instead, and return the id of that.
-
-        It has the tags of the old one unless told. Nothing is deleted: ``chain`` walks both ways.
-        """
+        """Strike an entry, write its replacement, and return the id of that; tags default to the old ones."""
         entry_id = writing.supersede(self._home, self.settings, path, old_id, new_content, reason, tags)
         self._is_index_due = True
         return entry_id
@@ -195,10 +184,7 @@ class Pages:
         self._is_index_due = True
 
     def compact(self, path: str, rewrite: Rewrite = merge_superseded) -> Compaction:
-        """Let a function rewrite the text of a page; a rewrite that loses facts is rejected, and told why.
-
-        Without one, what was superseded becomes a note of what holds instead.
-        """
+        """Let a function rewrite a page, by default into notes; a rewrite that loses facts is rejected."""
         report = compaction.compact(self._home, path, rewrite)
         self._is_index_due = True
         return report
@@ -209,117 +195,13 @@ class Pages:
         self._is_index_due = True
         return reports
 
-    # Reading.
-
-    def list(
-        self,
-        *,
-        include_dormant: bool = False,
-        include_archived: bool = False,
-        prefixes: Iterable[str] | None = None,
-    ) -> _Infos:
-        """Return the pages, by their names."""
-        return reading.list_pages(
-            self._home, include_dormant=include_dormant, include_archived=include_archived, prefixes=prefixes
-        )
-
-    def info(self, path: str) -> PageInfo:
-        """Return a page, without its entries."""
-        self._take_in(self._home.name(path))
-        return reading.info(self._home, path)
-
-    def text(self, path: str) -> str:
-        """Return the whole text of a page."""
-        name = self._home.name(path)
-        self._take_in(name)
-        return self._home.look.text(reading.known_page(self._home.look, name))
-
-    def read(
-        self,
-        path: str,
-        *,
-        since: _Day | None = None,
-        until: _Day | None = None,
-        tags: Iterable[str] | None = None,
-        tail_n: int | None = None,
-        include_superseded: bool = False,
-    ) -> _Entries:
-        """Return the entries of a page, in their order; of those that fit, the last ``tail_n``.
-
-        A day as ``since`` or ``until`` means all of it. What was edited by hand is taken in first.
-        """
-        self._take_in(self._home.name(path))
-        return reading.read(
-            self._home,
-            path,
-            since=since,
-            until=until,
-            tags=tags,
-            tail_n=tail_n,
-            include_superseded=include_superseded,
-        )
-
-    def chain(self, path: str, entry_id: str) -> _Entries:
-        """Return what an entry came in place of, itself, and what came in its place, the oldest first."""
-        return reading.chain(self._home, path, entry_id)
-
-    def recent(
-        self, *, since: _Day | None = None, limit: int = 20, prefixes: Iterable[str] | None = None
-    ) -> _Entries:
-        """Return the latest entries of all pages, or of those with some prefixes, the latest first."""
-        return reading.recent(self._home, since=since, limit=limit, prefixes=prefixes)
-
-    def tagged(self, tag: str, *, limit: int = 20) -> _Entries:
-        """Return the latest entries of all pages that have a tag."""
-        return reading.tagged(self._home, tag, limit=limit)
-
-    def search(
-        self,
-        query: str,
-        *,
-        path: str | None = None,
-        prefix: str | None = None,
-        tags: Iterable[str] | None = None,
-        since: _Day | None = None,
-        until: _Day | None = None,
-        status: str | None = None,
-        include_superseded: bool = False,
-        limit: int = 10,
-    ) -> _Hits:
-        """Return the entries that fit a text best; those that are alike by their time, the latest first.
-
-        ``path`` is the name of a page, in which ``*`` and ``?`` stand for any letters and for one;
-        ``status`` is that of the page.
-        """
-        return reading.search(
-            self._home,
-            query,
-            path=path,
-            prefix=prefix,
-            tags=tags,
-            since=since,
-            until=until,
-            status=status,
-            include_superseded=include_superseded,
-            limit=limit,
-        )
-
-    def links(self, path: str) -> Links:
-        """Return what a page links to, and what links to it."""
-        self._take_in(self._home.name(path))
-        return reading.links(self._home, path)
-
-    def picture(self) -> str:
-        """Return a page for a browser that draws all pages and the links between them."""
-        return reading.picture(self._home)
-
     # Folder and log.
 
     def sync(self, *, forget_missing: bool = False, progress: Progress | None = None) -> Synced:
-        """Take in what was edited by hand, bring up to date what is behind, and report what cannot be.
+        """Take in edits made by hand, update stale files, and report problems.
 
-        A page whose file is gone is reported; with ``forget_missing`` the page is let go. Pages that nobody
-        wrote to for long become dormant.
+        A page whose file is gone is reported, or dropped with ``forget_missing``. Pages without recent writes
+        become dormant.
         """
         return syncing.sync(
             self._home,
@@ -333,10 +215,7 @@ class Pages:
         syncing.watch(self._home, self.settings, function("tell", tell), stop)
 
     def rebuild(self, *, progress: Progress | None = None) -> Rebuilt:
-        """Write all files that are missing or behind, byte for byte as they were.
-
-        What was edited by hand is reported and left alone.
-        """
+        """Write all files that are missing or stale; files edited by hand are reported and kept."""
         return syncing.rebuild(self._home, function_or_none("progress", progress))
 
     def rebuild_index(self, *, progress: Progress | None = None) -> Indexed:

@@ -14,7 +14,7 @@ from chronomemory.face.batch import Connection
 from chronomemory.page_files import INDEX_FILE, OUR_MARK
 from chronomemory.pages.errors import NotAPage, PageConflict, PageError
 from chronomemory.pages.ids import SUFFIX, entry_key, file_of, is_page_file, page_key
-from chronomemory.pages.reading import list_pages, recent
+from chronomemory.pages.reading import PageReader
 from chronomemory.pages.settings import Settings
 from chronomemory.pages.storage.changes import PageChange, change_to
 from chronomemory.pages.storage.home import Home, owner_line
@@ -39,23 +39,21 @@ _SECTIONS = (("Active", "active"), ("Dormant", "dormant"), ("Archived", "archive
 
 def index_text(home: Home) -> str:
     """Spell the list of all pages; it depends on what the log says and on nothing else."""
-    pages = list_pages(home, include_dormant=True, include_archived=True)
+    reader = PageReader(home)
+    pages = reader.list(include_dormant=True, include_archived=True)
     lines = ["# Memory", "", OUR_MARK, owner_line(home.handle.scope)]
     for title, state in _SECTIONS:
         listed = [page for page in pages if page.status == state]
         lines += ["", f"## {title}", "", *(map(_of_page, listed) if listed else ["None."])]
     lines += ["", "## Recent activity", ""]
-    entries = recent(home, limit=_RECENT)
+    entries = reader.recent(limit=_RECENT)
     for entry in entries:
         lines.append(f"- {entry.timestamp} [{entry.page}]({_way(entry.page)}): {_short(entry.content)}")
     return "\n".join([*lines, *([] if entries else ["None."]), ""])
 
 
 def write_index(home: Home) -> str | None:
-    """Write the file where it is not as it should be; say why it is not ours to write, or cannot be.
-
-    A free folder has none, nor has one whose pages were erased with its record.
-    """
+    """Write ``index.md`` where it differs; return why it cannot be written, or None."""
     if home.is_free or home.books() is None:
         return None
     try:
@@ -95,10 +93,9 @@ def _short(text: str) -> str:
 
 
 def clear_drafts(home: Home, known: Mapping[str, PageState]) -> list[Problem]:
-    """Take away drafts that hold what the log has; say which hold something else.
+    """Remove drafts that hold logged text; report the others.
 
-    A draft and its page change places, and what came out is looked at. Who was killed before that look has
-    left there what somebody may have saved in the same moment.
+    A writer that was killed while a page and its draft changed places may have left an edit of a user there.
     """
     problems = []
     folders = {"", *(name.rpartition("/")[0] for name in known)} if home.is_free else {""}
@@ -279,9 +276,9 @@ def _sync_file(home: Home, name: str, known: dict[str, PageState], doubtful: set
 def _sync_deleted(
     home: Home, missing: list[PageState], found: _Found, problems: list[Problem], *, forget: bool
 ) -> None:
-    """Let go of notes whose files a user deleted, moved or renamed, unless their folder cannot be read.
+    """Drop notes whose files were deleted.
 
-    A folder without any note may be a disk that is not mounted: then nothing is forgotten unless told.
+    A folder without any note may be an unmounted disk: then nothing is dropped without ``forget``.
     """
     unread = tuple("" if problem.file == "." else f"{problem.file}/" for problem in problems)
     gone = [page for page in missing if not page.name.startswith(unread)]
@@ -384,10 +381,7 @@ def rebuild(home: Home, progress: Progress | None = None) -> Rebuilt:
 
 
 def _text_to_write(home: Home, page: PageState, problems: list[Problem]) -> tuple[str | None, str | None]:
-    """Return the text that the file of a page should have, unless it has it, or was edited by hand.
-
-    With it comes the digest of what it has.
-    """
+    """Return the text that a file lacks, unless it was edited by hand, and the digest of what it has."""
     file = file_of(page.name)
     try:
         content = home.content(page.name)
@@ -471,11 +465,7 @@ def _indexed(home: Home, name: str, page: PageState | None) -> PageChange:
 
 
 def clean(home: Home, settings: Settings, what: str) -> Cleaned:
-    """Take all pages away from folder and index; the chained history stays.
-
-    What was edited by hand is taken in before, so that the log has it. Files that are no pages stay, and so
-    do the files of a free folder: they are a user's, and the next sync takes them in again.
-    """
+    """Remove all pages from folder and index, after taking in edits; the log and a user's notes stay."""
     word("what", what, CLEANED)
     with home.locked():
         before = sync(home, settings)

@@ -175,9 +175,9 @@ def _of_head(page: PageState) -> dict[str, Any]:
 def touched(
     home: Home, settled: Settled, body: str, now: datetime, settings: Settings, *, count: int
 ) -> tuple[PageState, str]:
-    """Return a page with other entries, and its text: who writes to a page wakes it.
+    """Return a page with other entries, and its text; a write wakes a dormant page.
 
-    Of a note only the entries change: its frontmatter and the end of its last line are a user's.
+    The frontmatter of a note is left alone.
     """
     page = settled.page
     if home.is_free:

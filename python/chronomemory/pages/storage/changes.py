@@ -110,10 +110,7 @@ def change_to(
     shown: str | None = None,
     written: str | None = None,
 ) -> PageChange:
-    """Return what leads from what the log says of a page to a text.
-
-    ``on_disk`` says that the file has this text already; else ``shown`` is the digest of what it has.
-    """
+    """Return the change from the logged state of a page to a text; ``shown`` is the digest of its file."""
     mark = None if page is None else mark_of(new.head, new.meta)
     known = {entry.stretch.entry.entry_id: entry for entry in entries}
     orders = _orders([known.get(entry.entry_id) for entry in new.entries])

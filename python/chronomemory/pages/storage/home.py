@@ -317,11 +317,10 @@ class Home:
     def show(
         self, texts: Mapping[str, str], shown: Mapping[str, str | None], *, lasting: bool = False
     ) -> list[str] | None:
-        """Write the files of some pages, each whole, in place of what they are known to show.
+        """Write the files of pages in place of known contents.
 
-        A file that shows something else was edited meanwhile: it is left, and the page is named. Unless they
-        are to be ``lasting``, one may come back after a crash as it was before: then it is behind. Where the
-        disk refuses, it is told in a warning, and None is returned.
+        A file with other contents is left, and its page is returned. Without ``lasting`` a crash may bring an
+        old file back. If the disk refuses, a warning is given and None returned.
         """
         folders: dict[str, dict[str, str]] = {}
         for name in texts:
@@ -365,9 +364,9 @@ class Home:
         )
 
     def settle(self, name: str) -> Settled:
-        """Bring log and file of a page together: what was edited by hand becomes events first.
+        """Take in edits of a page made by hand; a stale file is not written yet.
 
-        Who comes here is the only writer of the folder. The file of a page that is behind is not written yet.
+        The caller holds the lock.
         """
         page = self.look.page(name)
         content = self.content(name)
@@ -390,10 +389,7 @@ class Home:
         return Settled(change.page, change.text, digest_of(content))
 
     def catch_up(self, name: str) -> bool:
-        """Let the file of a page show what the log says, and say whether it does.
-
-        What is edited meanwhile is taken in first.
-        """
+        """Write the file of a page if it is stale, and say whether it is up to date."""
         for _ in range(_MOST_EDITS):
             settled = self.settle(name)
             left = [] if settled.is_shown else self.show({name: settled.text}, {name: settled.shown})

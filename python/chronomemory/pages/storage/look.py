@@ -55,11 +55,7 @@ class Look:
         return [record.data["name"] for record in self._found("pages.flagged", self.folder, True)]
 
     def called(self, call: str) -> list[str]:
-        """Return the names of the pages that a link may mean.
-
-        One of that very name comes first, then one of a note whose file was called so, those with the
-        shortest path before others, then one that has it as a title or an alias.
-        """
+        """Return the pages that a link may mean: by name, then by path, then by title or alias."""
         found = self._found("pages.by_call", self.folder, call)
         return [record.data["name"] for record in sorted(found, key=lambda record: _nearness(record, call))]
 
@@ -81,10 +77,7 @@ class Look:
         return "".join((page.head, *(entry.stretch.raw for entry in self.entries(page)), page.tail))
 
     def recent(self, limit: int, prefixes: Iterable[str] = PREFIXES) -> list[Iterator[ChronoRecord]]:
-        """Return the living entries of pages with these prefixes, the latest first, prefix by prefix.
-
-        No more than about ``limit`` of each are fetched before they are asked for.
-        """
+        """Return an iterator per prefix over its active entries, the latest first."""
         walks = [(self.folder, prefix) for prefix in prefixes]
         return [self._walk("pages.recent", list(key), "at", reverse=True, at_once=limit) for key in walks]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from chronomemory.pages.ids import ENTRY, PAGE, PREAMBLE, entry_key, page_key, prefix_of
@@ -78,6 +78,13 @@ class EntryState:
     came: Mark | None = None
 
 
+_META_FIELDS = tuple(field.name for field in fields(Meta))
+#: The fields of a page that its record holds under the same names.
+_PAGE_FIELDS = tuple(
+    field.name for field in fields(PageState) if field.name not in ("meta", "source", "title")
+)
+
+
 def digest_of(content: bytes) -> str:
     """Return what tells two texts of a page apart."""
     return hashlib.sha256(content).hexdigest()[:32]
@@ -140,10 +147,7 @@ def _all_tags(first: tuple[str, ...], text: str) -> list[str]:
 
 
 def preamble_record(folder: str, page: PageState, origin: Origin = BY_US) -> ChronoRecord | None:
-    """Return the record that what stands above the entries of a page is found by; None if nothing does.
-
-    It has the id of an entry without one, and is no entry.
-    """
+    """Return the search record of the text above the entries, or None if there is none."""
     content = preamble_of(page)
     if not content:
         return None
@@ -185,15 +189,7 @@ def _line(content: str) -> str:
 def entry_state(record: ChronoRecord, eol: str) -> EntryState:
     """Return the entry of a record."""
     data = record.data
-    entry = EntryText(
-        entry_id=data["id"],
-        timestamp=data["timestamp"],
-        tags=tuple(data["tags"][: data.get("headed")]),
-        content=data["content"],
-        superseded=record.status == SUPERSEDED,
-        superseded_by=data.get("superseded_by"),
-        reason=data.get("reason"),
-    )
+    entry = EntryText(entry_id=data["id"], **_entry_fields(record))
     raw = data.get("raw") or None
     came = data.get("came")
     return EntryState(
@@ -207,16 +203,19 @@ def entry_state(record: ChronoRecord, eol: str) -> EntryState:
 def entry_of(record: ChronoRecord) -> Entry:
     """Return an entry as it is handed out."""
     data = record.data
-    return Entry(
-        id=data["id"],
-        page=data["page"].split(":", 2)[2],
-        timestamp=data["timestamp"],
-        tags=tuple(data["tags"][: data.get("headed")]),
-        content=data["content"],
-        superseded=record.status == SUPERSEDED,
-        superseded_by=data.get("superseded_by"),
-        reason=data.get("reason"),
-    )
+    return Entry(id=data["id"], page=data["page"].split(":", 2)[2], **_entry_fields(record))
+
+
+def _entry_fields(record: ChronoRecord) -> dict[str, Any]:
+    data = record.data
+    return {
+        "timestamp": data["timestamp"],
+        "tags": tuple(data["tags"][: data.get("headed")]),
+        "content": data["content"],
+        "superseded": record.status == SUPERSEDED,
+        "superseded_by": data.get("superseded_by"),
+        "reason": data.get("reason"),
+    }
 
 
 def page_record(folder: str, page: PageState, origin: Origin = BY_US) -> ChronoRecord:
@@ -233,28 +232,12 @@ def page_record(folder: str, page: PageState, origin: Origin = BY_US) -> ChronoR
         whole = page.source[0].removesuffix(".md")
         calls += [whole, whole.rpartition("/")[2]]
     data: dict[str, Any] = {
+        **{name: _listed(getattr(meta, name)) for name in _META_FIELDS},
+        **{name: _listed(getattr(page, name)) for name in _PAGE_FIELDS},
         "folder": folder,
-        "name": page.name,
         "prefix": prefix_of(page.name),
         "title": title,
-        "description": meta.description,
-        "tags": list(meta.tags),
-        "state": meta.state,
-        "created": meta.created,
-        "updated": meta.updated,
         "written": page.written or meta.written,
-        "needs_compact": meta.needs_compact,
-        "compact_reason": meta.compact_reason,
-        "aliases": list(meta.aliases),
-        "head": page.head,
-        "tail": page.tail,
-        "eol": page.eol,
-        "plain": page.plain,
-        "count": page.count,
-        "letters": page.letters,
-        "digest": page.digest,
-        "earlier": list(page.earlier),
-        "next_order": page.next_order,
         "calls": list(dict.fromkeys(unicodedata.normalize("NFC", call).casefold() for call in calls)),
         "mentions": calls_in(preamble, page.within),
     }
@@ -274,33 +257,21 @@ def page_record(folder: str, page: PageState, origin: Origin = BY_US) -> ChronoR
 def page_state(record: ChronoRecord) -> PageState:
     """Return the page of a record."""
     data = record.data
-    meta = Meta(
-        description=data["description"],
-        tags=tuple(data["tags"]),
-        state=data["state"],
-        created=data["created"],
-        updated=data["updated"],
-        needs_compact=data["needs_compact"],
-        compact_reason=data["compact_reason"],
-        aliases=tuple(data["aliases"]),
-    )
     source = data.get("source")
     return PageState(
-        name=data["name"],
-        head=data["head"],
-        tail=data["tail"],
-        eol=data["eol"],
-        meta=meta,
-        plain=data["plain"],
-        count=data["count"],
-        letters=data["letters"],
-        digest=data["digest"],
-        earlier=tuple(data["earlier"]),
-        next_order=data["next_order"],
-        written=data["written"],
+        **{name: _frozen(data[name]) for name in _PAGE_FIELDS},
+        meta=Meta(**{name: _frozen(data[name]) for name in _META_FIELDS}),
         source=(source[0], source[1]) if source else None,
         title="" if title_of(data["head"]) else data.get("title", ""),
     )
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def info_of(page: PageState) -> PageInfo:

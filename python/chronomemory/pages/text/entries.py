@@ -282,9 +282,9 @@ def body_of(stretch: str) -> str:
 
 
 def stretches(text: str, start: int) -> tuple[str, list[str], str]:
-    """Cut a page, from behind its frontmatter on, into what is before its entries, those, and the line ends.
+    """Split a page behind its frontmatter into preamble, entries and trailing line ends.
 
-    The line ends before a heading belong to the entry that it begins, so that no append changes another.
+    Line ends before a heading belong to its entry, so that an append changes no other entry.
     """
     begins = [
         found.start() for found in HEADING.finditer(text, start) if moment_of(found["moment"]) is not None

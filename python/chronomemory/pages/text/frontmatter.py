@@ -68,10 +68,7 @@ _QUOTED = re.compile('"[ !#-\\[\\]-~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe]*"')
 
 
 def read_spelled(yaml: str) -> dict[str, Any] | None:
-    """Return the keys and values of lines as we spell them; None if one is anything else.
-
-    A reader of YAML takes milliseconds for the same.
-    """
+    """Parse lines as we write them, which is much faster than YAML; None if one differs."""
     values: dict[str, Any] = {}
     for line in yaml.split("\n")[:-1]:
         found = _LINE.fullmatch(line)
@@ -253,10 +250,7 @@ def _read_yaml(text: str) -> dict[str, Any]:
 
 
 class _BoundedComposer(Composer):
-    """Builds the tree of a YAML text within the limits, without anchors, aliases and tags of objects.
-
-    A few hundred bytes of nested aliases stand for gigabytes.
-    """
+    """Composes YAML within limits; aliases are refused, as a few bytes of them stand for gigabytes."""
 
     nodes = level = 0
 
@@ -279,10 +273,7 @@ class _BoundedComposer(Composer):
 
 
 def read_meta(head: str) -> Meta:
-    """Return what a frontmatter says; what is missing, or a status of the user's own, has its usual value.
-
-    A list or mapping where text is expected, and a mapping where a list is, is an error.
-    """
+    """Return the known keys of a frontmatter, with defaults; a value of the wrong type is an error."""
     values = read_values(head)
     state = values.get("status")
     try:
@@ -339,10 +330,10 @@ def new_frontmatter(values: Mapping[str, Any], eol: str = "\n") -> str:
 
 
 def edit(head: str, changes: Mapping[str, Any], *, plain: bool, eol: str) -> tuple[str, bool]:
-    """Return a head with other values for some keys, None to take one away, and whether it is plain.
+    """Return a head with changed keys (None removes one), and whether it is plain.
 
-    In a plain frontmatter each key that we change stands with its value on a line of its own, so that nothing
-    has to be read to change it. Comments, order and spelling of everything else stay.
+    Comments, order and spelling of all else stay; a plain frontmatter is changed line by line, without
+    parsing.
     """
     if not _BLOCK.match(head):
         kept = {key: value for key, value in changes.items() if value is not None}

@@ -48,9 +48,9 @@ def without_code(text: str) -> str:
 def _replaced(
     pattern: re.Pattern[str], text: str, other: Callable[[re.Match[str]], str], code: Callable[[str], str]
 ) -> str:
-    """Replace what a pattern finds outside of code, and code, in which nothing hides or strikes anything.
+    """Replace matches outside of code, and code itself.
 
-    Code ends at the next run of as many backticks as it begins with. Without one they are just backticks.
+    Code ends at the next run of as many backticks as it begins with.
     """
     ends: dict[int, list[int]] = {}
     for run in reversed(list(_TICKS.finditer(text))) if "`" in text else ():

@@ -225,9 +225,9 @@ def _moment_in(values: Mapping[str, Any], keys: tuple[str, ...]) -> datetime | N
 
 
 def dated(note: PageText, known: Mapping[str, Stretch], created: str, changed: datetime) -> PageText:
-    """Return a note whose sections have moments: that in its frontmatter, or else when they changed last.
+    """Return a note whose sections have times: from its frontmatter, or when they changed.
 
-    ``known`` are the sections as they were before, by their ids, ``created`` is when the note was first seen.
+    ``known`` are the earlier sections by id, ``created`` is when the note was first seen.
     """
     said = moment_of(note.meta.created) if note.meta.created else None
     read = []
