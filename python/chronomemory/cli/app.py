@@ -31,10 +31,7 @@ class _Root(LoadedGroup):
     """The commands; errors about arguments are cleaned of terminal control characters."""
 
     table: ClassVar = {
-        "Start": {
-            "demo": ".demo:demo",
-            "help": "app:help_",
-        },
+        "Start": {"demo": ".demo:demo", "help": "app:help_"},
         "Beliefs": {
             "put": "records:put",
             "get": "records:get",
@@ -54,19 +51,10 @@ class _Root(LoadedGroup):
             "curate": "blocks:curate",
             "blocks": "blocks:blocks",
         },
-        "Episodes": {
-            "episodes": "episodes:episodes",
-            "facts": "episodes:facts",
-        },
-        "Graph": {
-            "workspace": "workspace:workspace",
-        },
-        "Pages": {
-            "pages": "pages:pages",
-        },
-        "Assistants": {
-            "mcp": "serving:mcp",
-        },
+        "Episodes": {"episodes": "episodes:episodes", "facts": "episodes:facts"},
+        "Graph": {"workspace": "workspace:workspace"},
+        "Pages": {"pages": "pages:pages"},
+        "Assistants": {"mcp": "serving:mcp"},
         "Evidence": {
             "status": "verification:status",
             "verify": "verification:verify",

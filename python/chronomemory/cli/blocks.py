@@ -28,14 +28,7 @@ from chronomemory.blocks.recall.frames import load_frame
 from chronomemory.cli.loading import command, command_group
 from chronomemory.cli.options import WhereJson, share, text, where_of
 from chronomemory.cli.output import Output, clean, counted, spelled
-from chronomemory.cli.session import (
-    FINDING,
-    Embeds,
-    NamedTarget,
-    NotFoundError,
-    RefusedError,
-    ScopedTarget,
-)
+from chronomemory.cli.session import FINDING, Embeds, NamedTarget, NotFoundError, RefusedError, ScopedTarget
 from chronomemory.cli.tables import pairs, table
 from chronomemory.cli.targets import check_target, write_target
 from chronomemory.embedders import LexicalEmbedder

@@ -135,12 +135,7 @@ def _object(given: str | None) -> dict[str, Any]:
 
 @command(episodes, "recent")
 def recent(
-    user: User,
-    in_session: AnySession = None,
-    agent: AnyAgent = None,
-    limit: Limit = 10,
-    *,
-    at: Target,
+    user: User, in_session: AnySession = None, agent: AnyAgent = None, limit: Limit = 10, *, at: Target
 ) -> None:
     """Show the latest episodes of a user, newest first."""
     with _opened(at) as here:
@@ -183,8 +178,7 @@ def _joined(names: Iterable[str]) -> str:
 @command(episodes, "run")
 def run(
     rules: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A JSON list of rules."),
+        Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A JSON list of rules.")
     ],
     *,
     at: Target,

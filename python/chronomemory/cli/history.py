@@ -11,10 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from chronomemory.blocks.storage.acts import in_words
-from chronomemory.cli.options import (
-    MAX_SEQ,
-    RecordId,
-)
+from chronomemory.cli.options import MAX_SEQ, RecordId
 from chronomemory.cli.output import clean
 from chronomemory.cli.session import NotFoundError, ScopedTarget, Target
 from chronomemory.cli.tables import event_table, op_text, table, time_text
@@ -30,11 +27,7 @@ _ROWS_SHOWN = 50
 _WHOLE = frozenset({"upsert", "migrate"})
 
 
-def history(
-    record_id: RecordId,
-    *,
-    at: ScopedTarget,
-) -> None:
+def history(record_id: RecordId, *, at: ScopedTarget) -> None:
     """Tell the life of one record; with --json its events."""
     with at.open() as here:
         lines = here.door.engine.history(record_id)

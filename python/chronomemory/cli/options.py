@@ -168,12 +168,10 @@ EmbedderName = Annotated[
     ),
 ]
 InputFile = Annotated[
-    Path,
-    typer.Argument(metavar="FILE", callback=_readable, help="What export wrote; - is stdin."),
+    Path, typer.Argument(metavar="FILE", callback=_readable, help="What export wrote; - is stdin.")
 ]
 InputFiles = Annotated[
-    list[Path],
-    typer.Argument(metavar="FILE…", callback=_readable, help="NDJSON; - is stdin."),
+    list[Path], typer.Argument(metavar="FILE…", callback=_readable, help="NDJSON; - is stdin.")
 ]
 
 

@@ -12,10 +12,7 @@ import typer
 from rich.text import Text
 from rich.tree import Tree
 
-from chronomemory.cli.options import (
-    RecordId,
-    text,
-)
+from chronomemory.cli.options import RecordId, text
 from chronomemory.cli.output import Output, clean, counted
 from chronomemory.cli.session import FINDING, NotFoundError, ScopedTarget, Target
 from chronomemory.cli.tables import (

@@ -21,14 +21,7 @@ from chronomemory.cli.options import (
     where_of,
 )
 from chronomemory.cli.output import clean, counted, size
-from chronomemory.cli.session import (
-    LOST,
-    NotFoundError,
-    RefusedError,
-    ScopedTarget,
-    Session,
-    Target,
-)
+from chronomemory.cli.session import LOST, NotFoundError, RefusedError, ScopedTarget, Session, Target
 from chronomemory.cli.tables import change_table, record_card, record_table, table
 from chronomemory.deps import DepGraph
 from chronomemory.event import WalEvent
@@ -118,12 +111,7 @@ def _updated(known: ChronoRecord | None, record_id: str, given: dict[str, Any]) 
     return {**known.to_dict(), **given}
 
 
-def get(
-    record_id: RecordId,
-    as_of: AsOf = None,
-    *,
-    at: ScopedTarget,
-) -> None:
+def get(record_id: RecordId, as_of: AsOf = None, *, at: ScopedTarget) -> None:
     """Show a record with its provenance, a deleted one too.
 
     The exit code is 3 if the log is damaged and a later change of the record may be missing.
@@ -156,11 +144,7 @@ def _whereabouts(here: Session, record_id: str) -> str:
     return f"That is a block. See it with: chronomemory blocks show {record_id}"
 
 
-def delete(
-    record_id: RecordId,
-    *,
-    at: ScopedTarget,
-) -> None:
+def delete(record_id: RecordId, *, at: ScopedTarget) -> None:
     """Tombstone a record: it leaves every answer, its history stays.
 
     An id that the store does not know is a finding, and nothing is written.

@@ -11,15 +11,7 @@ from rich.text import Text
 
 from chronomemory._core import canonical_json
 from chronomemory.cli.loading import loaded
-from chronomemory.cli.options import (
-    AsOf,
-    WhereJson,
-    moment,
-    share,
-    text,
-    time_of,
-    where_of,
-)
+from chronomemory.cli.options import AsOf, WhereJson, moment, share, text, time_of, where_of
 from chronomemory.cli.output import clean
 from chronomemory.cli.session import Embeds, ScopedTarget
 from chronomemory.cli.tables import GAP, fit_ids, table

@@ -21,12 +21,7 @@ import typer
 from pydantic import BaseModel
 
 from chronomemory.cli.loading import CommandGroup, command, loaded, with_options
-from chronomemory.cli.options import (
-    HERE,
-    Project,
-    ServedProject,
-    resolve_project,
-)
+from chronomemory.cli.options import HERE, Project, ServedProject, resolve_project
 from chronomemory.cli.output import Output, clean
 from chronomemory.cli.session import Embeds, Names, RefusedError, Target
 from chronomemory.errors import ChronoError

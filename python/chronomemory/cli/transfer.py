@@ -21,11 +21,7 @@ from chronomemory.cli.archive_format import (
     history_of,
     records_of,
 )
-from chronomemory.cli.options import (
-    STDIN,
-    InputFile,
-    InputFiles,
-)
+from chronomemory.cli.options import STDIN, InputFile, InputFiles
 from chronomemory.cli.output import clean, counted, size, spelled
 from chronomemory.cli.session import FINDING, RefusedError, ScopedTarget, Target
 from chronomemory.cli.tables import pairs

@@ -41,8 +41,7 @@ workspace = command_group(
 Folder = Annotated[Path, typer.Argument(metavar="DIR", file_okay=False, help="The folder of the workspace.")]
 JsonFile = Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A JSON file.")]
 HtmlFile = Annotated[
-    Path | None,
-    typer.Option("--html", metavar="FILE", dir_okay=False, help="Draw it: a page for a browser."),
+    Path | None, typer.Option("--html", metavar="FILE", dir_okay=False, help="Draw it: a page for a browser.")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")]
 Limit = Annotated[int | None, typer.Option("--limit", "-n", min=1, help="Only the last so many.")]
@@ -312,13 +311,7 @@ def graph(
 
 
 def _write_page(
-    made: Workspace,
-    out: Output,
-    html: Path,
-    page: Callable[[], str],
-    counts: dict[str, int],
-    *,
-    force: bool,
+    made: Workspace, out: Output, html: Path, page: Callable[[], str], counts: dict[str, int], *, force: bool
 ) -> None:
     check_target(html, made.folder, force=force)
     write_target(html, [page().encode("utf-8")], made.folder, force=force)

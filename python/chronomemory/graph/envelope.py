@@ -11,14 +11,7 @@ from chronomemory.graph.changes import Changes, Look
 from chronomemory.graph.errors import DuplicateEventError, EnvelopeError, ModelError
 from chronomemory.graph.json_files import ENVELOPE, page_of
 from chronomemory.graph.models import ActivationPlan, MemoryEvent, Model
-from chronomemory.graph.replaying import (
-    FAMILIES,
-    misnamed,
-    replayed,
-    reserved,
-    saved_events,
-    snapshot_of,
-)
+from chronomemory.graph.replaying import FAMILIES, misnamed, replayed, reserved, saved_events, snapshot_of
 from chronomemory.sameness import is_same
 
 #: For each array of an envelope: which field of ours is called how there. ``"nodes": {"kind": "type"}`` reads
@@ -47,7 +40,6 @@ class Imported(Result):
 
     @property
     def summary(self) -> str:
-        """What happened, in one line."""
         counts = {name.removesuffix("s"): number for name, number in self.to_dict().items()}
         return "imported " + ", ".join(counted(number, noun) for noun, number in counts.items())
 

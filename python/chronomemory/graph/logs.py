@@ -1,4 +1,4 @@
-"""Event logs and audit sinks, in memory, in JSON lines, or in a workspace."""
+"""Event logs and audit sinks, in memory, in a file of JSON lines, or in a workspace."""
 
 from __future__ import annotations
 
@@ -17,18 +17,31 @@ from chronomemory.graph.replaying import GraphSnapshot, own_events, replayed
 from chronomemory.graph.view import event_findings, hanging, replay_findings
 
 
-class _HomeLog:
-    """The events of a home; where that keeps a graph, only its verbs write events that describe it."""
+class _EventLog:
+    def append_many(self, events: Iterable[MemoryEvent]) -> list[MemoryEvent]:
+        """Append several events, all of them or none."""
+        raise NotImplementedError
+
+    def events(self, kind: str | None = None) -> list[MemoryEvent]:
+        """Return the events of a kind, or all, in the order of their appending."""
+        raise NotImplementedError
+
+    def append(self, event: MemoryEvent) -> MemoryEvent:
+        """Append an event and return it, with a new id if it had none."""
+        return self.append_many([event])[0]
+
+    def replay(self) -> GraphSnapshot:
+        """Return the graph that the events lead to; those of other kinds are counted as skipped."""
+        return replayed(self.events())
+
+
+class HomeEventLog(_EventLog):
+    """The events of a home; beside a graph, only its operations write events that describe it."""
 
     def __init__(self, home: MemoryHome | LogHome) -> None:
         self.home = home
 
-    def append(self, event: MemoryEvent) -> MemoryEvent:
-        """Append an event and return it, with the id that it was given if it had none."""
-        return self.append_many([event])[0]
-
     def append_many(self, events: Iterable[MemoryEvent]) -> list[MemoryEvent]:
-        """Append several, all of them or none."""
         given = own_events(events) if self.home.keeps_graph else tuple(exact(MemoryEvent, events))
         return list(self.home.run(lambda look: Changes(events=given)).events) if given else []
 
@@ -37,75 +50,45 @@ class _HomeLog:
         return self.home.look().event(event_id)
 
     def events(self, kind: str | None = None) -> list[MemoryEvent]:
-        """Return the events of a kind, or all, in the order of their appending."""
         return self.home.look().events(kind)
 
-    def replay(self) -> GraphSnapshot:
-        """Return the graph that the events lead to; those of other kinds are counted as skipped."""
-        return replayed(self.events())
-
     def diagnose(self) -> list[Diagnostic]:
-        """Say which events name what is not there; nothing is written."""
+        """Return the events that name something missing; nothing is written."""
         look = self.home.look()
         return [*hanging(look), *replay_findings(look)] if self.home.keeps_graph else []
 
 
-class InMemoryEventLog(_HomeLog):
+class InMemoryEventLog(HomeEventLog):
     """Events in memory; with the ``home`` of a graph store they are kept together with it."""
 
     def __init__(self, home: MemoryHome | None = None) -> None:
         super().__init__(MemoryHome() if home is None else home)
 
 
-class JsonlMemoryEventLog:
-    """Events as JSON lines: in a file of their own, or as the view of a workspace."""
+class _JsonlFile:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        place = Path(path).absolute()
+        self._folder = Folder(place.parent)
+        self._name = place.name
 
-    def __init__(self, path: str | os.PathLike[str] | LogHome) -> None:
-        self._log = _HomeLog(path) if isinstance(path, LogHome) else _FileLog(Path(path).absolute())
-
-    @property
-    def home(self) -> Home | None:
-        """Where it is kept, if that is a workspace."""
-        return self._log.home if isinstance(self._log, _HomeLog) else None
-
-    def append(self, event: MemoryEvent) -> MemoryEvent:
-        """Append an event and return it, with the id that it was given if it had none."""
-        return self._log.append_many([event])[0]
-
-    def append_many(self, events: Iterable[MemoryEvent]) -> list[MemoryEvent]:
-        """Append several, all of them or none."""
-        return self._log.append_many(events)
-
-    def event(self, event_id: str) -> MemoryEvent | None:
-        """Return an event, or None."""
-        return self._log.event(event_id)
-
-    def events(self, kind: str | None = None) -> list[MemoryEvent]:
-        """Return the events of a kind, or all, in the order of their appending."""
-        return self._log.events(kind)
-
-    def replay(self) -> GraphSnapshot:
-        """Return the graph that the events lead to; those of other kinds are counted as skipped."""
-        return replayed(self._log.events())
-
-    def diagnose(self) -> list[Diagnostic]:
-        """Say what is wrong with the lines, or with what they name; nothing is written."""
-        return self._log.diagnose()
+    def _content(self) -> bytes:
+        try:
+            return self._folder.read(self._name)
+        except FileNotFoundError:
+            return b""
 
 
-class _FileLog:
-    """A file of events that stands alone."""
+class JsonlMemoryEventLog(_JsonlFile, _EventLog):
+    """Events as JSON lines in a file of their own; lines are only added, and a bad one is skipped."""
 
-    def __init__(self, path: Path) -> None:
-        self._folder = Folder(path.parent)
-        self._name = path.name
-        #: The ids that are taken and whether the last line is whole, as of some state of the file.
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        super().__init__(path)
+        #: The ids in use and whether the last line is whole, as of some state of the file.
         self._known: set[str] = set()
         self._whole = True
         self._stamp: tuple[int, int, int] | None = None
 
     def append_many(self, events: Iterable[MemoryEvent]) -> list[MemoryEvent]:
-        """Append several with one write."""
         given = exact(MemoryEvent, events)
         if not given:
             return []
@@ -120,7 +103,7 @@ class _FileLog:
                     raise DuplicateEventError(event_id=event.id)
                 new.add(event.id)
                 appended.append(event)
-            # What was torn stays on a line of its own: what is there never changes.
+            # A torn line stays on a line of its own: existing bytes never change.
             torn = b"" if self._whole else b"\n"
             lines = (line_of(tagged(SCHEMAS["events"], event.to_dict())) for event in appended)
             self._folder.append(self._name, torn + b"".join(lines))
@@ -129,7 +112,7 @@ class _FileLog:
         return appended
 
     def _known_ids(self) -> set[str]:
-        """Return the ids that are taken; the file is read if somebody else has changed it."""
+        """Return the ids in use; the file is read if another program changed it."""
         stamp = self._folder.stamp(self._name)
         if stamp is None or stamp != self._stamp:
             content = self._content()
@@ -142,18 +125,11 @@ class _FileLog:
         return next((event for event in self.events() if event.id == event_id), None)
 
     def events(self, kind: str | None = None) -> list[MemoryEvent]:
-        """Return what can be read."""
         return [event for event in _good(self._content()) if kind is None or event.kind == kind]
 
     def diagnose(self) -> list[Diagnostic]:
-        """Say what is wrong with the lines."""
+        """Return the lines that cannot be read, and duplicate ids; nothing is written."""
         return event_findings(self._name, _lines(self._content()))
-
-    def _content(self) -> bytes:
-        try:
-            return self._folder.read(self._name)
-        except FileNotFoundError:
-            return b""
 
 
 def _lines(content: bytes) -> list[Line[MemoryEvent]]:
@@ -175,58 +151,34 @@ def _free(kind: str, number: int, *taken: set[str]) -> str:
     return name
 
 
-class _HomeSink:
+class HomeAuditSink:
     """The audit records of a home."""
 
     def __init__(self, home: Home) -> None:
         self.home = home
 
     def record(self, entry: AuditRecord) -> AuditRecord:
-        """Put something down, and return it with the id that it was given."""
+        """Write an audit record, and return it with its id."""
         exact(AuditRecord, [entry])
         return self.home.run(lambda look: Changes(audits=(entry,))).audits[0]
 
     def records(self) -> list[AuditRecord]:
-        """Return all of it, in order."""
+        """Return all audit records, in order."""
         return self.home.look().audits()
 
 
-class InMemoryAuditSink(_HomeSink):
+class InMemoryAuditSink(HomeAuditSink):
     """Audit records in memory."""
 
     def __init__(self, home: MemoryHome | None = None) -> None:
         super().__init__(MemoryHome() if home is None else home)
 
 
-class JsonlAuditSink:
-    """Audit records as lines of JSON: with a path alone in their file, else as the view of a workspace."""
-
-    def __init__(self, path: str | os.PathLike[str] | LogHome) -> None:
-        self._sink = _HomeSink(path) if isinstance(path, LogHome) else _FileSink(Path(path).absolute())
-
-    @property
-    def home(self) -> Home | None:
-        """Where it is kept, if that is a workspace."""
-        return self._sink.home if isinstance(self._sink, _HomeSink) else None
+class JsonlAuditSink(_JsonlFile):
+    """Audit records as JSON lines in a file of their own."""
 
     def record(self, entry: AuditRecord) -> AuditRecord:
-        """Put something down, and return it with the id that it was given."""
-        return self._sink.record(entry)
-
-    def records(self) -> list[AuditRecord]:
-        """Return all of it, in order."""
-        return self._sink.records()
-
-
-class _FileSink:
-    """A file of audit records that stands alone."""
-
-    def __init__(self, path: Path) -> None:
-        self._folder = Folder(path.parent)
-        self._name = path.name
-
-    def record(self, entry: AuditRecord) -> AuditRecord:
-        """Add a line."""
+        """Write an audit record, and return it with its id."""
         self._folder.make()
         with self._folder.locked():
             content = self._content()
@@ -237,12 +189,6 @@ class _FileSink:
         return kept
 
     def records(self) -> list[AuditRecord]:
-        """Return what can be read."""
+        """Return the audit records that can be read."""
         read = read_lines(self._content(), AuditRecord, SCHEMAS["audit"])
         return [line.item for line in read if line.item is not None]
-
-    def _content(self) -> bytes:
-        try:
-            return self._folder.read(self._name)
-        except FileNotFoundError:
-            return b""

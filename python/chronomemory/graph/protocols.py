@@ -6,15 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from chronomemory.graph.changes import Home
-from chronomemory.graph.models import (
-    AuditRecord,
-    Diagnostic,
-    Edge,
-    MemoryEvent,
-    MemoryPath,
-    Node,
-    Profile,
-)
+from chronomemory.graph.models import AuditRecord, Diagnostic, Edge, MemoryEvent, MemoryPath, Node, Profile
 from chronomemory.graph.replaying import GraphSnapshot
 
 

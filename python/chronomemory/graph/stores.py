@@ -13,16 +13,7 @@ from chronomemory.face.moments import Now, utc_now
 from chronomemory.graph.changes import Changes, GraphReader, Home, Look, MemoryHome, One
 from chronomemory.graph.envelope import envelope_of
 from chronomemory.graph.log_home import LogHome, open_home
-from chronomemory.graph.models import (
-    ActivationPlan,
-    Edge,
-    MemoryPath,
-    Model,
-    Node,
-    Profile,
-    exact,
-    moment_of,
-)
+from chronomemory.graph.models import ActivationPlan, Edge, MemoryPath, Model, Node, Profile, exact, moment_of
 from chronomemory.graph.replaying import saved_events
 from chronomemory.graph.walks import EngineWalker, LookWalker, Walker, Walks, no_past
 from chronomemory.scope import Scope

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -15,17 +16,10 @@ from chronomemory.face.arguments import path as path_argument
 from chronomemory.face.moments import Now, utc_now
 from chronomemory.face.results import Result, counted
 from chronomemory.graph.changes import Changes, Look
-from chronomemory.graph.envelope import (
-    Imported,
-    KeyMap,
-    changes_of,
-    envelope_page,
-    read_envelope,
-    report_of,
-)
+from chronomemory.graph.envelope import Imported, KeyMap, changes_of, envelope_page, read_envelope, report_of
 from chronomemory.graph.errors import WorkspaceError
 from chronomemory.graph.log_home import LogHome, open_home
-from chronomemory.graph.logs import JsonlAuditSink, JsonlMemoryEventLog
+from chronomemory.graph.logs import HomeAuditSink, HomeEventLog
 from chronomemory.graph.models import Diagnostic, moment_of
 from chronomemory.graph.replaying import GraphSnapshot, snapshot_of
 from chronomemory.graph.runtime import PhaseMemoryRuntime
@@ -46,7 +40,6 @@ class Rebuilt(Result):
 
     @property
     def summary(self) -> str:
-        """What happened, in one line."""
         if not self.written and not self.removed:
             return "the files show what the log says"
         aside = f", set aside {', '.join(self.set_aside)}" if self.set_aside else ""
@@ -70,8 +63,8 @@ class Workspace:
         self.home = home
         self._clock = clock
         self.graph = FileBackedMemoryGraphStore(home, clock=clock)
-        self.events = JsonlMemoryEventLog(home)
-        self.audit = JsonlAuditSink(home)
+        self.events = HomeEventLog(home)
+        self.audit = HomeAuditSink(home)
         self.runtime = PhaseMemoryRuntime(self.graph, self.events, self.audit, clock=clock)
 
     @classmethod
@@ -86,16 +79,12 @@ class Workspace:
         **options: Any,
     ) -> Workspace:
         """Create a workspace, or open an existing one; other options are those of ``ChronoStore``."""
-        names = Scope.of(user=user, agent=agent, session=session)
-        home = open_home(path_argument("folder", folder), names, clock, options)
-        made = cls(home, clock=clock or utc_now)
-        try:
-            if not home.create():
-                home.forget()
+        scope = Scope.of(user=user, agent=agent, session=session)
+        made = cls(open_home(path_argument("folder", folder), scope, clock, options), clock=clock or utc_now)
+        with made._closed_on_error():
+            if not made.home.create():
+                made.home.forget()
                 made._warn_of_drift()
-        except BaseException:
-            made.close()
-            raise
         return made
 
     @classmethod
@@ -110,20 +99,25 @@ class Workspace:
         **options: Any,
     ) -> Workspace:
         """Open a workspace; stale files warn, and are rewritten after an erasure."""
-        names = Scope.of(user=user, agent=agent, session=session)
+        scope = Scope.of(user=user, agent=agent, session=session)
         place = path_argument("folder", folder)
         if not place.is_dir():
             raise WorkspaceError(f"{folder} is no folder")
-        made = cls(open_home(place, names, clock, options), clock=clock or utc_now)
-        try:
+        made = cls(open_home(place, scope, clock, options), clock=clock or utc_now)
+        with made._closed_on_error():
             made.home.begin_anew()
             made.home.books()
             made.home.forget()
             made._warn_of_drift()
-        except BaseException:
-            made.close()
-            raise
         return made
+
+    @contextmanager
+    def _closed_on_error(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
 
     def _warn_of_drift(self) -> None:
         if not self.home.follows(self.home.books()):

@@ -19,23 +19,17 @@ _TITLE, _DOCUMENT = 20, 10_000
 
 
 class Result(TypedDict):
-    """A hit: enough to fetch and to cite it."""
-
     id: str
     title: str
     url: str
 
 
 class ResultList(TypedDict):
-    """Hits, best first; beside the contract, which store and scope was searched and what was left out."""
-
     results: list[Result]
     metadata: dict[str, str]
 
 
 class Document(TypedDict):
-    """One memory."""
-
     id: str
     title: str
     text: str
@@ -96,7 +90,4 @@ def _both(value: dict[str, Any]) -> Answer:
     return Answer(value, [quoted(value)])
 
 
-ROWS = [
-    Row(search, "Search", ResultList, READS),
-    Row(fetch, "Fetch", Document, READS),
-]
+ROWS = [Row(search, "Search", ResultList, READS), Row(fetch, "Fetch", Document, READS)]

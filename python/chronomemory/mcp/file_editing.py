@@ -163,7 +163,7 @@ def create(served: ServedStore, path: str, file_text: str, *, operation_id: str)
     name = _named(served, path)
     done = FileOperation.of(served, operation_id, "create", path=path, file_text=file_text)
     words = f"File created successfully at: {_path(name)}"
-    _check_writing(served)
+    served.check_writable()
     with opened(served) as folder:
         if folder.home is None:
             # The first page makes the folder, with all that every folder begins with.
@@ -364,17 +364,10 @@ def _check_free(home: Home, name: str, message: str) -> None:
         raise InvalidArgument(message, field="path", recovery="Choose another name, or edit that file.")
 
 
-def _check_writing(served: ServedStore) -> None:
-    if served.read_only:
-        raise ChronoError(
-            "this server only reads: nothing was written", recovery="Start it without --read-only to write."
-        )
-
-
 @contextmanager
 def _writing(served: ServedStore) -> Iterator[Home]:
     """Be the only writer of the pages of a scope."""
-    _check_writing(served)
+    served.check_writable()
     with opened(served) as folder:
         home = folder.need()
         if not folder.is_own:

@@ -113,12 +113,7 @@ def search_memories(
         ),
     ] = "",
     limit: Annotated[
-        int,
-        Field(
-            ge=1,
-            le=100,
-            validation_alias=AliasChoices("limit", "top_k", "page_size"),
-        ),
+        int, Field(ge=1, le=100, validation_alias=AliasChoices("limit", "top_k", "page_size"))
     ] = 10,
     cursor: Annotated[
         str, Field(max_length=1_000, description="next_cursor of the page before; same question")

@@ -238,12 +238,7 @@ def _best(
 
 
 def _entries_answer(folder: PageFolder, items: list[Item], left_out: int, words: str, *lines: str) -> Answer:
-    structured = {
-        **folder.served.named(),
-        "entries": items,
-        "left_out": left_out,
-        "notes": folder.notes,
-    }
+    structured = {**folder.served.named(), "entries": items, "left_out": left_out, "notes": folder.notes}
     return Answer(structured, [*heading(folder.served, words, folder.notes), *lines, *map(_line, items)])
 
 

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from chronomemory._core import canonical_json
-from chronomemory.errors import ChronoError, InvalidArgument, UnknownRecord
+from chronomemory.errors import InvalidArgument, UnknownRecord
 from chronomemory.face.arguments import HIDDEN
 from chronomemory.mcp.reading import Answer, heading
 from chronomemory.mcp.rendering import quoted
@@ -217,11 +217,7 @@ class KnowledgeGraph:
     # What lies below.
 
     def _run(self, work: Callable[[Look], T]) -> T:
-        if self._served.read_only:
-            raise ChronoError(
-                "this server only reads: nothing was written",
-                recovery="Start it without --read-only to write.",
-            )
+        self._served.check_writable()
         return run(self._served.door, work)
 
     def _written(self, look: Look, made: Iterable[tuple[Fields, ChronoRecord]]) -> list[Fields]:
@@ -235,17 +231,18 @@ class KnowledgeGraph:
             look.write(*(("delete", name) for name in dict.fromkeys(record.id for record in records)))
 
     def _all(self, kind: str) -> list[ChronoRecord]:
-        """Return what is seen of a kind, one's own first, so that it comes before what is shared."""
-        found = list(self._served.door.query(kind=kind))
-        own = self._served.door.engine.are_own([record.id for record in found])
+        """Return the visible records of a kind, one's own before the shared ones."""
+        found, own = self._visible(kind)
         ranked = sorted(zip(own, found, strict=True), key=lambda pair: not pair[0])
         return [record for _, record in ranked]
 
     def _own(self, kind: str) -> list[ChronoRecord]:
-        """Return what may be changed of a kind."""
-        found = list(self._served.door.query(kind=kind))
-        own = self._served.door.engine.are_own([record.id for record in found])
+        found, own = self._visible(kind)
         return [record for record, is_own in zip(found, own, strict=True) if is_own]
+
+    def _visible(self, kind: str) -> tuple[list[ChronoRecord], list[bool]]:
+        found = list(self._served.door.query(kind=kind))
+        return found, self._served.door.engine.are_own([record.id for record in found])
 
     def _entity(self, look: Look, name: str) -> ChronoRecord | None:
         known = look.get(look.own_id(_key(ENTITY, name)))
@@ -365,8 +362,6 @@ class Deletions(_Given):
 
 
 class ToldEntity(TypedDict):
-    """An entity in an answer."""
-
     name: str
     entityType: str
     observations: list[str]
@@ -376,40 +371,28 @@ ToldRelation = TypedDict("ToldRelation", {"from": str, "to": str, "relationType"
 
 
 class EntityList(Named):
-    """Entities."""
-
     entities: list[ToldEntity]
 
 
 class RelationList(Named):
-    """Relations."""
-
     relations: list[ToldRelation]
 
 
 class Added(TypedDict):
-    """What was new."""
-
     entityName: str
     addedObservations: list[str]
 
 
 class AddedList(Named):
-    """What was new, entity by entity."""
-
     results: list[Added]
 
 
 class Done(Named):
-    """What was deleted."""
-
     success: bool
     message: str
 
 
 class ToldGraph(Named):
-    """Entities, relations, and how much of both was left out."""
-
     entities: list[ToldEntity]
     relations: list[ToldRelation]
     left_out: int

@@ -75,10 +75,7 @@ def _keeper(served: ServedStore) -> _Keeper:
 
 
 def _once(served: ServedStore, operation: Operation, work: Callable[[], Result]) -> Result:
-    if served.read_only:
-        raise ChronoError(
-            "this server only reads: nothing was written", recovery="Start it without --read-only to write."
-        )
+    served.check_writable()
     try:
         operation.check(served.door)
         try:

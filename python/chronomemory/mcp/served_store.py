@@ -108,6 +108,14 @@ class ServedStore:
             notes.append(f"nothing was ever written for {self.scope}")
         return notes
 
+    def check_writable(self) -> None:
+        """Raise if the server only reads."""
+        if self.read_only:
+            raise ChronoError(
+                "this server only reads: nothing was written",
+                recovery="Start it without --read-only to write.",
+            )
+
     def check_scope(self) -> None:
         """Raise if the scope must be known and is not."""
         if self.must_exist and not self.door.engine.is_known():
@@ -115,8 +123,7 @@ class ServedStore:
 
     def _unknown_scope(self) -> UnknownScope:
         return UnknownScope(
-            f"nothing was ever written for {self.scope} in {self.place}",
-            recovery=_CHECK_NAMES,
+            f"nothing was ever written for {self.scope} in {self.place}", recovery=_CHECK_NAMES
         )
 
     def warm_up(self) -> None:

@@ -11,15 +11,11 @@ OPERATION_LETTERS = 200
 
 
 class Named(TypedDict):
-    """Which store and scope an answer is about, and what else is to be known."""
-
     store: str
     scope: str
 
 
 class Memory(TypedDict):
-    """One memory."""
-
     id: str
     kind: str
     text: str
@@ -34,8 +30,6 @@ class Memory(TypedDict):
 
 
 class MemoryList(Named):
-    """Memories, best first."""
-
     memories: list[Memory]
     left_out: int
     left_out_is_exact: bool
@@ -44,8 +38,6 @@ class MemoryList(Named):
 
 
 class OneMemory(Named):
-    """One memory whole."""
-
     memory: Memory
     evidence: list[str]
     data: dict[str, Any]
@@ -55,8 +47,6 @@ class OneMemory(Named):
 
 
 class Written(Named):
-    """What a write did."""
-
     outcome: str
     memory_id: str
     superseded_id: NotRequired[str]
@@ -66,8 +56,6 @@ class Written(Named):
 
 
 class Event(TypedDict):
-    """One event of a memory."""
-
     seq: int
     time: str
     op: str
@@ -75,8 +63,6 @@ class Event(TypedDict):
 
 
 class EventList(Named):
-    """The life of a memory."""
-
     id: str
     events: list[Event]
     left_out: int
@@ -84,8 +70,6 @@ class EventList(Named):
 
 
 class Ground(TypedDict):
-    """Something that a memory stands on, or that speaks against it."""
-
     depth: int
     relation: str
     id: str
@@ -95,8 +79,6 @@ class Ground(TypedDict):
 
 
 class Explanation(Named):
-    """Why a memory is believed, or not any more."""
-
     memory: Memory
     grounds: list[Ground]
     circles: list[str]
@@ -105,8 +87,6 @@ class Explanation(Named):
 
 
 class Verdict(Named):
-    """What the files prove."""
-
     valid: bool
     rung: str
     events: int
@@ -179,8 +159,6 @@ def _is_empty(name: str, part: Any) -> bool:
 
 
 class PageTold(TypedDict):
-    """A page, without its entries."""
-
     page: str
     title: str
     description: str
@@ -191,8 +169,6 @@ class PageTold(TypedDict):
 
 
 class EntryTold(TypedDict):
-    """One entry of a page."""
-
     id: str
     page: str
     time: str
@@ -208,8 +184,6 @@ class EntryTold(TypedDict):
 
 
 class PagesTold(Named):
-    """Pages, by their names."""
-
     pages: list[PageTold]
     #: Memories as ``search_memories`` shows them, if there are no pages.
     memories: NotRequired[list[dict[str, Any]]]
@@ -220,29 +194,21 @@ class PagesTold(Named):
 
 
 class EntriesTold(Named):
-    """Entries of pages."""
-
     entries: list[EntryTold]
     left_out: int
     notes: list[str]
 
 
 class RecentTold(EntriesTold):
-    """The latest entries, or memories if there are no pages."""
-
     memories: NotRequired[list[dict[str, Any]]]
     next_cursor: NotRequired[str]
 
 
 class PageRead(EntriesTold):
-    """Entries of one page."""
-
     next_offset: int
 
 
 class FileTold(Named):
-    """What a file says, or what was done to it."""
-
     result: str
     left_out: int
     notes: list[str]
@@ -250,6 +216,4 @@ class FileTold(Named):
 
 
 class SchemaTold(Named):
-    """How pages are written."""
-
     schema: str

@@ -41,6 +41,9 @@ _CJK = re.compile(
     "\uff66-\uffdc\U0001b000-\U0001b16f\U00020000-\U0003ffff]+"
 )
 
+#: The kinds of facts that are compared.
+_KINDS = ("words", "numbers", "cjk", "ids", "links", "tags")
+
 
 @dataclass(frozen=True, slots=True)
 class Losses:
@@ -268,12 +271,7 @@ def compact(home: Home, path: str, rewrite: Rewrite = merge_superseded) -> Compa
         tokens_before=tokens,
         tokens_after=tokens_of(len(after.text)),
         words_kept=lost.words_kept,
-        missing_words=lost.words,
-        missing_numbers=lost.numbers,
-        missing_cjk=lost.cjk,
-        missing_ids=lost.ids,
-        missing_links=lost.links,
-        missing_tags=lost.tags,
+        **{f"missing_{kind}": getattr(lost, kind) for kind in _KINDS},
     )
     if not report.accepted:
         return report

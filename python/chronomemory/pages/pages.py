@@ -23,13 +23,7 @@ from chronomemory.pages.reading import PageReader
 from chronomemory.pages.settings import Settings
 from chronomemory.pages.storage.home import Home, open_home
 from chronomemory.pages.syncing import OF_OTHERS, write_index
-from chronomemory.pages.types import (
-    Cleaned,
-    Compaction,
-    Indexed,
-    Rebuilt,
-    Synced,
-)
+from chronomemory.pages.types import Cleaned, Compaction, Indexed, Rebuilt, Synced
 from chronomemory.scope import NOT_GIVEN, Scope
 from chronomemory.store import ChronoStore
 from chronomemory.types import Progress

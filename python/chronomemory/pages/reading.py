@@ -137,11 +137,7 @@ class PageReader:
         return [entry for entry in entries.values() if entry.id in linked]
 
     def recent(
-        self,
-        *,
-        since: _Day | None = None,
-        limit: int = 20,
-        prefixes: Iterable[str] | None = None,
+        self, *, since: _Day | None = None, limit: int = 20, prefixes: Iterable[str] | None = None
     ) -> _Entries:
         """Return the latest entries of all pages, or of those with some prefixes, the latest first."""
         first = _bound("since", since, ends=False)

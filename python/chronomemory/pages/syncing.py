@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from chronomemory.errors import InvalidArgument, Limit, LogCorrupted
 from chronomemory.face.arguments import word
@@ -169,18 +170,9 @@ class _Found:
             self.problems.append(Problem("conflict", file_of(name), _UNWRITTEN))
 
     def report(self) -> Synced:
-        return Synced(
-            tuple(self.edited),
-            tuple(self.created),
-            tuple(self.caught_up),
-            tuple(self.dormant),
-            tuple(self.forgotten),
-            self.added,
-            self.changed,
-            self.deleted,
-            tuple(self.kept),
-            tuple(self.problems),
-        )
+        values: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(Synced)}
+        values |= {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+        return Synced(**values)
 
 
 def _suspects(change: PageChange) -> list[Problem]:
@@ -489,10 +481,7 @@ _LOOK_MS = 200
 
 
 def watch(
-    home: Home,
-    settings: Settings,
-    tell: Callable[[Synced], object],
-    stop: threading.Event | None = None,
+    home: Home, settings: Settings, tell: Callable[[Synced], object], stop: threading.Event | None = None
 ) -> None:
     """Sync once, and then each page that changes, until ``stop`` is set; ``tell`` hears what was done."""
     ending = stop or threading.Event()

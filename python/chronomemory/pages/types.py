@@ -30,7 +30,6 @@ class Entry(Result):
 
     @property
     def summary(self) -> str:
-        """The entry in one line."""
         return f"[{self.timestamp}] {self.id or 'above'} {' '.join(self.content.split())}"
 
 
@@ -57,7 +56,6 @@ class PageInfo(Result):
 
     @property
     def summary(self) -> str:
-        """The page in one line."""
         return f"{self.name}: {self.description} ({_entries(self.entry_count)})"
 
 
@@ -70,7 +68,6 @@ class PageHit(Result):
 
     @property
     def summary(self) -> str:
-        """The hit in one line."""
         return f"{self.score:.2f} {self.entry.page} {self.entry.summary}"
 
 
@@ -85,7 +82,6 @@ class Problem(Result):
 
     @property
     def summary(self) -> str:
-        """What it is, in one line."""
         return f"{self.file}: {self.message}"
 
 
@@ -109,7 +105,6 @@ class Synced(Result):
 
     @property
     def summary(self) -> str:
-        """What happened, in one line."""
         parts = []
         if self.edited or self.created:
             parts.append(
@@ -140,7 +135,6 @@ class Rebuilt(Result):
 
     @property
     def summary(self) -> str:
-        """What happened, in one line."""
         said = f"wrote {len(self.written):,} of {counted(self.pages, 'page')}"
         return f"{said}; {counted(len(self.problems), 'problem')}" if self.problems else said
 
@@ -156,7 +150,6 @@ class Indexed(Result):
 
     @property
     def summary(self) -> str:
-        """What happened, in one line."""
         said = f"{counted(self.pages, 'page')} with {_entries(self.entries)}, {self.corrected:,} corrected"
         return f"{said}; {counted(len(self.problems), 'problem')}" if self.problems else said
 
@@ -173,7 +166,6 @@ class Cleaned(Result):
 
     @property
     def summary(self) -> str:
-        """What happened, in one line."""
         said = f"took away {counted(self.pages, 'page')} with {_entries(self.entries)}"
         return f"{said}; left {', '.join(self.left)}" if self.left else said
 
@@ -197,7 +189,6 @@ class Compaction(Result):
 
     @property
     def summary(self) -> str:
-        """What happened, in one line."""
         if self.accepted:
             return f"{self.page}: {self.tokens_before:,} tokens became {self.tokens_after:,}"
         lost = (
@@ -225,7 +216,6 @@ class Link(Result):
 
     @property
     def summary(self) -> str:
-        """The link in one line."""
         return f"{self.target} → {self.page or 'no page'}"
 
 
@@ -239,7 +229,6 @@ class Links(Result):
 
     @property
     def summary(self) -> str:
-        """How many, in one line."""
         return f"{self.page}: {counted(len(self.links), 'link')}, {counted(len(self.backlinks), 'backlink')}"
 
 

@@ -234,13 +234,7 @@ class Home:
         conn.put(self._books({**data, **said}))
 
     def _books(self, said: Mapping[str, Any]) -> ChronoRecord:
-        data = {
-            **said,
-            "schema": _SCHEMA,
-            "folder": self.digits,
-            "place": self.place,
-            "layout": self._layout,
-        }
+        data = {**said, "schema": _SCHEMA, "folder": self.digits, "place": self.place, "layout": self._layout}
         return ChronoRecord(id=folder_key(self.digits), kind=FOLDER_KIND, confidence=1.0, data=data)
 
     def _of_others(self) -> FolderError:
