@@ -45,7 +45,7 @@ def records_of(store: Records, left_out: Container[str] = ()) -> Iterator[bytes]
 
 
 def events_of(store: Records) -> Iterator[bytes]:
-    """Yield every kept event of the own records, in the order of the log; each tells its time."""
+    """Yield every event of the own records, in the order of the log."""
     lines = {
         parse_json(line)["seq"]: line
         for record in _own_records(store)

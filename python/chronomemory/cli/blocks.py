@@ -189,7 +189,7 @@ def recall(
 
 
 def _is_known(memory: Memory) -> bool:
-    """Say whether anything was ever written for the named scope, if one was named."""
+    """Return whether anything was ever written for the named scope, if one was named."""
     return not isinstance(memory.blocks.store, ScopedStore) or memory.blocks.store.known
 
 

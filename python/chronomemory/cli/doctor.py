@@ -75,8 +75,8 @@ def doctor(at: Target) -> None:
         else:
             made = table("what", "", "finding")
             for each in found:
-                said = clean(each.said) if not each.do else f"{clean(each.said)}\n→ {clean(each.do)}"
-                made.add_row(each.what, Text(each.how, style=_STYLES[each.how]), said)
+                text = clean(each.said) if not each.do else f"{clean(each.said)}\n→ {clean(each.do)}"
+                made.add_row(each.what, Text(each.how, style=_STYLES[each.how]), text)
             here.out.show(made)
     if _is_bad(found):
         raise typer.Exit(FINDING)
@@ -96,8 +96,8 @@ def _looked(look: Look, here: Session, project: Path) -> Iterator[Finding]:
     except ChronoError as error:
         yield _bad(name, str(error), error.recovery)
     except OSError as error:
-        said = f"{error.strerror or error}: {error.filename or project}"
-        yield _bad(name, said, "See to the rights on that file or folder.")
+        text = f"{error.strerror or error}: {error.filename or project}"
+        yield _bad(name, text, "See to the rights on that file or folder.")
 
 
 def _versions(here: Session, project: Path) -> Iterator[Finding]:
@@ -166,15 +166,15 @@ def _locks(here: Session, project: Path) -> Iterator[Finding]:
         yield _ok("locks", "nobody has written yet")
         return
     with path.open("rb") as file:
-        said = file.read(_MARKED_BYTES * 4)
-        if len(said) >= _MARKED_BYTES:
-            words = said.rstrip(b"\0 \n").decode("utf-8", "replace")
+        content = file.read(_MARKED_BYTES * 4)
+        if len(content) >= _MARKED_BYTES:
+            words = content.rstrip(b"\0 \n").decode("utf-8", "replace")
             yield _bad("locks", f"a sync failed: {words}", "See to the disk, then run chronomemory repair.")
             return
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = said.decode("utf-8", "replace").strip() or "another process"
+            holder = content.decode("utf-8", "replace").strip() or "another process"
             yield _note("locks", f"held now by {holder}", "Wait: a lock goes with the process that holds it.")
         else:
             # The file itself always stays: the system lets go of a lock when its process ends.
@@ -202,8 +202,8 @@ def _index(here: Session, project: Path) -> Iterator[Finding]:
         yield _ok("index", "no text index on disk: the first search of a process reads all records")
     else:
         behind = max(health.last_seq - health.text_index_seq, 0)
-        said = f"text index up to event {health.text_index_seq:,}; a search reads the {behind:,} since"
-        yield _ok("index", said)
+        text = f"text index up to event {health.text_index_seq:,}; a search reads the {behind:,} since"
+        yield _ok("index", text)
     if health.indexes:
         yield _ok("index", f"{counted(health.indexes, 'field')} with an index of its own")
 
@@ -224,10 +224,10 @@ def _mcp(here: Session, project: Path) -> Iterator[Finding]:
     )
     seconds = time.perf_counter() - began
     if b'"serverInfo"' not in done.stdout:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()[-2:] or ["it says nothing"]
+        output = done.stderr.decode("utf-8", "replace").strip().splitlines()[-2:] or ["it says nothing"]
         yield _bad(
             "mcp",
-            f"the server does not start: {' '.join(said)}",
+            f"the server does not start: {' '.join(output)}",
             "Run chronomemory mcp and read what it says.",
         )
     elif seconds > _SLOW_SECONDS:

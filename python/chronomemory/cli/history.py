@@ -88,14 +88,14 @@ def _history_table(events: Iterable[WalEvent], record_id: str, touched: Sequence
     made = table("seq", "time (UTC)", "op", "what changed", right=("seq",))
     before: dict[str, Any] | None = None
     for event in events:
-        said = event.record or {}
+        fields = event.record or {}
         when = clean(event.seq), Text(time_text(event.ts), style="dim"), op_text(event.op)
         if event.op == "act":
             # It says what happened to several records; what became of this one is the engine's to tell.
-            made.add_row(*when, clean(in_words(said, record_id)))
+            made.add_row(*when, clean(in_words(fields, record_id)))
             continue
         # A patch and a deletion name only what they change; an upsert says everything.
-        now = dict(said) if event.op in _WHOLE else merged(before or {}, said)
+        now = dict(fields) if event.op in _WHOLE else merged(before or {}, fields)
         story = _story(before, now)
         because = reasons.get(event.seq)
         made.add_row(*when, story if because is None else Text.assemble(story, "\n", because))

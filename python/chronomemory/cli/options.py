@@ -98,7 +98,7 @@ def _readable(given: Path | list[Path]) -> Path | list[Path]:
 
 
 def text(given: str | None) -> str | None:
-    """Refuse what is no text: a shell hands over any bytes."""
+    """Refuse arguments that are not UTF-8."""
     try:
         (given or "").encode("utf-8")
     except UnicodeEncodeError:
@@ -228,7 +228,7 @@ def json_object(spelled: str | bytes, name: str) -> dict[str, Any]:
 
 
 def where_of(spelled: str | None) -> dict[str, Any] | None:
-    """Read what ``--where`` says; what it means is the store's business."""
+    """Parse ``--where``."""
     return None if spelled is None else json_object(spelled, "--where")
 
 

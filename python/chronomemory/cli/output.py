@@ -73,7 +73,7 @@ class Output:
             typer.echo(escaped(b"\n".join(some)))
 
     def bytes(self, lines: Iterable[bytes]) -> None:
-        """Write lines byte for byte, unless somebody looks at them."""
+        """Write lines byte for byte, except to a terminal."""
         if self.console.is_terminal:
             self.lines(lines)
             return
@@ -87,14 +87,14 @@ class Output:
             self.console.print(thing)
 
     def answer(self, document: Mapping[str, Any], *parts: str | tuple[str, str]) -> None:
-        """Write a JSON document, or say in one line what was done."""
+        """Write a JSON document, or one line for a person."""
         if self.as_json:
             self.document(document)
         else:
             self.done(*parts)
 
     def listing(self, items: Iterable[Mapping[str, Any]], shown: RenderableType, nothing: str) -> None:
-        """Write one JSON object a line, or show a table; ``nothing`` stands for an empty list."""
+        """Write one JSON object a line, or show a table; ``nothing`` replaces an empty one."""
         listed = list(items)
         if self.as_json:
             self.lines(canonical_json(dict(item)) for item in listed)
@@ -106,11 +106,11 @@ class Output:
         self.console.print(_text()(text, style="dim"))
 
     def done(self, *parts: str | tuple[str, str]) -> None:
-        """Say in one line what was done."""
+        """Print one line with a check mark."""
         _say(self.console, _text().assemble(("✔ ", "bold green"), *parts))
 
     def warn(self, message: str) -> None:
-        """Say on stderr what a person should know."""
+        """Print a warning on stderr."""
         if self.as_json:
             self._complain({"warning": message})
         else:
@@ -137,7 +137,7 @@ class Output:
 
     @contextmanager
     def progress(self, title: str, *, beside_answer: bool = False) -> Iterator[Progress | None]:
-        """Lend a callback that moves a bar, or None where nobody sees it or the answer takes its place."""
+        """Yield a callback that moves a progress bar, or None where none is shown."""
         if self.as_json or not self.errors.is_terminal or (beside_answer and self.console.is_terminal):
             yield None
             return
@@ -179,7 +179,7 @@ def spelled(path: object) -> str:
 
 
 def clean(value: object, keep: str = "") -> str:
-    """Make hidden characters visible: what a record says must not steer the terminal."""
+    """Make hidden characters visible, so that no record controls the terminal."""
     text = str(value)
     if text.isascii() and text.isprintable():
         return text
@@ -192,7 +192,7 @@ def _visible(character: str) -> str:
 
 
 def escaped(spelling: bytes) -> bytes:
-    """Spell JSON so that nothing hidden stands in it raw; it means the same."""
+    """Return the same JSON with hidden characters escaped."""
     if spelling.isascii() and b"\x7f" not in spelling:
         return spelling
     return _RAW.sub(lambda found: json.dumps(found[0])[1:-1], spelling.decode("utf-8")).encode("utf-8")

@@ -32,7 +32,7 @@ AGAIN = {"circle": "↺ a circle: it stands on itself", "told": "told elsewhere 
 
 
 def reason_tree(tree: Why) -> Tree:
-    """Draw what a belief stands on, each place with its events and the rollbacks that touched it."""
+    """Return the grounds of a record as a tree, with events and rollbacks."""
     top = Tree(_about(tree.root), guide_style="dim")
     waiting = [(tree.root, top)]
     while waiting:
@@ -45,34 +45,34 @@ def reason_tree(tree: Why) -> Tree:
 
 
 def _about(reason: Reason) -> Text:
-    said = Text()
+    text = Text()
     if reason.relation:
-        said.append(f"{reason.relation}  ", "dim")
+        text.append(f"{reason.relation}  ", "dim")
     record = reason.record
     if record is None:
-        return said.append(clean(reason.record_id), "cyan" if reason.edge_id or not reason.relation else "")
-    said.append(clean(reason.record_id), "bold cyan")
+        return text.append(clean(reason.record_id), "cyan" if reason.edge_id or not reason.relation else "")
+    text.append(clean(reason.record_id), "bold cyan")
     if record.label:
-        said.append(f"  {clean(record.label)}")
+        text.append(f"  {clean(record.label)}")
     if reason.again:
-        return said.append(f"\n{AGAIN[reason.again]}", "yellow" if reason.again == "circle" else "dim")
-    said.append("\n")
-    said.append_text(status_text(record.status))
-    said.append("  ")
-    said.append_text(confidence_text(record.confidence))
-    said.append(f"  {clean(record.kind)}, {when(reason)}", "dim")
+        return text.append(f"\n{AGAIN[reason.again]}", "yellow" if reason.again == "circle" else "dim")
+    text.append("\n")
+    text.append_text(status_text(record.status))
+    text.append("  ")
+    text.append_text(confidence_text(record.confidence))
+    text.append(f"  {clean(record.kind)}, {when(reason)}", "dim")
     if record.in_doubt:
-        said.append(f"\nin doubt: {record.in_doubt}", "yellow")
+        text.append(f"\nin doubt: {record.in_doubt}", "yellow")
     for rollback in reason.rollbacks:
-        said.append("\n")
-        said.append_text(_fell(rollback))
-    return said
+        text.append("\n")
+        text.append_text(_fell(rollback))
+    return text
 
 
 def _fell(rollback: Rollback) -> Text:
-    """Say in a line what a rollback did, why, and by which events."""
+    """Describe a rollback in a line."""
     stands, change = rollback.reinstated is None, rollback.change
-    said = Text.assemble(
+    text = Text.assemble(
         ("✗ ", "red" if stands else "dim"),
         f"“{clean(rollback.reason)}”  ",
         status_step(change.previous_status, change.new_status),
@@ -81,9 +81,9 @@ def _fell(rollback: Rollback) -> Text:
         (f"  {clean(rollback.rollback_id)}{_event(rollback.seq, rollback.at)}", "dim"),
     )
     if not stands:
-        said.append(f"\n↩ “{clean(rollback.reinstated)}”", "green")
-        said.append(f"  taken back{_event(rollback.reinstated_seq)}", "dim")
-    return said
+        text.append(f"\n↩ “{clean(rollback.reinstated)}”", "green")
+        text.append(f"  taken back{_event(rollback.reinstated_seq)}", "dim")
+    return text
 
 
 def when(reason: Reason) -> str:
@@ -169,17 +169,17 @@ def _confidence(value: object) -> str:
 
 def _rollback(rollback: Rollback) -> str:
     change = rollback.change
-    said = (
+    html = (
         f'<span class="fell">✗ {_safe(rollback.rollback_id)}</span> “{_safe(rollback.reason)}” '
         f'<span class="when">{_safe(change.previous_status)} → {_safe(change.new_status)}, '
         f"{change.previous_confidence:.2f} → {change.new_confidence:.2f}"
     )
     if rollback.seq is not None:
-        said += f" · event {rollback.seq:,}, {escape(moment_text(rollback.at))}"
-    said += "</span>"
+        html += f" · event {rollback.seq:,}, {escape(moment_text(rollback.at))}"
+    html += "</span>"
     if rollback.reinstated is not None:
-        said += f'<br><span class="back">↩ taken back: “{_safe(rollback.reinstated)}”</span>'
-    return said
+        html += f'<br><span class="back">↩ taken back: “{_safe(rollback.reinstated)}”</span>'
+    return html
 
 
 def why(

@@ -139,9 +139,9 @@ def _hit_table(hits: Sequence[Hit], width: int) -> Table:
 
 
 def _label(record: ChronoRecord) -> str:
-    """Return what a record is called, or what it says: a block has no label."""
-    said = record.label or record.data.get("content", "")
-    return " ".join(said.split()) if isinstance(said, str) else ""
+    """Return the label of a record, or its content: a block has no label."""
+    text = record.label or record.data.get("content", "")
+    return " ".join(text.split()) if isinstance(text, str) else ""
 
 
 def _why_table(hit: Hit) -> Table:

@@ -58,7 +58,7 @@ def pairs(facts: Mapping[str, str | Text]) -> Table:
 
 
 def status_text(status: object) -> Text:
-    """Colour a status by what it means for a reader."""
+    """Return a coloured status."""
     return Text(clean(status), style=_STATUS_STYLES.get(str(status), "magenta"))
 
 
@@ -117,7 +117,7 @@ def _longest(texts: Iterable[object]) -> int:
 
 
 def record_card(record: ChronoRecord, touched: Sequence[Rollback] = ()) -> Table:
-    """Show one record with everything that is known of where it comes from, and what befell it."""
+    """Return all fields of a record, with its provenance and rollbacks."""
     facts: dict[str, str | Text] = {
         "id": Text(clean(record.id), style="bold cyan"),
         "label": Text(clean(record.label), style="bold"),
@@ -149,7 +149,7 @@ def rollback_text(rollback: Rollback) -> Text:
         rollback.change,
         "" if rollback.seq is None else f", event {rollback.seq:,}, {moment_text(rollback.at)}",
     )
-    said = Text.assemble(
+    text = Text.assemble(
         (clean(rollback.rollback_id), "cyan"),
         (when, "dim"),
         "\n“",
@@ -161,8 +161,8 @@ def rollback_text(rollback: Rollback) -> Text:
     )
     if rollback.reinstated is not None:
         by = "" if rollback.reinstated_seq is None else f" with event {rollback.reinstated_seq:,}"
-        said.append(f"\ntaken back{by}: “{clean(rollback.reinstated)}”", "green")
-    return said
+        text.append(f"\ntaken back{by}: “{clean(rollback.reinstated)}”", "green")
+    return text
 
 
 def event_table(events: Iterable[WalEvent]) -> Table:
@@ -180,7 +180,7 @@ def event_table(events: Iterable[WalEvent]) -> Table:
 
 
 def damage_table(damage: Iterable[Damage]) -> Table:
-    """Say where the files do not hold what was once written."""
+    """Return a table of damaged places."""
     made = table("file", "line", "byte", "seq", "kind", "why", right=("line", "byte", "seq"))
     for item in damage:
         made.add_row(
@@ -195,7 +195,7 @@ def damage_table(damage: Iterable[Damage]) -> Table:
 
 
 def change_table(changes: Iterable[RecordStatusChange]) -> Table:
-    """Say what a rollback did, before and after."""
+    """Return a table of the changes of a rollback."""
     made = table("record", "status", "confidence")
     for change in changes:
         made.add_row(
@@ -230,7 +230,7 @@ def _json(value: Any) -> Text:
 
 
 def op_text(op: str) -> Text:
-    """Colour what an event does."""
+    """Return a coloured operation."""
     return Text(clean(op), style=_OP_STYLES.get(op, "magenta"))
 
 

@@ -57,7 +57,7 @@ def write_target(path: Path, parts: Iterable[bytes], project: Path, *, force: bo
 
 
 def _name(draft: Path, path: Path, *, force: bool) -> None:
-    """Give a whole file its name; somebody may have taken it meanwhile."""
+    """Give a finished file its name, unless another program took it."""
     if not force:
         try:
             os.link(draft, path)

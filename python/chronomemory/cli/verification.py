@@ -145,9 +145,9 @@ def _tell(out: Output, report: VerifyReport, seconds: float) -> None:
     for note in report.notes:
         out.show(Text.assemble(("note  ", "bold yellow"), clean(note)))
     rungs = table("rung", "verdict", "what it would mean")
-    for name, said in report.rungs.items():
-        style = {"ok": "green", "corrupt": "bold red", "lost": "bold red"}.get(said, "yellow")
-        rungs.add_row(name, Text(said, style=style), Text(_RUNGS.get(name, ""), style="dim"))
+    for name, verdict in report.rungs.items():
+        style = {"ok": "green", "corrupt": "bold red", "lost": "bold red"}.get(verdict, "yellow")
+        rungs.add_row(name, Text(verdict, style=style), Text(_RUNGS.get(name, ""), style="dim"))
     out.show("", rungs)
     if report.remembered_reason:
         out.show(

@@ -56,7 +56,7 @@ class Options(Names, JsonOption):
 
 @contextmanager
 def opened(folder: Path, at: Options, *, create: bool = False) -> Iterator[tuple[Workspace, Output]]:
-    """Open a workspace; what it refuses is an error of the arguments."""
+    """Open a workspace; its refusals are errors of the arguments."""
     with Target(project=folder, as_json=at.as_json).open() as here:
         try:
             opener = Workspace.create if create else Workspace.open

@@ -64,7 +64,9 @@ def to_graphml(dots: Iterable[Dot], lines: Iterable[Line], *, directed: bool = T
         f'  <graph edgedefault="{"directed" if directed else "undirected"}">',
     ]
     for dot in found:
-        values = {"label": dot.label, "kind": dot.kind} | {fact_keys[fact]: said for fact, said in dot.facts}
+        values = {"label": dot.label, "kind": dot.kind} | {
+            fact_keys[fact]: value for fact, value in dot.facts
+        }
         written += [f"    <node id={_attribute(names[dot.id])}>", *_data(values), "    </node>"]
     for number, line in enumerate(links):
         ends = f"source={_attribute(names[line.source])} target={_attribute(names[line.target])}"
@@ -126,4 +128,6 @@ def _key(key: str, of: str, name: str, kind: str = "string") -> str:
 
 
 def _data(values: dict[str, str]) -> list[str]:
-    return [f'      <data key="{key}">{escape(clean(said))}</data>' for key, said in values.items() if said]
+    return [
+        f'      <data key="{key}">{escape(clean(value))}</data>' for key, value in values.items() if value
+    ]

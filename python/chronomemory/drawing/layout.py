@@ -212,7 +212,7 @@ def _pushes(places: Places, stand_ins: Places) -> Places:
 
 
 def _evened(places: Places) -> Places:
-    """Draw in what sticks out and spread what is crowded, so that a community is a disc and not a comet."""
+    """Draw outliers in and spread crowded dots, so that a community is a disc."""
     places = places - places.mean(axis=0)
     spread, axes = np.linalg.eigh(places.T @ places)
     narrow, wide = np.sqrt(np.maximum(spread, 1e-9))
@@ -420,7 +420,7 @@ def _fitted(
     near: dict[int, int],
     around: Places,
 ) -> Places:
-    """Find the best free place at the edge of what is placed."""
+    """Return the best free place at the edge of the placed circles."""
     if not placed:
         return np.zeros(2)
     there, wide = middles[placed], radii[placed]

@@ -36,7 +36,7 @@ _ELLIPSIS = "…"
 
 
 def clean(text: str) -> str:
-    """Return a text with what is hidden in it made visible."""
+    """Return a text with hidden characters made visible."""
     return text if text.isascii() and text.isprintable() else _HIDDEN.sub(_visible, text)
 
 
@@ -46,7 +46,7 @@ def _visible(found: re.Match[str]) -> str:
 
 
 def excerpt(text: str, letters: int = EXCERPT_LETTERS) -> str:
-    """Return a text of at most so many letters, ended behind a word, that says how much is missing."""
+    """Return the beginning of a text up to a word boundary, and how much is missing."""
     if len(text) <= letters:
         return clean(text)
     head = text[:letters]
@@ -102,7 +102,7 @@ def _ended(line: str, columns: int) -> str:
 
 
 def _pieces(text: str, columns: int) -> Iterator[tuple[str, bool]]:
-    """Yield what stays together, and whether a space stands before it."""
+    """Yield unbreakable pieces, and whether a space precedes each."""
     for word in text.split():
         spaced = True
         for piece in [word] if _columns(word) <= columns else _broken(word, columns):

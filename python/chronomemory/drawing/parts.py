@@ -12,7 +12,7 @@ from chronomemory.errors import InvalidArgument
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """Something that has lines; ``facts`` are told when it is chosen, ``weight`` (0 to 1) is its size."""
+    """A node; ``facts`` are shown when it is selected, ``weight`` (0 to 1) is its size."""
 
     id: str
     kind: str = ""
@@ -23,7 +23,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A link of two dots, named by their ids; one that alarms is dashed and stands out."""
+    """An edge between two dots, named by their ids; an ``alarm`` is dashed."""
 
     source: str
     target: str

@@ -77,7 +77,7 @@ def _check_ids(found: list[_T], noun: str) -> list[_T]:
 
 
 def _chain(place: int, branch: Branch, known: dict[str, Step]) -> list[Row]:
-    """Tell the rows of one path in their order; a step that began or ended it is told once."""
+    """Return the rows of one path in order."""
     special = {branch.begun_by, branch.ended_by, branch.compacted_by} - {None}
 
     def row(what: str, step_id: str | None) -> Row:
@@ -111,12 +111,12 @@ def _moments(chain: Sequence[Row]) -> list[_Moment]:
     """Say when each row is due; one that does not know is due with the row before it."""
     due = [_moment(row) for row in chain]
     last = next((moment for moment in due if moment is not None), (0, ""))
-    said = []
+    moments = []
     for moment in due:
         # A path is in its own order, whatever its clock says.
         last = max(last, moment) if moment is not None else last
-        said.append(last)
-    return said
+        moments.append(last)
+    return moments
 
 
 def _ordered(branches: list[Branch], chains: list[list[Row]], number: dict[str, int]) -> list[Row]:

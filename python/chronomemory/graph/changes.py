@@ -25,7 +25,7 @@ One = TypeVar("One", bound=Model)
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What is written together."""
+    """Items, deletions, events and audit records that are written in one batch."""
 
     profiles: tuple[Profile, ...] = ()
     nodes: tuple[Node, ...] = ()
@@ -114,14 +114,14 @@ class Home(Protocol):
     """Where a graph is kept."""
 
     def look(self) -> Look:
-        """Return a look at what is there now."""
+        """Return a reader of the current state."""
 
     def run(self, work: Callable[[Look], Changes]) -> Changes:
-        """Write what a function makes of a look, all or nothing; return it with the ids it was given."""
+        """Write the changes that a function returns, all or nothing; return them with their ids."""
 
 
 class Draft:
-    """Changes in the making: reads see what was put before."""
+    """Uncommitted changes; reads see what was put before."""
 
     def __init__(self, look: Look) -> None:
         self._look = look
@@ -240,11 +240,11 @@ class MemoryHome(Look):
         self._by_kind: dict[str, set[str]] = defaultdict(set)
 
     def look(self) -> Look:
-        """Return a look at what is there."""
+        """Return a reader of the current state."""
         return self
 
     def run(self, work: Callable[[Look], Changes]) -> Changes:
-        """Write what a function makes of a look, all of it or nothing."""
+        """Write the changes that a function returns, all or nothing."""
         with self._turn:
             changes = numbered(work(self), self)
             self._take(changes)

@@ -29,7 +29,7 @@ _ARRAYS: dict[str, type[Model]] = {
 
 @dataclass(frozen=True, slots=True)
 class Imported(Result):
-    """What an import has written."""
+    """The counts of an import."""
 
     profiles: int
     nodes: int
@@ -116,7 +116,7 @@ def _array(cls: type[One], name: str, given: Mapping[str, Any], keys: KeyMap) ->
 
 
 def _renamed(cls: type[Model], item: Any, names: Mapping[str, str] | None) -> Any:
-    """Return an item under our names; what a fixture has beyond them becomes part of ``data``."""
+    """Return an item under our field names; other fields become part of ``data``."""
     if names is None or not isinstance(item, Mapping):
         return item
     fields: set[str] = set(cls.__dataclass_fields__)  # type: ignore[attr-defined]

@@ -107,7 +107,7 @@ def record_of(item: Model, place: int = 0) -> ChronoRecord:
 
 
 def item_of(cls: type[One], record: ChronoRecord) -> One:
-    """Return what a record is of; the record is not used any more."""
+    """Return the item of a record, which must not be used afterwards."""
     return cls.known(record.data)
 
 
@@ -116,7 +116,7 @@ _READER = PrefixReader()
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """What a workspace knows of itself: how often it was changed, and how many events it has."""
+    """The revision of a workspace, and the number of its events."""
 
     revision: int = 0
     events: int = 0
@@ -141,7 +141,7 @@ class Books:
 
 
 class LogLook(Look):
-    """What is seen now by whoever holds a store."""
+    """Reads the current state of a store."""
 
     def __init__(self, store: HasEngine) -> None:
         self._store = store
@@ -204,7 +204,7 @@ class LogLook(Look):
 
 
 class BatchLook(LogLook):
-    """What a batch sees; what it reads by id must stay so until it is written."""
+    """Reads within a batch; records read by id must not change before it is written."""
 
     def __init__(self, conn: Connection) -> None:
         super().__init__(conn.store)
@@ -215,7 +215,7 @@ class BatchLook(LogLook):
 
 
 class PastLook(LogLook):
-    """What was there then."""
+    """Reads an earlier state."""
 
     def __init__(self, store: HasEngine, as_of: int | datetime) -> None:
         super().__init__(store)
@@ -273,7 +273,7 @@ class LogHome:
         return books
 
     def create(self) -> bool:
-        """Begin the books and show them, unless there are some; say whether there were none."""
+        """Create the workspace unless it exists; return whether it was created."""
         with self._turn:
             if self.look().books() is None:
                 self.view.check_strangers()
@@ -299,7 +299,7 @@ class LogHome:
             self.create()
 
     def is_stale(self) -> bool:
-        """Say whether something was erased since the files were written: they may show it still."""
+        """Return whether an erasure happened after the files were written."""
         erasures = self.handle.store.engine.everyone().query(kind="erasure", status="", faces=True)
         if not erasures:
             return False
@@ -319,7 +319,7 @@ class LogHome:
         return shown.log_seq if is_here else 0
 
     def forget(self) -> None:
-        """Write the files anew if they may show what was erased; not by a damaged log."""
+        """Rewrite the files if they may show erased data, unless the log is damaged."""
         with self._turn, self.view.folder.locked():
             before = self.books()
             if self.is_stale() and self._is_sound():
@@ -331,7 +331,7 @@ class LogHome:
         return bool(self.handle.store.engine.findings()["valid"])
 
     def run(self, work: Callable[[Look], Changes]) -> Changes:
-        """Write what a function makes of a look as one batch of the log, then let the view show it."""
+        """Write the changes that a function returns as one batch, then update the files."""
         with self._turn, self.view.folder.locked():
             before = self.books()
 
@@ -349,7 +349,7 @@ class LogHome:
     def _commit(
         self, attempt: Callable[[Connection], tuple[Changes, Books | None]], before: Books | None
     ) -> Changes:
-        """Write a batch and show it. Who comes here is the only writer of the folder."""
+        """Write a batch and update the files; the caller holds the lock of the folder."""
         followed = before is None or self.follows(before)
         stale = before is not None and self.is_stale()
         last: list[Connection] = []
@@ -384,7 +384,7 @@ class LogHome:
         return changes
 
     def follows(self, books: Books) -> bool:
-        """Say whether the view shows the last batch, as far as it says so itself."""
+        """Return whether the files claim to show the last batch."""
         shown = self.view.shown()
         return shown is not None and (shown.revision, shown.log_seq) == (books.revision, books.seq)
 
@@ -402,15 +402,15 @@ class LogHome:
         return next((event.hash for event in reversed(events) if event.seq == books.seq), None)
 
     def rebuild(self) -> tuple[int, int, tuple[str, ...]]:
-        """Write the view anew where it is wrong; return what was written, removed and set aside."""
+        """Correct the files; return the counts of written and removed files, and renamed ones."""
         with self._turn, self.view.folder.locked():
             return self._rewrite()
 
     def _rewrite(self) -> tuple[int, int, tuple[str, ...]]:
         shown = self.shown()
-        if not shown.log_head and (said := self.view.shown()) is not None:
+        if not shown.log_head and (claimed := self.view.shown()) is not None:
             # The log has lost the line; what the view says of it is all that is left.
-            shown = replace(shown, log_head=said.log_head if said.log_seq == shown.log_seq else "")
+            shown = replace(shown, log_head=claimed.log_head if claimed.log_seq == shown.log_seq else "")
         return self.view.rebuild(self.look(), shown)
 
 

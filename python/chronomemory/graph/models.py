@@ -61,7 +61,7 @@ class Model:
         return {name: _fresh(getattr(self, name)) for name in names}
 
     def shown(self) -> dict[str, Any]:
-        """Return all fields to be written down at once: what is inside is shared with the value."""
+        """Return all fields for encoding; containers are shared with the value."""
         names: tuple[str, ...] = self.__slots__
         shown = {name: getattr(self, name) for name in names}
         for name in self.listed:
@@ -70,7 +70,7 @@ class Model:
 
     @classmethod
     def from_dict(cls: type[Own], given: Mapping[str, Any]) -> Own:
-        """Make one of a mapping: what it lacks has its default, what it has too much is refused."""
+        """Build a value from a mapping; missing fields have defaults, unknown ones are refused."""
         if not isinstance(given, Mapping):
             raise ModelError(f"{cls.called}: an object expected, got {type(given).__name__}")
         if strange := sorted(str(name) for name in given if name not in cls.__slots__):
@@ -86,7 +86,7 @@ class Model:
 
     @classmethod
     def known(cls: type[Own], fields: dict[str, Any]) -> Own:
-        """Make one of all its fields as they were written here: only what it is called by is looked at."""
+        """Build a value from fields of the log; only required texts are checked."""
         for name in cls.required:
             if type(fields[name]) is not str:
                 raise ModelError(f"{cls.called}: {name} must be a text", field=name)
@@ -97,7 +97,7 @@ class Model:
         return made
 
     def _check(self, *, texts: Iterable[str] = (), objects: Iterable[str] = ()) -> None:
-        """Refuse what is no text, no object, or nothing JSON can carry."""
+        """Refuse fields that are no text, no object, or not JSON."""
         for name in self.required:
             if not self._text(name):
                 raise self._refused(name, "must not be empty")
@@ -155,7 +155,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Profile(Model):
-    """Who or what a memory is of: a name, and whatever else is to be known of it."""
+    """The owner of a memory: a name and any other data."""
 
     called: ClassVar[str] = "profile"
     id: str
@@ -268,7 +268,7 @@ class ActivationPlan(Model):
 
 @dataclass(frozen=True, slots=True)
 class Action(Model):
-    """A change that somebody proposes; its ``digest`` is what an approval is bound to."""
+    """A proposed change; an approval is bound to its ``digest``."""
 
     called: ClassVar[str] = "action"
     required: ClassVar[tuple[str, ...]] = ("id", "op", "target")
@@ -295,7 +295,7 @@ class Action(Model):
 
 @dataclass(frozen=True, slots=True)
 class Approval(Model):
-    """Somebody has looked at an action, and at no other."""
+    """The approval of exactly one action."""
 
     called: ClassVar[str] = "approval"
     required: ClassVar[tuple[str, ...]] = ("action_id", "reviewer", "action_digest")
@@ -315,7 +315,7 @@ class Approval(Model):
         return cls(action.id, reviewer, action.digest, note)
 
     def covers(self, action: Action) -> bool:
-        """Say whether it is of this very action."""
+        """Return whether this approval is for this action."""
         return self.action_id == action.id and self.action_digest == action.digest
 
 

@@ -12,7 +12,7 @@ from chronomemory.graph.replaying import GraphSnapshot
 
 @runtime_checkable
 class MemoryGraphStore(Protocol):
-    """Profiles, nodes, edges and paths; what is listed is sorted by id."""
+    """Profiles, nodes, edges and paths; every list is sorted by id."""
 
     @property
     def home(self) -> Home:
@@ -52,12 +52,12 @@ class MemoryEventLog(Protocol):
         """Return the graph that the events lead to."""
 
     def diagnose(self) -> list[Diagnostic]:
-        """Say what is wrong with what is kept; nothing is written."""
+        """Return the problems of the log; nothing is written."""
 
 
 @runtime_checkable
 class AuditSink(Protocol):
-    """Where it is put down what was applied and what was denied."""
+    """Stores audit records of applied and denied actions."""
 
     def record(self, entry: AuditRecord) -> AuditRecord:
         """Put something down, and return it with the id that it was given."""

@@ -136,7 +136,7 @@ def _path_after(graph: GraphSnapshot, path_id: str, kind: str, data: Mapping[str
 
 
 def change_data(changes: Changes) -> dict[str, Any]:
-    """Return what an event says of changes, as ``replayed`` reads it."""
+    """Return changes as the data of an event, which ``replayed`` reads."""
     data = {name: [item.to_dict() for item in getattr(changes, name)] for name in FAMILIES}
     data |= {"gone_nodes": list(changes.gone_nodes), "gone_edges": list(changes.gone_edges)}
     return {name: items for name, items in data.items() if items}
@@ -147,18 +147,18 @@ def saved_events(changes: Changes, ts: str) -> tuple[MemoryEvent, ...]:
     events = []
     for name, (_, kind) in FAMILIES.items():
         for some in _portions(item.shown() for item in getattr(changes, name)):
-            said = {name: some}
+            data = {name: some}
             # What is in it was looked at when it was made: a large graph is not looked at twice.
             events.append(
                 MemoryEvent.known(
-                    {"id": "", "kind": kind, "ts": ts, "path_id": None, "refs": (), "data": said}
+                    {"id": "", "kind": kind, "ts": ts, "path_id": None, "refs": (), "data": data}
                 )
             )
     return tuple(events)
 
 
 def _portions(items: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Yield so many at a time that one event can tell of them."""
+    """Yield items in lists that fit one event each."""
     some: list[dict[str, Any]] = []
     room = _BYTES_AT_ONCE
     for item in items:

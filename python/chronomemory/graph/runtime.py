@@ -46,7 +46,7 @@ def applied_id(action: Action) -> str:
 
 
 def put_into(draft: Draft, action: Action, *, ts: str, approved_by: str | None) -> None:
-    """Put what an action does into a draft, with the event that says so; or say why it cannot be."""
+    """Add the effect of an action and its event to a draft, or raise ``ActionError``."""
     if draft.event(applied_id(action)) is not None:
         raise _wrong(action, "it was applied before")
     try:
@@ -150,7 +150,7 @@ def _same_id(action: Action) -> str:
 
 
 def _takes(action: Action, *names: str) -> None:
-    """Refuse what an action says beyond what it does: a reviewer would believe that it counts."""
+    """Refuse payload fields without an effect: a reviewer would rely on them."""
     if strange := sorted(name for name in action.payload if name not in names):
         raise _wrong(action, f"payload has no {strange[0]!r}")
 
@@ -186,7 +186,7 @@ class PhaseMemoryRuntime:
     # The review gate.
 
     def needs_review(self, action: Action) -> bool:
-        """Say whether an action is denied without an approval."""
+        """Return whether an action needs an approval."""
         return action.requires_review or action.op in self._review
 
     def apply(self, actions: Iterable[Action], approvals: Iterable[Approval] = ()) -> list[MemoryEvent]:
@@ -378,7 +378,7 @@ def _approver(action: Action, approvals: Iterable[Approval]) -> str | None:
 
 
 def _is_there(look: Look, event: MemoryEvent) -> bool:
-    """Say whether an event was appended before; it may have been on no path then."""
+    """Return whether an event was appended before, on any path."""
     known = look.event(event.id) if event.id else None
     if known is None:
         return False

@@ -60,7 +60,7 @@ class View:
         self.folder.make(*FOLDERS)
 
     def check_strangers(self) -> None:
-        """Refuse a folder that has files of somebody else where ours belong."""
+        """Refuse a folder with foreign files under the names of ours."""
         for name, schema in _SINGLE.items():
             if self._is_strange(name, "", schema):
                 raise WorkspaceError(
@@ -76,20 +76,20 @@ class View:
     def shown(self) -> Shown | None:
         """Return which batch the files say they show, or None if they say nothing that makes sense."""
         try:
-            said = json.loads(self.folder.read(META_FILE))
-            shown = Shown(said["revision"], said["log_seq"], said["log_head"])
+            meta = json.loads(self.folder.read(META_FILE))
+            shown = Shown(meta["revision"], meta["log_seq"], meta["log_head"])
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
         types = (type(shown.revision), type(shown.log_seq), type(shown.log_head))
-        return shown if types == (int, int, str) and said.get("schema") == WORKSPACE else None
+        return shown if types == (int, int, str) and meta.get("schema") == WORKSPACE else None
 
     def is_of_scope(self) -> bool:
-        """Say whether the files say that they are of these names."""
+        """Return whether the files name this scope."""
         try:
-            said = json.loads(self.folder.read(META_FILE))
+            meta = json.loads(self.folder.read(META_FILE))
         except (OSError, ValueError, RecursionError):
             return False
-        return isinstance(said, dict) and said.get("scope") == self._scope.to_dict()
+        return isinstance(meta, dict) and meta.get("scope") == self._scope.to_dict()
 
     def meta_page(self, shown: Shown) -> bytes:
         """Spell ``workspace.json``."""
@@ -156,14 +156,14 @@ class View:
         return written, removed, tuple(aside)
 
     def _put(self, files: dict[str, bytes], within: str, schema: str) -> list[str]:
-        """Write files; what is not ours and in the way gets another name. Return those names."""
+        """Write files; foreign files in the way are renamed, and their new names returned."""
         strange = [name for name in sorted(files) if self._is_strange(name, within, schema)]
         aside = [self.folder.set_aside(name, within) for name in strange]
         self.folder.write_all(files, within)
         return [f"{within}/{name}" if within else name for name in aside]
 
     def _is_strange(self, name: str, within: str, schema: str) -> bool:
-        """Say whether something stands under a name that is not ours; a file without content is nobody's."""
+        """Return whether a foreign file has this name; an empty file counts as ours."""
         content = _content(self.folder, name, within)
         if content is None:
             return self.folder.has(name, within)
@@ -172,7 +172,7 @@ class View:
         return bool(content) and not is_ours(first, schema)
 
     def is_left_over(self, name: str, within: str) -> bool:
-        """Say whether a file that the log does not know was written by a workspace once."""
+        """Return whether a file unknown to the log was written by a workspace."""
         if is_draft(name):
             return True
         content = _content(self.folder, name, within) if name.endswith(PAGE) else None
@@ -180,7 +180,7 @@ class View:
 
 
 def is_ours(content: bytes, schema: str) -> bool:
-    """Say whether a file, or a line, says of itself that it is of a workspace."""
+    """Return whether a file or line has the schema of a workspace."""
     fields = read_object(content)
     return isinstance(fields, dict) and fields.get("schema") == schema
 
@@ -307,7 +307,7 @@ def chain_findings(report: VerifyReport) -> list[Diagnostic]:
 
 
 def event_findings(where: str, read: Iterable[Line[MemoryEvent]]) -> list[Diagnostic]:
-    """Return what is wrong with the lines of a log that stands alone."""
+    """Return the problems of the lines of a stand-alone log."""
     return list(_line_findings(where, list(read)))
 
 
@@ -346,9 +346,9 @@ def view_findings(view: View, look: Look | None, shown: Shown | None) -> list[Di
 
 def _meta_findings(view: View, shown: Shown) -> Iterator[Diagnostic]:
     content = _read(view.folder, META_FILE)
-    if not shown.log_head and (said := view.shown()) is not None:
+    if not shown.log_head and (claimed := view.shown()) is not None:
         # The log has lost the line that the hash is of: what the view says of it cannot be held against it.
-        shown = Shown(shown.revision, shown.log_seq, said.log_head)
+        shown = Shown(shown.revision, shown.log_seq, claimed.log_head)
     if content != view.meta_page(shown):
         said_at = view.shown()
         behind = said_at is not None and said_at.revision < shown.revision
@@ -378,21 +378,21 @@ def _page_findings(folder: Folder, within: str, expected: Mapping[str, bytes]) -
 
 
 def _is_page(name: str, content: bytes | None) -> bool:
-    """Say whether a file is called as ours are and tells how it is to be read, be it in an unknown way."""
+    """Return whether a file has a name like ours and a schema, known or not."""
     fields = None if content is None or not name.endswith(PAGE) else read_object(content)
     return isinstance(fields, dict) and "schema" in fields
 
 
 def _drift(where: str, content: bytes | None, schema: str, message: str = "") -> Diagnostic:
-    """Say of a file that is not what it should be whether another program wrote it, or whether it drifted."""
+    """Return the diagnostic of a file that differs: unknown schema, or drift."""
     if content is None:
         return Diagnostic("view-drift", "error", where, None, None, "the file is missing or cannot be read")
     fields = read_object(content)
-    said = fields if isinstance(fields, dict) else {}
-    given = said.get("id")
+    known = fields if isinstance(fields, dict) else {}
+    given = known.get("id")
     item_id = given if isinstance(given, str) else None
-    if "schema" in said and said["schema"] != schema:
-        reason = f"the schema {said['schema']!r} is not known"
+    if "schema" in known and known["schema"] != schema:
+        reason = f"the schema {known['schema']!r} is not known"
         return Diagnostic("unknown-schema", "error", where, None, item_id, reason)
     return Diagnostic("view-drift", "error", where, None, item_id, message or "it is not what the log says")
 

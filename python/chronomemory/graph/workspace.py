@@ -31,7 +31,7 @@ from chronomemory.store import ChronoStore
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt(Result):
-    """What a rebuild has done to the files."""
+    """The result of a rebuild of the files."""
 
     written: int
     removed: int

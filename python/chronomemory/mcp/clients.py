@@ -26,7 +26,7 @@ _DEEPEST = 100
 
 @dataclass
 class _Node:
-    """A value: where it stands, and for an object its members."""
+    """A JSON value: its position, and for an object its members."""
 
     start: int
     end: int
@@ -125,7 +125,7 @@ def _plain(text: str, node: _Node) -> Any:
 
 
 def value_of(text: str) -> Any:
-    """Return what a file says; an empty one is an empty object."""
+    """Return the value of a file; an empty one is an empty object."""
     return _plain(text, _root(text)) if text.strip() else {}
 
 
@@ -223,7 +223,7 @@ _START_SECONDS = 20
 
 @dataclass(frozen=True)
 class Client:
-    """One client: its name, the group that its servers stand in, and what it asks for beside a command."""
+    """An MCP client: its name, the key of its servers, and extra fields of an entry."""
 
     name: str
     group: str
@@ -242,7 +242,7 @@ class Client:
         return _desktop_folder() / "claude_desktop_config.json"
 
     def entry(self, command: list[str]) -> dict[str, Any]:
-        """Return what is listed of a server."""
+        """Return the entry of a server."""
         return {**self.more, "command": command[0], "args": command[1:]}
 
     @property
@@ -319,7 +319,7 @@ def _command() -> list[str]:
 
 
 def entry_of(client: Client, command: list[str], name: str) -> str:
-    """Return the lines that belong into the file, for whoever wants to put them there by hand."""
+    """Return the text of the entry, to be added by hand."""
     return client.with_entry("", name, client.entry(command))
 
 

@@ -67,7 +67,7 @@ def numbered(lines: list[str], first: int, last: int) -> list[str]:
 
 
 def visible(line: str) -> str:
-    """Spell out what nobody sees, so that a line stays one line; tabs and the end of the line stay."""
+    """Return a line with hidden characters escaped, except tabs and the line end."""
     body, end = (line[:-1], "\r") if line.endswith("\r") else (line, "")
     return "".join(letter if letter == "\t" else _spelled(letter) for letter in body) + end
 
@@ -98,7 +98,7 @@ class FileOperation:
         return cls(Operation.of(operation_id, served.scope, tool, asked))
 
     def check(self, home: Home) -> None:
-        """Raise if it was done before; who comes here is the only writer of the folder."""
+        """Raise if it was done before; the caller holds the lock of the folder."""
         if self.operation.operation_id:
             known = _kept(home.books() or {}).get(self.operation.name)
             self.operation.compare(known[1] if known else None)
@@ -112,19 +112,22 @@ class FileOperation:
         kept = _kept({} if record is None else record.data)
         oldest = sorted(kept, key=lambda name: kept[name][0])[: max(len(kept) - KEPT_OPERATIONS + 1, 0)]
         number = max((number for number, _ in kept.values()), default=0) + 1
-        said = [number, self.operation.said({"result": result})]
-        changed = {**dict.fromkeys(oldest), self.operation.name: said}
+        entry = [number, self.operation.content({"result": result})]
+        changed = {**dict.fromkeys(oldest), self.operation.name: entry}
         conn.patch(key, {"data": {_FIELD: changed}})
 
 
 def _kept(books: dict[str, Any]) -> dict[str, tuple[int, str]]:
-    """Return number and words of each; what somebody else put there is none."""
+    """Return number and content of each stored operation; malformed ones are skipped."""
     stored = books.get(_FIELD)
     pairs = stored.items() if isinstance(stored, dict) else ()
     return {
-        name: (said[0], said[1])
-        for name, said in pairs
-        if isinstance(said, list) and len(said) == 2 and isinstance(said[0], int) and isinstance(said[1], str)
+        name: (entry[0], entry[1])
+        for name, entry in pairs
+        if isinstance(entry, list)
+        and len(entry) == 2
+        and isinstance(entry[0], int)
+        and isinstance(entry[1], str)
     }
 
 
@@ -247,7 +250,7 @@ def insert(
 
 
 def delete(served: ServedStore, path: str, *, operation_id: str) -> Answer:
-    """Take a page away; the log keeps what it said."""
+    """Delete a page; the log keeps its history."""
     if path.rstrip("/") == ROOT:
         raise InvalidArgument(
             f"Cannot delete the {ROOT} directory itself",
@@ -389,9 +392,9 @@ def _page(home: Home | None, name: str, text: str, page: PageState | None = None
         raise InvalidArgument("text must be Unicode, got half of a surrogate pair", field="text") from None
     except NotAPage as error:
         line = "" if error.line is None else f", line {error.line}"
-        said = quoted(clipped(str(error), _SHOWN * 2)[0])
+        reason = quoted(clipped(str(error), _SHOWN * 2)[0])
         raise NotAPage(
-            f"nothing was written, for the file could not be read as a page afterwards{line}: {said}",
+            f"nothing was written, for the file could not be read as a page afterwards{line}: {reason}",
             line=error.line,
             recovery="Correct that, and call again.",
         ) from None
@@ -421,10 +424,10 @@ def _edit(home: Home, name: str, edited: Callable[[str, str], tuple[str, str]], 
 
 
 def _put_away(home: Home, conn: Connection, name: str, done: FileOperation, words: str) -> None:
-    said = {"source_type": _BY_ASSISTANT.source_type, "evidence": list(_BY_ASSISTANT.evidence)}
+    origin = {"source_type": _BY_ASSISTANT.source_type, "evidence": list(_BY_ASSISTANT.evidence)}
     entries = [record.id for record in home.look.entry_records(name)]
     for record_id in (*entries, page_key(home.digits, name)):
-        conn.patch(record_id, said)
+        conn.patch(record_id, origin)
         conn.delete(record_id)
     done.keep(home, conn, words)
 

@@ -58,7 +58,7 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """What it is kept by: digits, for an id may be any text."""
+        """The digest under which the operation is stored."""
         return hashlib.sha256(self.operation_id.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
 
     @property
@@ -100,26 +100,26 @@ class Operation:
         return [ChronoRecord(id=self._plain_key, kind=OPERATION_KIND, confidence=1.0, data=data)]
 
     def _kept(self, result: Mapping[str, Any]) -> dict[str, Any]:
-        """Return its record's data: whose it is, what is kept of it, and with which memories it is erased."""
+        """Return the data of its record: scope, content, and the memories it is erased with."""
         wrote = [*(result[name] for name in _NAMING if name in result), *result.get(_LISTING, ())]
-        return carrying(self.scope, {"value": self.said(result), "wrote": wrote})
+        return carrying(self.scope, {"value": self.content(result), "wrote": wrote})
 
-    def said(self, result: Mapping[str, Any]) -> str:
-        """Return what is kept of it: the call, and what it answered."""
+    def content(self, result: Mapping[str, Any]) -> str:
+        """Return the stored content: the call and its result."""
         return canonical_json({"tool": self.tool, "call": self.call, "result": dict(result)}).decode()
 
     def _compare(self, known: ChronoRecord | None) -> None:
         self.compare(None if known is None or known.status == "tombstone" else known.data["value"])
 
     def compare(self, kept: str | None) -> None:
-        """Raise if what was kept under its name is this call, or another one."""
+        """Raise if the stored operation is this call, or another one."""
         if kept is None:
             return
-        said = json.loads(kept)
-        if said.get("call") != self.call:
+        stored = json.loads(kept)
+        if stored.get("call") != self.call:
             raise InvalidArgument(
-                f"operation_id: it was used for another call, of {said.get('tool')}",
+                f"operation_id: it was used for another call, of {stored.get('tool')}",
                 field="operation_id",
                 recovery="Give each call an operation_id of its own; repeat a call with the same arguments.",
             )
-        raise RepeatedError(said["result"])
+        raise RepeatedError(stored["result"])

@@ -12,7 +12,7 @@ _PAGES_EXTRA = ("ruamel", "tomli", "watchfiles")
 
 
 class LazyModule:
-    """Stands for a module until one of its names is used; a missing extra is a ``ChronoError``."""
+    """A module that is imported on first use; a missing extra is a ``ChronoError``."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -39,7 +39,7 @@ _MAKE = "Make the first with `chronomemory pages create`, or check the names tha
 
 @dataclass
 class PageFolder:
-    """The pages that a scope sees, and what a reader must know of them."""
+    """The pages that a scope sees, and notes for the reader."""
 
     served: ServedStore
     #: None if there are none.
@@ -60,7 +60,7 @@ class PageFolder:
             self.notes.append("memories that are on no page: search_memories with an empty query lists them")
 
     def take_in(self, names: Sequence[str]) -> None:
-        """Take in what was edited by hand on some pages; what cannot be taken in becomes a note."""
+        """Take in edits of some pages made by hand; failures become notes."""
         notes = [note for name in names if (note := self._behind(self.need(), name))]
         self.notes += notes[:_NOTES]
         if len(notes) > _NOTES:
@@ -98,8 +98,8 @@ class PageFolder:
                 home.catch_up(name)
                 write_index(home)
         except ChronoError as error:
-            said = quoted(clipped(str(error), _NOTE)[0])
-            return f"what was edited by hand cannot be taken in, told is what was said before: {said}"
+            reason = quoted(clipped(str(error), _NOTE)[0])
+            return f"what was edited by hand cannot be taken in, told is what was said before: {reason}"
         return ""
 
 
@@ -206,7 +206,7 @@ def recent_entries(served: ServedStore, *, limit: int, max_tokens: int, **asked:
 
 
 def tell_schema(served: ServedStore) -> Answer:
-    """Return the page that tells how pages are written; it is ours, so it needs no quotes."""
+    """Return the guide for writing pages; it is ours, so it is not quoted."""
     text = schema()
     return Answer({**served.named(), "schema": text}, [*heading(served, "how pages are written"), text])
 
@@ -306,7 +306,7 @@ def _entry_item(folder: PageFolder, entry: Entry, tokens: int) -> Item:
 
 
 def _line(item: Item) -> str:
-    """Return a page or an entry for the text channel: its facts, then what it says, quoted, on one line."""
+    """Return a page or an entry as one line: its fields, then its quoted text."""
     facts = {name: value for name, value in item.items() if name not in ("text", "cut")}
-    said = f" text={quoted(item['text'])}" if "text" in item else ""
-    return f"- {one_line(facts)}{said}{' (cut: ask with a larger max_tokens)' if item.get('cut') else ''}"
+    text = f" text={quoted(item['text'])}" if "text" in item else ""
+    return f"- {one_line(facts)}{text}{' (cut: ask with a larger max_tokens)' if item.get('cut') else ''}"

@@ -52,7 +52,7 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """What stands in the text channel."""
+        """The content of the text channel."""
         return "\n".join(self.lines)
 
 
@@ -84,7 +84,7 @@ def as_of(spelled: str) -> int | datetime | None:
 
 @dataclass(frozen=True)
 class Question:
-    """What is searched for; an empty query lists memories, newest first."""
+    """A search; an empty query lists memories, newest first."""
 
     query: str
     limit: int = 10
@@ -112,7 +112,7 @@ class Question:
         return {"and": parts} if len(parts) > 1 else next(iter(parts), None)
 
     def reading(self, served: ServedStore) -> dict[str, Any]:
-        """Return what an embedder makes of it, if there is one; embeddings are those of now."""
+        """Return the search arguments of the embedder, if any; the past has no embeddings."""
         if served.embedder is None or self.as_of or not self.query:
             return {}
         found: dict[str, Any] = _searching.reading_of(served.door, served.embedder, self.query)
@@ -151,8 +151,8 @@ def search(served: ServedStore, asked: Question) -> Answer:
     except InvalidArgument as error:
         if error.field != "after":
             raise
-        said = str(error).replace("after", "cursor", 1)  # as the argument is called here
-        raise type(error)(said, field="cursor", recovery=error.recovery) from None
+        message = str(error).replace("after", "cursor", 1)  # as the argument is called here
+        raise type(error)(message, field="cursor", recovery=error.recovery) from None
     notes = served.notes(nothing_found=not hits)
     if asked.query and not hits and served.door.engine.is_known():
         notes.append("no memory matched; an empty query lists the memories, newest first")

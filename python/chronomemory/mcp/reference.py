@@ -277,13 +277,13 @@ def _key(kind: str, called: Any) -> str:
 
 
 def _data(observations: Sequence[str], before: Fields) -> Fields:
-    """Return what an entity holds; ``content`` is what a search reads."""
+    """Return the data of an entity; a search reads ``content``."""
     content = "\n".join([str(before.get("entityType", "")), *observations])
     return {**before, "observations": list(observations), "content": content}
 
 
 def _entity(record: ChronoRecord) -> Fields | None:
-    """Return an entity as it is told; None for a record of that kind that somebody else made otherwise."""
+    """Return an entity, or None for a foreign record of that kind."""
     observations = record.data.get("observations")
     if not isinstance(observations, list) or not all(isinstance(text, str) for text in observations):
         return None
@@ -299,11 +299,11 @@ def _is_entity(record: ChronoRecord | None) -> TypeGuard[ChronoRecord]:
 
 
 def _relation(record: ChronoRecord) -> Fields | None:
-    said = record.data.get("relation")
+    stored = record.data.get("relation")
     names = ("from", "to", "relationType")
-    if not isinstance(said, dict) or not all(isinstance(said.get(name), str) for name in names):
+    if not isinstance(stored, dict) or not all(isinstance(stored.get(name), str) for name in names):
         return None
-    return {name: said[name] for name in names}
+    return {name: stored[name] for name in names}
 
 
 def _letters(record: ChronoRecord) -> str:

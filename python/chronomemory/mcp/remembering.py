@@ -50,7 +50,7 @@ Result = dict[str, Any]
 
 
 class _Apart(BlockAnswers):
-    """Says of any two texts that they do not say the same; nobody is asked, so no contradiction is noted."""
+    """Answers that no two texts are the same, and notes no contradiction."""
 
     def contradiction(self, content: str, other: str) -> float:
         return 1.0
@@ -270,7 +270,7 @@ def _changeable(served: ServedStore, memory_id: str) -> ChronoRecord:
 
 @contextmanager
 def _plain(record: ChronoRecord) -> Iterator[None]:
-    """Change a plain record; that it belongs to a face is what the engine knows and tells."""
+    """Translate the engine's refusal to change a record of a face."""
     try:
         yield
     except InvalidRecord as error:

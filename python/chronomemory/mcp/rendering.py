@@ -43,7 +43,7 @@ def _shown(character: str) -> str:
 
 
 def one_line(values: Mapping[str, Any]) -> str:
-    """Return facts as ``name=value`` on one line; what is empty is left out."""
+    """Return fields as ``name=value`` on one line, without empty ones."""
     parts = []
     for name, value in values.items():
         if value in (None, "", [], ()):
@@ -71,7 +71,7 @@ def tokens_of(*texts: str | bytes) -> int:
 
 
 def clipped(text: str, tokens: int) -> tuple[str, bool]:
-    """Return as much of a text as so many tokens hold, and whether something was cut."""
+    """Return the beginning of a text that fits some tokens, and whether it was cut."""
     room = max(tokens, 1) * _BYTES_A_TOKEN
     spelled = text.encode("utf-8", "surrogatepass")
     if len(spelled) <= room:
@@ -80,7 +80,7 @@ def clipped(text: str, tokens: int) -> tuple[str, bool]:
 
 
 class Budget:
-    """How much of an answer is left, counting what stands in both channels."""
+    """The tokens left for an answer, counting both channels."""
 
     #: What the words around an answer take, without the names in it.
     FRAME_TOKENS = 110
@@ -89,7 +89,7 @@ class Budget:
         self.left = tokens - self.FRAME_TOKENS - 2 * tokens_of(*named)
 
     def take(self, item: Mapping[str, Any], line: str) -> bool:
-        """Take room for something, told both ways; say whether there was enough."""
+        """Reserve room for an item in both channels; return whether there was enough."""
         cost = tokens_of(canonical_json(dict(item)), line) + 1
         if cost > self.left:
             return False
@@ -104,9 +104,9 @@ _OWN_FIELDS = frozenset({"@scope", "content", "source", "tags"})
 
 
 def text_of(record: ChronoRecord) -> str:
-    """Return what a record says: a label, or the text of a face."""
-    said = [record.label, *(record.data.get(name) for name in _TEXTS)]
-    found = next((text for text in said if isinstance(text, str) and text), "")
+    """Return the text of a record: its label, or the text of its face."""
+    texts = [record.label, *(record.data.get(name) for name in _TEXTS)]
+    found = next((text for text in texts if isinstance(text, str) and text), "")
     if found or record.kind not in ("node", "fact"):
         return found
     parts = (record.data.get(name) for name in ("subject", "predicate", "object"))
@@ -130,7 +130,7 @@ def _moment(moment: datetime | None) -> str:
 
 
 def item_of(record: ChronoRecord, *, tokens: int, score: float | None = None) -> dict[str, Any]:
-    """Return a memory for the structured channel; a text beyond so many tokens is cut, and says so."""
+    """Return a memory for the structured channel; a long text is cut and marked."""
     text, is_cut = clipped(text_of(record), tokens)
     item: dict[str, Any] = {
         "id": record.id,
@@ -151,13 +151,13 @@ def item_of(record: ChronoRecord, *, tokens: int, score: float | None = None) ->
 
 
 def more_of(record: ChronoRecord) -> dict[str, Any]:
-    """Return what else a record holds: its own fields, and what it names as evidence."""
+    """Return the evidence of a record and its other fields."""
     more = {name: value for name, value in record.data.items() if name not in _OWN_FIELDS}
     return {"evidence": list(record.evidence), "data": more}
 
 
 def line_of(item: Mapping[str, Any]) -> str:
-    """Return a memory for the text channel: its facts, then what it says, quoted, on one line."""
+    """Return a memory as one line: its fields, then its quoted text."""
     facts = {
         "id": item["id"],
         "kind": item["kind"],

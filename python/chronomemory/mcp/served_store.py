@@ -54,7 +54,7 @@ def checked_project(project: Path) -> Path:
 
 
 def is_block(record: ChronoRecord) -> bool:
-    """Say whether a record is a block: by its id, for any record may call itself one."""
+    """Return whether a record is a block, by its id: any record may claim that kind."""
     return record.id.startswith(_BLOCK)
 
 
@@ -91,7 +91,7 @@ class ServedStore:
 
     @cached_property
     def seen_files(self) -> dict[str, Any]:
-        """The files of pages that were looked at, by what changes when somebody edits them."""
+        """The stamps of page files at the last look."""
         return {}
 
     @cached_property
@@ -99,7 +99,7 @@ class ServedStore:
         return tuple(complaints(self.store.project_root, self.door.engine.findings()))
 
     def notes(self, *, nothing_found: bool = False) -> list[str]:
-        """Return what a reader must know as well: damage, or a scope that nobody has written for."""
+        """Return notes for the reader: damage, or a scope without any records."""
         notes = list(self._found_at_opening)
         if nothing_found and not self.door.engine.is_known():
             # Who may write begins a scope; who only reads was started for names that are not these.

@@ -61,7 +61,7 @@ _UNREADABLE = (
 
 
 def refusal(error: Exception) -> JSONRPCError | None:
-    """Return what to answer to a frame that could not be read; nothing if nobody asked for an answer."""
+    """Return the answer to an unreadable frame, or None if it has no id."""
     if not isinstance(error, ValidationError):
         return None
     frame = error.errors(include_url=False)[0]["input"]
@@ -76,7 +76,7 @@ def refusal(error: Exception) -> JSONRPCError | None:
 
 
 async def run_frames(server: MCPServer[Any]) -> None:
-    """Serve until the client hangs up, as the SDK does; what it passes over is answered as well."""
+    """Serve until the client disconnects; unreadable frames are answered too."""
     # The SDK keeps it to itself; its own way to serve over stdio is these lines without the relay.
     inner = server._lowlevel_server
     sending, receiving = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -147,7 +147,7 @@ def _read(served: ServedStore, work: Any) -> str:
 
 
 def add_prompts(server: MCPServer[Any]) -> None:
-    """Offer two prompts: to begin with what is known, and to keep what was learned."""
+    """Add the prompts ``recall`` and ``remember``."""
 
     @server.prompt(
         name="recall", title="What do you know about …?", description="Look a topic up before answering."

@@ -144,7 +144,7 @@ def _slim(schema: Any, without: tuple[str, ...], once: dict[str, Any]) -> Any:
 
 
 def _is_empty(name: str, part: Any) -> bool:
-    """Say whether a word of a schema tells nothing."""
+    """Return whether a keyword of a schema can be left out."""
     match name:
         case "maximum":
             return bool(part >= _TELLING)

@@ -54,7 +54,7 @@ _SHOWN_LETTERS, _SHOWN_ERRORS = 80, 8
 
 @dataclass(frozen=True)
 class Row:
-    """One tool of a profile: a function of the served store and of what a model says, and what it answers."""
+    """One tool of a profile: its function, title, output schema and annotations."""
 
     work: Callable[..., Answer]
     title: str
@@ -73,13 +73,13 @@ def failure(error: Exception) -> str:
         return f"{str(error).rstrip('.')}. {error.recovery}"
     if isinstance(error, OSError):
         place = f": {error.filename}" if error.filename is not None else ""
-        said = error.strerror or str(error) or type(error).__name__
-        return f"{said}{place}. See to the folder or the disk of the store, then call again."
+        reason = error.strerror or str(error) or type(error).__name__
+        return f"{reason}{place}. See to the folder or the disk of the store, then call again."
     return f"{type(error).__name__}: {error}. Report it with what you called."
 
 
 class StrictTool(Tool):
-    """A tool that names what it refuses, and the arguments that it takes."""
+    """A tool whose refusals name the bad and the expected arguments."""
 
     async def run(
         self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False

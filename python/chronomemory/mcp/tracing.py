@@ -53,11 +53,11 @@ def _story(events: list[WalEvent], record_id: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     before: dict[str, Any] = {}
     for event in events:
-        said = event.record or {}
+        fields = event.record or {}
         if event.op == "act":
-            changes = [in_words(said, record_id)]
+            changes = [in_words(fields, record_id)]
         else:
-            now = dict(said) if event.op in _WHOLE else merged(before, said)
+            now = dict(fields) if event.op in _WHOLE else merged(before, fields)
             changes = _changes(_leaves(before), _leaves(now))
             before = now
         row = {"seq": event.seq, "time": event.ts, "op": event.op, "changes": changes or ["nothing changed"]}
@@ -96,7 +96,7 @@ def _event_line(row: dict[str, Any]) -> str:
 
 
 def explain(served: ServedStore, memory_id: str, *, depth: int, max_tokens: int) -> Answer:
-    """Return what a memory stands on, what took its place or speaks against it, and its rollbacks."""
+    """Return the grounds of a memory, its replacements, contradictions and rollbacks."""
     record = served.find(memory_id)
     tree = served.door.why(record.id, depth=depth)
     item = item_of(record, tokens=max_tokens // 8)
@@ -119,8 +119,8 @@ def explain(served: ServedStore, memory_id: str, *, depth: int, max_tokens: int)
         "left_out": left_out,
         "notes": notes,
     }
-    said = "what it stands on" if grounds else "nothing is on record that it stands on but its source"
-    words = f"{said}; {left_out} places left out"
+    what = "what it stands on" if grounds else "nothing is on record that it stands on but its source"
+    words = f"{what}; {left_out} places left out"
     circles = [f"circles: {', '.join(map(quoted, tree.circles))}"] if tree.circles else []
     return Answer(
         structured, [*heading(served, words, notes), line_of(item), *map(_ground_line, grounds), *circles]
@@ -173,7 +173,7 @@ def _said(relation: str, text: str, *, level: int = 1, name: str = "") -> dict[s
 
 
 def _of_block(served: ServedStore, record: ChronoRecord) -> tuple[list[dict[str, Any]], int]:
-    """Return what a block replaced, what replaced it, contradicts it or is linked; and how many are left."""
+    """Return replacements, contradictions and links of a block, and how many are left out."""
     if not is_block(record):
         return [], 0
     name = plain_id(record.id)

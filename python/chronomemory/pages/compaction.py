@@ -47,7 +47,7 @@ _KINDS = ("words", "numbers", "cjk", "ids", "links", "tags")
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """What a rewrite has lost; of words a few may be."""
+    """The facts that a rewrite lost; a few words may be."""
 
     words_in_all: int
     words: tuple[str, ...]
@@ -59,7 +59,7 @@ class Losses:
 
     @property
     def are_too_many(self) -> bool:
-        """Whether the rewrite is to be rejected."""
+        """Whether the rewrite must be rejected."""
         kept = self.words_in_all - len(self.words)
         too_few_words = 100 * kept < LEAST_PERCENT * self.words_in_all
         return too_few_words or bool(self.numbers or self.cjk or self.ids or self.links or self.tags)
@@ -72,7 +72,7 @@ class Losses:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What a page says as holding, and what is hidden on it, struck or superseded."""
+    """The text of a page that holds, and the text that is hidden, struck or superseded."""
 
     holding: str
     hidden: str
@@ -144,7 +144,7 @@ def _lost_tags(before: PageText, after: PageText, new: _Said) -> Iterable[str]:
 
 
 def _said(page: PageText) -> _Said:
-    """Return what a page says, with the tags of headings as words; ids and moments are compared as such."""
+    """Return both texts of a page, with the tags of headings as words."""
     holding, hidden = ([part] for part in divided(page.preamble))
     for stretch in page.stretches:
         entry = stretch.entry
@@ -212,13 +212,13 @@ def merge_superseded(text: str) -> str:
 
 
 def _noted(stretch: Stretch, notes: list[str], eol: str) -> Stretch:
-    """Return an entry with notes below it; what a person has spelled in their own way stays as it is."""
+    """Return an entry with notes below it, keeping its spelling."""
     entry = stretch.entry
-    said = replace(entry, content="\n\n".join((entry.content.rstrip("\r\n"), *notes)))
+    extended = replace(entry, content="\n\n".join((entry.content.rstrip("\r\n"), *notes)))
     if stretch.raw == spell_entry(entry, eol):
-        return Stretch.of(said, eol)
+        return Stretch.of(extended, eol)
     below = escape("\n\n".join(notes)).replace("\n", eol)
-    return Stretch(said, f"{stretch.raw.rstrip()}{eol}{eol}{below}")
+    return Stretch(extended, f"{stretch.raw.rstrip()}{eol}{eol}{below}")
 
 
 def _living(

@@ -45,7 +45,7 @@ def note_name(given: object) -> str:
 
 
 def is_note_name(name: str) -> bool:
-    """Say whether a note may have this name: then its file lies in the folder, and is not hidden."""
+    """Return whether a note may have this name: inside the folder, and not hidden."""
     return unicodedata.is_normalized("NFC", name) and _why_not(name) is None
 
 
@@ -62,7 +62,7 @@ def _why_not(name: str) -> str | None:
 
 
 def is_vault(folder: Path) -> bool:
-    """Say whether a folder is a vault of Obsidian."""
+    """Return whether a folder is an Obsidian vault."""
     return (folder / ".obsidian").is_dir()
 
 

@@ -38,7 +38,7 @@ _Compactions = list[Compaction]
 
 
 def schema() -> str:
-    """Return the page that tells a writer how pages are written: prefixes, tense, and who is meant."""
+    """Return the guide for writing pages: prefixes, tense and style."""
     return resources.files("chronomemory.pages").joinpath("schema.md").read_text(encoding="utf-8")
 
 
@@ -213,7 +213,7 @@ class Pages(PageReader):
         return syncing.rebuild(self._home, function_or_none("progress", progress))
 
     def rebuild_index(self, *, progress: Progress | None = None) -> Indexed:
-        """Read all pages, correct what is known of their entries as one batch, and write ``index.md``."""
+        """Read all pages, correct the log in one batch, and write ``index.md``."""
         return syncing.rebuild_index(self._home, function_or_none("progress", progress))
 
     def clean(self, what: str = "memory") -> Cleaned:
@@ -221,7 +221,7 @@ class Pages(PageReader):
         return syncing.clean(self._home, self.settings, what)
 
     def _take_in(self, name: str) -> None:
-        """Take in what was edited by hand on one page; where that cannot be, what was known stays."""
+        """Take in edits of a page made by hand; on a conflict, warn and keep the known state."""
         home = self._home
         try:
             if not home.is_edited(name):

@@ -112,7 +112,7 @@ class PageReader:
         return [entry_of(record) for record in found]
 
     def chain(self, path: str, entry_id: str) -> _Entries:
-        """Return what an entry came in place of, itself, and what came in its place, the oldest first."""
+        """Return an entry with its predecessors and successors, the oldest first."""
         name = self._home.name(path)
         known_page(self._home.look, name)
         entries = {record.data["id"]: entry_of(record) for record in self._home.look.entry_records(name)}
@@ -220,7 +220,7 @@ class PageReader:
         return [PageHit(entry_of(hit.record), hit.score) for hit in fitting[:wanted]]
 
     def links(self, path: str) -> Links:
-        """Return what a page links to, and what links to it."""
+        """Return the links of a page, and the links to it."""
         look, page = self._home.look, self._known(path)
         out = links_from(look, page)
         backlinks: dict[tuple[str, str | None, str], Link] = {}
@@ -281,7 +281,7 @@ def _pattern(folder: str, glob: str) -> str | dict[str, str]:
 
 
 def links_from(look: Look, page: PageState) -> list[Link]:
-    """Return what a page links to."""
+    """Return the links of a page."""
     records = look.entry_records(page.name, superseded=False)
     texts = [(None, page.head[frontmatter_end(page.head) :])]
     texts += [(record.data["id"], record.data["content"]) for record in records]
@@ -293,7 +293,7 @@ def links_from(look: Look, page: PageState) -> list[Link]:
 
 
 def _page_called(look: Look, link: LinkText, within: str) -> str | None:
-    """Return the page that a link leads to: the first that is there of what it may mean."""
+    """Return the first existing page that a link may mean."""
     return next((names[0] for call in calls_of(link, within) if (names := look.called(call))), None)
 
 

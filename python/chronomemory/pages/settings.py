@@ -31,7 +31,7 @@ class Settings:
 
     @classmethod
     def of_project(cls, project: Path) -> Settings:
-        """Read what a project says; without a file, or a section, all is as usual."""
+        """Read the settings of a project; without a file or section they are the defaults."""
         place = log_folder(project) / CONFIG_FILE
         try:
             config = tomllib.loads(read_config(place))

@@ -119,7 +119,7 @@ def clear_drafts(home: Home, known: Mapping[str, PageState]) -> list[Problem]:
 
 
 def _is_ours(content: bytes, home: Home, page: PageState) -> bool:
-    """Say whether a draft holds a text of its page, or a beginning of one, as a crash leaves it."""
+    """Return whether a draft holds a text of its page, or its beginning after a crash."""
     if digest_of(content) in (page.digest, *page.earlier):
         return True
     return home.look.text(page).encode().startswith(content.rstrip(b"\x00"))
@@ -136,7 +136,7 @@ _GONE_BY_HAND = ["deleted by hand"]
 
 @dataclass(slots=True)
 class _Found:
-    """What a sync has come upon so far."""
+    """The findings of a sync in progress."""
 
     edited: list[str] = field(default_factory=list)
     created: list[str] = field(default_factory=list)
@@ -187,7 +187,7 @@ def sync(
     forget_missing: bool = False,
     progress: Progress | None = None,
 ) -> Synced:
-    """Take in what was edited by hand, bring up to date what is behind, and report what cannot be."""
+    """Take in edits made by hand, update stale files, and report problems."""
     with home.locked():
         found = _Found()
         known = {page.name: page for page in home.look.pages()} if names is None else _known(home, names)
@@ -217,7 +217,7 @@ def sync(
 
 
 def _index_problems(home: Home) -> list[Problem]:
-    """Write ``index.md``, and say what is wrong with it."""
+    """Write ``index.md``, and return its problems."""
     why = write_index(home)
     return [] if why is None else [Problem("strange", INDEX_FILE, why)]
 
@@ -235,7 +235,7 @@ def _doubtful(home: Home) -> set[str]:
 
 
 def _has_lost(home: Home, page: PageState, content: bytes) -> bool:
-    """Say whether the log has lost a part of a page whose file is as it was written."""
+    """Return whether the log lost a part of a page whose file is intact."""
     return home.look.text(page).encode() != content
 
 
@@ -305,7 +305,7 @@ def _sync_missing(home: Home, missing: list[PageState], found: _Found, *, forget
         found.problems.append(Problem(kind, file_of(page.name), message))
 
 
-def _forget(home: Home, pages: list[PageState], evidence: list[str], **said: object) -> int:
+def _forget(home: Home, pages: list[PageState], evidence: list[str], **notes: object) -> int:
     """Take pages with all their entries away, as one batch."""
     gone = [(page.name, home.look.entry_records(page.name)) for page in pages]
 
@@ -316,8 +316,8 @@ def _forget(home: Home, pages: list[PageState], evidence: list[str], **said: obj
             if conn.record(above := entry_key(home.digits, name, "")) is not None:
                 _put_away(conn, above, evidence)
             _put_away(conn, page_key(home.digits, name), evidence)
-        if said:
-            home.note(conn, **said)
+        if notes:
+            home.note(conn, **notes)
 
     home.handle.run(work)
     return sum(len(records) for _, records in gone)
@@ -330,7 +330,7 @@ def _put_away(conn: Connection, record_id: str, evidence: list[str]) -> None:
 
 
 def _let_sleep(home: Home, settings: Settings, found: _Found) -> None:
-    """Say of pages that nobody wrote to for long that they are dormant."""
+    """Mark pages without recent writes as dormant."""
     before = utc_text(home.clock() - timedelta(days=settings.auto_dormant_days))
     busy = {problem.file for problem in found.problems}
     for page in home.look.in_state("active", before):
@@ -347,7 +347,7 @@ def _let_sleep(home: Home, settings: Settings, found: _Found) -> None:
 
 
 def rebuild(home: Home, progress: Progress | None = None) -> Rebuilt:
-    """Write all files that are missing or behind; what was edited by hand is reported, and left alone."""
+    """Write all files that are missing or stale; edited files are reported and kept."""
     _check_log(home)
     home.folder.make()
     with home.locked():
@@ -373,7 +373,7 @@ def rebuild(home: Home, progress: Progress | None = None) -> Rebuilt:
 
 
 def _text_to_write(home: Home, page: PageState, problems: list[Problem]) -> tuple[str | None, str | None]:
-    """Return the text that a file lacks, unless it was edited by hand, and the digest of what it has."""
+    """Return the text that a file lacks, unless it was edited, and the digest of what it has."""
     file = file_of(page.name)
     try:
         content = home.content(page.name)
@@ -463,13 +463,13 @@ def clean(home: Home, settings: Settings, what: str) -> Cleaned:
         before = sync(home, settings)
         left = {problem.file for problem in before.problems if problem.kind == "conflict"}
         pages = home.look.pages()
-        said: dict[str, object] = {"cleaned": [utc_text(home.clock()), what]}
+        notes: dict[str, object] = {"cleaned": [utc_text(home.clock()), what]}
         if what == "all":
-            said["synced"] = None
+            notes["synced"] = None
         # The files first: of one that is left, the next sync would make a page again. Notes are a user's.
         files = [file for file in home.files()[0].values() if file not in left and not home.is_free]
         home.folder.remove(files, "")
-        entries = _forget(home, pages, [f"cleaned: {what}"], **said)
+        entries = _forget(home, pages, [f"cleaned: {what}"], **notes)
         write_index(home)
         return Cleaned(what, len(pages), entries, tuple(sorted(left)))
 
@@ -483,7 +483,7 @@ _LOOK_MS = 200
 def watch(
     home: Home, settings: Settings, tell: Callable[[Synced], object], stop: threading.Event | None = None
 ) -> None:
-    """Sync once, and then each page that changes, until ``stop`` is set; ``tell`` hears what was done."""
+    """Sync once, and then each page that changes, until ``stop`` is set; ``tell`` gets the reports."""
     ending = stop or threading.Event()
     root = home.folder.root
     tell(sync(home, settings))
@@ -505,5 +505,5 @@ def watch(
 
 
 def _is_watched(home: Home, path: Path) -> bool:
-    """Say whether a change may concern a page; what is hidden in a free folder never does."""
+    """Return whether a change of a file may concern a page."""
     return not any(step.startswith(".") for step in path.parts) if home.is_free else is_page_file(path.name)

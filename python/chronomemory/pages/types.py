@@ -87,7 +87,7 @@ class Problem(Result):
 
 @dataclass(frozen=True, slots=True)
 class Synced(Result):
-    """What a sync has found and done."""
+    """The result of a sync."""
 
     #: Pages that were edited by hand, new ones, those that were behind the log, and that sleep by now.
     edited: tuple[str, ...] = ()
@@ -113,13 +113,13 @@ class Synced(Result):
             )
         if self.kept:
             parts.append(f"kept {_entries(len(self.kept))} that the edit did not know")
-        for said, names in (
+        for verb, names in (
             ("brought up to date", self.caught_up),
             ("dormant now", self.dormant),
             ("forgotten", self.forgotten),
         ):
             if names:
-                parts.append(f"{counted(len(names), 'page')} {said}")
+                parts.append(f"{counted(len(names), 'page')} {verb}")
         if self.problems:
             parts.append(counted(len(self.problems), "problem"))
         return "; ".join(parts) or "pages and log agree"
@@ -127,7 +127,7 @@ class Synced(Result):
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt(Result):
-    """What a rebuild has written, and what it left alone."""
+    """The result of a rebuild."""
 
     pages: int
     written: tuple[str, ...] = ()
@@ -135,13 +135,13 @@ class Rebuilt(Result):
 
     @property
     def summary(self) -> str:
-        said = f"wrote {len(self.written):,} of {counted(self.pages, 'page')}"
-        return f"{said}; {counted(len(self.problems), 'problem')}" if self.problems else said
+        text = f"wrote {len(self.written):,} of {counted(self.pages, 'page')}"
+        return f"{text}; {counted(len(self.problems), 'problem')}" if self.problems else text
 
 
 @dataclass(frozen=True, slots=True)
 class Indexed(Result):
-    """What an index was made from, and how much of it was not as it should be."""
+    """The result of a rebuild of the index."""
 
     pages: int
     entries: int
@@ -150,13 +150,13 @@ class Indexed(Result):
 
     @property
     def summary(self) -> str:
-        said = f"{counted(self.pages, 'page')} with {_entries(self.entries)}, {self.corrected:,} corrected"
-        return f"{said}; {counted(len(self.problems), 'problem')}" if self.problems else said
+        text = f"{counted(self.pages, 'page')} with {_entries(self.entries)}, {self.corrected:,} corrected"
+        return f"{text}; {counted(len(self.problems), 'problem')}" if self.problems else text
 
 
 @dataclass(frozen=True, slots=True)
 class Cleaned(Result):
-    """What was taken away; the chained history stays."""
+    """The result of a clean; the log keeps the history."""
 
     what: str
     pages: int
@@ -166,13 +166,13 @@ class Cleaned(Result):
 
     @property
     def summary(self) -> str:
-        said = f"took away {counted(self.pages, 'page')} with {_entries(self.entries)}"
-        return f"{said}; left {', '.join(self.left)}" if self.left else said
+        text = f"took away {counted(self.pages, 'page')} with {_entries(self.entries)}"
+        return f"{text}; left {', '.join(self.left)}" if self.left else text
 
 
 @dataclass(frozen=True, slots=True)
 class Compaction(Result):
-    """What became of a rewrite, and what was missing in it."""
+    """The result of a compaction, and the facts that were missing."""
 
     page: str
     accepted: bool
@@ -221,7 +221,7 @@ class Link(Result):
 
 @dataclass(frozen=True, slots=True)
 class Links(Result):
-    """What a page links to, and what links to it."""
+    """The links of a page, and the links to it."""
 
     page: str
     links: tuple[Link, ...]

@@ -74,12 +74,12 @@ def create(
 def append(home: Home, settings: Settings, path: str, content: str, tags: Iterable[str] = ()) -> str:
     """Write an entry at the end of a page, and return its id."""
     name = home.name(path)
-    said = _content(content)
+    entry_text = _content(content)
     marked = check_tags(tags, "tags", least=0, most=_MOST_ENTRY_TAGS)
 
     def work(conn: Connection, settled: Settled) -> tuple[tuple[str, PageState], str]:
         page, now = settled.page, _now(home)
-        entry = EntryText(_free_id(home, conn, name, now), wall_time(now), marked, said)
+        entry = EntryText(_free_id(home, conn, name, now), wall_time(now), marked, entry_text)
         stretch = Stretch.of(entry, page.eol)
         end = len(settled.text) - len(page.tail)
         body = settled.text[len(page.head) : end] + stretch.raw
@@ -106,7 +106,7 @@ def supersede(
 ) -> str:
     """Strike exactly the entry with an id, write another that holds instead, and return the id of that."""
     name = home.name(path)
-    said = _content(new_content)
+    entry_text = _content(new_content)
     why = string("reason", reason)
     marked = None if tags is None else check_tags(tags, "tags", least=0, most=_MOST_ENTRY_TAGS)
 
@@ -117,7 +117,7 @@ def supersede(
         new_id = _free_id(home, conn, name, now)
         before = old.stretch.entry
         struck = Stretch.of(before.struck(new_id, why), page.eol)
-        new = EntryText(new_id, wall_time(now), before.tags if marked is None else marked, said)
+        new = EntryText(new_id, wall_time(now), before.tags if marked is None else marked, entry_text)
         stretch = Stretch.of(new, page.eol)
         # What was read must stay so: the batch minds the entry that it strikes.
         conn.record(old.record.id)

@@ -55,8 +55,8 @@ class PageChange:
         for record in self.gone:
             # What is taken away keeps its fields: the event before says who took it away.
             if self.origin.evidence:
-                said = {"source_type": self.origin.source_type, "evidence": list(self.origin.evidence)}
-                conn.patch(record.id, said)
+                origin = {"source_type": self.origin.source_type, "evidence": list(self.origin.evidence)}
+                conn.patch(record.id, origin)
             conn.delete(record.id)
         for record in (*self.changed, *self.added):
             conn.put(record)
@@ -64,7 +64,7 @@ class PageChange:
 
 
 def put_page(conn: Connection, folder: str, page: PageState, origin: Origin = BY_US) -> None:
-    """Write what is new about a page."""
+    """Write the changed fields of a page."""
     known = conn.record(page_key(folder, page.name))
     before = None if known is None or not fits(known, is_note_name) else page_state(known)
     _put_preamble(conn, folder, page, before, origin)
@@ -179,7 +179,7 @@ def _says_the_same(before: ChronoRecord, after: ChronoRecord) -> bool:
 def merged(
     page: PageState, entries: Sequence[EntryState], edited: PageText, now: datetime
 ) -> tuple[PageText, tuple[str, ...]]:
-    """Return an edited page with what was written since, and the ids of that; none if there is nothing."""
+    """Return an edited page with entries written since, and their ids."""
     there = {entry.entry_id for entry in edited.entries}
     base, latest = mark_of(edited.head, edited.meta), mark_of(page.head, page.meta)
     unseen = [
@@ -207,7 +207,7 @@ def merged(
 
 
 def _came_later(entry: EntryState, number: int, base: Mark | None, latest: Mark | None) -> bool:
-    """Say whether an entry came after the text that an editor had open."""
+    """Return whether an entry is newer than the text that an editor had open."""
     if (
         entry.came is None
     ):  # it is as old as the page, or from before entries were marked: then they were counted
@@ -220,7 +220,7 @@ def _came_later(entry: EntryState, number: int, base: Mark | None, latest: Mark 
 
 
 def _struck(edited: Stretch, ours: Stretch | None) -> Stretch:
-    """Return an entry as it was struck meanwhile, unless the person changed what it says."""
+    """Return an entry as it was struck meanwhile, unless its content was edited."""
     if ours is None or edited.entry.superseded or edited.entry.content != ours.entry.content:
         return edited
     return ours

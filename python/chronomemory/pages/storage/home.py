@@ -74,12 +74,12 @@ _ALL = "all"
 
 
 def owner_line(scope: Scope) -> str:
-    """Return the line that says whose the pages are; names are not told, but can be compared."""
+    """Return the line that identifies the owner by a digest."""
     return f"<!-- The pages of {_owner(scope)} -->"
 
 
 def owner_in(index: bytes, scope: Scope) -> bool | None:
-    """Say whether the pages beside an ``index.md`` are of these names; None if it does not say whose."""
+    """Return whether an ``index.md`` names this scope as owner; None if it names none."""
     found = _OWNER.search(index) if OUR_MARK.encode() in index else None
     return None if found is None else found[1].decode() == _owner(scope)
 
@@ -179,14 +179,14 @@ class Home:
         return dict(record.data)
 
     def _is_known(self) -> bool:
-        """Say whether the folder is on record, and has its layout."""
+        """Return whether the folder is on record, and apply its layout."""
         if (books := self.books()) is None:
             return False
         self._settle_layout(books.get("layout", PREFIXED))
         return True
 
     def create(self) -> bool:
-        """Make the folder and say whose it is, unless that is done; say whether it was not."""
+        """Create the folder and record its owner, unless done; return whether it was created."""
         if self._is_known():
             return False
         with self.locked():
@@ -216,7 +216,7 @@ class Home:
         self.create()
 
     def _moved_here(self) -> bool:
-        """Say whether there are pages that were written elsewhere; those of other names stay theirs."""
+        """Return whether the folder holds pages of this scope that were written elsewhere."""
         try:
             is_ours = owner_in(self.folder.read(INDEX_FILE), self.handle.scope)
         except OSError:
@@ -225,16 +225,22 @@ class Home:
             raise self._of_others()
         return bool(is_ours)
 
-    def note(self, conn: Connection, **said: Any) -> None:
+    def note(self, conn: Connection, **fields: Any) -> None:
         """Put something down about the folder itself, as part of a batch."""
         known = conn.record(folder_key(self.digits))
         data = (
             {} if known is None else {name: value for name, value in known.data.items() if name != "@scope"}
         )
-        conn.put(self._books({**data, **said}))
+        conn.put(self._books({**data, **fields}))
 
-    def _books(self, said: Mapping[str, Any]) -> ChronoRecord:
-        data = {**said, "schema": _SCHEMA, "folder": self.digits, "place": self.place, "layout": self._layout}
+    def _books(self, fields: Mapping[str, Any]) -> ChronoRecord:
+        data = {
+            **fields,
+            "schema": _SCHEMA,
+            "folder": self.digits,
+            "place": self.place,
+            "layout": self._layout,
+        }
         return ChronoRecord(id=folder_key(self.digits), kind=FOLDER_KIND, confidence=1.0, data=data)
 
     def _of_others(self) -> FolderError:
@@ -252,7 +258,7 @@ class Home:
         return name
 
     def new_name(self, given: str) -> str:
-        """Return the name of a page that is to be made."""
+        """Return the checked name of a new page."""
         return note_name(given) if self.is_free else page_name(given)
 
     def read(self, text: str, known: PageState | None = None) -> PageText:
@@ -262,7 +268,7 @@ class Home:
         return read_page(text, None if known is None else (known.head, known.meta))
 
     def files(self) -> tuple[dict[str, str], list[Problem]]:
-        """Return the names of all pages that have a file, with that, and what is wrong with other files."""
+        """Return the file of each page by name, and problems with other files."""
         problems: list[Problem] = []
         if self.is_free:
             return {name: file for file, name in notes_in(self.folder.root, problems)}, problems
@@ -351,7 +357,7 @@ class Home:
     # One page.
 
     def is_edited(self, name: str) -> bool:
-        """Say whether the file of a page shows what the log never said."""
+        """Return whether the file of a page has a text that the log never had."""
         page, content = self.look.page(name), self.content(name)
         return content is not None and (
             page is None or digest_of(content) not in (page.digest, *self.earlier(page))
@@ -383,7 +389,7 @@ class Home:
         return Settled(change.page, change.text, digest_of(content))
 
     def catch_up(self, name: str) -> bool:
-        """Write the file of a page if it is stale, and say whether it is up to date."""
+        """Write the file of a page if it is stale; return whether it is up to date."""
         for _ in range(_MOST_EDITS):
             settled = self.settle(name)
             left = [] if settled.is_shown else self.show({name: settled.text}, {name: settled.shown})
@@ -395,7 +401,7 @@ class Home:
         return False
 
     def edit_by_hand(self, name: str, page: PageState | None, content: bytes) -> PageChange:
-        """Return what a file says that was edited by hand."""
+        """Return the change that an edited file makes."""
         try:
             new = self.read(decoded(content), page)
         except NotAPage as error:
@@ -482,7 +488,7 @@ class Home:
                 self._catch_up_later(name)
 
     def _catch_up_later(self, name: str) -> None:
-        """Catch up with a file that was edited while its page was written; what was written stays so."""
+        """Take in a file that was edited while its page was written; failures only warn."""
         try:
             self.catch_up(name)
         except (PageConflict, InvalidArgument, Limit) as error:

@@ -18,7 +18,7 @@ _AT_ONCE = 500
 
 
 class Look:
-    """The pages of one folder, as whoever holds a store sees them."""
+    """Reads the pages of one folder from the log."""
 
     def __init__(self, store: HasEngine, folder: str) -> None:
         self._store = store
@@ -27,7 +27,7 @@ class Look:
         self.is_free = False
 
     def fits(self, record: ChronoRecord) -> bool:
-        """Say whether a record is of a page that this folder may hold."""
+        """Return whether a record belongs to a valid page of this folder."""
         return fits(record, is_note_name if self.is_free else is_page_name)
 
     def page(self, name: str, conn: Connection | None = None) -> PageState | None:
@@ -86,7 +86,7 @@ class Look:
         return self._walk("pages.by_tag", [self.folder, tag], "at", reverse=True, at_once=limit)
 
     def mentioning(self, call: str) -> Iterator[ChronoRecord]:
-        """Yield the living entries, then the pages, that have a link to what is called so."""
+        """Yield the active entries, then the pages, with a link to this name."""
         yield from self._found("pages.mentioned", self.folder, call)
         yield from self._found("pages.mentioned_above", self.folder, call)
 

@@ -86,7 +86,7 @@ _PAGE_FIELDS = tuple(
 
 
 def digest_of(content: bytes) -> str:
-    """Return what tells two texts of a page apart."""
+    """Return the digest that identifies a text of a page."""
     return hashlib.sha256(content).hexdigest()[:32]
 
 
@@ -176,7 +176,7 @@ def preamble_record(folder: str, page: PageState, origin: Origin = BY_US) -> Chr
 
 
 def preamble_of(page: PageState) -> str:
-    """Return what stands above the entries of a page besides its title."""
+    """Return the text above the entries of a page, without its title."""
     above = without_title(page.head[frontmatter_end(page.head) :])
     return above.replace(page.eol, "\n").strip()
 
@@ -293,7 +293,7 @@ def info_of(page: PageState) -> PageInfo:
 
 
 def following(page: PageState, shown: str | None, text: str, **changed: Any) -> PageState:
-    """Return a page with another text, which its file has not yet; ``shown`` is the digest of what it has."""
+    """Return a page with a new text that its file lacks; ``shown`` is the digest of the file."""
     earlier = tuple(one for one in (*page.earlier, page.digest) if one != NO_FILE or shown is None)
     digest = digest_of(text.encode())
     if page.digest == digest:
@@ -327,7 +327,7 @@ _LISTS: dict[str, tuple[tuple[type, ...], ...]] = {"came": (_TEXT, (int,)), "sou
 
 
 def fits(record: ChronoRecord, is_name: Callable[[str], bool]) -> bool:
-    """Say whether a record of a page, or of what stands in it, can be used; ``is_name`` checks its name."""
+    """Return whether a record has the shape of a page or an entry; ``is_name`` checks its name."""
     data = record.data
     if not all(_is_of(data[name], types) for name, types in _MORE.items() if name in data):
         return False
@@ -351,7 +351,7 @@ def fits(record: ChronoRecord, is_name: Callable[[str], bool]) -> bool:
 
 
 def _is_of(value: Any, types: tuple[type, ...]) -> bool:
-    """Say whether a value has one of these types: a truth value is no number here."""
+    """Return whether a value has exactly one of these types: a bool is no int."""
     return type(value) in types
 
 

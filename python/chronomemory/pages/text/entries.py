@@ -50,7 +50,7 @@ def escape(content: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """Return the content that a text on a page stands for."""
+    """Return the content of an escaped text."""
     if _may_end_blank(text):
         text = _LAST.sub(lambda line: line[1][1:], text, count=1)
     if (first := _FIRST.match(text)) is not None:
@@ -75,7 +75,7 @@ def _without_backslashes(run: re.Match[str]) -> str:
 
 
 def _has_open_fence(content: str) -> bool:
-    """Say whether code is begun that does not end: Markdown would take all that follows for code."""
+    """Return whether a code fence is never closed."""
     opened = 0
     for fence in _FENCE_LINE.finditer(content):
         ticks = len(fence[1])
@@ -87,13 +87,13 @@ def _has_open_fence(content: str) -> bool:
 
 
 def escape_reason(reason: str) -> str:
-    """Return a reason as it stands within a comment: on one line, and never its end."""
+    """Return a reason as one line that cannot end its comment."""
     text = reason.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
     return re.sub("-(?=-)", r"-\\", text)
 
 
 def unescape_reason(text: str) -> str:
-    """Return the reason that stands within a comment."""
+    """Return the reason of a comment."""
     return re.sub(r"\\(.)", lambda sign: _SIGNS.get(sign[1], sign[1]), text, flags=re.DOTALL)
 
 
@@ -117,7 +117,7 @@ _IN_TAGS = "_-/.+"
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What a heading says."""
+    """The parts of a heading."""
 
     timestamp: str
     entry_id: str
@@ -152,7 +152,7 @@ def wall_time(moment: datetime) -> str:
 
 
 def local_text(moment: datetime) -> str:
-    """Return a moment as a frontmatter tells it: local time, with its zone."""
+    """Return a time for a frontmatter: local, with its zone."""
     return moment.astimezone().isoformat(timespec="seconds")
 
 
@@ -276,7 +276,7 @@ def read_entry(stretch: str, eol: str) -> EntryText:
 
 
 def body_of(stretch: str) -> str:
-    """Return what stands below the heading of an entry, as it is spelled on the page."""
+    """Return the raw text below the heading of an entry."""
     found = HEADING.search(stretch)
     return stretch if found is None else stretch[found.end() :].lstrip(_LINE_ENDS)
 

@@ -140,7 +140,7 @@ _SIMPLE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """What a frontmatter says that we know."""
+    """The keys of a frontmatter that we know."""
 
     description: str = ""
     tags: tuple[str, ...] = ()
@@ -163,8 +163,8 @@ class Meta:
     @property
     def written(self) -> str:
         """When the page was written last, in UTC, as text that can be ordered; nothing if unsaid."""
-        for said in (self.updated, self.created):
-            moment = moment_of(said)
+        for text in (self.updated, self.created):
+            moment = moment_of(text)
             if moment is not None:
                 try:
                     return utc_text(moment)

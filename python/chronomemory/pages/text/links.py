@@ -83,7 +83,7 @@ _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:")
 
 @dataclass(frozen=True, slots=True)
 class LinkText:
-    """A link as it stands in a text: ``kind`` is wiki, markdown or address."""
+    """A link in a text; ``kind`` is wiki, markdown or address."""
 
     kind: str
     target: str

@@ -26,7 +26,7 @@ _LETTERS_A_TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """An entry, and how it stands on the page."""
+    """An entry and its raw text."""
 
     entry: EntryText
     raw: str
@@ -51,7 +51,7 @@ class PageText:
 
     @property
     def text(self) -> str:
-        """The page, as it stands in its file."""
+        """The text of the file."""
         return "".join((self.head, *(stretch.raw for stretch in self.stretches), self.tail))
 
     @property
@@ -61,12 +61,12 @@ class PageText:
 
     @property
     def preamble(self) -> str:
-        """What stands between the frontmatter and the first entry."""
+        """The text between the frontmatter and the first entry."""
         return self.head[frontmatter_end(self.head) :].strip("\r\n")
 
 
 def read_page(text: str, known: tuple[str, Meta] | None = None) -> PageText:
-    """Read a page; ``known`` is a head that was read before, and what it says."""
+    """Parse a page; ``known`` is a head parsed before, and its metadata."""
     start = frontmatter_end(text)
     eol = eol_of(text)
     head, raws, tail = stretches(text, start)
@@ -100,12 +100,12 @@ def title_of(head: str) -> str:
 
 
 def without_title(preamble: str) -> str:
-    """Return what stands above the entries besides the title."""
+    """Return a preamble without its title."""
     return _TITLE.sub("", preamble, count=1)
 
 
 def tokens_of(letters: int) -> int:
-    """Return about how many tokens a text of so many characters is."""
+    """Return the approximate number of tokens of some characters."""
     return letters // _LETTERS_A_TOKEN
 
 
@@ -128,7 +128,7 @@ _LINE = re.compile(
 
 
 def is_section(entry_id: str) -> bool:
-    """Say whether an id is that of a section of a note: a user's text, in which we change nothing."""
+    """Return whether an id is that of a section of a note, which we never change."""
     return not entry_id or entry_id.startswith("#")
 
 
@@ -229,13 +229,15 @@ def dated(note: PageText, known: Mapping[str, Stretch], created: str, changed: d
 
     ``known`` are the earlier sections by id, ``created`` is when the note was first seen.
     """
-    said = moment_of(note.meta.created) if note.meta.created else None
+    created_at = moment_of(note.meta.created) if note.meta.created else None
     read = []
     for stretch in note.stretches:
         entry, before = stretch.entry, known.get(stretch.entry.entry_id)
         if is_section(entry.entry_id):
-            is_same = said is None and before is not None and before.raw == stretch.raw
-            moment = before.entry.timestamp if is_same and before is not None else wall_time(said or changed)
+            is_same = created_at is None and before is not None and before.raw == stretch.raw
+            moment = (
+                before.entry.timestamp if is_same and before is not None else wall_time(created_at or changed)
+            )
             stretch = replace(stretch, entry=replace(entry, timestamp=moment))
         read.append(stretch)
     now = changed.isoformat(timespec="seconds")
