@@ -8,20 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from chronomemory._core import canonical_json
-from chronomemory.cli.options import (
-    MAX_SEQ,
-    AsOf,
-    RecordId,
-    WhereJson,
-    json_object,
-    moment,
-    share,
-    text,
-    time_of,
-    where_of,
-)
+from chronomemory.cli.options import MAX_SEQ, AsOf, RecordId, json_object, moment, text
 from chronomemory.cli.output import clean, counted, size
-from chronomemory.cli.session import LOST, NotFoundError, RefusedError, ScopedTarget, Session, Target
+from chronomemory.cli.session import LOST, Filters, NotFoundError, RefusedError, ScopedTarget, Session, Target
 from chronomemory.cli.tables import change_table, record_card, record_table, table
 from chronomemory.deps import DepGraph
 from chronomemory.event import WalEvent
@@ -171,23 +160,15 @@ def delete(record_id: RecordId, *, at: ScopedTarget) -> None:
 
 
 def query(
-    kind: Annotated[list[str] | None, typer.Option(help="Only this kind; may be given again.")] = None,
-    status: Annotated[str, typer.Option(callback=text, help="Only this status.")] = "active",
-    every_status: Annotated[bool, typer.Option("--all", help="Every status.")] = False,
-    min_confidence: Annotated[float, typer.Option(callback=share, help="At least this.")] = 0.0,
     rag: Annotated[bool, typer.Option("--rag", help="Only what may reach a prompt.")] = False,
     limit: Annotated[
         int | None,
         typer.Option(metavar="N", min=1, max=MAX_SEQ, help=f"At most so many; a table shows {_ROWS_SHOWN}."),
     ] = None,
     faces: Annotated[bool, typer.Option("--faces", help="Records of every face.")] = False,
-    where: WhereJson = None,
-    tag: Annotated[list[str] | None, typer.Option(help="Must have this tag; may be given again.")] = None,
-    since: Annotated[str | None, typer.Option(metavar="TIME", help="Not before this moment.")] = None,
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="Not after this moment.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say how they were found.")] = False,
-    as_of: AsOf = None,
     *,
+    filters: Filters,
     at: ScopedTarget,
 ) -> None:
     """List records, in the order they came; with --json one a line."""
@@ -195,17 +176,11 @@ def query(
         raise typer.BadParameter("--explain says something to people: leave out --json")
     with at.open() as here:
         shown = limit or _ROWS_SHOWN
-        records = _looked_at(here, as_of).query(
-            kind=kind or None,
-            status=None if every_status else status,
+        records = _looked_at(here, filters.as_of).query(
+            **filters.terms,
             rag_filter=rag,
-            min_confidence=min_confidence,
             limit=limit if at.as_json else shown + 1,
             faces=faces,
-            where=where_of(where),
-            tags=tag or (),
-            since=time_of(since, "--since"),
-            until=time_of(until, "--until"),
             explain=explain,
         )
         here.warn_unknown_scope()

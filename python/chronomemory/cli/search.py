@@ -11,9 +11,9 @@ from rich.text import Text
 
 from chronomemory._core import canonical_json
 from chronomemory.cli.loading import loaded
-from chronomemory.cli.options import AsOf, WhereJson, moment, share, text, time_of, where_of
+from chronomemory.cli.options import moment, text, time_of
 from chronomemory.cli.output import clean
-from chronomemory.cli.session import Embeds, ScopedTarget
+from chronomemory.cli.session import Embeds, Filters, ScopedTarget
 from chronomemory.cli.tables import GAP, fit_ids, table
 from chronomemory.record import ChronoRecord
 from chronomemory.records import Records
@@ -44,23 +44,15 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 def search(
     words: Annotated[str, typer.Argument(metavar="TEXT", callback=text, help="What to look for.")],
-    kind: Annotated[list[str] | None, typer.Option(help="Only this kind; may be given again.")] = None,
-    status: Annotated[str, typer.Option(callback=text, help="Only this status.")] = "active",
-    every_status: Annotated[bool, typer.Option("--all", help="Every status.")] = False,
-    min_confidence: Annotated[float, typer.Option(callback=share, help="At least this.")] = 0.0,
     min_score: Annotated[float | None, typer.Option(help="Leave out what is scored below.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="Must have this tag; may be given again.")] = None,
-    since: Annotated[str | None, typer.Option(metavar="TIME", help="Not before this moment.")] = None,
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="Not after this moment.")] = None,
     limit: Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="At most so many.")] = 10,
     context: Annotated[
         bool, typer.Option("--context/--no-context", help="Let what surrounds a hit lift it.")
     ] = True,
     now: Annotated[str | None, typer.Option(metavar="TIME", help='What "yesterday" is counted from.')] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")] = False,
-    where: WhereJson = None,
-    as_of: AsOf = None,
     *,
+    filters: Filters,
     embeds: Embeds,
     at: ScopedTarget,
 ) -> None:
@@ -69,19 +61,13 @@ def search(
         hits = here.door.search(
             words,
             **_reading(here.door, words, embeds),
-            kind=kind or None,
-            status=None if every_status else status,
-            min_confidence=min_confidence,
+            **filters.terms,
             min_score=min_score,
-            tags=tag or (),
-            since=time_of(since, "--since"),
-            until=time_of(until, "--until"),
             limit=limit,
             context=context,
             now=time_of(now, "--now"),
-            as_of=None if as_of is None else moment(as_of),
+            as_of=None if filters.as_of is None else moment(filters.as_of),
             explain=explain or not at.as_json,
-            where=where_of(where),
         )
         here.warn_unknown_scope()
         if at.as_json:

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -17,6 +17,7 @@ from chronomemory.cli.options import (
     HERE,
     AgentName,
     AsJson,
+    AsOf,
     EmbedderName,
     Endpoint,
     Model,
@@ -24,6 +25,11 @@ from chronomemory.cli.options import (
     Project,
     SessionName,
     UserName,
+    WhereJson,
+    share,
+    text,
+    time_of,
+    where_of,
 )
 from chronomemory.cli.output import Output
 from chronomemory.errors import ChronoError, InvalidArgument
@@ -143,6 +149,34 @@ class ScopedTarget(Names, _Everyone, Target):
         if self.everyone:
             return store.everyone()
         return ScopedStore(store, Scope.of(**self.names)) if self.names else store
+
+
+@dataclass(frozen=True)
+class Filters:
+    """The options that select records."""
+
+    kind: Annotated[list[str] | None, typer.Option(help="Only this kind; may be given again.")] = None
+    status: Annotated[str, typer.Option(callback=text, help="Only this status.")] = "active"
+    every_status: Annotated[bool, typer.Option("--all", help="Every status.")] = False
+    min_confidence: Annotated[float, typer.Option(callback=share, help="At least this.")] = 0.0
+    tag: Annotated[list[str] | None, typer.Option(help="Must have this tag; may be given again.")] = None
+    since: Annotated[str | None, typer.Option(metavar="TIME", help="Not before this moment.")] = None
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="Not after this moment.")] = None
+    where: WhereJson = None
+    as_of: AsOf = None
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        """The arguments of a query, except ``as_of``."""
+        return {
+            "kind": self.kind or None,
+            "status": None if self.every_status else self.status,
+            "min_confidence": self.min_confidence,
+            "tags": self.tag or (),
+            "since": time_of(self.since, "--since"),
+            "until": time_of(self.until, "--until"),
+            "where": where_of(self.where),
+        }
 
 
 @dataclass(frozen=True)

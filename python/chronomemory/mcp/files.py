@@ -10,8 +10,8 @@ from pydantic import Field
 from chronomemory.mcp.lazy import LazyModule
 from chronomemory.mcp.reading import Answer
 from chronomemory.mcp.served_store import ServedStore
-from chronomemory.mcp.shapes import OPERATION_LETTERS, FileTold
-from chronomemory.mcp.toolbox import READS, RETRACTS, WRITES, Row
+from chronomemory.mcp.shapes import FileTold
+from chronomemory.mcp.toolbox import READS, RETRACTS, WRITES, OperationId, Row
 
 if TYPE_CHECKING:
     from chronomemory.mcp import file_editing
@@ -23,13 +23,6 @@ _PATH, _TEXT = 300, 100_000
 
 Path = Annotated[str, Field(min_length=1, max_length=_PATH, description="Such as /memories/topic-rust.md")]
 Text = Annotated[str, Field(max_length=_TEXT)]
-OperationId = Annotated[
-    str,
-    Field(
-        max_length=OPERATION_LETTERS,
-        description="Unique per call; repeat a call with the same one and it is written once",
-    ),
-]
 
 #: A tool that adds as often as it is called.
 ADDS = ToolAnnotations(

@@ -13,7 +13,6 @@ from chronomemory.mcp.reading import Answer, Question, heading
 from chronomemory.mcp.rendering import one_line
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.mcp.shapes import (
-    OPERATION_LETTERS,
     EntriesTold,
     EventList,
     Explanation,
@@ -26,7 +25,7 @@ from chronomemory.mcp.shapes import (
     Verdict,
     Written,
 )
-from chronomemory.mcp.toolbox import READS, RETRACTS, WRITES, Row
+from chronomemory.mcp.toolbox import READS, RETRACTS, WRITES, OperationId, Row
 
 if TYPE_CHECKING:
     from chronomemory.mcp import page_reading, remembering, tracing
@@ -50,13 +49,6 @@ Content = Annotated[
         max_length=_CONTENT,
         validation_alias=AliasChoices("content", "text", "memory"),
         description="One self-contained statement",
-    ),
-]
-OperationId = Annotated[
-    str,
-    Field(
-        max_length=OPERATION_LETTERS,
-        description="Unique per call; repeat a call with the same one and it is written once",
     ),
 ]
 Source = Annotated[

@@ -8,7 +8,7 @@ import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import anyio.to_thread
 from mcp.server.mcpserver import Context
@@ -16,12 +16,12 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata, func_metadata
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from chronomemory.errors import ChronoError
 from chronomemory.mcp.reading import Answer
 from chronomemory.mcp.served_store import ServedStore
-from chronomemory.mcp.shapes import slim
+from chronomemory.mcp.shapes import OPERATION_LETTERS, slim
 
 #: Where a memory can be read as a resource.
 MEMORY_URI = "memory://record/"
@@ -38,6 +38,14 @@ WRITES = ToolAnnotations(
 RETRACTS = ToolAnnotations(
     read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
 )
+
+OperationId = Annotated[
+    str,
+    Field(
+        max_length=OPERATION_LETTERS,
+        description="Unique per call; repeat a call with the same one and it is written once",
+    ),
+]
 
 #: What a model need not know of an argument, for it is told when it oversteps a length; and of an answer, in
 #: which all fields are there that say something. Whoever lists the tools pays for every word.
