@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -15,15 +15,15 @@ from chronomemory.face.arguments import path as path_argument
 from chronomemory.face.awaited import Awaited, awaited_verb
 from chronomemory.face.moments import Now
 from chronomemory.page_files import INDEX_FILE
-from chronomemory.pages import compaction, syncing, writing
+from chronomemory.pages import compaction, syncing
 from chronomemory.pages.compaction import Rewrite, merge_superseded
 from chronomemory.pages.errors import PageConflict
 from chronomemory.pages.layout import FREE, PREFIXED
-from chronomemory.pages.reading import PageReader
 from chronomemory.pages.settings import Settings
-from chronomemory.pages.storage.home import Home, open_home
+from chronomemory.pages.storage.home import open_home
 from chronomemory.pages.syncing import OF_OTHERS, write_index
 from chronomemory.pages.types import Cleaned, Compaction, Indexed, Rebuilt, Synced
+from chronomemory.pages.writing import PageWriter
 from chronomemory.scope import NOT_GIVEN, Scope
 from chronomemory.store import ChronoStore
 from chronomemory.types import Progress
@@ -42,7 +42,7 @@ def schema() -> str:
     return resources.files("chronomemory.pages").joinpath("schema.md").read_text(encoding="utf-8")
 
 
-class Pages(PageReader):
+class Pages(PageWriter):
     """Markdown pages in a folder of the project, ``memory`` unless told, over the project's log.
 
     The log is the truth for what was written here; the files may be edited by hand, and ``sync`` takes that
@@ -75,18 +75,17 @@ class Pages(PageReader):
         scope = Scope.of(user=user, agent=agent, session=session)
         place = project if isinstance(project, ChronoStore) else path_argument("project", project)
         where = None if folder is None else path_argument("folder", folder)
-        self._home: Home = open_home(place, where, scope, clock, options, layout)
-        self._is_index_due = False
+        home = open_home(place, where, scope, clock, options, layout)
         #: What was found when the notes of a free folder were read for the first time, else None.
         self.first_sync: Synced | None = None
         try:
-            self.settings = Settings.of_project(self.store.project_root)
+            super().__init__(home, Settings.of_project(home.handle.project.project_root))
             if flag("must_exist", must_exist):
                 self._home.check()
             elif self._home.create():
                 self._begin()
         except BaseException:
-            self._home.handle.close()
+            home.handle.close()
             raise
 
     def _begin(self) -> None:
@@ -96,7 +95,8 @@ class Pages(PageReader):
             return
         for name, (description, tags) in _SEEDED.items():
             if self._home.content(name) is None and self._home.look.page(name) is None:
-                writing.create(self._home, name, description, tags)
+                self.create(name, description, tags)
+        self._is_index_due = False
         self._write_index()
 
     def _write_index(self) -> None:
@@ -143,39 +143,7 @@ class Pages(PageReader):
     def __repr__(self) -> str:
         return f"<Pages {os.fspath(self.folder)!r}, {self.scope}>"
 
-    # Writing.
-
-    def create(
-        self, path: str, description: str, tags: Iterable[str] = (), *, title: str | None = None
-    ) -> str:
-        """Make a page without entries, and return its name; its tags are topics, not those of its entries."""
-        name = writing.create(self._home, path, description, tags, title)
-        self._is_index_due = True
-        return name
-
-    def append(self, path: str, content: str, tags: Iterable[str] = ()) -> str:
-        """Write an entry with up to three tags at the end of a page, and return its id."""
-        entry_id = writing.append(self._home, self.settings, path, content, tags)
-        self._is_index_due = True
-        return entry_id
-
-    def supersede(
-        self, path: str, old_id: str, new_content: str, reason: str, tags: Iterable[str] | None = None
-    ) -> str:
-        """Strike an entry, write its replacement, and return the id of that; tags default to the old ones."""
-        entry_id = writing.supersede(self._home, self.settings, path, old_id, new_content, reason, tags)
-        self._is_index_due = True
-        return entry_id
-
-    def flag_compact(self, path: str, reason: str) -> None:
-        """Ask for a page to be compacted, and say why."""
-        writing.flag_compact(self._home, path, reason)
-        self._is_index_due = True
-
-    def set_status(self, path: str, status: str) -> None:
-        """Say that a page is active, dormant or archived."""
-        writing.set_status(self._home, path, status)
-        self._is_index_due = True
+    # Compaction.
 
     def compact(self, path: str, rewrite: Rewrite = merge_superseded) -> Compaction:
         """Let a function rewrite a page, by default into notes; a rewrite that loses facts is rejected."""

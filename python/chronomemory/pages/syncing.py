@@ -23,7 +23,7 @@ from chronomemory.pages.storage.records import BY_US, NO_FILE, PageState, digest
 from chronomemory.pages.text.entries import escape
 from chronomemory.pages.text.frontmatter import read_values, utc_text
 from chronomemory.pages.types import Cleaned, Indexed, PageInfo, Problem, Rebuilt, Synced
-from chronomemory.pages.writing import set_status
+from chronomemory.pages.writing import set_state
 from chronomemory.selection import query
 from chronomemory.types import Progress
 
@@ -340,7 +340,7 @@ def _let_sleep(home: Home, settings: Settings, found: _Found) -> None:
             continue
         try:
             if read_values(page.head).get("status", page.meta.state) == page.meta.state:
-                set_status(home, page.name, "dormant")
+                set_state(home, page.name, "dormant")
                 found.dormant.append(page.name)
         except (NotAPage, PageConflict) as error:
             found.problems.append(Problem("conflict", file_of(page.name), str(error)))
