@@ -21,7 +21,7 @@ from chronomemory.face.batch import merged
 from chronomemory.reinstatement import Rollback
 from chronomemory.sameness import is_same
 
-#: How many events a table shows unless told; JSON has no such limit.
+#: Default number of events in a table; JSON has no limit.
 _ROWS_SHOWN = 50
 #: Events that say everything of a record.
 _WHOLE = frozenset({"upsert", "migrate"})

@@ -93,7 +93,7 @@ def when(reason: Reason) -> str:
         return "since a time that is not known"
     parts = [_event(record.created_seq, record.created_at).removeprefix(", ")]
     known = [seq for each in reason.rollbacks for seq in (each.seq, each.reinstated_seq)]
-    # A change that a rollback made is told where the rollback is.
+    # A change made by a rollback is shown with the rollback.
     if record.updated_seq not in (record.created_seq, *known):
         parts.append("last" + _event(record.updated_seq, record.updated_at).removeprefix(","))
     if reason.edge_seq is not None:

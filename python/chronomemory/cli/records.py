@@ -19,7 +19,7 @@ from chronomemory.records import Records
 from chronomemory.rollback import invalidate
 from chronomemory.view import StoreView
 
-#: How many records a table shows unless told; JSON has no such limit.
+#: Default number of rows in a table; JSON has no limit.
 _ROWS_SHOWN = 50
 #: What the ids of blocks begin with in the log; blocks ls leaves it out.
 _BLOCK = "block:"

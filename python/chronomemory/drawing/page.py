@@ -12,7 +12,7 @@ from importlib import resources
 from typing import Any
 from unicodedata import east_asian_width
 
-#: What a page says of a text at most; whoever wants all of it asks the store.
+#: Maximum number of characters of a text on a page.
 EXCERPT_LETTERS = 4000
 #: A label at a dot: so many lines, each so wide that most words fit.
 LABEL_LINES = 3
@@ -117,7 +117,7 @@ def _broken(word: str, columns: int) -> Iterator[str]:
         elif _columns(part) <= max(columns, WORD_COLUMNS):
             yield part
         else:
-            # No seam at all: a digest, or a text that somebody wrote to see what happens.
+            # No place to break, such as in a digest.
             yield part[: columns - 1] + _ELLIPSIS
 
 
@@ -125,7 +125,7 @@ def _columns(text: str) -> int:
     return len(text) if text.isascii() else sum(1 + (east_asian_width(sign) in "WF") for sign in text)
 
 
-#: A title is a line, whatever somebody named it by.
+#: Maximum length of a title.
 TITLE_LETTERS = 300
 
 #: Nothing in the data may end its element, begin a comment, or end a line of a script.

@@ -29,7 +29,7 @@ SCHEMAS = {
 PAGE = ".json"
 #: What stands in a file name as it is. Capitals do not: some file systems know one case only.
 _PLAIN = re.compile(rb"[^a-z0-9_-]")
-#: A name that would be longer is cut, and told apart by the digest of its id.
+#: A longer name is cut and gets the digest of its id.
 _LONGEST_NAME = 180
 _CUT_NAME = 100
 #: Careless readers take these for the end of a line.
@@ -71,7 +71,7 @@ def tagged(schema: str, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 One = TypeVar("One", bound=Model)
-#: So many lines that cannot be read are told one by one.
+#: Maximum number of bad lines that are reported one by one.
 _MOST_BAD = 1_000
 
 

@@ -285,7 +285,7 @@ class LogHome:
                 try:
                     self._commit(lambda conn: (Changes(), Books(revision=1)), before=None)
                 except InvalidArgument as error:
-                    # The books are there, and of others: whose they are is not told.
+                    # The workspace belongs to another scope, which is not named.
                     root = self.view.folder.root
                     raise WorkspaceError(f"{root}: the workspace there belongs to other names") from error
                 self.view.begin()
@@ -374,7 +374,7 @@ class LogHome:
             if stale and self._is_sound():
                 self._rewrite()
         except OSError as error:
-            # It is written all the same: whoever took this for a refusal would do it again.
+            # The log has it: an error would make the caller write it twice.
             warnings.warn(
                 f"{self.view.folder.root}: this is in the log, but the files do not show it ({error}); "
                 "rebuild() writes them anew",

@@ -13,7 +13,7 @@ from chronomemory.errors import InvalidArgument
 from chronomemory.face.moments import instant, parse_instant
 from chronomemory.graph.errors import GraphError, ModelError
 
-#: What an action may do, and what of that nobody does alone.
+#: The operations of actions, and those that need a review by default.
 OPS = ("put_node", "put_edge", "delete_node", "delete_edge", "supersede", "compact_path", "set_phase")
 REVIEWED = frozenset({"delete_node", "delete_edge", "supersede", "compact_path"})
 

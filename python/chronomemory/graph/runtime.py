@@ -61,7 +61,7 @@ def put_into(draft: Draft, action: Action, *, ts: str, approved_by: str | None) 
     for name in done.gone_edges:
         draft.drop_edge(name)
     draft.events += done.events
-    # What happens to a path is told by an event of its own.
+    # A change of a path has an event of its own.
     data: dict[str, Any] = {"action": action.to_dict(), "approved_by": approved_by}
     data |= change_data(replace(done, paths=(), events=()))
     draft.events.append(MemoryEvent(applied_id(action), "action.applied", ts, data=data))

@@ -370,7 +370,7 @@ def _page_findings(folder: Folder, within: str, expected: Mapping[str, bytes]) -
         where = f"{within}/{name}"
         content = _read(folder, name, within)
         if name not in expected and not is_draft(name) and not _is_page(name, content):
-            continue  # somebody else's
+            continue  # a foreign file
         if name not in expected:
             yield _drift(where, content, SCHEMAS[within], "the log has nothing that this file shows")
         elif content != expected[name]:
@@ -437,5 +437,5 @@ def _read(folder: Folder, name: str, within: str = "") -> bytes | None:
     try:
         return folder.read(name, within)
     except OSError:
-        # Whatever stands there instead of a file that can be read is told as a drift.
+        # An unreadable file is reported as a drift.
         return None

@@ -217,7 +217,7 @@ def _checked(before: str, after: str, group: str, name: str, value: Any) -> str:
     return after
 
 
-#: Codex gives a server ten seconds to start unless told otherwise.
+#: Codex gives a server ten seconds to start by default.
 _START_SECONDS = 20
 
 

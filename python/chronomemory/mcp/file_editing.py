@@ -27,7 +27,7 @@ from chronomemory.pages.syncing import write_index
 from chronomemory.pages.text.frontmatter import utc_text
 from chronomemory.pages.text.page import PageText, read_page
 
-#: In how many lines a text is told to stand.
+#: Maximum number of line numbers in an error.
 _SHOWN_LINES = 40
 
 
@@ -281,7 +281,7 @@ def rename(served: ServedStore, old_path: str, new_path: str, *, operation_id: s
         with _taken_away(home, old) as settled:
             page = _page(home, old, settled.text, settled.page)
             change = change_to(home.digits, new, page, _BY_ASSISTANT, written=utc_text(home.clock()))
-            # One batch: nobody ever finds both, or none.
+            # One batch: there are never both pages, or none.
             home.commit([change], also=lambda conn: _put_away(home, conn, old, done, words))
         return words
 

@@ -249,7 +249,7 @@ def _record(served: ServedStore, memory_id: str, as_of_spelled: str) -> ChronoRe
 def verify(served: ServedStore) -> Answer:
     """Read every byte of the store again and say what that proves."""
     report = served.store.verify()
-    # By file and kind: where a place is, and what it holds, is told to who looks after the store.
+    # Only files and kinds: places and contents are for the owner of the store.
     counts = Counter(f"{item.path}: {item.kind}" for item in report.damage)
     places = [f"{place}, {counted(number, 'place')}" for place, number in counts.items()]
     damage = places[:_PLACES]
@@ -258,7 +258,7 @@ def verify(served: ServedStore) -> Answer:
         notes.append(report.remembered_reason)
     if report.altered_indexes:
         notes.append(f"{len(report.altered_indexes)} indexes are not what the log says; repair removes them")
-    # Whose records they are is nobody else's business: where there are names, only their number is told.
+    # The scopes of records are private: only their number is shown.
     if report.scopes:
         notes.append(f"{len(report.scopes)} records changed their scope or have none that is one")
     advice = "" if report.valid else "Run `chronomemory repair` in the project, or restore a backup."

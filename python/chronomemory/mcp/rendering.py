@@ -17,9 +17,9 @@ from chronomemory.record import ChronoRecord
 
 #: A token is about so many bytes; what is counted is what goes over the wire, both channels together.
 _BYTES_A_TOKEN = 4
-#: Control, format and private characters, separators of lines, and halves of pairs: nobody sees them.
+#: Invisible characters: control, format, private use, line separators and surrogates.
 _HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
-#: What chooses between the looks of a sign can spell a whole text that nobody sees.
+#: Variation selectors, which can encode an invisible text.
 _LOOKS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _CUT = "…"
 
@@ -99,7 +99,7 @@ class Budget:
 
 #: Where a record says what it says, the first that is there.
 _TEXTS = ("content", "text", "body", "summary", "description", "title", "name")
-#: Fields of ``data`` that an answer tells in words of its own, or that nobody needs.
+#: Fields of ``data`` that an answer shows elsewhere or not at all.
 _OWN_FIELDS = frozenset({"@scope", "content", "source", "tags"})
 
 

@@ -22,7 +22,7 @@ from chronomemory.store import ChronoStore
 if TYPE_CHECKING:
     from chronomemory.embedders import Embedder
 
-#: What the ids of blocks begin with; nobody else may write such ids.
+#: The prefix of block ids, which is reserved for blocks.
 _BLOCK = "block:"
 _CHECK_NAMES = "Check --user, --agent, --session and --project, with which the server was started."
 
@@ -128,7 +128,7 @@ class ServedStore:
 
     def warm_up(self) -> None:
         """Open the store and its text index, while the interpreter is busy with something else."""
-        # What is wrong with the store is told by the first call that needs it, which meets it again.
+        # The first call that needs the store meets the same error and reports it.
         with suppress(ChronoError, OSError):
             self.door.search("a", limit=1)
 

@@ -243,7 +243,7 @@ def make_server(
 ) -> MCPServer[object]:
     """Return a server for both eras of the protocol; with a token, HTTP asks for it."""
     rows = PROFILES[word("profile", profile, tuple(PROFILES))]
-    # RFC 6750 asks for an issuer; nobody is ever sent there.
+    # RFC 6750 requires an issuer; no client is sent there.
     auth = (
         AuthSettings(issuer_url=AnyHttpUrl("http://127.0.0.1"), resource_server_url=None) if token else None
     )

@@ -31,7 +31,7 @@ class Notices(InMemorySubscriptionBus):
         super().__init__()
         self._served = served
         self._looking: asyncio.Task[None] | None = None
-        #: Up to which event of the log each address was told of here.
+        #: The last event of the log that was announced for each address.
         self._announced: dict[str, int] = {}
 
     async def publish(self, event: ServerEvent) -> None:
@@ -60,7 +60,7 @@ class Notices(InMemorySubscriptionBus):
             now = await anyio.to_thread.run_sync(self._last)
             if now > seen:
                 for uri in await anyio.to_thread.run_sync(self._changed, seen + 1):
-                    # What a tool of this server wrote was told when it was done.
+                    # Writes of this server were announced when they were made.
                     if self._announced.pop(uri, 0) <= seen:
                         await super().publish(ResourceUpdated(uri=uri))
                 self._announced = {uri: seq for uri, seq in self._announced.items() if seq > now}
@@ -68,7 +68,7 @@ class Notices(InMemorySubscriptionBus):
             seen = now or seen
 
     def _last(self) -> int:
-        # What is wrong with the store is told by the next call, which meets it as well.
+        # The next call meets the same error and reports it.
         with suppress(ChronoError, OSError):
             return self._served.store.wal_seq()
         return 0

@@ -52,7 +52,7 @@ OperationId = Annotated[
 _UNSHOWN = ("title", "maxLength", "minLength", "maxItems")
 _UNSHOWN_OF_ANSWERS = ("title", "description", "required", "additionalProperties")
 
-#: By these names models ask for the memories of others, and what they are told then.
+#: Argument names by which models ask for another scope, and the answer.
 _WHOSE = re.compile(r"(user|agent|app|session|run|group|project)(_?id)?|scope|namespace|store", re.IGNORECASE)
 _CHOSEN = "whose memories are asked was chosen when the server was started, and no call changes it"
 

@@ -22,9 +22,9 @@ from chronomemory.sameness import is_same
 
 #: Events that say everything of a record; the others say what they change.
 _WHOLE = frozenset({"upsert", "migrate"})
-#: How much of a value is told, and how many changes of one event.
+#: Tokens of a value that are shown, and changes of one event.
 _VALUE_TOKENS, _CHANGES = 30, 12
-#: How many links of a block are told, the strongest first.
+#: How many links of a block are shown, the strongest first.
 _LINKS = 10
 
 

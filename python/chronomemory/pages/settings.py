@@ -26,7 +26,7 @@ class Settings:
     #: Above this an append suggests to compact the page, and above the other it flags it.
     soft_limit_tokens: int = 20_000
     hard_limit_tokens: int = 50_000
-    #: A page that nobody wrote to for so many days is dormant.
+    #: A page without writes for so many days becomes dormant.
     auto_dormant_days: int = 30
 
     @classmethod

@@ -70,7 +70,7 @@ def write_index(home: Home) -> str | None:
         if there != text:
             home.folder.write(INDEX_FILE, text)
     except OSError as error:
-        # It only repeats what is in the log: nobody's work is to fail for it.
+        # It only repeats the log, so a failure must not stop the caller.
         return f"it cannot be written: {error.strerror or error}"
     return None
 
@@ -285,7 +285,7 @@ def _sync_deleted(
 def _sync_missing(home: Home, missing: list[PageState], found: _Found, *, forget: bool) -> None:
     for page in missing:
         if NO_FILE in page.earlier:
-            # Its file was never written: whoever made it was killed before.
+            # Its file was never written: the writer was killed before.
             found.caught(home, page.name)
             continue
         if forget:
@@ -334,7 +334,7 @@ def _let_sleep(home: Home, settings: Settings, found: _Found) -> None:
     before = utc_text(home.clock() - timedelta(days=settings.auto_dormant_days))
     busy = {problem.file for problem in found.problems}
     for page in home.look.in_state("active", before):
-        # Of a page that says nothing about its last write nobody knows how long it sleeps.
+        # A page without the time of its last write is left alone.
         # A word of a person's own for its status is theirs.
         if not page.written or file_of(page.name) in busy:
             continue

@@ -99,7 +99,7 @@ class Synced(Result):
     added: int = 0
     changed: int = 0
     deleted: int = 0
-    #: Entries that were written while somebody edited an older text, and were put back on the page.
+    #: Entries written during an edit of an older text, which were put back.
     kept: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
 

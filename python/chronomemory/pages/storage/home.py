@@ -199,7 +199,7 @@ class Home:
             try:
                 self.handle.run(lambda conn: conn.put(self._books({})))
             except InvalidArgument as error:
-                # Whose it is is not told.
+                # The owner is not named.
                 raise self._of_others() from error
             return True
 
@@ -345,7 +345,7 @@ class Home:
                     f"{self.folder.root}: nothing was written: {error.strerror or error}",
                     recovery="Make room, or let the folder be written.",
                 ) from error
-            # It is written all the same: whoever took this for a refusal would do it again.
+            # The log has it: an error would make the caller write it twice.
             warnings.warn(
                 f"{self.folder.root}: this is in the log, but the files do not show it ({error}); "
                 "rebuild() writes them anew",
@@ -483,7 +483,7 @@ class Home:
                 self.remove(name)
             raise
         if show and not self.is_free:
-            # One that is new would be gone after a crash, as if somebody had taken it away.
+            # A new file that is lost in a crash would look like a deletion.
             for name in self.show(texts, dict.fromkeys(texts), lasting=True) or ():
                 self._catch_up_later(name)
 

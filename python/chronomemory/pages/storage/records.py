@@ -54,7 +54,7 @@ class PageState:
     digest: str
     earlier: tuple[str, ...]
     next_order: int
-    #: When somebody wrote to it last, in UTC, in a form that can be ordered; nothing if nobody knows.
+    #: The time of the last write in UTC, sortable; empty if unknown.
     written: str = ""
     #: The note that it was imported from, and the digest of that.
     source: tuple[str, str] | None = None

@@ -70,7 +70,7 @@ def _may_end_blank(text: str) -> bool:
 
 def _without_backslashes(run: re.Match[str]) -> str:
     tildes = _TILDE.findall(run[0])
-    # By hand somebody may have struck a word: then not every tilde is escaped, and all stay as they are.
+    # A word struck by hand has unescaped tildes: then all stay as they are.
     return "".join(f"{slashes[1:]}~" for slashes in tildes) if all(tildes) else run[0]
 
 
@@ -215,7 +215,7 @@ _STRUCK = re.compile(
     r"(?:\r?\n<!-- reason: (?P<reason>(?:(?!--)[^\r\n])*) -->[ \t]*)?",
     re.DOTALL | re.ASCII,
 )
-#: The reason that stays on a page where somebody takes a strike away by hand: it is no part of the content.
+#: The reason left behind where a strike was removed by hand; no part of the content.
 _REASON = re.compile(r"\r?\n<!-- reason: (?P<reason>(?:(?!--)[^\r\n])*) -->[ \t]*\Z")
 
 

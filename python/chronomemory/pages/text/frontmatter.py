@@ -105,7 +105,7 @@ def _read_text(text: str) -> str | None:
     return text if is_plain and " #" not in text else None
 
 
-#: By what the texts of a page are told apart by age: ``updated`` in UTC, and ``entry_count``.
+#: The age of a text of a page: ``updated`` in UTC, and ``entry_count``.
 Mark = tuple[str, int]
 
 STATES = ("active", "dormant", "archived")
@@ -189,9 +189,7 @@ def mark_after(before: Mark | None, now: datetime, count: int) -> datetime:
     if before is None or before < (utc_text(now), count):
         return now
     moment = moment_of(before[0])
-    if (
-        moment is None or moment - now.astimezone() > _AHEAD
-    ):  # not by us: somebody wrote a day that is still to come
+    if moment is None or moment - now.astimezone() > _AHEAD:  # not ours: a date in the future
         return now
     return moment + timedelta(seconds=1)
 
