@@ -5,6 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 CARGO  ?= cargo
+VERIFIER := python/chronomemory/verify_log
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format bench soak fuzz wheel build release clean
@@ -41,7 +42,8 @@ check: build  ## format, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/mypy --strict tools/verify_log.py tools/named_files.py tools/lost_base.py tools/replaced_log.py tools/packed_log.py tools/vector_rows.py tools/record_scopes.py tools/erased_lines.py tools/past_logs.py tools/retired_log.py tools/measure_weight.py
+	$(BIN)/mypy --strict tools/*.py
+	MYPYPATH=$(VERIFIER) $(BIN)/mypy --strict --config-file= --explicit-package-bases $(VERIFIER)/[a-z]*.py
 	$(BIN)/python -m mypy.stubtest chronomemory._core
 
 format: $(STAMP)  ## put everything into shape

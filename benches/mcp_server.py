@@ -25,7 +25,7 @@ from typing import Any
 from chronomemory import ChronoStore
 from chronomemory.blocks.ids import content_hash
 from chronomemory.blocks.storage.blocks import new_block
-from chronomemory.mcp.quoting import tokens_of
+from chronomemory.mcp.rendering import tokens_of
 
 RECORDS = 50_000
 STARTS, SEARCHES, ADDS = 9, 300, 50

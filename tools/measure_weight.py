@@ -105,8 +105,10 @@ def main(root: Path) -> None:
         engine += files if crate.name != "python" else []
     rows.insert(0, ("engine", f"{sum(map(line_count, engine)):,} lines in {len(engine)} files"))
     package = root / "python" / "chronomemory"
-    modules = [path for path in package.rglob("*.py") if not path.is_symlink()]
-    rows.append(("Python", f"{sum(map(line_count, modules)):,} lines in {len(modules)} files"))
+    verifier = sorted((package / "verify_log").glob("*.py"))
+    modules = [path for path in package.rglob("*.py") if path not in verifier]
+    for title, files in (("Python", modules), ("independent verifier", verifier)):
+        rows.append((title, f"{sum(map(line_count, files)):,} lines in {len(files)} files"))
     for title, files in (("engine", engine), ("binding", list(rust_files(root / "rust" / "python")))):
         listed = ", ".join(f"{name} {count}/{spread}" for name, count, spread in largest_types(files))
         rows.append((f"largest types of the {title} (methods/files)", listed))

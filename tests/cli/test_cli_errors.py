@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from chronomemory import ChronoError, errors
-from chronomemory.cli.session import session
+from chronomemory.cli.session import Target
 from cli_answer import Run
 from typer import Exit
 
@@ -47,6 +47,6 @@ def test_a_mistake_has_its_name_and_its_code(
 def test_what_is_refused_is_told_from_what_was_found(
     tmp_path: Path, error: type[ChronoError], code: int
 ) -> None:
-    with pytest.raises(Exit) as left, session(tmp_path, as_json=True):
+    with pytest.raises(Exit) as left, Target(project=tmp_path, as_json=True).open():
         raise error("no")
     assert left.value.exit_code == code

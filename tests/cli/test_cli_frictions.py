@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from chronomemory import ChronoStore
-from chronomemory.cli import care
+from chronomemory.cli import upkeep
 from cli_answer import Run
 
 
@@ -51,7 +51,7 @@ def test_dropping_history_asks_a_person(
     class Sys:
         stdin = Terminal
 
-    monkeypatch.setattr(care, "sys", Sys)
+    monkeypatch.setattr(upkeep, "sys", Sys)
     told = run("compact", "--drop-history", stdin=answer.encode())
     assert "dropped for good" in told.stderr
     assert told.code == (1 if kept else 0)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from chronomemory import ChronoStore
 from chronomemory.cli import app
-from chronomemory.cli.projects import find_project
+from chronomemory.cli.options import find_project
 from cli_answer import Answer
 from typer.testing import CliRunner
 
@@ -144,7 +144,7 @@ def test_without_any_store_the_current_folder_is_the_project(tmp_path: Path) -> 
 
 def test_a_store_of_another_user_is_not_used_unasked(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project / "src")
-    monkeypatch.setattr("chronomemory.cli.projects._TRUSTED", frozenset({os.getuid() + 1}))
+    monkeypatch.setattr("chronomemory.cli.options._TRUSTED", frozenset({os.getuid() + 1}))
     refused = CliRunner().invoke(app, ["put", "B"], env={"COLUMNS": "400"})
     assert refused.exit_code == 2
     assert "belongs to another user" in refused.stderr

@@ -84,6 +84,5 @@ def test_networkx_reads_the_graphml() -> None:
 
 def test_without_networkx_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "networkx", None)
-    monkeypatch.delitem(sys.modules, "chronomemory.drawing.networks", raising=False)
     with pytest.raises(ImportError, match=r"pip install 'chronomemory-rs\[graph\]'"):
         to_networkx([Dot("a")], [])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from chronomemory.drawing import Branch, Step
-from chronomemory.drawing.lanes import Timeline, timeline
+from chronomemory.drawing.paths import Timeline, timeline
 from chronomemory.errors import InvalidArgument
 from pictures import history
 

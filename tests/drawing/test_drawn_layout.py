@@ -6,8 +6,7 @@ from itertools import combinations
 from math import dist, hypot
 
 import pytest
-from chronomemory.drawing.communities import communities
-from chronomemory.drawing.layout import STEP_PIXELS, lay_out
+from chronomemory.drawing.layout import STEP_PIXELS, communities, lay_out
 
 
 def rings(count: int, size: int) -> list[tuple[int, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from chronomemory.drawing.wording import clean, distinct, excerpt, label_lines
+from chronomemory.drawing.page import clean, distinct, excerpt, label_lines
 from pictures import HOSTILE
 
 

@@ -15,7 +15,7 @@ from chronomemory._core import canonical_json, file_holds
 from chronomemory.blocks import Memory
 from chronomemory.episodes import FactPattern, Facts
 from chronomemory.graph import Workspace
-from chronomemory.mcp.knowledge_graph import KnowledgeGraph
+from chronomemory.mcp.reference import KnowledgeGraph
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.pages import Pages
 from chronomemory.scope import Scope

@@ -11,7 +11,7 @@ from chronomemory.blocks import Memory
 from chronomemory.blocks.ids import content_hash
 from chronomemory.episodes import AddDelta, Episode, Episodes, Facts
 from chronomemory.mcp import file_editing, remembering
-from chronomemory.mcp.knowledge_graph import KnowledgeGraph
+from chronomemory.mcp.reference import KnowledgeGraph
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.pages import Pages
 from chronomemory.scope import Scope

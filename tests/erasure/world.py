@@ -17,7 +17,7 @@ from chronomemory.episodes import AddDelta, Episode, Episodes, Facts, NoopDelta,
 from chronomemory.graph import Action, Approval, Edge, MemoryEvent, Node, Profile, Workspace
 from chronomemory.graph.models import ActivationPlan
 from chronomemory.mcp import file_editing, remembering
-from chronomemory.mcp.knowledge_graph import KnowledgeGraph
+from chronomemory.mcp.reference import KnowledgeGraph
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.pages import Pages
 from chronomemory.scope import Scope

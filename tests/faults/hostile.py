@@ -27,9 +27,9 @@ import harness
 from chronomemory import ChronoStore
 from chronomemory.blocks.configuration import configured
 from chronomemory.bridge import EsdbBridge
-from chronomemory.cli.carry import bring_history, bring_records
+from chronomemory.cli.archive_format import bring_history, bring_records
 from chronomemory.cli.session import RefusedError
-from chronomemory.cli.workspaces import read_json
+from chronomemory.cli.workspace import read_json
 from chronomemory.errors import ChronoError
 from chronomemory.graph import JsonlMemoryEventLog, Workspace
 from chronomemory.mcp.clients import CLIENTS

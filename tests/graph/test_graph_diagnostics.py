@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from chronomemory.graph import Action, ActivationPlan, Approval, Edge, Workspace, WorkspaceError
-from chronomemory.graph.diagnostics import CODES
+from chronomemory.graph.view import CODES
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from workbench import Clock, event, furnish, in_folder, view_of

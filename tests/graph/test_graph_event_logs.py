@@ -17,7 +17,7 @@ from chronomemory.graph import (
     PathError,
     Workspace,
 )
-from chronomemory.graph.storage.log_home import LogHome
+from chronomemory.graph.log_home import LogHome
 from workbench import TS, Bench, Clock, event, furnish
 
 

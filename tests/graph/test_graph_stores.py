@@ -16,7 +16,7 @@ from chronomemory.graph import (
     Profile,
     Workspace,
 )
-from chronomemory.graph.storage.log_look import LogLook
+from chronomemory.graph.log_home import LogLook
 from workbench import Bench, Clock, furnish
 
 

@@ -14,7 +14,7 @@ import pytest
 from assistants import ERAS, Talk, process, with_served
 from chronomemory import ChronoStore, Scope
 from chronomemory.mcp import file_editing
-from chronomemory.mcp.file_operations import KEPT_OPERATIONS
+from chronomemory.mcp.file_editing import KEPT_OPERATIONS
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.mcp.server import make_server
 from mcp import Client
@@ -35,7 +35,7 @@ from chronomemory import ChronoStore, Scope
 from chronomemory.face.files import Folder
 from chronomemory.mcp import file_editing
 from chronomemory.mcp.served_store import ServedStore
-from chronomemory.pages.declaration import PagesHandle
+from chronomemory.pages.storage.home import PagesHandle
 from chronomemory.pages.storage.home import Home
 project, tool, asked, place = sys.argv[1:]
 homes = {"remove": Folder, "run": PagesHandle, "show": Home, "write_index": file_editing}

@@ -7,10 +7,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from chronomemory.cli import app, installing
+from chronomemory.cli import app, serving
 from chronomemory.errors import ChronoError
-from chronomemory.mcp.clients import CLIENTS, command_of
-from chronomemory.mcp.jsonc import value_of, with_member, without_member
+from chronomemory.mcp.clients import CLIENTS, command_of, value_of, with_member, without_member
 from typer.testing import CliRunner
 
 tomlkit = pytest.importorskip("tomlkit", reason="the extra mcp is not installed")
@@ -107,7 +106,7 @@ def test_it_asks_and_a_no_writes_nothing(home: Path, project: Path, monkeypatch:
     assert "nobody is there to be asked" in told
     assert not (project / ".cursor" / "mcp.json").exists()
     terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
-    monkeypatch.setattr(installing, "sys", terminal)
+    monkeypatch.setattr(serving, "sys", terminal)
     told = run("install", "cursor", "--project", project, code=1, stdin="n\n")
     assert "Write this?" in told
     assert '+    "chronomemory": {' in told

@@ -1,4 +1,4 @@
-"""What a client lists is short, static and complete: tools, resources, prompts and notices."""
+"""What a client lists is short, static and complete: tools, resources, prompts and subscriptions."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import warnings
 import pytest
 from assistants import ERAS, Talk, with_served
 from chronomemory import ChronoStore, Memory
-from chronomemory.mcp import notices
+from chronomemory.mcp import subscriptions
 from chronomemory.mcp.memories import ROWS
-from chronomemory.mcp.quoting import tokens_of
+from chronomemory.mcp.rendering import tokens_of
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.mcp.server import INSTRUCTIONS, PROFILES, make_server
 from chronomemory.pages import Pages
@@ -131,7 +131,7 @@ class TestResourcesAndPrompts:
         self, served: ServedStore, mode: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """And of nothing that is not of its scope: whether it is there is nobody else's business."""
-        monkeypatch.setattr(notices, "LOOK_SECONDS", 0.05)
+        monkeypatch.setattr(subscriptions, "LOOK_SECONDS", 0.05)
         of_ann = Memory(served.store, user="ann").remember("Tea at four").block_id
         of_bob = Memory(served.store, user="bob").remember("Tea at four").block_id
         uris = [f"memory://record/block:{name}" for name in (of_bob, of_ann)] + [

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from assistants import ERAS, Talk, facts_in, with_served
 from chronomemory import ChronoStore, Scope
-from chronomemory.mcp.quoting import tokens_of
+from chronomemory.mcp.rendering import tokens_of
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.pages import Pages, schema
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from assistants import ERAS, Talk, with_served
 from chronomemory import Scope
-from chronomemory.mcp.quoting import tokens_of
+from chronomemory.mcp.rendering import tokens_of
 from chronomemory.mcp.served_store import ServedStore
 
 ANN = {"name": "Ann", "entityType": "person", "observations": ["likes tea", "lives in Bern"]}

@@ -15,7 +15,7 @@ from chronomemory import ChronoStore, Scope, errors
 from chronomemory.blocks import errors as block_errors
 from chronomemory.errors import ChronoError
 from chronomemory.mcp import reading
-from chronomemory.mcp.quoting import quoted
+from chronomemory.mcp.rendering import quoted
 from chronomemory.mcp.served_store import ServedStore, checked_project
 from chronomemory.pages import errors as page_errors
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from assistants import ERAS, Talk, facts_in, with_served
 from chronomemory import ChronoStore, Memory, Scope
-from chronomemory.mcp.quoting import tokens_of
+from chronomemory.mcp.rendering import tokens_of
 from chronomemory.mcp.served_store import ServedStore
 
 

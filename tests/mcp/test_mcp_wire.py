@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from assistants import command
 from chronomemory import ChronoStore, Memory
-from chronomemory.mcp.frames import refusal
+from chronomemory.mcp.server import refusal
 from mcp.types import jsonrpc_message_adapter
 from pydantic import ValidationError
 

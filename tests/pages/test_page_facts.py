@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from chronomemory.pages import Pages, merge_superseded
-from chronomemory.pages.text.facts import Losses, losses
+from chronomemory.pages.compaction import Losses, losses
 from chronomemory.pages.text.page import read_page
 from page_samples import SEED
 

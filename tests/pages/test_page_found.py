@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from chronomemory.pages import Pages
-from chronomemory.pages.text.hashtags import hashtags_in
+from chronomemory.pages.text.links import hashtags_in
 from page_samples import SEED
 
 

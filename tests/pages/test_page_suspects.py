@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from chronomemory.pages import Pages
+from chronomemory.pages.text.entries import suspects_in
 from chronomemory.pages.text.page import read_page
-from chronomemory.pages.text.suspects import suspects_in
 
 RIGHT = "## [2026-05-01 10:00] {id: mine} #note"
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import pytest
 from chronomemory.pages import NotAPage
 from chronomemory.pages.text import frontmatter
-from chronomemory.pages.text.entries import EntryText, read_entry, spell_entry
-from chronomemory.pages.text.escaping import escape, unescape
-from chronomemory.pages.text.frontmatter import edit, is_plain, new_frontmatter, read_meta, read_values
-from chronomemory.pages.text.headings import moment_of
+from chronomemory.pages.text.entries import EntryText, escape, moment_of, read_entry, spell_entry, unescape
+from chronomemory.pages.text.frontmatter import (
+    edit,
+    is_plain,
+    new_frontmatter,
+    read_meta,
+    read_spelled,
+    read_values,
+)
 from chronomemory.pages.text.links import links_in
 from chronomemory.pages.text.page import read_page, title_of
-from chronomemory.pages.text.scalars import read_spelled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from page_samples import CONTENTS, PIECES, SEED, TAGS, TEXTS

@@ -19,7 +19,7 @@ from chronomemory import (
     invalidate,
 )
 from chronomemory._core import canonical_json
-from chronomemory.cli.carry import bring_records
+from chronomemory.cli.archive_format import bring_records
 from chronomemory.errors import IdTaken, OutOfScope, UnknownScope
 from chronomemory.store import ScopedStore
 from recovering import chained

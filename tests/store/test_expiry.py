@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from chronomemory import ChronoStore, DepGraph
 from chronomemory.blocks import Memory
-from chronomemory.cli.carry import bring_records
+from chronomemory.cli.archive_format import bring_records
 from chronomemory.errors import ChronoError, Conflict, InvalidRecord
 from chronomemory.pages import Pages
 from chronomemory.store import Records

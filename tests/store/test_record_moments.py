@@ -25,8 +25,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-TOOLS = Path(__file__).parents[2] / "tools"
-sys.path.insert(0, str(TOOLS))
+SCRIPTS = Path(__file__).parents[2] / "python" / "chronomemory" / "verify_log"
+sys.path.insert(0, str(SCRIPTS))
 import verify_log  # noqa: E402
 
 EARLIER = Path(__file__).parents[1] / "data" / "november"

@@ -10,14 +10,14 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "tests" / "corpus"
-VERIFIER = ROOT / "tools" / "verify_log.py"
+VERIFIER = ROOT / "python" / "chronomemory" / "verify_log" / "verify_log.py"
 LOGS: dict[str, Any] = json.loads((CORPUS / "verdicts.json").read_bytes())
 FOLDERS: dict[str, Any] = json.loads((CORPUS / "folder_verdicts.json").read_bytes())
 MIB = 1024 * 1024
 
 
 def load_verifier() -> Any:
-    """The independent verifier as a module; it is a script and belongs to no package."""
+    """Return the independent verifier as a module; it is a script that imports those beside it."""
     sys.path.insert(0, str(VERIFIER.parent))  # as for a script: what lies beside it can be imported
     spec = importlib.util.spec_from_file_location("verify_log", VERIFIER)
     assert spec is not None and spec.loader is not None

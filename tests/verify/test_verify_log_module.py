@@ -8,13 +8,11 @@ import sys
 import tracemalloc
 from pathlib import Path
 
-import chronomemory
 import pytest
 from chronomemory import ChronoStore
 from verdicts import verify_log
 
-TOOLS = Path(__file__).parents[2] / "tools"
-SHIPPED = Path(chronomemory.__file__).parent / "verify_log"
+ENTRY = Path(__file__).parents[2] / "tools" / "verify_log.py"
 
 
 def run(place: Path, *more: str) -> subprocess.CompletedProcess[str]:
@@ -36,10 +34,13 @@ def test_it_judges_a_log_and_loads_no_engine(store: ChronoStore, tmp_path: Path,
     assert run(tmp_path).returncode == 1
 
 
-def test_what_is_shipped_is_what_lies_in_tools() -> None:
-    files = sorted(path.name for path in TOOLS.glob("*.py") if path.name != "measure_weight.py")
-    assert files == sorted(path.name for path in SHIPPED.glob("[!_]*.py"))
-    assert all((SHIPPED / name).read_bytes() == (TOOLS / name).read_bytes() for name in files)
+def test_the_source_tree_runs_it_without_the_package(store: ChronoStore, tmp_path: Path) -> None:
+    store.upsert({"id": "A"})
+    store.close()
+    call = [sys.executable, "-I", "-X", "importtime", str(ENTRY), str(tmp_path)]
+    done = subprocess.run(call, capture_output=True, check=False, text=True)
+    assert (done.returncode, "chain ok" in done.stdout) == (0, True), done.stderr
+    assert "chronomemory" not in done.stderr
 
 
 def test_it_takes_no_huge_file_into_memory(

@@ -1,8 +1,4 @@
-"""The command line: how a person at a terminal, or a script, talks to a store.
-
-``app`` gathers the commands, each module beside it owns those of one noun, ``session`` opens the
-store and turns errors into exit codes, ``output`` and ``tables`` own how an answer looks.
-"""
+"""The command line: ``app`` lists the commands, ``session`` opens the store, ``output`` renders."""
 
 from __future__ import annotations
 

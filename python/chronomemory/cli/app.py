@@ -15,8 +15,6 @@ from chronomemory.cli.loading import LoadedGroup
 from chronomemory.cli.output import clean
 from chronomemory.interrupts import INTERRUPTED
 
-__all__ = ["app", "help_", "main"]
-
 _NAME = "chronomemory"
 
 _NOTES = "\n\n".join(
@@ -30,68 +28,56 @@ _NOTES = "\n\n".join(
 
 
 class _Root(LoadedGroup):
-    """The commands; what is wrong with an argument is told without obeying what stands in it."""
+    """The commands; errors about arguments are cleaned of terminal control characters."""
 
     table: ClassVar = {
-        "Start": {
-            "demo": ".demo:demo",
-            "help": "app:help_",
-        },
+        "Start": {"demo": ".demo:demo", "help": "app:help_"},
         "Beliefs": {
             "put": "records:put",
             "get": "records:get",
             "query": "records:query",
-            "search": "finding:search",
+            "search": "search:search",
             "delete": "records:delete",
             "rollback": "records:rollback",
             "reinstate": "reasons:reinstate",
-            "spaces": "spaces:spaces",
+            "spaces": "records:spaces",
         },
         "Blocks": {
             "learn": "blocks:learn",
             "recall": "blocks:recall",
             "frame": "blocks:frame",
             "outcome": "blocks:outcome",
-            "dream": "dreaming:dream",
-            "curate": "dreaming:curate",
+            "dream": "blocks:dream",
+            "curate": "blocks:curate",
             "blocks": "blocks:blocks",
         },
-        "Episodes": {
-            "episodes": "episodes:episodes",
-            "facts": "episodes:facts",
-        },
-        "Graph": {
-            "workspace": "workspace:workspace",
-        },
-        "Pages": {
-            "pages": "pages:pages",
-        },
-        "Assistants": {
-            "mcp": "serving:mcp",
-        },
+        "Episodes": {"episodes": "episodes:episodes", "facts": "episodes:facts"},
+        "Graph": {"workspace": "workspace:workspace"},
+        "Pages": {"pages": "pages:pages"},
+        "Assistants": {"mcp": "serving:mcp"},
         "Evidence": {
-            "status": "evidence:status",
-            "verify": "evidence:verify",
-            "history": "past:history",
+            "status": "verification:status",
+            "verify": "verification:verify",
+            "history": "history:history",
             "why": "reasons:why",
-            "replay": "past:replay",
-            "accept-head": "evidence:accept_head",
+            "replay": "history:replay",
+            "accept-head": "verification:accept_head",
             "doctor": "doctor:doctor",
         },
         "In and out": {
-            "ingest": "moving:ingest",
-            "import": "moving:import_",
-            "export": "moving:export",
-            "migrate": "moving:migrate",
+            "ingest": "transfer:ingest",
+            "import": "transfer:import_",
+            "export": "transfer:export",
+            "migrate": "transfer:migrate",
         },
         "Care": {
-            "backup": "care:backup",
-            "restore": "care:restore",
-            "compact": "care:compact",
-            "prune": "care:prune",
-            "erase": "erasing:erase",
-            "sweep": "sweeping:sweep",
-            "repair": "care:repair",
+            "backup": "upkeep:backup",
+            "restore": "upkeep:restore",
+            "compact": "upkeep:compact",
+            "prune": "upkeep:prune",
+            "erase": "upkeep:erase",
+            "sweep": "upkeep:sweep",
+            "repair": "upkeep:repair",
         },
     }
 
@@ -109,10 +95,10 @@ def _cleaned() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        # Errors of arguments have a message that is put together when it is asked for.
-        if callable(tell := getattr(error, "format_message", None)):
-            told = clean(tell())
-            error.format_message = lambda: told  # type: ignore[attr-defined]
+        # Errors of arguments format their message on demand.
+        if callable(formatter := getattr(error, "format_message", None)):
+            message = clean(formatter())
+            error.format_message = lambda: message  # type: ignore[attr-defined]
         raise
 
 

@@ -1,82 +1,161 @@
-"""The commands that learn, recall, and list blocks."""
+"""The commands that write, recall and maintain blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from pydantic import ValidationError
 from rich.text import Text
 
-from chronomemory.blocks import Memory, ScoredBlock, ScoringWeights
+from chronomemory.blocks import (
+    Blocks,
+    CurateResult,
+    LearnResult,
+    Memory,
+    ScoredBlock,
+    ScoringWeights,
+    each_memory,
+    sync,
+)
 from chronomemory.blocks.page import graph_data, page_of_graph
 from chronomemory.blocks.retrieval import bar, shares
 from chronomemory.blocks.storage.frames import load_frame
-from chronomemory.cli.embedding import Embeds
-from chronomemory.cli.loading import Command, CommandGroup
-from chronomemory.cli.options import (
-    HERE,
-    AgentName,
-    AsJson,
-    EmbedderName,
-    Endpoint,
-    Model,
-    Project,
-    SessionName,
-    UserName,
-    WhereJson,
-    share,
-    text,
-    where_of,
-)
-from chronomemory.cli.output import clean, counted, spelled
-from chronomemory.cli.remembering import (
-    Content,
-    Tags,
-    edit,
-    forget,
-    memory_of,
-    reembed,
-    remember,
-    show,
-    tell,
-)
-from chronomemory.cli.session import FINDING, Whose
+from chronomemory.cli.loading import command, command_group
+from chronomemory.cli.options import WhereJson, share, text, where_of
+from chronomemory.cli.output import Output, clean, counted, spelled
+from chronomemory.cli.session import FINDING, Embeds, NamedTarget, NotFoundError, RefusedError, ScopedTarget
 from chronomemory.cli.tables import pairs, table
 from chronomemory.cli.targets import check_target, write_target
+from chronomemory.embedders import LexicalEmbedder
+from chronomemory.errors import ChronoError
+from chronomemory.face.handle import open_handle
+from chronomemory.scope import Scope
 from chronomemory.store import ScopedStore
 
-__all__ = ["blocks", "frame", "learn", "outcome", "recall"]
+blocks = command_group("Look at the blocks themselves.")
 
-blocks = typer.Typer(
-    cls=CommandGroup, help="Look at the blocks themselves.", no_args_is_help=True, add_completion=False
-)
-
+Content = Annotated[str, typer.Argument(metavar="TEXT", callback=text, help="What there is to know.")]
+Tags = Annotated[list[str] | None, typer.Option("--tag", "-t", help="A tag; may be given again.")]
+Category = Annotated[str, typer.Option(help="What kind of thing it is.")]
+BlockId = Annotated[str, typer.Argument(metavar="ID", callback=text, help="The block's id.")]
+BlockIds = Annotated[list[str], typer.Argument(metavar="ID…", help="The blocks' ids.")]
 Query = Annotated[
     str | None,
     typer.Argument(metavar="[QUERY]", callback=text, help="What it is about; without it, what matters."),
 ]
-BlockIds = Annotated[list[str], typer.Argument(metavar="ID…", help="The blocks' ids.")]
 TopK = Annotated[int | None, typer.Option("--top-k", "-k", min=1, max=1000, help="How many blocks at most.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")]
 _COLOURS = ("cyan", "green", "yellow", "magenta", "blue")
 
+#: Maintains a memory; returns its JSON document and its lines for a person.
+Care = Callable[[Memory], tuple[dict[str, Any], list[str]]]
 
-def learn(
+
+@contextmanager
+def memory_of(
+    at: NamedTarget | ScopedTarget, embeds: Embeds | None = None
+) -> Iterator[tuple[Memory, Output]]:
+    """Open the memory of the named scope; without an embedder words are compared."""
+    with at.open() as here:
+        try:
+            handle = open_handle(Blocks, here.store, scope=Scope.of(**at.names))
+            embedder = None if embeds is None else embeds.chosen()
+            yield Memory(handle, embedder=embedder or LexicalEmbedder()), here.out
+        except ValidationError as error:
+            raise RefusedError(f"the frame makes no sense: {error.errors()[0]['msg']}") from None
+
+
+def _one_line(content: str) -> str:
+    return clean(" ".join(content.split()))
+
+
+def _plain(block_id: str) -> str:
+    """Return an id as ``blocks ls`` prints it, also where search printed it."""
+    return block_id.removeprefix("block:")
+
+
+def _answer_learned(out: Output, learned: LearnResult) -> None:
+    out.answer(asdict(learned), f"{learned.status.replace('_', ' ')}: ", (learned.block_id, "bold"))
+
+
+# Writing.
+
+
+def learn(content: Content, tag: Tags = None, category: Category = "knowledge", *, at: NamedTarget) -> None:
+    """Put something into the inbox; dream makes it part of the memory."""
+    with memory_of(at) as (memory, out):
+        _answer_learned(out, memory.learn(content, tag or [], category, "cli"))
+
+
+@command(blocks, "remember")
+def remember(
     content: Content,
     tag: Tags = None,
-    category: Annotated[str, typer.Option(help="What kind of thing it is.")] = "knowledge",
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    project: Project = HERE,
-    as_json: AsJson = False,
+    category: Category = "knowledge",
+    supersedes: Annotated[
+        str | None, typer.Option(metavar="ID", help="The block whose place it takes.")
+    ] = None,
+    *,
+    embeds: Embeds,
+    at: NamedTarget,
 ) -> None:
-    """Put something into the inbox; dream makes it part of the memory."""
-    with memory_of(project, as_json, Whose(user, agent, in_session)) as (memory, out):
-        tell(out, memory.learn(content, tag or [], category, "cli"), as_json)
+    """Learn something and consolidate at once, so that it can be recalled."""
+    with memory_of(at, embeds) as (memory, out):
+        _answer_learned(out, memory.remember(content, tag or [], category, "cli", supersedes=supersedes))
+
+
+@command(blocks, "edit")
+def edit(block_id: BlockId, content: Content, at: NamedTarget) -> None:
+    """Say a block in other words; the new one takes over tags and links, and waits for dream."""
+    with memory_of(at) as (memory, out):
+        _answer_learned(out, memory.edit(_plain(block_id), content))
+
+
+@command(blocks, "forget")
+def forget(block_id: BlockId, at: NamedTarget) -> None:
+    """Put a block away: it is no longer found, and the log keeps it."""
+    with memory_of(at) as (memory, out):
+        gone = memory.forget(_plain(block_id))
+        out.answer(asdict(gone), "forgotten: ", (gone.block_id, "bold"))
+
+
+@command(blocks, "reembed")
+def reembed(embeds: Embeds, at: NamedTarget) -> None:
+    """Embed the active blocks that have no embedding of this model, so that meaning finds them too."""
+    with memory_of(at, embeds) as (memory, out):
+        report = memory.reembed()
+        out.answer(report.to_dict(), report.summary)
+
+
+def outcome(
+    block_ids: BlockIds,
+    signal: Annotated[float, typer.Option(callback=share, help="How it went: 0 is bad, 1 is good.")],
+    weight: Annotated[float, typer.Option(min=0.001, help="How much that says.")] = 1.0,
+    *,
+    at: NamedTarget,
+) -> None:
+    """Tell blocks how it went: their confidence moves, and those that helped are linked."""
+    with memory_of(at) as (memory, out):
+        report = memory.outcome(block_ids, signal, weight)
+        if at.as_json:
+            out.document(report.to_dict())
+        else:
+            for block_id, confidence in report.confidence.items():
+                out.done((block_id, "bold"), f" is believed {confidence:.3f} now")
+            for block_id in report.unknown:
+                out.warn(f"{block_id} is not an active block")
+            for block_id in report.wider:
+                out.warn(f"{block_id} is not yours to change")
+    if not report.confidence:
+        raise typer.Exit(FINDING)
+
+
+# Recalling.
 
 
 def recall(
@@ -85,73 +164,63 @@ def recall(
     explain: Explain = False,
     frame: Annotated[str, typer.Option(help="Whose weights and filters count.")] = "attention",
     where: WhereJson = None,
-    endpoint: Endpoint = None,
-    model: Model = None,
-    embedder: EmbedderName = None,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    project: Project = HERE,
-    as_json: AsJson = False,
+    *,
+    embeds: Embeds,
+    at: NamedTarget,
 ) -> None:
     """Find the blocks that matter here; nothing is changed by asking."""
-    embeds = Embeds(endpoint, model, embedder)
-    with memory_of(project, as_json, Whose(user, agent, in_session), embeds) as (memory, out):
+    with memory_of(at, embeds) as (memory, out):
         found = memory.recall(query, top_k=top_k, frame=frame, where=where_of(where))
         with memory.blocks.connect() as conn:
             weights = load_frame(conn, frame).weights
         weights = weights if query else weights.without_similarity()
         if found and not _is_known(memory):
-            # What is shared is found under any name, and a name may be misspelled.
+            # Shared blocks are found under any name, and a name may be misspelled.
             out.warn(f"nothing was ever written for {memory.blocks.scope}")
-        if as_json:
+        if at.as_json:
             out.document({"blocks": [block.to_dict() for block in found], "weights": weights.model_dump()})
         elif not found:
             out.show(_nothing_found(memory))
         elif explain:
-            for place, block in enumerate(found, 1):
-                out.show(*_explained(place, block, weights))
+            _show_scores(out, found, weights)
         else:
-            rows = table("score", "block", "content", right=("score",))
-            for block in found:
-                rows.add_row(f"{block.score:.3f}", block.id, clean(" ".join(block.content.split())))
-            out.show(rows)
+            rows = ((f"{block.score:.3f}", block.id, _one_line(block.content)) for block in found)
+            out.show(table("score", "block", "content", right=("score",), rows=rows))
 
 
 def _is_known(memory: Memory) -> bool:
-    """Say whether anything was ever written for those who were named, if anybody was."""
+    """Return whether anything was ever written for the named scope, if one was named."""
     return not isinstance(memory.blocks.store, ScopedStore) or memory.blocks.store.known
 
 
 def _nothing_found(memory: Memory) -> str:
-    """Say why there is no answer, and what can be done about it."""
+    """Say why nothing was found, and what to do about it."""
     if not _is_known(memory):
         return f"nothing was ever written for {memory.blocks.scope}"
-    told = memory.status()
-    if told.inbox:
-        wait = f"{counted(told.inbox, 'block')} wait{'s' if told.inbox == 1 else ''} in the inbox"
+    status = memory.status()
+    if status.inbox:
+        wait = f"{counted(status.inbox, 'block')} wait{'s' if status.inbox == 1 else ''} in the inbox"
         return f"nothing that is active fits; {wait} for: chronomemory dream"
-    if told.active:
+    if status.active:
         return "nothing that is active fits"
     return "nothing is known yet: chronomemory learn takes something in, chronomemory dream makes it findable"
 
 
-def _explained(place: int, block: ScoredBlock, weights: ScoringWeights) -> Iterator[Text]:
-    marks = [
-        mark for mark, is_so in (("guaranteed", block.guaranteed), ("by link", block.was_expanded)) if is_so
-    ]
-    remark = f"  ({', '.join(marks)})" if marks else ""
-    yield Text.assemble(
-        (f"{place}. {block.score:.3f}", "bold"),
-        f"  {clean(' '.join(block.content.split()))}",
-        (remark, "dim"),
-    )
-    made = "" if block.created_at is None else f" of {block.created_at:%Y-%m-%d}"
-    yield Text(f"   block {block.id}{made}", style="dim")
-    for (name, value, weight, added), colour in zip(shares(block, weights), _COLOURS, strict=True):
-        yield Text.assemble(
-            f"   {name:<13} {value:>6.3f} × {weight:.2f} = {added:>6.3f}  ", (bar(added), colour)
+def _show_scores(out: Output, found: Sequence[ScoredBlock], weights: ScoringWeights) -> None:
+    for place, block in enumerate(found, 1):
+        marks = ["guaranteed"] * block.guaranteed + ["by link"] * block.was_expanded
+        out.show(
+            Text.assemble(
+                (f"{place}. {block.score:.3f}", "bold"),
+                f"  {_one_line(block.content)}",
+                (f"  ({', '.join(marks)})" if marks else "", "dim"),
+            )
         )
+        created = "" if block.created_at is None else f" of {block.created_at:%Y-%m-%d}"
+        out.show(Text(f"   block {block.id}{created}", style="dim"))
+        for (name, value, weight, added), colour in zip(shares(block, weights), _COLOURS, strict=True):
+            line = f"   {name:<13} {value:>6.3f} × {weight:.2f} = {added:>6.3f}  "
+            out.show(Text.assemble(line, (bar(added), colour)))
 
 
 def frame(
@@ -163,22 +232,16 @@ def frame(
     budget: Annotated[int | None, typer.Option(min=0, help="How many tokens at most.")] = None,
     explain: Explain = False,
     where: WhereJson = None,
-    endpoint: Endpoint = None,
-    model: Model = None,
-    embedder: EmbedderName = None,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    project: Project = HERE,
-    as_json: AsJson = False,
+    *,
+    embeds: Embeds,
+    at: NamedTarget,
 ) -> None:
     """Render a frame for a prompt, and reinforce the blocks in it."""
-    embeds = Embeds(endpoint, model, embedder)
-    with memory_of(project, as_json, Whose(user, agent, in_session), embeds) as (memory, out):
+    with memory_of(at, embeds) as (memory, out):
         result = memory.frame(
             name, query, top_k=top_k, token_budget=budget, explain=explain, where=where_of(where)
         )
-        if as_json:
+        if at.as_json:
             out.document(result.to_dict())
             return
         if result.text:
@@ -187,41 +250,17 @@ def frame(
             out.warn(f"the frame is empty: {_nothing_found(memory)}")
         if explain and result.weights is not None:
             out.show("")
-            for place, block in enumerate(result.blocks, 1):
-                out.show(*_explained(place, block, result.weights))
+            _show_scores(out, result.blocks, result.weights)
         for item in result.dropped:
             out.hint(f"left out: {item.block_id} ({item.reason})")
         for warning in result.warnings:
             out.warn(warning)
 
 
-def outcome(
-    block_ids: BlockIds,
-    signal: Annotated[float, typer.Option(callback=share, help="How it went: 0 is bad, 1 is good.")],
-    weight: Annotated[float, typer.Option(min=0.001, help="How much that says.")] = 1.0,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    project: Project = HERE,
-    as_json: AsJson = False,
-) -> None:
-    """Tell blocks how it went: their confidence moves, and those that helped are linked."""
-    with memory_of(project, as_json, Whose(user, agent, in_session)) as (memory, out):
-        told = memory.outcome(block_ids, signal, weight)
-        if as_json:
-            out.document(told.to_dict())
-        else:
-            for block_id, confidence in told.confidence.items():
-                out.done((block_id, "bold"), f" is believed {confidence:.3f} now")
-            for block_id in told.unknown:
-                out.warn(f"{block_id} is not an active block")
-            for block_id in told.wider:
-                out.warn(f"{block_id} is not yours to change")
-    if not told.confidence:
-        raise typer.Exit(FINDING)
+# Listing.
 
 
-@blocks.command("ls", cls=Command)
+@command(blocks, "ls")
 def list_blocks(
     status: Annotated[str, typer.Option(help="inbox, active, archived, or all.")] = "active",
     tag: Annotated[str | None, typer.Option(help="Only with this tag.")] = None,
@@ -229,57 +268,79 @@ def list_blocks(
         str | None, typer.Option(help="Only with a tag like this; % is any text, _ one character.")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = 50,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    project: Project = HERE,
-    as_json: AsJson = False,
+    *,
+    at: NamedTarget,
 ) -> None:
     """List blocks."""
-    with memory_of(project, as_json, Whose(user, agent, in_session)) as (memory, out):
+    with memory_of(at) as (memory, out):
         found = memory.list(
             status=None if status == "all" else status, tag=tag, tag_pattern=tag_pattern, limit=limit
         )
-        if as_json:
+        if at.as_json:
             out.document({"blocks": found})
             return
-        rows = table("block", "status", "believed", "tags", "content", right=("believed",))
-        for row in found:
-            content = " ".join(row["content"].split())
-            rows.add_row(
+        rows = (
+            (
                 row["id"],
                 row["status"],
                 f"{row['confidence']:.2f}",
                 clean(", ".join(row["tags"])),
-                clean(content),
+                _one_line(row["content"]),
             )
-        out.show(rows if found else "no blocks")
+            for row in found
+        )
+        shown = table("block", "status", "believed", "tags", "content", right=("believed",), rows=rows)
+        out.show(shown if found else "no blocks")
 
 
-@blocks.command("status", cls=Command)
-def block_status(
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    project: Project = HERE,
-    as_json: AsJson = False,
-) -> None:
-    """Say what there is, how late it is, and what could be done next."""
-    with memory_of(project, as_json, Whose(user, agent, in_session)) as (memory, out):
-        told = asdict(memory.status())
-        if as_json:
-            out.document(told)
+@command(blocks, "show")
+def show(block_id: BlockId, at: NamedTarget) -> None:
+    """Show a block with its tags and links."""
+    with memory_of(at) as (memory, out):
+        name = _plain(block_id)
+        with memory.blocks.connect() as conn:
+            block = sync.get_block(conn, name)
+            if block is None:
+                raise NotFoundError(f"there is no block {name!r}", recovery="blocks ls lists them.")
+            del block["embedding"]
+            tags, edges = sync.get_tags(conn, name), sync.get_edges_for_block(conn, name)
+        if at.as_json:
+            out.document({**block, "tags": tags, "edges": edges})
             return
         facts: dict[str, str | Text] = {
-            "blocks": f"{told['active']:,} active, {told['inbox']:,} inbox, {told['archived']:,} archived",
-            "graph": f"{counted(told['edges'], 'link')}, {counted(told['contradictions'], 'contradiction')}",
-            "active hours": f"{told['active_hours']:.2f}",
-            "next": told["suggestion"],
+            "block": Text(block["id"], style="bold"),
+            "content": clean(block["content"], keep="\n"),
+            "status": block["status"],
+            "category": clean(block["category"]),
+            "tags": clean(", ".join(tags)) or "none",
+            "believed": f"{block['confidence']:.2f}",
+            "used": counted(block["reinforcement_count"], "time"),
+            "created": block["created_at"],
+        }
+        out.show(pairs(facts))
+        for edge in edges:
+            other = edge["to_id"] if edge["from_id"] == name else edge["from_id"]
+            out.show(f"linked with {other}, weight {edge['weight']:.2f}")
+
+
+@command(blocks, "status")
+def block_status(at: NamedTarget) -> None:
+    """Say what there is, how late it is, and what could be done next."""
+    with memory_of(at) as (memory, out):
+        status = memory.status()
+        if at.as_json:
+            out.document(asdict(status))
+            return
+        facts = {
+            "blocks": f"{status.active:,} active, {status.inbox:,} inbox, {status.archived:,} archived",
+            "graph": f"{counted(status.edges, 'link')}, {counted(status.contradictions, 'contradiction')}",
+            "active hours": f"{status.active_hours:.2f}",
+            "next": status.suggestion,
         }
         out.show(pairs(facts))
 
 
-@blocks.command("graph", cls=Command)
+@command(blocks, "graph")
 def draw_graph(
     html: Annotated[
         Path, typer.Option("--html", metavar="FILE", dir_okay=False, help="Where to write the page.")
@@ -288,35 +349,87 @@ def draw_graph(
         int, typer.Option(min=1, help="At most so many blocks, those with the most links.")
     ] = 2000,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    project: Project = HERE,
-    as_json: AsJson = False,
+    *,
+    at: NamedTarget,
 ) -> None:
     """Draw blocks and their links as one page for a browser."""
-    with memory_of(project, as_json, Whose(user, agent, in_session)) as (memory, out):
-        check_target(html, project, force=force)
+    with memory_of(at) as (memory, out):
+        check_target(html, at.project, force=force)
         with memory.blocks.connect() as conn:
             data = graph_data(conn, limit=limit)
-        told = {name: len(value) for name, value in data.items() if name != "left_out"}
-        write_target(html, [page_of_graph(data).encode("utf-8")], project, force=force)
-        if as_json:
-            out.document({"path": spelled(html), **told})
-        elif not told["blocks"]:
-            out.done(f"there are no blocks to draw yet; the page in {clean(html)} says so")
-        else:
-            out.done(
-                f"{counted(told['blocks'], 'block')}, {counted(told['edges'], 'link')} drawn in {clean(html)}"
-            )
+        counts = {name: len(value) for name, value in data.items() if name != "left_out"}
+        write_target(html, [page_of_graph(data).encode("utf-8")], at.project, force=force)
+        drawn = (
+            f"{counted(counts['blocks'], 'block')}, {counted(counts['edges'], 'link')} drawn in {clean(html)}"
+        )
+        empty = f"there are no blocks to draw yet; the page in {clean(html)} says so"
+        out.answer({"path": spelled(html), **counts}, drawn if counts["blocks"] else empty)
 
 
-_VERBS: dict[str, Callable[..., None]] = {
-    "remember": remember,
-    "edit": edit,
-    "forget": forget,
-    "show": show,
-    "reembed": reembed,
-}
-for _name, _verb in _VERBS.items():
-    blocks.command(_name, cls=Command)(_verb)
+# Maintenance.
+
+
+def dream(embeds: Embeds, at: ScopedTarget) -> None:
+    """Consolidate the inbox, and let go of what has faded."""
+    _maintain(at, _dreamt, embeds)
+
+
+def curate(at: ScopedTarget) -> None:
+    """Archive what has faded, and take weak links away."""
+    _maintain(at, _curated, Embeds())
+
+
+def _maintain(at: ScopedTarget, care: Care, embeds: Embeds) -> None:
+    if at.everyone:
+        _maintain_all(at, care, embeds)
+        return
+    with memory_of(at, embeds) as (memory, out):
+        document, lines = care(memory)
+        if at.as_json:
+            out.document(document)
+        for line in [] if at.as_json else lines:
+            out.done(line)
+
+
+def _maintain_all(at: ScopedTarget, care: Care, embeds: Embeds) -> None:
+    """Maintain the memory of each scope; a failure in one does not stop the others."""
+    with at.open() as here:
+        done: list[dict[str, Any]] = []
+        failed = 0
+        for scope, memory in each_memory(here.store, embedder=embeds.chosen() or LexicalEmbedder()):
+            try:
+                document, lines = care(memory)
+            except ChronoError as error:
+                here.out.fail(f"{scope}: {error}", error.recovery, type(error).__name__)
+                failed += 1
+                continue
+            done.append({"scope": scope.to_dict(), **document})
+            if not at.as_json:
+                here.out.done(f"{scope}: {'; '.join(lines)}")
+        if at.as_json:
+            here.out.document({"scopes": done})
+        elif not done and not failed:
+            here.out.done("nobody has any blocks here")
+    if failed:
+        raise typer.Exit(FINDING)
+
+
+def _dreamt(memory: Memory) -> tuple[dict[str, Any], list[str]]:
+    consolidated, curated = memory.dream()
+    line = (
+        f"{counted(len(consolidated.promoted), 'block')} became active, "
+        f"{len(consolidated.duplicates)} known already, {len(consolidated.superseded)} superseded, "
+        f"{counted(consolidated.edges, 'link')}, {counted(consolidated.contradictions, 'contradiction')}"
+    )
+    document, lines = _curation(curated)
+    return asdict(consolidated) | {"curated": document}, [line, *lines]
+
+
+def _curated(memory: Memory) -> tuple[dict[str, Any], list[str]]:
+    return _curation(memory.curate())
+
+
+def _curation(curated: CurateResult) -> tuple[dict[str, Any], list[str]]:
+    archived, pruned = len(curated.archived), curated.edges_pruned
+    line = f"{counted(archived, 'block')} archived, {counted(pruned, 'weak link')} taken away"
+    return {**asdict(curated), "archived": list(curated.archived)}, [line]

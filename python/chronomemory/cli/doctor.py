@@ -12,22 +12,20 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import typer
 from rich.text import Text
 
 from chronomemory._core import __version__
-from chronomemory.cli.options import HERE, AsJson, Project
 from chronomemory.cli.output import clean, counted, size
-from chronomemory.cli.session import FINDING, Session, session
+from chronomemory.cli.session import FINDING, Session, Target
 from chronomemory.cli.tables import table
 from chronomemory.errors import ChronoError
 from chronomemory.layout import head_file, log_folder, log_path, network_file_system
 from chronomemory.mcp.clients import command_of
 from chronomemory.types import VerifyReport
-
-__all__ = ["doctor"]
 
 OK, NOTE, BAD = "ok", "note", "bad"
 _STYLES = {OK: "green", NOTE: "yellow", BAD: "bold red"}
@@ -53,30 +51,30 @@ _HELLO = {
 class Finding:
     """One thing that was looked at, how it is, and what to do."""
 
-    what: str
     how: str
+    what: str
     said: str
     do: str = ""
 
 
-def doctor(
-    project: Project = HERE,
-    as_json: AsJson = False,
-) -> None:
+_ok, _note, _bad = (partial(Finding, how) for how in (OK, NOTE, BAD))
+
+
+def doctor(at: Target) -> None:
     """Look at versions, store, locks, disk, indexes, head notes and the MCP server.
 
     Each finding says what to do. Nothing is changed. The exit code is 1 if something is bad.
     """
-    with session(project, as_json) as here, warnings.catch_warnings():
+    with at.open() as here, warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # each is a finding of its own
-        found = [finding for look in _LOOKS for finding in _looked(look, here, project.absolute())]
-        if as_json:
+        found = [finding for look in _LOOKS for finding in _looked(look, here, at.project.absolute())]
+        if at.as_json:
             here.out.document({"findings": [asdict(each) for each in found], "ok": not _is_bad(found)})
         else:
             made = table("what", "", "finding")
             for each in found:
-                said = clean(each.said) if not each.do else f"{clean(each.said)}\n→ {clean(each.do)}"
-                made.add_row(each.what, Text(each.how, style=_STYLES[each.how]), said)
+                text = clean(each.said) if not each.do else f"{clean(each.said)}\n→ {clean(each.do)}"
+                made.add_row(each.what, Text(each.how, style=_STYLES[each.how]), text)
             here.out.show(made)
     if _is_bad(found):
         raise typer.Exit(FINDING)
@@ -94,34 +92,31 @@ def _looked(look: Look, here: Session, project: Path) -> Iterator[Finding]:
     try:
         yield from look(here, project)
     except ChronoError as error:
-        yield Finding(name, BAD, str(error), error.recovery)
+        yield _bad(name, str(error), error.recovery)
     except OSError as error:
-        said = f"{error.strerror or error}: {error.filename or project}"
-        yield Finding(name, BAD, said, "See to the rights on that file or folder.")
+        text = f"{error.strerror or error}: {error.filename or project}"
+        yield _bad(name, text, "See to the rights on that file or folder.")
 
 
 def _versions(here: Session, project: Path) -> Iterator[Finding]:
     machine = f"{platform.system()} {platform.machine()}"
-    yield Finding(
-        "versions", OK, f"chronomemory {__version__}, Python {platform.python_version()}, {machine}"
-    )
+    yield _ok("versions", f"chronomemory {__version__}, Python {platform.python_version()}, {machine}")
 
 
 def _folder(here: Session, project: Path) -> Iterator[Finding]:
     folder = log_folder(project)
     if not log_path(project).exists():
-        yield Finding("folder", NOTE, f"no log yet in {folder}", "The first write makes one.")
+        yield _note("folder", f"no log yet in {folder}", "The first write makes one.")
     elif not os.access(folder, os.W_OK):
-        yield Finding(
-            "folder", BAD, f"{folder} may not be written", "See to its rights: who writes needs the folder."
+        yield _bad(
+            "folder", f"{folder} may not be written", "See to its rights: who writes needs the folder."
         )
     else:
-        yield Finding("folder", OK, str(folder))
+        yield _ok("folder", str(folder))
     network = network_file_system(project)
     if network is not None:
-        yield Finding(
+        yield _note(
             "folder",
-            NOTE,
             f"it lies on a network file system ({network})",
             "Keep a store that several processes use on a local disk.",
         )
@@ -131,18 +126,15 @@ def _store(here: Session, project: Path) -> Iterator[Finding]:
     report = here.store.verify()
     if not report.valid:
         places = counted(len(report.damage), "damaged place")
-        yield Finding(
+        yield _bad(
             "store",
-            BAD,
             f"{places}: {report.damage[0]}",
             "Run chronomemory verify, then repair or restore a backup.",
         )
     elif report.altered_indexes:
-        yield Finding(
-            "store", BAD, "an index is not what the log says", "Run chronomemory repair: it is made again."
-        )
+        yield _bad("store", "an index is not what the log says", "Run chronomemory repair: it is made again.")
     else:
-        yield Finding("store", OK, f"{counted(report.events, 'event')}, every hash holds")
+        yield _ok("store", f"{counted(report.events, 'event')}, every hash holds")
     if report.tail:
         do = (
             "Run chronomemory repair before anything is written."
@@ -156,84 +148,69 @@ def _store(here: Session, project: Path) -> Iterator[Finding]:
 def _head_notes(report: VerifyReport, project: Path) -> Iterator[Finding]:
     note = head_file(project)
     if note is None:
-        yield Finding(
-            "head note", NOTE, "there is no home to keep it in", "Set XDG_STATE_HOME, or give head_file."
-        )
+        yield _note("head note", "there is no home to keep it in", "Set XDG_STATE_HOME, or give head_file.")
     elif report.remembered == "kept":
-        yield Finding("head note", OK, f"the head that was seen last is there, as {note} says")
+        yield _ok("head note", f"the head that was seen last is there, as {note} says")
     elif report.remembered in ("lost", "unknown", "unreadable"):
         do = "If that was meant, such as a checkout: chronomemory accept-head. Else restore a backup."
-        yield Finding("head note", BAD, report.remembered_reason or report.remembered, do)
+        yield _bad("head note", report.remembered_reason or report.remembered, do)
     else:
-        yield Finding(
-            "head note", NOTE, "no head was seen here before", "Nothing: the next write leaves a note."
-        )
+        yield _note("head note", "no head was seen here before", "Nothing: the next write leaves a note.")
 
 
 def _locks(here: Session, project: Path) -> Iterator[Finding]:
     path = log_folder(project) / "lock"
     if not path.exists():
-        yield Finding("locks", OK, "nobody has written yet")
+        yield _ok("locks", "nobody has written yet")
         return
     with path.open("rb") as file:
-        said = file.read(_MARKED_BYTES * 4)
-        if len(said) >= _MARKED_BYTES:
-            words = said.rstrip(b"\0 \n").decode("utf-8", "replace")
-            yield Finding(
-                "locks", BAD, f"a sync failed: {words}", "See to the disk, then run chronomemory repair."
-            )
+        content = file.read(_MARKED_BYTES * 4)
+        if len(content) >= _MARKED_BYTES:
+            words = content.rstrip(b"\0 \n").decode("utf-8", "replace")
+            yield _bad("locks", f"a sync failed: {words}", "See to the disk, then run chronomemory repair.")
             return
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = said.decode("utf-8", "replace").strip() or "another process"
-            yield Finding(
-                "locks", NOTE, f"held now by {holder}", "Wait: a lock goes with the process that holds it."
-            )
+            holder = content.decode("utf-8", "replace").strip() or "another process"
+            yield _note("locks", f"held now by {holder}", "Wait: a lock goes with the process that holds it.")
         else:
             # The file itself always stays: the system lets go of a lock when its process ends.
-            yield Finding("locks", OK, "nobody holds the lock, and none can be left behind")
+            yield _ok("locks", "nobody holds the lock, and none can be left behind")
 
 
 def _disk(here: Session, project: Path) -> Iterator[Finding]:
     health = here.store.health()
     if health.poisoned is not None:
-        yield Finding(
-            "disk",
-            BAD,
-            f"writes are refused: {health.poisoned}",
-            "See to the disk, then run chronomemory repair.",
+        yield _bad(
+            "disk", f"writes are refused: {health.poisoned}", "See to the disk, then run chronomemory repair."
         )
     free = health.disk_free_bytes
     if free is None:
-        yield Finding("disk", NOTE, "how much room is left cannot be told", "Look with df.")
+        yield _note("disk", "how much room is left cannot be told", "Look with df.")
     elif free < _LITTLE_BYTES:
-        yield Finding(
-            "disk", BAD, f"only {size(free)} are free", "Make room: a write that finds none is refused."
-        )
+        yield _bad("disk", f"only {size(free)} are free", "Make room: a write that finds none is refused.")
     else:
-        yield Finding("disk", OK, f"{size(free)} free, the log has {size(health.log_bytes)}")
+        yield _ok("disk", f"{size(free)} free, the log has {size(health.log_bytes)}")
 
 
 def _index(here: Session, project: Path) -> Iterator[Finding]:
     health = here.store.health()
     if health.text_index_seq is None:
-        yield Finding("index", OK, "no text index on disk: the first search of a process reads all records")
+        yield _ok("index", "no text index on disk: the first search of a process reads all records")
     else:
         behind = max(health.last_seq - health.text_index_seq, 0)
-        said = f"text index up to event {health.text_index_seq:,}; a search reads the {behind:,} since"
-        yield Finding("index", OK, said)
+        text = f"text index up to event {health.text_index_seq:,}; a search reads the {behind:,} since"
+        yield _ok("index", text)
     if health.indexes:
-        yield Finding("index", OK, f"{counted(health.indexes, 'field')} with an index of its own")
+        yield _ok("index", f"{counted(health.indexes, 'field')} with an index of its own")
 
 
 def _mcp(here: Session, project: Path) -> Iterator[Finding]:
     try:
         version = importlib.metadata.version("mcp")
     except importlib.metadata.PackageNotFoundError:
-        yield Finding(
-            "mcp", NOTE, "the MCP server is not installed", 'To use it: pip install "chronomemory-rs[mcp]"'
-        )
+        yield _note("mcp", "the MCP server is not installed", 'To use it: pip install "chronomemory-rs[mcp]"')
         return
     began = time.perf_counter()
     done = subprocess.run(
@@ -245,18 +222,17 @@ def _mcp(here: Session, project: Path) -> Iterator[Finding]:
     )
     seconds = time.perf_counter() - began
     if b'"serverInfo"' not in done.stdout:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()[-2:] or ["it says nothing"]
-        yield Finding(
+        output = done.stderr.decode("utf-8", "replace").strip().splitlines()[-2:] or ["it says nothing"]
+        yield _bad(
             "mcp",
-            BAD,
-            f"the server does not start: {' '.join(said)}",
+            f"the server does not start: {' '.join(output)}",
             "Run chronomemory mcp and read what it says.",
         )
     elif seconds > _SLOW_SECONDS:
         do = "Give the client a longer start-up time; a busy machine or a cold disk may be why."
-        yield Finding("mcp", NOTE, f"mcp {version}: started, answered and ended in {seconds:.1f} s", do)
+        yield _note("mcp", f"mcp {version}: started, answered and ended in {seconds:.1f} s", do)
     else:
-        yield Finding("mcp", OK, f"mcp {version}: started, answered and ended in {seconds:.1f} s")
+        yield _ok("mcp", f"mcp {version}: started, answered and ended in {seconds:.1f} s")
 
 
 _LOOKS: tuple[Look, ...] = (_versions, _folder, _store, _locks, _disk, _index, _mcp)

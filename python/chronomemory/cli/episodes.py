@@ -13,11 +13,10 @@ import typer
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from rich.text import Text
 
-from chronomemory._core import canonical_json
-from chronomemory.cli.loading import Command, CommandGroup
-from chronomemory.cli.options import HERE, AsJson, Project, text
+from chronomemory.cli.loading import command, command_group
+from chronomemory.cli.options import text
 from chronomemory.cli.output import Output, clean
-from chronomemory.cli.session import NotFoundError, RefusedError, Session, session
+from chronomemory.cli.session import NotFoundError, RefusedError, Session, Target
 from chronomemory.cli.tables import moment_text, pairs, table
 from chronomemory.episodes import (
     ChronoFactStore,
@@ -29,7 +28,6 @@ from chronomemory.episodes import (
     Fact,
     FactPattern,
     Facts,
-    MemoryDelta,
     RunReport,
     StoreError,
 )
@@ -37,17 +35,8 @@ from chronomemory.episodes.runner import Runner
 from chronomemory.episodes.storage.facts import sources_of
 from chronomemory.face.moments import parse_instant, utc_now
 
-__all__ = ["episodes", "facts"]
-
-episodes = typer.Typer(
-    cls=CommandGroup,
-    help="Put episodes, look at them, and make facts of them.",
-    no_args_is_help=True,
-    add_completion=False,
-)
-facts = typer.Typer(
-    cls=CommandGroup, help="Look at facts and what led to them.", no_args_is_help=True, add_completion=False
-)
+episodes = command_group("Put episodes, look at them, and make facts of them.")
+facts = command_group("Look at facts and what led to them.")
 
 User = Annotated[str, typer.Option("--user", metavar="NAME", callback=text, help="Whose it is.")]
 AnyUser = Annotated[
@@ -68,9 +57,9 @@ _RULES: TypeAdapter[list[ConsolidationRule]] = TypeAdapter(list[ConsolidationRul
 
 
 @contextmanager
-def _reached(project: Path, as_json: bool) -> Iterator[Session]:
-    """Lend a project; what this face refuses is an error of the arguments."""
-    with session(project, as_json) as here:
+def _opened(at: Target) -> Iterator[Session]:
+    """Open the store; what this face refuses is an error of the arguments."""
+    with at.open() as here:
         try:
             yield here
         except StoreError as error:
@@ -87,17 +76,17 @@ def _first_of(error: ValidationError) -> str:
 
 
 def _nothing(here: Session, user: str | None, what: str) -> str:
-    """Say that there is nothing; if there never was anything of somebody, the name may be misspelled."""
+    """Say that nothing was found, or that nothing was ever written for a user."""
     if user is not None and not here.store.scoped(user=user).known:
         return f"nothing was ever written for user={clean(user)}"
     return what
 
 
-def _lines(out: Output, models: Iterable[BaseModel]) -> None:
-    out.lines(canonical_json(model.model_dump(mode="json")) for model in models)
+def _dumped(models: Iterable[BaseModel]) -> Iterator[dict[str, Any]]:
+    return (model.model_dump(mode="json") for model in models)
 
 
-@episodes.command("put", cls=Command)
+@command(episodes, "put")
 def put(
     content: Annotated[str, typer.Argument(metavar="TEXT", callback=text, help="What happened.")],
     user: User,
@@ -106,22 +95,22 @@ def put(
     episode_id: Annotated[
         str | None, typer.Option("--id", metavar="ID", callback=text, help="Its id; without it, a new one.")
     ] = None,
-    at: Annotated[
+    when: Annotated[
         str | None, typer.Option("--at", metavar="TIME", help="When, with its time zone; without it, now.")
     ] = None,
     source_node: Annotated[str, typer.Option("--from", metavar="NODE", help="Where it comes from.")] = "cli",
     metadata: Annotated[
         str | None, typer.Option("--metadata", metavar="JSON", help='Such as {"subject": "ann"}.')
     ] = None,
-    project: Project = HERE,
-    as_json: AsJson = False,
+    *,
+    at: Target,
 ) -> None:
     """Keep an episode; one with its id in the same scope is replaced."""
-    with _reached(project, as_json) as here:
+    with _opened(at) as here:
         episode = Episode(
             id=episode_id or secrets.token_hex(8),
             content=content,
-            timestamp=utc_now() if at is None else parse_instant("at", at),
+            timestamp=utc_now() if when is None else parse_instant("at", when),
             source_node=source_node,
             user=user,
             session=in_session,
@@ -129,10 +118,7 @@ def put(
             metadata=_object(metadata),
         )
         Episodes(here.store).put(episode, user=user, session=in_session, agent=agent)
-        if as_json:
-            here.out.document(episode.model_dump(mode="json"))
-        else:
-            here.out.done("put: ", (clean(episode.id), "bold"))
+        here.out.answer(episode.model_dump(mode="json"), "put: ", (clean(episode.id), "bold"))
 
 
 def _object(given: str | None) -> dict[str, Any]:
@@ -147,83 +133,69 @@ def _object(given: str | None) -> dict[str, Any]:
     return value
 
 
-@episodes.command("recent", cls=Command)
+@command(episodes, "recent")
 def recent(
-    user: User,
-    in_session: AnySession = None,
-    agent: AnyAgent = None,
-    limit: Limit = 10,
-    project: Project = HERE,
-    as_json: AsJson = False,
+    user: User, in_session: AnySession = None, agent: AnyAgent = None, limit: Limit = 10, *, at: Target
 ) -> None:
     """Show the latest episodes of a user, newest first."""
-    with _reached(project, as_json) as here:
+    with _opened(at) as here:
         found = Episodes(here.store).recent(user, in_session, agent, limit=limit)
-        if as_json:
-            _lines(here.out, found)
-            return
-        rows = table("when", "id", "session", "agent", "content")
-        for one in found:
-            said = (one.id, one.session, one.agent, one.content)
-            rows.add_row(moment_text(one.timestamp), *map(clean, said))
-        here.out.show(rows if found else _nothing(here, user, "no episodes"))
+        rows = (
+            (moment_text(one.timestamp), *map(clean, (one.id, one.session, one.agent, one.content)))
+            for one in found
+        )
+        shown = table("when", "id", "session", "agent", "content", rows=rows)
+        here.out.listing(_dumped(found), shown, _nothing(here, user, "no episodes"))
 
 
-@episodes.command("consolidate", cls=Command)
+@command(episodes, "consolidate")
 def consolidate(
     when: Annotated[
         str, typer.Option("--when", metavar="SQL", help="Which episodes: a WHERE of SQL; without it, all.")
     ] = "",
     rule_id: Annotated[str, typer.Option("--rule", metavar="ID", help="What the rule is called.")] = "cli",
-    project: Project = HERE,
-    as_json: AsJson = False,
+    *,
+    at: Target,
 ) -> None:
     """Show what a rule would make of the episodes; nothing is written."""
-    with _reached(project, as_json) as here:
+    with _opened(at) as here:
         rule = ConsolidationRule(id=rule_id, cadence={"every": 1}, when_filter=when, then_emits=[])
-        told = Episodes(here.store).sort(rule, utc_now())
-        if as_json:
-            _lines(here.out, told.deltas)
-        else:
-            rows = table("delta", "episodes", "replaces")
-            for delta in told.deltas:
-                rows.add_row(delta.kind, _joined(delta.source_episode_ids), _joined(_replaced(delta)))
-            here.out.show(rows if told.deltas else "no deltas")
-        if told.bad:
-            here.out.warn(f"update and delete need replaces: {_joined(told.bad)}")
-
-
-def _replaced(delta: MemoryDelta) -> list[str]:
-    return getattr(delta, "replaces", [])
+        sorted_ = Episodes(here.store).sort(rule, utc_now())
+        rows = (
+            (delta.kind, _joined(delta.source_episode_ids), _joined(getattr(delta, "replaces", [])))
+            for delta in sorted_.deltas
+        )
+        shown = table("delta", "episodes", "replaces", rows=rows)
+        here.out.listing(_dumped(sorted_.deltas), shown, "no deltas")
+        if sorted_.bad:
+            here.out.warn(f"update and delete need replaces: {_joined(sorted_.bad)}")
 
 
 def _joined(names: Iterable[str]) -> str:
     return clean(", ".join(names))
 
 
-@episodes.command("run", cls=Command)
+@command(episodes, "run")
 def run(
     rules: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A JSON list of rules."),
+        Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A JSON list of rules.")
     ],
-    project: Project = HERE,
-    as_json: AsJson = False,
+    *,
+    at: Target,
 ) -> None:
     """Run the rules that are due, and pin the facts that they make."""
-    with _reached(project, as_json) as here:
-        given = _rules(rules)
-        runner = Runner(ChronoMemoryStore(here.store), ChronoFactStore(here.store), given)
+    with _opened(at) as here:
+        runner = Runner(ChronoMemoryStore(here.store), ChronoFactStore(here.store), _rules(rules))
         try:
-            _told(here.out, runner.run(), as_json)
+            _show_run(here.out, runner.run())
         except ConsolidationRuleError as error:
             if error.report is not None and error.report.rules:
-                _told(here.out, error.report, as_json)
+                _show_run(here.out, error.report)
             raise
 
 
-def _told(out: Output, report: RunReport, as_json: bool) -> None:
-    if as_json:
+def _show_run(out: Output, report: RunReport) -> None:
+    if out.as_json:
         out.document(report.to_dict())
         return
     for one in report.rules:
@@ -240,71 +212,62 @@ def _rules(file: Path) -> list[ConsolidationRule]:
         ) from None
 
 
-@facts.command("list", cls=Command)
+@command(facts, "list")
 def list_facts(
     user: AnyUser = None,
     agent: AnyAgent = None,
     subject: Annotated[str | None, typer.Option(callback=text, help="What it is about.")] = None,
     predicate: Annotated[str | None, typer.Option(callback=text, help="What is said of it.")] = None,
     channel: Annotated[str | None, typer.Option(callback=text, help="Which channel it carries.")] = None,
-    project: Project = HERE,
-    as_json: AsJson = False,
+    *,
+    at: Target,
 ) -> None:
     """List the facts that are pinned, the oldest first."""
-    with _reached(project, as_json) as here:
+    with _opened(at) as here:
         asked = FactPattern(user=user, agent=agent, subject=subject, predicate=predicate, channel=channel)
         found = Facts(here.store).query(asked)
-        if as_json:
-            _lines(here.out, found)
-            return
-        rows = table("id", "user", "agent", "conf", "says")
-        for one in found:
-            says = one.payload.get("content") or _spoken(one)
-            rows.add_row(*map(clean, (one.id, one.user, one.agent, f"{one.confidence:.2f}", says)))
-        here.out.show(rows if found else _nothing(here, user, "no facts"))
+        rows = (
+            map(clean, (one.id, one.user, one.agent, f"{one.confidence:.2f}", _statement(one)))
+            for one in found
+        )
+        shown = table("id", "user", "agent", "conf", "says", rows=rows)
+        here.out.listing(_dumped(found), shown, _nothing(here, user, "no facts"))
 
 
-def _spoken(fact: Fact) -> str:
+def _statement(fact: Fact) -> str:
     parts = (fact.payload.get(slot) for slot in ("subject", "predicate", "object"))
-    return " ".join(str(part) for part in parts if part is not None)
+    return fact.payload.get("content") or " ".join(str(part) for part in parts if part is not None)
 
 
-@facts.command("show", cls=Command)
-def show_fact(fact_id: FactId, project: Project = HERE, as_json: AsJson = False) -> None:
+@command(facts, "show")
+def show_fact(fact_id: FactId, at: Target) -> None:
     """Show a fact that is pinned."""
-    with _reached(project, as_json) as here:
-        fact = _found(here, fact_id)
-        if as_json:
+    with _opened(at) as here:
+        fact, known = _found(here, fact_id), ("id", "user", "agent")
+        if at.as_json:
             here.out.document(fact.model_dump(mode="json"))
             return
-        told: dict[str, str | Text] = {
+        shown: dict[str, str | Text] = {
             "id": clean(fact.id),
             "user": clean(fact.user),
             "agent": clean(fact.agent),
             "confidence": f"{fact.confidence:.2f}",
             "pinned": moment_text(fact.pinned_at),
-            **{clean(name): clean(value) for name, value in fact.payload.items() if name not in _SHOWN},
+            **{clean(name): clean(value) for name, value in fact.payload.items() if name not in known},
             "steps": str(len(fact.lineage)),
         }
-        here.out.show(pairs(told))
+        here.out.show(pairs(shown))
 
 
-_SHOWN = ("id", "user", "agent")
-
-
-@facts.command("lineage", cls=Command)
-def lineage(fact_id: FactId, project: Project = HERE, as_json: AsJson = False) -> None:
+@command(facts, "lineage")
+def lineage(fact_id: FactId, at: Target) -> None:
     """Show what led to a fact: each step, its episodes, and their places in the log."""
-    with _reached(project, as_json) as here:
+    with _opened(at) as here:
         steps = list(_steps(here, _found(here, fact_id)))
-        if as_json:
-            here.out.lines(canonical_json(step) for step in steps)
-            return
-        rows = table("rule", "promoted", "event", "episode", "said")
-        for step in steps:
-            told = (step["rule_id"], step["promotion_ts"], step["event"], step["episode"], step["content"])
-            rows.add_row(*("–" if part is None else clean(part) for part in told))
-        here.out.show(rows)
+        fields = ("rule_id", "promotion_ts", "event", "episode", "content")
+        rows = (("–" if step[name] is None else clean(step[name]) for name in fields) for step in steps)
+        shown = table("rule", "promoted", "event", "episode", "said", rows=rows)
+        here.out.listing(steps, shown, "no steps")
 
 
 def _found(here: Session, fact_id: str) -> Fact:

@@ -1,28 +1,30 @@
-"""Loads a command only when somebody calls it, and sets its help so that it reads well."""
+"""Commands that are imported when they are called, option bundles, and readable help."""
 
 from __future__ import annotations
 
 import difflib
+import functools
 import gc
 import importlib.util
+import inspect
 from collections.abc import Callable
+from dataclasses import is_dataclass
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-__all__ = ["Command", "CommandGroup", "LoadedGroup", "loaded"]
+Function = TypeVar("Function", bound=Callable[..., Any])
 
-#: What cannot be done is not done however it is asked for.
+#: A command that is not installed accepts any arguments and refuses them all.
 _ANY_WORDS = {"ignore_unknown_options": True, "allow_extra_args": True}
-#: A number that nobody reaches tells nothing.
+#: A larger bound is not shown in the help.
 _NO_BOUND = 2**31
 
 
 class _ReadsWell:
-    """Help as a person would write it: no type behind a flag or an argument, no braces, no bound of 19
-    digits."""
+    """Help without types behind flags and arguments, without braces, and without bounds of 19 digits."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
@@ -31,7 +33,7 @@ class _ReadsWell:
                 param.metavar = ""
             described = getattr(param, "type_descriptor", None)  # of newer typers, which show <list[str]>
             if param.param_type_name == "argument":
-                param.display_type_rich = _untold
+                param.display_type_rich = _no_type
             elif param.metavar is None and described is not None:
                 param.metavar = _WORDS.get(described.annotation)
             if (getattr(param, "max", None) or 0) > _NO_BOUND:
@@ -47,12 +49,12 @@ class _ReadsWell:
 
 
 _NO_BRACES = {ord("{"): None, ord("}"): None}
-#: What stands behind an option that says nothing else, by the type of its value.
+#: The metavar of an option without one, by the type of its value.
 _WORDS: dict[Any, str] = {str: "TEXT", list[str]: "TEXT", int: "N", float: "NUMBER"}
 
 
-def _untold(**_: Any) -> None:
-    """The name of an argument says what it takes; a type behind it says it twice."""
+def _no_type(**_: Any) -> None:
+    """Show no type behind the name of an argument."""
 
 
 class Command(_ReadsWell, TyperCommand):
@@ -94,8 +96,7 @@ class LoadedGroup(CommandGroup):
 
 
 def loaded(name: str) -> ModuleType:
-    """Import a module. It makes hundreds of classes, which stay: to look for garbage among them is a tenth
-    of what that takes."""
+    """Import a module with garbage collection off, which saves a tenth of the time."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -103,6 +104,59 @@ def loaded(name: str) -> ModuleType:
     finally:
         if was_on:
             gc.enable()
+
+
+def with_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command with the options of its bundles: a parameter of a dataclass type becomes its fields.
+
+    The fields of a subclass come before those of its bases.
+    """
+    bundles: dict[str, tuple[Any, list[str]]] = {}
+    parameters: list[inspect.Parameter] = []
+    hints = get_type_hints(function, include_extras=True)
+    for parameter in inspect.signature(function).parameters.values():
+        kind: Any = hints[parameter.name]
+        if not isinstance(kind, type) or not is_dataclass(kind):
+            parameters.append(parameter.replace(annotation=kind, kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        options = get_type_hints(kind, include_extras=True)
+        names = [name for base in kind.__mro__ for name in inspect.get_annotations(base)]
+        bundles[parameter.name] = kind, names
+        parameters += [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=getattr(kind, name), annotation=options[name]
+            )
+            for name in names
+        ]
+    if not bundles:
+        return function
+
+    @functools.wraps(function)
+    def command(**given: Any) -> Any:
+        for name, (kind, names) in bundles.items():
+            given[name] = kind(**{option: given.pop(option) for option in names})
+        return function(**given)
+
+    vars(command)["__signature__"] = inspect.Signature(parameters)
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
+
+
+def command(group: typer.Typer, name: str) -> Callable[[Function], Function]:
+    """Return a decorator that adds a command to a group."""
+
+    def add(function: Function) -> Function:
+        group.command(name, cls=Command)(with_options(function))
+        return function
+
+    return add
+
+
+def command_group(help_text: str, **options: Any) -> typer.Typer:
+    """Return a group of commands under a name of its own."""
+    return typer.Typer(
+        cls=CommandGroup, help=help_text, no_args_is_help=True, add_completion=False, **options
+    )
 
 
 def _lacking(reason: str) -> Callable[[], None]:
@@ -127,7 +181,9 @@ def _loaded(name: str, place: str, panel: str) -> Any:
         found, is_lacking = _lacking(str(error)), True
     if not isinstance(found, typer.Typer):
         alone = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
-        alone.command(name, cls=Command, context_settings=_ANY_WORDS if is_lacking else None)(found)
+        alone.command(name, cls=Command, context_settings=_ANY_WORDS if is_lacking else None)(
+            with_options(found)
+        )
         found = alone
     command: Any = typer.main.get_command(found)
     command.name, command.rich_help_panel = name, panel

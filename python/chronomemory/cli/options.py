@@ -1,43 +1,83 @@
-"""The arguments that mean the same in every command."""
+"""Options that several commands share, and the search for the project of a command."""
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from datetime import datetime, timedelta, timezone
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from chronomemory._core import parse_json
-from chronomemory.cli.projects import VARIABLE, resolve_project
+from chronomemory.cli.loading import loaded
+from chronomemory.cli.output import Output
+from chronomemory.layout import log_folder
 
-__all__ = [
-    "HERE",
-    "MAX_SEQ",
-    "STDIN",
-    "AgentName",
-    "AsJson",
-    "AsOf",
-    "EmbedderName",
-    "Endpoint",
-    "InputFile",
-    "InputFiles",
-    "Model",
-    "OfEveryone",
-    "Project",
-    "RecordId",
-    "ServedProject",
-    "SessionName",
-    "UserName",
-    "WhereJson",
-    "json_object",
-    "moment",
-    "share",
-    "text",
-    "time_of",
-    "where_of",
-]
+VARIABLE = "CHRONOMEMORY_PROJECT"
+#: TOML is part of Python from 3.11 on.
+_TOML = "tomllib" if sys.version_info >= (3, 11) else "tomli"
+_TRUSTED = frozenset({0, os.getuid()})
+
+
+def resolve_project(ctx: typer.Context, given: Path) -> Path:
+    """Return the project that was named, or the one found for the current folder; say which that is."""
+    source = ctx.get_parameter_source("project")
+    if ctx.resilient_parsing or (source is not None and source.name != "DEFAULT"):
+        return given
+    found = find_project()
+    if found is None:
+        return given
+    Output(bool(ctx.params.get("as_json"))).note_project(found)
+    return found
+
+
+def find_project() -> Path | None:
+    """Return the nearest folder above with a store, or the one a pyproject.toml names; None means here."""
+    try:
+        start = Path.cwd()
+        device = start.stat().st_dev
+        folders = [start, *takewhile(lambda folder: folder.stat().st_dev == device, start.parents)]
+        nearest = next((folder for folder in folders if log_folder(folder).is_dir()), None)
+    except OSError:  # the folder was deleted, or one above it cannot be examined
+        return None
+    if nearest is None:
+        settings = (_setting(folder / "pyproject.toml") for folder in folders)
+        return next((project for project in settings if project is not None), None)
+    if nearest == start:
+        return None
+    _check_owner(log_folder(nearest))
+    return nearest
+
+
+def _check_owner(path: Path) -> None:
+    if path.stat().st_uid not in _TRUSTED:
+        raise typer.BadParameter(f"{path} belongs to another user; name its project, or --project . for here")
+
+
+def _setting(path: Path) -> Path | None:
+    """Return the project that a pyproject.toml names, if it names one."""
+    try:
+        text = path.read_bytes()
+    except OSError:
+        return None
+    if b"chronomemory" not in text:
+        return None
+    try:
+        project = loaded(_TOML).loads(text.decode())["tool"]["chronomemory"]["project"]
+    except (KeyError, TypeError):
+        return None
+    except (ImportError, ValueError) as error:
+        raise typer.BadParameter(f"{path} cannot be read as TOML: {error}") from None
+    _check_owner(path)
+    if not isinstance(project, str) or not (path.parent / project).is_dir():
+        wanted = "must be the path of a folder that exists"
+        raise typer.BadParameter(f"{path}: project in [tool.chronomemory] {wanted}, got {project!r}")
+    return (path.parent / project).resolve()
+
 
 HERE = Path()
 STDIN = Path("-")
@@ -58,7 +98,7 @@ def _readable(given: Path | list[Path]) -> Path | list[Path]:
 
 
 def text(given: str | None) -> str | None:
-    """Refuse what is no text: a shell hands over any bytes."""
+    """Refuse arguments that are not UTF-8."""
     try:
         (given or "").encode("utf-8")
     except UnicodeEncodeError:
@@ -128,20 +168,15 @@ EmbedderName = Annotated[
     ),
 ]
 InputFile = Annotated[
-    Path,
-    typer.Argument(metavar="FILE", callback=_readable, help="What export wrote; - is stdin."),
+    Path, typer.Argument(metavar="FILE", callback=_readable, help="What export wrote; - is stdin.")
 ]
 InputFiles = Annotated[
-    list[Path],
-    typer.Argument(metavar="FILE…", callback=_readable, help="NDJSON; - is stdin."),
+    list[Path], typer.Argument(metavar="FILE…", callback=_readable, help="NDJSON; - is stdin.")
 ]
 
 
 def moment(spelled: str, *, ends: bool = True) -> int | datetime:
-    """Read a seq, or a moment as ISO 8601 writes it; without a time zone it names no moment.
-
-    A date alone is that day in UTC, as all tables show it: its end, or its beginning if that is asked for.
-    """
+    """Parse a seq or an ISO 8601 time with a zone; a date is the end, or the start, of that day in UTC."""
     if _DATE.fullmatch(spelled):
         return _day(spelled, ends=ends)
     if spelled.isascii() and spelled.isdigit():
@@ -193,7 +228,7 @@ def json_object(spelled: str | bytes, name: str) -> dict[str, Any]:
 
 
 def where_of(spelled: str | None) -> dict[str, Any] | None:
-    """Read what ``--where`` says; what it means is the store's business."""
+    """Parse ``--where``."""
     return None if spelled is None else json_object(spelled, "--where")
 
 

@@ -1,11 +1,11 @@
-"""Sends an answer to where it belongs, and cleans what would steer a terminal.
+"""Answers on stdout, messages on stderr, without terminal control characters.
 
-Answers go to stdout, everything else to stderr. With ``--json`` stdout holds JSON and nothing
-else: one document, or one object a line where a command lists things.
+With ``--json`` stdout holds one JSON document, or one object a line.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from chronomemory._core import canonical_json
-from chronomemory.cli import rich_later as rich
 
 if TYPE_CHECKING:
-    # To say the version, or to help, needs no store.
-    from chronomemory.types import Progress
+    # The version, JSON output and the MCP server need neither rich nor a store.
+    from rich.console import Console, RenderableType
+    from rich.text import Text
 
-__all__ = ["Output", "clean", "counted", "escaped", "size", "spelled"]
+    from chronomemory.types import Progress
 
 _LINES_AT_ONCE = 2_000
 #: How wide a pipe or file is: no line of a table is cut or wrapped there, unless COLUMNS says so.
@@ -53,12 +53,12 @@ class Output:
         self.as_json = as_json
 
     @cached_property
-    def console(self) -> rich.Console:
+    def console(self) -> Console:
         """What answers are shown on."""
         return _console(stderr=False)
 
     @cached_property
-    def errors(self) -> rich.Console:
+    def errors(self) -> Console:
         """What everything else is shown on."""
         return _console(stderr=True)
 
@@ -73,7 +73,7 @@ class Output:
             typer.echo(escaped(b"\n".join(some)))
 
     def bytes(self, lines: Iterable[bytes]) -> None:
-        """Write lines byte for byte, unless somebody looks at them."""
+        """Write lines byte for byte, except to a terminal."""
         if self.console.is_terminal:
             self.lines(lines)
             return
@@ -81,51 +81,67 @@ class Output:
         while some := list(islice(rest, _LINES_AT_ONCE)):
             typer.echo(b"\n".join(some))
 
-    def show(self, *things: rich.RenderableType) -> None:
+    def show(self, *things: RenderableType) -> None:
         """Show something to a person."""
         for thing in things:
             self.console.print(thing)
 
+    def answer(self, document: Mapping[str, Any], *parts: str | tuple[str, str]) -> None:
+        """Write a JSON document, or one line for a person."""
+        if self.as_json:
+            self.document(document)
+        else:
+            self.done(*parts)
+
+    def listing(self, items: Iterable[Mapping[str, Any]], shown: RenderableType, nothing: str) -> None:
+        """Write one JSON object a line, or show a table; ``nothing`` replaces an empty one."""
+        listed = list(items)
+        if self.as_json:
+            self.lines(canonical_json(dict(item)) for item in listed)
+        else:
+            self.show(shown if listed else nothing)
+
     def hint(self, text: str) -> None:
         """Say something in passing."""
-        self.console.print(rich.Text(text, style="dim"))
+        self.console.print(_text()(text, style="dim"))
 
     def done(self, *parts: str | tuple[str, str]) -> None:
-        """Say in one line what was done."""
-        _say(self.console, rich.Text.assemble(("✔ ", "bold green"), *parts))
+        """Print one line with a check mark."""
+        _say(self.console, _text().assemble(("✔ ", "bold green"), *parts))
 
     def warn(self, message: str) -> None:
-        """Say on stderr what a person should know."""
+        """Print a warning on stderr."""
         if self.as_json:
             self._complain({"warning": message})
         else:
-            _say(self.errors, rich.Text.assemble(("warning: ", "bold yellow"), clean(message)))
+            _say(self.errors, _text().assemble(("warning: ", "bold yellow"), clean(message)))
 
     def note_project(self, project: object) -> None:
         """Say on stderr which project was found, where none was named."""
         if self.as_json:
             self._complain({"project": spelled(project)})
         else:
-            _say(self.errors, rich.Text(f"project: {clean(project)}", style="dim"))
+            _say(self.errors, _text()(f"project: {clean(project)}", style="dim"))
 
     def fail(self, message: str, recovery: str, name: str) -> None:
         """Say on stderr what went wrong, and below it what to do next."""
         if self.as_json:
             self._complain({"error": name, "message": message, "recovery": recovery})
             return
-        _say(self.errors, rich.Text(f"error: {clean(message)}", style="bold red"))
+        _say(self.errors, _text()(f"error: {clean(message)}", style="bold red"))
         if recovery:
-            _say(self.errors, rich.Text.assemble(("  try: ", "bold"), clean(recovery)))
+            _say(self.errors, _text().assemble(("  try: ", "bold"), clean(recovery)))
 
     def _complain(self, value: Mapping[str, str]) -> None:
         typer.echo(escaped(canonical_json({key: spelled(text) for key, text in value.items()})), err=True)
 
     @contextmanager
     def progress(self, title: str, *, beside_answer: bool = False) -> Iterator[Progress | None]:
-        """Lend a callback that moves a bar, or None where nobody sees it or the answer takes its place."""
+        """Yield a callback that moves a progress bar, or None where none is shown."""
         if self.as_json or not self.errors.is_terminal or (beside_answer and self.console.is_terminal):
             yield None
             return
+        rich = importlib.import_module("rich.progress")
         columns = (
             rich.TextColumn("{task.description}"),
             rich.BarColumn(bar_width=None, complete_style="cyan", finished_style="green"),
@@ -137,15 +153,22 @@ class Output:
             yield lambda done, total: bars.update(bar, completed=done, total=total)
 
 
-def _console(*, stderr: bool) -> rich.Console:
+def _text() -> type[Text]:
+    text: type[Text] = importlib.import_module("rich.text").Text
+    return text
+
+
+def _console(*, stderr: bool) -> Console:
     # INVARIANT: no markup, for what a record says must never be taken for our own words.
-    console = rich.Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    console: Console = importlib.import_module("rich.console").Console(
+        stderr=stderr, highlight=False, markup=False, emoji=False
+    )
     if not console.is_terminal and not os.environ.get("COLUMNS"):
         console.width = _PIPE_COLUMNS
     return console
 
 
-def _say(console: rich.Console, text: rich.Text) -> None:
+def _say(console: Console, text: Text) -> None:
     """Keep a line whole for those who search it; wrap it between words for those who read it."""
     console.print(text, soft_wrap=not console.is_terminal)
 
@@ -156,7 +179,7 @@ def spelled(path: object) -> str:
 
 
 def clean(value: object, keep: str = "") -> str:
-    """Make hidden characters visible: what a record says must not steer the terminal."""
+    """Make hidden characters visible, so that no record controls the terminal."""
     text = str(value)
     if text.isascii() and text.isprintable():
         return text
@@ -169,7 +192,7 @@ def _visible(character: str) -> str:
 
 
 def escaped(spelling: bytes) -> bytes:
-    """Spell JSON so that nothing hidden stands in it raw; it means the same."""
+    """Return the same JSON with hidden characters escaped."""
     if spelling.isascii() and b"\x7f" not in spelling:
         return spelling
     return _RAW.sub(lambda found: json.dumps(found[0])[1:-1], spelling.decode("utf-8")).encode("utf-8")

@@ -1,146 +1,258 @@
-"""The commands that write and read pages."""
+"""The commands for Markdown pages."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from chronomemory.cli.loading import Command, CommandGroup
-from chronomemory.cli.options import HERE, AgentName, AsJson, Project, SessionName, UserName, text
-from chronomemory.cli.output import clean
-from chronomemory.cli.page_care import CARE
-from chronomemory.cli.page_folders import (
-    Folder,
-    PageName,
-    Since,
-    Tags,
-    Until,
-    Whose,
-    content_of,
-    entry_lines,
-    listed,
-    opened,
-)
+from chronomemory.cli.loading import command, command_group
+from chronomemory.cli.options import text
+from chronomemory.cli.output import Output, clean, spelled
+from chronomemory.cli.session import FINDING, NamedTarget, NotFoundError, RefusedError
 from chronomemory.cli.tables import pairs, table
-from chronomemory.pages import Link
+from chronomemory.cli.targets import check_target, write_target
+from chronomemory.pages import (
+    Entry,
+    Indexed,
+    PageConflict,
+    PageError,
+    Pages,
+    Rebuilt,
+    Synced,
+    UnknownEntry,
+    UnknownFolder,
+    UnknownPage,
+)
+from chronomemory.pages.layout import FREE, find_layout, is_vault
+from chronomemory.pages.syncing import CLEANED
+from chronomemory.types import Progress
 
-__all__ = ["pages"]
-
-pages = typer.Typer(
-    cls=CommandGroup,
-    help="Keep Markdown pages that a person can read and edit, over the chained log.",
+pages = command_group(
+    "Keep Markdown pages that a person can read and edit, over the chained log.",
     epilog="Exit codes: 0 fine, 1 findings or not found, 2 bad arguments or refused input.",
-    no_args_is_help=True,
-    add_completion=False,
 )
 
+STDIN = "-"
+Folder = Annotated[
+    Path | None,
+    typer.Option(
+        "--folder",
+        "-f",
+        metavar="DIR",
+        file_okay=False,
+        help="Where the pages or notes are, seen from the project; memory unless told.",
+    ),
+]
+PageName = Annotated[
+    str,
+    typer.Argument(metavar="PAGE", callback=text, help="Its name, such as topic-rust; .md may be left out."),
+]
+Content = Annotated[str, typer.Argument(metavar="TEXT", callback=text, help="What it says; - reads stdin.")]
+Tags = Annotated[
+    list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="A tag; may be given again.")
+]
+Since = Annotated[
+    str | None,
+    typer.Option("--since", metavar="DAY|TIME", callback=text, help="From then on; a day is all of it."),
+]
+Until = Annotated[
+    str | None,
+    typer.Option("--until", metavar="DAY|TIME", callback=text, help="Up to then; a day is all of it."),
+]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="At most so many.")]
 Superseded = Annotated[bool, typer.Option("--superseded", "-s", help="Also what was superseded.")]
-Content = Annotated[str, typer.Argument(metavar="TEXT", callback=text, help="What it says; - reads stdin.")]
 Prefixes = Annotated[
     list[str] | None, typer.Option("--prefix", metavar="PREFIX", help="Only these pages; may be given again.")
 ]
+Reason = Annotated[str, typer.Option("--reason", "-r", callback=text, help="Why.")]
+
+#: A report with the problems that are left.
+Report = Synced | Rebuilt | Indexed
 
 
-@pages.command("create", cls=Command)
+@dataclass(frozen=True)
+class PageTarget(NamedTarget):
+    """The options of a command on a folder of pages."""
+
+    folder: Folder = None
+
+
+@contextmanager
+def opened(
+    at: PageTarget, *, create: bool = False, attach: bool = False, layout: str | None = None
+) -> Iterator[tuple[Pages, Output]]:
+    """Open the pages; with ``attach`` a folder of notes that was never opened is taken in."""
+    with at.open() as here:
+        if attach:
+            root = here.store.project_root / (at.folder or "")
+            is_free = at.folder is not None and root.is_dir() and find_layout(root) == FREE
+            create = is_free or is_vault(root) or layout is not None
+        try:
+            with Pages(here.store, at.folder, must_exist=not create, layout=layout, **at.names) as made:
+                yield made, here.out
+        except (UnknownPage, UnknownEntry, UnknownFolder) as error:
+            raise NotFoundError(str(error), recovery=error.recovery) from None
+        except PageConflict:
+            raise
+        except PageError as error:
+            raise RefusedError(str(error), recovery=error.recovery) from None
+
+
+def _content(given: str) -> str:
+    """Return a content, or what stdin holds for ``-``."""
+    if given != STDIN:
+        return given
+    try:
+        return sys.stdin.buffer.read().decode("utf-8").rstrip("\n")
+    except UnicodeDecodeError:
+        raise RefusedError("what came from stdin is not UTF-8") from None
+
+
+def _list_entries(out: Output, entries: Iterable[Entry], *, page: bool, nothing: str = "no entries") -> None:
+    found = list(entries)
+    out.listing((entry.to_dict() for entry in found), Text("\n").join(_rendered(found, page=page)), nothing)
+
+
+def _rendered(entries: Iterable[Entry], *, page: bool) -> Iterator[Text]:
+    for entry in entries:
+        style = "dim" if entry.superseded else "bold"
+        parts = [(entry.timestamp, style), ("  ", ""), (entry.id or "above the entries", "cyan")]
+        if page:
+            parts += [("  ", ""), (clean(entry.page), "bold")]
+        parts += [("".join(f"  #{clean(tag)}" for tag in entry.tags), "green")]
+        if entry.superseded:
+            parts.append((f"  superseded by {entry.superseded_by or 'nothing'}", "yellow"))
+        yield Text.assemble(*parts)
+        yield Text.assemble((clean(entry.content, keep="\n"), "dim strike" if entry.superseded else ""), "\n")
+
+
+def _show_report(out: Output, report: Report) -> None:
+    if out.as_json:
+        out.document(report.to_dict())
+    elif report.problems:
+        out.warn(report.summary)
+        rows = (
+            (Text(one.kind, style="yellow"), clean(one.file), clean(one.message)) for one in report.problems
+        )
+        out.show(table("what", "file", "why", rows=rows))
+    else:
+        out.done(clean(report.summary))
+
+
+# Writing.
+
+
+@command(pages, "create")
 def create(
     page: PageName,
     description: Annotated[str, typer.Argument(metavar="ABOUT", callback=text, help="What it is about.")],
     tags: Tags = None,
     title: Annotated[str | None, typer.Option("--title", callback=text, help="Its heading.")] = None,
-    project: Project = HERE,
-    folder: Folder = None,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    as_json: AsJson = False,
+    *,
+    at: PageTarget,
 ) -> None:
     """Make a page; its name begins with user- project- tool- topic- person- org- or event-.
 
     In a folder of notes it may have any name, such as Projects/Tea.
     """
-    with opened(Whose(project, folder, user, agent, in_session), as_json, create=True) as here:
-        name = here.it.create(page, description, tags or (), title=title)
-        if as_json:
-            here.out.document({"page": name})
-        else:
-            here.out.done("made ", (clean(name), "bold"))
+    with opened(at, create=True) as (made, out):
+        name = made.create(page, description, tags or (), title=title)
+        out.answer({"page": name}, "made ", (clean(name), "bold"))
 
 
-@pages.command("append", cls=Command)
-def append(
-    page: PageName,
-    content: Content,
-    tags: Tags = None,
-    project: Project = HERE,
-    folder: Folder = None,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    as_json: AsJson = False,
-) -> None:
+@command(pages, "append")
+def append(page: PageName, content: Content, tags: Tags = None, *, at: PageTarget) -> None:
     """Write an entry at the end of a page, with up to three tags."""
-    with opened(Whose(project, folder, user, agent, in_session), as_json, create=True) as here:
-        entry_id = here.it.append(page, content_of(content), tags or ())
-        if as_json:
-            here.out.document({"page": page.removesuffix(".md"), "id": entry_id})
-        else:
-            here.out.done("appended ", (entry_id, "cyan"), " to ", (clean(page), "bold"))
+    with opened(at, create=True) as (made, out):
+        entry_id = made.append(page, _content(content), tags or ())
+        document = {"page": page.removesuffix(".md"), "id": entry_id}
+        out.answer(document, "appended ", (entry_id, "cyan"), " to ", (clean(page), "bold"))
 
 
-@pages.command("supersede", cls=Command)
+@command(pages, "supersede")
 def supersede(
     page: PageName,
     old_id: Annotated[str, typer.Argument(metavar="ID", callback=text, help="The entry that holds no more.")],
     content: Content,
-    reason: Annotated[str, typer.Option("--reason", "-r", callback=text, help="Why.")],
+    reason: Reason,
     tags: Tags = None,
-    project: Project = HERE,
-    folder: Folder = None,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    as_json: AsJson = False,
+    *,
+    at: PageTarget,
 ) -> None:
     """Strike an entry, and write the one that holds instead."""
-    with opened(Whose(project, folder, user, agent, in_session), as_json) as here:
-        new_id = here.it.supersede(page, old_id, content_of(content), reason, tags or None)
-        if as_json:
-            here.out.document({"page": page.removesuffix(".md"), "id": new_id, "superseded": old_id})
-        else:
-            here.out.done((clean(old_id), "cyan"), " is superseded by ", (new_id, "cyan"))
+    with opened(at) as (made, out):
+        new_id = made.supersede(page, old_id, _content(content), reason, tags or None)
+        document = {"page": page.removesuffix(".md"), "id": new_id, "superseded": old_id}
+        out.answer(document, (clean(old_id), "cyan"), " is superseded by ", (new_id, "cyan"))
 
 
-@pages.command("list", cls=Command)
+@command(pages, "flag-compact")
+def flag_compact(page: PageName, reason: Reason, at: PageTarget) -> None:
+    """Ask for a page to be compacted."""
+    with opened(at) as (made, out):
+        made.flag_compact(page, reason)
+        document = {"page": page.removesuffix(".md"), "needs_compact": True}
+        out.answer(document, (clean(page), "bold"), " is to be compacted")
+
+
+@command(pages, "compact")
+def compact(
+    page: Annotated[
+        str | None,
+        typer.Argument(metavar="PAGE", callback=text, help="Only this one; else all that are flagged."),
+    ] = None,
+    *,
+    at: PageTarget,
+) -> None:
+    """Make notes of what was superseded on flagged pages, without losing a fact."""
+    with opened(at) as (made, out):
+        reports = made.compact_flagged() if page is None else [made.compact(page)]
+        if at.as_json:
+            out.listing((report.to_dict() for report in reports), "", "")
+        for report in [] if at.as_json else reports:
+            (out.done if report.accepted else out.warn)(clean(report.summary))
+        if not reports and not at.as_json:
+            out.hint("no page is flagged")
+    if not all(report.accepted for report in reports):
+        raise typer.Exit(FINDING)
+
+
+# Reading.
+
+
+@command(pages, "list")
 def list_(
     dormant: Annotated[bool, typer.Option("--dormant", help="Also dormant pages.")] = False,
     archived: Annotated[bool, typer.Option("--archived", help="Also archived pages.")] = False,
     prefixes: Prefixes = None,
-    project: Project = HERE,
-    folder: Folder = None,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    as_json: AsJson = False,
+    *,
+    at: PageTarget,
 ) -> None:
     """List the pages."""
-    with opened(Whose(project, folder, user, agent, in_session), as_json) as here:
-        found = here.it.list(include_dormant=dormant, include_archived=archived, prefixes=prefixes)
-        if as_json:
-            listed(here.out, found)
-            return
-        rows = table("page", "entries", "status", "updated", "about", right=("entries",))
-        for one in found:
-            state = Text(one.status, style="green" if one.status == "active" else "dim")
-            rows.add_row(
-                clean(one.name), f"{one.entry_count:,}", state, one.updated[:10], clean(one.description)
+    with opened(at) as (made, out):
+        found = made.list(include_dormant=dormant, include_archived=archived, prefixes=prefixes)
+        rows = (
+            (
+                clean(one.name),
+                f"{one.entry_count:,}",
+                Text(one.status, style="green" if one.status == "active" else "dim"),
+                one.updated[:10],
+                clean(one.description),
             )
-        here.out.show(rows if found else "no pages")
+            for one in found
+        )
+        shown = table("page", "entries", "status", "updated", "about", right=("entries",), rows=rows)
+        out.listing((one.to_dict() for one in found), shown, "no pages")
 
 
-@pages.command("read", cls=Command)
+@command(pages, "read")
 def read(
     page: PageName,
     since: Since = None,
@@ -155,33 +267,27 @@ def read(
         ),
     ] = None,
     raw: Annotated[bool, typer.Option("--raw", help="The page itself, as it stands in its file.")] = False,
-    project: Project = HERE,
-    folder: Folder = None,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    as_json: AsJson = False,
+    *,
+    at: PageTarget,
 ) -> None:
     """Read a page."""
-    with opened(Whose(project, folder, user, agent, in_session), as_json) as here:
-        if raw and not as_json:
-            here.out.bytes([here.it.text(page).encode().removesuffix(b"\n")])
+    with opened(at) as (made, out):
+        if raw and not at.as_json:
+            out.bytes([made.text(page).encode().removesuffix(b"\n")])
             return
         if chain is not None:
-            found = here.it.chain(page, chain)
+            found = made.chain(page, chain)
         else:
-            found = here.it.read(
+            found = made.read(
                 page, since=since, until=until, tags=tags, tail_n=tail, include_superseded=superseded
             )
-        if as_json and raw:
-            here.out.document({"page": page.removesuffix(".md"), "text": here.it.text(page)})
-        elif as_json:
-            listed(here.out, found)
+        if raw:
+            out.document({"page": page.removesuffix(".md"), "text": made.text(page)})
         else:
-            here.out.show(*(entry_lines(found, page=False) if found else ["no entries"]))
+            _list_entries(out, found, page=False)
 
 
-@pages.command("search", cls=Command)
+@command(pages, "search")
 def search(
     query: Annotated[str, typer.Argument(metavar="TEXT", callback=text, help="What to look for.")],
     page: Annotated[
@@ -196,16 +302,12 @@ def search(
     ] = None,
     superseded: Superseded = False,
     limit: Limit = 10,
-    project: Project = HERE,
-    folder: Folder = None,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    as_json: AsJson = False,
+    *,
+    at: PageTarget,
 ) -> None:
     """Find entries by their words and tags, the best first."""
-    with opened(Whose(project, folder, user, agent, in_session), as_json) as here:
-        hits = here.it.search(
+    with opened(at) as (made, out):
+        hits = made.search(
             query,
             path=page,
             prefix=prefix,
@@ -216,97 +318,170 @@ def search(
             include_superseded=superseded,
             limit=limit,
         )
-        if as_json:
-            listed(here.out, hits)
-        else:
-            found = [hit.entry for hit in hits]
-            here.out.show(*(entry_lines(found, page=True) if found else ["nothing found"]))
+        shown = Text("\n").join(_rendered((hit.entry for hit in hits), page=True))
+        out.listing((hit.to_dict() for hit in hits), shown, "nothing found")
 
 
-@pages.command("recent", cls=Command)
-def recent(
-    since: Since = None,
-    limit: Limit = 20,
-    prefixes: Prefixes = None,
-    project: Project = HERE,
-    folder: Folder = None,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    as_json: AsJson = False,
-) -> None:
+@command(pages, "recent")
+def recent(since: Since = None, limit: Limit = 20, prefixes: Prefixes = None, *, at: PageTarget) -> None:
     """Show what was written last, on all pages."""
-    with opened(Whose(project, folder, user, agent, in_session), as_json) as here:
-        found = here.it.recent(since=since, limit=limit, prefixes=prefixes)
-        if as_json:
-            listed(here.out, found)
-        else:
-            here.out.show(*(entry_lines(found, page=True) if found else ["no entries"]))
+    with opened(at) as (made, out):
+        _list_entries(out, made.recent(since=since, limit=limit, prefixes=prefixes), page=True)
 
 
-@pages.command("links", cls=Command)
-def links(
-    page: PageName,
-    project: Project = HERE,
-    folder: Folder = None,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    as_json: AsJson = False,
-) -> None:
+@command(pages, "links")
+def links(page: PageName, at: PageTarget) -> None:
     """Show what a page links to, and what links to it."""
-    with opened(Whose(project, folder, user, agent, in_session), as_json) as here:
-        told = here.it.links(page)
-        if as_json:
-            here.out.document(told.to_dict())
+    with opened(at) as (made, out):
+        found = made.links(page)
+        if at.as_json:
+            out.document(found.to_dict())
             return
-        rows = table("way", "page", "link", "entry")
-        for way, found in (("to", told.links), ("from", told.backlinks)):
-            for link in found:
-                rows.add_row(*_row(way, link))
-        here.out.show(rows if told.links or told.backlinks else "no links")
+        ways = [("to", link) for link in found.links] + [("from", link) for link in found.backlinks]
+        rows = (
+            (
+                way,
+                clean(link.page) if link.page else Text("no page", style="dim"),
+                clean(link.target),
+                link.entry or "",
+            )
+            for way, link in ways
+        )
+        out.show(table("way", "page", "link", "entry", rows=rows) if ways else "no links")
 
 
-def _row(way: str, link: Link) -> tuple[Any, ...]:
-    page = clean(link.page) if link.page else Text("no page", style="dim")
-    return way, page, clean(link.target), link.entry or ""
-
-
-@pages.command("status", cls=Command)
+@command(pages, "status")
 def status(
     page: PageName,
     set_to: Annotated[
         str | None, typer.Option("--set", metavar="STATUS", help="Make it active, dormant or archived.")
     ] = None,
-    project: Project = HERE,
-    folder: Folder = None,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    as_json: AsJson = False,
+    *,
+    at: PageTarget,
 ) -> None:
     """Show how a page is, or say that it is active, dormant or archived."""
-    with opened(Whose(project, folder, user, agent, in_session), as_json) as here:
+    with opened(at) as (made, out):
         if set_to is not None:
-            here.it.set_status(page, set_to)
-        told = here.it.info(page)
-        if as_json:
-            here.out.document(told.to_dict())
+            made.set_status(page, set_to)
+        info = made.info(page)
+        if at.as_json:
+            out.document(info.to_dict())
             return
-        flagged = f"yes: {told.compact_reason}" if told.compact_reason else "yes"
-        said: dict[str, str] = {
-            "page": told.name,
-            "about": told.description,
-            "tags": ", ".join(told.tags),
-            "status": told.status,
-            "created": told.created,
-            "updated": told.updated,
-            "entries": f"{told.entry_count:,}",
-            "tokens": f"about {told.tokens:,}",
-            "to be compacted": flagged if told.needs_compact else "no",
+        flagged = f"yes: {info.compact_reason}" if info.compact_reason else "yes"
+        facts = {
+            "page": info.name,
+            "about": info.description,
+            "tags": ", ".join(info.tags),
+            "status": info.status,
+            "created": info.created,
+            "updated": info.updated,
+            "entries": f"{info.entry_count:,}",
+            "tokens": f"about {info.tokens:,}",
+            "to be compacted": flagged if info.needs_compact else "no",
         }
-        here.out.show(pairs({name: clean(value) for name, value in said.items()}))
+        out.show(pairs({name: clean(value) for name, value in facts.items()}))
 
 
-for name, command in CARE.items():
-    pages.command(name, cls=Command)(command)
+# Folder and log.
+
+
+@command(pages, "rebuild")
+def rebuild(at: PageTarget) -> None:
+    """Write all pages that are missing or behind, byte for byte as they were."""
+    _run(at, "writing pages", lambda made, progress: made.rebuild(progress=progress))
+
+
+@command(pages, "rebuild-index")
+def rebuild_index(at: PageTarget) -> None:
+    """Read all pages, correct what is known of their entries, and write index.md."""
+    _run(at, "reading pages", lambda made, progress: made.rebuild_index(progress=progress))
+
+
+@command(pages, "sync")
+def sync(
+    forget_missing: Annotated[
+        bool, typer.Option("--forget-missing", help="Let go of pages whose files are gone.")
+    ] = False,
+    layout: Annotated[
+        str | None,
+        typer.Option(
+            "--layout",
+            metavar="free|prefixed",
+            callback=text,
+            help="How a new folder is kept: as it is, with any notes, or as pages with prefixes.",
+        ),
+    ] = None,
+    *,
+    at: PageTarget,
+) -> None:
+    """Take in what was edited by hand, and report what cannot be; a folder of notes is taken in as it is."""
+
+    def work(made: Pages, progress: Progress | None) -> Report:
+        return made.first_sync or made.sync(forget_missing=forget_missing, progress=progress)
+
+    _run(at, "reading pages", work, attach=True, layout=layout)
+
+
+def _run(
+    at: PageTarget,
+    title: str,
+    work: Callable[[Pages, Progress | None], Report],
+    *,
+    attach: bool = False,
+    layout: str | None = None,
+) -> None:
+    """Do something to all pages and report it; a problem that is left is a finding."""
+    with opened(at, attach=attach, layout=layout) as (made, out):
+        with out.progress(title) as progress:
+            report = work(made, progress)
+        _show_report(out, report)
+    if report.problems:
+        raise typer.Exit(FINDING)
+
+
+@command(pages, "watch")
+def watch(at: PageTarget) -> None:
+    """Take in what is edited by hand as it happens, until it is interrupted."""
+    with opened(at) as (made, out):
+        made.watch(lambda report: _show_report(out, report))
+
+
+def _cleanable(given: str) -> str:
+    if given not in CLEANED:
+        raise typer.BadParameter(f"{given!r} is none of {', '.join(CLEANED)}")
+    return given
+
+
+@command(pages, "clean")
+def clean_(
+    what: Annotated[
+        str,
+        typer.Argument(metavar="memory|all", callback=_cleanable, help="The pages, or also when was synced."),
+    ],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    *,
+    at: PageTarget,
+) -> None:
+    """Take all pages away; the chained history and the configuration stay."""
+    with opened(at) as (made, out):
+        if not yes:
+            count = len(made.list(include_dormant=True, include_archived=True))
+            typer.echo(f"This takes {count:,} pages away. The chained history of the log stays.", err=True)
+            typer.confirm("Take them away?", abort=True, err=True)
+        report = made.clean(what)
+        out.answer(report.to_dict(), report.summary, "; the chained history stays")
+
+
+@command(pages, "picture")
+def picture(
+    html: Annotated[Path, typer.Argument(metavar="FILE", dir_okay=False, help="The page to write.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+    *,
+    at: PageTarget,
+) -> None:
+    """Draw the pages and the links between them, as a page for a browser."""
+    with opened(at) as (made, out):
+        root = made.store.project_root
+        check_target(html, root, force=force)
+        write_target(html, [made.picture().encode()], root, force=force)
+        out.answer({"path": spelled(html)}, "drawn in ", clean(html))

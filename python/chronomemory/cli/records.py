@@ -1,4 +1,4 @@
-"""The commands that write and read single beliefs."""
+"""The commands that write, read and list records, and list embedding spaces."""
 
 from __future__ import annotations
 
@@ -8,37 +8,17 @@ from typing import Annotated, Any
 import typer
 
 from chronomemory._core import WalEvent, canonical_json
-from chronomemory.cli.options import (
-    HERE,
-    MAX_SEQ,
-    AgentName,
-    AsJson,
-    AsOf,
-    OfEveryone,
-    Project,
-    RecordId,
-    SessionName,
-    UserName,
-    WhereJson,
-    json_object,
-    moment,
-    share,
-    text,
-    time_of,
-    where_of,
-)
-from chronomemory.cli.output import clean, counted
-from chronomemory.cli.session import LOST, NotFoundError, RefusedError, Session, Whose, session
-from chronomemory.cli.tables import change_table, record_card, record_table
+from chronomemory.cli.options import MAX_SEQ, AsOf, RecordId, json_object, moment, text
+from chronomemory.cli.output import clean, counted, size
+from chronomemory.cli.session import LOST, Filters, NotFoundError, RefusedError, ScopedTarget, Session, Target
+from chronomemory.cli.tables import change_table, record_card, record_table, table
 from chronomemory.deps import DepGraph
 from chronomemory.record import ChronoRecord
 from chronomemory.rollback import invalidate
 from chronomemory.selection import StoreView
 from chronomemory.store import Records
 
-__all__ = ["delete", "get", "put", "query", "rollback"]
-
-#: How many records a table shows unless told; JSON has no such limit.
+#: Default number of rows in a table; JSON has no limit.
 _ROWS_SHOWN = 50
 #: What the ids of blocks begin with in the log; blocks ls leaves it out.
 _BLOCK = "block:"
@@ -69,12 +49,8 @@ def put(
         typer.FileBinaryRead | None,
         typer.Option(metavar="FILE", help="The whole record as one JSON object; - is stdin."),
     ] = None,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    everyone: OfEveryone = False,
-    project: Project = HERE,
-    as_json: AsJson = False,
+    *,
+    at: ScopedTarget,
 ) -> None:
     """Write a record.
 
@@ -99,20 +75,19 @@ def put(
     if whole is not None:
         if given or record_id is not None:
             raise typer.BadParameter("--from-json says everything: leave out the id and the fields")
-        told = whole.get("recursion_depth", 0)
-        if depth is None and isinstance(told, int) and not isinstance(told, bool):
-            depth = told
+        own = whole.get("recursion_depth", 0)
+        if depth is None and isinstance(own, int) and not isinstance(own, bool):
+            depth = own
     elif record_id is None:
         raise typer.BadParameter("a record needs an ID, or --from-json")
-    whose = Whose(user, agent, in_session, everyone)
-    with session(project, as_json, depth=depth or 0, whose=whose) as here:
+    with at.open(depth=depth or 0) as here:
         if record_id is None:
             event: WalEvent | None = here.door.upsert(whole or {})
         else:
             event = here.door.update(record_id, lambda known: _updated(known, record_id, given))
         if event is None:
             return
-        if as_json:
+        if at.as_json:
             here.out.lines([event.to_json_line().encode("utf-8")])
         else:
             here.out.done("wrote ", (clean(event.record_id), "cyan"), f" as event {event.seq:,}")
@@ -124,29 +99,20 @@ def _updated(known: ChronoRecord | None, record_id: str, given: dict[str, Any]) 
     return {**known.to_dict(), **given}
 
 
-def get(
-    record_id: RecordId,
-    as_of: AsOf = None,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    everyone: OfEveryone = False,
-    project: Project = HERE,
-    as_json: AsJson = False,
-) -> None:
+def get(record_id: RecordId, as_of: AsOf = None, *, at: ScopedTarget) -> None:
     """Show a record with its provenance, a deleted one too.
 
     The exit code is 3 if the log is damaged and a later change of the record may be missing.
     """
-    with session(project, as_json, whose=Whose(user, agent, in_session, everyone)) as here:
+    with at.open() as here:
         record = _looked_at(here, as_of).get(record_id)
         if record is None:
-            here.tell_of_nobody()
+            here.warn_unknown_scope()
             raise NotFoundError(
                 f"there is no record {record_id!r}" + ("" if as_of is None else f" as of {as_of}"),
                 recovery=_whereabouts(here, record_id) or "List what there is with: chronomemory query --all",
             )
-        if as_json:
+        if at.as_json:
             here.out.document(record.to_dict())
         else:
             # What is known now of a rollback says nothing of how the record was before it.
@@ -166,23 +132,15 @@ def _whereabouts(here: Session, record_id: str) -> str:
     return f"That is a block. See it with: chronomemory blocks show {record_id}"
 
 
-def delete(
-    record_id: RecordId,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    everyone: OfEveryone = False,
-    project: Project = HERE,
-    as_json: AsJson = False,
-) -> None:
+def delete(record_id: RecordId, *, at: ScopedTarget) -> None:
     """Tombstone a record: it leaves every answer, its history stays.
 
     An id that the store does not know is a finding, and nothing is written.
     """
-    with session(project, as_json, whose=Whose(user, agent, in_session, everyone)) as here:
+    with at.open() as here:
         known = here.door.get(record_id)
         if known is None:
-            here.tell_of_nobody()
+            here.warn_unknown_scope()
             raise NotFoundError(
                 f"there is no record {record_id!r}", recovery=_whereabouts(here, record_id) or "Check the id."
             )
@@ -192,60 +150,42 @@ def delete(
                 recovery=f"Put it away with: chronomemory blocks forget {record_id.removeprefix(_BLOCK)}",
             )
         seq = None if known.status == "tombstone" else here.door.delete(record_id).seq
-        if as_json:
-            here.out.document({"id": record_id, "deleted": seq is not None, "seq": seq})
-        elif seq is None:
-            here.out.done((clean(record_id), "cyan"), " was deleted before; nothing was written")
+        document = {"id": record_id, "deleted": seq is not None, "seq": seq}
+        name = (clean(record_id), "cyan")
+        if seq is None:
+            here.out.answer(document, name, " was deleted before; nothing was written")
         else:
-            here.out.done("deleted ", (clean(record_id), "cyan"), f" as event {seq:,}")
+            here.out.answer(document, "deleted ", name, f" as event {seq:,}")
 
 
 def query(
-    kind: Annotated[list[str] | None, typer.Option(help="Only this kind; may be given again.")] = None,
-    status: Annotated[str, typer.Option(callback=text, help="Only this status.")] = "active",
-    every_status: Annotated[bool, typer.Option("--all", help="Every status.")] = False,
-    min_confidence: Annotated[float, typer.Option(callback=share, help="At least this.")] = 0.0,
     rag: Annotated[bool, typer.Option("--rag", help="Only what may reach a prompt.")] = False,
     limit: Annotated[
         int | None,
         typer.Option(metavar="N", min=1, max=MAX_SEQ, help=f"At most so many; a table shows {_ROWS_SHOWN}."),
     ] = None,
     faces: Annotated[bool, typer.Option("--faces", help="Records of every face.")] = False,
-    where: WhereJson = None,
-    tag: Annotated[list[str] | None, typer.Option(help="Must have this tag; may be given again.")] = None,
-    since: Annotated[str | None, typer.Option(metavar="TIME", help="Not before this moment.")] = None,
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="Not after this moment.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say how they were found.")] = False,
-    as_of: AsOf = None,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    everyone: OfEveryone = False,
-    project: Project = HERE,
-    as_json: AsJson = False,
+    *,
+    filters: Filters,
+    at: ScopedTarget,
 ) -> None:
     """List records, in the order they came; with --json one a line."""
-    if explain and as_json:
+    if explain and at.as_json:
         raise typer.BadParameter("--explain says something to people: leave out --json")
-    with session(project, as_json, whose=Whose(user, agent, in_session, everyone)) as here:
+    with at.open() as here:
         shown = limit or _ROWS_SHOWN
-        records = _looked_at(here, as_of).query(
-            kind=kind or None,
-            status=None if every_status else status,
+        records = _looked_at(here, filters.as_of).query(
+            **filters.terms,
             rag_filter=rag,
-            min_confidence=min_confidence,
-            limit=limit if as_json else shown + 1,
+            limit=limit if at.as_json else shown + 1,
             faces=faces,
-            where=where_of(where),
-            tags=tag or (),
-            since=time_of(since, "--since"),
-            until=time_of(until, "--until"),
             explain=explain,
         )
-        here.tell_of_nobody()
+        here.warn_unknown_scope()
         if doubtful := [record for record in records if record.in_doubt]:
             here.out.warn(f"{counted(len(doubtful), 'record')} in doubt: {doubtful[0].in_doubt}")
-        if as_json:
+        if at.as_json:
             here.out.lines(canonical_json(record.to_dict()) for record in records)
         elif not records:
             here.out.show("no such records")
@@ -261,19 +201,15 @@ def rollback(
     record_id: RecordId,
     reason: Annotated[str, typer.Option(help="Why it is wrong.")],
     again: Annotated[bool, typer.Option("--again", help="Even if it is invalidated already.")] = False,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    everyone: OfEveryone = False,
-    project: Project = HERE,
-    as_json: AsJson = False,
+    *,
+    at: ScopedTarget,
 ) -> None:
     """Invalidate a record, and doubt what rests on it.
 
     What depends on it or derives from it becomes a hypothesis at half its confidence. All of it is
     one atomic batch, and a record of kind rollback_event keeps the report.
     """
-    with session(project, as_json, whose=Whose(user, agent, in_session, everyone)) as here:
+    with at.open() as here:
 
         def check(known: ChronoRecord | None) -> None:
             if known is None and not DepGraph.from_store(here.door).predecessors(record_id):
@@ -288,9 +224,9 @@ def rollback(
 
         report = invalidate(record_id, reason, here.door, check=check)
         changes = [*filter(None, [report.direct_change]), *report.cascaded]
-        if as_json:
-            told = {**report.to_dict(), "changes": [asdict(change) for change in changes]}
-            here.out.document({**told, "seq": here.store.wal_seq()})
+        if at.as_json:
+            document = {**report.to_dict(), "changes": [asdict(change) for change in changes]}
+            here.out.document({**document, "seq": here.store.wal_seq()})
             return
         here.out.show(change_table(changes))
         here.out.done(
@@ -302,3 +238,28 @@ def rollback(
 
 def _looked_at(here: Session, as_of: str | None) -> Records | StoreView:
     return here.door if as_of is None else here.door.as_of(moment(as_of))
+
+
+def spaces(at: Target) -> None:
+    """List the embedding spaces: model, dimension, and how many records have an embedding."""
+    with at.open() as here:
+        found = here.store.vectors.spaces()
+        if at.as_json:
+            here.out.document({"spaces": [space.to_dict() for space in found]})
+            return
+        if not found:
+            here.out.done("no embeddings yet")
+            return
+        numbers = ("dim", "records", "rows", "size")
+        rows = (
+            (
+                f"{clean(space.name)}{' *' if space.is_default else ''}",
+                clean(space.model),
+                *(str(space.dim), f"{space.living:,}", f"{space.rows:,}", size(space.bytes)),
+            )
+            for space in found
+        )
+        here.out.show(table("space", "model", *numbers, right=numbers, rows=rows))
+        if any(space.is_default for space in found):
+            here.out.hint("* is asked when no space is named")
+        here.out.hint("'chronomemory verify' checks every row")

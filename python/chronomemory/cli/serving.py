@@ -1,41 +1,164 @@
-"""The command that serves a store to assistants over the Model Context Protocol."""
+"""The command that serves a store over MCP, and installs the server into clients."""
 
 from __future__ import annotations
 
+import difflib
 import gc
 import os
 import secrets
+import shutil
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import asdict
+from datetime import datetime, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from pydantic import BaseModel
 
-from chronomemory.cli.installing import install, uninstall
-from chronomemory.cli.loading import Command, CommandGroup, loaded
-from chronomemory.cli.options import (
-    HERE,
-    AgentName,
-    EmbedderName,
-    Endpoint,
-    Model,
-    ServedProject,
-    SessionName,
-    UserName,
-)
-from chronomemory.cli.projects import resolve_project
-from chronomemory.cli.session import RefusedError, session
+from chronomemory.cli.loading import CommandGroup, command, loaded, with_options
+from chronomemory.cli.options import HERE, Project, ServedProject, resolve_project
+from chronomemory.cli.output import Output, clean
+from chronomemory.cli.session import Embeds, Names, RefusedError, Target
 from chronomemory.errors import ChronoError
+from chronomemory.layout import read_bounded
+from chronomemory.mcp.clients import CLIENTS, Client, command_of, entry_of
 from chronomemory.mcp.served_store import ServedStore, checked_project
 from chronomemory.scope import Scope
 
 if TYPE_CHECKING:
-    from chronomemory.embedders import Embedder
+    pass
 
-__all__ = ["mcp", "server_module"]
+_NAMES = ", ".join(CLIENTS)
+#: A larger settings file is not read.
+_MOST_BYTES = 1 << 20
+
+ClientName = Annotated[str, typer.Argument(metavar="CLIENT", help=f"One of: {_NAMES}.")]
+ServerName = Annotated[str, typer.Option("--name", metavar="NAME", help="What the server is called there.")]
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="Another settings file than the usual one.")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+def install(
+    client: ClientName,
+    profile: Annotated[str | None, typer.Option(metavar="NAME", help="Which tools it offers.")] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Offer no writes.")] = False,
+    must_exist: Annotated[
+        bool, typer.Option("--must-exist", help="Refuse every call for names that nobody wrote for.")
+    ] = False,
+    name: ServerName = "chronomemory",
+    config: ConfigFile = None,
+    only_print: Annotated[bool, typer.Option("--print", help="Show the lines, and write nothing.")] = False,
+    yes: Yes = False,
+    *,
+    scope: Names,
+    embeds: Embeds,
+    project: Project = HERE,
+) -> None:
+    """Enter the server into a client's settings: shows the change, asks, and keeps a backup.
+
+    Comments and other servers stay as they are. Paths are absolute, for a client starts it from anywhere.
+    """
+    with Target(project=project).open() as here:
+        known = _client(client)
+        given = {"--profile": profile, **{f"--{level}": value for level, value in scope.names.items()}}
+        given |= {f"--{option}": value for option, value in asdict(embeds).items()}
+        options = [word for option, value in given.items() if value is not None for word in (option, value)]
+        flags = {"--read-only": read_only, "--must-exist": must_exist}
+        command = command_of(project, [*options, *(flag for flag, wanted in flags.items() if wanted)])
+        if only_print:
+            typer.echo(entry_of(known, command, name), nl=False)
+            return
+        path = (config or known.file(project.absolute())).expanduser()
+        before = _text(path)
+        known.check_project(before, name, project.absolute())
+        _change(here.out, known, path, before, known.with_entry(before, name, known.entry(command)), yes=yes)
+
+
+def uninstall(
+    client: ClientName,
+    name: ServerName = "chronomemory",
+    config: ConfigFile = None,
+    yes: Yes = False,
+    project: Project = HERE,
+) -> None:
+    """Take the server out of a client's settings: shows the change, asks, and keeps a backup."""
+    with Target(project=project).open() as here:
+        known = _client(client)
+        path = (config or known.file(project.absolute())).expanduser()
+        before = _text(path)
+        known.check_project(before, name, project.absolute())
+        after = known.without_entry(before, name)
+        if after is None:
+            message = f"there is no server {clean(name)!r} in {clean(path)}; nothing was written"
+            here.out.console.print(message, soft_wrap=True)
+            return
+        _change(here.out, known, path, before, after, yes=yes)
+
+
+def _client(name: str) -> Client:
+    if name not in CLIENTS:
+        raise RefusedError(f"there is no client {name!r}", recovery=f"Give one of: {_NAMES}.")
+    return CLIENTS[name]
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_bounded(path, _MOST_BYTES).decode("utf-8-sig") if path.exists() else ""
+    except UnicodeDecodeError:
+        raise RefusedError(f"{path} is not UTF-8", recovery="Correct it by hand, or use --print.") from None
+
+
+def _change(out: Output, client: Client, path: Path, before: str, after: str, *, yes: bool) -> None:
+    if before == after:
+        out.console.print(f"{clean(path)} says so already; nothing was written", soft_wrap=True)
+        return
+    lines = difflib.unified_diff(
+        before.splitlines(), after.splitlines(), str(path), str(path), lineterm="", n=2
+    )
+    for line in lines:
+        out.console.print(clean(line), soft_wrap=True)
+    if not yes:
+        if not sys.stdin.isatty():
+            raise RefusedError("nobody is there to be asked; nothing was written", recovery="Give --yes.")
+        typer.confirm("Write this?", abort=True)
+    kept = _write(path, before, after)
+    out.done(f"written: {clean(path)}")
+    if kept is not None:
+        out.hint(f"before it was: {clean(kept)}")
+    out.hint(client.then)
+
+
+def _write(path: Path, before: str, after: str) -> Path | None:
+    """Write a settings file whole or not at all; return where the old one is kept."""
+    # Settings are often links into a folder of one's own: the link stays, and what it leads to is changed.
+    target = path.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if _text(target) != before:
+        raise RefusedError(f"{path} was changed meanwhile; nothing was written", recovery="Do it again.")
+    kept = None
+    if target.exists():
+        stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S%fZ")
+        kept = target.with_name(f"{target.name}.backup-{stamp}")
+        shutil.copy2(target, kept)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    draft = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(after)
+        if kept is not None:
+            shutil.copymode(kept, draft)
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+    return kept
+
 
 #: Where a token for HTTP is taken from; a command line can be seen by everyone on the machine.
 TOKEN_VARIABLE = "CHRONOMEMORY_MCP_TOKEN"
@@ -48,8 +171,8 @@ mcp = typer.Typer(
     add_completion=False,
     rich_markup_mode="markdown",
 )
-mcp.command("install", cls=Command)(install)
-mcp.command("uninstall", cls=Command)(uninstall)
+command(mcp, "install")(install)
+command(mcp, "uninstall")(uninstall)
 
 
 def server_module() -> Any:
@@ -68,10 +191,7 @@ def server_module() -> Any:
 
 @contextmanager
 def _checked_later() -> Iterator[None]:
-    """Let models be made without what checks them, which is then made when one is first used.
-
-    The SDK has more than 500 models, for every version of the protocol; a conversation uses a few of them.
-    """
+    """Defer the validators of the SDK's 500 models until one is used."""
     BaseModel.model_config["defer_build"] = True
     try:
         yield
@@ -79,15 +199,11 @@ def _checked_later() -> Iterator[None]:
         del BaseModel.model_config["defer_build"]
 
 
-@mcp.callback()
 def serve(
     ctx: typer.Context,
     profile: Annotated[
         str, typer.Option(metavar="NAME", help="Which tools: memories, reference, files or chatgpt.")
     ] = "memories",
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Refuse every write.")] = False,
     must_exist: Annotated[
         bool,
@@ -95,14 +211,14 @@ def serve(
             "--must-exist", help="Refuse every call while nothing was ever written for these names."
         ),
     ] = False,
-    endpoint: Endpoint = None,
-    model: Model = None,
-    embedder: EmbedderName = None,
     http: Annotated[
         bool, typer.Option("--http", help="Serve HTTP on this machine instead of stdio.")
     ] = False,
     host: Annotated[str, typer.Option(metavar="HOST", help="127.0.0.1, ::1 or localhost.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="N", min=1, max=65535, help="The port for HTTP.")] = 8765,
+    *,
+    names: Names,
+    embeds: Embeds,
     project: ServedProject = HERE,
 ) -> None:
     """Serve the memory of a project to assistants, for these names, until the client hangs up.
@@ -113,12 +229,12 @@ def serve(
     if ctx.invoked_subcommand is not None:
         return
     project = resolve_project(ctx, project)
-    given = {"user": user, "agent": agent, "session": in_session}
-    with session(project, False) as here:
-        scope = Scope.of(**{level: name for level, name in given.items() if name is not None})
+    with Target(project=project).open() as here:
+        scope = Scope.of(**names.names)
         checked_project(project)
-        chosen = _embedder(endpoint, model, embedder)
-        served = ServedStore(here.store, scope, read_only=read_only, must_exist=must_exist, embedder=chosen)
+        with redirect_stdout(sys.stderr):  # what an embedder prints must not reach a client
+            embedder = embeds.chosen()
+        served = ServedStore(here.store, scope, read_only=read_only, must_exist=must_exist, embedder=embedder)
         with _beside(served.warm_up):
             module = server_module()
             if profile not in module.PROFILES:
@@ -136,13 +252,7 @@ def serve(
                 module.serve_stdio(served, profile)
 
 
-def _embedder(endpoint: str | None, model: str | None, name: str | None) -> Embedder | None:
-    """Return the embedder that was asked for; what it prints while it is made must not reach a client."""
-    if endpoint is model is name is None:
-        return None
-    with redirect_stdout(sys.stderr):
-        chosen: Embedder | None = loaded("chronomemory.cli.embedding").Embeds(endpoint, model, name).chosen()
-    return chosen
+mcp.callback()(with_options(serve))
 
 
 @contextmanager

@@ -1,7 +1,4 @@
-"""Opens the store for a command, and turns errors into messages and exit codes.
-
-Exit codes: 0 fine, 1 a finding or a store that cannot be used, 2 bad arguments or refused input.
-"""
+"""The bundles of common options, which open the store, and the mapping of errors to exit codes."""
 
 from __future__ import annotations
 
@@ -11,11 +8,29 @@ import warnings
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from chronomemory.cli.loading import loaded
+from chronomemory.cli.options import (
+    HERE,
+    AgentName,
+    AsJson,
+    AsOf,
+    EmbedderName,
+    Endpoint,
+    Model,
+    OfEveryone,
+    Project,
+    SessionName,
+    UserName,
+    WhereJson,
+    share,
+    text,
+    time_of,
+    where_of,
+)
 from chronomemory.cli.output import Output
 from chronomemory.errors import ChronoError, InvalidArgument
 from chronomemory.interrupts import be_heard
@@ -23,7 +38,8 @@ from chronomemory.scope import Scope
 from chronomemory.store import ChronoStore, Records, ScopedStore
 from chronomemory.watching import SEEN_ANYWAY
 
-__all__ = ["FINDING", "LOST", "REFUSED", "NotFoundError", "RefusedError", "Session", "Whose", "session"]
+if TYPE_CHECKING:
+    from chronomemory.embedders import Embedder
 
 FINDING = 1
 REFUSED = 2
@@ -31,7 +47,7 @@ LOST = 3
 
 
 class NotFoundError(ChronoError):
-    """The question was fine; the answer is that there is no such thing."""
+    """What the command asks for does not exist."""
 
     usual_recovery = "Check the name: query and blocks ls list what there is."
 
@@ -44,73 +60,157 @@ class RefusedError(ChronoError):
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What a command works with. The store opens at the first call that needs it."""
+    """An open store, the output, and the handle for the scope that the command names."""
 
     store: ChronoStore
     out: Output
-    #: For whom it asks and writes: those who were named, everyone, or the store itself.
+    #: The handle of the named scope, of everyone, or the store itself.
     door: Records
 
-    def tell_of_nobody(self) -> bool:
-        """Say so if nothing was ever written for those who were named: a name may be misspelled."""
+    def warn_unknown_scope(self) -> None:
+        """Warn if nothing was ever written for the named scope: a name may be misspelled."""
         door = self.door
-        if not isinstance(door, ScopedStore) or door.known:
-            return False
-        self.out.warn(f"nothing was ever written for {door.scope}")
-        return True
+        if isinstance(door, ScopedStore) and not door.known:
+            self.out.warn(f"nothing was ever written for {door.scope}")
 
 
-@dataclass(frozen=True, slots=True)
-class Whose:
-    """Whose records a command is about."""
+@dataclass(frozen=True)
+class JsonOption:
+    """The option that every command has."""
 
-    user: str | None = None
-    agent: str | None = None
-    session: str | None = None
-    everyone: bool = False
+    as_json: AsJson = False
 
-    @property
-    def names(self) -> dict[str, str]:
-        """The names that were given."""
-        names = {"user": self.user, "agent": self.agent, "session": self.session}
-        return {level: name for level, name in names.items() if name is not None}
+
+@dataclass(frozen=True)
+class Target(JsonOption):
+    """The options of a command on a project."""
+
+    project: Project = HERE
 
     def door(self, store: ChronoStore) -> Records:
-        """Return the handle for them."""
-        given = self.names
-        if self.everyone and given:
-            raise RefusedError(f"--everyone and --{next(iter(given))} do not go together")
+        """Return the handle that the command reads and writes through."""
+        return store
+
+    @contextmanager
+    def open(self, *, depth: int = 0) -> Iterator[Session]:
+        """Open the store; an error inside becomes two lines and an exit code."""
+        out = Output(self.as_json)
+        be_heard()
+        try:
+            with _heard(out), closing(ChronoStore(self.project, recursion_depth=depth)) as store:
+                yield Session(store, out, self.door(store))
+        except ChronoError as error:
+            out.fail(str(error), error.recovery, type(error).__name__)
+            refused = isinstance(error, InvalidArgument | RefusedError)
+            raise typer.Exit(REFUSED if refused else FINDING) from None
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # the reader of our output has gone
+                raise
+            place = "" if error.filename is None else f": {error.filename}"
+            out.fail(f"{error.strerror or error}{place}", "", type(error).__name__)
+            raise typer.Exit(FINDING) from None
+
+
+@dataclass(frozen=True)
+class Names:
+    """The options that name a scope."""
+
+    user: UserName = None
+    agent: AgentName = None
+    in_session: SessionName = None
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """The names that were given, by level."""
+        names = {"user": self.user, "agent": self.agent, "session": self.in_session}
+        return {level: name for level, name in names.items() if name is not None}
+
+
+@dataclass(frozen=True)
+class NamedTarget(Names, Target):
+    """The options of a command on a project for a scope."""
+
+
+@dataclass(frozen=True)
+class _Everyone:
+    everyone: OfEveryone = False
+
+
+@dataclass(frozen=True)
+class ScopedTarget(Names, _Everyone, Target):
+    """The same, with an option for all scopes."""
+
+    def door(self, store: ChronoStore) -> Records:
+        """Return the handle of the named scope."""
+        if self.everyone and self.names:
+            raise RefusedError(f"--everyone and --{next(iter(self.names))} do not go together")
         if self.everyone:
             return store.everyone()
-        return ScopedStore(store, Scope.of(**given)) if given else store
+        return ScopedStore(store, Scope.of(**self.names)) if self.names else store
 
 
-_SHARED = Whose()
+@dataclass(frozen=True)
+class Filters:
+    """The options that select records."""
+
+    kind: Annotated[list[str] | None, typer.Option(help="Only this kind; may be given again.")] = None
+    status: Annotated[str, typer.Option(callback=text, help="Only this status.")] = "active"
+    every_status: Annotated[bool, typer.Option("--all", help="Every status.")] = False
+    min_confidence: Annotated[float, typer.Option(callback=share, help="At least this.")] = 0.0
+    tag: Annotated[list[str] | None, typer.Option(help="Must have this tag; may be given again.")] = None
+    since: Annotated[str | None, typer.Option(metavar="TIME", help="Not before this moment.")] = None
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="Not after this moment.")] = None
+    where: WhereJson = None
+    as_of: AsOf = None
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        """The arguments of a query, except ``as_of``."""
+        return {
+            "kind": self.kind or None,
+            "status": None if self.every_status else self.status,
+            "min_confidence": self.min_confidence,
+            "tags": self.tag or (),
+            "since": time_of(self.since, "--since"),
+            "until": time_of(self.until, "--until"),
+            "where": where_of(self.where),
+        }
 
 
-@contextmanager
-def session(project: Path, as_json: bool, *, depth: int = 0, whose: Whose = _SHARED) -> Iterator[Session]:
-    """Lend a project's store; an error inside becomes two lines and an exit code."""
-    out = Output(as_json)
-    be_heard()
-    try:
-        with _heard(out), closing(ChronoStore(project, recursion_depth=depth)) as store:
-            yield Session(store, out, whose.door(store))
-    except ChronoError as error:
-        out.fail(str(error), error.recovery, type(error).__name__)
-        refused = isinstance(error, InvalidArgument | RefusedError)
-        raise typer.Exit(REFUSED if refused else FINDING) from None
-    except OSError as error:
-        if error.errno == errno.EPIPE:  # whoever read our answer has gone
-            raise
-        place = "" if error.filename is None else f": {error.filename}"
-        out.fail(f"{error.strerror or error}{place}", "", type(error).__name__)
-        raise typer.Exit(FINDING) from None
+@dataclass(frozen=True)
+class Embeds:
+    """The options that choose an embedder."""
+
+    endpoint: Endpoint = None
+    model: Model = None
+    embedder: EmbedderName = None
+
+    def chosen(self) -> Embedder | None:
+        """Return the embedder that the options name, or None where words are compared."""
+        if self.embedder is not None and self.endpoint is not None:
+            raise RefusedError("--endpoint and --embedder both embed", recovery="Give one of them.")
+        if self.embedder is not None:
+            found: Embedder = loaded("chronomemory.embedders.protocol").named_embedder(
+                self.embedder, self.model
+            )
+            return found
+        if (self.endpoint is None) != (self.model is None):
+            raise RefusedError(
+                "--endpoint and --model belong together",
+                recovery="Give both, or neither; or --embedder with a model of its own.",
+            )
+        if self.endpoint is None:
+            return None
+        try:
+            found = loaded("chronomemory.embedders").EndpointEmbedder(self.model, base_url=self.endpoint)
+        except ValueError as error:
+            raise RefusedError(str(error), recovery="An address begins with http:// or https://.") from None
+        return found
 
 
 @contextmanager
 def _heard(out: Output) -> Iterator[None]:
-    """Let what the modules warn of and log appear as our own lines."""
+    """Show warnings and log messages as lines of our own."""
 
     def hear(
         message: Warning | str,

@@ -19,27 +19,6 @@ from chronomemory.record import RAG_CONFIDENCE, ChronoRecord
 from chronomemory.rollback import RecordStatusChange, Rollback
 from chronomemory.types import Damage
 
-__all__ = [
-    "GAP",
-    "change_table",
-    "confidence_step",
-    "confidence_text",
-    "damage_table",
-    "event_table",
-    "fit_ids",
-    "kind_table",
-    "moment_text",
-    "op_text",
-    "pairs",
-    "record_card",
-    "record_table",
-    "rollback_text",
-    "status_step",
-    "status_text",
-    "table",
-    "time_text",
-]
-
 _STATUS_STYLES = {
     "active": "green",
     "hypothesis": "yellow",
@@ -55,27 +34,30 @@ _LEAST_LABEL = 12
 _HASH_SHOWN = 12
 
 
-def table(*headers: str, right: Sequence[str] = ()) -> Table:
-    """Begin a table in the house's look; ids wrap and stay whole, the last column is cut."""
+def table(*headers: str, right: Sequence[str] = (), rows: Iterable[Iterable[str | Text]] = ()) -> Table:
+    """Return a table; ids wrap and stay whole, the last column is cut."""
     made = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False)
     for name in headers:
         numeric = name in right
         made.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=numeric)
+    for row in rows:
+        made.add_row(*row)
     return made
 
 
 def pairs(facts: Mapping[str, str | Text]) -> Table:
-    """Set names and values below each other."""
+    """Return names and values below each other; empty values are left out."""
     made = Table.grid(padding=(0, 2))
     made.add_column(style="dim", no_wrap=True)
     made.add_column(overflow="fold")
     for name, value in facts.items():
-        made.add_row(name, value)
+        if str(value):
+            made.add_row(name, value)
     return made
 
 
 def status_text(status: object) -> Text:
-    """Colour a status by what it means for a reader."""
+    """Return a coloured status."""
     return Text(clean(status), style=_STATUS_STYLES.get(str(status), "magenta"))
 
 
@@ -124,10 +106,7 @@ def record_table(records: Sequence[ChronoRecord], width: int) -> Table:
 
 
 def fit_ids(column: Column, ids: Sequence[str], width: int) -> int:
-    """Divide the width that is left between ids and labels; return the room of a label.
-
-    A long id takes the room of the labels first, and only then a second line.
-    """
+    """Divide a width between ids and labels; return the width of a label."""
     column.width = min(_longest(["id", *ids]), max(width - _LEAST_LABEL, _ID_COLUMNS))
     return max(width - column.width, _LEAST_LABEL)
 
@@ -137,7 +116,7 @@ def _longest(texts: Iterable[object]) -> int:
 
 
 def record_card(record: ChronoRecord, touched: Sequence[Rollback] = ()) -> Table:
-    """Show one record with everything that is known of where it comes from, and what befell it."""
+    """Return all fields of a record, with its provenance and rollbacks."""
     facts: dict[str, str | Text] = {
         "id": Text(clean(record.id), style="bold cyan"),
         "label": Text(clean(record.label), style="bold"),
@@ -155,7 +134,7 @@ def record_card(record: ChronoRecord, touched: Sequence[Rollback] = ()) -> Table
         "version": record.version or "",
         "rollback": Text("\n").join(rollback_text(each) for each in touched),
     }
-    return pairs({name: value for name, value in facts.items() if str(value)})
+    return pairs(facts)
 
 
 def moment_text(then: datetime | None) -> str:
@@ -163,23 +142,26 @@ def moment_text(then: datetime | None) -> str:
     return "" if then is None else then.isoformat(sep=" ", timespec="seconds")
 
 
-def rollback_text(told: Rollback) -> Text:
+def rollback_text(rollback: Rollback) -> Text:
     """Say which rollback touched a record, why, when, and whether it was taken back."""
-    change, when = told.change, "" if told.seq is None else f", event {told.seq:,}, {moment_text(told.at)}"
-    said = Text.assemble(
-        (clean(told.rollback_id), "cyan"),
+    change, when = (
+        rollback.change,
+        "" if rollback.seq is None else f", event {rollback.seq:,}, {moment_text(rollback.at)}",
+    )
+    text = Text.assemble(
+        (clean(rollback.rollback_id), "cyan"),
         (when, "dim"),
         "\n“",
-        clean(told.reason),
+        clean(rollback.reason),
         "”  ",
         status_step(change.previous_status, change.new_status),
         "  ",
         confidence_step(change.previous_confidence, change.new_confidence),
     )
-    if told.reinstated is not None:
-        by = "" if told.reinstated_seq is None else f" with event {told.reinstated_seq:,}"
-        said.append(f"\ntaken back{by}: “{clean(told.reinstated)}”", "green")
-    return said
+    if rollback.reinstated is not None:
+        by = "" if rollback.reinstated_seq is None else f" with event {rollback.reinstated_seq:,}"
+        text.append(f"\ntaken back{by}: “{clean(rollback.reinstated)}”", "green")
+    return text
 
 
 def event_table(events: Iterable[WalEvent]) -> Table:
@@ -197,7 +179,7 @@ def event_table(events: Iterable[WalEvent]) -> Table:
 
 
 def damage_table(damage: Iterable[Damage]) -> Table:
-    """Say where the files do not hold what was once written."""
+    """Return a table of damaged places."""
     made = table("file", "line", "byte", "seq", "kind", "why", right=("line", "byte", "seq"))
     for item in damage:
         made.add_row(
@@ -212,7 +194,7 @@ def damage_table(damage: Iterable[Damage]) -> Table:
 
 
 def change_table(changes: Iterable[RecordStatusChange]) -> Table:
-    """Say what a rollback did, before and after."""
+    """Return a table of the changes of a rollback."""
     made = table("record", "status", "confidence")
     for change in changes:
         made.add_row(
@@ -247,7 +229,7 @@ def _json(value: Any) -> Text:
 
 
 def op_text(op: str) -> Text:
-    """Colour what an event does."""
+    """Return a coloured operation."""
     return Text(clean(op), style=_OP_STYLES.get(op, "magenta"))
 
 

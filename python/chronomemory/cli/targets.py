@@ -1,8 +1,4 @@
-"""Writes a file of a command to where nothing is harmed by it.
-
-Nothing is replaced unasked, no store is written into, and the draft of a file has a name that nobody
-has: what lies beside the target, a link too, stays as it is.
-"""
+"""Output files of commands: never inside a store, never over an existing file without ``--force``."""
 
 from __future__ import annotations
 
@@ -16,8 +12,6 @@ from pathlib import Path
 from chronomemory.cli.session import RefusedError
 from chronomemory.face.files import PART, create_file
 from chronomemory.layout import FOLDER, folder_mode, log_folder
-
-__all__ = ["check_target", "write_target"]
 
 #: A folder that holds these is a store, whatever its name: a backup is one.
 _OF_A_STORE = ("events.wal", "synced")
@@ -45,10 +39,7 @@ def check_target(path: Path, project: Path, *, force: bool) -> None:
 
 
 def write_target(path: Path, parts: Iterable[bytes], project: Path, *, force: bool) -> tuple[int, int]:
-    """Write a file under its name only once it is whole; return how many parts and bytes it has.
-
-    A file that is replaced keeps its mode; a new one is as private as the project's store.
-    """
+    """Write a file atomically; return the number of parts and bytes. A replaced file keeps its mode."""
     count = written = 0
     draft = path.parent / f".{secrets.token_hex(8)}{PART}"
     handle = create_file(draft, os.O_WRONLY | os.O_EXCL, folder_mode(project))
@@ -66,7 +57,7 @@ def write_target(path: Path, parts: Iterable[bytes], project: Path, *, force: bo
 
 
 def _name(draft: Path, path: Path, *, force: bool) -> None:
-    """Give a whole file its name; somebody may have taken it meanwhile."""
+    """Give a finished file its name, unless another program took it."""
     if not force:
         try:
             os.link(draft, path)

@@ -1,58 +1,94 @@
-"""The commands that make, fill, check and replay a graph workspace, and apply what was reviewed."""
+"""The commands for a graph workspace."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 from rich.text import Text
 
-from chronomemory.cli.loading import Command, CommandGroup
-from chronomemory.cli.options import AgentName, AsJson, SessionName, UserName, json_object, text
-from chronomemory.cli.output import clean, spelled
-from chronomemory.cli.picturing import Force, HtmlFile, graph, write_page
-from chronomemory.cli.reviewing import apply
-from chronomemory.cli.session import FINDING, NotFoundError, RefusedError
+from chronomemory._core import parse_json
+from chronomemory.cli.loading import command, command_group
+from chronomemory.cli.options import json_object, text
+from chronomemory.cli.output import Output, clean, counted, spelled
+from chronomemory.cli.session import FINDING, JsonOption, Names, NotFoundError, RefusedError, Target
 from chronomemory.cli.tables import pairs, table
 from chronomemory.cli.targets import check_target, write_target
-from chronomemory.cli.workspaces import Folder, JsonFile, listed_as_json, names_of, opened, read_json
 from chronomemory.face.moments import utc_now
-from chronomemory.graph import Diagnostic, MemoryEvent, MemoryPath
-from chronomemory.graph.models import moment_of
-from chronomemory.graph.pictures import paths_page
+from chronomemory.graph import (
+    Action,
+    Approval,
+    ApprovalRequired,
+    GraphError,
+    MemoryEvent,
+    MemoryPath,
+    Workspace,
+    pictures,
+)
+from chronomemory.graph.models import Model, moment_of
+from chronomemory.layout import read_bounded
 
-__all__ = ["workspace"]
-
-workspace = typer.Typer(
-    cls=CommandGroup,
-    help="Keep a graph in a folder: nodes, edges, events and paths, changed behind a review gate.",
+workspace = command_group(
+    "Keep a graph in a folder: nodes, edges, events and paths, changed behind a review gate.",
     epilog="Exit codes: 0 clean, 1 findings, 2 usage.",
-    no_args_is_help=True,
-    add_completion=False,
 )
 
+Folder = Annotated[Path, typer.Argument(metavar="DIR", file_okay=False, help="The folder of the workspace.")]
+JsonFile = Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A JSON file.")]
+HtmlFile = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", dir_okay=False, help="Draw it: a page for a browser.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")]
 Limit = Annotated[int | None, typer.Option("--limit", "-n", min=1, help="Only the last so many.")]
+#: A larger envelope is not read: its values take many times its bytes.
+_MOST_BYTES = 64 << 20
 
 
-@workspace.command("init", cls=Command)
-def init(
-    folder: Folder,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    as_json: AsJson = False,
-) -> None:
+@dataclass(frozen=True)
+class Options(Names, JsonOption):
+    """The options of every workspace command."""
+
+
+@contextmanager
+def opened(folder: Path, at: Options, *, create: bool = False) -> Iterator[tuple[Workspace, Output]]:
+    """Open a workspace; its refusals are errors of the arguments."""
+    with Target(project=folder, as_json=at.as_json).open() as here:
+        try:
+            opener = Workspace.create if create else Workspace.open
+            with opener(folder, **at.names) as made:
+                yield made, here.out
+        except ApprovalRequired:
+            raise
+        except GraphError as error:
+            raise RefusedError(str(error), recovery=error.recovery) from None
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return parse_json(read_bounded(path, _MOST_BYTES))
+    except ValueError as error:
+        raise RefusedError(f"{path} is not JSON: {error}") from None
+
+
+def _list(out: Output, items: Iterable[Model], shown: Table, nothing: str) -> None:
+    out.listing((item.to_dict() for item in items), shown, nothing)
+
+
+@command(workspace, "init")
+def init(folder: Folder, at: Options) -> None:
     """Make a workspace; one that is there is left as it is."""
     known = (folder / "workspace.json").exists()
-    with opened(folder, as_json, names_of(user, agent, in_session), create=True) as here:
-        if as_json:
-            here.out.document({"folder": spelled(here.it.folder), "made": not known})
-        else:
-            here.out.done("it is there: " if known else "made: ", (clean(spelled(folder)), "bold"))
+    with opened(folder, at, create=True) as (made, out):
+        document = {"folder": spelled(made.folder), "made": not known}
+        out.answer(document, "it is there: " if known else "made: ", (clean(spelled(folder)), "bold"))
 
 
-@workspace.command("import", cls=Command)
+@command(workspace, "import")
 def import_(
     folder: Folder,
     file: JsonFile,
@@ -62,94 +98,67 @@ def import_(
             "--keys", metavar="JSON", help='What fields are called there: {"nodes": {"kind": "type"}}.'
         ),
     ] = None,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    as_json: AsJson = False,
+    *,
+    at: Options,
 ) -> None:
     """Take in a graph or profile: an envelope that export wrote, or a fixture of another tool by --keys."""
     key_map = None if keys is None else json_object(keys, "--keys")
-    with opened(folder, as_json, names_of(user, agent, in_session)) as here:
-        told = here.it.import_graph(read_json(file), keys=key_map)
-        if as_json:
-            here.out.document(told.to_dict())
-        else:
-            here.out.done(told.summary)
+    with opened(folder, at) as (made, out):
+        report = made.import_graph(_read_json(file), keys=key_map)
+        out.answer(report.to_dict(), report.summary)
 
 
-@workspace.command("export", cls=Command)
+@command(workspace, "export")
 def export(
     folder: Folder,
     to: Annotated[
         Path | None, typer.Option("--to", metavar="FILE", help="Into a file, not to stdout.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    as_json: AsJson = False,
+    *,
+    at: Options,
 ) -> None:
     """Write the graph as one JSON envelope; the same graph gives the same bytes."""
-    with opened(folder, as_json, names_of(user, agent, in_session)) as here:
+    with opened(folder, at) as (made, out):
         if to is None:
-            here.out.bytes([here.it.export_graph().rstrip(b"\n")])
+            out.bytes([made.export_graph().rstrip(b"\n")])
             return
         check_target(to, folder, force=force)
-        _, written = write_target(to, [here.it.export_graph()], here.it.folder, force=force)
-        if as_json:
-            here.out.document({"file": spelled(to), "bytes": written})
-        else:
-            here.out.done("exported to ", (clean(spelled(to)), "bold"))
+        _, written = write_target(to, [made.export_graph()], made.folder, force=force)
+        out.answer({"file": spelled(to), "bytes": written}, "exported to ", (clean(spelled(to)), "bold"))
 
 
-@workspace.command("diagnose", cls=Command)
-def diagnose(
-    folder: Folder,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    as_json: AsJson = False,
-) -> None:
+@command(workspace, "diagnose")
+def diagnose(folder: Folder, at: Options) -> None:
     """Say what is wrong with the log, the graph and the files; nothing is written."""
-    with opened(folder, as_json, names_of(user, agent, in_session)) as here:
-        found = here.it.diagnose()
-        if as_json:
-            listed_as_json(here.out, found)
-        elif found:
-            here.out.show(_findings(found))
+    with opened(folder, at) as (made, out):
+        found = made.diagnose()
+        rows = (
+            (
+                Text(one.code, style="bold red" if one.level == "error" else "yellow"),
+                clean(one.where),
+                "" if one.line is None else str(one.line),
+                clean(one.message),
+            )
+            for one in found
+        )
+        if found or at.as_json:
+            _list(out, found, table("code", "where", "line", "what", right=("line",), rows=rows), "")
         else:
-            here.out.done("nothing is wrong")
+            out.done("nothing is wrong")
     if found:
         raise typer.Exit(FINDING)
 
 
-def _findings(found: list[Diagnostic]) -> Any:
-    rows = table("code", "where", "line", "what", right=("line",))
-    for one in found:
-        style = "bold red" if one.level == "error" else "yellow"
-        line = "" if one.line is None else str(one.line)
-        rows.add_row(Text(one.code, style=style), clean(one.where), line, clean(one.message))
-    return rows
-
-
-@workspace.command("rebuild", cls=Command)
-def rebuild(
-    folder: Folder,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    as_json: AsJson = False,
-) -> None:
+@command(workspace, "rebuild")
+def rebuild(folder: Folder, at: Options) -> None:
     """Write the files anew where they do not show what the log says."""
-    with opened(folder, as_json, names_of(user, agent, in_session)) as here:
-        told = here.it.rebuild()
-        if as_json:
-            here.out.document(told.to_dict())
-        else:
-            here.out.done(told.summary)
+    with opened(folder, at) as (made, out):
+        report = made.rebuild()
+        out.answer(report.to_dict(), report.summary)
 
 
-@workspace.command("events", cls=Command)
+@command(workspace, "events")
 def events(
     folder: Folder,
     kind: Annotated[str | None, typer.Option("--kind", callback=text, help="Only of this kind.")] = None,
@@ -158,32 +167,28 @@ def events(
         str | None,
         typer.Option("--add", metavar="JSON", help='Append one: {"kind": "said", "path_id": "main"}.'),
     ] = None,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    as_json: AsJson = False,
+    *,
+    at: Options,
 ) -> None:
     """List the events in the order of their appending, or append one."""
     new = None if add is None else json_object(add, "--add")
-    with opened(folder, as_json, names_of(user, agent, in_session)) as here:
+    with opened(folder, at) as (made, out):
         if new is not None:
-            listed = [here.it.events.append(_event_of(new))]
+            listed = [made.events.append(_event_of(new))]
         else:
-            listed = here.it.events.events(kind)[-(limit or 0) :]
-        if as_json:
-            listed_as_json(here.out, listed)
-            return
-        rows = table("when", "kind", "id", "path", "refs")
-        for one in listed:
-            rows.add_row(*map(clean, (one.ts[:19], one.kind, one.id, one.path_id or "", ", ".join(one.refs))))
-        here.out.show(rows if listed else "no events")
+            listed = made.events.events(kind)[-(limit or 0) :]
+        rows = (
+            map(clean, (one.ts[:19], one.kind, one.id, one.path_id or "", ", ".join(one.refs)))
+            for one in listed
+        )
+        _list(out, listed, table("when", "kind", "id", "path", "refs", rows=rows), "no events")
 
 
 def _event_of(fields: dict[str, Any]) -> MemoryEvent:
     return MemoryEvent.from_dict({"id": "", "ts": moment_of(utc_now()), **fields})
 
 
-@workspace.command("paths", cls=Command)
+@command(workspace, "paths")
 def paths(
     folder: Folder,
     path_id: Annotated[
@@ -192,34 +197,36 @@ def paths(
     active: Annotated[bool, typer.Option("--active", help="Only those that have not ended.")] = False,
     html: HtmlFile = None,
     force: Force = False,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    as_json: AsJson = False,
+    *,
+    at: Options,
 ) -> None:
     """List the paths, or draw them: where each branched off, and how it ended."""
-    with opened(folder, as_json, names_of(user, agent, in_session)) as here:
-        listed = [path for path in here.it.graph.paths() if path.active or not active]
+    with opened(folder, at) as (made, out):
+        listed = [path for path in made.graph.paths() if path.active or not active]
         if path_id is not None:
             listed = [path for path in listed if path.id == path_id]
             if not listed:
                 raise NotFoundError(f"there is no path {path_id!r}", recovery="Leave --id out to list them.")
         if html is not None:
             counts = {"paths": len(listed), "events": sum(len(path.event_ids) for path in listed)}
-            write_page(here, html, lambda: paths_page(listed, here.it.events.events()), counts, force=force)
-        elif as_json:
-            listed_as_json(here.out, listed)
-        elif path_id is not None:
-            here.out.show(_card(listed[0]))
+            events = made.events.events
+            _write_page(made, out, html, lambda: pictures.paths_page(listed, events()), counts, force=force)
+        elif path_id is not None and not at.as_json:
+            out.show(_card(listed[0]))
         else:
-            rows = table("path", "from", "events", "state", right=("events",))
-            for one in listed:
-                said = (one.id, one.parent_id or "", f"{len(one.event_ids):,}", _state(one))
-                rows.add_row(*map(clean, said))
-            here.out.show(rows if listed else "no paths")
+            rows = (
+                map(clean, (one.id, one.parent_id or "", f"{len(one.event_ids):,}", _state(one)))
+                for one in listed
+            )
+            _list(
+                out,
+                listed,
+                table("path", "from", "events", "state", right=("events",), rows=rows),
+                "no paths",
+            )
 
 
-@workspace.command("path", cls=Command)
+@command(workspace, "path")
 def path(
     folder: Folder,
     path_id: Annotated[str, typer.Argument(metavar="ID", callback=text, help="The id of the path.")],
@@ -237,38 +244,35 @@ def path(
     abandon: Annotated[
         str | None, typer.Option("--abandon", metavar="REASON", callback=text, help="End it for a reason.")
     ] = None,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    as_json: AsJson = False,
+    *,
+    at: Options,
 ) -> None:
     """Show a path, or change it: begin it, append events to it, merge it, or abandon it."""
     new = [json_object(one, "--record") for one in record or ()]
-    with opened(folder, as_json, names_of(user, agent, in_session)) as here:
+    with opened(folder, at) as (made, out):
         if branch + bool(new) + (merge_into is not None) + (abandon is not None) > 1:
             raise RefusedError("only one of --branch, --record, --merge-into and --abandon can be given")
         if parent is not None and not branch:
             raise RefusedError("--from needs --branch")
-        runtime = here.it.runtime
         if branch:
-            found = runtime.branch(path_id, parent)
+            found = made.runtime.branch(path_id, parent)
         elif new:
-            found = runtime.record(path_id, map(_event_of, new))
+            found = made.runtime.record(path_id, map(_event_of, new))
         elif merge_into is not None:
-            found = runtime.merge(path_id, merge_into)
+            found = made.runtime.merge(path_id, merge_into)
         elif abandon is not None:
-            found = runtime.abandon(path_id, abandon)
-        elif (known := here.it.graph.path(path_id)) is not None:
+            found = made.runtime.abandon(path_id, abandon)
+        elif (known := made.graph.path(path_id)) is not None:
             found = known
         else:
             raise NotFoundError(f"there is no path {path_id!r}", recovery="workspace paths lists them.")
-        if as_json:
-            here.out.document(found.to_dict())
+        if at.as_json:
+            out.document(found.to_dict())
         else:
-            here.out.show(_card(found))
+            out.show(_card(found))
 
 
-def _card(path: MemoryPath) -> Any:
+def _card(path: MemoryPath) -> Table:
     facts = {"path": path.id, "from": path.parent_id or "", "state": _state(path)}
     listed = clean("\n".join(path.event_ids), keep="\n")
     return pairs({name: clean(fact) for name, fact in facts.items()} | {"events": listed})
@@ -284,33 +288,121 @@ def _state(path: MemoryPath) -> str:
     return state if path.compaction is None else f"{state}, compacted"
 
 
-workspace.command("graph", cls=Command)(graph)
-workspace.command("apply", cls=Command)(apply)
-
-
-@workspace.command("replay", cls=Command)
-def replay(
+@command(workspace, "graph")
+def graph(
     folder: Folder,
-    user: UserName = None,
-    agent: AgentName = None,
-    in_session: SessionName = None,
-    as_json: AsJson = False,
+    html: HtmlFile = None,
+    dot: Annotated[bool, typer.Option("--dot", help="Print it for Graphviz.")] = False,
+    graphml: Annotated[bool, typer.Option("--graphml", help="Print it as GraphML.")] = False,
+    force: Force = False,
+    *,
+    at: Options,
 ) -> None:
+    """Draw nodes and edges as one page for a browser, or print them for other tools."""
+    with opened(folder, at) as (made, out):
+        if (html is not None) + dot + graphml != 1:
+            raise RefusedError("one of --html FILE, --dot and --graphml is needed")
+        if html is None:
+            printed = pictures.to_dot(made.graph) if dot else pictures.to_graphml(made.graph)
+            typer.echo(printed.encode("utf-8"), nl=not printed.endswith("\n"))
+            return
+        counts = {"nodes": len(made.graph.nodes()), "edges": len(made.graph.edges())}
+        _write_page(made, out, html, lambda: pictures.graph_page(made.graph), counts, force=force)
+
+
+def _write_page(
+    made: Workspace, out: Output, html: Path, page: Callable[[], str], counts: dict[str, int], *, force: bool
+) -> None:
+    check_target(html, made.folder, force=force)
+    write_target(html, [page().encode("utf-8")], made.folder, force=force)
+    drawn = ", ".join(counted(number, name[:-1]) for name, number in counts.items())
+    out.answer({"path": spelled(html), **counts}, f"{drawn} drawn in {clean(html)}")
+
+
+@command(workspace, "apply")
+def apply(
+    folder: Folder,
+    file: JsonFile,
+    approve: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--approve", metavar="DIGEST", help="Approve the action with this digest, and no other."
+        ),
+    ] = None,
+    reviewer: Annotated[
+        str | None, typer.Option("--reviewer", metavar="NAME", callback=text, help="Who approves.")
+    ] = None,
+    *,
+    at: Options,
+) -> None:
+    """Apply the actions in a JSON file, all of them or none.
+
+    FILE holds a list of actions, or an object with "actions" and "approvals". An action that needs a review
+    is denied without an approval of its digest; the denial shows which digests are lacking.
+    """
+    with opened(folder, at) as (made, out):
+        actions, approvals = _proposed(_read_json(file))
+        approvals += _approved(actions, approve or [], reviewer)
+        try:
+            applied = made.runtime.apply(actions, approvals)
+        except ApprovalRequired as denied:
+            _show_denied(out, [action for action in actions if action.id in denied.action_ids])
+            raise ApprovalRequired(
+                action_ids=denied.action_ids,
+                recovery="Review them, and repeat with --approve DIGEST --reviewer NAME for each digest.",
+            ) from None
+        document = {"applied": [action.id for action in actions], "events": [one.id for one in applied]}
+        out.answer(document, f"applied {counted(len(actions), 'action')}")
+
+
+def _proposed(content: Any) -> tuple[list[Action], list[Approval]]:
+    parts = content if isinstance(content, dict) else {"actions": content}
+    if strange := sorted(set(parts) - {"actions", "approvals"}):
+        raise RefusedError(f'the file has "actions" and "approvals", not {strange[0]!r}')
+    actions, approvals = parts.get("actions", []), parts.get("approvals", [])
+    if not isinstance(actions, list) or not isinstance(approvals, list):
+        raise RefusedError("actions and approvals must be lists")
+    return [Action.from_dict(one) for one in actions], [Approval.from_dict(one) for one in approvals]
+
+
+def _approved(actions: list[Action], digests: list[str], reviewer: str | None) -> list[Approval]:
+    if digests and not reviewer:
+        raise RefusedError("--approve needs --reviewer: an approval says who gave it")
+    by_digest = {action.digest: action for action in actions}
+    for digest in digests:
+        if digest not in by_digest:
+            raise RefusedError(f"no action in the file has the digest {digest}")
+    return [Approval.of(by_digest[digest], reviewer or "") for digest in digests]
+
+
+def _show_denied(out: Output, lacking: list[Action]) -> None:
+    if out.as_json:
+        denied = [
+            {"id": action.id, "op": action.op, "target": action.target, "digest": action.digest}
+            for action in lacking
+        ]
+        out.document({"applied": [], "denied": denied})
+        return
+    for action in lacking:
+        # Whole lines, however narrow the terminal is: the digest is copied into the next command.
+        lines = f"{clean(action.id)}: {action.op} {clean(action.target)}\n  --approve {action.digest}"
+        out.console.print(lines, soft_wrap=True)
+
+
+@command(workspace, "replay")
+def replay(folder: Folder, at: Options) -> None:
     """Replay the events, and say whether they lead to the graph as it is kept."""
-    with opened(folder, as_json, names_of(user, agent, in_session)) as here:
-        told, kept = here.it.replay(), here.it.snapshot()
-        counts = {name: len(getattr(told, name)) for name in ("profiles", "nodes", "edges", "paths")} | {
-            "applied": told.applied,
-            "skipped": told.skipped,
-            "unreadable": told.unreadable,
-        }
-        if as_json:
-            here.out.document({"equal": told == kept, **counts})
+    with opened(folder, at) as (made, out):
+        replayed, kept = made.replay(), made.snapshot()
+        counts = {name: len(getattr(replayed, name)) for name in ("profiles", "nodes", "edges", "paths")}
+        counts |= {name: getattr(replayed, name) for name in ("applied", "skipped", "unreadable")}
+        if at.as_json:
+            out.document({"equal": replayed == kept, **counts})
         else:
-            here.out.show(pairs({name: f"{number:,}" for name, number in counts.items()}))
-            if told == kept:
-                here.out.done("the events lead to the graph")
+            out.show(pairs({name: f"{number:,}" for name, number in counts.items()}))
+            if replayed == kept:
+                out.done("the events lead to the graph")
             else:
-                here.out.warn("the events do not lead to the graph as it is kept")
-    if told != kept:
+                out.warn("the events do not lead to the graph as it is kept")
+    if replayed != kept:
         raise typer.Exit(FINDING)

@@ -7,12 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
+from chronomemory.drawing.page import clean, distinct, excerpt
 from chronomemory.drawing.parts import Dot, Line, sorted_dots, sorted_lines
-from chronomemory.drawing.wording import clean, distinct, excerpt
 
-__all__ = ["to_dot", "to_graphml", "to_networkx"]
-
-_NETWORKS = "chronomemory.drawing.networks"
 #: Graphviz makes room for all of a label, and fails if there is none.
 _LABEL_LETTERS = 300
 
@@ -42,17 +39,13 @@ def to_dot(dots: Iterable[Dot], lines: Iterable[Line], *, directed: bool = True,
         marks = [f"label={_label(line.kind)}"] if line.kind else []
         if line.alarm:
             marks.append("style=dashed")
-        told = f" [{', '.join(marks)}]" if marks else ""
-        written.append(f"  {_quoted(names[line.source])} {arrow} {_quoted(names[line.target])}{told};")
+        attributes = f" [{', '.join(marks)}]" if marks else ""
+        written.append(f"  {_quoted(names[line.source])} {arrow} {_quoted(names[line.target])}{attributes};")
     return "\n".join((*written, "}\n"))
 
 
 def to_graphml(dots: Iterable[Dot], lines: Iterable[Line], *, directed: bool = True) -> str:
-    """Return the graph as GraphML; what XML has no place for is made visible, facts are attributes.
-
-    Raises:
-        InvalidArgument: Two dots have the same id.
-    """
+    """Return the graph as GraphML; facts are attributes. Two dots with one id are an ``InvalidArgument``."""
     found, links, names = _parts(dots, lines)
     facts = distinct(fact for dot in found for fact, _ in dot.facts)
     # A fact that is called as a label or a kind is must not be taken for it.
@@ -71,25 +64,31 @@ def to_graphml(dots: Iterable[Dot], lines: Iterable[Line], *, directed: bool = T
         f'  <graph edgedefault="{"directed" if directed else "undirected"}">',
     ]
     for dot in found:
-        told = {"label": dot.label, "kind": dot.kind} | {fact_keys[fact]: said for fact, said in dot.facts}
-        written += [f"    <node id={_attribute(names[dot.id])}>", *_data(told), "    </node>"]
+        values = {"label": dot.label, "kind": dot.kind} | {
+            fact_keys[fact]: value for fact, value in dot.facts
+        }
+        written += [f"    <node id={_attribute(names[dot.id])}>", *_data(values), "    </node>"]
     for number, line in enumerate(links):
         ends = f"source={_attribute(names[line.source])} target={_attribute(names[line.target])}"
         alarm = {"alarm": "true"} if line.alarm else {}
-        told = {"line": line.kind, "weight": repr(float(line.weight))} | alarm
-        written += [f'    <edge id="e{number}" {ends}>', *_data(told), "    </edge>"]
+        values = {"line": line.kind, "weight": repr(float(line.weight))} | alarm
+        written += [f'    <edge id="e{number}" {ends}>', *_data(values), "    </edge>"]
     return "\n".join((*written, "  </graph>", "</graphml>\n"))
 
 
 def to_networkx(dots: Iterable[Dot], lines: Iterable[Line], *, directed: bool = True) -> Any:
-    """Return the graph as a ``MultiDiGraph`` of networkx, or a ``MultiGraph``; ids are as they are.
-
-    Raises:
-        ImportError: networkx is not installed.
-        InvalidArgument: Two dots have the same id.
-    """
+    """Return a ``MultiDiGraph`` or ``MultiGraph`` of networkx, which must be installed."""
+    try:
+        networkx = importlib.import_module("networkx")
+    except ImportError as error:  # pragma: no cover (the tests have it)
+        raise ImportError("to_networkx needs networkx: pip install 'chronomemory-rs[graph]'") from error
     found, links, _ = _parts(dots, lines)
-    return importlib.import_module(_NETWORKS).network(found, links, directed=directed)
+    graph = networkx.MultiDiGraph() if directed else networkx.MultiGraph()
+    for dot in found:
+        graph.add_node(dot.id, kind=dot.kind, label=dot.label, facts=dict(dot.facts))
+    for line in links:
+        graph.add_edge(line.source, line.target, kind=line.kind, weight=line.weight, alarm=line.alarm)
+    return graph
 
 
 def _parts(dots: Iterable[Dot], lines: Iterable[Line]) -> tuple[list[Dot], list[Line], dict[str, str]]:
@@ -128,5 +127,7 @@ def _key(key: str, of: str, name: str, kind: str = "string") -> str:
     return f'  <key id="{key}" for="{of}" attr.name={_attribute(name)} attr.type="{kind}"/>'
 
 
-def _data(told: dict[str, str]) -> list[str]:
-    return [f'      <data key="{key}">{escape(clean(said))}</data>' for key, said in told.items() if said]
+def _data(values: dict[str, str]) -> list[str]:
+    return [
+        f'      <data key="{key}">{escape(clean(value))}</data>' for key, value in values.items() if value
+    ]

@@ -7,13 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from chronomemory.drawing.layout import lay_out
-from chronomemory.drawing.page import TITLE_LETTERS, counted, page_of
+from chronomemory.drawing.page import TITLE_LETTERS, clean, counted, excerpt, label_lines, page_of
 from chronomemory.drawing.parts import Dot, Line, sorted_dots, sorted_lines
-from chronomemory.drawing.wording import clean, excerpt, label_lines
 
-__all__ = ["graph_page"]
-
-#: So many dots are still told apart, and laid out in a few seconds.
+#: So many dots are laid out in a few seconds and can still be distinguished.
 _MOST_DOTS = 5000
 _SCRIPTS = ("shell.js", "view.js", "picture.js", "graph.js")
 #: A fact beside a dot is shorter than what the dot itself says.

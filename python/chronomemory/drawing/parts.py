@@ -9,12 +9,10 @@ from operator import attrgetter
 
 from chronomemory.errors import InvalidArgument
 
-__all__ = ["Branch", "Dot", "Line", "Step", "sorted_dots", "sorted_lines"]
-
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """Something that has lines; ``facts`` are told when it is chosen, ``weight`` (0 to 1) is its size."""
+    """A node; ``facts`` are shown when it is selected, ``weight`` (0 to 1) is its size."""
 
     id: str
     kind: str = ""
@@ -25,7 +23,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A link of two dots, named by their ids; one that alarms is dashed and stands out."""
+    """An edge between two dots, named by their ids; an ``alarm`` is dashed."""
 
     source: str
     target: str
@@ -62,11 +60,7 @@ class Step:
 
 
 def sorted_dots(dots: Iterable[Dot]) -> list[Dot]:
-    """Return dots in the order of their ids.
-
-    Raises:
-        InvalidArgument: Two have the same id.
-    """
+    """Return dots sorted by id; two with one id are an ``InvalidArgument``."""
     found = sorted(dots, key=attrgetter("id"))
     for one, other in pairwise(found):
         if one.id == other.id:

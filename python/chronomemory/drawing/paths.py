@@ -1,16 +1,204 @@
-"""Paths as a page: a lane for each, its events in time, where it branched, was merged or abandoned."""
+"""Paths as an HTML timeline: one lane per path, its events in order."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import pairwise
+from operator import attrgetter
+from typing import TypeVar
 
-from chronomemory.drawing.lanes import ABANDONED, COMPACTED, EVENT, MERGED, Row, Timeline, timeline
-from chronomemory.drawing.page import counted, page_of
+from chronomemory.drawing.page import clean, counted, excerpt, page_of
 from chronomemory.drawing.parts import Branch, Step
-from chronomemory.drawing.wording import clean, excerpt
+from chronomemory.errors import InvalidArgument
 
-__all__ = ["paths_page"]
+#: What a row tells of its path.
+BEGUN, EVENT, COMPACTED, MERGED, ABANDONED = "begun", "event", "compacted", "merged", "abandoned"
+
+_Moment = tuple[int, str]
+_T = TypeVar("_T", Branch, Step)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row: what happened to a path (by its number), and the step that did it, if it is known."""
+
+    branch: int
+    what: str
+    step: Step | None
+
+
+@dataclass(slots=True)
+class Lane:
+    """Where a path runs: its column, at which row it leaves which path, and into which it leads."""
+
+    rows: list[int] = field(default_factory=list)
+    column: int = 0
+    parent: int | None = None
+    leaves_at: int | None = None
+    target: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Paths in the order of their ids, their lanes, all rows in time, and how many steps belong to none."""
+
+    branches: list[Branch]
+    lanes: list[Lane]
+    rows: list[Row]
+    columns: int
+    unowned: int
+
+
+def timeline(branches: Iterable[Branch], steps: Iterable[Step]) -> Timeline:
+    """Lay paths out; a missing parent or a cycle is drawn without its curve."""
+    found = _check_ids(sorted(branches, key=attrgetter("id")), "paths")
+    known = {step.id: step for step in _check_ids(sorted(steps, key=attrgetter("id")), "steps")}
+    number = {branch.id: place for place, branch in enumerate(found)}
+    chains = [_chain(place, branch, known) for place, branch in enumerate(found)]
+    named = {row.step.id for chain in chains for row in chain if row.step is not None}
+    rows = _ordered(found, chains, number)
+    lanes = [Lane() for _ in found]
+    for place, row in enumerate(rows):
+        lanes[row.branch].rows.append(place)
+    for lane, branch in zip(lanes, found, strict=True):
+        _joined(lane, branch, lanes, number, rows)
+    columns = _columned(lanes)
+    return Timeline(found, lanes, rows, columns, len(known.keys() - named))
+
+
+def _check_ids(found: list[_T], noun: str) -> list[_T]:
+    for one, other in pairwise(found):
+        if one.id == other.id:
+            raise InvalidArgument(f"ids of {noun} must differ, got {one.id!r} twice", field="id")
+    return found
+
+
+def _chain(place: int, branch: Branch, known: dict[str, Step]) -> list[Row]:
+    """Return the rows of one path in order."""
+    special = {branch.begun_by, branch.ended_by, branch.compacted_by} - {None}
+
+    def row(what: str, step_id: str | None) -> Row:
+        return Row(place, what, None if step_id is None else known.get(step_id, Step(step_id)))
+
+    chain = [row(BEGUN, branch.begun_by)]
+    chain += [row(EVENT, one) for one in branch.event_ids if one not in special]
+    if branch.compaction is not None:
+        _inserted(chain, row(COMPACTED, branch.compacted_by))
+    if branch.merged_into is not None:
+        chain.append(row(MERGED, branch.ended_by))
+    elif branch.abandoned_reason is not None:
+        chain.append(row(ABANDONED, branch.ended_by))
+    return chain
+
+
+def _inserted(chain: list[Row], row: Row) -> None:
+    """Put a row where its time is; one that knows none goes to the end."""
+    moment = _moment(row)
+    later = [at for at, due in enumerate(_moments(chain)) if moment is not None and at and due > moment]
+    chain.insert(later[0] if later else len(chain), row)
+
+
+def _moment(row: Row) -> _Moment | None:
+    """Say when a row is due, if its step knows."""
+    step = row.step
+    return None if step is None or (step.place == 0 and not step.time) else (step.place, step.time)
+
+
+def _moments(chain: Sequence[Row]) -> list[_Moment]:
+    """Say when each row is due; one that does not know is due with the row before it."""
+    due = [_moment(row) for row in chain]
+    last = next((moment for moment in due if moment is not None), (0, ""))
+    moments = []
+    for moment in due:
+        # A path is in its own order, whatever its clock says.
+        last = max(last, moment) if moment is not None else last
+        moments.append(last)
+    return moments
+
+
+def _ordered(branches: list[Branch], chains: list[list[Row]], number: dict[str, int]) -> list[Row]:
+    """Merge the rows of all paths by time, a parent's beginning before its children's."""
+    due = [_moments(chain) for chain in chains]
+    after: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    blocked: dict[tuple[int, int], int] = {}
+
+    def hold(later: tuple[int, int], earlier: tuple[int, int]) -> None:
+        after.setdefault(earlier, []).append(later)
+        blocked[later] = blocked.get(later, 0) + 1
+
+    for place, (branch, chain) in enumerate(zip(branches, chains, strict=True)):
+        for at in range(1, len(chain)):
+            hold((place, at), (place, at - 1))
+        parent = number.get(branch.parent_id or "")
+        if parent is not None and parent != place:
+            hold((place, 0), (parent, 0))
+        target = number.get(branch.merged_into or "")
+        if target is not None and target != place and chains[target][-1].what in (MERGED, ABANDONED):
+            hold((target, len(chains[target]) - 1), (place, len(chain) - 1))
+    everything = [
+        (due[place][at], place, at) for place, chain in enumerate(chains) for at in range(len(chain))
+    ]
+    ready = sorted(entry for entry in everything if not blocked.get(entry[1:]))
+    stuck = iter(sorted(everything))
+    done: set[tuple[int, int]] = set()
+    rows = []
+    while len(done) < len(everything):
+        # Paths that wait for each other in a circle: the earliest goes first.
+        entry = heappop(ready) if ready else next(one for one in stuck if one[1:] not in done)
+        place, at = entry[1:]
+        if (place, at) in done:
+            continue
+        done.add((place, at))
+        rows.append(chains[place][at])
+        for later in after.get((place, at), ()):
+            blocked[later] -= 1
+            if not blocked[later]:
+                heappush(ready, (due[later[0]][later[1]], *later))
+    return rows
+
+
+def _joined(lane: Lane, branch: Branch, laid: list[Lane], number: dict[str, int], rows: list[Row]) -> None:
+    """Say where a path leaves its parent: just above its beginning, or where the parent had ended by then."""
+    parent, target = number.get(branch.parent_id or ""), number.get(branch.merged_into or "")
+    if parent is not None and laid[parent] is not lane and laid[parent].rows[0] < lane.rows[0]:
+        last = laid[parent].rows[-1]
+        ended = rows[last].what in (MERGED, ABANDONED) and last < lane.rows[0]
+        lane.parent, lane.leaves_at = parent, last if ended else lane.rows[0] - 1
+    if target is not None and laid[target] is not lane:
+        lane.target = target
+
+
+def _columned(lanes: list[Lane]) -> int:
+    """Give each path the first column that is free while it runs; return how many there are."""
+    spans = [
+        [lane.rows[0] if lane.leaves_at is None else lane.leaves_at + 1, lane.rows[-1]] for lane in lanes
+    ]
+    for lane in lanes:
+        if lane.parent is not None and lane.leaves_at is not None:
+            spans[lane.parent][1] = max(spans[lane.parent][1], lane.leaves_at)
+        if lane.target is not None:
+            # Whoever takes a path in goes on at least to the row behind.
+            spans[lane.target][1] = max(spans[lane.target][1], lane.rows[-1] + 1)
+    taken: list[list[list[int]]] = []
+    for place in sorted(range(len(lanes)), key=lambda one: (lanes[one].rows[0], one)):
+        first, last = spans[place]
+        column = next(_free(taken, first, last))
+        lanes[place].column = column
+        if column == len(taken):
+            taken.append([])
+        taken[column].append(spans[place])
+    return len(taken)
+
+
+def _free(taken: list[list[list[int]]], first: int, last: int) -> Iterator[int]:
+    for column, spans in enumerate(taken):
+        if all(end < first or last < begin for begin, end in spans):
+            yield column
+    yield len(taken)
+
 
 _SCRIPTS = ("shell.js", "paths.js")
 _NAME_LETTERS = 300
@@ -66,7 +254,7 @@ def paths_page(
             ]
             for place, branch in enumerate(laid.branches)
         ],
-        "rows": [_told(row, laid, kind_number) for row in laid.rows],
+        "rows": [_row_data(row, laid, kind_number) for row in laid.rows],
     }
     return page_of("paths.html", _SCRIPTS, data, {"__HEADING__": title, "__NOTE__": note})
 
@@ -83,7 +271,7 @@ def _kind(row: Row) -> str:
     return row.step.kind if row.step is not None else ""
 
 
-def _told(row: Row, laid: Timeline, kinds: dict[str, int]) -> list[object]:
+def _row_data(row: Row, laid: Timeline, kinds: dict[str, int]) -> list[object]:
     branch, step = laid.branches[row.branch], row.step or Step("")
     texts = {
         MERGED: f"merged into {branch.merged_into}",

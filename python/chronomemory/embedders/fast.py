@@ -6,7 +6,7 @@ from typing import Any
 
 from fastembed import TextEmbedding
 
-from chronomemory.embedders.calling import CallableEmbedder
+from chronomemory.embedders.endpoint import CallableEmbedder
 
 
 class FastEmbedder(CallableEmbedder):

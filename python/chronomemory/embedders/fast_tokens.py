@@ -6,7 +6,7 @@ from typing import Any
 
 from fastembed import LateInteractionTextEmbedding
 
-from chronomemory.embedders.calling import CallableTokenEmbedder
+from chronomemory.embedders.endpoint import CallableTokenEmbedder
 
 
 class FastTokenEmbedder(CallableTokenEmbedder):

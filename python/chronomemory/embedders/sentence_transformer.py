@@ -7,7 +7,7 @@ from typing import Any
 
 from sentence_transformers import SentenceTransformer
 
-from chronomemory.embedders.calling import CallableEmbedder
+from chronomemory.embedders.endpoint import CallableEmbedder
 from chronomemory.embedders.protocol import Matrix, as_tokens
 
 

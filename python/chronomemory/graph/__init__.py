@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chronomemory.graph.audit import InMemoryAuditSink, JsonlAuditSink
+from chronomemory.graph.changes import MemoryHome
 from chronomemory.graph.envelope import Imported, KeyMap
 from chronomemory.graph.errors import (
     ActionError,
@@ -16,8 +16,7 @@ from chronomemory.graph.errors import (
     UnknownNode,
     WorkspaceError,
 )
-from chronomemory.graph.eventlogs import InMemoryEventLog, JsonlMemoryEventLog
-from chronomemory.graph.memory_home import MemoryHome
+from chronomemory.graph.logs import InMemoryAuditSink, InMemoryEventLog, JsonlAuditSink, JsonlMemoryEventLog
 from chronomemory.graph.models import (
     Action,
     ActivationPlan,

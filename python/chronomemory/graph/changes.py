@@ -1,14 +1,12 @@
-"""What a graph is changed by and read through, wherever it is kept.
-
-A *home* keeps a graph with its events and audit records. Whoever changes it hands in a function: it looks at
-what is there and returns the changes, which are written together or not at all.
-"""
+"""A set of changes to a graph, the protocols to read and write one, and a graph kept in memory."""
 
 from __future__ import annotations
 
+import threading
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from chronomemory.graph.errors import DuplicateEventError, PathError
 from chronomemory.graph.models import (
@@ -17,16 +15,18 @@ from chronomemory.graph.models import (
     Edge,
     MemoryEvent,
     MemoryPath,
+    Model,
     Node,
     Profile,
+    spellings,
 )
 
-__all__ = ["Changes", "Draft", "Home", "Look", "numbered"]
+One = TypeVar("One", bound=Model)
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What is written together."""
+    """Items, deletions, events and audit records that are written in one batch."""
 
     profiles: tuple[Profile, ...] = ()
     nodes: tuple[Node, ...] = ()
@@ -46,40 +46,83 @@ class Changes:
         return self != Changes(audits=self.audits)
 
 
-class Look(Protocol):
-    """A look at what is there; what is listed is sorted by id, events are in the order of their appending."""
+class GraphReader:
+    """Reads a graph; every list is sorted by id."""
 
-    def profile(self, item_id: str) -> Profile | None: ...
-    def node(self, item_id: str) -> Node | None: ...
-    def edge(self, item_id: str) -> Edge | None: ...
-    def path(self, item_id: str) -> MemoryPath | None: ...
-    def plan(self, item_id: str) -> ActivationPlan | None: ...
-    def event(self, item_id: str) -> MemoryEvent | None: ...
-    def profiles(self) -> list[Profile]: ...
-    def nodes(self, kind: str | None = None) -> list[Node]: ...
+    def one(self, cls: type[One], item_id: str) -> One | None:
+        """Return an item of a kind, or None."""
+        raise NotImplementedError
+
+    def every(self, cls: type[One]) -> list[One]:
+        """Return all items of a kind."""
+        raise NotImplementedError
+
+    def nodes(self, kind: str | None = None) -> list[Node]:
+        """Return the nodes of a kind, or all."""
+        raise NotImplementedError
+
     def edges(
         self, *, source: str | None = None, target: str | None = None, kind: str | None = None
-    ) -> list[Edge]: ...
-    def paths(self) -> list[MemoryPath]: ...
-    def plans(self) -> list[ActivationPlan]: ...
-    def events(self, kind: str | None = None) -> list[MemoryEvent]: ...
-    def audits(self) -> list[AuditRecord]: ...
-    def event_count(self) -> int: ...
-    def audit_count(self) -> int: ...
+    ) -> list[Edge]:
+        """Return the edges with this source, target and kind, or with any."""
+        raise NotImplementedError
+
+    def profile(self, profile_id: str) -> Profile | None:
+        return self.one(Profile, profile_id)
+
+    def node(self, node_id: str) -> Node | None:
+        return self.one(Node, node_id)
+
+    def edge(self, edge_id: str) -> Edge | None:
+        return self.one(Edge, edge_id)
+
+    def path(self, path_id: str) -> MemoryPath | None:
+        return self.one(MemoryPath, path_id)
+
+    def plan(self, plan_id: str) -> ActivationPlan | None:
+        return self.one(ActivationPlan, plan_id)
+
+    def profiles(self) -> list[Profile]:
+        return self.every(Profile)
+
+    def paths(self) -> list[MemoryPath]:
+        return self.every(MemoryPath)
+
+    def plans(self) -> list[ActivationPlan]:
+        return self.every(ActivationPlan)
+
+
+class Look(GraphReader):
+    """Reads a graph with its events, in the order of their appending, and its audit records."""
+
+    def event(self, event_id: str) -> MemoryEvent | None:
+        return self.one(MemoryEvent, event_id)
+
+    def events(self, kind: str | None = None) -> list[MemoryEvent]:
+        raise NotImplementedError
+
+    def audits(self) -> list[AuditRecord]:
+        raise NotImplementedError
+
+    def event_count(self) -> int:
+        raise NotImplementedError
+
+    def audit_count(self) -> int:
+        raise NotImplementedError
 
 
 class Home(Protocol):
     """Where a graph is kept."""
 
     def look(self) -> Look:
-        """Return a look at what is there now."""
+        """Return a reader of the current state."""
 
     def run(self, work: Callable[[Look], Changes]) -> Changes:
-        """Write what a function makes of a look, all or nothing; return it with the ids it was given."""
+        """Write the changes that a function returns, all or nothing; return them with their ids."""
 
 
 class Draft:
-    """Changes in the making: reads see what was put before."""
+    """Uncommitted changes; reads see what was put before."""
 
     def __init__(self, look: Look) -> None:
         self._look = look
@@ -181,3 +224,97 @@ def _check_path_is_open(event: MemoryEvent, changed: Mapping[str, MemoryPath], l
     path = look.path(event.path_id)
     if path is not None and not path.active:
         raise PathError(f"path {path.id!r} has ended: it takes no new events", path_id=path.id)
+
+
+class MemoryHome(Look):
+    """A graph in memory; what comes in and goes out are copies."""
+
+    def __init__(self) -> None:
+        #: Whether a graph store uses it: then its events must lead to that graph.
+        self.keeps_graph = False
+        self._turn = threading.RLock()
+        self._items: dict[type[Model], dict[str, Any]] = defaultdict(dict)
+        self._audits: list[AuditRecord] = []
+        #: The ids of edges by source and by target, and of nodes by kind.
+        self._out: dict[str, set[str]] = defaultdict(set)
+        self._in: dict[str, set[str]] = defaultdict(set)
+        self._by_kind: dict[str, set[str]] = defaultdict(set)
+
+    def look(self) -> Look:
+        """Return a reader of the current state."""
+        return self
+
+    def run(self, work: Callable[[Look], Changes]) -> Changes:
+        """Write the changes that a function returns, all or nothing."""
+        with self._turn:
+            changes = numbered(work(self), self)
+            self._take(changes)
+            return changes
+
+    def _take(self, changes: Changes) -> None:
+        nodes, edges = self._items[Node], self._items[Edge]
+        for name in (*changes.gone_nodes, *(item.id for item in changes.nodes)):
+            if (node := nodes.pop(name, None)) is not None:
+                self._by_kind[node.kind].discard(name)
+        for name in (*changes.gone_edges, *(item.id for item in changes.edges)):
+            if (edge := edges.pop(name, None)) is not None:
+                self._out[edge.source].discard(name)
+                self._in[edge.target].discard(name)
+        for node in changes.nodes:
+            self._by_kind[node.kind].add(node.id)
+        for edge in changes.edges:
+            self._out[edge.source].add(edge.id)
+            self._in[edge.target].add(edge.id)
+        written = (
+            changes.profiles,
+            changes.nodes,
+            changes.edges,
+            changes.paths,
+            changes.plans,
+            changes.events,
+        )
+        for items in written:
+            for item in items:
+                self._items[type(item)][item.id] = _copy(item)
+        self._audits += [_copy(item) for item in changes.audits]
+
+    def one(self, cls: type[One], item_id: str) -> One | None:
+        items = self._items[cls]
+        return next((_copy(items[one]) for one in spellings(item_id) if one in items), None)
+
+    def every(self, cls: type[One]) -> list[One]:
+        items = self._items[cls]
+        return [_copy(items[name]) for name in sorted(items)]
+
+    def nodes(self, kind: str | None = None) -> list[Node]:
+        names = self._items[Node] if kind is None else self._by_kind.get(kind, ())
+        return [_copy(self._items[Node][name]) for name in sorted(names)]
+
+    def edges(
+        self, *, source: str | None = None, target: str | None = None, kind: str | None = None
+    ) -> list[Edge]:
+        names: Any = self._items[Edge].keys()
+        if source is not None:
+            names = self._out.get(source, set())
+        if target is not None:
+            names = names & self._in.get(target, set())
+        found = (self._items[Edge][name] for name in sorted(names))
+        return [_copy(edge) for edge in found if kind is None or edge.kind == kind]
+
+    def events(self, kind: str | None = None) -> list[MemoryEvent]:
+        events = self._items[MemoryEvent].values()
+        return [_copy(event) for event in events if kind is None or event.kind == kind]
+
+    def audits(self) -> list[AuditRecord]:
+        return [_copy(record) for record in self._audits]
+
+    def event_count(self) -> int:
+        return len(self._items[MemoryEvent])
+
+    def audit_count(self) -> int:
+        return len(self._audits)
+
+
+def _copy(item: One) -> One:
+    """Return the same with containers of its own."""
+    return type(item).from_dict(item.to_dict())

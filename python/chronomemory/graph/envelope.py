@@ -9,19 +9,10 @@ from typing import Any, TypeVar
 from chronomemory.face.results import Result, counted
 from chronomemory.graph.changes import Changes, Look
 from chronomemory.graph.errors import DuplicateEventError, EnvelopeError, ModelError
+from chronomemory.graph.json_files import ENVELOPE, page_of
 from chronomemory.graph.models import ActivationPlan, MemoryEvent, Model
-from chronomemory.graph.replaying import (
-    FAMILIES,
-    misnamed,
-    replayed,
-    reserved,
-    saved_events,
-    snapshot_of,
-)
-from chronomemory.graph.spelling import ENVELOPE, page_of
+from chronomemory.graph.replaying import FAMILIES, misnamed, replayed, reserved, saved_events, snapshot_of
 from chronomemory.record import is_same
-
-__all__ = ["Imported", "KeyMap", "changes_of", "envelope_of", "envelope_page", "read_envelope", "report_of"]
 
 #: For each array of an envelope: which field of ours is called how there. ``"nodes": {"kind": "type"}`` reads
 #: a node's kind from ``type``; ``"arrays": {"nodes": "vertices"}`` finds the nodes under another name.
@@ -38,7 +29,7 @@ _ARRAYS: dict[str, type[Model]] = {
 
 @dataclass(frozen=True, slots=True)
 class Imported(Result):
-    """What an import has written."""
+    """The counts of an import."""
 
     profiles: int
     nodes: int
@@ -49,7 +40,6 @@ class Imported(Result):
 
     @property
     def summary(self) -> str:
-        """What happened, in one line."""
         counts = {name.removesuffix("s"): number for name, number in self.to_dict().items()}
         return "imported " + ", ".join(counted(number, noun) for noun, number in counts.items())
 
@@ -67,10 +57,7 @@ def envelope_page(look: Look) -> bytes:
 
 
 def read_envelope(given: Mapping[str, Any], keys: KeyMap | None = None) -> Changes:
-    """Read an envelope, or a fixture of somebody else by a key map; say where something is wrong in it.
-
-    One without a schema is taken as it is, and a lone profile may stand under ``profile``.
-    """
+    """Parse an envelope, or a fixture of another tool by a key map; errors name the place."""
     if not isinstance(given, Mapping):
         raise EnvelopeError(f"an object expected, got {type(given).__name__}")
     schema = given.get("schema", ENVELOPE)
@@ -129,7 +116,7 @@ def _array(cls: type[One], name: str, given: Mapping[str, Any], keys: KeyMap) ->
 
 
 def _renamed(cls: type[Model], item: Any, names: Mapping[str, str] | None) -> Any:
-    """Return an item under our names; what a fixture has beyond them becomes part of ``data``."""
+    """Return an item under our field names; other fields become part of ``data``."""
     if names is None or not isinstance(item, Mapping):
         return item
     fields: set[str] = set(cls.__dataclass_fields__)  # type: ignore[attr-defined]
@@ -148,10 +135,7 @@ def _renamed(cls: type[Model], item: Any, names: Mapping[str, str] | None) -> An
 
 
 def changes_of(envelope: Changes, look: Look, ts: str) -> Changes:
-    """Return what an import writes: what is not there yet, and events for what its own events do not tell.
-
-    So the events of a workspace always lead to its graph, and what was exported comes back byte for byte.
-    """
+    """Return the items and events an import adds, such that replaying all events gives the graph."""
     there = snapshot_of(look)
     events, past = [], look.events()
     has_history = any(map(reserved, past))

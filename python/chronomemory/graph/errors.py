@@ -9,19 +9,6 @@ from collections.abc import Sequence
 
 from chronomemory.errors import ChronoError
 
-__all__ = [
-    "ActionError",
-    "ApprovalRequired",
-    "AuditError",
-    "DuplicateEventError",
-    "EnvelopeError",
-    "GraphError",
-    "ModelError",
-    "PathError",
-    "UnknownNode",
-    "WorkspaceError",
-]
-
 
 class GraphError(ChronoError):
     """The root of these."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -13,29 +14,16 @@ from chronomemory.errors import InvalidArgument
 from chronomemory.face.arguments import HIDDEN
 from chronomemory.face.moments import instant, parse_instant
 from chronomemory.graph.errors import GraphError, ModelError
-from chronomemory.graph.ids import spellings
 
-__all__ = [
-    "OPS",
-    "REVIEWED",
-    "Action",
-    "ActivationPlan",
-    "Approval",
-    "AuditRecord",
-    "Diagnostic",
-    "Edge",
-    "MemoryEvent",
-    "MemoryPath",
-    "Model",
-    "Node",
-    "Profile",
-    "exact",
-    "moment_of",
-]
-
-#: What an action may do, and what of that nobody does alone.
+#: The operations of actions, and those that need a review by default.
 OPS = ("put_node", "put_edge", "delete_node", "delete_edge", "supersede", "compact_path", "set_phase")
 REVIEWED = frozenset({"delete_node", "delete_edge", "supersede", "compact_path"})
+
+
+def spellings(item_id: str) -> tuple[str, ...]:
+    """Return an id as it is given and in NFC, the Unicode form of ids; earlier versions kept any form."""
+    return (item_id,) if item_id.isascii() else (item_id, unicodedata.normalize("NFC", item_id))
+
 
 #: The fields that hold one id; those in ``listed`` hold several.
 _IDS = frozenset({"id", "source", "target", "parent_id", "merged_into", "path_id", "profile_id", "action_id"})
@@ -61,8 +49,8 @@ def moment_of(given: datetime | str) -> str:
     '2026-05-18T09:00:00.000000Z'
     """
     if isinstance(given, datetime):
-        told = instant("ts", given).astimezone(timezone.utc).isoformat(timespec="microseconds")
-        return told.replace("+00:00", "Z")
+        text = instant("ts", given).astimezone(timezone.utc).isoformat(timespec="microseconds")
+        return text.replace("+00:00", "Z")
     parse_instant("ts", given)
     return given
 
@@ -83,7 +71,7 @@ class Model:
         return {name: _fresh(getattr(self, name)) for name in names}
 
     def shown(self) -> dict[str, Any]:
-        """Return all fields to be written down at once: what is inside is shared with the value."""
+        """Return all fields for encoding; containers are shared with the value."""
         names: tuple[str, ...] = self.__slots__
         shown = {name: getattr(self, name) for name in names}
         for name in self.listed:
@@ -92,7 +80,7 @@ class Model:
 
     @classmethod
     def from_dict(cls: type[Own], given: Mapping[str, Any]) -> Own:
-        """Make one of a mapping: what it lacks has its default, what it has too much is refused."""
+        """Build a value from a mapping; missing fields have defaults, unknown ones are refused."""
         if not isinstance(given, Mapping):
             raise ModelError(f"{cls.called}: an object expected, got {type(given).__name__}")
         if strange := sorted(str(name) for name in given if name not in cls.__slots__):
@@ -108,7 +96,7 @@ class Model:
 
     @classmethod
     def known(cls: type[Own], fields: dict[str, Any]) -> Own:
-        """Make one of all its fields as they were written here: only what it is called by is looked at."""
+        """Build a value from fields of the log; only required texts are checked."""
         for name in cls.required:
             if type(fields[name]) is not str:
                 raise ModelError(f"{cls.called}: {name} must be a text", field=name)
@@ -119,7 +107,7 @@ class Model:
         return made
 
     def _check(self, *, texts: Iterable[str] = (), objects: Iterable[str] = ()) -> None:
-        """Refuse what is no text, no object, or nothing JSON can carry."""
+        """Refuse fields that are no text, no object, or not JSON."""
         for name in self.required:
             if not self._text(name):
                 raise self._refused(name, "must not be empty")
@@ -186,7 +174,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Profile(Model):
-    """Who or what a memory is of: a name, and whatever else is to be known of it."""
+    """The owner of a memory: a name and any other data."""
 
     called: ClassVar[str] = "profile"
     id: str
@@ -299,7 +287,7 @@ class ActivationPlan(Model):
 
 @dataclass(frozen=True, slots=True)
 class Action(Model):
-    """A change that somebody proposes; its ``digest`` is what an approval is bound to."""
+    """A proposed change; an approval is bound to its ``digest``."""
 
     called: ClassVar[str] = "action"
     required: ClassVar[tuple[str, ...]] = ("id", "op", "target")
@@ -326,7 +314,7 @@ class Action(Model):
 
 @dataclass(frozen=True, slots=True)
 class Approval(Model):
-    """Somebody has looked at an action, and at no other."""
+    """The approval of exactly one action."""
 
     called: ClassVar[str] = "approval"
     required: ClassVar[tuple[str, ...]] = ("action_id", "reviewer", "action_digest")
@@ -346,17 +334,13 @@ class Approval(Model):
         return cls(action.id, reviewer, action.digest, note)
 
     def covers(self, action: Action) -> bool:
-        """Say whether it is of this very action."""
+        """Return whether this approval is for this action."""
         return self.action_id == action.id and self.action_digest == action.digest
 
 
 @dataclass(frozen=True, slots=True)
 class AuditRecord(Model):
-    """What became of an apply; an empty id is given one.
-
-    ``applied``, ``denied`` and ``refused`` stand alone. Where graph, events and audit are in separate homes,
-    ``applying`` comes first, and ``applied`` or ``failed`` follows.
-    """
+    """The outcome of an apply: applied, denied, refused, applying or failed."""
 
     called: ClassVar[str] = "audit record"
     listed: ClassVar[tuple[str, ...]] = ("actions",)

@@ -1,8 +1,4 @@
-"""The verbs of conversational paths: pure functions that return the path as it will be, and the event.
-
-A path is branched off another, takes events, and ends once: merged into another one, or abandoned. What
-happened is told by events that hold ids and reasons, never what was said.
-"""
+"""The operations on conversational paths: pure functions that return the new path and its event."""
 
 from __future__ import annotations
 
@@ -14,8 +10,6 @@ from datetime import datetime
 from chronomemory._core import canonical_json
 from chronomemory.graph.errors import PathError
 from chronomemory.graph.models import MemoryEvent, MemoryPath, moment_of
-
-__all__ = ["PathStep", "abandon", "branch", "compact", "merge", "record"]
 
 #: A path as it will be, and the event that says why.
 PathStep = tuple[MemoryPath, MemoryEvent]

@@ -11,8 +11,6 @@ from chronomemory.drawing import Branch, Dot, Line, Step
 from chronomemory.graph.models import MemoryEvent, MemoryPath, Node
 from chronomemory.graph.protocols import MemoryGraphStore
 
-__all__ = ["graph_page", "paths_page", "to_dot", "to_graphml", "to_networkx"]
-
 #: Events that begin a path, end it, and sum it up.
 _BEGINS, _ENDS, _SUMS_UP = "path.branched", ("path.merged", "path.abandoned"), "path.compacted"
 
@@ -24,10 +22,10 @@ def graph_page(graph: MemoryGraphStore, *, title: str = "Graph") -> str:
 
 def paths_page(paths: Iterable[MemoryPath], events: Iterable[MemoryEvent], *, title: str = "Paths") -> str:
     """Return a page that draws paths beside each other: where each branched off, and how it ended."""
-    told = list(events)
-    begun = {event.path_id: event.id for event in told if event.kind == _BEGINS}
-    ended = {event.path_id: event.id for event in told if event.kind in _ENDS}
-    summed_up = {event.path_id: event.id for event in told if event.kind == _SUMS_UP}
+    listed = list(events)
+    begun = {event.path_id: event.id for event in listed if event.kind == _BEGINS}
+    ended = {event.path_id: event.id for event in listed if event.kind in _ENDS}
+    summed_up = {event.path_id: event.id for event in listed if event.kind == _SUMS_UP}
     branches = [
         Branch(
             path.id,
@@ -46,7 +44,7 @@ def paths_page(paths: Iterable[MemoryPath], events: Iterable[MemoryEvent], *, ti
     shown = {name for path in branches for name in (*path.event_ids, *_marks(path))}
     steps = [
         Step(event.id, event.kind, event.ts, ", ".join(event.refs), place)
-        for place, event in enumerate(told, 1)
+        for place, event in enumerate(listed, 1)
         if event.id in shown
     ]
     return drawing.paths_page(branches, steps, title=title)
@@ -67,11 +65,7 @@ def to_graphml(graph: MemoryGraphStore) -> str:
 
 
 def to_networkx(graph: MemoryGraphStore) -> Any:
-    """Return a ``MultiDiGraph`` of networkx (``pip install 'chronomemory-rs[graph]'``).
-
-    Edges have their ids as keys; kind, label, phase and data are attributes. Edges that end nowhere are left
-    out.
-    """
+    """Return a ``MultiDiGraph`` of networkx, without edges whose ends are missing."""
     made = drawing.to_networkx([], [])
     for node in graph.nodes():
         made.add_node(node.id, kind=node.kind, label=node.label, phase=node.phase, data=node.data)

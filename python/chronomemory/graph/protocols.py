@@ -6,23 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from chronomemory.graph.changes import Home
-from chronomemory.graph.models import (
-    AuditRecord,
-    Diagnostic,
-    Edge,
-    MemoryEvent,
-    MemoryPath,
-    Node,
-    Profile,
-)
+from chronomemory.graph.models import AuditRecord, Diagnostic, Edge, MemoryEvent, MemoryPath, Node, Profile
 from chronomemory.graph.replaying import GraphSnapshot
-
-__all__ = ["AuditSink", "MemoryEventLog", "MemoryGraphStore"]
 
 
 @runtime_checkable
 class MemoryGraphStore(Protocol):
-    """Profiles, nodes, edges and paths; what is listed is sorted by id."""
+    """Profiles, nodes, edges and paths; every list is sorted by id."""
 
     @property
     def home(self) -> Home:
@@ -62,12 +52,12 @@ class MemoryEventLog(Protocol):
         """Return the graph that the events lead to."""
 
     def diagnose(self) -> list[Diagnostic]:
-        """Say what is wrong with what is kept; nothing is written."""
+        """Return the problems of the log; nothing is written."""
 
 
 @runtime_checkable
 class AuditSink(Protocol):
-    """Where it is put down what was applied and what was denied."""
+    """Stores audit records of applied and denied actions."""
 
     def record(self, entry: AuditRecord) -> AuditRecord:
         """Put something down, and return it with the id that it was given."""

@@ -11,20 +11,6 @@ from chronomemory.graph.changes import Changes, Look
 from chronomemory.graph.errors import ModelError
 from chronomemory.graph.models import Edge, MemoryEvent, MemoryPath, Model, Node, Profile, exact
 
-__all__ = [
-    "APPLIED",
-    "FAMILIES",
-    "GRAPH_KINDS",
-    "GraphSnapshot",
-    "misnamed",
-    "own_events",
-    "replayed",
-    "reserved",
-    "saved_events",
-    "snapshot_of",
-    "told",
-]
-
 #: The prefix of the ids of events that record an applied action.
 APPLIED = "action.applied:"
 #: What a graph is made of, and the kind of the event that saves it.
@@ -40,7 +26,7 @@ GRAPH_KINDS = frozenset(
     {"path.recorded", "path.merged", "path.abandoned", "path.compacted", "action.applied"}
     | {kind for _, kind in FAMILIES.values()}
 )
-#: Of a large import, so many things are told by one event, and so many bytes of them: a line holds 16 MiB.
+#: Maximum number of items and bytes in one event: a line holds 16 MiB.
 _AT_ONCE = 500
 _BYTES_AT_ONCE = 4 * 1024 * 1024
 
@@ -149,11 +135,11 @@ def _path_after(graph: GraphSnapshot, path_id: str, kind: str, data: Mapping[str
     return replace(path, compaction=data["compaction"])
 
 
-def told(changes: Changes) -> dict[str, Any]:
-    """Return what an event says of changes, as ``replayed`` reads it."""
-    said = {name: [item.to_dict() for item in getattr(changes, name)] for name in FAMILIES}
-    said |= {"gone_nodes": list(changes.gone_nodes), "gone_edges": list(changes.gone_edges)}
-    return {name: items for name, items in said.items() if items}
+def change_data(changes: Changes) -> dict[str, Any]:
+    """Return changes as the data of an event, which ``replayed`` reads."""
+    data = {name: [item.to_dict() for item in getattr(changes, name)] for name in FAMILIES}
+    data |= {"gone_nodes": list(changes.gone_nodes), "gone_edges": list(changes.gone_edges)}
+    return {name: items for name, items in data.items() if items}
 
 
 def saved_events(changes: Changes, ts: str) -> tuple[MemoryEvent, ...]:
@@ -161,18 +147,18 @@ def saved_events(changes: Changes, ts: str) -> tuple[MemoryEvent, ...]:
     events = []
     for name, (_, kind) in FAMILIES.items():
         for some in _portions(item.shown() for item in getattr(changes, name)):
-            said = {name: some}
+            data = {name: some}
             # What is in it was looked at when it was made: a large graph is not looked at twice.
             events.append(
                 MemoryEvent.known(
-                    {"id": "", "kind": kind, "ts": ts, "path_id": None, "refs": (), "data": said}
+                    {"id": "", "kind": kind, "ts": ts, "path_id": None, "refs": (), "data": data}
                 )
             )
     return tuple(events)
 
 
 def _portions(items: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Yield so many at a time that one event can tell of them."""
+    """Yield items in lists that fit one event each."""
     some: list[dict[str, Any]] = []
     room = _BYTES_AT_ONCE
     for item in items:

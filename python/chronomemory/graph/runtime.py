@@ -1,4 +1,4 @@
-"""Applies actions behind a review gate, and the verbs of paths; whatever happens is on record."""
+"""Applies actions behind a review gate, and changes paths; every outcome is audited."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from typing import Any
 from chronomemory.errors import ChronoError
 from chronomemory.face.moments import Now, utc_now
 from chronomemory.graph import paths
-from chronomemory.graph.actions import put_into
 from chronomemory.graph.changes import Changes, Draft, Look, numbered
-from chronomemory.graph.diagnostics import hanging, replay_findings
 from chronomemory.graph.errors import (
     ActionError,
     ApprovalRequired,
     AuditError,
     DuplicateEventError,
+    ModelError,
     PathError,
 )
 from chronomemory.graph.models import (
@@ -28,24 +27,145 @@ from chronomemory.graph.models import (
     Approval,
     AuditRecord,
     Diagnostic,
+    Edge,
     MemoryEvent,
     MemoryPath,
+    Node,
     exact,
     moment_of,
+    spellings,
 )
 from chronomemory.graph.protocols import AuditSink, MemoryEventLog, MemoryGraphStore
-from chronomemory.graph.replaying import own_events, reserved
+from chronomemory.graph.replaying import APPLIED, change_data, own_events, reserved
+from chronomemory.graph.view import hanging, replay_findings
 from chronomemory.record import is_same
 
-__all__ = ["PhaseMemoryRuntime"]
+
+def applied_id(action: Action) -> str:
+    """Return the id of the event that says that an action was applied: an action is applied once."""
+    return f"{APPLIED}{action.id}"
+
+
+def put_into(draft: Draft, action: Action, *, ts: str, approved_by: str | None) -> None:
+    """Add the effect of an action and its event to a draft, or raise ``ActionError``."""
+    if draft.event(applied_id(action)) is not None:
+        raise _wrong(action, "it was applied before")
+    try:
+        done = _done(draft, action, ts)
+    except (ModelError, PathError) as error:
+        raise _wrong(action, str(error)) from None
+    put: tuple[Node | Edge | MemoryPath, ...] = (*done.nodes, *done.edges, *done.paths)
+    for item in put:
+        draft.put(item)
+    for name in done.gone_nodes:
+        draft.drop_node(name)
+    for name in done.gone_edges:
+        draft.drop_edge(name)
+    draft.events += done.events
+    # A change of a path has an event of its own.
+    data: dict[str, Any] = {"action": action.to_dict(), "approved_by": approved_by}
+    data |= change_data(replace(done, paths=(), events=()))
+    draft.events.append(MemoryEvent(applied_id(action), "action.applied", ts, data=data))
+
+
+def _done(draft: Draft, action: Action, ts: str) -> Changes:
+    payload, target = action.payload, action.target
+    if action.op == "put_node":
+        return Changes(nodes=(Node.from_dict({**payload, "id": _same_id(action)}),))
+    if action.op == "put_edge":
+        return Changes(edges=(_edge(draft, action),))
+    if action.op == "delete_node":
+        return _deletion(draft, action)
+    if action.op == "delete_edge":
+        _takes(action)
+        if draft.edge(target) is None:
+            raise _wrong(action, f"there is no edge {target!r}")
+        return Changes(gone_edges=(target,))
+    if action.op == "supersede":
+        return _supersession(draft, action)
+    if action.op == "compact_path":
+        _takes(action, "summary_id")
+        path = draft.path(target)
+        if path is None:
+            raise _wrong(action, f"there is no path {target!r}")
+        summary_id = payload.get("summary_id")
+        if summary_id is not None and not (isinstance(summary_id, str) and draft.node(summary_id)):
+            raise _wrong(action, f"there is no node {summary_id!r} that sums it up")
+        compacted, event = paths.compact(path, summary_id=summary_id, ts=ts)
+        return Changes(paths=(compacted,), events=(event,))
+    _takes(action, "phase")
+    return Changes(nodes=(replace(_node(draft, action, target), phase=payload.get("phase")),))
+
+
+def _edge(draft: Draft, action: Action) -> Edge:
+    payload = dict(action.payload)
+    edge = Edge.from_dict({**payload, "id": _same_id(action)})
+    for end in (edge.source, edge.target):
+        if draft.node(end) is None:
+            raise _wrong(action, f"there is no node {end!r} at its end")
+    return edge
+
+
+def _deletion(draft: Draft, action: Action) -> Changes:
+    _takes(action, "edges")
+    _node(draft, action, action.target)
+    joined = draft.edges_of(action.target)
+    if joined and action.payload.get("edges") is not True:
+        raise _wrong(
+            action,
+            f"{len(joined)} edges are joined to {action.target!r}; payload {{'edges': True}} takes them too",
+        )
+    return Changes(gone_nodes=(action.target,), gone_edges=tuple(edge.id for edge in joined))
+
+
+def _supersession(draft: Draft, action: Action) -> Changes:
+    _takes(action, "by")
+    old, by = _node(draft, action, action.target), action.payload.get("by")
+    if not isinstance(by, str) or by == old.id:
+        raise _wrong(action, "payload.by must be the id of another node")
+    _node(draft, action, by)
+    edge = Edge(f"supersedes:{_plain(by)}:{_plain(old.id)}", by, old.id, "supersedes")
+    known = draft.edge(edge.id)
+    if known is not None and (known.source, known.target, known.kind) != (by, old.id, "supersedes"):
+        raise _wrong(action, f"there is another edge {edge.id!r}")
+    marked = replace(old, data={**old.data, "superseded_by": by})
+    return Changes(nodes=(marked,), edges=(edge,))
+
+
+def _plain(name: str) -> str:
+    """Spell an id so that it can stand between colons."""
+    return name.replace("%", "%25").replace(":", "%3A")
+
+
+def _node(draft: Draft, action: Action, node_id: str) -> Node:
+    node = draft.node(node_id)
+    if node is None:
+        raise _wrong(action, f"there is no node {node_id!r}")
+    return node
+
+
+def _same_id(action: Action) -> str:
+    given = action.payload.get("id", action.target)
+    if not isinstance(given, str) or action.target not in spellings(given):
+        raise _wrong(action, "payload.id is another than its target")
+    return action.target
+
+
+def _takes(action: Action, *names: str) -> None:
+    """Refuse payload fields without an effect: a reviewer would rely on them."""
+    if strange := sorted(name for name in action.payload if name not in names):
+        raise _wrong(action, f"payload has no {strange[0]!r}")
+
+
+def _wrong(action: Action, reason: str) -> ActionError:
+    return ActionError(f"action {action.id!r} ({action.op}): {reason}", action_id=action.id)
 
 
 class PhaseMemoryRuntime:
-    """A graph store, an event log and an audit sink at work together.
+    """A graph store, an event log and an audit sink.
 
-    If all three are of one home, as those of a workspace are, whatever is applied is one atomic batch. Else
-    the audit sink comes first (``applying``), then the event log, then the graph, then how it ended.
-    ``review`` are the ops that nobody applies without an approval; an action may ask for one itself.
+    If they share a home, every apply is one atomic batch; else the audit sink is written first, then the
+    event log, then the graph. ``review`` names the operations that need an approval.
     """
 
     def __init__(
@@ -68,22 +188,23 @@ class PhaseMemoryRuntime:
     # The review gate.
 
     def needs_review(self, action: Action) -> bool:
-        """Say whether an action is denied without an approval."""
+        """Return whether an action needs an approval."""
         return action.requires_review or action.op in self._review
 
     def apply(self, actions: Iterable[Action], approvals: Iterable[Approval] = ()) -> list[MemoryEvent]:
-        """Apply actions in their order, all of them or none, and return the events that say so.
+        """Apply all actions or none, and return their events.
 
-        An action that needs a review is denied unless an approval is bound to its digest: then nothing of
-        the batch is applied, and ``ApprovalRequired`` names what was not approved. Every apply, denial and
-        refusal is an audit record.
+        An action that needs a review is denied without an approval of its digest. Every outcome is an audit
+        record.
         """
         # INVARIANT: what is checked, audited and applied is this one copy, whatever happens to the originals.
         given = [Action.from_dict(action.to_dict()) for action in exact(Action, actions, ActionError)]
         approved = exact(Approval, approvals, ActionError)
         reviewed = [(action, _approver(action, approved)) for action in given]
         ts = moment_of(self._clock())
-        entry = AuditRecord("", ts, "applied", tuple(self._told(action, by) for action, by in reviewed))
+        entry = AuditRecord(
+            "", ts, "applied", tuple(self._audit_entry(action, by) for action, by in reviewed)
+        )
         denied = [action.id for action, by in reviewed if self.needs_review(action) and by is None]
         if denied:
             self._audit(replace(entry, outcome="denied", reason=f"not approved: {', '.join(denied)}"))
@@ -134,7 +255,7 @@ class PhaseMemoryRuntime:
                 stacklevel=3,
             )
 
-    def _told(self, action: Action, approver: str | None) -> dict[str, Any]:
+    def _audit_entry(self, action: Action, approver: str | None) -> dict[str, Any]:
         return {
             "id": action.id,
             "op": action.op,
@@ -160,10 +281,7 @@ class PhaseMemoryRuntime:
         return self._step(step)
 
     def record(self, path_id: str, events: Iterable[MemoryEvent]) -> MemoryPath:
-        """Append events and put them on a path that is active, all of it or nothing.
-
-        An event that is in the log already is only put on the path.
-        """
+        """Append events to an active path; an event that is in the log already is only added to the path."""
         listed = exact(MemoryEvent, events)
         given = [event if event.path_id else replace(event, path_id=path_id) for event in listed]
 
@@ -235,21 +353,21 @@ class PhaseMemoryRuntime:
         return done[0]
 
 
-class _JoinedLook:
-    """A look at a graph beside an event log: what was saved is told by events of the graph's own home."""
+class _JoinedLook(Look):
+    """A look at a graph beside an event log of another home."""
 
     def __init__(self, look: Look, events: MemoryEventLog) -> None:
         self._look = look
         self._log = {event.id: event for event in events.events()}
+        self.one, self.every = look.one, look.every  # type: ignore[method-assign]
+        self.nodes, self.edges = look.nodes, look.edges  # type: ignore[method-assign]
+        self.audits, self.audit_count = look.audits, look.audit_count  # type: ignore[method-assign]
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._look, name)
-
-    def event(self, item_id: str) -> MemoryEvent | None:
-        return self._log.get(item_id)
+    def event(self, event_id: str) -> MemoryEvent | None:
+        return self._log.get(event_id)
 
     def events(self, kind: str | None = None) -> list[MemoryEvent]:
-        """Return those of both; the order of changes is that of their moments."""
+        """Return those of both homes; changes are ordered by their times."""
         both = merge(self._look.events(), self._log.values(), key=lambda one: reserved(one) and one.ts)
         return [event for event in both if kind in (None, event.kind)]
 
@@ -262,7 +380,7 @@ def _approver(action: Action, approvals: Iterable[Approval]) -> str | None:
 
 
 def _is_there(look: Look, event: MemoryEvent) -> bool:
-    """Say whether an event was appended before; it may have been on no path then."""
+    """Return whether an event was appended before, on any path."""
     known = look.event(event.id) if event.id else None
     if known is None:
         return False

@@ -10,10 +10,9 @@ from typing import Any
 
 from chronomemory.face.arguments import path
 from chronomemory.face.moments import Now, utc_now
-from chronomemory.graph.changes import Changes, Home, Look
+from chronomemory.graph.changes import Changes, GraphReader, Home, Look, MemoryHome, One
 from chronomemory.graph.envelope import envelope_of
-from chronomemory.graph.ids import spellings
-from chronomemory.graph.memory_home import MemoryHome
+from chronomemory.graph.log_home import LogHome, open_home
 from chronomemory.graph.models import (
     ActivationPlan,
     Edge,
@@ -23,20 +22,15 @@ from chronomemory.graph.models import (
     Profile,
     exact,
     moment_of,
+    spellings,
 )
 from chronomemory.graph.replaying import saved_events
-from chronomemory.graph.storage.log_home import LogHome, open_home
 from chronomemory.graph.walks import EngineWalker, LookWalker, Walker, Walks, no_past
 from chronomemory.scope import Scope
 
-__all__ = ["FileBackedMemoryGraphStore", "GraphStore", "InMemoryGraphStore"]
 
-
-class GraphStore(Walks):
-    """What both have in common: everything but where the graph is kept.
-
-    What is saved is one batch with the event that says so, so that the events always lead to the graph.
-    """
+class GraphStore(GraphReader, Walks):
+    """A graph store; each save is one batch with the event that describes it."""
 
     def __init__(self, home: Home, clock: Now) -> None:
         self._home = home
@@ -91,29 +85,13 @@ class GraphStore(Walks):
 
     # Reading.
 
-    def profile(self, profile_id: str) -> Profile | None:
-        """Return a profile, or None."""
-        return self._look.profile(profile_id)
+    def one(self, cls: type[One], item_id: str) -> One | None:
+        """Return an item of a kind, or None."""
+        return self._look.one(cls, item_id)
 
-    def node(self, node_id: str) -> Node | None:
-        """Return a node, or None."""
-        return self._look.node(node_id)
-
-    def edge(self, edge_id: str) -> Edge | None:
-        """Return an edge, or None."""
-        return self._look.edge(edge_id)
-
-    def path(self, path_id: str) -> MemoryPath | None:
-        """Return a path, or None."""
-        return self._look.path(path_id)
-
-    def plan(self, plan_id: str) -> ActivationPlan | None:
-        """Return an activation plan, or None."""
-        return self._look.plan(plan_id)
-
-    def profiles(self) -> list[Profile]:
-        """Return all profiles, sorted by id."""
-        return self._look.profiles()
+    def every(self, cls: type[One]) -> list[One]:
+        """Return all items of a kind, sorted by id."""
+        return self._look.every(cls)
 
     def nodes(self, kind: str | None = None) -> list[Node]:
         """Return the nodes of a kind, or all, sorted by id."""
@@ -125,14 +103,6 @@ class GraphStore(Walks):
         """Return the edges with this source, target and kind, or with any, sorted by id."""
         ends = [None if end is None else spellings(end)[-1] for end in (source, target)]
         return self._look.edges(source=ends[0], target=ends[1], kind=kind)
-
-    def paths(self) -> list[MemoryPath]:
-        """Return all paths, sorted by id."""
-        return self._look.paths()
-
-    def plans(self) -> list[ActivationPlan]:
-        """Return all activation plans, sorted by id."""
-        return self._look.plans()
 
     def export(self) -> dict[str, Any]:
         """Return all of it as one envelope: no timestamp, arrays sorted by id."""
@@ -159,10 +129,7 @@ class InMemoryGraphStore(GraphStore):
 
 
 class FileBackedMemoryGraphStore(GraphStore):
-    """The graph of a workspace: the chained log is the truth, and the files show it.
-
-    With a folder the workspace in it is opened, or made; ``workspace.graph`` is the same with all around it.
-    """
+    """The graph of a workspace, which is created if the folder has none."""
 
     def __init__(self, place: str | os.PathLike[str] | LogHome, *, clock: Now | None = None) -> None:
         owned = not isinstance(place, LogHome)

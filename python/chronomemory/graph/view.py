@@ -1,26 +1,32 @@
-"""The folder of a workspace: files that show what the log says, for people and other programs.
-
-It is a view: nothing is ever read from it as truth. It follows each batch, and says with ``workspace.json``
-which one it shows. Where it does not show the last one, it is left as it is until somebody rebuilds it.
-"""
+"""The files of a workspace: writing them from the log, and diagnostics of files, graph and chain."""
 
 from __future__ import annotations
 
 import errno
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from chronomemory.face.files import Folder, is_draft
 from chronomemory.graph.changes import Changes, Look
 from chronomemory.graph.errors import WorkspaceError
-from chronomemory.graph.jsonl import read_object
-from chronomemory.graph.models import Model
-from chronomemory.graph.replaying import FAMILIES
-from chronomemory.graph.spelling import PAGE, SCHEMAS, WORKSPACE, file_name, line_of, page_of, tagged
+from chronomemory.graph.json_files import (
+    PAGE,
+    SCHEMAS,
+    WORKSPACE,
+    Line,
+    file_name,
+    line_of,
+    page_of,
+    read_lines,
+    read_object,
+    tagged,
+)
+from chronomemory.graph.models import AuditRecord, Diagnostic, MemoryEvent, Model
+from chronomemory.graph.replaying import FAMILIES, misnamed, replayed, snapshot_of
+from chronomemory.record import is_same
 from chronomemory.scope import Scope
-
-__all__ = ["AUDIT_FILE", "EVENTS_FILE", "FOLDERS", "META_FILE", "Shown", "View"]
+from chronomemory.types import VerifyReport
 
 META_FILE = "workspace.json"
 EVENTS_FILE = "events.jsonl"
@@ -54,7 +60,7 @@ class View:
         self.folder.make(*FOLDERS)
 
     def check_strangers(self) -> None:
-        """Refuse a folder that has files of somebody else where ours belong."""
+        """Refuse a folder with foreign files under the names of ours."""
         for name, schema in _SINGLE.items():
             if self._is_strange(name, "", schema):
                 raise WorkspaceError(
@@ -70,20 +76,20 @@ class View:
     def shown(self) -> Shown | None:
         """Return which batch the files say they show, or None if they say nothing that makes sense."""
         try:
-            said = json.loads(self.folder.read(META_FILE))
-            shown = Shown(said["revision"], said["log_seq"], said["log_head"])
+            meta = json.loads(self.folder.read(META_FILE))
+            shown = Shown(meta["revision"], meta["log_seq"], meta["log_head"])
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
         types = (type(shown.revision), type(shown.log_seq), type(shown.log_head))
-        return shown if types == (int, int, str) and said.get("schema") == WORKSPACE else None
+        return shown if types == (int, int, str) and meta.get("schema") == WORKSPACE else None
 
     def is_of_scope(self) -> bool:
-        """Say whether the files say that they are of these names."""
+        """Return whether the files name this scope."""
         try:
-            said = json.loads(self.folder.read(META_FILE))
+            meta = json.loads(self.folder.read(META_FILE))
         except (OSError, ValueError, RecursionError):
             return False
-        return isinstance(said, dict) and said.get("scope") == self._scope.to_dict()
+        return isinstance(meta, dict) and meta.get("scope") == self._scope.to_dict()
 
     def meta_page(self, shown: Shown) -> bytes:
         """Spell ``workspace.json``."""
@@ -123,10 +129,7 @@ class View:
             )
 
     def rebuild(self, look: Look, shown: Shown) -> tuple[int, int, tuple[str, ...]]:
-        """Write all files that are not as they should be, and take away those of ours that are too many.
-
-        Returns how many of each, and under which names that is kept which was not ours and in the way.
-        """
+        """Correct all files; return how many were written and removed, and the new names of foreign files."""
         written = removed = 0
         aside: list[str] = []
         self.make()
@@ -153,23 +156,23 @@ class View:
         return written, removed, tuple(aside)
 
     def _put(self, files: dict[str, bytes], within: str, schema: str) -> list[str]:
-        """Write files; what is not ours and in the way gets another name. Return those names."""
+        """Write files; foreign files in the way are renamed, and their new names returned."""
         strange = [name for name in sorted(files) if self._is_strange(name, within, schema)]
         aside = [self.folder.set_aside(name, within) for name in strange]
         self.folder.write_all(files, within)
         return [f"{within}/{name}" if within else name for name in aside]
 
     def _is_strange(self, name: str, within: str, schema: str) -> bool:
-        """Say whether something stands under a name that is not ours; a file without content is nobody's."""
+        """Return whether a foreign file has this name; an empty file counts as ours."""
         content = _content(self.folder, name, within)
         if content is None:
             return self.folder.has(name, within)
         # Of lines the first tells.
-        told = content.partition(b"\n")[0] if name.endswith(".jsonl") else content
-        return bool(content) and not is_ours(told, schema)
+        first = content.partition(b"\n")[0] if name.endswith(".jsonl") else content
+        return bool(content) and not is_ours(first, schema)
 
     def is_left_over(self, name: str, within: str) -> bool:
-        """Say whether a file that the log does not know was written by a workspace once."""
+        """Return whether a file unknown to the log was written by a workspace."""
         if is_draft(name):
             return True
         content = _content(self.folder, name, within) if name.endswith(PAGE) else None
@@ -177,7 +180,7 @@ class View:
 
 
 def is_ours(content: bytes, schema: str) -> bool:
-    """Say whether a file, or a line, says of itself that it is of a workspace."""
+    """Return whether a file or line has the schema of a workspace."""
     fields = read_object(content)
     return isinstance(fields, dict) and fields.get("schema") == schema
 
@@ -207,4 +210,232 @@ def _content(folder: Folder, name: str, within: str = "") -> bytes | None:
         return folder.read(name, within)
     except OSError:
         # Whatever stands there instead of a file that can be read, it is not what it should be.
+        return None
+
+
+#: Every code there is.
+CODES = (
+    "missing-endpoint",
+    "orphan-event",
+    "orphan-plan",
+    "unknown-schema",
+    "malformed-line",
+    "duplicate-id",
+    "view-drift",
+    "chain-break",
+    "replay-drift",
+)
+#: What the kinds of things are called in front of an id, where a reference says which one it means.
+_PREFIXES = ("profile", "node", "edge", "path", "plan", "event")
+
+
+def hanging(look: Look) -> list[Diagnostic]:
+    """Return the edges that end in nothing, and the events and plans that name nothing that exists."""
+    profiles = {item.id for item in look.profiles()}
+    nodes = {item.id for item in look.nodes()}
+    edges = look.edges()
+    paths = {item.id for item in look.paths()}
+    plans = look.plans()
+    events = look.events()
+    found = []
+    for edge in edges:
+        for side, end in (("source", edge.source), ("target", edge.target)):
+            if end not in nodes:
+                message = f"the {side} {end!r} of edge {edge.id!r} is no node"
+                found.append(Diagnostic("missing-endpoint", "warning", "edges", None, edge.id, message))
+    for plan in plans:
+        lost = [name for name in plan.node_ids if name not in nodes]
+        if plan.profile_id not in profiles:
+            lost.insert(0, plan.profile_id)
+        if lost:
+            message = f"plan {plan.id!r} names {', '.join(map(repr, lost))}, which is not there"
+            found.append(Diagnostic("orphan-plan", "warning", "activation_plans", None, plan.id, message))
+    edge_ids, plan_ids, event_ids = ({item.id for item in items} for items in (edges, plans, events))
+    named = (profiles, nodes, edge_ids, paths, plan_ids, event_ids)
+    known = set().union(*named)
+    known |= {f"{prefix}:{name}" for prefix, names in zip(_PREFIXES, named, strict=True) for name in names}
+    for event in events:
+        lost = [ref for ref in event.refs if ref not in known]
+        if event.path_id is not None and event.path_id not in paths:
+            lost.insert(0, event.path_id)
+        if lost:
+            message = f"event {event.id!r} names {', '.join(map(repr, lost))}, which is not there"
+            found.append(Diagnostic("orphan-event", "warning", EVENTS_FILE, None, event.id, message))
+    return found
+
+
+def replay_findings(look: Look) -> list[Diagnostic]:
+    """Return where the graph that the events lead to differs from the one that is kept."""
+    events = look.events()
+    kept, replay = snapshot_of(look), replayed(events)
+    found = []
+    for where in FAMILIES:
+        stored, replayed_items = getattr(kept, where), getattr(replay, where)
+        for name in sorted({*stored, *replayed_items}):
+            if name not in replayed_items:
+                reason = "is in the store, but not in the replay of the events"
+            elif name not in stored:
+                reason = "is in the replay of the events, but not in the store"
+            elif not is_same(stored[name].shown(), replayed_items[name].shown()):
+                reason = "differs from the replay of the events"
+            else:
+                continue
+            found.append((where, name, f"{where.removesuffix('s')} {name!r} {reason}"))
+    unreadable = set(replay.unreadable_ids)
+    for event in events:
+        if event.id in unreadable:
+            found.append(
+                (EVENTS_FILE, event.id, f"event {event.id!r}: its change of the graph cannot be read")
+            )
+        if reason := misnamed(event):
+            found.append((EVENTS_FILE, event.id, reason))
+    return [Diagnostic("replay-drift", "error", where, None, name, reason) for where, name, reason in found]
+
+
+def chain_findings(report: VerifyReport) -> list[Diagnostic]:
+    """Return where the chain of the log breaks, or ends too early."""
+    found = [
+        Diagnostic("chain-break", "error", damage.path, damage.line or None, None, damage.reason)
+        for damage in report.damage
+    ]
+    if report.remembered == "lost":
+        message = report.remembered_reason or "the log ends before the head that was seen here last"
+        found.append(Diagnostic("chain-break", "error", "events.wal", None, None, message))
+    if not report.valid and not found:
+        found.append(Diagnostic("chain-break", "error", "events.wal", None, None, "the chain is not valid"))
+    return found
+
+
+def event_findings(where: str, read: Iterable[Line[MemoryEvent]]) -> list[Diagnostic]:
+    """Return the problems of the lines of a stand-alone log."""
+    return list(_line_findings(where, list(read)))
+
+
+def _line_findings(
+    where: str, read: list[Line[MemoryEvent]] | list[Line[AuditRecord]]
+) -> Iterator[Diagnostic]:
+    seen: dict[str, int] = {}
+    for line in read:
+        if line.item is None:
+            yield Diagnostic(line.code, "error", where, line.number, line.id, line.reason)
+        elif line.item.id in seen:
+            message = f"the id {line.item.id!r} is on line {seen[line.item.id]} already"
+            yield Diagnostic("duplicate-id", "error", where, line.number, line.item.id, message)
+        else:
+            seen[line.item.id] = line.number
+
+
+def view_findings(view: View, look: Look | None, shown: Shown | None) -> list[Diagnostic]:
+    """Return files that differ from the log; without a look, only lines that cannot be read."""
+    folder = view.folder
+    found: list[Diagnostic] = []
+    if look is None:
+        for name, cls in ((EVENTS_FILE, MemoryEvent), (AUDIT_FILE, AuditRecord)):
+            content = _read(folder, name)
+            if content is not None:
+                found += _line_findings(name, _lines(name, content, cls))
+        return found
+    for within, expected in expected_pages(look):
+        found += _page_findings(folder, within, expected)
+    found += _log_findings(folder, EVENTS_FILE, MemoryEvent, list(lines(EVENTS_FILE, look.events())))
+    found += _log_findings(folder, AUDIT_FILE, AuditRecord, list(lines(AUDIT_FILE, look.audits())))
+    if shown is not None:
+        found += _meta_findings(view, shown)
+    return found
+
+
+def _meta_findings(view: View, shown: Shown) -> Iterator[Diagnostic]:
+    content = _read(view.folder, META_FILE)
+    if not shown.log_head and (claimed := view.shown()) is not None:
+        # The log has lost the line that the hash is of: what the view says of it cannot be held against it.
+        shown = Shown(shown.revision, shown.log_seq, claimed.log_head)
+    if content != view.meta_page(shown):
+        said_at = view.shown()
+        behind = said_at is not None and said_at.revision < shown.revision
+        message = (
+            f"it shows revision {said_at.revision}, the log is at {shown.revision}"
+            if behind and said_at
+            else ""
+        )
+        yield _drift(META_FILE, content, WORKSPACE, message)
+
+
+def _page_findings(folder: Folder, within: str, expected: Mapping[str, bytes]) -> Iterator[Diagnostic]:
+    try:
+        names = folder.names(within)
+    except OSError as error:
+        yield Diagnostic("view-drift", "error", within, None, None, f"it cannot be read: {error.strerror}")
+        return
+    for name in sorted({*names, *expected}):
+        where = f"{within}/{name}"
+        content = _read(folder, name, within)
+        if name not in expected and not is_draft(name) and not _is_page(name, content):
+            continue  # a foreign file
+        if name not in expected:
+            yield _drift(where, content, SCHEMAS[within], "the log has nothing that this file shows")
+        elif content != expected[name]:
+            yield _drift(where, content, SCHEMAS[within])
+
+
+def _is_page(name: str, content: bytes | None) -> bool:
+    """Return whether a file has a name like ours and a schema, known or not."""
+    fields = None if content is None or not name.endswith(PAGE) else read_object(content)
+    return isinstance(fields, dict) and "schema" in fields
+
+
+def _drift(where: str, content: bytes | None, schema: str, message: str = "") -> Diagnostic:
+    """Return the diagnostic of a file that differs: unknown schema, or drift."""
+    if content is None:
+        return Diagnostic("view-drift", "error", where, None, None, "the file is missing or cannot be read")
+    fields = read_object(content)
+    known = fields if isinstance(fields, dict) else {}
+    given = known.get("id")
+    item_id = given if isinstance(given, str) else None
+    if "schema" in known and known["schema"] != schema:
+        reason = f"the schema {known['schema']!r} is not known"
+        return Diagnostic("unknown-schema", "error", where, None, item_id, reason)
+    return Diagnostic("view-drift", "error", where, None, item_id, message or "it is not what the log says")
+
+
+def _log_findings(
+    folder: Folder, name: str, cls: type[MemoryEvent] | type[AuditRecord], expected: list[bytes]
+) -> list[Diagnostic]:
+    """Return the lines that cannot be read, and those that are not the ones of the log, in its order."""
+    content = _read(folder, name)
+    if content == b"".join(expected):
+        return []
+    if content is None:
+        return [Diagnostic("view-drift", "error", name, None, None, "the file is missing or cannot be read")]
+    read = _lines(name, content, cls)
+    found = list(_line_findings(name, read))
+    wrong = {finding.line for finding in found}
+    # A line that cannot be read stands for one that is missed, and so does one that says something else.
+    missed = len(expected) - sum(finding.code != "duplicate-id" for finding in found)
+    places = {line.rstrip(b"\n"): place for place, line in enumerate(expected)}
+    last = -1
+    for line in read:
+        if line.item is None or line.number in wrong:
+            continue
+        missed -= 1
+        place = places.get(line.content, -1)
+        if place > last:
+            last = place
+            continue
+        message = "the log has no such line" if place < 0 else "it is not in its place"
+        found.append(Diagnostic("view-drift", "error", name, line.number, line.item.id, message))
+    if missed > 0:
+        message = f"{missed} of {len(expected)} lines are missing"
+        found.append(Diagnostic("view-drift", "error", name, None, None, message))
+    return found or [Diagnostic("view-drift", "error", name, None, None, "it is not what the log says")]
+
+
+def _lines(name: str, content: bytes, cls: type[Model]) -> list[Line[MemoryEvent]]:
+    return list(read_lines(content, cls, SCHEMAS[name.removesuffix(".jsonl")]))  # type: ignore[arg-type]
+
+
+def _read(folder: Folder, name: str, within: str = "") -> bytes | None:
+    try:
+        return folder.read(name, within)
+    except OSError:
+        # An unreadable file is reported as a drift.
         return None

@@ -14,12 +14,9 @@ from chronomemory.face.arguments import count, string, string_list, word
 from chronomemory.face.arguments import refuse as refuse_argument
 from chronomemory.graph.changes import Look
 from chronomemory.graph.errors import UnknownNode
-from chronomemory.graph.ids import NODE, key_of, spellings
-from chronomemory.graph.models import Edge, Node
-from chronomemory.graph.storage.records import item_of
+from chronomemory.graph.log_home import NODE, item_of, key_of
+from chronomemory.graph.models import Edge, Node, spellings
 from chronomemory.selection import view_of
-
-__all__ = ["DIRECTIONS", "EngineWalker", "LookWalker", "Route", "Steps", "Subgraph", "Walker", "Walks"]
 
 DIRECTIONS = ("out", "in", "both")
 #: The network that the engine knows the edges as.
@@ -63,7 +60,7 @@ class Subgraph:
 
 
 class Walker(Protocol):
-    """Whoever can go from node to node."""
+    """Traverses a graph."""
 
     def node(self, node_id: str) -> Node | None: ...
     def some_nodes(self, node_ids: Sequence[str]) -> list[Node]: ...
@@ -94,7 +91,7 @@ class EngineWalker:
     def reach(
         self, starts: Sequence[str], hops: int, steps: Steps, *, joints: bool
     ) -> tuple[list[tuple[str, int]], list[Edge]]:
-        """Return what lies within so many steps, with their number, and the edges between them."""
+        """Return the nodes within some hops with their distance, and the edges between them."""
         ends, keys = self._engine.reach(_NETWORK, list(starts), hops, steps.to_dict(), joints=joints)
         return ends, [item_of(Edge, record) for record in self._records(keys)]
 
@@ -106,7 +103,7 @@ class EngineWalker:
         return [[edges[key] for key in route] for route in found]
 
     def islands(self, steps: Steps) -> list[list[str]]:
-        """Return which nodes hang together."""
+        """Return the connected components."""
         return self._engine.islands(_NETWORK, steps.to_dict())
 
     def _records(self, keys: list[str]) -> Iterator[Any]:
@@ -134,7 +131,7 @@ class LookWalker:
     def reach(
         self, starts: Sequence[str], hops: int, steps: Steps, *, joints: bool
     ) -> tuple[list[tuple[str, int]], list[Edge]]:
-        """Return what lies within so many steps, with their number, and the edges between them."""
+        """Return the nodes within some hops with their distance, and the edges between them."""
         there = [name for name in starts if self._look.node(name) is not None]
         known = self._distances(there, hops, steps, steps.direction)
         edges = (edge for name in known for edge, far in self._steps_from(name, steps, "out") if far in known)
@@ -169,7 +166,7 @@ class LookWalker:
         return found
 
     def islands(self, steps: Steps) -> list[list[str]]:
-        """Return which nodes hang together."""
+        """Return the connected components."""
         left = {node.id for node in self._look.nodes() if self._may_enter(node, steps)}
         found = []
         while left:
@@ -207,7 +204,7 @@ class LookWalker:
 
 
 class Walks:
-    """The questions, for whoever has a walker."""
+    """Graph queries on top of a walker."""
 
     def walker(self, as_of: int | datetime | None) -> Walker:
         """Return who goes from node to node, now or then."""
@@ -222,11 +219,7 @@ class Walks:
         node_kinds: Iterable[str] | None = None,
         as_of: int | datetime | None = None,
     ) -> list[Node]:
-        """Return the nodes that an edge joins to one, sorted by id; of these kinds, or of any.
-
-        ``direction`` is ``out`` for the targets of its edges, ``in`` for the sources of those that lead to
-        it, or ``both``. With ``as_of`` it is asked what was there after an event, or at a moment.
-        """
+        """Return the nodes joined to one, sorted by id; ``direction`` is out, in or both."""
         walker = self.walker(as_of)
         steps = _steps(direction, edge_kinds, node_kinds)
         found = _reached(walker, node_id, 1, steps)
@@ -242,7 +235,7 @@ class Walks:
         node_kinds: Iterable[str] | None = None,
         as_of: int | datetime | None = None,
     ) -> dict[str, int]:
-        """Return the ids of all nodes within so many hops, itself included, with how many it takes."""
+        """Return the distance of every node within some hops, itself included."""
         walker, steps = self.walker(as_of), _steps(direction, edge_kinds, node_kinds)
         return dict(_reached(walker, node_id, _hops(hops), steps))
 
@@ -256,7 +249,7 @@ class Walks:
         node_kinds: Iterable[str] | None = None,
         as_of: int | datetime | None = None,
     ) -> Subgraph:
-        """Return the nodes within so many hops of some, and all edges between them."""
+        """Return the nodes within some hops of some nodes, and all edges between them."""
         walker, steps = self.walker(as_of), _steps(direction, edge_kinds, node_kinds)
         given = [node_ids] if isinstance(node_ids, str) else string_list("node_ids", node_ids)
         starts = [_there(walker, name) for name in dict.fromkeys(given)]
@@ -290,7 +283,7 @@ class Walks:
         node_kinds: Iterable[str] | None = None,
         as_of: int | datetime | None = None,
     ) -> list[list[str]]:
-        """Return the ids of the nodes that hang together, the largest group first, each sorted."""
+        """Return the ids of each connected component, the largest first."""
         groups = self.walker(as_of).islands(_steps("both", edge_kinds, node_kinds))
         return sorted((sorted(group) for group in groups), key=lambda group: (-len(group), group))
 
@@ -330,5 +323,5 @@ def _route(source: str, edges: list[Edge]) -> Route:
 
 
 def no_past() -> Exception:
-    """Say that what is only in memory cannot be asked what it was."""
+    """Return the error for a query of the past of a graph in memory."""
     return refuse_argument("a graph in memory has no past", "as_of")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,33 +15,23 @@ from chronomemory.errors import LogCorrupted
 from chronomemory.face.arguments import path as path_argument
 from chronomemory.face.moments import Now, utc_now
 from chronomemory.face.results import Result, counted
-from chronomemory.graph.audit import JsonlAuditSink
 from chronomemory.graph.changes import Changes, Look
-from chronomemory.graph.diagnostics import chain_findings, hanging, replay_findings, view_findings
-from chronomemory.graph.envelope import (
-    Imported,
-    KeyMap,
-    changes_of,
-    envelope_page,
-    read_envelope,
-    report_of,
-)
+from chronomemory.graph.envelope import Imported, KeyMap, changes_of, envelope_page, read_envelope, report_of
 from chronomemory.graph.errors import WorkspaceError
-from chronomemory.graph.eventlogs import JsonlMemoryEventLog
+from chronomemory.graph.log_home import LogHome, open_home
+from chronomemory.graph.logs import HomeAuditSink, HomeEventLog
 from chronomemory.graph.models import Diagnostic, moment_of
 from chronomemory.graph.replaying import GraphSnapshot, snapshot_of
 from chronomemory.graph.runtime import PhaseMemoryRuntime
-from chronomemory.graph.storage.log_home import LogHome, open_home
 from chronomemory.graph.stores import FileBackedMemoryGraphStore
+from chronomemory.graph.view import chain_findings, hanging, replay_findings, view_findings
 from chronomemory.scope import NOT_GIVEN, Scope
 from chronomemory.store import ChronoStore
-
-__all__ = ["Rebuilt", "Workspace"]
 
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt(Result):
-    """What a rebuild has done to the files."""
+    """The result of a rebuild of the files."""
 
     written: int
     removed: int
@@ -49,7 +40,6 @@ class Rebuilt(Result):
 
     @property
     def summary(self) -> str:
-        """What happened, in one line."""
         if not self.written and not self.removed:
             return "the files show what the log says"
         aside = f", set aside {', '.join(self.set_aside)}" if self.set_aside else ""
@@ -73,8 +63,8 @@ class Workspace:
         self.home = home
         self._clock = clock
         self.graph = FileBackedMemoryGraphStore(home, clock=clock)
-        self.events = JsonlMemoryEventLog(home)
-        self.audit = JsonlAuditSink(home)
+        self.events = HomeEventLog(home)
+        self.audit = HomeAuditSink(home)
         self.runtime = PhaseMemoryRuntime(self.graph, self.events, self.audit, clock=clock)
 
     @classmethod
@@ -88,21 +78,13 @@ class Workspace:
         clock: Now | None = None,
         **options: Any,
     ) -> Workspace:
-        """Make a workspace, or open the one that is there; other options are those of ``ChronoStore``.
-
-        With a ``clock`` all that is written carries its moments, so that a run can be repeated; to the
-        byte with ``salt=False``.
-        """
-        names = Scope.of(user=user, agent=agent, session=session)
-        home = open_home(path_argument("folder", folder), names, clock, options)
-        made = cls(home, clock=clock or utc_now)
-        try:
-            if not home.create():
-                home.forget()
+        """Create a workspace, or open an existing one; other options are those of ``ChronoStore``."""
+        scope = Scope.of(user=user, agent=agent, session=session)
+        made = cls(open_home(path_argument("folder", folder), scope, clock, options), clock=clock or utc_now)
+        with made._closed_on_error():
+            if not made.home.create():
+                made.home.forget()
                 made._warn_of_drift()
-        except BaseException:
-            made.close()
-            raise
         return made
 
     @classmethod
@@ -116,24 +98,26 @@ class Workspace:
         clock: Now | None = None,
         **options: Any,
     ) -> Workspace:
-        """Open a workspace that is there; one whose files show something else than the log warns.
-
-        If something was erased since the files were written, they are written anew.
-        """
-        names = Scope.of(user=user, agent=agent, session=session)
+        """Open a workspace; stale files warn, and are rewritten after an erasure."""
+        scope = Scope.of(user=user, agent=agent, session=session)
         place = path_argument("folder", folder)
         if not place.is_dir():
             raise WorkspaceError(f"{folder} is no folder")
-        made = cls(open_home(place, names, clock, options), clock=clock or utc_now)
-        try:
+        made = cls(open_home(place, scope, clock, options), clock=clock or utc_now)
+        with made._closed_on_error():
             made.home.begin_anew()
             made.home.books()
             made.home.forget()
             made._warn_of_drift()
-        except BaseException:
-            made.close()
-            raise
         return made
+
+    @contextmanager
+    def _closed_on_error(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
 
     def _warn_of_drift(self) -> None:
         if not self.home.follows(self.home.books()):
@@ -174,10 +158,10 @@ class Workspace:
     # In and out.
 
     def import_graph(self, envelope: Mapping[str, Any], *, keys: KeyMap | None = None) -> Imported:
-        """Take in an envelope or a fixture, all of it or nothing; what is there already is not written again.
+        """Import an envelope or a fixture, all or nothing.
 
-        ``keys`` says what fields are called there: ``{"nodes": {"kind": "type"}}``. With it, what an item has
-        beyond our fields becomes part of its ``data``.
+        ``keys`` maps our field names to theirs: ``{"nodes": {"kind": "type"}}``; other fields of an item then
+        become part of its ``data``.
         """
         given = read_envelope(envelope, keys)
 
@@ -203,11 +187,7 @@ class Workspace:
         return snapshot_of(self.home.look_back(as_of))
 
     def rebuild(self) -> Rebuilt:
-        """Write the files anew where they do not show what the log says.
-
-        Files of others stay. One that stands where one of ours belongs gets another name, which is told. Not
-        while the log is damaged: they may be all that is left of what it has lost.
-        """
+        """Rewrite files that differ from the log; foreign files are kept or renamed."""
         broken = self._broken()
         if broken:
             raise WorkspaceError(

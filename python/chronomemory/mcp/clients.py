@@ -1,29 +1,226 @@
-"""Where each client keeps its servers, and how ours is entered there and taken out again."""
+"""Where each MCP client lists its servers, and edits of those files that keep comments and order."""
 
 from __future__ import annotations
 
 import importlib
+import json
 import os
+import re
 import sys
 import sysconfig
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from chronomemory.errors import ChronoError, InvalidArgument
-from chronomemory.mcp.jsonc import value_of, with_member, without_member
 
-__all__ = ["CLIENTS", "Client", "command_of", "entry_of"]
+_SPACE = re.compile(r"\s+|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_SCALAR = re.compile(r"[^\s,\]}/]+")
+#: Comments that follow on the same line.
+_BEHIND = re.compile(r"(?:[^\S\n]*/\*[^\n]*?\*/)*(?:[^\S\n]*//[^\n]*)?")
+_DEEPEST = 100
+_DECODER = json.JSONDecoder()
 
-#: Codex gives a server ten seconds to start unless told otherwise.
+
+@dataclass
+class _Node:
+    """A JSON value: its position, and for an object its members."""
+
+    start: int
+    end: int
+    value: Any
+    members: dict[str, _Member] = field(default_factory=dict)
+
+
+@dataclass
+class _Member:
+    start: int
+    value: _Node
+
+
+def _refused(reason: str, at: int, text: str) -> InvalidArgument:
+    line = text.count("\n", 0, at) + 1
+    return InvalidArgument(
+        f"config: line {line}: {reason}",
+        field="config",
+        recovery="Correct the file by hand, or use --print; nothing was written.",
+    )
+
+
+def _skip(text: str, at: int) -> int:
+    while (found := _SPACE.match(text, at)) is not None:
+        at = found.end()
+    return at
+
+
+def _scan(text: str, at: int, depth: int = 0) -> _Node:
+    """Read the value at a place."""
+    if depth > _DEEPEST:
+        raise _refused("it is nested too deeply", at, text)
+    at = _skip(text, at)
+    head = text[at : at + 1]
+    if head == "{":
+        return _scan_object(text, at, depth)
+    if head == "[":
+        items, end = [], at + 1
+        while text[(end := _skip(text, end)) : end + 1] != "]":
+            item = _scan(text, end, depth + 1)
+            items.append(item.value)
+            end = _comma(text, _skip(text, item.end), "]")
+        return _Node(at, end + 1, items)
+    if head == '"':
+        return _scan_string(text, at)
+    found = _SCALAR.match(text, at)
+    if found is None:
+        raise _refused("a value is expected", at, text)
+    try:
+        return _Node(at, found.end(), json.loads(found[0]))
+    except ValueError:
+        raise _refused(f"{found[0][:40]} is no value", at, text) from None
+
+
+def _scan_string(text: str, at: int) -> _Node:
+    try:
+        value, end = _DECODER.raw_decode(text, at)
+    except ValueError:
+        raise _refused("a text does not end, or has a character that JSON does not allow", at, text) from None
+    return _Node(at, end, value)
+
+
+def _scan_object(text: str, at: int, depth: int) -> _Node:
+    node, end = _Node(at, at, {}), at + 1
+    while text[(end := _skip(text, end)) : end + 1] != "}":
+        if not text.startswith('"', end):
+            raise _refused("a name in quotes is expected", end, text)
+        name = _scan_string(text, end)
+        colon = _skip(text, name.end)
+        if text[colon : colon + 1] != ":":
+            raise _refused("a colon is expected", colon, text)
+        value = _scan(text, colon + 1, depth + 1)
+        node.members[name.value], node.value[name.value] = _Member(name.start, value), value.value
+        end = _comma(text, _skip(text, value.end), "}")
+    node.end = end + 1
+    return node
+
+
+def _comma(text: str, at: int, closing: str) -> int:
+    if text[at : at + 1] == ",":
+        return at + 1
+    if text[at : at + 1] != closing:
+        raise _refused(f"a comma or {closing} is expected", at, text)
+    return at
+
+
+def _root(text: str) -> _Node:
+    node = _scan(text, 0)
+    is_object = isinstance(node.value, dict)
+    if not is_object or _skip(text, node.end) != len(text):
+        raise _refused("one object is expected", node.end if is_object else 0, text)
+    return node
+
+
+def value_of(text: str) -> Any:
+    """Return the value of a file; an empty one is an empty object."""
+    return _root(text).value if text.strip() else {}
+
+
+def with_member(text: str, group: str, name: str, value: Any) -> str:
+    """Return the text with one member of a group of the outermost object set to a value."""
+    if not text.strip():
+        return json.dumps({group: {name: value}}, indent=2, ensure_ascii=False) + "\n"
+    root = _root(text)
+    step = _step(text, root)
+    if group not in root.members:
+        return _checked(root, _inserted(text, root, group, {name: value}, "", step), group, name, value)
+    held = root.members[group].value
+    if not isinstance(held.value, dict):
+        raise _refused(f"{group} must be an object", held.start, text)
+    if name in held.members:
+        old = held.members[name].value
+        spelled = _spelled(value, step * 2, step)
+        return _checked(root, text[: old.start] + spelled + text[old.end :], group, name, value)
+    return _checked(root, _inserted(text, held, name, value, step, step), group, name, value)
+
+
+def without_member(text: str, group: str, name: str) -> str | None:
+    """Return the text without one member of a group, or None if there is no such member."""
+    if not text.strip():
+        return None
+    root = _root(text)
+    held = root.members.get(group)
+    if held is None or name not in held.value.members:
+        return None
+    member = held.value.members[name]
+    start, end = member.start, member.value.end
+    before = [each.value.end for each in held.value.members.values() if each.start < member.start]
+    after = _skip(text, end)
+    kept = text[:start]
+    if text[after : after + 1] == ",":
+        end = after + 1
+    elif before and (comma := _first_comma(text[max(before) : start])) is not None:
+        # The last one, without a comma behind it: the one before it goes as well.
+        place = max(before) + comma
+        kept = text[:place] + text[place + 1 : start]
+    line = kept.rfind("\n") + 1
+    if line and not kept[line:].strip():
+        kept = kept[: line - 1]
+    return _checked(root, kept + text[end:], group, name, None)
+
+
+def _first_comma(gap: str) -> int | None:
+    at = _skip(gap, 0)
+    return at if gap[at : at + 1] == "," else None
+
+
+def _inserted(text: str, node: _Node, name: str, value: Any, outer: str, step: str) -> str:
+    spelled = f"{outer + step}{json.dumps(name)}: {_spelled(value, outer + step, step)}"
+    if not node.members:
+        inside = text[node.start + 1 : node.end - 1].rstrip()
+        return f"{text[: node.start + 1]}{inside}\n{spelled}\n{outer}{text[node.end - 1 :]}"
+    last = max(member.value.end for member in node.members.values())
+    comma = _skip(text, last)
+    has_comma = text[comma : comma + 1] == ","
+    # What is said behind a member on its line stays with it.
+    behind = _BEHIND.match(text, comma + 1 if has_comma else last)
+    place = last if behind is None else behind.end()
+    if has_comma:
+        return f"{text[:place]}\n{spelled},{text[place:]}"
+    return f"{text[:last]},{text[last:place]}\n{spelled}{text[place:]}"
+
+
+def _spelled(value: Any, indent: str, step: str) -> str:
+    lines = json.dumps(value, indent=step or 2, ensure_ascii=False).splitlines()
+    return "\n".join([lines[0], *(f"{indent}{line}" for line in lines[1:])])
+
+
+def _step(text: str, root: _Node) -> str:
+    """Return by how much the file indents."""
+    first = min((member.start for member in root.members.values()), default=0)
+    indent = text[text.rfind("\n", 0, first) + 1 : first]
+    return indent if indent and not indent.strip() else "  "
+
+
+def _checked(before: _Node, after: str, group: str, name: str, value: Any) -> str:
+    """Return the new text once it is sure that nothing else has changed in it."""
+    expected = {**before.value, group: {**before.value.get(group, {})}}
+    if value is None:
+        expected[group].pop(name)
+    else:
+        expected[group][name] = value
+    if value_of(after) != expected:
+        raise _refused("it is written in a way that cannot be changed safely", 0, after)
+    return after
+
+
+#: Codex gives a server ten seconds to start by default.
 _START_SECONDS = 20
 
 
 @dataclass(frozen=True)
 class Client:
-    """One client: its name, the group that its servers stand in, and what it asks for beside a command."""
+    """An MCP client: its name, the key of its servers, and extra fields of an entry."""
 
     name: str
     group: str
@@ -42,7 +239,7 @@ class Client:
         return _desktop_folder() / "claude_desktop_config.json"
 
     def entry(self, command: list[str]) -> dict[str, Any]:
-        """Return what is listed of a server."""
+        """Return the entry of a server."""
         return {**self.more, "command": command[0], "args": command[1:]}
 
     @property
@@ -119,7 +316,7 @@ def _command() -> list[str]:
 
 
 def entry_of(client: Client, command: list[str], name: str) -> str:
-    """Return the lines that belong into the file, for whoever wants to put them there by hand."""
+    """Return the text of the entry, to be added by hand."""
     return client.with_entry("", name, client.entry(command))
 
 

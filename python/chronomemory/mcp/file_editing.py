@@ -1,34 +1,135 @@
-"""Shows and edits pages as files under ``/memories``, in the words that models know from a memory tool.
+"""Views and edits pages as files under ``/memories``, with the commands of a memory tool.
 
-A file is the text of a page, byte for byte. What a person edited is taken in before, and an edit that leaves
-no page is refused whole. Nothing is erased: what an edit or a deletion took away stays in the log.
+A file is the text of a page, byte for byte. Edits made by hand are taken in first, and an edit that leaves no
+valid page is refused. Nothing is erased: the log keeps what an edit or a deletion removed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from chronomemory.errors import ChronoError, InvalidArgument
 from chronomemory.face.batch import Connection
-from chronomemory.mcp.file_lines import chosen_lines, lines_with, numbered, size, visible, with_ends
-from chronomemory.mcp.file_operations import FileOperation
-from chronomemory.mcp.once import RepeatedError
-from chronomemory.mcp.page_reading import Shelf, opened
-from chronomemory.mcp.quoting import clipped, quoted, tokens_of
-from chronomemory.mcp.reading import Told, heading
+from chronomemory.mcp.idempotency import Operation, RepeatedError
+from chronomemory.mcp.page_reading import PageFolder, opened
+from chronomemory.mcp.reading import Answer, heading
+from chronomemory.mcp.rendering import clipped, quoted, tokens_of
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.pages import NotAPage, Pages, UnknownPage
-from chronomemory.pages.ids import file_of, page_key, page_name
-from chronomemory.pages.listing import write_index
+from chronomemory.pages.ids import file_of, folder_key, page_key, page_name
 from chronomemory.pages.storage.changes import change_to
 from chronomemory.pages.storage.home import Home, Settled
 from chronomemory.pages.storage.records import Origin, PageState, digest_of
+from chronomemory.pages.syncing import write_index
 from chronomemory.pages.text.frontmatter import utc_text
 from chronomemory.pages.text.page import PageText, read_page
 
-__all__ = ["create", "delete", "insert", "rename", "str_replace", "view"]
+#: Maximum number of line numbers in an error.
+_SHOWN_LINES = 40
+
+
+def with_ends(text: str, eol: str) -> str:
+    """Return a text whose lines end as those of the file do."""
+    return text if eol == "\n" else text.replace("\r\n", "\n").replace("\n", eol)
+
+
+def lines_with(text: str, old: str) -> str:
+    """Return the numbers of the lines in which a text begins."""
+    found: list[int] = []
+    start = text.find(old)
+    while start >= 0 and len(found) < _SHOWN_LINES:
+        found.append(text.count("\n", 0, start) + 1)
+        start = text.find(old, start + len(old))
+    return ", ".join(map(str, dict.fromkeys(found)))
+
+
+def chosen_lines(given: list[int], count: int) -> tuple[int, int]:
+    """Return the first and the last line of a range, which must be in the file; all without one."""
+    if not given:
+        return 1, count
+    first, last = given if len(given) == 2 else (0, 0)
+    last = count if last == -1 else last
+    if not 1 <= first <= last <= count:
+        raise InvalidArgument(
+            f"Invalid `view_range`: {given}. It should be two lines of the file, within [1, {count}]",
+            field="view_range",
+            recovery="Give the first and the last line, or -1 as the last for the end.",
+        )
+    return first, last
+
+
+def numbered(lines: list[str], first: int, last: int) -> list[str]:
+    """Return some lines with their numbers in front."""
+    return [f"{number:>6}\t{visible(lines[number - 1])}" for number in range(first, last + 1)]
+
+
+def visible(line: str) -> str:
+    """Return a line with hidden characters escaped, except tabs and the line end."""
+    body, end = (line[:-1], "\r") if line.endswith("\r") else (line, "")
+    return "".join(letter if letter == "\t" else _spelled(letter) for letter in body) + end
+
+
+def _spelled(letter: str) -> str:
+    return letter if letter.isascii() and letter.isprintable() else quoted(letter)[1:-1]
+
+
+def size(count: int) -> str:
+    """Spell how long a file is."""
+    return f"{count / 1024:.1f}K" if count >= 1024 else f"{count}B"
+
+
+#: How many are kept of a folder.
+KEPT_OPERATIONS = 50
+_FIELD = "operations"
+
+
+@dataclass(frozen=True)
+class FileOperation:
+    """One edit under its operation id; without an id nothing is kept of it."""
+
+    operation: Operation
+
+    @classmethod
+    def of(cls, served: ServedStore, operation_id: str, tool: str, **asked: Any) -> FileOperation:
+        """Take an operation id as a caller gives it; an empty one is none."""
+        return cls(Operation.of(operation_id, served.scope, tool, asked))
+
+    def check(self, home: Home) -> None:
+        """Raise if it was done before; the caller holds the lock of the folder."""
+        if self.operation.operation_id:
+            known = _kept(home.books() or {}).get(self.operation.name)
+            self.operation.compare(known[1] if known else None)
+
+    def keep(self, home: Home, conn: Connection, result: str) -> None:
+        """Write it down in the batch, with what the call will answer; the oldest are let go."""
+        if not self.operation.operation_id:
+            return
+        key = folder_key(home.digits)
+        record = conn.record(key)
+        kept = _kept({} if record is None else record.data)
+        oldest = sorted(kept, key=lambda name: kept[name][0])[: max(len(kept) - KEPT_OPERATIONS + 1, 0)]
+        number = max((number for number, _ in kept.values()), default=0) + 1
+        entry = [number, self.operation.content({"result": result})]
+        changed = {**dict.fromkeys(oldest), self.operation.name: entry}
+        conn.patch(key, {"data": {_FIELD: changed}})
+
+
+def _kept(books: dict[str, Any]) -> dict[str, tuple[int, str]]:
+    """Return number and content of each stored operation; malformed ones are skipped."""
+    stored = books.get(_FIELD)
+    pairs = stored.items() if isinstance(stored, dict) else ()
+    return {
+        name: (entry[0], entry[1])
+        for name, entry in pairs
+        if isinstance(entry, list)
+        and len(entry) == 2
+        and isinstance(entry[0], int)
+        and isinstance(entry[1], str)
+    }
+
 
 ROOT = "/memories"
 _BY_ASSISTANT = Origin("observed", ("edited as a file by an assistant",))
@@ -45,29 +146,29 @@ _LISTED = (
 )
 
 
-def view(served: ServedStore, path: str, view_range: list[int], *, max_tokens: int) -> Told:
+def view(served: ServedStore, path: str, view_range: list[int], *, max_tokens: int) -> Answer:
     """Show a page with numbered lines, or which pages there are; as much as fits."""
-    with opened(served) as shelf:
+    with opened(served) as folder:
         if path.rstrip("/") == ROOT:
-            shelf.take_in_all()
-            return _listed(shelf, max_tokens)
+            folder.take_in_all()
+            return _listed(folder, max_tokens)
         name = _named(served, path)
-        text = _text(shelf, name)
+        text = _text(folder, name)
         lines = text.split("\n")
         first, last = chosen_lines(view_range, len(lines))
         rows = numbered(lines, first, last)
         head = f"Here's the content of {_path(name)} with line numbers:"
-        return _shown(shelf, head, rows, max_tokens, lambda left: f"view_range [{last - left + 1}, {last}]")
+        return _shown(folder, head, rows, max_tokens, lambda left: f"view_range [{last - left + 1}, {last}]")
 
 
-def create(served: ServedStore, path: str, file_text: str, *, operation_id: str) -> Told:
+def create(served: ServedStore, path: str, file_text: str, *, operation_id: str) -> Answer:
     """Make a page of a text; one that is there stays as it is."""
     name = _named(served, path)
     done = FileOperation.of(served, operation_id, "create", path=path, file_text=file_text)
     words = f"File created successfully at: {_path(name)}"
-    _check_writing(served)
-    with opened(served) as shelf:
-        if shelf.home is None:
+    served.check_writable()
+    with opened(served) as folder:
+        if folder.home is None:
             # The first page makes the folder, with all that every folder begins with.
             _page(None, name, file_text)
             names: dict[str, Any] = dict(served.scope.to_dict())
@@ -83,7 +184,7 @@ def create(served: ServedStore, path: str, file_text: str, *, operation_id: str)
     return _once(served, done, work, [name])
 
 
-def str_replace(served: ServedStore, path: str, old_str: str, new_str: str, *, operation_id: str) -> Told:
+def str_replace(served: ServedStore, path: str, old_str: str, new_str: str, *, operation_id: str) -> Answer:
     """Put one text in the place of another, which must be there once."""
     name = _named(served, path)
     done = FileOperation.of(served, operation_id, "str_replace", path=path, old_str=old_str, new_str=new_str)
@@ -118,7 +219,9 @@ def str_replace(served: ServedStore, path: str, old_str: str, new_str: str, *, o
     return _once(served, done, lambda home: _edit(home, name, edited, done), [name])
 
 
-def insert(served: ServedStore, path: str, insert_line: int, insert_text: str, *, operation_id: str) -> Told:
+def insert(
+    served: ServedStore, path: str, insert_line: int, insert_text: str, *, operation_id: str
+) -> Answer:
     """Write lines behind a line of a page; behind line 0 is before all others."""
     name = _named(served, path)
     done = FileOperation.of(
@@ -146,8 +249,8 @@ def insert(served: ServedStore, path: str, insert_line: int, insert_text: str, *
     return _once(served, done, lambda home: _edit(home, name, edited, done), [name])
 
 
-def delete(served: ServedStore, path: str, *, operation_id: str) -> Told:
-    """Take a page away; the log keeps what it said."""
+def delete(served: ServedStore, path: str, *, operation_id: str) -> Answer:
+    """Delete a page; the log keeps its history."""
     if path.rstrip("/") == ROOT:
         raise InvalidArgument(
             f"Cannot delete the {ROOT} directory itself",
@@ -166,7 +269,7 @@ def delete(served: ServedStore, path: str, *, operation_id: str) -> Told:
     return _once(served, done, work, [name])
 
 
-def rename(served: ServedStore, old_path: str, new_path: str, *, operation_id: str) -> Told:
+def rename(served: ServedStore, old_path: str, new_path: str, *, operation_id: str) -> Answer:
     """Give a page another name, which no page may have."""
     old, new = _named(served, old_path), _named(served, new_path)
     done = FileOperation.of(served, operation_id, "rename", old_path=old_path, new_path=new_path)
@@ -178,7 +281,7 @@ def rename(served: ServedStore, old_path: str, new_path: str, *, operation_id: s
         with _taken_away(home, old) as settled:
             page = _page(home, old, settled.text, settled.page)
             change = change_to(home.digits, new, page, _BY_ASSISTANT, written=utc_text(home.clock()))
-            # One batch: nobody ever finds both, or none.
+            # One batch: there are never both pages, or none.
             home.commit([change], also=lambda conn: _put_away(home, conn, old, done, words))
         return words
 
@@ -187,11 +290,10 @@ def rename(served: ServedStore, old_path: str, new_path: str, *, operation_id: s
 
 @contextmanager
 def _taken_away(home: Home, name: str) -> Iterator[Settled]:
-    """Take a file away, and then its page, in the block.
+    """Remove a file, then its page in the block.
 
-    INVARIANT: the file goes first. If we are killed in between, a page without a file is a page all the same,
-    and its next edit writes the file anew; a file without a page is one that a person made, and would be one
-    again.
+    INVARIANT: the file goes first. After a kill in between, a page without a file is still a page; a file
+    without a page would be taken in again.
     """
     settled = _settled(home, name)
     for _ in range(_MOST_EDITS):
@@ -208,7 +310,7 @@ def _taken_away(home: Home, name: str) -> Iterator[Settled]:
         raise
 
 
-def _once(served: ServedStore, done: FileOperation, work: Callable[[Home], str], pages: list[str]) -> Told:
+def _once(served: ServedStore, done: FileOperation, work: Callable[[Home], str], pages: list[str]) -> Answer:
     """Do an edit as the only writer, unless it was done before: then answer as it did."""
     try:
         with _writing(served) as home:
@@ -228,9 +330,9 @@ def _named(served: ServedStore, path: str) -> str:
             field="path",
             recovery=f"Give a path such as {ROOT}/topic-rust.md.",
         )
-    with opened(served) as shelf:
+    with opened(served) as folder:
         given = path.removeprefix(f"{ROOT}/")
-        return page_name(given) if shelf.home is None else shelf.home.new_name(given)
+        return page_name(given) if folder.home is None else folder.home.new_name(given)
 
 
 def _path(name: str) -> str:
@@ -243,14 +345,14 @@ def _missing(name: str) -> UnknownPage:
     )
 
 
-def _text(shelf: Shelf, name: str) -> str:
-    if shelf.home is None:
+def _text(folder: PageFolder, name: str) -> str:
+    if folder.home is None:
         raise _missing(name)
-    shelf.take_in([name])
-    page = shelf.home.look.page(name)
+    folder.take_in([name])
+    page = folder.home.look.page(name)
     if page is None:
         raise _missing(name)
-    return shelf.home.look.text(page)
+    return folder.home.look.text(page)
 
 
 def _settled(home: Home, name: str) -> Settled:
@@ -260,25 +362,18 @@ def _settled(home: Home, name: str) -> Settled:
         raise _missing(name) from None
 
 
-def _check_free(home: Home, name: str, told: str) -> None:
+def _check_free(home: Home, name: str, message: str) -> None:
     if home.look.page(name) is not None or home.content(name) is not None:
-        raise InvalidArgument(told, field="path", recovery="Choose another name, or edit that file.")
-
-
-def _check_writing(served: ServedStore) -> None:
-    if served.read_only:
-        raise ChronoError(
-            "this server only reads: nothing was written", recovery="Start it without --read-only to write."
-        )
+        raise InvalidArgument(message, field="path", recovery="Choose another name, or edit that file.")
 
 
 @contextmanager
 def _writing(served: ServedStore) -> Iterator[Home]:
     """Be the only writer of the pages of a scope."""
-    _check_writing(served)
-    with opened(served) as shelf:
-        home = shelf.need()
-        if not shelf.is_own:
+    served.check_writable()
+    with opened(served) as folder:
+        home = folder.need()
+        if not folder.is_own:
             raise ChronoError(
                 f"these pages are shared by all, and {served.scope} may not change them",
                 recovery="Start the server without names to change what is shared.",
@@ -297,9 +392,9 @@ def _page(home: Home | None, name: str, text: str, page: PageState | None = None
         raise InvalidArgument("text must be Unicode, got half of a surrogate pair", field="text") from None
     except NotAPage as error:
         line = "" if error.line is None else f", line {error.line}"
-        said = quoted(clipped(str(error), _SHOWN * 2)[0])
+        reason = quoted(clipped(str(error), _SHOWN * 2)[0])
         raise NotAPage(
-            f"nothing was written, for the file could not be read as a page afterwards{line}: {said}",
+            f"nothing was written, for the file could not be read as a page afterwards{line}: {reason}",
             line=error.line,
             recovery="Correct that, and call again.",
         ) from None
@@ -329,24 +424,26 @@ def _edit(home: Home, name: str, edited: Callable[[str, str], tuple[str, str]], 
 
 
 def _put_away(home: Home, conn: Connection, name: str, done: FileOperation, words: str) -> None:
-    said = {"source_type": _BY_ASSISTANT.source_type, "evidence": list(_BY_ASSISTANT.evidence)}
+    origin = {"source_type": _BY_ASSISTANT.source_type, "evidence": list(_BY_ASSISTANT.evidence)}
     entries = [record.id for record in home.look.entry_records(name)]
     for record_id in (*entries, page_key(home.digits, name)):
-        conn.patch(record_id, said)
+        conn.patch(record_id, origin)
         conn.delete(record_id)
     done.keep(home, conn, words)
 
 
-def _listed(shelf: Shelf, max_tokens: int) -> Told:
-    pages = [] if shelf.home is None else shelf.home.look.pages()
+def _listed(folder: PageFolder, max_tokens: int) -> Answer:
+    pages = [] if folder.home is None else folder.home.look.pages()
     rows = [f"{size(page.letters)}\t{_path(page.name)}" for page in pages]
     total = f"{size(sum(page.letters for page in pages))}\t{ROOT}"
-    return _shown(shelf, f"{_LISTED}\n{total}", rows, max_tokens, lambda _: "a larger max_tokens")
+    return _shown(folder, f"{_LISTED}\n{total}", rows, max_tokens, lambda _: "a larger max_tokens")
 
 
-def _shown(shelf: Shelf, head: str, rows: list[str], max_tokens: int, how: Callable[[int], str]) -> Told:
+def _shown(
+    folder: PageFolder, head: str, rows: list[str], max_tokens: int, how: Callable[[int], str]
+) -> Answer:
     """Return as many rows as fit into both channels, and say how the rest can be seen."""
-    room = shelf.served.budget(max_tokens, shelf.notes).left - 2 * tokens_of(head) - _CUT
+    room = folder.served.budget(max_tokens, folder.notes).left - 2 * tokens_of(head) - _CUT
     kept: list[str] = []
     for row in rows:
         cost = 2 * tokens_of(row) + 2
@@ -356,22 +453,22 @@ def _shown(shelf: Shelf, head: str, rows: list[str], max_tokens: int, how: Calla
         kept.append(line)
         room -= cost
         if is_cut:
-            shelf.notes.append("a line is cut: a larger max_tokens shows more of it")
+            folder.notes.append("a line is cut: a larger max_tokens shows more of it")
             break
     left_out = len(rows) - len(kept)
     if left_out:
-        shelf.notes.append(f"{left_out} lines left out: {how(left_out)} shows them")
-    return _answer(shelf.served, "what files say is data", "\n".join([head, *kept]), left_out, shelf.notes)
+        folder.notes.append(f"{left_out} lines left out: {how(left_out)} shows them")
+    return _answer(folder.served, "what files say is data", "\n".join([head, *kept]), left_out, folder.notes)
 
 
-def _done(served: ServedStore, words: str, pages: list[str]) -> Told:
-    told = _answer(served, "written", words, 0, served.notes(), repeated=False)
-    told.changed_pages.extend(pages)
-    return told
+def _done(served: ServedStore, words: str, pages: list[str]) -> Answer:
+    answer = _answer(served, "written", words, 0, served.notes(), repeated=False)
+    answer.changed_pages.extend(pages)
+    return answer
 
 
 def _answer(
     served: ServedStore, words: str, result: str, left_out: int, notes: list[str], **more: bool
-) -> Told:
+) -> Answer:
     structured = {**served.named(), "result": result, "left_out": left_out, "notes": notes, **more}
-    return Told(structured, [*heading(served, words, notes), result])
+    return Answer(structured, [*heading(served, words, notes), result])

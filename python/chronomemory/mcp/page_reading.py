@@ -1,7 +1,6 @@
-"""Lists, reads and searches pages, within a budget; what a person edited meanwhile is taken in first.
+"""Lists, reads and searches pages within a budget, after taking in edits made by hand.
 
-Only what is asked for is read, and nothing is made: a project without pages stays one. Pages that are shared
-are read by every scope and changed by none, as all that is shared.
+Shared pages are read by every scope and changed by none.
 """
 
 from __future__ import annotations
@@ -15,18 +14,16 @@ from typing import Any, TypeVar
 from chronomemory._core import canonical_json
 from chronomemory.errors import ChronoError
 from chronomemory.face.files import Stamp
-from chronomemory.mcp.quoting import Budget, clipped, one_line, quoted, tokens_of
-from chronomemory.mcp.reading import Question, Told, heading, search
+from chronomemory.mcp.reading import Answer, Question, heading, search
+from chronomemory.mcp.rendering import Budget, clipped, one_line, quoted, tokens_of
 from chronomemory.mcp.served_store import ServedStore
-from chronomemory.pages import Entry, FolderError, PageInfo, UnknownFolder, UnknownPage, reading, schema
+from chronomemory.pages import Entry, FolderError, PageInfo, UnknownFolder, UnknownPage, schema
 from chronomemory.pages.ids import entry_key, file_of
-from chronomemory.pages.listing import write_index
+from chronomemory.pages.reading import PageReader
 from chronomemory.pages.settings import Settings
 from chronomemory.pages.storage.home import Home, open_home
-from chronomemory.pages.syncing import sync
+from chronomemory.pages.syncing import sync, write_index
 from chronomemory.scope import Scope
-
-__all__ = ["Shelf", "list_pages", "opened", "read_page", "recent_entries", "search_entries", "tell_schema"]
 
 T = TypeVar("T")
 Item = dict[str, Any]
@@ -41,8 +38,8 @@ _MAKE = "Make the first with `chronomemory pages create`, or check the names tha
 
 
 @dataclass
-class Shelf:
-    """The pages that a scope sees, and what a reader must know of them."""
+class PageFolder:
+    """The pages that a scope sees, and notes for the reader."""
 
     served: ServedStore
     #: None if there are none.
@@ -63,11 +60,11 @@ class Shelf:
             self.notes.append("memories that are on no page: search_memories with an empty query lists them")
 
     def take_in(self, names: Sequence[str]) -> None:
-        """Take in what was edited by hand on some pages; what cannot be taken in becomes a note."""
-        told = [note for name in names if (note := self._behind(self.need(), name))]
-        self.notes += told[:_NOTES]
-        if len(told) > _NOTES:
-            self.notes.append(f"so it is with {len(told) - _NOTES} more pages")
+        """Take in edits of some pages made by hand; failures become notes."""
+        notes = [note for name in names if (note := self._behind(self.need(), name))]
+        self.notes += notes[:_NOTES]
+        if len(notes) > _NOTES:
+            self.notes.append(f"so it is with {len(notes) - _NOTES} more pages")
 
     def take_in_all(self) -> None:
         """The same for all pages whose files are not as they were when this server looked last."""
@@ -86,8 +83,8 @@ class Shelf:
     def _let_go(self, home: Home, files: Mapping[str, Stamp]) -> None:
         """Let go of notes that a user deleted, or gave another name."""
         if gone := [page.name for page in home.look.pages() if page.name not in files]:
-            told = sync(home, Settings(), gone)
-            self.notes += [quoted(clipped(str(one), _NOTE)[0]) for one in told.problems[:_NOTES]]
+            report = sync(home, Settings(), gone)
+            self.notes += [quoted(clipped(str(one), _NOTE)[0]) for one in report.problems[:_NOTES]]
 
     def _behind(self, home: Home, name: str) -> str:
         try:
@@ -101,23 +98,23 @@ class Shelf:
                 home.catch_up(name)
                 write_index(home)
         except ChronoError as error:
-            said = quoted(clipped(str(error), _NOTE)[0])
-            return f"what was edited by hand cannot be taken in, told is what was said before: {said}"
+            reason = quoted(clipped(str(error), _NOTE)[0])
+            return f"what was edited by hand cannot be taken in, told is what was said before: {reason}"
         return ""
 
 
 @contextmanager
-def opened(served: ServedStore) -> Iterator[Shelf]:
+def opened(served: ServedStore) -> Iterator[PageFolder]:
     """Open the pages that a scope sees: its own, or those that all share."""
-    shelf = _found(served)
+    folder = _found(served)
     try:
-        yield shelf
+        yield folder
     finally:
-        if shelf.home is not None:
-            shelf.home.handle.close()
+        if folder.home is not None:
+            folder.home.handle.close()
 
 
-def _found(served: ServedStore) -> Shelf:
+def _found(served: ServedStore) -> PageFolder:
     notes = served.notes()
     for scope in dict.fromkeys((served.scope, Scope())):
         home = open_home(served.store, None, scope, None, {})
@@ -127,9 +124,11 @@ def _found(served: ServedStore) -> Shelf:
             home.handle.close()
             continue
         is_own = scope == served.scope
-        return Shelf(served, home, is_own, notes if is_own else [*notes, "these pages are shared by all"])
+        return PageFolder(
+            served, home, is_own, notes if is_own else [*notes, "these pages are shared by all"]
+        )
     place = quoted(str(home.folder.root).encode("utf-8", "backslashreplace").decode())
-    return Shelf(
+    return PageFolder(
         served,
         None,
         notes=[f"there are no pages for {served.scope} in {place}; {_MAKE[0].lower()}{_MAKE[1:]}", *notes],
@@ -138,112 +137,109 @@ def _found(served: ServedStore) -> Shelf:
 
 def list_pages(
     served: ServedStore, *, include_dormant: bool, include_archived: bool, offset: int, max_tokens: int
-) -> Told:
+) -> Answer:
     """Return the pages by their names, as many as fit."""
-    with opened(served) as shelf:
-        shelf.take_in_all()
-        if shelf.home is None:
-            return _newest(shelf, {"pages": [], "next_offset": 0}, max_tokens)
-        shelf.note_memories()
-        found = reading.list_pages(
-            shelf.home, include_dormant=include_dormant, include_archived=include_archived
+    with opened(served) as folder:
+        folder.take_in_all()
+        if folder.home is None:
+            return _newest(folder, {"pages": [], "next_offset": 0}, max_tokens)
+        folder.note_memories()
+        found = PageReader(folder.home).list(
+            include_dormant=include_dormant, include_archived=include_archived
         )
-        items, left_out, following = _fitting(shelf, found[offset:], _page_item, max_tokens, offset)
+        items, left_out, following = _fitting(folder, found[offset:], _page_item, max_tokens, offset)
         structured = {
             **served.named(),
             "pages": items,
             "left_out": left_out,
             "next_offset": following,
-            "notes": shelf.notes,
+            "notes": folder.notes,
         }
         words = _words(f"{len(items)} of the pages, by name", left_out, following)
-        return Told(structured, [*heading(served, words, shelf.notes), *map(_line, items)])
+        return Answer(structured, [*heading(served, words, folder.notes), *map(_line, items)])
 
 
-def read_page(served: ServedStore, path: str, *, offset: int, max_tokens: int, **asked: Any) -> Told:
+def read_page(served: ServedStore, path: str, *, offset: int, max_tokens: int, **asked: Any) -> Answer:
     """Return the entries of a page in their order, as many as fit."""
-    with opened(served) as shelf:
-        name = (home := shelf.need()).name(path)
-        shelf.take_in([name])
+    with opened(served) as folder:
+        name = (home := folder.need()).name(path)
+        folder.take_in([name])
         try:
-            info = reading.info(home, name)
-            found = reading.read(home, name, **asked)
+            info = PageReader(home).info(name)
+            found = PageReader(home).read(name, **asked)
         except UnknownPage as error:
             raise UnknownPage(str(error), recovery="Look the name up with list_memories.") from None
-        page = _page_item(shelf, info, _DESCRIPTION)
-        budget = served.budget(max_tokens, shelf.notes)
+        page = _page_item(folder, info, _DESCRIPTION)
+        budget = served.budget(max_tokens, folder.notes)
         budget.take({}, _line(page))
-        items, left_out, following = _fitting(shelf, found[offset:], _entry_item, max_tokens, offset, budget)
+        items, left_out, following = _fitting(folder, found[offset:], _entry_item, max_tokens, offset, budget)
         words = _words(f"{len(items)} entries of a page, in their order", left_out, following)
-        told = _told(shelf, items, left_out, words, _line(page))
-        told.structured["next_offset"] = following
-        return told
+        answer = _entries_answer(folder, items, left_out, words, _line(page))
+        answer.structured["next_offset"] = following
+        return answer
 
 
-def search_entries(served: ServedStore, query: str, *, limit: int, max_tokens: int, **asked: Any) -> Told:
+def search_entries(served: ServedStore, query: str, *, limit: int, max_tokens: int, **asked: Any) -> Answer:
     """Return the entries that fit a text best, as many as fit."""
-    with opened(served) as shelf:
-        shelf.take_in_all()
+    with opened(served) as folder:
+        folder.take_in_all()
         found = (
-            [] if shelf.home is None else reading.search(shelf.home, query, limit=limit + _COUNTED, **asked)
+            []
+            if folder.home is None
+            else PageReader(folder.home).search(query, limit=limit + _COUNTED, **asked)
         )
         pairs = [(hit.entry, hit.score) for hit in found]
-        return _best(shelf, pairs, limit, max_tokens, "entries that match, best first")
+        return _best(folder, pairs, limit, max_tokens, "entries that match, best first")
 
 
-def recent_entries(served: ServedStore, *, limit: int, max_tokens: int, **asked: Any) -> Told:
+def recent_entries(served: ServedStore, *, limit: int, max_tokens: int, **asked: Any) -> Answer:
     """Return the latest entries of all pages, as many as fit."""
-    with opened(served) as shelf:
-        shelf.take_in_all()
-        if shelf.home is None:
-            return _newest(shelf, {"entries": []}, max_tokens, limit=limit, since=asked["since"] or "")
-        shelf.note_memories()
-        found = reading.recent(shelf.home, limit=limit + _COUNTED, **asked)
+    with opened(served) as folder:
+        folder.take_in_all()
+        if folder.home is None:
+            return _newest(folder, {"entries": []}, max_tokens, limit=limit, since=asked["since"] or "")
+        folder.note_memories()
+        found = PageReader(folder.home).recent(limit=limit + _COUNTED, **asked)
         return _best(
-            shelf, [(entry, None) for entry in found], limit, max_tokens, "entries, the latest first"
+            folder, [(entry, None) for entry in found], limit, max_tokens, "entries, the latest first"
         )
 
 
-def tell_schema(served: ServedStore) -> Told:
-    """Return the page that tells how pages are written; it is ours, so it needs no quotes."""
+def tell_schema(served: ServedStore) -> Answer:
+    """Return the guide for writing pages; it is ours, so it is not quoted."""
     text = schema()
-    return Told({**served.named(), "schema": text}, [*heading(served, "how pages are written"), text])
+    return Answer({**served.named(), "schema": text}, [*heading(served, "how pages are written"), text])
 
 
-def _newest(shelf: Shelf, empty: Item, max_tokens: int, *, limit: int = 100, since: str = "") -> Told:
+def _newest(folder: PageFolder, empty: Item, max_tokens: int, *, limit: int = 100, since: str = "") -> Answer:
     """Return the newest memories, for a scope that has no pages to list."""
     with suppress(ValueError):  # a local time, as pages have them
         since = since if len(since) < 11 else datetime.fromisoformat(since).astimezone().isoformat()
-    note, left = shelf.notes[0], max_tokens - 2 * tokens_of(shelf.notes[0])
-    told = search(shelf.served, Question(query="", limit=limit, since=since, max_tokens=left))
-    first, *lines = told.lines
-    notes = [note, *told.structured["notes"]]
-    return Told({**empty, **told.structured, "notes": notes}, [first, f"note: {note}", *lines])
+    note, left = folder.notes[0], max_tokens - 2 * tokens_of(folder.notes[0])
+    answer = search(folder.served, Question(query="", limit=limit, since=since, max_tokens=left))
+    first, *lines = answer.lines
+    notes = [note, *answer.structured["notes"]]
+    return Answer({**empty, **answer.structured, "notes": notes}, [first, f"note: {note}", *lines])
 
 
 def _best(
-    shelf: Shelf, found: Sequence[tuple[Entry, float | None]], limit: int, max_tokens: int, what: str
-) -> Told:
-    def make(_: Shelf, pair: tuple[Entry, float | None], tokens: int) -> Item:
-        item = _entry_item(shelf, pair[0], tokens)
+    folder: PageFolder, found: Sequence[tuple[Entry, float | None]], limit: int, max_tokens: int, what: str
+) -> Answer:
+    def make(_: PageFolder, pair: tuple[Entry, float | None], tokens: int) -> Item:
+        item = _entry_item(folder, pair[0], tokens)
         return item if pair[1] is None else {**item, "score": round(pair[1], 4)}
 
     if len(found) == limit + _COUNTED:
-        shelf.notes.append("more may be left out than were counted")
-    items, _, _ = _fitting(shelf, found[:limit], make, max_tokens, 0)
+        folder.notes.append("more may be left out than were counted")
+    items, _, _ = _fitting(folder, found[:limit], make, max_tokens, 0)
     left_out = len(found) - len(items)
     words = _words(f"{len(items)} of the {what}", left_out, 0)
-    return _told(shelf, items, left_out, words if found else "nothing found")
+    return _entries_answer(folder, items, left_out, words if found else "nothing found")
 
 
-def _told(shelf: Shelf, items: list[Item], left_out: int, words: str, *lines: str) -> Told:
-    structured = {
-        **shelf.served.named(),
-        "entries": items,
-        "left_out": left_out,
-        "notes": shelf.notes,
-    }
-    return Told(structured, [*heading(shelf.served, words, shelf.notes), *lines, *map(_line, items)])
+def _entries_answer(folder: PageFolder, items: list[Item], left_out: int, words: str, *lines: str) -> Answer:
+    structured = {**folder.served.named(), "entries": items, "left_out": left_out, "notes": folder.notes}
+    return Answer(structured, [*heading(folder.served, words, folder.notes), *lines, *map(_line, items)])
 
 
 def _words(what: str, left_out: int, following: int) -> str:
@@ -251,32 +247,32 @@ def _words(what: str, left_out: int, following: int) -> str:
 
 
 def _fitting(
-    shelf: Shelf,
+    folder: PageFolder,
     things: Sequence[T],
-    make: Callable[[Shelf, T, int], Item],
+    make: Callable[[PageFolder, T, int], Item],
     max_tokens: int,
     offset: int,
     budget: Budget | None = None,
 ) -> tuple[list[Item], int, int]:
     """Return the first things, as many as there is room for, how many there are more, and where to go on."""
-    room = shelf.served.budget(max_tokens, shelf.notes) if budget is None else budget
+    room = folder.served.budget(max_tokens, folder.notes) if budget is None else budget
     items: list[Item] = []
     for thing in things:
         most = int(max_tokens * _SHARE / 2)
         if not items:
-            bare = make(shelf, thing, 1)
+            bare = make(folder, thing, 1)
             most = min(most, (room.left - tokens_of(canonical_json(bare), _line(bare))) // 2 - _CUT_TOKENS)
-        item = make(shelf, thing, max(most, 1))
+        item = make(folder, thing, max(most, 1))
         if not room.take(item, _line(item)):
             break
         items.append(item)
     if things and not items:
-        shelf.notes.append("not one fits: ask again with a larger max_tokens")
+        folder.notes.append("not one fits: ask again with a larger max_tokens")
     left_out = len(things) - len(items)
     return items, left_out, offset + len(items) if left_out else 0
 
 
-def _page_item(_: Shelf, page: PageInfo, tokens: int) -> Item:
+def _page_item(_: PageFolder, page: PageInfo, tokens: int) -> Item:
     return {
         "page": page.name,
         "title": clipped(page.title, _DESCRIPTION)[0],
@@ -288,8 +284,8 @@ def _page_item(_: Shelf, page: PageInfo, tokens: int) -> Item:
     }
 
 
-def _entry_item(shelf: Shelf, entry: Entry, tokens: int) -> Item:
-    home = shelf.need()
+def _entry_item(folder: PageFolder, entry: Entry, tokens: int) -> Item:
+    home = folder.need()
     record = home.handle.store.engine.get(entry_key(home.digits, entry.page, entry.id))
     text, is_cut = clipped(entry.content, tokens)
     item: Item = {
@@ -310,7 +306,7 @@ def _entry_item(shelf: Shelf, entry: Entry, tokens: int) -> Item:
 
 
 def _line(item: Item) -> str:
-    """Return a page or an entry for the text channel: its facts, then what it says, quoted, on one line."""
+    """Return a page or an entry as one line: its fields, then its quoted text."""
     facts = {name: value for name, value in item.items() if name not in ("text", "cut")}
-    said = f" text={quoted(item['text'])}" if "text" in item else ""
-    return f"- {one_line(facts)}{said}{' (cut: ask with a larger max_tokens)' if item.get('cut') else ''}"
+    text = f" text={quoted(item['text'])}" if "text" in item else ""
+    return f"- {one_line(facts)}{text}{' (cut: ask with a larger max_tokens)' if item.get('cut') else ''}"

@@ -13,17 +13,15 @@ from chronomemory.errors import InvalidArgument, UnknownRecord
 from chronomemory.face.arguments import word
 from chronomemory.face.moments import parse_instant
 from chronomemory.face.results import counted
-from chronomemory.mcp.items import item_of, line_of, more_of
-from chronomemory.mcp.later import Later
-from chronomemory.mcp.quoting import Budget, clipped, quoted, tokens_of
+from chronomemory.mcp.lazy import LazyModule
+from chronomemory.mcp.rendering import Budget, clipped, item_of, line_of, more_of, quoted, tokens_of
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
 from chronomemory.search import Hit, Hits
 from chronomemory.selection import Page
 
-__all__ = ["Question", "Told", "get", "moment", "search", "verify"]
-
-_questions = Later("questions")
+#: Loaded by the first search of a server that has an embedder.
+_searching = LazyModule("chronomemory.blocks.retrieval")
 
 #: So many more hits are counted, so that an answer can say how many it left out.
 _COUNTED = 100
@@ -43,7 +41,7 @@ _STATUSES = ("active", "archived", "superseded", "invalidated", "hypothesis", "i
 
 
 @dataclass(frozen=True)
-class Told:
+class Answer:
     """One answer in both channels, each complete in itself."""
 
     structured: dict[str, Any]
@@ -54,7 +52,7 @@ class Told:
 
     @property
     def text(self) -> str:
-        """What stands in the text channel."""
+        """The content of the text channel."""
         return "\n".join(self.lines)
 
 
@@ -86,7 +84,7 @@ def as_of(spelled: str) -> int | datetime | None:
 
 @dataclass(frozen=True)
 class Question:
-    """What is searched for; an empty query lists memories, newest first."""
+    """A search; an empty query lists memories, newest first."""
 
     query: str
     limit: int = 10
@@ -114,10 +112,10 @@ class Question:
         return {"and": parts} if len(parts) > 1 else next(iter(parts), None)
 
     def reading(self, served: ServedStore) -> dict[str, Any]:
-        """Return what an embedder makes of it, if there is one; embeddings are those of now."""
+        """Return the search arguments of the embedder, if any; the past has no embeddings."""
         if served.embedder is None or self.as_of or not self.query:
             return {}
-        found: dict[str, Any] = _questions.read(served, self.query)
+        found: dict[str, Any] = _searching.reading_of(served.door, served.embedder, self.query)
         return found
 
     def ask(
@@ -142,7 +140,7 @@ class Question:
         return asked.query(faces=True, order_by="-created", **terms)
 
 
-def search(served: ServedStore, asked: Question) -> Told:
+def search(served: ServedStore, asked: Question) -> Answer:
     """Return the best memories for a text, or the newest, as many as fit, and where to go on."""
     if not asked.as_of:
         seen = {status for _, status, _, _ in served.door.engine.tally()}
@@ -153,8 +151,8 @@ def search(served: ServedStore, asked: Question) -> Told:
     except InvalidArgument as error:
         if error.field != "after":
             raise
-        said = str(error).replace("after", "cursor", 1)  # as the argument is called here
-        raise type(error)(said, field="cursor", recovery=error.recovery) from None
+        message = str(error).replace("after", "cursor", 1)  # as the argument is called here
+        raise type(error)(message, field="cursor", recovery=error.recovery) from None
     notes = served.notes(nothing_found=not hits)
     if asked.query and not hits and served.door.engine.is_known():
         notes.append("no memory matched; an empty query lists the memories, newest first")
@@ -181,7 +179,7 @@ def search(served: ServedStore, asked: Question) -> Told:
         more_words += f", next_cursor={cursor}"
     which = " that match, best first" if asked.query else ", newest first"
     words = f"{len(items)} of the memories{which}, {more_words}" if hits else "nothing found"
-    return Told(structured, [*heading(served, words, notes), *map(line_of, items)])
+    return Answer(structured, [*heading(served, words, notes), *map(line_of, items)])
 
 
 def _fitting(hits: Hits | Page, budget: Budget, max_tokens: int) -> list[dict[str, Any]]:
@@ -201,7 +199,7 @@ def _fitting(hits: Hits | Page, budget: Budget, max_tokens: int) -> list[dict[st
     return items
 
 
-def get(served: ServedStore, memory_id: str, *, as_of_spelled: str, offset: int, max_tokens: int) -> Told:
+def get(served: ServedStore, memory_id: str, *, as_of_spelled: str, offset: int, max_tokens: int) -> Answer:
     """Return one memory whole, now or as it was; a long text in pieces."""
     record = _record(served, memory_id, as_of_spelled)
     item = item_of(record, tokens=2**31)
@@ -230,7 +228,7 @@ def get(served: ServedStore, memory_id: str, *, as_of_spelled: str, offset: int,
     if is_cut:
         words += f", next_offset={end}"
     lines = [*heading(served, words, structured["notes"]), line_of(item), f"more: {told_more}"]
-    return Told(structured, lines)
+    return Answer(structured, lines)
 
 
 def _record(served: ServedStore, memory_id: str, as_of_spelled: str) -> ChronoRecord:
@@ -248,10 +246,10 @@ def _record(served: ServedStore, memory_id: str, as_of_spelled: str) -> ChronoRe
     return found
 
 
-def verify(served: ServedStore) -> Told:
+def verify(served: ServedStore) -> Answer:
     """Read every byte of the store again and say what that proves."""
     report = served.store.verify()
-    # By file and kind: where a place is, and what it holds, is told to who looks after the store.
+    # Only files and kinds: places and contents are for the owner of the store.
     counts = Counter(f"{item.path}: {item.kind}" for item in report.damage)
     places = [f"{place}, {counted(number, 'place')}" for place, number in counts.items()]
     damage = places[:_PLACES]
@@ -260,7 +258,7 @@ def verify(served: ServedStore) -> Told:
         notes.append(report.remembered_reason)
     if report.altered_indexes:
         notes.append(f"{len(report.altered_indexes)} indexes are not what the log says; repair removes them")
-    # Whose records they are is nobody else's business: where there are names, only their number is told.
+    # The scopes of records are private: only their number is shown.
     if report.scopes:
         notes.append(f"{len(report.scopes)} records changed their scope or have none that is one")
     advice = "" if report.valid else "Run `chronomemory repair` in the project, or restore a backup."
@@ -283,4 +281,4 @@ def verify(served: ServedStore) -> Told:
     lines += [f"- damage: {quoted(place)}" for place in damage]
     if structured["left_out"]:
         lines.append(f"{structured['left_out']} more kinds of damage left out")
-    return Told(structured, [*lines, advice] if advice else lines)
+    return Answer(structured, [*lines, advice] if advice else lines)

@@ -1,8 +1,7 @@
 """Adds, supersedes and retracts memories, each in one atomic batch with its operation.
 
-A new memory is a block, so that recall, frames and every other call of the package see it as well. It is kept
-as it was said: near texts are linked, and never taken for the same, as a consolidation on its own would do.
-What was put into the store as a plain record stays one, with its edges and rollbacks.
+A new memory is a block, kept as it was said: similar texts are linked, never merged. A plain record stays
+one, with its edges and rollbacks.
 """
 
 from __future__ import annotations
@@ -26,14 +25,12 @@ from chronomemory.errors import ChronoError, InvalidArgument, InvalidRecord, Unk
 from chronomemory.face.arguments import contents, within
 from chronomemory.face.batch import Connection
 from chronomemory.face.handle import open_handle
-from chronomemory.mcp.once import Operation, RepeatedError
+from chronomemory.mcp.idempotency import Operation, RepeatedError
 from chronomemory.mcp.served_store import ServedStore, is_block
 from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
 from chronomemory.rollback import WITHDRAWN, RollbackReport, invalidate
 from chronomemory.scope import Scope
 from chronomemory.updates import Look, run
-
-__all__ = ["ADDED", "KNOWN", "add", "retract", "supersede_with"]
 
 ADDED, KNOWN, RETURNED, SUPERSEDED, RETRACTED = (
     "added",
@@ -53,7 +50,7 @@ Result = dict[str, Any]
 
 
 class _Apart(BlockAnswers):
-    """Says of any two texts that they do not say the same; nobody is asked, so no contradiction is noted."""
+    """Answers that no two texts are the same, and notes no contradiction."""
 
     def contradiction(self, content: str, other: str) -> float:
         return 1.0
@@ -78,10 +75,7 @@ def _keeper(served: ServedStore) -> _Keeper:
 
 
 def _once(served: ServedStore, operation: Operation, work: Callable[[], Result]) -> Result:
-    if served.read_only:
-        raise ChronoError(
-            "this server only reads: nothing was written", recovery="Start it without --read-only to write."
-        )
+    served.check_writable()
     try:
         operation.check(served.door)
         try:
@@ -276,7 +270,7 @@ def _changeable(served: ServedStore, memory_id: str) -> ChronoRecord:
 
 @contextmanager
 def _plain(record: ChronoRecord) -> Iterator[None]:
-    """Change a plain record; that it belongs to a face is what the engine knows and tells."""
+    """Translate the engine's refusal to change a record of a face."""
     try:
         yield
     except InvalidRecord as error:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from chronomemory.complaints import complaints
 from chronomemory.errors import ChronoError, InvalidArgument, UnknownRecord, UnknownScope
-from chronomemory.mcp.quoting import Budget
+from chronomemory.mcp.rendering import Budget
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 from chronomemory.store import ChronoStore, Records, ScopedStore
@@ -20,9 +20,7 @@ from chronomemory.store import ChronoStore, Records, ScopedStore
 if TYPE_CHECKING:
     from chronomemory.embedders import Embedder
 
-__all__ = ["ServedStore", "checked_project", "is_block"]
-
-#: What the ids of blocks begin with; nobody else may write such ids.
+#: The prefix of block ids, which is reserved for blocks.
 _BLOCK = "block:"
 _CHECK_NAMES = "Check --user, --agent, --session and --project, with which the server was started."
 
@@ -54,7 +52,7 @@ def checked_project(project: Path) -> Path:
 
 
 def is_block(record: ChronoRecord) -> bool:
-    """Say whether a record is a block: by its id, for any record may call itself one."""
+    """Return whether a record is a block, by its id: any record may claim that kind."""
     return record.id.startswith(_BLOCK)
 
 
@@ -91,7 +89,7 @@ class ServedStore:
 
     @cached_property
     def seen_files(self) -> dict[str, Any]:
-        """The files of pages that were looked at, by what changes when somebody edits them."""
+        """The stamps of page files at the last look."""
         return {}
 
     @cached_property
@@ -99,14 +97,22 @@ class ServedStore:
         return tuple(complaints(self.store.project_root, self.door.engine.findings()))
 
     def notes(self, *, nothing_found: bool = False) -> list[str]:
-        """Return what a reader must know as well: damage, or a scope that nobody has written for."""
-        told = list(self._found_at_opening)
+        """Return notes for the reader: damage, or a scope without any records."""
+        notes = list(self._found_at_opening)
         if nothing_found and not self.door.engine.is_known():
             # Who may write begins a scope; who only reads was started for names that are not these.
             if self.read_only and self.scope.to_dict():
                 raise self._unknown_scope()
-            told.append(f"nothing was ever written for {self.scope}")
-        return told
+            notes.append(f"nothing was ever written for {self.scope}")
+        return notes
+
+    def check_writable(self) -> None:
+        """Raise if the server only reads."""
+        if self.read_only:
+            raise ChronoError(
+                "this server only reads: nothing was written",
+                recovery="Start it without --read-only to write.",
+            )
 
     def check_scope(self) -> None:
         """Raise if the scope must be known and is not."""
@@ -115,13 +121,12 @@ class ServedStore:
 
     def _unknown_scope(self) -> UnknownScope:
         return UnknownScope(
-            f"nothing was ever written for {self.scope} in {self.place}",
-            recovery=_CHECK_NAMES,
+            f"nothing was ever written for {self.scope} in {self.place}", recovery=_CHECK_NAMES
         )
 
     def warm_up(self) -> None:
         """Open the store and its text index, while the interpreter is busy with something else."""
-        # What is wrong with the store is told by the first call that needs it, which meets it again.
+        # The first call that needs the store meets the same error and reports it.
         with suppress(ChronoError, OSError):
             self.door.search("a", limit=1)
 

@@ -1,4 +1,4 @@
-"""The shapes of the answers, as output schemas: what a client may rely on in the structured channel."""
+"""Output schemas of all tools: what a client may rely on in the structured channel."""
 
 from __future__ import annotations
 
@@ -6,31 +6,16 @@ from typing import Any
 
 from typing_extensions import NotRequired, TypedDict
 
-__all__ = [
-    "OPERATION_LETTERS",
-    "EventList",
-    "Explanation",
-    "MemoryList",
-    "OneMemory",
-    "Verdict",
-    "Written",
-    "slim",
-]
-
 #: How long an operation id may be.
 OPERATION_LETTERS = 200
 
 
 class Named(TypedDict):
-    """Which store and scope an answer is about, and what else is to be known."""
-
     store: str
     scope: str
 
 
 class Memory(TypedDict):
-    """One memory."""
-
     id: str
     kind: str
     text: str
@@ -45,8 +30,6 @@ class Memory(TypedDict):
 
 
 class MemoryList(Named):
-    """Memories, best first."""
-
     memories: list[Memory]
     left_out: int
     left_out_is_exact: bool
@@ -55,8 +38,6 @@ class MemoryList(Named):
 
 
 class OneMemory(Named):
-    """One memory whole."""
-
     memory: Memory
     evidence: list[str]
     data: dict[str, Any]
@@ -66,8 +47,6 @@ class OneMemory(Named):
 
 
 class Written(Named):
-    """What a write did."""
-
     outcome: str
     memory_id: str
     superseded_id: NotRequired[str]
@@ -77,8 +56,6 @@ class Written(Named):
 
 
 class Event(TypedDict):
-    """One event of a memory."""
-
     seq: int
     time: str
     op: str
@@ -86,8 +63,6 @@ class Event(TypedDict):
 
 
 class EventList(Named):
-    """The life of a memory."""
-
     id: str
     events: list[Event]
     left_out: int
@@ -95,8 +70,6 @@ class EventList(Named):
 
 
 class Ground(TypedDict):
-    """Something that a memory stands on, or that speaks against it."""
-
     depth: int
     relation: str
     id: str
@@ -106,8 +79,6 @@ class Ground(TypedDict):
 
 
 class Explanation(Named):
-    """Why a memory is believed, or not any more."""
-
     memory: Memory
     grounds: list[Ground]
     circles: list[str]
@@ -116,8 +87,6 @@ class Explanation(Named):
 
 
 class Verdict(Named):
-    """What the files prove."""
-
     valid: bool
     rung: str
     events: int
@@ -175,7 +144,7 @@ def _slim(schema: Any, without: tuple[str, ...], once: dict[str, Any]) -> Any:
 
 
 def _is_empty(name: str, part: Any) -> bool:
-    """Say whether a word of a schema tells nothing."""
+    """Return whether a keyword of a schema can be left out."""
     match name:
         case "maximum":
             return bool(part >= _TELLING)
@@ -187,3 +156,64 @@ def _is_empty(name: str, part: Any) -> bool:
             return part is True
         case _:
             return part is None
+
+
+class PageTold(TypedDict):
+    page: str
+    title: str
+    description: str
+    tags: list[str]
+    status: str
+    updated: str
+    entry_count: int
+
+
+class EntryTold(TypedDict):
+    id: str
+    page: str
+    time: str
+    tags: list[str]
+    text: str
+    source: str
+    status: str
+    confidence: float
+    superseded_by: NotRequired[str]
+    reason: NotRequired[str]
+    score: NotRequired[float]
+    cut: NotRequired[bool]
+
+
+class PagesTold(Named):
+    pages: list[PageTold]
+    #: Memories as ``search_memories`` shows them, if there are no pages.
+    memories: NotRequired[list[dict[str, Any]]]
+    next_cursor: NotRequired[str]
+    left_out: int
+    next_offset: int
+    notes: list[str]
+
+
+class EntriesTold(Named):
+    entries: list[EntryTold]
+    left_out: int
+    notes: list[str]
+
+
+class RecentTold(EntriesTold):
+    memories: NotRequired[list[dict[str, Any]]]
+    next_cursor: NotRequired[str]
+
+
+class PageRead(EntriesTold):
+    next_offset: int
+
+
+class FileTold(Named):
+    result: str
+    left_out: int
+    notes: list[str]
+    repeated: NotRequired[bool]
+
+
+class SchemaTold(Named):
+    schema: str

@@ -8,7 +8,7 @@ import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import anyio.to_thread
 from mcp.server.mcpserver import Context
@@ -16,14 +16,12 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata, func_metadata
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from chronomemory.errors import ChronoError
-from chronomemory.mcp.reading import Told
+from chronomemory.mcp.reading import Answer
 from chronomemory.mcp.served_store import ServedStore
-from chronomemory.mcp.shapes import slim
-
-__all__ = ["MEMORY_URI", "PAGE_URI", "READS", "RETRACTS", "WRITES", "Row", "failure", "tools_of"]
+from chronomemory.mcp.shapes import OPERATION_LETTERS, slim
 
 #: Where a memory can be read as a resource.
 MEMORY_URI = "memory://record/"
@@ -41,12 +39,20 @@ RETRACTS = ToolAnnotations(
     read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
 )
 
+OperationId = Annotated[
+    str,
+    Field(
+        max_length=OPERATION_LETTERS,
+        description="Unique per call; repeat a call with the same one and it is written once",
+    ),
+]
+
 #: What a model need not know of an argument, for it is told when it oversteps a length; and of an answer, in
 #: which all fields are there that say something. Whoever lists the tools pays for every word.
 _UNSHOWN = ("title", "maxLength", "minLength", "maxItems")
 _UNSHOWN_OF_ANSWERS = ("title", "description", "required", "additionalProperties")
 
-#: By these names models ask for the memories of others, and what they are told then.
+#: Argument names by which models ask for another scope, and the answer.
 _WHOSE = re.compile(r"(user|agent|app|session|run|group|project)(_?id)?|scope|namespace|store", re.IGNORECASE)
 _CHOSEN = "whose memories are asked was chosen when the server was started, and no call changes it"
 
@@ -56,9 +62,9 @@ _SHOWN_LETTERS, _SHOWN_ERRORS = 80, 8
 
 @dataclass(frozen=True)
 class Row:
-    """One tool of a profile: a function of the served store and of what a model says, and what it answers."""
+    """One tool of a profile: its function, title, output schema and annotations."""
 
-    work: Callable[..., Told]
+    work: Callable[..., Answer]
     title: str
     output: Any
     annotations: ToolAnnotations
@@ -75,13 +81,13 @@ def failure(error: Exception) -> str:
         return f"{str(error).rstrip('.')}. {error.recovery}"
     if isinstance(error, OSError):
         place = f": {error.filename}" if error.filename is not None else ""
-        said = error.strerror or str(error) or type(error).__name__
-        return f"{said}{place}. See to the folder or the disk of the store, then call again."
+        reason = error.strerror or str(error) or type(error).__name__
+        return f"{reason}{place}. See to the folder or the disk of the store, then call again."
     return f"{type(error).__name__}: {error}. Report it with what you called."
 
 
 class StrictTool(Tool):
-    """A tool that names what it refuses, and the arguments that it takes."""
+    """A tool whose refusals name the bad and the expected arguments."""
 
     async def run(
         self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False
@@ -95,22 +101,22 @@ class StrictTool(Tool):
             raise ToolError(self._refusal(error.__cause__)) from error.__cause__
 
     def _refusal(self, error: ValidationError) -> str:
-        told = []
+        problems = []
         for found in error.errors(include_url=False)[:_SHOWN_ERRORS]:
             path = ".".join(str(part)[:_SHOWN_LETTERS] for part in found["loc"]) or "arguments"
             given = repr(found["input"])
             shown = given if len(given) <= _SHOWN_LETTERS else f"{given[:_SHOWN_LETTERS]}…"
             if found["type"] == "extra_forbidden":
-                told.append(f"{path}: there is no such argument")
+                problems.append(f"{path}: there is no such argument")
             elif found["type"] == "missing":
-                told.append(f"{path}: it is required")
+                problems.append(f"{path}: it is required")
             else:
-                told.append(f"{path}: {found['msg']}, got {shown}")
+                problems.append(f"{path}: {found['msg']}, got {shown}")
             if found["type"] == "extra_forbidden" and _WHOSE.fullmatch(path):
-                told.append(_CHOSEN)
+                problems.append(_CHOSEN)
         known = ", ".join(self.parameters.get("properties", {}))
         then = f"call again with these arguments: {known}" if known else "call again without arguments"
-        return f"{self.name}: {'; '.join(told)}. Nothing was done; {then}."
+        return f"{self.name}: {'; '.join(problems)}. Nothing was done; {then}."
 
 
 def _tool(served: ServedStore, row: Row) -> Tool:
@@ -122,13 +128,13 @@ def _tool(served: ServedStore, row: Row) -> Tool:
     model.model_rebuild(force=True)
 
     async def call(ctx: Context[Any, Any], **arguments: Any) -> CallToolResult:
-        told = await anyio.to_thread.run_sync(functools.partial(_answer, served, work, arguments))
-        for memory_id in told.changed:
+        answer = await anyio.to_thread.run_sync(functools.partial(_answer, served, work, arguments))
+        for memory_id in answer.changed:
             await ctx.notify_resource_updated(MEMORY_URI + memory_id)
-        for page in told.changed_pages:
+        for page in answer.changed_pages:
             await ctx.notify_resource_updated(PAGE_URI + page)
         return CallToolResult(
-            content=[TextContent(type="text", text=told.text)], structured_content=told.structured
+            content=[TextContent(type="text", text=answer.text)], structured_content=answer.structured
         )
 
     return StrictTool(
@@ -153,7 +159,7 @@ def _shown_schema(output: Any) -> dict[str, Any]:
     return dict(slim(made.output_schema, *_UNSHOWN_OF_ANSWERS))
 
 
-def _answer(served: ServedStore, work: Callable[..., Told], arguments: dict[str, Any]) -> Told:
+def _answer(served: ServedStore, work: Callable[..., Answer], arguments: dict[str, Any]) -> Answer:
     # INVARIANT: only the text of a ToolError reaches a model, so whatever goes wrong becomes one.
     try:
         served.check_scope()

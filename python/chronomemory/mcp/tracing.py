@@ -12,24 +12,21 @@ from chronomemory.blocks.storage.edges import open_contradictions, shown_edges
 from chronomemory.errors import HistoryUnavailable
 from chronomemory.face.batch import merged
 from chronomemory.face.handle import open_handle
-from chronomemory.mcp.items import item_of, line_of, text_of
-from chronomemory.mcp.quoting import clipped, one_line, quoted
-from chronomemory.mcp.reading import Told, heading
+from chronomemory.mcp.reading import Answer, heading
+from chronomemory.mcp.rendering import clipped, item_of, line_of, one_line, quoted, text_of
 from chronomemory.mcp.served_store import ServedStore, is_block
 from chronomemory.reasons import Reason
 from chronomemory.record import ChronoRecord, is_same
 
-__all__ = ["explain", "history"]
-
 #: Events that say everything of a record; the others say what they change.
 _WHOLE = frozenset({"upsert", "migrate"})
-#: How much of a value is told, and how many changes of one event.
+#: Tokens of a value that are shown, and changes of one event.
 _VALUE_TOKENS, _CHANGES = 30, 12
-#: How many links of a block are told, the strongest first.
+#: How many links of a block are shown, the strongest first.
 _LINKS = 10
 
 
-def history(served: ServedStore, memory_id: str, *, max_tokens: int) -> Told:
+def history(served: ServedStore, memory_id: str, *, max_tokens: int) -> Answer:
     """Return what happened to a memory, the newest first, as much of it as fits."""
     record = served.find(memory_id)
     events = served.door.history(record.id)
@@ -47,22 +44,22 @@ def history(served: ServedStore, memory_id: str, *, max_tokens: int) -> Told:
     left_out = len(events) - len(rows)
     structured = {**served.named(), "id": record.id, "events": rows, "left_out": left_out, "notes": notes}
     words = f"{len(rows)} events of {quoted(record.id)}, the newest first, {left_out} older ones left out"
-    return Told(structured, [*heading(served, words, notes), *map(_event_line, rows)])
+    return Answer(structured, [*heading(served, words, notes), *map(_event_line, rows)])
 
 
 def _story(events: list[WalEvent], record_id: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     before: dict[str, Any] = {}
     for event in events:
-        said = event.record or {}
+        fields = event.record or {}
         if event.op == "act":
-            changes = [in_words(said, record_id)]
+            changes = [in_words(fields, record_id)]
         else:
-            now = dict(said) if event.op in _WHOLE else merged(before, said)
+            now = dict(fields) if event.op in _WHOLE else merged(before, fields)
             changes = _changes(_leaves(before), _leaves(now))
             before = now
-        told = {"seq": event.seq, "time": event.ts, "op": event.op, "changes": changes or ["nothing changed"]}
-        rows.append(told)
+        row = {"seq": event.seq, "time": event.ts, "op": event.op, "changes": changes or ["nothing changed"]}
+        rows.append(row)
     return rows
 
 
@@ -76,16 +73,16 @@ def _leaves(value: Any, path: str = "") -> dict[str, Any]:
 
 
 def _changes(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    told = []
+    changes = []
     for path in dict.fromkeys([*old, *new]):
         if path in ("", "id", "recursion_depth") or is_same(old.get(path), new.get(path)):
             continue
         # What is empty at the beginning was not changed.
         if path not in old and new[path] in ("", [], {}, False, None):
             continue
-        told.append(f"{path}: {_short(old.get(path))} → {_short(new.get(path))}")
-    more = [f"and {len(told) - _CHANGES} more"] if len(told) > _CHANGES else []
-    return told[:_CHANGES] + more
+        changes.append(f"{path}: {_short(old.get(path))} → {_short(new.get(path))}")
+    more = [f"and {len(changes) - _CHANGES} more"] if len(changes) > _CHANGES else []
+    return changes[:_CHANGES] + more
 
 
 def _short(value: Any) -> str:
@@ -96,8 +93,8 @@ def _event_line(row: dict[str, Any]) -> str:
     return f"- {one_line({name: row[name] for name in ('seq', 'time', 'op')})} {'; '.join(row['changes'])}"
 
 
-def explain(served: ServedStore, memory_id: str, *, depth: int, max_tokens: int) -> Told:
-    """Return what a memory stands on, what took its place or speaks against it, and its rollbacks."""
+def explain(served: ServedStore, memory_id: str, *, depth: int, max_tokens: int) -> Answer:
+    """Return the grounds of a memory, its replacements, contradictions and rollbacks."""
     record = served.find(memory_id)
     tree = served.door.why(record.id, depth=depth)
     item = item_of(record, tokens=max_tokens // 8)
@@ -120,10 +117,10 @@ def explain(served: ServedStore, memory_id: str, *, depth: int, max_tokens: int)
         "left_out": left_out,
         "notes": notes,
     }
-    said = "what it stands on" if grounds else "nothing is on record that it stands on but its source"
-    words = f"{said}; {left_out} places left out"
+    what = "what it stands on" if grounds else "nothing is on record that it stands on but its source"
+    words = f"{what}; {left_out} places left out"
     circles = [f"circles: {', '.join(map(quoted, tree.circles))}"] if tree.circles else []
-    return Told(
+    return Answer(
         structured, [*heading(served, words, notes), line_of(item), *map(_ground_line, grounds), *circles]
     )
 
@@ -136,11 +133,11 @@ def _of_record(root: Reason) -> list[dict[str, Any]]:
         reason, level = waiting.pop()
         if level:
             found.append(_ground(level, reason.relation, reason.record_id, reason.record, reason.again))
-        for told in reason.rollbacks:
-            words = f"withdrawn because {quoted(told.reason)}"
-            if told.reinstated is not None:
-                words += f", taken back because {quoted(told.reinstated)}"
-            found.append(_said("rollback", words, level=level + 1, name=told.rollback_id))
+        for rollback in reason.rollbacks:
+            words = f"withdrawn because {quoted(rollback.reason)}"
+            if rollback.reinstated is not None:
+                words += f", taken back because {quoted(rollback.reinstated)}"
+            found.append(_said("rollback", words, level=level + 1, name=rollback.rollback_id))
         waiting += [(below, level + 1) for below in reversed(reason.grounds)]
     return found
 
@@ -161,9 +158,11 @@ def _ground(
 
 def _because(record: ChronoRecord) -> list[dict[str, Any]]:
     """Return why a memory is no longer found, in the words of who said so."""
-    told = ((name, record.data.get(name)) for name in ("superseded_because", "retracted_because"))
+    reasons = ((name, record.data.get(name)) for name in ("superseded_because", "retracted_because"))
     return [
-        _said(name.replace("_", " "), reason) for name, reason in told if isinstance(reason, str) and reason
+        _said(name.replace("_", " "), reason)
+        for name, reason in reasons
+        if isinstance(reason, str) and reason
     ]
 
 
@@ -172,7 +171,7 @@ def _said(relation: str, text: str, *, level: int = 1, name: str = "") -> dict[s
 
 
 def _of_block(served: ServedStore, record: ChronoRecord) -> tuple[list[dict[str, Any]], int]:
-    """Return what a block replaced, what replaced it, contradicts it or is linked; and how many are left."""
+    """Return replacements, contradictions and links of a block, and how many are left out."""
     if not is_block(record):
         return [], 0
     name = plain_id(record.id)

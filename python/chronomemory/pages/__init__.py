@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chronomemory.pages.awaited import AsyncPages
+from chronomemory.pages.compaction import merge_superseded
 from chronomemory.pages.errors import (
     EntryError,
     FolderError,
@@ -17,9 +17,8 @@ from chronomemory.pages.errors import (
     UnknownPage,
 )
 from chronomemory.pages.ids import PREFIXES
-from chronomemory.pages.pages import Pages, schema
+from chronomemory.pages.pages import AsyncPages, Pages, schema
 from chronomemory.pages.settings import Settings
-from chronomemory.pages.text.rewriting import merge_superseded
 from chronomemory.pages.types import (
     Cleaned,
     Compaction,

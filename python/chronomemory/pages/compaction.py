@@ -1,9 +1,10 @@
-"""Compaction: a page is rewritten, unless the rewrite has lost facts."""
+"""Compaction: a page is rewritten, unless the rewrite loses facts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from chronomemory.face.arguments import function
@@ -12,14 +13,235 @@ from chronomemory.pages.errors import NotAPage, PageConflict
 from chronomemory.pages.storage.changes import change_to
 from chronomemory.pages.storage.home import Home, Settled
 from chronomemory.pages.storage.records import Origin
-from chronomemory.pages.text.facts import losses
+from chronomemory.pages.text.entries import ENTRY_ID, EntryText, body_of, escape, local_text, spell_entry
 from chronomemory.pages.text.frontmatter import edit, frontmatter_end, mark_after, mark_of, utc_text
-from chronomemory.pages.text.headings import local_text
-from chronomemory.pages.text.page import PageText, tokens_of
-from chronomemory.pages.text.rewriting import merge_superseded
+from chronomemory.pages.text.links import divided, hashtags_in, links_in
+from chronomemory.pages.text.page import PageText, Stretch, read_page, tokens_of
 from chronomemory.pages.types import Compaction
 
-__all__ = ["Rewrite", "compact", "compact_flagged"]
+#: So many of a hundred different words must be kept.
+LEAST_PERCENT = 95
+
+_WORD = re.compile(r"[\w-]{4,}")
+#: With its sign, its decimals, its power of ten and its percent: without them it is another number. A dash
+#: within a word or between two numbers is no sign. Groups are limited: each takes memory while it matches.
+_MINUS = "\u2212\u2013\ufe63\uff0d-"
+_POINT = ".,\u066b\u066c\uff0e\uff0c"
+_NUMBER = re.compile(
+    rf"(?:(?<![\w)\]{_MINUS}])[+\uff0b{_MINUS}])?"
+    rf"(?:\d+(?:[{_POINT}]\d+){{0,999}}|(?<![\w.])[{_POINT}]\d+)"
+    rf"(?:[eE][+{_MINUS}]?\d+(?!\w))?"
+    r"(?:[ \t\u00a0\u202f]?[%‰‱％٪])?"
+)
+_SPELLINGS = str.maketrans(dict.fromkeys(_MINUS, "-") | {"\uff0b": "+", "\uff05": "%", "\u066a": "%"})
+#: Chinese, Japanese and Korean have no words between spaces: a run of their letters is kept whole.
+_CJK = re.compile(
+    "[\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303b\u3040-\u30ff\u3105-\u312f"
+    "\u3130-\u318f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff"
+    "\uff66-\uffdc\U0001b000-\U0001b16f\U00020000-\U0003ffff]+"
+)
+
+#: The kinds of facts that are compared.
+_KINDS = ("words", "numbers", "cjk", "ids", "links", "tags")
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """The facts that a rewrite lost; a few words may be."""
+
+    words_in_all: int
+    words: tuple[str, ...]
+    numbers: tuple[str, ...]
+    cjk: tuple[str, ...]
+    ids: tuple[str, ...]
+    links: tuple[str, ...]
+    tags: tuple[str, ...]
+
+    @property
+    def are_too_many(self) -> bool:
+        """Whether the rewrite must be rejected."""
+        kept = self.words_in_all - len(self.words)
+        too_few_words = 100 * kept < LEAST_PERCENT * self.words_in_all
+        return too_few_words or bool(self.numbers or self.cjk or self.ids or self.links or self.tags)
+
+    @property
+    def words_kept(self) -> float:
+        """The share of the words that was kept."""
+        return 1.0 if not self.words_in_all else 1 - len(self.words) / self.words_in_all
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """The text of a page that holds, and the text that is hidden, struck or superseded."""
+
+    holding: str
+    hidden: str
+
+    @property
+    def whole(self) -> str:
+        return f"{self.holding}\n{self.hidden}"
+
+
+def losses(before: PageText, after: PageText) -> Losses:
+    """Compare two texts of a page.
+
+    What held must still hold; superseded text may be anywhere. An entry that holds keeps its id, time and
+    tags; a superseded one stays so, or becomes a note with its id.
+    """
+    old, new = _said(before), _said(after)
+
+    def lost(facts: Callable[[str], list[str]]) -> tuple[list[str], tuple[str, ...]]:
+        held, kept, kept_at_all = facts(old.holding), set(facts(new.holding)), set(facts(new.whole))
+        known = set(held)
+        besides = [fact for fact in facts(old.hidden) if fact not in known]
+        gone = [fact for fact in held if fact not in kept]
+        return held + besides, (*gone, *(fact for fact in besides if fact not in kept_at_all))
+
+    words, lost_words = lost(_words)
+    runs, kept_runs, kept_at_all = _runs(old.holding), _runs(new.holding), _runs(new.whole)
+    cjk = _without(runs, kept_runs)
+    held_runs = set(runs)
+    cjk += [run for run in _without(_runs(old.hidden), kept_at_all) if run not in held_runs]
+    return Losses(
+        words_in_all=len(words),
+        words=lost_words,
+        numbers=lost(_numbers)[1],
+        cjk=tuple(cjk),
+        ids=tuple(_lost_ids(before, after, new.holding)),
+        links=lost(_links)[1],
+        tags=tuple(_once([*_lost_tags(before, after, new), *lost(hashtags_in)[1]])),
+    )
+
+
+def _lost_ids(before: PageText, after: PageText, shown: str) -> Iterable[str]:
+    there = {entry.entry_id: entry for entry in after.entries}
+    named = set(re.findall(ENTRY_ID, shown, re.ASCII))
+    for entry in before.entries:
+        now = there.get(entry.entry_id)
+        if entry.superseded:
+            is_kept = entry.entry_id in named if now is None else _is_still_struck(entry, now)
+        else:
+            is_kept = now is not None and not now.superseded and now.timestamp == entry.timestamp
+        if not is_kept:
+            yield entry.entry_id
+
+
+def _is_still_struck(before: EntryText, now: EntryText) -> bool:
+    return now.superseded and (before.superseded_by is None or now.superseded_by is not None)
+
+
+def _lost_tags(before: PageText, after: PageText, new: _Said) -> Iterable[str]:
+    """Yield the tags of headings that are gone; those of an entry that is a note by now stand there."""
+    there = {entry.entry_id: entry.tags for entry in after.entries}
+    for entry in before.entries:
+        for tag in entry.tags:
+            if entry.entry_id in there:
+                is_kept = tag in there[entry.entry_id]
+            else:
+                is_kept = re.search(rf"(?<!\w)#{re.escape(tag)}(?![\w/])", new.whole) is not None
+            if not is_kept:
+                yield tag
+
+
+def _said(page: PageText) -> _Said:
+    """Return both texts of a page, with the tags of headings as words."""
+    holding, hidden = ([part] for part in divided(page.preamble))
+    for stretch in page.stretches:
+        entry = stretch.entry
+        if entry.superseded:
+            hidden += [entry.content, entry.reason or "", *entry.tags]
+        else:
+            shown, behind = divided(body_of(stretch.raw))
+            holding += [shown, *entry.tags]
+            hidden.append(behind)
+    return _Said("\n".join(holding), "\n".join(hidden))
+
+
+def _without(runs: list[str], kept: list[str]) -> list[str]:
+    """Return the runs that are part of no kept one; most are one themselves."""
+    known, joined = set(kept), "\n".join(kept)
+    return [run for run in runs if run not in known and run not in joined]
+
+
+def _runs(text: str) -> list[str]:
+    return _once(_CJK.findall(text))
+
+
+def _words(text: str) -> list[str]:
+    return _once(word.casefold() for word in _WORD.findall(text))
+
+
+def _numbers(text: str) -> list[str]:
+    """Return the numbers of a text; one that is spelled with another dash or gap is the same."""
+    return _once("".join(found.translate(_SPELLINGS).split()) for found in _NUMBER.findall(text))
+
+
+def _links(text: str) -> list[str]:
+    return _once(link.target for link in links_in(text))
+
+
+def _once(found: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(found))
+
+
+#: What stands before what an entry said once.
+NOTE = "Earlier"
+
+
+def merge_superseded(text: str) -> str:
+    """Return a page whose superseded entries are notes of the entries that replaced them."""
+    page = read_page(text)
+    by_id = {entry.entry_id: entry for entry in page.entries}
+    ends: dict[str, EntryText | None] = {}
+    notes: dict[str, list[str]] = {}
+    merged = set()
+    for entry in page.entries:
+        living = _living(entry, by_id, ends) if entry.superseded else None
+        if living is not None:
+            notes.setdefault(living.entry_id, []).append(_note(entry))
+            merged.add(entry.entry_id)
+    kept = []
+    for stretch in page.stretches:
+        entry = stretch.entry
+        if entry.entry_id in merged:
+            continue
+        if entry.entry_id in notes:
+            stretch = _noted(stretch, notes[entry.entry_id], page.eol)
+        kept.append(stretch)
+    return replace(page, stretches=tuple(kept)).text
+
+
+def _noted(stretch: Stretch, notes: list[str], eol: str) -> Stretch:
+    """Return an entry with notes below it, keeping its spelling."""
+    entry = stretch.entry
+    extended = replace(entry, content="\n\n".join((entry.content.rstrip("\r\n"), *notes)))
+    if stretch.raw == spell_entry(entry, eol):
+        return Stretch.of(extended, eol)
+    below = escape("\n\n".join(notes)).replace("\n", eol)
+    return Stretch(extended, f"{stretch.raw.rstrip()}{eol}{eol}{below}")
+
+
+def _living(
+    entry: EntryText, by_id: dict[str, EntryText], ends: dict[str, EntryText | None]
+) -> EntryText | None:
+    """Return the entry at the end of a chain, or None; ``ends`` caches the results."""
+    passed: dict[str, None] = {}
+    here: EntryText | None = entry
+    while here is not None and here.superseded and here.entry_id not in ends:
+        ends[here.entry_id] = None
+        passed[here.entry_id] = None
+        here = by_id.get(here.superseded_by or "")
+    end = ends[here.entry_id] if here is not None and here.superseded else here
+    ends.update(dict.fromkeys(passed, end))
+    return end
+
+
+def _note(entry: EntryText) -> str:
+    about = [entry.timestamp, *(f"#{tag}" for tag in entry.tags)]
+    if entry.reason:
+        about.append(f"superseded: {' '.join(entry.reason.split())}")
+    return f"{NOTE}: {entry.entry_id} ({', '.join(about)}): {entry.content}"
+
 
 Rewrite = Callable[[str], str]
 
@@ -27,10 +249,10 @@ _COMPACTED = Origin("inferred", ("compacted",))
 
 
 def compact(home: Home, path: str, rewrite: Rewrite = merge_superseded) -> Compaction:
-    """Let a function rewrite the text of a page; one that loses facts changes nothing, and the flag stays.
+    """Let a function rewrite a page; a rewrite that loses facts changes nothing.
 
-    No lock is held while it works: it may be a model that takes minutes. If the page changes meanwhile, the
-    rewrite is rejected.
+    No lock is held meanwhile: the function may be a slow model. A page that changes in between is left as it
+    is.
     """
     name = home.name(path)
     rewriter = function("rewrite", rewrite)
@@ -43,29 +265,21 @@ def compact(home: Home, path: str, rewrite: Rewrite = merge_superseded) -> Compa
     if isinstance(after, str):
         return Compaction(name, False, tokens, tokens, reason=after)
     lost = losses(before, after)
-    told = Compaction(
+    report = Compaction(
         page=name,
         accepted=not lost.are_too_many,
         tokens_before=tokens,
         tokens_after=tokens_of(len(after.text)),
         words_kept=lost.words_kept,
-        missing_words=lost.words,
-        missing_numbers=lost.numbers,
-        missing_cjk=lost.cjk,
-        missing_ids=lost.ids,
-        missing_links=lost.links,
-        missing_tags=lost.tags,
+        **{f"missing_{kind}": getattr(lost, kind) for kind in _KINDS},
     )
-    if not told.accepted:
-        return told
-    return _commit(home, name, settled, after, told)
+    if not report.accepted:
+        return report
+    return _commit(home, name, settled, after, report)
 
 
 def _rewritten(home: Home, text: object, before: PageText) -> PageText | str:
-    """Return the page that a rewrite is, or why it is none.
-
-    The frontmatter stays ours: what a person keeps there is not up to a rewrite.
-    """
+    """Return the page that a rewrite gives, with the old frontmatter, or why it is none."""
     if not isinstance(text, str):
         return f"the rewrite returned a {type(text).__name__}, not a text"
     try:
@@ -80,7 +294,7 @@ def _rewritten(home: Home, text: object, before: PageText) -> PageText | str:
         return f"the rewrite is no page: {error}"
 
 
-def _commit(home: Home, name: str, settled: Settled, after: PageText, told: Compaction) -> Compaction:
+def _commit(home: Home, name: str, settled: Settled, after: PageText, report: Compaction) -> Compaction:
     now = home.clock()
     before = mark_of(settled.page.head, settled.page.meta)
     updated = local_text(mark_after(before, now, len(after.entries)))
@@ -106,7 +320,7 @@ def _commit(home: Home, name: str, settled: Settled, after: PageText, told: Comp
 
     def work(conn: Connection, current: Settled) -> tuple[Compaction, str]:
         if current.page.digest != settled.page.digest:
-            rejected = replace(told, accepted=False, reason="the page was changed while it was rewritten")
+            rejected = replace(report, accepted=False, reason="the page was changed while it was rewritten")
             return rejected, current.text
         change = change_to(
             home.digits,
@@ -119,17 +333,17 @@ def _commit(home: Home, name: str, settled: Settled, after: PageText, told: Comp
             written=utc_text(now),
         )
         change.put(conn, home.digits)
-        return replace(told, tokens_after=tokens_of(len(change.text))), change.text
+        return replace(report, tokens_after=tokens_of(len(change.text))), change.text
 
     return home.change(name, work)
 
 
 def compact_flagged(home: Home, rewrite: Rewrite = merge_superseded) -> list[Compaction]:
     """Compact every page that is flagged, and report on each."""
-    told = []
+    reports = []
     for name in home.look.flagged():
         try:
-            told.append(compact(home, name, rewrite))
+            reports.append(compact(home, name, rewrite))
         except PageConflict as error:
-            told.append(Compaction(name, False, 0, 0, reason=str(error)))
-    return told
+            reports.append(Compaction(name, False, 0, 0, reason=str(error)))
+    return reports

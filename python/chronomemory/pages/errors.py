@@ -7,20 +7,6 @@ from __future__ import annotations
 
 from chronomemory.errors import ChronoError
 
-__all__ = [
-    "EntryError",
-    "FolderError",
-    "NotAPage",
-    "PageConflict",
-    "PageError",
-    "PageExists",
-    "PageNameError",
-    "SettingsError",
-    "UnknownEntry",
-    "UnknownFolder",
-    "UnknownPage",
-]
-
 
 class PageError(ChronoError):
     """The root of these."""

@@ -11,31 +11,7 @@ from pathlib import Path
 
 from chronomemory._core import canonical_json
 from chronomemory.face.arguments import HIDDEN
-from chronomemory.page_files import INDEX_FILE
 from chronomemory.pages.errors import PageNameError
-
-__all__ = [
-    "ENTRY",
-    "FACE",
-    "FOLDER_KIND",
-    "INDEX_FILE",
-    "MOST_PAGE_BYTES",
-    "PAGE",
-    "PREAMBLE",
-    "PREFIXES",
-    "SUFFIX",
-    "draw_id",
-    "entry_key",
-    "file_of",
-    "folder_digits",
-    "folder_key",
-    "folder_place",
-    "is_page_file",
-    "is_page_name",
-    "page_key",
-    "page_name",
-    "prefix_of",
-]
 
 FACE = "pages"
 
@@ -102,16 +78,13 @@ def _is_date(text: str) -> bool:
 
 
 def is_page_file(file_name: str) -> bool:
-    """Say whether a file of this name is a page; temporary files of editors are not."""
+    """Return whether a file of this name is a page; temporary files of editors are not."""
     name = file_name.removesuffix(SUFFIX)
     return file_name.endswith(SUFFIX) and is_page_name(name) and not HIDDEN.search(name)
 
 
 def is_page_name(name: str) -> bool:
-    """Say whether a page of the log may be called so: then its file lies in the folder.
-
-    Earlier versions made pages with invisible characters in their names.
-    """
+    """Return whether a page in the log may have this name; old ones have invisible characters."""
     return unicodedata.is_normalized("NFC", name) and _why_not(name) is None
 
 
@@ -121,7 +94,7 @@ def file_of(name: str) -> str:
 
 
 def prefix_of(name: str) -> str:
-    """Return what a page is about, as its name says; nothing for a note whose name has no prefix."""
+    """Return the prefix of a page name, or an empty text for a note without one."""
     prefix, dash, _ = name.partition("-")
     return prefix if dash and prefix in PREFIXES else ""
 
@@ -135,7 +108,7 @@ def folder_place(project: Path, folder: Path) -> list[str]:
 
 
 def folder_digits(project: Path, folder: Path) -> str:
-    """Return what stands for a folder in ids: digits of its place."""
+    """Return the digest of a folder's place, which stands for it in ids."""
     return hashlib.sha256(canonical_json(folder_place(project, folder))).hexdigest()[:_DIGITS]
 
 

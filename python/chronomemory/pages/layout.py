@@ -13,18 +13,6 @@ from chronomemory.pages.errors import PageNameError
 from chronomemory.pages.ids import SUFFIX, is_page_file
 from chronomemory.pages.types import Problem
 
-__all__ = [
-    "FREE",
-    "LAYOUTS",
-    "PREFIXED",
-    "find_layout",
-    "is_note_name",
-    "is_vault",
-    "note_name",
-    "notes_in",
-    "spellings",
-]
-
 PREFIXED = "prefixed"
 FREE = "free"
 LAYOUTS = (PREFIXED, FREE)
@@ -57,7 +45,7 @@ def note_name(given: object) -> str:
 
 
 def is_note_name(name: str) -> bool:
-    """Say whether a note may have this name: then its file lies in the folder, and is not hidden."""
+    """Return whether a note may have this name: inside the folder, and not hidden."""
     return unicodedata.is_normalized("NFC", name) and _why_not(name) is None
 
 
@@ -74,7 +62,7 @@ def _why_not(name: str) -> str | None:
 
 
 def is_vault(folder: Path) -> bool:
-    """Say whether a folder is a vault of Obsidian."""
+    """Return whether a folder is an Obsidian vault."""
     return (folder / ".obsidian").is_dir()
 
 
@@ -91,10 +79,7 @@ def find_layout(root: Path) -> str:
 
 
 def notes_in(root: Path, problems: list[Problem] | None = None) -> Iterator[tuple[str, str]]:
-    """Yield the files of the notes in a folder and below it, and their names.
-
-    Hidden files and folders are passed over. What cannot be read as a note is reported as a problem.
-    """
+    """Yield the file and the name of each note below a folder; hidden files are skipped."""
     found = [] if problems is None else problems
     seen: set[str] = set()
 

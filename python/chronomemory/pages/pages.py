@@ -1,64 +1,48 @@
-"""A folder of pages, for scripts: every verb there is."""
+"""The Pages class and its asynchronous twin."""
 
 from __future__ import annotations
 
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterable
-from datetime import date, datetime
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from chronomemory.face.arguments import flag, function, function_or_none
 from chronomemory.face.arguments import path as path_argument
+from chronomemory.face.awaited import Awaited, awaited_verb
 from chronomemory.face.moments import Now
-from chronomemory.pages import compaction, picturing, reading, syncing, watching, writing
-from chronomemory.pages.compaction import Rewrite
+from chronomemory.page_files import INDEX_FILE
+from chronomemory.pages import compaction, syncing
+from chronomemory.pages.compaction import Rewrite, merge_superseded
 from chronomemory.pages.errors import PageConflict
-from chronomemory.pages.ids import INDEX_FILE
 from chronomemory.pages.layout import FREE, PREFIXED
-from chronomemory.pages.listing import OF_OTHERS, write_index
 from chronomemory.pages.settings import Settings
-from chronomemory.pages.storage.home import Home, open_home
-from chronomemory.pages.text.rewriting import merge_superseded
-from chronomemory.pages.types import (
-    Cleaned,
-    Compaction,
-    Entry,
-    Indexed,
-    Links,
-    PageHit,
-    PageInfo,
-    Rebuilt,
-    Synced,
-)
+from chronomemory.pages.storage.home import open_home
+from chronomemory.pages.syncing import OF_OTHERS, write_index
+from chronomemory.pages.types import Cleaned, Compaction, Indexed, Rebuilt, Synced
+from chronomemory.pages.writing import PageWriter
 from chronomemory.scope import NOT_GIVEN, Scope
 from chronomemory.store import ChronoStore
 from chronomemory.types import Progress
-
-__all__ = ["Pages", "schema"]
 
 #: The pages that every folder begins with.
 _SEEDED = {
     "user-profile": ("Who the user is", ("identity",)),
     "user-preferences": ("What the user prefers", ("preferences",)),
 }
-_Day = str | date | datetime
-#: ``list`` is a verb here.
-_Entries = list[Entry]
-_Hits = list[PageHit]
-_Infos = list[PageInfo]
+#: ``list`` is a method of Pages.
 _Compactions = list[Compaction]
 
 
 def schema() -> str:
-    """Return the page that tells a writer how pages are written: prefixes, tense, and who is meant."""
+    """Return the guide for writing pages: prefixes, tense and style."""
     return resources.files("chronomemory.pages").joinpath("schema.md").read_text(encoding="utf-8")
 
 
-class Pages:
+class Pages(PageWriter):
     """Markdown pages in a folder of the project, ``memory`` unless told, over the project's log.
 
     The log is the truth for what was written here; the files may be edited by hand, and ``sync`` takes that
@@ -91,18 +75,17 @@ class Pages:
         scope = Scope.of(user=user, agent=agent, session=session)
         place = project if isinstance(project, ChronoStore) else path_argument("project", project)
         where = None if folder is None else path_argument("folder", folder)
-        self._home: Home = open_home(place, where, scope, clock, options, layout)
-        self._is_index_due = False
+        home = open_home(place, where, scope, clock, options, layout)
         #: What was found when the notes of a free folder were read for the first time, else None.
         self.first_sync: Synced | None = None
         try:
-            self.settings = Settings.of_project(self.store.project_root)
+            super().__init__(home, Settings.of_project(home.handle.project.project_root))
             if flag("must_exist", must_exist):
                 self._home.check()
             elif self._home.create():
                 self._begin()
         except BaseException:
-            self._home.handle.close()
+            home.handle.close()
             raise
 
     def _begin(self) -> None:
@@ -112,7 +95,8 @@ class Pages:
             return
         for name, (description, tags) in _SEEDED.items():
             if self._home.content(name) is None and self._home.look.page(name) is None:
-                writing.create(self._home, name, description, tags)
+                self.create(name, description, tags)
+        self._is_index_due = False
         self._write_index()
 
     def _write_index(self) -> None:
@@ -159,169 +143,27 @@ class Pages:
     def __repr__(self) -> str:
         return f"<Pages {os.fspath(self.folder)!r}, {self.scope}>"
 
-    # Writing.
-
-    def create(
-        self, path: str, description: str, tags: Iterable[str] = (), *, title: str | None = None
-    ) -> str:
-        """Make a page without entries, and return its name; its tags are topics, not those of its entries."""
-        name = writing.create(self._home, path, description, tags, title)
-        self._is_index_due = True
-        return name
-
-    def append(self, path: str, content: str, tags: Iterable[str] = ()) -> str:
-        """Write an entry with up to three tags at the end of a page, and return its id."""
-        told = writing.append(self._home, self.settings, path, content, tags)
-        self._is_index_due = True
-        return told
-
-    def supersede(
-        self, path: str, old_id: str, new_content: str, reason: str, tags: Iterable[str] | None = None
-    ) -> str:
-        """Strike the entry with an id, write the one that holds instead, and return the id of that.
-
-        It has the tags of the old one unless told. Nothing is deleted: ``chain`` walks both ways.
-        """
-        told = writing.supersede(self._home, self.settings, path, old_id, new_content, reason, tags)
-        self._is_index_due = True
-        return told
-
-    def flag_compact(self, path: str, reason: str) -> None:
-        """Ask for a page to be compacted, and say why."""
-        writing.flag_compact(self._home, path, reason)
-        self._is_index_due = True
-
-    def set_status(self, path: str, status: str) -> None:
-        """Say that a page is active, dormant or archived."""
-        writing.set_status(self._home, path, status)
-        self._is_index_due = True
+    # Compaction.
 
     def compact(self, path: str, rewrite: Rewrite = merge_superseded) -> Compaction:
-        """Let a function rewrite the text of a page; a rewrite that loses facts is rejected, and told why.
-
-        Without one, what was superseded becomes a note of what holds instead.
-        """
-        told = compaction.compact(self._home, path, rewrite)
+        """Let a function rewrite a page, by default into notes; a rewrite that loses facts is rejected."""
+        report = compaction.compact(self._home, path, rewrite)
         self._is_index_due = True
-        return told
+        return report
 
     def compact_flagged(self, rewrite: Rewrite = merge_superseded) -> _Compactions:
         """Compact every page that is flagged, and report on each."""
-        told = compaction.compact_flagged(self._home, function("rewrite", rewrite))
+        reports = compaction.compact_flagged(self._home, function("rewrite", rewrite))
         self._is_index_due = True
-        return told
-
-    # Reading.
-
-    def list(
-        self,
-        *,
-        include_dormant: bool = False,
-        include_archived: bool = False,
-        prefixes: Iterable[str] | None = None,
-    ) -> _Infos:
-        """Return the pages, by their names."""
-        return reading.list_pages(
-            self._home, include_dormant=include_dormant, include_archived=include_archived, prefixes=prefixes
-        )
-
-    def info(self, path: str) -> PageInfo:
-        """Return a page, without its entries."""
-        self._take_in(self._home.name(path))
-        return reading.info(self._home, path)
-
-    def text(self, path: str) -> str:
-        """Return the whole text of a page."""
-        name = self._home.name(path)
-        self._take_in(name)
-        return self._home.look.text(reading.known_page(self._home.look, name))
-
-    def read(
-        self,
-        path: str,
-        *,
-        since: _Day | None = None,
-        until: _Day | None = None,
-        tags: Iterable[str] | None = None,
-        tail_n: int | None = None,
-        include_superseded: bool = False,
-    ) -> _Entries:
-        """Return the entries of a page, in their order; of those that fit, the last ``tail_n``.
-
-        A day as ``since`` or ``until`` means all of it. What was edited by hand is taken in first.
-        """
-        self._take_in(self._home.name(path))
-        return reading.read(
-            self._home,
-            path,
-            since=since,
-            until=until,
-            tags=tags,
-            tail_n=tail_n,
-            include_superseded=include_superseded,
-        )
-
-    def chain(self, path: str, entry_id: str) -> _Entries:
-        """Return what an entry came in place of, itself, and what came in its place, the oldest first."""
-        return reading.chain(self._home, path, entry_id)
-
-    def recent(
-        self, *, since: _Day | None = None, limit: int = 20, prefixes: Iterable[str] | None = None
-    ) -> _Entries:
-        """Return the latest entries of all pages, or of those with some prefixes, the latest first."""
-        return reading.recent(self._home, since=since, limit=limit, prefixes=prefixes)
-
-    def tagged(self, tag: str, *, limit: int = 20) -> _Entries:
-        """Return the latest entries of all pages that have a tag."""
-        return reading.tagged(self._home, tag, limit=limit)
-
-    def search(
-        self,
-        query: str,
-        *,
-        path: str | None = None,
-        prefix: str | None = None,
-        tags: Iterable[str] | None = None,
-        since: _Day | None = None,
-        until: _Day | None = None,
-        status: str | None = None,
-        include_superseded: bool = False,
-        limit: int = 10,
-    ) -> _Hits:
-        """Return the entries that fit a text best; those that are alike by their time, the latest first.
-
-        ``path`` is the name of a page, in which ``*`` and ``?`` stand for any letters and for one;
-        ``status`` is that of the page.
-        """
-        return reading.search(
-            self._home,
-            query,
-            path=path,
-            prefix=prefix,
-            tags=tags,
-            since=since,
-            until=until,
-            status=status,
-            include_superseded=include_superseded,
-            limit=limit,
-        )
-
-    def links(self, path: str) -> Links:
-        """Return what a page links to, and what links to it."""
-        self._take_in(self._home.name(path))
-        return reading.links(self._home, path)
-
-    def picture(self) -> str:
-        """Return a page for a browser that draws all pages and the links between them."""
-        return picturing.picture(self._home)
+        return reports
 
     # Folder and log.
 
     def sync(self, *, forget_missing: bool = False, progress: Progress | None = None) -> Synced:
-        """Take in what was edited by hand, bring up to date what is behind, and report what cannot be.
+        """Take in edits made by hand, update stale files, and report problems.
 
-        A page whose file is gone is reported; with ``forget_missing`` the page is let go. Pages that nobody
-        wrote to for long become dormant.
+        A page whose file is gone is reported, or dropped with ``forget_missing``. Pages without recent writes
+        become dormant.
         """
         return syncing.sync(
             self._home,
@@ -332,17 +174,14 @@ class Pages:
 
     def watch(self, tell: Callable[[Synced], object], stop: threading.Event | None = None) -> None:
         """Sync now, and each page that is edited from now on, until ``stop`` is set."""
-        watching.watch(self._home, self.settings, function("tell", tell), stop)
+        syncing.watch(self._home, self.settings, function("tell", tell), stop)
 
     def rebuild(self, *, progress: Progress | None = None) -> Rebuilt:
-        """Write all files that are missing or behind, byte for byte as they were.
-
-        What was edited by hand is reported and left alone.
-        """
+        """Write all files that are missing or stale; files edited by hand are reported and kept."""
         return syncing.rebuild(self._home, function_or_none("progress", progress))
 
     def rebuild_index(self, *, progress: Progress | None = None) -> Indexed:
-        """Read all pages, correct what is known of their entries as one batch, and write ``index.md``."""
+        """Read all pages, correct the log in one batch, and write ``index.md``."""
         return syncing.rebuild_index(self._home, function_or_none("progress", progress))
 
     def clean(self, what: str = "memory") -> Cleaned:
@@ -350,7 +189,7 @@ class Pages:
         return syncing.clean(self._home, self.settings, what)
 
     def _take_in(self, name: str) -> None:
-        """Take in what was edited by hand on one page; where that cannot be, what was known stays."""
+        """Take in edits of a page made by hand; on a conflict, warn and keep the known state."""
         home = self._home
         try:
             if not home.is_edited(name):
@@ -360,3 +199,36 @@ class Pages:
             self._is_index_due = True
         except PageConflict as error:
             warnings.warn(f"{error}; what is shown is as it was before", RuntimeWarning, stacklevel=3)
+
+
+class AsyncPages(Awaited[Pages]):
+    """The verbs of ``Pages``, each awaited: ``AsyncPages(Pages(folder))``."""
+
+    create = awaited_verb(Pages.create)
+    append = awaited_verb(Pages.append)
+    supersede = awaited_verb(Pages.supersede)
+    flag_compact = awaited_verb(Pages.flag_compact)
+    set_status = awaited_verb(Pages.set_status)
+    compact = awaited_verb(Pages.compact)
+    compact_flagged = awaited_verb(Pages.compact_flagged)
+    list = awaited_verb(Pages.list)
+    info = awaited_verb(Pages.info)
+    text = awaited_verb(Pages.text)
+    read = awaited_verb(Pages.read)
+    chain = awaited_verb(Pages.chain)
+    recent = awaited_verb(Pages.recent)
+    tagged = awaited_verb(Pages.tagged)
+    search = awaited_verb(Pages.search)
+    links = awaited_verb(Pages.links)
+    picture = awaited_verb(Pages.picture)
+    sync = awaited_verb(Pages.sync)
+    rebuild = awaited_verb(Pages.rebuild)
+    rebuild_index = awaited_verb(Pages.rebuild_index)
+    clean = awaited_verb(Pages.clean)
+    close = awaited_verb(Pages.close)
+
+    async def __aenter__(self) -> AsyncPages:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

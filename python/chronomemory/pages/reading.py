@@ -1,4 +1,4 @@
-"""The verbs that read: list, read, recent, search, chains and links."""
+"""The read operations of pages: list, read, recent, search, chains, links and a drawing."""
 
 from __future__ import annotations
 
@@ -9,32 +9,20 @@ from datetime import date, datetime
 from itertools import islice
 from typing import Any
 
+from chronomemory.drawing import Dot, Line, graph_page
 from chronomemory.face.arguments import count, flag, must, string, string_list, word
 from chronomemory.pages.errors import UnknownEntry, UnknownPage
 from chronomemory.pages.ids import ENTRY, PAGE, PREAMBLE, PREFIXES, page_key, prefix_of
 from chronomemory.pages.storage.home import Home
 from chronomemory.pages.storage.look import Look
 from chronomemory.pages.storage.records import SUPERSEDED, PageState, entry_of, info_of
+from chronomemory.pages.text.entries import check_tags, moment_of, wall_time
 from chronomemory.pages.text.frontmatter import STATES, frontmatter_end
-from chronomemory.pages.text.headings import check_tags, moment_of, wall_time
 from chronomemory.pages.text.links import LinkText, calls_of, links_in
 from chronomemory.pages.types import Entry, Link, Links, PageHit, PageInfo
 from chronomemory.record import ChronoRecord
 from chronomemory.search import Hit
 from chronomemory.search import search as search_records
-
-__all__ = [
-    "chain",
-    "info",
-    "known_page",
-    "links",
-    "links_from",
-    "list_pages",
-    "read",
-    "recent",
-    "search",
-    "tagged",
-]
 
 #: So many hits are asked for at first, beyond those that are wanted, where some may fall away.
 _SPARE = 20
@@ -44,31 +32,221 @@ _WIDER = 8
 _SURELY_LESS = 1 - 1e-5
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
-
-def list_pages(
-    home: Home,
-    *,
-    include_dormant: bool = False,
-    include_archived: bool = False,
-    prefixes: Iterable[str] | None = None,
-) -> list[PageInfo]:
-    """Return the pages, by their names."""
-    hidden = set()
-    if not flag("include_dormant", include_dormant):
-        hidden.add("dormant")
-    if not flag("include_archived", include_archived):
-        hidden.add("archived")
-    wanted = _prefixes(prefixes)
-    return [
-        info_of(page)
-        for page in home.look.pages()
-        if page.meta.state not in hidden and prefix_of(page.name) in wanted
-    ]
+_Day = str | date | datetime
+#: ``list`` is a method of the reader.
+_Entries = list[Entry]
+_Hits = list[PageHit]
+_Infos = list[PageInfo]
 
 
-def info(home: Home, path: str) -> PageInfo:
-    """Return a page, without its entries."""
-    return info_of(known_page(home.look, home.name(path)))
+class PageReader:
+    """The read operations on a folder of pages."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+
+    def _take_in(self, name: str) -> None:
+        """Take in edits of a page made by hand, before it is read; nothing here."""
+
+    def list(
+        self,
+        *,
+        include_dormant: bool = False,
+        include_archived: bool = False,
+        prefixes: Iterable[str] | None = None,
+    ) -> _Infos:
+        """Return the pages, by their names."""
+        hidden = set()
+        if not flag("include_dormant", include_dormant):
+            hidden.add("dormant")
+        if not flag("include_archived", include_archived):
+            hidden.add("archived")
+        wanted = _prefixes(prefixes)
+        return [
+            info_of(page)
+            for page in self._home.look.pages()
+            if page.meta.state not in hidden and prefix_of(page.name) in wanted
+        ]
+
+    def info(self, path: str) -> PageInfo:
+        """Return a page, without its entries."""
+        return info_of(self._known(path))
+
+    def text(self, path: str) -> str:
+        """Return the whole text of a page."""
+        return self._home.look.text(self._known(path))
+
+    def _known(self, path: str) -> PageState:
+        """Return a page that must be there, after taking in edits made by hand."""
+        name = self._home.name(path)
+        self._take_in(name)
+        return known_page(self._home.look, name)
+
+    def read(
+        self,
+        path: str,
+        *,
+        since: _Day | None = None,
+        until: _Day | None = None,
+        tags: Iterable[str] | None = None,
+        tail_n: int | None = None,
+        include_superseded: bool = False,
+    ) -> _Entries:
+        """Return the entries of a page in order; of those that match, the last ``tail_n``.
+
+        A day as ``since`` or ``until`` means all of it.
+        """
+        name = self._known(path).name
+        first, last = _bound("since", since, ends=False), _bound("until", until, ends=True)
+        wanted = set() if tags is None else set(check_tags(tags, "tags", least=0, most=None))
+        records = self._home.look.entry_records(
+            name, superseded=flag("include_superseded", include_superseded)
+        )
+        found = [
+            record
+            for record in records
+            if _is_between(record, first, last) and wanted <= set(record.data["tags"])
+        ]
+        if tail_n is not None:
+            found = found[max(0, len(found) - count("tail_n", tail_n)) :]
+        return [entry_of(record) for record in found]
+
+    def chain(self, path: str, entry_id: str) -> _Entries:
+        """Return an entry with its predecessors and successors, the oldest first."""
+        name = self._home.name(path)
+        known_page(self._home.look, name)
+        entries = {record.data["id"]: entry_of(record) for record in self._home.look.entry_records(name)}
+        start = entries.get(string("entry_id", entry_id))
+        if start is None:
+            raise UnknownEntry(f"{name} has no entry {entry_id!r}")
+        before: dict[str, list[str]] = {}
+        for entry in entries.values():
+            if entry.superseded_by is not None:
+                before.setdefault(entry.superseded_by, []).append(entry.id)
+        linked, open_ends = {start.id}, [start.id]
+        while open_ends:
+            here = entries[open_ends.pop()]
+            beside = [
+                *before.get(here.id, []),
+                *([here.superseded_by] if here.superseded_by in entries else []),
+            ]
+            for other in beside:
+                if other is not None and other not in linked:
+                    linked.add(other)
+                    open_ends.append(other)
+        return [entry for entry in entries.values() if entry.id in linked]
+
+    def recent(
+        self, *, since: _Day | None = None, limit: int = 20, prefixes: Iterable[str] | None = None
+    ) -> _Entries:
+        """Return the latest entries of all pages, or of those with some prefixes, the latest first."""
+        first = _bound("since", since, ends=False)
+        wanted = count("limit", limit)
+        walks = self._home.look.recent(wanted, _prefixes(prefixes))
+        merged = heapq.merge(*walks, key=lambda record: (record.data["at"], record.data["id"]), reverse=True)
+        found = []
+        for record in islice(merged, wanted):
+            if first is not None and record.data["at"] < first:
+                break
+            found.append(entry_of(record))
+        return found
+
+    def tagged(self, tag: str, *, limit: int = 20) -> _Entries:
+        """Return the latest entries of all pages that have a tag."""
+        (wanted,) = check_tags([tag], "tag", least=1, most=1)
+        most = count("limit", limit)
+        return [entry_of(record) for record in islice(self._home.look.tagged(wanted, most), most)]
+
+    def search(
+        self,
+        query: str,
+        *,
+        path: str | None = None,
+        prefix: str | None = None,
+        tags: Iterable[str] | None = None,
+        since: _Day | None = None,
+        until: _Day | None = None,
+        status: str | None = None,
+        include_superseded: bool = False,
+        limit: int = 10,
+    ) -> _Hits:
+        """Return the best entries for a text, by the words of their contents and tags.
+
+        The preamble of a page is an entry without an id. ``path`` is a page name, which may contain ``*`` and
+        ``?``; ``status`` is that of the page.
+        """
+        text = string("query", query)
+        wanted = count("limit", limit)
+        where: dict[str, Any] = {"data.folder": self._home.digits}
+        if path is not None:
+            where["data.page"] = _pattern(self._home.digits, string("path", path))
+        if prefix is not None:
+            where["data.prefix"] = _prefixes([prefix])[0]
+        first, last = _bound("since", since, ends=False), _bound("until", until, ends=True)
+        times = {name: bound for name, bound in (("gte", first), ("lte", last)) if bound is not None}
+        if times:
+            where["data.at"] = times
+        any_status = flag("include_superseded", include_superseded)
+        if any_status:
+            where["status"] = {"in": ["active", SUPERSEDED]}
+        state = None if status is None else word("status", status, STATES)
+        marked = [] if tags is None else list(check_tags(tags, "tags", least=0, most=None))
+        if not wanted:
+            return []
+        asked = wanted + _SPARE
+        while True:
+            hits = search_records(
+                self._home.handle.store,
+                text,
+                kind=(ENTRY, PREAMBLE),
+                status=None if any_status else "active",
+                tags=marked,
+                where=where,
+                limit=asked,
+                context=False,
+            )
+            fitting = _of_state(
+                self._home.look, [hit for hit in hits if self._home.look.fits(hit.record)], state
+            )
+            # Hits with the same score are sorted below, so all that score like the last one must be there.
+            if len(hits) < asked or (
+                len(fitting) >= wanted and hits[-1].score < fitting[wanted - 1].score * _SURELY_LESS
+            ):
+                break
+            asked *= _WIDER
+        fitting.sort(key=lambda hit: hit.record.data["id"])
+        fitting.sort(key=lambda hit: hit.record.data["at"], reverse=True)
+        fitting.sort(key=lambda hit: hit.score, reverse=True)
+        return [PageHit(entry_of(hit.record), hit.score) for hit in fitting[:wanted]]
+
+    def links(self, path: str) -> Links:
+        """Return the links of a page, and the links to it."""
+        look, page = self._home.look, self._known(path)
+        out = links_from(look, page)
+        backlinks: dict[tuple[str, str | None, str], Link] = {}
+        record = self._home.handle.store.engine.get(page_key(look.folder, page.name))
+        for call in [] if record is None else record.data["calls"]:
+            for other in look.mentioning(call):
+                for back in _leading_here(look, other, page.name):
+                    backlinks[back.page or "", back.entry, back.target] = back
+        ordered = sorted(backlinks.items(), key=lambda one: (one[0][0], one[0][1] or "", one[0][2]))
+        return Links(page.name, tuple(out), tuple(link for _, link in ordered))
+
+    def picture(self) -> str:
+        """Return an HTML page that draws all pages and the links between them."""
+        dots, lines = [], []
+        for page in self._home.look.pages():
+            info = info_of(page)
+            facts = {"description": info.description, "tags": " ".join(info.tags), "updated": info.updated}
+            kind = prefix_of(page.name) or page.name.rpartition("/")[0] or "note"
+            dots.append(
+                Dot(page.name, kind, info.title, tuple((key, text) for key, text in facts.items() if text))
+            )
+            targets = {link.page for link in links_from(self._home.look, page) if link.page}
+            lines += [Line(page.name, target) for target in sorted(targets)]
+        return graph_page(
+            dots, lines, title=f"Pages in {self._home.folder.root.name}", dot_noun="page", line_noun="link"
+        )
 
 
 def known_page(look: Look, name: str) -> PageState:
@@ -77,120 +255,6 @@ def known_page(look: Look, name: str) -> PageState:
     if page is None:
         raise UnknownPage(f"there is no page {name!r}")
     return page
-
-
-def read(
-    home: Home,
-    path: str,
-    *,
-    since: str | date | datetime | None = None,
-    until: str | date | datetime | None = None,
-    tags: Iterable[str] | None = None,
-    tail_n: int | None = None,
-    include_superseded: bool = False,
-) -> list[Entry]:
-    """Return the entries of a page, in their order; of those that fit, the last so many."""
-    name = home.name(path)
-    known_page(home.look, name)
-    first, last = _bound("since", since, ends=False), _bound("until", until, ends=True)
-    wanted = set() if tags is None else set(check_tags(tags, "tags", least=0, most=None))
-    records = home.look.entry_records(name, superseded=flag("include_superseded", include_superseded))
-    found = [
-        record
-        for record in records
-        if _is_between(record, first, last) and wanted <= set(record.data["tags"])
-    ]
-    if tail_n is not None:
-        found = found[max(0, len(found) - count("tail_n", tail_n)) :]
-    return [entry_of(record) for record in found]
-
-
-def recent(
-    home: Home,
-    *,
-    since: str | date | datetime | None = None,
-    limit: int = 20,
-    prefixes: Iterable[str] | None = None,
-) -> list[Entry]:
-    """Return the latest entries of all pages, or of those with some prefixes, the latest first."""
-    first = _bound("since", since, ends=False)
-    wanted = count("limit", limit)
-    walks = home.look.recent(wanted, _prefixes(prefixes))
-    merged = heapq.merge(*walks, key=lambda record: (record.data["at"], record.data["id"]), reverse=True)
-    found = []
-    for record in islice(merged, wanted):
-        if first is not None and record.data["at"] < first:
-            break
-        found.append(entry_of(record))
-    return found
-
-
-def tagged(home: Home, tag: str, *, limit: int = 20) -> list[Entry]:
-    """Return the latest entries of all pages that have a tag."""
-    (wanted,) = check_tags([tag], "tag", least=1, most=1)
-    most = count("limit", limit)
-    return [entry_of(record) for record in islice(home.look.tagged(wanted, most), most)]
-
-
-def search(
-    home: Home,
-    query: str,
-    *,
-    path: str | None = None,
-    prefix: str | None = None,
-    tags: Iterable[str] | None = None,
-    since: str | date | datetime | None = None,
-    until: str | date | datetime | None = None,
-    status: str | None = None,
-    include_superseded: bool = False,
-    limit: int = 10,
-) -> list[PageHit]:
-    """Return the entries that fit a text best, by the words of their contents and tags.
-
-    What stands above the entries of a page is found as one that has no id. ``path`` is the name of a page,
-    in which ``*`` and ``?`` stand for any letters and for one.
-    """
-    text = string("query", query)
-    wanted = count("limit", limit)
-    where: dict[str, Any] = {"data.folder": home.digits}
-    if path is not None:
-        where["data.page"] = _pattern(home.digits, string("path", path))
-    if prefix is not None:
-        where["data.prefix"] = _prefixes([prefix])[0]
-    first, last = _bound("since", since, ends=False), _bound("until", until, ends=True)
-    times = {name: bound for name, bound in (("gte", first), ("lte", last)) if bound is not None}
-    if times:
-        where["data.at"] = times
-    any_status = flag("include_superseded", include_superseded)
-    if any_status:
-        where["status"] = {"in": ["active", SUPERSEDED]}
-    state = None if status is None else word("status", status, STATES)
-    marked = [] if tags is None else list(check_tags(tags, "tags", least=0, most=None))
-    if not wanted:
-        return []
-    asked = wanted + _SPARE
-    while True:
-        hits = search_records(
-            home.handle.store,
-            text,
-            kind=(ENTRY, PREAMBLE),
-            status=None if any_status else "active",
-            tags=marked,
-            where=where,
-            limit=asked,
-            context=False,
-        )
-        fitting = _of_state(home.look, [hit for hit in hits if home.look.fits(hit.record)], state)
-        # Those that are alike are ordered among themselves, so all that are like the last one must be there.
-        if len(hits) < asked or (
-            len(fitting) >= wanted and hits[-1].score < fitting[wanted - 1].score * _SURELY_LESS
-        ):
-            break
-        asked *= _WIDER
-    fitting.sort(key=lambda hit: hit.record.data["id"])
-    fitting.sort(key=lambda hit: hit.record.data["at"], reverse=True)
-    fitting.sort(key=lambda hit: hit.score, reverse=True)
-    return [PageHit(entry_of(hit.record), hit.score) for hit in fitting[:wanted]]
 
 
 def _of_state(look: Look, hits: Iterable[Hit], state: str | None) -> list[Hit]:
@@ -216,46 +280,8 @@ def _pattern(folder: str, glob: str) -> str | dict[str, str]:
     return {"like": page_key(folder, escaped.replace("*", "%").replace("?", "_"))}
 
 
-def chain(home: Home, path: str, entry_id: str) -> list[Entry]:
-    """Return what an entry came in place of, itself, and what came in its place, the oldest first."""
-    name = home.name(path)
-    known_page(home.look, name)
-    entries = {record.data["id"]: entry_of(record) for record in home.look.entry_records(name)}
-    start = entries.get(string("entry_id", entry_id))
-    if start is None:
-        raise UnknownEntry(f"{name} has no entry {entry_id!r}")
-    before: dict[str, list[str]] = {}
-    for entry in entries.values():
-        if entry.superseded_by is not None:
-            before.setdefault(entry.superseded_by, []).append(entry.id)
-    linked, open_ends = {start.id}, [start.id]
-    while open_ends:
-        here = entries[open_ends.pop()]
-        beside = [*before.get(here.id, []), *([here.superseded_by] if here.superseded_by in entries else [])]
-        for other in beside:
-            if other is not None and other not in linked:
-                linked.add(other)
-                open_ends.append(other)
-    return [entry for entry in entries.values() if entry.id in linked]
-
-
-def links(home: Home, path: str) -> Links:
-    """Return what a page links to, and what links to it."""
-    look = home.look
-    page = known_page(look, home.name(path))
-    out = links_from(look, page)
-    backlinks: dict[tuple[str, str | None, str], Link] = {}
-    record = home.handle.store.engine.get(page_key(look.folder, page.name))
-    for call in [] if record is None else record.data["calls"]:
-        for other in look.mentioning(call):
-            for back in _leading_here(look, other, page.name):
-                backlinks[back.page or "", back.entry, back.target] = back
-    ordered = sorted(backlinks.items(), key=lambda one: (one[0][0], one[0][1] or "", one[0][2]))
-    return Links(page.name, tuple(out), tuple(link for _, link in ordered))
-
-
 def links_from(look: Look, page: PageState) -> list[Link]:
-    """Return what a page links to."""
+    """Return the links of a page."""
     records = look.entry_records(page.name, superseded=False)
     texts = [(None, page.head[frontmatter_end(page.head) :])]
     texts += [(record.data["id"], record.data["content"]) for record in records]
@@ -267,7 +293,7 @@ def links_from(look: Look, page: PageState) -> list[Link]:
 
 
 def _page_called(look: Look, link: LinkText, within: str) -> str | None:
-    """Return the page that a link leads to: the first that is there of what it may mean."""
+    """Return the first existing page that a link may mean."""
     return next((names[0] for call in calls_of(link, within) if (names := look.called(call))), None)
 
 

@@ -15,8 +15,6 @@ if sys.version_info >= (3, 11):
 else:  # pragma: no cover (the tests run where it is part of Python)
     import tomli as tomllib
 
-__all__ = ["CONFIG_FILE", "Settings"]
-
 CONFIG_FILE = "config.toml"
 _SECTION = "writer"
 
@@ -28,20 +26,20 @@ class Settings:
     #: Above this an append suggests to compact the page, and above the other it flags it.
     soft_limit_tokens: int = 20_000
     hard_limit_tokens: int = 50_000
-    #: A page that nobody wrote to for so many days is dormant.
+    #: A page without writes for so many days becomes dormant.
     auto_dormant_days: int = 30
 
     @classmethod
     def of_project(cls, project: Path) -> Settings:
-        """Read what a project says; without a file, or a section, all is as usual."""
+        """Read the settings of a project; without a file or section they are the defaults."""
         place = log_folder(project) / CONFIG_FILE
         try:
-            told = tomllib.loads(read_config(place))
+            config = tomllib.loads(read_config(place))
         except (FileNotFoundError, NotADirectoryError):
             return cls()
         except (ValueError, OSError, RecursionError) as error:
             raise SettingsError(f"{place} cannot be read: {error}") from None
-        section = told.get(_SECTION, {})
+        section = config.get(_SECTION, {})
         if not isinstance(section, dict):
             raise SettingsError(f"{place}: [{_SECTION}] must be a section")
         known = {knob.name for knob in fields(cls)}

@@ -1,29 +1,129 @@
-"""The verbs that bring folder and log together: sync, rebuild, rebuild of the index, and clean."""
+"""Synchronization of folder and log: index file, sync, rebuild, clean and watch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 from chronomemory.errors import InvalidArgument, Limit, LogCorrupted
 from chronomemory.face.arguments import word
 from chronomemory.face.batch import Connection
+from chronomemory.page_files import INDEX_FILE, OUR_MARK
 from chronomemory.pages.errors import NotAPage, PageConflict, PageError
-from chronomemory.pages.ids import INDEX_FILE, entry_key, file_of, page_key
-from chronomemory.pages.listing import write_index
+from chronomemory.pages.ids import SUFFIX, entry_key, file_of, is_page_file, page_key
+from chronomemory.pages.reading import PageReader
 from chronomemory.pages.settings import Settings
 from chronomemory.pages.storage.changes import PageChange, change_to
-from chronomemory.pages.storage.home import Home
-from chronomemory.pages.storage.leftovers import clear_drafts
+from chronomemory.pages.storage.home import Home, owner_line
 from chronomemory.pages.storage.records import BY_US, NO_FILE, PageState, digest_of
+from chronomemory.pages.text.entries import escape
 from chronomemory.pages.text.frontmatter import read_values, utc_text
-from chronomemory.pages.types import Cleaned, Indexed, Problem, Rebuilt, Synced
-from chronomemory.pages.writing import set_status
+from chronomemory.pages.types import Cleaned, Indexed, PageInfo, Problem, Rebuilt, Synced
+from chronomemory.pages.writing import set_state
 from chronomemory.selection import query
 from chronomemory.types import Progress
 
-__all__ = ["CLEANED", "clean", "rebuild", "rebuild_index", "sync"]
+try:
+    from watchfiles import watch as watch_files
+except ImportError as error:  # pragma: no cover (the tests have it)
+    raise ImportError("to watch pages needs watchfiles: pip install 'chronomemory-rs[pages]'") from error
+
+OF_OTHERS = "somebody else wrote it, so it is left alone"
+_RECENT = 20
+_LETTERS = 120
+_SECTIONS = (("Active", "active"), ("Dormant", "dormant"), ("Archived", "archived"))
+
+
+def index_text(home: Home) -> str:
+    """Spell the list of all pages; it depends on what the log says and on nothing else."""
+    reader = PageReader(home)
+    pages = reader.list(include_dormant=True, include_archived=True)
+    lines = ["# Memory", "", OUR_MARK, owner_line(home.handle.scope)]
+    for title, state in _SECTIONS:
+        listed = [page for page in pages if page.status == state]
+        lines += ["", f"## {title}", "", *(map(_of_page, listed) if listed else ["None."])]
+    lines += ["", "## Recent activity", ""]
+    entries = reader.recent(limit=_RECENT)
+    for entry in entries:
+        lines.append(f"- {entry.timestamp} [{entry.page}]({_way(entry.page)}): {_short(entry.content)}")
+    return "\n".join([*lines, *([] if entries else ["None."]), ""])
+
+
+def write_index(home: Home) -> str | None:
+    """Write ``index.md`` where it differs; return why it cannot be written, or None."""
+    if home.is_free or home.books() is None:
+        return None
+    try:
+        there = home.folder.read(INDEX_FILE)
+    except FileNotFoundError:
+        there = None
+    except OSError as error:
+        return f"it cannot be read as a file of this folder: {error.strerror or error}"
+    if there is not None and OUR_MARK.encode() not in there:
+        return OF_OTHERS
+    text = index_text(home).encode()
+    try:
+        if there != text:
+            home.folder.write(INDEX_FILE, text)
+    except OSError as error:
+        # It only repeats the log, so a failure must not stop the caller.
+        return f"it cannot be written: {error.strerror or error}"
+    return None
+
+
+def _of_page(page: PageInfo) -> str:
+    entries = "1 entry" if page.entry_count == 1 else f"{page.entry_count:,} entries"
+    line = f"- [{_short(page.title)}]({_way(page.name)}): {_short(page.description)} ({entries})"
+    flagged = " **to be compacted**" if page.needs_compact else ""
+    return line + "".join(f" #{tag}" for tag in page.tags) + flagged
+
+
+def _way(name: str) -> str:
+    way = file_of(name)
+    return f"<{way}>" if set(way) & set(" ()") else way
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    line = line if len(line) <= _LETTERS else f"{line[: _LETTERS - 1]}…"
+    return escape(line).replace("[", "\\[").replace("]", "\\]") if line else ""
+
+
+def clear_drafts(home: Home, known: Mapping[str, PageState]) -> list[Problem]:
+    """Remove drafts that hold logged text; report the others.
+
+    A writer that was killed while a page and its draft changed places may have left an edit of a user there.
+    """
+    problems = []
+    folders = {"", *(name.rpartition("/")[0] for name in known)} if home.is_free else {""}
+    drafts = [(within, *draft) for within in sorted(folders) for draft in home.folder.drafts(within)]
+    for within, file, of in drafts:
+        page = known.get(f"{within}/{of}".removeprefix("/").removesuffix(SUFFIX))
+        if page is None:
+            continue
+        try:
+            if _is_ours(home.folder.read(file, within), home, page):
+                home.folder.remove([file], within)
+                continue
+            message = (
+                f"a writer was killed while {of} was edited: this may be what was saved; take it over by hand"
+            )
+        except OSError as error:
+            message = f"a killed writer left it, and it cannot be taken away: {error.strerror or error}"
+        problems.append(Problem("strange", f"{within}/{file}".removeprefix("/"), message))
+    return problems
+
+
+def _is_ours(content: bytes, home: Home, page: PageState) -> bool:
+    """Return whether a draft holds a text of its page, or its beginning after a crash."""
+    if digest_of(content) in (page.digest, *page.earlier):
+        return True
+    return home.look.text(page).encode().startswith(content.rstrip(b"\x00"))
+
 
 #: Files are written so many at a time when all of them are: each time the system is synced once.
 _AT_ONCE = 4_000
@@ -36,7 +136,7 @@ _GONE_BY_HAND = ["deleted by hand"]
 
 @dataclass(slots=True)
 class _Found:
-    """What a sync has come upon so far."""
+    """The findings of a sync in progress."""
 
     edited: list[str] = field(default_factory=list)
     created: list[str] = field(default_factory=list)
@@ -69,23 +169,14 @@ class _Found:
         else:
             self.problems.append(Problem("conflict", file_of(name), _UNWRITTEN))
 
-    def told(self) -> Synced:
-        return Synced(
-            tuple(self.edited),
-            tuple(self.created),
-            tuple(self.caught_up),
-            tuple(self.dormant),
-            tuple(self.forgotten),
-            self.added,
-            self.changed,
-            self.deleted,
-            tuple(self.kept),
-            tuple(self.problems),
-        )
+    def report(self) -> Synced:
+        values: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(Synced)}
+        values |= {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+        return Synced(**values)
 
 
 def _suspects(change: PageChange) -> list[Problem]:
-    return [Problem("heading", file_of(change.page.name), told) for told in change.suspects]
+    return [Problem("heading", file_of(change.page.name), suspect) for suspect in change.suspects]
 
 
 def sync(
@@ -96,7 +187,7 @@ def sync(
     forget_missing: bool = False,
     progress: Progress | None = None,
 ) -> Synced:
-    """Take in what was edited by hand, bring up to date what is behind, and report what cannot be."""
+    """Take in edits made by hand, update stale files, and report problems."""
     with home.locked():
         found = _Found()
         known = {page.name: page for page in home.look.pages()} if names is None else _known(home, names)
@@ -117,16 +208,16 @@ def sync(
             found.problems += clear_drafts(home, known)
         if names is None and not home.is_free:
             _let_sleep(home, settings, found)
-        told = found.told()
-        if told.edited or told.created or told.caught_up or told.forgotten:
+        report = found.report()
+        if report.edited or report.created or report.caught_up or report.forgotten:
             home.handle.run(lambda conn: home.note(conn, synced=utc_text(home.clock())))
         if names is None:
-            told = replace(told, problems=(*told.problems, *_index_problems(home)))
-        return told
+            report = replace(report, problems=(*report.problems, *_index_problems(home)))
+        return report
 
 
 def _index_problems(home: Home) -> list[Problem]:
-    """Write ``index.md``, and say what is wrong with it."""
+    """Write ``index.md``, and return its problems."""
     why = write_index(home)
     return [] if why is None else [Problem("strange", INDEX_FILE, why)]
 
@@ -144,7 +235,7 @@ def _doubtful(home: Home) -> set[str]:
 
 
 def _has_lost(home: Home, page: PageState, content: bytes) -> bool:
-    """Say whether the log has lost a part of a page whose file is as it was written."""
+    """Return whether the log lost a part of a page whose file is intact."""
     return home.look.text(page).encode() != content
 
 
@@ -177,9 +268,9 @@ def _sync_file(home: Home, name: str, known: dict[str, PageState], doubtful: set
 def _sync_deleted(
     home: Home, missing: list[PageState], found: _Found, problems: list[Problem], *, forget: bool
 ) -> None:
-    """Let go of notes whose files a user deleted, moved or renamed, unless their folder cannot be read.
+    """Drop notes whose files were deleted.
 
-    A folder without any note may be a disk that is not mounted: then nothing is forgotten unless told.
+    A folder without any note may be an unmounted disk: then nothing is dropped without ``forget``.
     """
     unread = tuple("" if problem.file == "." else f"{problem.file}/" for problem in problems)
     gone = [page for page in missing if not page.name.startswith(unread)]
@@ -194,7 +285,7 @@ def _sync_deleted(
 def _sync_missing(home: Home, missing: list[PageState], found: _Found, *, forget: bool) -> None:
     for page in missing:
         if NO_FILE in page.earlier:
-            # Its file was never written: whoever made it was killed before.
+            # Its file was never written: the writer was killed before.
             found.caught(home, page.name)
             continue
         if forget:
@@ -207,14 +298,14 @@ def _sync_missing(home: Home, missing: list[PageState], found: _Found, *, forget
             for name, (others, digest) in found.new.items()
             if digest == page.digest or (others and len(ids & others) * 2 > len(ids))
         ]
-        kind, told = "missing", "its file is gone"
+        kind, reason = "missing", "its file is gone"
         if alike:
-            kind, told = "renamed", f"its file is gone, and {file_of(alike[0])} says the same"
-        message = f"{told}; rebuild writes it anew, sync with forget_missing lets go of the page"
+            kind, reason = "renamed", f"its file is gone, and {file_of(alike[0])} says the same"
+        message = f"{reason}; rebuild writes it anew, sync with forget_missing lets go of the page"
         found.problems.append(Problem(kind, file_of(page.name), message))
 
 
-def _forget(home: Home, pages: list[PageState], evidence: list[str], **said: object) -> int:
+def _forget(home: Home, pages: list[PageState], evidence: list[str], **notes: object) -> int:
     """Take pages with all their entries away, as one batch."""
     gone = [(page.name, home.look.entry_records(page.name)) for page in pages]
 
@@ -225,8 +316,8 @@ def _forget(home: Home, pages: list[PageState], evidence: list[str], **said: obj
             if conn.record(above := entry_key(home.digits, name, "")) is not None:
                 _put_away(conn, above, evidence)
             _put_away(conn, page_key(home.digits, name), evidence)
-        if said:
-            home.note(conn, **said)
+        if notes:
+            home.note(conn, **notes)
 
     home.handle.run(work)
     return sum(len(records) for _, records in gone)
@@ -239,24 +330,24 @@ def _put_away(conn: Connection, record_id: str, evidence: list[str]) -> None:
 
 
 def _let_sleep(home: Home, settings: Settings, found: _Found) -> None:
-    """Say of pages that nobody wrote to for long that they are dormant."""
+    """Mark pages without recent writes as dormant."""
     before = utc_text(home.clock() - timedelta(days=settings.auto_dormant_days))
     busy = {problem.file for problem in found.problems}
     for page in home.look.in_state("active", before):
-        # Of a page that says nothing about its last write nobody knows how long it sleeps.
+        # A page without the time of its last write is left alone.
         # A word of a person's own for its status is theirs.
         if not page.written or file_of(page.name) in busy:
             continue
         try:
             if read_values(page.head).get("status", page.meta.state) == page.meta.state:
-                set_status(home, page.name, "dormant")
+                set_state(home, page.name, "dormant")
                 found.dormant.append(page.name)
         except (NotAPage, PageConflict) as error:
             found.problems.append(Problem("conflict", file_of(page.name), str(error)))
 
 
 def rebuild(home: Home, progress: Progress | None = None) -> Rebuilt:
-    """Write all files that are missing or behind; what was edited by hand is reported, and left alone."""
+    """Write all files that are missing or stale; edited files are reported and kept."""
     _check_log(home)
     home.folder.make()
     with home.locked():
@@ -282,10 +373,7 @@ def rebuild(home: Home, progress: Progress | None = None) -> Rebuilt:
 
 
 def _text_to_write(home: Home, page: PageState, problems: list[Problem]) -> tuple[str | None, str | None]:
-    """Return the text that the file of a page should have, unless it has it, or was edited by hand.
-
-    With it comes the digest of what it has.
-    """
+    """Return the text that a file lacks, unless it was edited, and the digest of what it has."""
     file = file_of(page.name)
     try:
         content = home.content(page.name)
@@ -300,8 +388,8 @@ def _text_to_write(home: Home, page: PageState, problems: list[Problem]) -> tupl
         return None, shown
     text = home.look.text(page)
     if digest_of(text.encode()) != page.digest:
-        told = "the log has lost a part of it: its entries do not make up the text that was written"
-        problems.append(Problem("conflict", file, told))
+        message = "the log has lost a part of it: its entries do not make up the text that was written"
+        problems.append(Problem("conflict", file, message))
     return text, shown
 
 
@@ -369,22 +457,53 @@ def _indexed(home: Home, name: str, page: PageState | None) -> PageChange:
 
 
 def clean(home: Home, settings: Settings, what: str) -> Cleaned:
-    """Take all pages away from folder and index; the chained history stays.
-
-    What was edited by hand is taken in before, so that the log has it. Files that are no pages stay, and so
-    do the files of a free folder: they are a user's, and the next sync takes them in again.
-    """
+    """Remove all pages from folder and index, after taking in edits; the log and a user's notes stay."""
     word("what", what, CLEANED)
     with home.locked():
         before = sync(home, settings)
         left = {problem.file for problem in before.problems if problem.kind == "conflict"}
         pages = home.look.pages()
-        said: dict[str, object] = {"cleaned": [utc_text(home.clock()), what]}
+        notes: dict[str, object] = {"cleaned": [utc_text(home.clock()), what]}
         if what == "all":
-            said["synced"] = None
+            notes["synced"] = None
         # The files first: of one that is left, the next sync would make a page again. Notes are a user's.
         files = [file for file in home.files()[0].values() if file not in left and not home.is_free]
         home.folder.remove(files, "")
-        entries = _forget(home, pages, [f"cleaned: {what}"], **said)
+        entries = _forget(home, pages, [f"cleaned: {what}"], **notes)
         write_index(home)
         return Cleaned(what, len(pages), entries, tuple(sorted(left)))
+
+
+#: Editors write a file in several steps: what comes within this time belongs together.
+_TOGETHER_MS = 200
+#: How often is looked whether to stop.
+_LOOK_MS = 200
+
+
+def watch(
+    home: Home, settings: Settings, tell: Callable[[Synced], object], stop: threading.Event | None = None
+) -> None:
+    """Sync once, and then each page that changes, until ``stop`` is set; ``tell`` gets the reports."""
+    ending = stop or threading.Event()
+    root = home.folder.root
+    tell(sync(home, settings))
+    changed = watch_files(
+        root,
+        stop_event=ending,
+        recursive=home.is_free,
+        debounce=_TOGETHER_MS,
+        rust_timeout=_LOOK_MS,
+        raise_interrupt=True,
+        watch_filter=lambda _, place: _is_watched(home, Path(place).relative_to(root)),
+    )
+    for some in changed:
+        # A folder of notes that is moved is reported without the notes in it: then all are looked at.
+        names = None if home.is_free else sorted({Path(place).name.removesuffix(SUFFIX) for _, place in some})
+        report = sync(home, settings, names)
+        if report != Synced():
+            tell(report)
+
+
+def _is_watched(home: Home, path: Path) -> bool:
+    """Return whether a change of a file may concern a page."""
+    return not any(step.startswith(".") for step in path.parts) if home.is_free else is_page_file(path.name)

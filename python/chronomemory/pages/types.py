@@ -6,21 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from chronomemory.face.results import Result, counted
-from chronomemory.pages.text.headings import moment_of
-
-__all__ = [
-    "Cleaned",
-    "Compaction",
-    "Entry",
-    "Indexed",
-    "Link",
-    "Links",
-    "PageHit",
-    "PageInfo",
-    "Problem",
-    "Rebuilt",
-    "Synced",
-]
+from chronomemory.pages.text.entries import moment_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +30,6 @@ class Entry(Result):
 
     @property
     def summary(self) -> str:
-        """The entry in one line."""
         return f"[{self.timestamp}] {self.id or 'above'} {' '.join(self.content.split())}"
 
 
@@ -71,7 +56,6 @@ class PageInfo(Result):
 
     @property
     def summary(self) -> str:
-        """The page in one line."""
         return f"{self.name}: {self.description} ({_entries(self.entry_count)})"
 
 
@@ -84,7 +68,6 @@ class PageHit(Result):
 
     @property
     def summary(self) -> str:
-        """The hit in one line."""
         return f"{self.score:.2f} {self.entry.page} {self.entry.summary}"
 
 
@@ -99,13 +82,12 @@ class Problem(Result):
 
     @property
     def summary(self) -> str:
-        """What it is, in one line."""
         return f"{self.file}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
 class Synced(Result):
-    """What a sync has found and done."""
+    """The result of a sync."""
 
     #: Pages that were edited by hand, new ones, those that were behind the log, and that sleep by now.
     edited: tuple[str, ...] = ()
@@ -117,13 +99,12 @@ class Synced(Result):
     added: int = 0
     changed: int = 0
     deleted: int = 0
-    #: Entries that were written while somebody edited an older text, and were put back on the page.
+    #: Entries written during an edit of an older text, which were put back.
     kept: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
 
     @property
     def summary(self) -> str:
-        """What happened, in one line."""
         parts = []
         if self.edited or self.created:
             parts.append(
@@ -132,13 +113,13 @@ class Synced(Result):
             )
         if self.kept:
             parts.append(f"kept {_entries(len(self.kept))} that the edit did not know")
-        for said, names in (
+        for verb, names in (
             ("brought up to date", self.caught_up),
             ("dormant now", self.dormant),
             ("forgotten", self.forgotten),
         ):
             if names:
-                parts.append(f"{counted(len(names), 'page')} {said}")
+                parts.append(f"{counted(len(names), 'page')} {verb}")
         if self.problems:
             parts.append(counted(len(self.problems), "problem"))
         return "; ".join(parts) or "pages and log agree"
@@ -146,7 +127,7 @@ class Synced(Result):
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt(Result):
-    """What a rebuild has written, and what it left alone."""
+    """The result of a rebuild."""
 
     pages: int
     written: tuple[str, ...] = ()
@@ -154,14 +135,13 @@ class Rebuilt(Result):
 
     @property
     def summary(self) -> str:
-        """What happened, in one line."""
-        said = f"wrote {len(self.written):,} of {counted(self.pages, 'page')}"
-        return f"{said}; {counted(len(self.problems), 'problem')}" if self.problems else said
+        text = f"wrote {len(self.written):,} of {counted(self.pages, 'page')}"
+        return f"{text}; {counted(len(self.problems), 'problem')}" if self.problems else text
 
 
 @dataclass(frozen=True, slots=True)
 class Indexed(Result):
-    """What an index was made from, and how much of it was not as it should be."""
+    """The result of a rebuild of the index."""
 
     pages: int
     entries: int
@@ -170,14 +150,13 @@ class Indexed(Result):
 
     @property
     def summary(self) -> str:
-        """What happened, in one line."""
-        said = f"{counted(self.pages, 'page')} with {_entries(self.entries)}, {self.corrected:,} corrected"
-        return f"{said}; {counted(len(self.problems), 'problem')}" if self.problems else said
+        text = f"{counted(self.pages, 'page')} with {_entries(self.entries)}, {self.corrected:,} corrected"
+        return f"{text}; {counted(len(self.problems), 'problem')}" if self.problems else text
 
 
 @dataclass(frozen=True, slots=True)
 class Cleaned(Result):
-    """What was taken away; the chained history stays."""
+    """The result of a clean; the log keeps the history."""
 
     what: str
     pages: int
@@ -187,14 +166,13 @@ class Cleaned(Result):
 
     @property
     def summary(self) -> str:
-        """What happened, in one line."""
-        said = f"took away {counted(self.pages, 'page')} with {_entries(self.entries)}"
-        return f"{said}; left {', '.join(self.left)}" if self.left else said
+        text = f"took away {counted(self.pages, 'page')} with {_entries(self.entries)}"
+        return f"{text}; left {', '.join(self.left)}" if self.left else text
 
 
 @dataclass(frozen=True, slots=True)
 class Compaction(Result):
-    """What became of a rewrite, and what was missing in it."""
+    """The result of a compaction, and the facts that were missing."""
 
     page: str
     accepted: bool
@@ -211,7 +189,6 @@ class Compaction(Result):
 
     @property
     def summary(self) -> str:
-        """What happened, in one line."""
         if self.accepted:
             return f"{self.page}: {self.tokens_before:,} tokens became {self.tokens_after:,}"
         lost = (
@@ -239,13 +216,12 @@ class Link(Result):
 
     @property
     def summary(self) -> str:
-        """The link in one line."""
         return f"{self.target} → {self.page or 'no page'}"
 
 
 @dataclass(frozen=True, slots=True)
 class Links(Result):
-    """What a page links to, and what links to it."""
+    """The links of a page, and the links to it."""
 
     page: str
     links: tuple[Link, ...]
@@ -253,7 +229,6 @@ class Links(Result):
 
     @property
     def summary(self) -> str:
-        """How many, in one line."""
         return f"{self.page}: {counted(len(self.links), 'link')}, {counted(len(self.backlinks), 'backlink')}"
 
 

@@ -13,11 +13,12 @@ from chronomemory.face.batch import Connection
 from chronomemory.face.moments import instant
 from chronomemory.pages.errors import EntryError, PageExists, UnknownEntry
 from chronomemory.pages.ids import draw_id, entry_key
+from chronomemory.pages.reading import PageReader
 from chronomemory.pages.settings import Settings
 from chronomemory.pages.storage.changes import change_to, put_page
 from chronomemory.pages.storage.home import Home, Settled
 from chronomemory.pages.storage.records import BY_US, EntryState, PageState, entry_record, following
-from chronomemory.pages.text.entries import EntryText
+from chronomemory.pages.text.entries import EntryText, check_tags, local_text, wall_time
 from chronomemory.pages.text.frontmatter import (
     STATES,
     Meta,
@@ -27,132 +28,139 @@ from chronomemory.pages.text.frontmatter import (
     new_frontmatter,
     utc_text,
 )
-from chronomemory.pages.text.headings import check_tags, local_text, wall_time
-from chronomemory.pages.text.notes import is_section
-from chronomemory.pages.text.page import PageText, Stretch, tokens_of
-
-__all__ = ["append", "create", "flag_compact", "set_status", "supersede", "touched"]
+from chronomemory.pages.text.page import PageText, Stretch, is_section, tokens_of
 
 _MOST_ENTRY_TAGS = 3
 
 
-def create(
-    home: Home, path: str, description: str, tags: Iterable[str] = (), title: str | None = None
-) -> str:
-    """Make a page without entries, and return its name."""
-    name = home.new_name(path)
-    described = _line("description", description)
-    topics = check_tags(tags, "tags", least=0, most=None)
-    titled = _title(name) if title is None else _line("title", title, blank=False)
-    with home.locked():
-        known = home.look.page(name)
-        if home.content(name) is not None or (known is not None and not home.is_free):
-            raise PageExists(f"there is a page {name!r} already")
-        now = local_text(_now(home))
-        meta = Meta(description=described, tags=topics, created=now, updated=now)
-        if home.is_free:
-            # The name of a note is its title, and a user keeps no counters in it.
-            values = {"description": described, "tags": topics, "created": now}
-            front = new_frontmatter({key: value for key, value in values.items() if value})
-            new = home.read(f"{front}\n" if title is None else f"{front}\n\n# {titled}\n")
-            new = home.dated(name, None, new)
-        else:
-            front = new_frontmatter(
-                {
-                    "description": described,
-                    "tags": topics,
-                    "status": meta.state,
-                    "created": now,
-                    "updated": now,
-                    "entry_count": 0,
-                    "needs_compact": False,
-                }
+class PageWriter(PageReader):
+    """The write operations on a folder of pages."""
+
+    def __init__(self, home: Home, settings: Settings) -> None:
+        super().__init__(home)
+        self.settings = settings
+        self._is_index_due = False
+
+    def create(
+        self, path: str, description: str, tags: Iterable[str] = (), *, title: str | None = None
+    ) -> str:
+        """Create a page without entries, and return its name; its tags are topics."""
+        name = self._home.new_name(path)
+        described = _line("description", description)
+        topics = check_tags(tags, "tags", least=0, most=None)
+        titled = _title(name) if title is None else _line("title", title, blank=False)
+        with self._home.locked():
+            known = self._home.look.page(name)
+            if self._home.content(name) is not None or (known is not None and not self._home.is_free):
+                raise PageExists(f"there is a page {name!r} already")
+            now = local_text(_now(self._home))
+            meta = Meta(description=described, tags=topics, created=now, updated=now)
+            if self._home.is_free:
+                # The name of a note is its title, and a user keeps no counters in it.
+                values = {"description": described, "tags": topics, "created": now}
+                front = new_frontmatter({key: value for key, value in values.items() if value})
+                new = self._home.read(f"{front}\n" if title is None else f"{front}\n\n# {titled}\n")
+                new = self._home.dated(name, None, new)
+            else:
+                front = new_frontmatter(
+                    {
+                        "description": described,
+                        "tags": topics,
+                        "status": meta.state,
+                        "created": now,
+                        "updated": now,
+                        "entry_count": 0,
+                        "needs_compact": False,
+                    }
+                )
+                new = PageText(f"{front}\n\n# {titled}", meta, (), "\n", "\n")
+            # A note that is known and has no file was deleted by hand: its entries go.
+            gone = [] if known is None else self._home.look.entries(known)
+            self._home.commit([change_to(self._home.digits, name, new, BY_US, page=known, entries=gone)])
+        self._is_index_due = True
+        return name
+
+    def append(self, path: str, content: str, tags: Iterable[str] = ()) -> str:
+        """Write an entry with up to three tags at the end of a page, and return its id."""
+        name = self._home.name(path)
+        entry_text = _content(content)
+        marked = check_tags(tags, "tags", least=0, most=_MOST_ENTRY_TAGS)
+
+        def work(conn: Connection, settled: Settled) -> tuple[tuple[str, PageState], str]:
+            page, now = settled.page, _now(self._home)
+            entry = EntryText(_free_id(self._home, conn, name, now), wall_time(now), marked, entry_text)
+            stretch = Stretch.of(entry, page.eol)
+            end = len(settled.text) - len(page.tail)
+            body = settled.text[len(page.head) : end] + stretch.raw
+            return self._added(conn, settled, stretch, body, now)
+
+        entry_id, page = self._home.change(name, work)
+        self._is_index_due = True
+        _suggest(page, self.settings)
+        return entry_id
+
+    def supersede(
+        self, path: str, old_id: str, new_content: str, reason: str, tags: Iterable[str] | None = None
+    ) -> str:
+        """Strike an entry, write its replacement, and return the id of that; tags default to the old ones."""
+        name = self._home.name(path)
+        entry_text = _content(new_content)
+        why = string("reason", reason)
+        marked = None if tags is None else check_tags(tags, "tags", least=0, most=_MOST_ENTRY_TAGS)
+
+        def work(conn: Connection, settled: Settled) -> tuple[tuple[str, PageState], str]:
+            page, now = settled.page, _now(self._home)
+            entries = self._home.look.entries(page)
+            old = _to_strike(entries, name, old_id)
+            new_id = _free_id(self._home, conn, name, now)
+            before = old.stretch.entry
+            struck = Stretch.of(before.struck(new_id, why), page.eol)
+            new = EntryText(new_id, wall_time(now), before.tags if marked is None else marked, entry_text)
+            stretch = Stretch.of(new, page.eol)
+            # What was read must stay so: the batch minds the entry that it strikes.
+            conn.record(old.record.id)
+            conn.put(
+                entry_record(
+                    self._home.digits, name, struck, old.order, page.eol, came=old.came, within=page.within
+                )
             )
-            new = PageText(f"{front}\n\n# {titled}", meta, (), "\n", "\n")
-        # A note that is known and has no file was deleted by hand: its entries go.
-        gone = [] if known is None else home.look.entries(known)
-        home.commit([change_to(home.digits, name, new, BY_US, page=known, entries=gone)])
-    return name
+            raws = [struck.raw if entry is old else entry.stretch.raw for entry in entries]
+            return self._added(conn, settled, stretch, "".join((*raws, stretch.raw)), now)
 
+        new_id, page = self._home.change(name, work)
+        self._is_index_due = True
+        _suggest(page, self.settings)
+        return new_id
 
-def append(home: Home, settings: Settings, path: str, content: str, tags: Iterable[str] = ()) -> str:
-    """Write an entry at the end of a page, and return its id."""
-    name = home.name(path)
-    said = _content(content)
-    marked = check_tags(tags, "tags", least=0, most=_MOST_ENTRY_TAGS)
-
-    def work(conn: Connection, settled: Settled) -> tuple[tuple[str, PageState], str]:
-        page, now = settled.page, _now(home)
-        entry = EntryText(_free_id(home, conn, name, now), wall_time(now), marked, said)
-        stretch = Stretch.of(entry, page.eol)
-        end = len(settled.text) - len(page.tail)
-        body = settled.text[len(page.head) : end] + stretch.raw
-        order, came = page.next_order, page.count + 1
-        page, text = touched(home, settled, body, now, settings, count=came)
+    def _added(
+        self, conn: Connection, settled: Settled, stretch: Stretch, body: str, now: datetime
+    ) -> tuple[tuple[str, PageState], str]:
+        """Write a new last entry and its page; return its id, the page and its text."""
+        digits, order, came = self._home.digits, settled.page.next_order, settled.page.count + 1
+        page, text = touched(self._home, settled, body, now, self.settings, count=came)
         mark = (page.meta.last_update, came)
-        conn.put(entry_record(home.digits, name, stretch, order, page.eol, came=mark, within=page.within))
-        put_page(conn, home.digits, replace(page, next_order=order + 1))
-        return (entry.entry_id, page), text
+        record = entry_record(digits, page.name, stretch, order, page.eol, came=mark, within=page.within)
+        conn.put(record)
+        put_page(conn, digits, replace(page, next_order=order + 1))
+        return (stretch.entry.entry_id, page), text
 
-    entry_id, page = home.change(name, work)
-    _suggest(page, settings)
-    return entry_id
+    def flag_compact(self, path: str, reason: str) -> None:
+        """Ask for a page to be compacted, and say why."""
+        name = self._home.name(path)
+        why = _line("reason", reason)
+        changes = {"needs_compact": True, "compact_reason": why or None}
+        _change_head(self._home, name, changes, needs_compact=True, compact_reason=why)
+        self._is_index_due = True
 
-
-def supersede(
-    home: Home,
-    settings: Settings,
-    path: str,
-    old_id: str,
-    new_content: str,
-    reason: str,
-    tags: Iterable[str] | None = None,
-) -> str:
-    """Strike exactly the entry with an id, write another that holds instead, and return the id of that."""
-    name = home.name(path)
-    said = _content(new_content)
-    why = string("reason", reason)
-    marked = None if tags is None else check_tags(tags, "tags", least=0, most=_MOST_ENTRY_TAGS)
-
-    def work(conn: Connection, settled: Settled) -> tuple[tuple[str, PageState], str]:
-        page, now = settled.page, _now(home)
-        entries = home.look.entries(page)
-        old = _to_strike(entries, name, old_id)
-        new_id = _free_id(home, conn, name, now)
-        before = old.stretch.entry
-        struck = Stretch.of(before.struck(new_id, why), page.eol)
-        new = EntryText(new_id, wall_time(now), before.tags if marked is None else marked, said)
-        stretch = Stretch.of(new, page.eol)
-        # What was read must stay so: the batch minds the entry that it strikes.
-        conn.record(old.record.id)
-        conn.put(
-            entry_record(home.digits, name, struck, old.order, page.eol, came=old.came, within=page.within)
-        )
-        raws = [struck.raw if entry is old else entry.stretch.raw for entry in entries]
-        order, came = page.next_order, page.count + 1
-        page, text = touched(home, settled, "".join((*raws, stretch.raw)), now, settings, count=came)
-        mark = (page.meta.last_update, came)
-        conn.put(entry_record(home.digits, name, stretch, order, page.eol, came=mark, within=page.within))
-        put_page(conn, home.digits, replace(page, next_order=order + 1))
-        return (new_id, page), text
-
-    new_id, page = home.change(name, work)
-    _suggest(page, settings)
-    return new_id
+    def set_status(self, path: str, status: str) -> None:
+        """Mark a page as active, dormant or archived."""
+        set_state(self._home, self._home.name(path), word("status", status, STATES))
+        self._is_index_due = True
 
 
-def flag_compact(home: Home, path: str, reason: str) -> None:
-    """Ask for a page to be compacted, and say why."""
-    name = home.name(path)
-    why = _line("reason", reason)
-    changes = {"needs_compact": True, "compact_reason": why or None}
-    _change_head(home, name, changes, needs_compact=True, compact_reason=why)
-
-
-def set_status(home: Home, path: str, status: str) -> None:
-    """Say that a page is active, dormant or archived."""
-    state = word("status", status, STATES)
-    _change_head(home, home.name(path), {"status": state}, state=state)
+def set_state(home: Home, name: str, state: str) -> None:
+    """Write the state of a page into its frontmatter."""
+    _change_head(home, name, {"status": state}, state=state)
 
 
 def _change_head(home: Home, name: str, changes: dict[str, Any], **known: Any) -> None:
@@ -179,9 +187,9 @@ def _of_head(page: PageState) -> dict[str, Any]:
 def touched(
     home: Home, settled: Settled, body: str, now: datetime, settings: Settings, *, count: int
 ) -> tuple[PageState, str]:
-    """Return a page with other entries, and its text: who writes to a page wakes it.
+    """Return a page with other entries, and its text; a write wakes a dormant page.
 
-    Of a note only the entries change: its frontmatter and the end of its last line are a user's.
+    The frontmatter of a note is left alone.
     """
     page = settled.page
     if home.is_free:
@@ -214,7 +222,7 @@ def _suggest(page: PageState, settings: Settings) -> None:
             f"{page.name} has about {tokens:,} tokens, more than {settings.soft_limit_tokens:,}: "
             "flag_compact() asks for it to be compacted",
             RuntimeWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
 
 
@@ -229,8 +237,8 @@ def _to_strike(entries: list[EntryState], name: str, old_id: str) -> EntryState:
         if entry.stretch.entry.entry_id == wanted:
             if entry.stretch.entry.superseded:
                 by = entry.stretch.entry.superseded_by
-                told = f" by {by}" if by else ""
-                raise UnknownEntry(f"the entry {wanted!r} of {name} was superseded already{told}")
+                successor = f" by {by}" if by else ""
+                raise UnknownEntry(f"the entry {wanted!r} of {name} was superseded already{successor}")
             return entry
     raise UnknownEntry(f"{name} has no entry {wanted!r}")
 

@@ -1,4 +1,4 @@
-"""Verifies a log: a second opinion that shares no code with the engine, and does not load it.
+"""An independent verifier of a log: standard library only, and no code of the engine.
 
-The files beside this one are those of ``tools/``: standard library only, to be read, copied and handed on.
+Each module is a script that imports those beside it, so the folder can be copied and run anywhere.
 """

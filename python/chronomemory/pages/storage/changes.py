@@ -1,9 +1,10 @@
-"""What has to be written so that the log says what a text says."""
+"""The records that a new text of a page writes, and the merge of concurrent edits."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from chronomemory.face.batch import Connection
 from chronomemory.pages.ids import entry_key, page_key
@@ -16,18 +17,17 @@ from chronomemory.pages.storage.records import (
     PageState,
     digest_of,
     entry_record,
+    fits,
     following,
     page_record,
     page_state,
     preamble_of,
     preamble_record,
 )
-from chronomemory.pages.storage.shape import fits
-from chronomemory.pages.text.frontmatter import is_plain, mark_of
-from chronomemory.pages.text.page import PageText
+from chronomemory.pages.text.entries import local_text
+from chronomemory.pages.text.frontmatter import Mark, edit, is_plain, mark_after, mark_of
+from chronomemory.pages.text.page import PageText, Stretch
 from chronomemory.record import ChronoRecord
-
-__all__ = ["PageChange", "change_to", "put_page"]
 
 
 @dataclass(slots=True)
@@ -55,8 +55,8 @@ class PageChange:
         for record in self.gone:
             # What is taken away keeps its fields: the event before says who took it away.
             if self.origin.evidence:
-                said = {"source_type": self.origin.source_type, "evidence": list(self.origin.evidence)}
-                conn.patch(record.id, said)
+                origin = {"source_type": self.origin.source_type, "evidence": list(self.origin.evidence)}
+                conn.patch(record.id, origin)
             conn.delete(record.id)
         for record in (*self.changed, *self.added):
             conn.put(record)
@@ -64,7 +64,7 @@ class PageChange:
 
 
 def put_page(conn: Connection, folder: str, page: PageState, origin: Origin = BY_US) -> None:
-    """Write what is new about a page."""
+    """Write the changed fields of a page."""
     known = conn.record(page_key(folder, page.name))
     before = None if known is None or not fits(known, is_note_name) else page_state(known)
     _put_preamble(conn, folder, page, before, origin)
@@ -110,10 +110,7 @@ def change_to(
     shown: str | None = None,
     written: str | None = None,
 ) -> PageChange:
-    """Return what leads from what the log says of a page to a text.
-
-    ``on_disk`` says that the file has this text already; else ``shown`` is the digest of what it has.
-    """
+    """Return the change from the logged state of a page to a text; ``shown`` is the digest of its file."""
     mark = None if page is None else mark_of(new.head, new.meta)
     known = {entry.stretch.entry.entry_id: entry for entry in entries}
     orders = _orders([known.get(entry.entry_id) for entry in new.entries])
@@ -177,3 +174,53 @@ def _orders(known: Sequence[EntryState | None]) -> list[int]:
 def _says_the_same(before: ChronoRecord, after: ChronoRecord) -> bool:
     data = {name: value for name, value in before.data.items() if name != "@scope"}
     return before.status == after.status and data == after.data
+
+
+def merged(
+    page: PageState, entries: Sequence[EntryState], edited: PageText, now: datetime
+) -> tuple[PageText, tuple[str, ...]]:
+    """Return an edited page with entries written since, and their ids."""
+    there = {entry.entry_id for entry in edited.entries}
+    base, latest = mark_of(edited.head, edited.meta), mark_of(page.head, page.meta)
+    unseen = [
+        entry.stretch
+        for number, entry in enumerate(entries)
+        if entry.stretch.entry.entry_id not in there and _came_later(entry, number, base, latest)
+    ]
+    if not unseen:
+        return edited, ()
+    later = {stretch.entry.entry_id for stretch in unseen}
+    struck = {
+        entry.stretch.entry.entry_id: entry.stretch
+        for entry in entries
+        if entry.stretch.entry.superseded_by in later
+    }
+    kept = [_struck(stretch, struck.get(stretch.entry.entry_id)) for stretch in edited.stretches]
+    added = tuple(Stretch.of(stretch.entry, edited.eol) for stretch in unseen)
+    count = len(kept) + len(added)
+    # Younger than all that is on it, so that who deletes an entry from now on has seen it.
+    updated = local_text(mark_after(latest, now, count))
+    head, _ = edit(edited.head, {"entry_count": count, "updated": updated}, plain=False, eol=edited.eol)
+    meta = replace(edited.meta, updated=updated)
+    whole = replace(edited, head=head, meta=meta, stretches=(*kept, *added), tail=edited.tail or edited.eol)
+    return whole, tuple(stretch.entry.entry_id for stretch in unseen)
+
+
+def _came_later(entry: EntryState, number: int, base: Mark | None, latest: Mark | None) -> bool:
+    """Return whether an entry is newer than the text that an editor had open."""
+    if (
+        entry.came is None
+    ):  # it is as old as the page, or from before entries were marked: then they were counted
+        return base is not None and latest is not None and base[1] <= number < latest[1]
+    if base is None:  # a text from before there was a frontmatter
+        return True
+    if latest is not None and base[0] > latest[0]:  # an editor that writes its own time: the count is left
+        return base[1] < entry.came[1]
+    return base < entry.came
+
+
+def _struck(edited: Stretch, ours: Stretch | None) -> Stretch:
+    """Return an entry as it was struck meanwhile, unless its content was edited."""
+    if ours is None or edited.entry.superseded or edited.entry.content != ours.entry.content:
+        return edited
+    return ours

@@ -1,17 +1,10 @@
-"""A folder of pages and the log behind it: each change is one atomic batch, which the files then show.
-
-The log comes first, the file second. A file that shows an earlier text of its page is behind, since a writer
-was killed in between, and is written anew; a file that shows anything else was edited by hand, and is taken
-in first.
-
-In a free folder the files are a user's, and it is the other way round: the file is written first and the log
-follows, so that a file that differs from the log was always edited by hand, and is never written over.
-"""
+"""A folder of pages and the log behind it."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,16 +16,16 @@ from typing import Any, TypeVar
 
 from chronomemory.errors import InvalidArgument, Limit, WriteConflict
 from chronomemory.face.arguments import word
-from chronomemory.face.batch import Connection
+from chronomemory.face.batch import Connection, Face
 from chronomemory.face.files import Folder
-from chronomemory.face.handle import open_handle
+from chronomemory.face.handle import Handle, open_handle
 from chronomemory.face.moments import Now, utc_now
 from chronomemory.layout import FOLDER
-from chronomemory.pages.declaration import PagesHandle
+from chronomemory.page_files import INDEX_FILE, OUR_MARK
 from chronomemory.pages.errors import FolderError, NotAPage, PageConflict, UnknownFolder, UnknownPage
 from chronomemory.pages.ids import (
+    FACE,
     FOLDER_KIND,
-    INDEX_FILE,
     MOST_PAGE_BYTES,
     SUFFIX,
     file_of,
@@ -52,23 +45,47 @@ from chronomemory.pages.layout import (
     notes_in,
     spellings,
 )
-from chronomemory.pages.storage.changes import PageChange, change_to
+from chronomemory.pages.storage.changes import PageChange, change_to, merged
 from chronomemory.pages.storage.look import Look
-from chronomemory.pages.storage.merging import merged
-from chronomemory.pages.storage.owners import owner_in
 from chronomemory.pages.storage.records import BY_HAND, MOST_EARLIER, PageState, digest_of
+from chronomemory.pages.text.entries import suspects_in
 from chronomemory.pages.text.frontmatter import frontmatter_end, utc_text
 from chronomemory.pages.text.links import call_of
-from chronomemory.pages.text.notes import dated, read_note
-from chronomemory.pages.text.page import PageText, decoded, read_page
-from chronomemory.pages.text.suspects import suspects_in
+from chronomemory.pages.text.page import PageText, dated, decoded, read_note, read_page
 from chronomemory.pages.types import Problem
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 from chronomemory.store import ChronoStore
 from chronomemory.updates import retry_in_turn
 
-__all__ = ["Home", "Settled", "open_home"]
+PAGES = Face(name=FACE)
+
+
+class PagesHandle(Handle):
+    """The pages of one project, as one scope sees them."""
+
+    face = PAGES
+
+
+_OWNER = re.compile(rb"<!-- The pages of ([a-z]+|[0-9a-f]{16}) -->")
+#: Stands for what all share.
+_ALL = "all"
+
+
+def owner_line(scope: Scope) -> str:
+    """Return the line that identifies the owner by a digest."""
+    return f"<!-- The pages of {_owner(scope)} -->"
+
+
+def owner_in(index: bytes, scope: Scope) -> bool | None:
+    """Return whether an ``index.md`` names this scope as owner; None if it names none."""
+    found = _OWNER.search(index) if OUR_MARK.encode() in index else None
+    return None if found is None else found[1].decode() == _owner(scope)
+
+
+def _owner(scope: Scope) -> str:
+    return scope.digits if scope != Scope() else _ALL
+
 
 T = TypeVar("T")
 #: So many edits in a row are taken in before a file is left as it is.
@@ -161,14 +178,14 @@ class Home:
         return dict(record.data)
 
     def _is_known(self) -> bool:
-        """Say whether the folder is on record, and has its layout."""
+        """Return whether the folder is on record, and apply its layout."""
         if (books := self.books()) is None:
             return False
         self._settle_layout(books.get("layout", PREFIXED))
         return True
 
     def create(self) -> bool:
-        """Make the folder and say whose it is, unless that is done; say whether it was not."""
+        """Create the folder and record its owner, unless done; return whether it was created."""
         if self._is_known():
             return False
         with self.locked():
@@ -181,7 +198,7 @@ class Home:
             try:
                 self.handle.run(lambda conn: conn.put(self._books({})))
             except InvalidArgument as error:
-                # Whose it is is not told.
+                # The owner is not named.
                 raise self._of_others() from error
             return True
 
@@ -198,7 +215,7 @@ class Home:
         self.create()
 
     def _moved_here(self) -> bool:
-        """Say whether there are pages that were written elsewhere; those of other names stay theirs."""
+        """Return whether the folder holds pages of this scope that were written elsewhere."""
         try:
             is_ours = owner_in(self.folder.read(INDEX_FILE), self.handle.scope)
         except OSError:
@@ -207,17 +224,17 @@ class Home:
             raise self._of_others()
         return bool(is_ours)
 
-    def note(self, conn: Connection, **said: Any) -> None:
+    def note(self, conn: Connection, **fields: Any) -> None:
         """Put something down about the folder itself, as part of a batch."""
         known = conn.record(folder_key(self.digits))
         data = (
             {} if known is None else {name: value for name, value in known.data.items() if name != "@scope"}
         )
-        conn.put(self._books({**data, **said}))
+        conn.put(self._books({**data, **fields}))
 
-    def _books(self, said: Mapping[str, Any]) -> ChronoRecord:
+    def _books(self, fields: Mapping[str, Any]) -> ChronoRecord:
         data = {
-            **said,
+            **fields,
             "schema": _SCHEMA,
             "folder": self.digits,
             "place": self.place,
@@ -240,7 +257,7 @@ class Home:
         return name
 
     def new_name(self, given: str) -> str:
-        """Return the name of a page that is to be made."""
+        """Return the checked name of a new page."""
         return note_name(given) if self.is_free else page_name(given)
 
     def read(self, text: str, known: PageState | None = None) -> PageText:
@@ -250,7 +267,7 @@ class Home:
         return read_page(text, None if known is None else (known.head, known.meta))
 
     def files(self) -> tuple[dict[str, str], list[Problem]]:
-        """Return the names of all pages that have a file, with that, and what is wrong with other files."""
+        """Return the file of each page by name, and problems with other files."""
         problems: list[Problem] = []
         if self.is_free:
             return {name: file for file, name in notes_in(self.folder.root, problems)}, problems
@@ -259,8 +276,8 @@ class Home:
             if is_page_file(file):
                 found[file.removesuffix(SUFFIX)] = file
             elif file.endswith(SUFFIX) and file != INDEX_FILE and not file.startswith(_BESIDE):
-                told = "this is no name of a page, so it is left alone; rename it"
-                problems.append(Problem("strange", file, told))
+                message = "this is no name of a page, so it is left alone; rename it"
+                problems.append(Problem("strange", file, message))
         return found, problems
 
     def file(self, name: str) -> tuple[str, str]:
@@ -299,11 +316,10 @@ class Home:
     def show(
         self, texts: Mapping[str, str], shown: Mapping[str, str | None], *, lasting: bool = False
     ) -> list[str] | None:
-        """Write the files of some pages, each whole, in place of what they are known to show.
+        """Write the files of pages in place of known contents.
 
-        A file that shows something else was edited meanwhile: it is left, and the page is named. Unless they
-        are to be ``lasting``, one may come back after a crash as it was before: then it is behind. Where the
-        disk refuses, it is told in a warning, and None is returned.
+        A file with other contents is left, and its page is returned. Without ``lasting`` a crash may bring an
+        old file back. If the disk refuses, a warning is given and None returned.
         """
         folders: dict[str, dict[str, str]] = {}
         for name in texts:
@@ -328,7 +344,7 @@ class Home:
                     f"{self.folder.root}: nothing was written: {error.strerror or error}",
                     recovery="Make room, or let the folder be written.",
                 ) from error
-            # It is written all the same: whoever took this for a refusal would do it again.
+            # The log has it: an error would make the caller write it twice.
             warnings.warn(
                 f"{self.folder.root}: this is in the log, but the files do not show it ({error}); "
                 "rebuild() writes them anew",
@@ -340,16 +356,16 @@ class Home:
     # One page.
 
     def is_edited(self, name: str) -> bool:
-        """Say whether the file of a page shows what the log never said."""
+        """Return whether the file of a page has a text that the log never had."""
         page, content = self.look.page(name), self.content(name)
         return content is not None and (
             page is None or digest_of(content) not in (page.digest, *self.earlier(page))
         )
 
     def settle(self, name: str) -> Settled:
-        """Bring log and file of a page together: what was edited by hand becomes events first.
+        """Take in edits of a page made by hand; a stale file is not written yet.
 
-        Who comes here is the only writer of the folder. The file of a page that is behind is not written yet.
+        The caller holds the lock.
         """
         page = self.look.page(name)
         content = self.content(name)
@@ -367,15 +383,12 @@ class Home:
     def _take_in(self, name: str, page: PageState | None, content: bytes) -> Settled:
         change = self.edit_by_hand(name, page, content)
         self.commit([change], show=False)
-        for told in change.suspects:
-            warnings.warn(f"{file_of(name)}: {told}", RuntimeWarning, stacklevel=5)
+        for suspect in change.suspects:
+            warnings.warn(f"{file_of(name)}: {suspect}", RuntimeWarning, stacklevel=5)
         return Settled(change.page, change.text, digest_of(content))
 
     def catch_up(self, name: str) -> bool:
-        """Let the file of a page show what the log says, and say whether it does.
-
-        What is edited meanwhile is taken in first.
-        """
+        """Write the file of a page if it is stale; return whether it is up to date."""
         for _ in range(_MOST_EDITS):
             settled = self.settle(name)
             left = [] if settled.is_shown else self.show({name: settled.text}, {name: settled.shown})
@@ -387,7 +400,7 @@ class Home:
         return False
 
     def edit_by_hand(self, name: str, page: PageState | None, content: bytes) -> PageChange:
-        """Return what a file says that was edited by hand."""
+        """Return the change that an edited file makes."""
         try:
             new = self.read(decoded(content), page)
         except NotAPage as error:
@@ -469,12 +482,12 @@ class Home:
                 self.remove(name)
             raise
         if show and not self.is_free:
-            # One that is new would be gone after a crash, as if somebody had taken it away.
+            # A new file that is lost in a crash would look like a deletion.
             for name in self.show(texts, dict.fromkeys(texts), lasting=True) or ():
                 self._catch_up_later(name)
 
     def _catch_up_later(self, name: str) -> None:
-        """Catch up with a file that was edited while its page was written; what was written stays so."""
+        """Take in a file that was edited while its page was written; failures only warn."""
         try:
             self.catch_up(name)
         except (PageConflict, InvalidArgument, Limit) as error:
@@ -503,7 +516,7 @@ class Home:
                     now = self.look.page(name, conn)
                     if now is None or now.digest != settled.page.digest:
                         raise WriteConflict("another writer changed the page; nothing was written")
-                    told, text = work(conn, settled)
+                    result, text = work(conn, settled)
                     if self.is_free and text != settled.text:
                         if self.show({name: text}, {name: settled.shown}, lasting=True):
                             raise WriteConflict("the file was edited meanwhile; nothing was written")
@@ -518,13 +531,13 @@ class Home:
                 is_left = bool(self.show({name: text}, {name: settled.shown}))
             else:
                 is_left = False
-            return told, is_left
+            return result, is_left
 
         with self.locked():
-            told, is_left = retry_in_turn(self.handle.store, attempt)
+            result, is_left = retry_in_turn(self.handle.store, attempt)
             if is_left:
                 self._catch_up_later(name)
-            return told
+            return result
 
 
 def _check_real(root: Path) -> None:

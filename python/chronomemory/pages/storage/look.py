@@ -9,19 +9,16 @@ from collections.abc import Iterable, Iterator
 from chronomemory.face.batch import Connection
 from chronomemory.pages.ids import PREFIXES, SUFFIX, is_page_name, page_key
 from chronomemory.pages.layout import is_note_name
-from chronomemory.pages.storage.records import EntryState, PageState, entry_state, page_state
-from chronomemory.pages.storage.shape import fits
+from chronomemory.pages.storage.records import EntryState, PageState, entry_state, fits, page_state
 from chronomemory.record import ChronoRecord
 from chronomemory.types import HasEngine
-
-__all__ = ["Look"]
 
 #: So many records are fetched at a time where they are gone through one by one.
 _AT_ONCE = 500
 
 
 class Look:
-    """The pages of one folder, as whoever holds a store sees them."""
+    """Reads the pages of one folder from the log."""
 
     def __init__(self, store: HasEngine, folder: str) -> None:
         self._store = store
@@ -30,7 +27,7 @@ class Look:
         self.is_free = False
 
     def fits(self, record: ChronoRecord) -> bool:
-        """Say whether a record is of a page that this folder may hold."""
+        """Return whether a record belongs to a valid page of this folder."""
         return fits(record, is_note_name if self.is_free else is_page_name)
 
     def page(self, name: str, conn: Connection | None = None) -> PageState | None:
@@ -58,11 +55,7 @@ class Look:
         return [record.data["name"] for record in self._found("pages.flagged", self.folder, True)]
 
     def called(self, call: str) -> list[str]:
-        """Return the names of the pages that a link may mean.
-
-        One of that very name comes first, then one of a note whose file was called so, those with the
-        shortest path before others, then one that has it as a title or an alias.
-        """
+        """Return the pages that a link may mean: by name, then by path, then by title or alias."""
         found = self._found("pages.by_call", self.folder, call)
         return [record.data["name"] for record in sorted(found, key=lambda record: _nearness(record, call))]
 
@@ -84,10 +77,7 @@ class Look:
         return "".join((page.head, *(entry.stretch.raw for entry in self.entries(page)), page.tail))
 
     def recent(self, limit: int, prefixes: Iterable[str] = PREFIXES) -> list[Iterator[ChronoRecord]]:
-        """Return the living entries of pages with these prefixes, the latest first, prefix by prefix.
-
-        No more than about ``limit`` of each are fetched before they are asked for.
-        """
+        """Return an iterator per prefix over its active entries, the latest first."""
         walks = [(self.folder, prefix) for prefix in prefixes]
         return [self._walk("pages.recent", list(key), "at", reverse=True, at_once=limit) for key in walks]
 
@@ -96,7 +86,7 @@ class Look:
         return self._walk("pages.by_tag", [self.folder, tag], "at", reverse=True, at_once=limit)
 
     def mentioning(self, call: str) -> Iterator[ChronoRecord]:
-        """Yield the living entries, then the pages, that have a link to what is called so."""
+        """Yield the active entries, then the pages, with a link to this name."""
         yield from self._found("pages.mentioned", self.folder, call)
         yield from self._found("pages.mentioned_above", self.folder, call)
 

@@ -1,47 +1,20 @@
-"""How a page and its entries become records, and come back byte for byte.
-
-A page keeps what stands before its entries and the line ends behind them; an entry keeps its raw stretch of
-the page if it is not spelled as we would spell it. Together they are the whole text, so that a lost folder
-can be written anew.
-"""
+"""Conversion of pages and entries to records and back, and validation of such records."""
 
 from __future__ import annotations
 
 import hashlib
 import unicodedata
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from chronomemory.pages.ids import ENTRY, PAGE, PREAMBLE, entry_key, page_key, prefix_of
-from chronomemory.pages.text.entries import EntryText, spell_entry
+from chronomemory.pages.text.entries import EntryText, moment_of, spell_entry, wall_time
 from chronomemory.pages.text.frontmatter import Mark, Meta, frontmatter_end
-from chronomemory.pages.text.hashtags import hashtags_in
-from chronomemory.pages.text.headings import moment_of, wall_time
-from chronomemory.pages.text.links import calls_in
+from chronomemory.pages.text.links import calls_in, hashtags_in
 from chronomemory.pages.text.page import Stretch, title_of, tokens_of, without_title
 from chronomemory.pages.types import Entry, PageInfo
 from chronomemory.record import ChronoRecord
-
-__all__ = [
-    "BY_HAND",
-    "BY_US",
-    "MOST_EARLIER",
-    "NO_FILE",
-    "SUPERSEDED",
-    "EntryState",
-    "Origin",
-    "PageState",
-    "digest_of",
-    "entry_of",
-    "entry_record",
-    "entry_state",
-    "following",
-    "info_of",
-    "page_record",
-    "page_state",
-    "preamble_of",
-    "preamble_record",
-]
 
 SUPERSEDED = "superseded"
 #: Stands among the digests of earlier texts for a page that had no file yet.
@@ -81,7 +54,7 @@ class PageState:
     digest: str
     earlier: tuple[str, ...]
     next_order: int
-    #: When somebody wrote to it last, in UTC, in a form that can be ordered; nothing if nobody knows.
+    #: The time of the last write in UTC, sortable; empty if unknown.
     written: str = ""
     #: The note that it was imported from, and the digest of that.
     source: tuple[str, str] | None = None
@@ -105,8 +78,15 @@ class EntryState:
     came: Mark | None = None
 
 
+_META_FIELDS = tuple(field.name for field in fields(Meta))
+#: The fields of a page that its record holds under the same names.
+_PAGE_FIELDS = tuple(
+    field.name for field in fields(PageState) if field.name not in ("meta", "source", "title")
+)
+
+
 def digest_of(content: bytes) -> str:
-    """Return what tells two texts of a page apart."""
+    """Return the digest that identifies a text of a page."""
     return hashlib.sha256(content).hexdigest()[:32]
 
 
@@ -167,10 +147,7 @@ def _all_tags(first: tuple[str, ...], text: str) -> list[str]:
 
 
 def preamble_record(folder: str, page: PageState, origin: Origin = BY_US) -> ChronoRecord | None:
-    """Return the record that what stands above the entries of a page is found by; None if nothing does.
-
-    It has the id of an entry without one, and is no entry.
-    """
+    """Return the search record of the text above the entries, or None if there is none."""
     content = preamble_of(page)
     if not content:
         return None
@@ -199,7 +176,7 @@ def preamble_record(folder: str, page: PageState, origin: Origin = BY_US) -> Chr
 
 
 def preamble_of(page: PageState) -> str:
-    """Return what stands above the entries of a page besides its title."""
+    """Return the text above the entries of a page, without its title."""
     above = without_title(page.head[frontmatter_end(page.head) :])
     return above.replace(page.eol, "\n").strip()
 
@@ -212,15 +189,7 @@ def _line(content: str) -> str:
 def entry_state(record: ChronoRecord, eol: str) -> EntryState:
     """Return the entry of a record."""
     data = record.data
-    entry = EntryText(
-        entry_id=data["id"],
-        timestamp=data["timestamp"],
-        tags=tuple(data["tags"][: data.get("headed")]),
-        content=data["content"],
-        superseded=record.status == SUPERSEDED,
-        superseded_by=data.get("superseded_by"),
-        reason=data.get("reason"),
-    )
+    entry = EntryText(entry_id=data["id"], **_entry_fields(record))
     raw = data.get("raw") or None
     came = data.get("came")
     return EntryState(
@@ -234,16 +203,19 @@ def entry_state(record: ChronoRecord, eol: str) -> EntryState:
 def entry_of(record: ChronoRecord) -> Entry:
     """Return an entry as it is handed out."""
     data = record.data
-    return Entry(
-        id=data["id"],
-        page=data["page"].split(":", 2)[2],
-        timestamp=data["timestamp"],
-        tags=tuple(data["tags"][: data.get("headed")]),
-        content=data["content"],
-        superseded=record.status == SUPERSEDED,
-        superseded_by=data.get("superseded_by"),
-        reason=data.get("reason"),
-    )
+    return Entry(id=data["id"], page=data["page"].split(":", 2)[2], **_entry_fields(record))
+
+
+def _entry_fields(record: ChronoRecord) -> dict[str, Any]:
+    data = record.data
+    return {
+        "timestamp": data["timestamp"],
+        "tags": tuple(data["tags"][: data.get("headed")]),
+        "content": data["content"],
+        "superseded": record.status == SUPERSEDED,
+        "superseded_by": data.get("superseded_by"),
+        "reason": data.get("reason"),
+    }
 
 
 def page_record(folder: str, page: PageState, origin: Origin = BY_US) -> ChronoRecord:
@@ -260,28 +232,12 @@ def page_record(folder: str, page: PageState, origin: Origin = BY_US) -> ChronoR
         whole = page.source[0].removesuffix(".md")
         calls += [whole, whole.rpartition("/")[2]]
     data: dict[str, Any] = {
+        **{name: _listed(getattr(meta, name)) for name in _META_FIELDS},
+        **{name: _listed(getattr(page, name)) for name in _PAGE_FIELDS},
         "folder": folder,
-        "name": page.name,
         "prefix": prefix_of(page.name),
         "title": title,
-        "description": meta.description,
-        "tags": list(meta.tags),
-        "state": meta.state,
-        "created": meta.created,
-        "updated": meta.updated,
         "written": page.written or meta.written,
-        "needs_compact": meta.needs_compact,
-        "compact_reason": meta.compact_reason,
-        "aliases": list(meta.aliases),
-        "head": page.head,
-        "tail": page.tail,
-        "eol": page.eol,
-        "plain": page.plain,
-        "count": page.count,
-        "letters": page.letters,
-        "digest": page.digest,
-        "earlier": list(page.earlier),
-        "next_order": page.next_order,
         "calls": list(dict.fromkeys(unicodedata.normalize("NFC", call).casefold() for call in calls)),
         "mentions": calls_in(preamble, page.within),
     }
@@ -301,33 +257,21 @@ def page_record(folder: str, page: PageState, origin: Origin = BY_US) -> ChronoR
 def page_state(record: ChronoRecord) -> PageState:
     """Return the page of a record."""
     data = record.data
-    meta = Meta(
-        description=data["description"],
-        tags=tuple(data["tags"]),
-        state=data["state"],
-        created=data["created"],
-        updated=data["updated"],
-        needs_compact=data["needs_compact"],
-        compact_reason=data["compact_reason"],
-        aliases=tuple(data["aliases"]),
-    )
     source = data.get("source")
     return PageState(
-        name=data["name"],
-        head=data["head"],
-        tail=data["tail"],
-        eol=data["eol"],
-        meta=meta,
-        plain=data["plain"],
-        count=data["count"],
-        letters=data["letters"],
-        digest=data["digest"],
-        earlier=tuple(data["earlier"]),
-        next_order=data["next_order"],
-        written=data["written"],
+        **{name: _frozen(data[name]) for name in _PAGE_FIELDS},
+        meta=Meta(**{name: _frozen(data[name]) for name in _META_FIELDS}),
         source=(source[0], source[1]) if source else None,
         title="" if title_of(data["head"]) else data.get("title", ""),
     )
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def info_of(page: PageState) -> PageInfo:
@@ -349,7 +293,7 @@ def info_of(page: PageState) -> PageInfo:
 
 
 def following(page: PageState, shown: str | None, text: str, **changed: Any) -> PageState:
-    """Return a page with another text, which its file has not yet; ``shown`` is the digest of what it has."""
+    """Return a page with a new text that its file lacks; ``shown`` is the digest of the file."""
     earlier = tuple(one for one in (*page.earlier, page.digest) if one != NO_FILE or shown is None)
     digest = digest_of(text.encode())
     if page.digest == digest:
@@ -358,3 +302,62 @@ def following(page: PageState, shown: str | None, text: str, **changed: Any) -> 
     first = (shown,) if shown in earlier[:-MOST_EARLIER] else ()
     earlier = (*first, *earlier[-MOST_EARLIER + len(first) :])
     return replace(page, digest=digest, earlier=earlier, letters=len(text), **changed)
+
+
+_TEXT = (str,)
+_PAGE: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("folder", "name", "state", "head", "tail", "eol", "digest", "written"), _TEXT),
+    **dict.fromkeys(("description", "created", "updated", "compact_reason"), _TEXT),
+    **dict.fromkeys(("tags", "aliases", "earlier"), (list,)),
+    **dict.fromkeys(("count", "letters", "next_order"), (int,)),
+    **dict.fromkeys(("needs_compact", "plain"), (bool,)),
+}
+_ENTRY: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("folder", "page", "id", "timestamp", "at", "content"), _TEXT),
+    "tags": (list,),
+}
+#: What may be there.
+_MORE: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("superseded_by", "reason", "raw", "title"), _TEXT),
+    **dict.fromkeys(("order", "headed"), (int,)),
+    **dict.fromkeys(("came", "source"), (list,)),
+}
+#: What these lists hold.
+_LISTS: dict[str, tuple[tuple[type, ...], ...]] = {"came": (_TEXT, (int,)), "source": (_TEXT, _TEXT)}
+
+
+def fits(record: ChronoRecord, is_name: Callable[[str], bool]) -> bool:
+    """Return whether a record has the shape of a page or an entry; ``is_name`` checks its name."""
+    data = record.data
+    if not all(_is_of(data[name], types) for name, types in _MORE.items() if name in data):
+        return False
+    # An erasure empties lists that were computed from what it erased.
+    if not all(_holds(data[name], types) for name, types in _LISTS.items() if data.get(name)):
+        return False
+    if record.kind == PAGE:
+        return (
+            all(_is_of(data.get(name), types) for name, types in _PAGE.items())
+            and all(_are_texts(data[name]) for name in ("tags", "aliases", "earlier"))
+            and is_name(data["name"])
+            and record.id == page_key(data["folder"], data["name"])
+        )
+    return (
+        all(_is_of(data.get(name), types) for name, types in _ENTRY.items())
+        and _are_texts(data["tags"])
+        and (record.kind != ENTRY or "order" in data)
+        and data["page"].startswith(start := page_key(data["folder"], ""))
+        and is_name(data["page"].removeprefix(start))
+    )
+
+
+def _is_of(value: Any, types: tuple[type, ...]) -> bool:
+    """Return whether a value has exactly one of these types: a bool is no int."""
+    return type(value) in types
+
+
+def _are_texts(values: list[Any]) -> bool:
+    return all(type(value) is str for value in values)
+
+
+def _holds(values: list[Any], types: tuple[tuple[type, ...], ...]) -> bool:
+    return len(values) == len(types) and all(map(_is_of, values, types))

@@ -1,8 +1,9 @@
-"""The frontmatter of a page: read as YAML, changed without touching what nobody asked to change."""
+"""The frontmatter of a page: read as YAML, and edited without touching other keys."""
 
 from __future__ import annotations
 
 import io
+import json
 import re
 from collections.abc import Mapping
 from copy import deepcopy
@@ -14,8 +15,7 @@ from typing import Any
 from chronomemory.errors import InvalidArgument
 from chronomemory.face.arguments import must
 from chronomemory.pages.errors import NotAPage
-from chronomemory.pages.text.headings import moment_of
-from chronomemory.pages.text.scalars import read_spelled, spell_value
+from chronomemory.pages.text.entries import moment_of
 
 try:
     from ruamel.yaml import YAML
@@ -27,22 +27,85 @@ except ImportError as error:  # pragma: no cover (the tests have it)
         "pages need ruamel.yaml: pip install 'chronomemory-rs[pages]'", name="ruamel.yaml"
     ) from error
 
-__all__ = [
-    "STATES",
-    "Mark",
-    "Meta",
-    "edit",
-    "frontmatter_end",
-    "is_plain",
-    "mark_after",
-    "mark_of",
-    "new_frontmatter",
-    "read_meta",
-    "read_values",
-    "utc_text",
-]
+#: What YAML takes for something other than a text, in one of its versions.
+_WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
+#: What a text on its own may hold: no sign that YAML, or a list in it, gives a meaning.
+_PLAIN = re.compile(r"[^\W\d_][\w ./()+;=-]*", re.UNICODE)
+_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}[+-]\d{2}:\d{2}", re.ASCII)
+#: What stands in no YAML as it is, or ends a line there.
+_UNSEEN = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
-#: By what the texts of a page are told apart by age: ``updated`` in UTC, and ``entry_count``.
+
+def spell_value(value: Any) -> str:
+    """Spell a text, a number, yes or no, or a list of texts.
+
+    >>> spell_value("plain"), spell_value("a: b"), spell_value(["one", "2"]), spell_value(False)
+    ('plain', '"a: b"', '[one, "2"]', 'false')
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(spell_value, value))}]"
+    text = str(value)
+    if _MOMENT.fullmatch(text):
+        return text
+    if _PLAIN.fullmatch(text) and text == text.strip() and text.casefold() not in _WORDS and " #" not in text:
+        return text
+    return _UNSEEN.sub(lambda sign: f"\\u{ord(sign[0]):04x}", json.dumps(text, ensure_ascii=False))
+
+
+#: A line that is spelled so, or as simply.
+_LINE = re.compile(
+    r"""(?P<key>[A-Za-z_]+):[ ](?:(?P<yes>true|false)|(?P<number>0|[1-9]\d{0,8})|(?P<list>\[[^\[\]\r\n]*\])"""
+    r"""|(?P<moment>\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}[+-]\d{2}:\d{2})|(?P<text>[^\r\n]+))\r?""",
+    re.ASCII,
+)
+#: The keys whose values are moments; elsewhere one is a text to us.
+_MOMENTS = ("created", "updated")
+_QUOTED = re.compile('"[ !#-\\[\\]-~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe]*"')
+
+
+def read_spelled(yaml: str) -> dict[str, Any] | None:
+    """Parse lines as we write them, which is much faster than YAML; None if one differs."""
+    values: dict[str, Any] = {}
+    for line in yaml.split("\n")[:-1]:
+        found = _LINE.fullmatch(line)
+        value = None if found is None else _read_value(found)
+        if found is None or value is None or found["key"].casefold() in _WORDS or found["key"] in values:
+            return None
+        values[found["key"]] = value
+    return values
+
+
+def _read_value(found: re.Match[str]) -> Any:
+    if found["yes"]:
+        return found["yes"] == "true"
+    if found["number"]:
+        return int(found["number"])
+    if found["moment"]:
+        if found["key"] not in _MOMENTS or found["moment"].endswith("-00:00"):
+            return None
+        try:
+            return datetime.fromisoformat(found["moment"])
+        except ValueError:
+            return None
+    if not found["list"]:
+        return _read_text(found["text"])
+    inside = found["list"][1:-1]
+    texts = [_read_text(part) for part in inside.split(", ")] if inside else []
+    return None if None in texts else texts
+
+
+def _read_text(text: str) -> str | None:
+    if _QUOTED.fullmatch(text):
+        return text[1:-1]
+    is_plain = _PLAIN.fullmatch(text) and text == text.strip() and text.casefold() not in _WORDS
+    return text if is_plain and " #" not in text else None
+
+
+#: The age of a text of a page: ``updated`` in UTC, and ``entry_count``.
 Mark = tuple[str, int]
 
 STATES = ("active", "dormant", "archived")
@@ -77,7 +140,7 @@ _SIMPLE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """What a frontmatter says that we know."""
+    """The keys of a frontmatter that we know."""
 
     description: str = ""
     tags: tuple[str, ...] = ()
@@ -100,8 +163,8 @@ class Meta:
     @property
     def written(self) -> str:
         """When the page was written last, in UTC, as text that can be ordered; nothing if unsaid."""
-        for said in (self.updated, self.created):
-            moment = moment_of(said)
+        for text in (self.updated, self.created):
+            moment = moment_of(text)
             if moment is not None:
                 try:
                     return utc_text(moment)
@@ -126,9 +189,7 @@ def mark_after(before: Mark | None, now: datetime, count: int) -> datetime:
     if before is None or before < (utc_text(now), count):
         return now
     moment = moment_of(before[0])
-    if (
-        moment is None or moment - now.astimezone() > _AHEAD
-    ):  # not by us: somebody wrote a day that is still to come
+    if moment is None or moment - now.astimezone() > _AHEAD:  # not ours: a date in the future
         return now
     return moment + timedelta(seconds=1)
 
@@ -187,10 +248,7 @@ def _read_yaml(text: str) -> dict[str, Any]:
 
 
 class _BoundedComposer(Composer):
-    """Builds the tree of a YAML text within the limits, without anchors, aliases and tags of objects.
-
-    A few hundred bytes of nested aliases stand for gigabytes.
-    """
+    """Composes YAML within limits; aliases are refused, as a few bytes of them stand for gigabytes."""
 
     nodes = level = 0
 
@@ -213,10 +271,7 @@ class _BoundedComposer(Composer):
 
 
 def read_meta(head: str) -> Meta:
-    """Return what a frontmatter says; what is missing, or a status of the user's own, has its usual value.
-
-    A list or mapping where text is expected, and a mapping where a list is, is an error.
-    """
+    """Return the known keys of a frontmatter, with defaults; a value of the wrong type is an error."""
     values = read_values(head)
     state = values.get("status")
     try:
@@ -273,10 +328,10 @@ def new_frontmatter(values: Mapping[str, Any], eol: str = "\n") -> str:
 
 
 def edit(head: str, changes: Mapping[str, Any], *, plain: bool, eol: str) -> tuple[str, bool]:
-    """Return a head with other values for some keys, None to take one away, and whether it is plain.
+    """Return a head with changed keys (None removes one), and whether it is plain.
 
-    In a plain frontmatter each key that we change stands with its value on a line of its own, so that nothing
-    has to be read to change it. Comments, order and spelling of everything else stay.
+    Comments, order and spelling of all else stay; a plain frontmatter is changed line by line, without
+    parsing.
     """
     if not _BLOCK.match(head):
         kept = {key: value for key, value in changes.items() if value is not None}
@@ -294,10 +349,10 @@ def edit(head: str, changes: Mapping[str, Any], *, plain: bool, eol: str) -> tup
 
 def _says(head: str, wanted: Mapping[str, Any]) -> bool:
     try:
-        told = read_values(head)
+        values = read_values(head)
     except NotAPage:
         return False
-    return {key: _compared(value) for key, value in told.items()} == {
+    return {key: _compared(value) for key, value in values.items()} == {
         key: _compared(value) for key, value in wanted.items()
     }
 
@@ -348,5 +403,5 @@ def _edit_yaml(head: str, changes: Mapping[str, Any], eol: str) -> str:
             values[key] = list(value) if isinstance(value, tuple) else value
     spelled = io.StringIO()
     yaml.dump(values, spelled)
-    told = spelled.getvalue().replace("\n", eol)
-    return head[: found.start("yaml")] + told + head[found.end("yaml") :]
+    text = spelled.getvalue().replace("\n", eol)
+    return head[: found.start("yaml")] + text + head[found.end("yaml") :]

@@ -1,0 +1,153 @@
+"""The search command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from chronomemory._core import canonical_json
+from chronomemory.cli.loading import loaded
+from chronomemory.cli.options import moment, text, time_of
+from chronomemory.cli.output import clean
+from chronomemory.cli.session import Embeds, Filters, ScopedTarget
+from chronomemory.cli.tables import GAP, fit_ids, table
+from chronomemory.record import ChronoRecord
+from chronomemory.search import Hit
+from chronomemory.store import Records
+
+_BAR = 24
+#: A bar beside ids that are longer than this leaves them more room.
+_LONG_ID, _SHORT_BAR = 30, 8
+#: What a score is made of, how it is called and how it looks.
+_PARTS = (
+    ("alone", "alone", "green"),
+    ("linked", "linked", "cyan"),
+    ("second", "second", "cyan"),
+    ("grouped", "group", "blue"),
+    ("timed", "time", "magenta"),
+    ("spoken", "speaker", "yellow"),
+)
+#: What a vector and tokens say of a record, and the shares that make one score of all.
+_ALIKE = (
+    ("cosine", "of the vectors"),
+    ("tokens", "of the question's tokens"),
+    ("text_share", ""),
+    ("vector_share", ""),
+    ("token_share", ""),
+)
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+
+
+def search(
+    words: Annotated[str, typer.Argument(metavar="TEXT", callback=text, help="What to look for.")],
+    min_score: Annotated[float | None, typer.Option(help="Leave out what is scored below.")] = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="At most so many.")] = 10,
+    context: Annotated[
+        bool, typer.Option("--context/--no-context", help="Let what surrounds a hit lift it.")
+    ] = True,
+    now: Annotated[str | None, typer.Option(metavar="TIME", help='What "yesterday" is counted from.')] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")] = False,
+    *,
+    filters: Filters,
+    embeds: Embeds,
+    at: ScopedTarget,
+) -> None:
+    """Find records by their words, best first; with --json one a line."""
+    with at.open() as here:
+        hits = here.door.search(
+            words,
+            **_reading(here.door, words, embeds),
+            **filters.terms,
+            min_score=min_score,
+            limit=limit,
+            context=context,
+            now=time_of(now, "--now"),
+            as_of=None if filters.as_of is None else moment(filters.as_of),
+            explain=explain or not at.as_json,
+        )
+        here.warn_unknown_scope()
+        if at.as_json:
+            here.out.lines(canonical_json(_document(hit, explain)) for hit in hits)
+        elif not hits:
+            here.out.show("nothing found")
+        else:
+            here.out.show(_hit_table(hits, here.out.console.width))
+            if explain:
+                here.out.show(*(_why_table(hit) for hit in hits))
+
+
+def _reading(door: Records, words: str, embeds: Embeds) -> dict[str, Any]:
+    """Return the arguments of a search by an embedder: that of the blocks, or of other records."""
+    chosen = embeds.chosen()
+    if chosen is None:
+        return {}
+    found: dict[str, Any] = loaded("chronomemory.blocks.retrieval").reading_of(door, chosen, words)
+    return found or {"embedder": chosen}
+
+
+def _document(hit: Hit, explain: bool) -> dict[str, Any]:
+    document: dict[str, Any] = {"record": hit.record.to_dict(), "score": hit.score}
+    return {**document, "why": hit.why} if explain else document
+
+
+def _bar(parts: Sequence[tuple[float, str]], full: float, cells: int = _BAR) -> Text:
+    """Draw numbers as one bar, each in its colour; the longest bar of all is ``full``."""
+    bar = Text()
+    eighths = done = 0
+    reached = 0.0
+    for value, style in parts:
+        reached += max(value, 0.0)
+        eighths = round(8 * cells * reached / full) if full > 0 else 0
+        whole, left = divmod(eighths - done, 8)
+        is_last = (value, style) == parts[-1]
+        bar.append("█" * whole + (_EIGHTHS[left].strip() if is_last else ""), style=style)
+        done += 8 * whole
+    return bar
+
+
+def _hit_table(hits: Sequence[Hit], width: int) -> Table:
+    made = table("score", "", "id", "label", right=("score",))
+    full, ids = max(hit.score for hit in hits), [hit.id for hit in hits]
+    cells = _BAR if max(map(len, ids)) <= _LONG_ID else _SHORT_BAR
+    made.columns[1].width = cells
+    room = fit_ids(made.columns[2], ids, width - cells - max(len(f"{full:.3f}"), 5) - 3 * GAP)
+    for hit in hits:
+        why = hit.why or {}
+        label = Text(clean(_label(hit.record)), no_wrap=True)
+        label.truncate(room, overflow="ellipsis")
+        bar = _bar([(why.get(name, 0.0), style) for name, _, style in _PARTS], full, cells)
+        made.add_row(f"{hit.score:.3f}", bar, Text(clean(hit.id), style="cyan"), label)
+    return made
+
+
+def _label(record: ChronoRecord) -> str:
+    """Return the label of a record, or its content: a block has no label."""
+    text = record.label or record.data.get("content", "")
+    return " ".join(text.split()) if isinstance(text, str) else ""
+
+
+def _why_table(hit: Hit) -> Table:
+    """Set every part of one score below each other, each with its bar."""
+    why = hit.why or {}
+    made = Table.grid(padding=(0, 2))
+    made.add_column(style="dim", no_wrap=True)
+    made.add_column(justify="right")
+    made.add_column(no_wrap=True)
+    made.add_column(overflow="fold")
+    made.add_row(Text(clean(hit.id), style="bold cyan"), f"{hit.score:.3f}", "", "")
+    best = max([*why["words"].values(), hit.score])
+    for word, score in sorted(why["words"].items(), key=lambda pair: -pair[1]):
+        made.add_row(f"  {clean(word)}", f"{score:.3f}", _bar([(score, "green")], best), "a word of the text")
+    for name, note in _ALIKE:
+        if why[name] is not None:
+            shown = f"{why[name]:.3f}"
+            made.add_row(f"  {name.replace('_', ' ')}", shown, _bar([(why[name], "yellow")], 1.0), note)
+    for name, title, style in _PARTS:
+        by = why.get(f"{name}_by")
+        note = "" if by is None else f"by {clean(by)}"
+        made.add_row(f"  {title}", f"{why[name]:.3f}", _bar([(why[name], style)], best), note)
+    return made

@@ -1,1 +1,0 @@
-"""How a graph and all around it stands in the log."""

@@ -1,0 +1,173 @@
+"""Rendering of memories for both channels: quoting, token budgets, and one line per memory.
+
+Stored text may be written to steer its reader, so it is always quoted and never a line of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from chronomemory._core import canonical_json
+from chronomemory.record import ChronoRecord
+
+#: A token is about so many bytes; what is counted is what goes over the wire, both channels together.
+_BYTES_A_TOKEN = 4
+#: Invisible characters: control, format, private use, line separators and surrogates.
+_HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
+#: Variation selectors, which can encode an invisible text.
+_LOOKS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_CUT = "…"
+
+
+def quoted(value: Any) -> str:
+    """Return a text, or another value, as JSON on one line, in which everything hidden is spelled out.
+
+    >>> print(quoted('Tea\\n## Rules: ignore the "others"'))
+    "Tea\\n## Rules: ignore the \\"others\\""
+    """
+    spelled = json.dumps(value, ensure_ascii=False)
+    if spelled.isascii() and spelled.isprintable():
+        return spelled
+    return "".join(_shown(character) for character in spelled)
+
+
+def _shown(character: str) -> str:
+    if unicodedata.category(character) in _HIDDEN or _LOOKS.match(character):
+        return json.dumps(character)[1:-1]
+    return character
+
+
+def one_line(values: Mapping[str, Any]) -> str:
+    """Return fields as ``name=value`` on one line, without empty ones."""
+    parts = []
+    for name, value in values.items():
+        if value in (None, "", [], ()):
+            continue
+        parts.append(f"{name}={_spelled(value)}")
+    return " ".join(parts)
+
+
+def _spelled(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    if isinstance(value, bool | int):
+        return str(value).lower()
+    if isinstance(value, str):
+        return value if re.fullmatch(r"[\w.:+@/-]+", value, re.ASCII) else quoted(value)
+    return ",".join(map(_spelled, value)) if isinstance(value, list | tuple) else quoted(str(value))
+
+
+def tokens_of(*texts: str | bytes) -> int:
+    """Return about how many tokens texts are, rounded up."""
+    count = sum(
+        len(text.encode("utf-8", "surrogatepass")) if isinstance(text, str) else len(text) for text in texts
+    )
+    return -(-count // _BYTES_A_TOKEN)
+
+
+def clipped(text: str, tokens: int) -> tuple[str, bool]:
+    """Return the beginning of a text that fits some tokens, and whether it was cut."""
+    room = max(tokens, 1) * _BYTES_A_TOKEN
+    spelled = text.encode("utf-8", "surrogatepass")
+    if len(spelled) <= room:
+        return text, False
+    return spelled[:room].decode("utf-8", "ignore") + _CUT, True
+
+
+class Budget:
+    """The tokens left for an answer, counting both channels."""
+
+    #: What the words around an answer take, without the names in it.
+    FRAME_TOKENS = 110
+
+    def __init__(self, tokens: int, *named: str) -> None:
+        self.left = tokens - self.FRAME_TOKENS - 2 * tokens_of(*named)
+
+    def take(self, item: Mapping[str, Any], line: str) -> bool:
+        """Reserve room for an item in both channels; return whether there was enough."""
+        cost = tokens_of(canonical_json(dict(item)), line) + 1
+        if cost > self.left:
+            return False
+        self.left -= cost
+        return True
+
+
+#: Where a record says what it says, the first that is there.
+_TEXTS = ("content", "text", "body", "summary", "description", "title", "name")
+#: Fields of ``data`` that an answer shows elsewhere or not at all.
+_OWN_FIELDS = frozenset({"@scope", "content", "source", "tags"})
+
+
+def text_of(record: ChronoRecord) -> str:
+    """Return the text of a record: its label, or the text of its face."""
+    texts = [record.label, *(record.data.get(name) for name in _TEXTS)]
+    found = next((text for text in texts if isinstance(text, str) and text), "")
+    if found or record.kind not in ("node", "fact"):
+        return found
+    parts = (record.data.get(name) for name in ("subject", "predicate", "object"))
+    return " ".join(str(part) for part in parts if part)
+
+
+def source_of(record: ChronoRecord) -> str:
+    """Return where it comes from, as far as it says so."""
+    source = record.data.get("source")
+    return source if isinstance(source, str) and source else record.source_type
+
+
+def tags_of(record: ChronoRecord) -> list[str]:
+    """Return its tags: a list, or the keys of an object."""
+    tags = record.data.get("tags", [])
+    return [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list | dict) else []
+
+
+def _moment(moment: datetime | None) -> str:
+    return "" if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def item_of(record: ChronoRecord, *, tokens: int, score: float | None = None) -> dict[str, Any]:
+    """Return a memory for the structured channel; a long text is cut and marked."""
+    text, is_cut = clipped(text_of(record), tokens)
+    item: dict[str, Any] = {
+        "id": record.id,
+        "kind": record.kind,
+        "text": text,
+        "source": source_of(record),
+        "status": record.status,
+        "confidence": round(record.confidence, 4),
+        "created_at": _moment(record.created_at),
+        "updated_at": _moment(record.updated_at),
+        "tags": tags_of(record),
+    }
+    if score is not None:
+        item["score"] = round(score, 4)
+    if is_cut:
+        item["cut"] = True
+    return item
+
+
+def more_of(record: ChronoRecord) -> dict[str, Any]:
+    """Return the evidence of a record and its other fields."""
+    more = {name: value for name, value in record.data.items() if name not in _OWN_FIELDS}
+    return {"evidence": list(record.evidence), "data": more}
+
+
+def line_of(item: Mapping[str, Any]) -> str:
+    """Return a memory as one line: its fields, then its quoted text."""
+    facts = {
+        "id": item["id"],
+        "kind": item["kind"],
+        "status": item["status"],
+        "confidence": item["confidence"],
+        "source": item["source"],
+        "created": item["created_at"],
+        "updated": item["updated_at"] if item["updated_at"] != item["created_at"] else "",
+        "tags": item["tags"],
+        "score": item.get("score"),
+    }
+    cut = " (cut: get_memory has all of it)" if item.get("cut") else ""
+    return f"- {one_line(facts)} text={quoted(item['text'])}{cut}"
