@@ -114,7 +114,9 @@ def query_terms(
     terms = filter_terms(method, given)
     if flag("rag_filter", rag_filter):
         terms["min_confidence"] = max(terms["min_confidence"], RAG_CONFIDENCE)
-    return {**terms, "limit": None if limit is None else count("limit", limit), "faces": flag("faces", faces)}
+    terms["limit"] = None if limit is None else count("limit", limit)
+    terms["faces"] = flag("faces", faces)
+    return terms
 
 
 def engine_of(store: HasEngine, expired: bool) -> Engine:
