@@ -16,19 +16,29 @@ fn cases(file: &str) -> Vec<(String, bool)> {
         panic!("{file} is no object");
     };
     let is_valid = |case: &Value| match case {
-        Value::Object(fields) => fields.iter().any(|(name, value)| name == "valid" && *value == Value::Bool(true)),
+        Value::Object(fields) => fields
+            .iter()
+            .any(|(name, value)| name == "valid" && *value == Value::Bool(true)),
         _ => panic!("a case is no object"),
     };
-    cases.iter().map(|(name, case)| (name.clone(), is_valid(case))).collect()
+    cases
+        .iter()
+        .map(|(name, case)| (name.clone(), is_valid(case)))
+        .collect()
 }
 
 fn chronolog(arguments: &[&str]) -> Output {
     let command = env!("CARGO_BIN_EXE_chronolog");
-    Command::new(command).args(arguments).output().expect("the command can be started")
+    Command::new(command)
+        .args(arguments)
+        .output()
+        .expect("the command can be started")
 }
 
 fn verdict(path: &Path) -> Option<i32> {
-    chronolog(&["verify", path.to_str().expect("the path is text")]).status.code()
+    chronolog(&["verify", path.to_str().expect("the path is text")])
+        .status
+        .code()
 }
 
 #[test]

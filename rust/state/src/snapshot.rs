@@ -263,7 +263,7 @@ fn read_foreign(file: &dyn DiskFile, taker: &mut dyn Taker) -> io::Result<Conten
     if length > MAX_FOREIGN_BYTES {
         let reason = "it is not of this library's form, and of another at most 256 MiB are read";
         return Ok(Contents {
-            sha256: digest(file)?,
+            sha256: chronolog::archive::file_digest(file)?,
             header: Err(reason.to_owned()),
         });
     }

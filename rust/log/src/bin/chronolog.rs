@@ -116,7 +116,10 @@ impl Verdict {
         self.damage.extend(walk.follower.damage.iter().map(in_segment));
         let mark = walk.mark();
         if let Hint::Contradicted(synced) = hint {
-            let reason = format!("the log was synced up to event {}, and does not hold it any more", synced.seq);
+            let reason = format!(
+                "the log was synced up to event {}, and does not hold it any more",
+                synced.seq
+            );
             match mark.events {
                 0 => self.damage.push(finding(name, DamageKind::LogMissing, reason)),
                 _ => self.notes.push(reason),

@@ -16,8 +16,8 @@ use chronolog::hint::Hint;
 use chronolog::layout::{SNAPSHOT, base_name};
 use chronolog::log::files::{open_base, open_inside};
 use chronolog::origin::{Adoption, Sentinel, WayBack, foreign_traces};
-use chronomemory_state::snapshot;
 use chronolog::verify::{BaseState, Report, Walk, finding};
+use chronomemory_state::snapshot;
 
 use super::left::newest_base;
 use super::loader::Loader;

@@ -14,8 +14,8 @@ use chronolog::hint::{hides_another, line_before, read_hint};
 use chronolog::layout::{Layout, Shape, is_archive_file, is_base_file};
 use chronolog::log::files::{is_folder, is_ours};
 use chronolog::origin::Beginning;
-use chronomemory_state::snapshot::{self, Header};
 use chronolog::wal::synced::Synced;
+use chronomemory_state::snapshot::{self, Header};
 
 use crate::store::files::proofs::{copies_of_logs, shown};
 

@@ -11,7 +11,6 @@ use chronolog::json::MAX_LINE_BYTES;
 use chronolog::layout::{Layout, digest_in_base_name, is_unpacked_base};
 use chronolog::log::files::is_folder;
 use chronolog::origin::{ALONE, Beginning};
-use chronomemory_state::snapshot;
 use chronolog::wal::reader::read_pieces;
 
 use super::found::header_of;

@@ -10,9 +10,9 @@ use chronolog::event::faces::{ERASURES, VECTORS, face_of};
 use chronolog::event::{IncomingEvents, Known, Op, stamp};
 use chronolog::json::RecordSpans;
 use chronolog::memory::{self, Refused};
+use chronolog::verify::{HeldEvents, ScopeFinding, Sink};
 use chronomemory_state::snapshot::{self, Contents, Moments, Taker};
 use chronomemory_state::state::{State, unspelled};
-use chronolog::verify::{HeldEvents, ScopeFinding, Sink};
 
 use super::scope_watch::ScopeWatch;
 use super::unproven::{Marking, take_lines};

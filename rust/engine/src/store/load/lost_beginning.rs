@@ -11,8 +11,8 @@ use chronolog::hint::{Hint, first_line};
 use chronolog::layout::{LOG, SNAPSHOT};
 use chronolog::log::files::open_inside;
 use chronolog::origin::{Beginning, Origin, foreign_traces};
-use chronomemory_state::snapshot;
 use chronolog::verify::{BaseState, finding};
+use chronomemory_state::snapshot;
 
 use super::base::{Base, BasePlace, Proof};
 use super::found::Traces;

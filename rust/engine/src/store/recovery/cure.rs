@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
+use crate::options::Checking;
 use chronolog::damage::{Damage, DamageKind};
 use chronolog::disk::{Access, DiskFile, Identity, read_upto};
 use chronolog::error::{At, Error, Result};
@@ -16,11 +17,10 @@ use chronolog::json::MAX_LINE_BYTES;
 use chronolog::layout::LOG;
 use chronolog::log::files::Scratch;
 use chronolog::log::{Log, Site};
-use crate::options::Checking;
 use chronolog::origin::{ALONE, Origin};
-use chronomemory_state::state::State;
 use chronolog::verify::{NoSink, Walk, finding};
 use chronolog::wal::synced::Synced;
+use chronomemory_state::state::State;
 
 use super::heal::Gaps;
 use super::losses::{Lost, MOST_TOLD, events};

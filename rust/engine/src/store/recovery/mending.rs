@@ -18,7 +18,6 @@ use chronolog::layout::{Layout, base_name};
 use chronolog::log::Site;
 use chronolog::log::files::{copy_range, is_ours, open_base};
 use chronolog::origin::{Origin, Sentinel, WayBack, foreign_traces, origin_of};
-use chronomemory_state::snapshot;
 
 use crate::store::archives::check::{LiveEnd, Past};
 use crate::store::files::overlay::Overlay;

@@ -4,6 +4,10 @@ use std::collections::BTreeMap;
 use std::io;
 
 use super::left_behind::LeftBehind;
+use crate::store::vectors::known::Vectors;
+use crate::store::vectors::records::format::{self, Bound, write_gone};
+use crate::store::vectors::records::read::{VectorRecord, read};
+use crate::store::vectors::rows::check::{bad_rows, is_of_this_file};
 use chronolog::digest::write_hex;
 use chronolog::disk::{Access, read_upto};
 use chronolog::error::{At, Error, Result};
@@ -13,10 +17,6 @@ use chronolog::event::stamp;
 use chronolog::log::files::{Scratch, free_name, with_suffix};
 use chronolog::log::{Log, Site};
 use chronomemory_state::state::State;
-use crate::store::vectors::known::Vectors;
-use crate::store::vectors::records::format::{self, Bound, write_gone};
-use crate::store::vectors::records::read::{VectorRecord, read};
-use crate::store::vectors::rows::check::{bad_rows, is_of_this_file};
 
 /// So much is written at a time.
 const BUFFER_BYTES: usize = 1024 * 1024;

@@ -6,12 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use chronolog::error::Result;
-use chronolog::event::draft::Draft;
-use chronomemory_state::state::State;
 use crate::store::vectors::records::format::{Bound, shown, write_empty, write_space};
 use crate::store::vectors::records::index::RowIndex;
 use crate::store::vectors::records::read::RowGroup;
+use chronolog::error::Result;
+use chronolog::event::draft::Draft;
+use chronomemory_state::state::State;
 
 /// What one space has left behind.
 struct SpaceLeft {

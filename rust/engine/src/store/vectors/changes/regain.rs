@@ -9,6 +9,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::left_behind::{LeftBehind, describe_embedding};
+use crate::store::files::proofs::other_folders;
+use crate::store::vectors::known::Vectors;
+use crate::store::vectors::records::format::Bound;
+use crate::store::vectors::records::read::{VectorRecord, read};
+use crate::store::vectors::rows::check::{bad_rows, is_of_this_file, is_row};
 use chronolog::digest::{sha256, sha256_each};
 use chronolog::disk::{Access, Disk, Mapping};
 use chronolog::error::{At, Error, Result};
@@ -17,11 +22,6 @@ use chronolog::layout::{ROWS_SUFFIX, is_rows_file, rows_name};
 use chronolog::log::Site;
 use chronolog::log::files::{Scratch, copy_bytes, with_suffix};
 use chronomemory_state::state::State;
-use crate::store::files::proofs::other_folders;
-use crate::store::vectors::known::Vectors;
-use crate::store::vectors::records::format::Bound;
-use crate::store::vectors::records::read::{VectorRecord, read};
-use crate::store::vectors::rows::check::{bad_rows, is_of_this_file, is_row};
 
 use crate::store::vectors::rows::check::open_rows;
 
