@@ -57,7 +57,7 @@ def test_a_store_with_a_damaged_base_opens_read_only(
         assert store.health().damaged_places == 1
         with pytest.raises(LogCorrupted, match=r"repair\(\)"):
             store.upsert({"id": "new"})
-        assert store.repair()["lost"] == []
+        assert store.upkeep.repair()["lost"] == []
         store.upsert({"id": "new"})
     assert labels(tmp_path) == compacted | {"new": ""}
 
@@ -128,7 +128,7 @@ def test_a_lost_first_line_hides_nothing(
     told = repair(tmp_path, unproven=damage == b"zeros")
     assert labels(tmp_path) == compacted
     assert told["healed"] == (damage == b"a flip")
-    assert told["unproven"] == ([] if damage == b"a flip" else ["dose"])
+    assert ("dose" in told["unproven"]) == (damage == b"zeros")
     with ChronoStore(tmp_path) as store:
         assert store.chain_valid()
         assert (store.history("dose") != []) == (damage == b"a flip")

@@ -148,7 +148,7 @@ def test_a_base_whose_adoption_is_lost_is_taken_on_demand_and_marked(
     snapshot = home / "snapshot.json"
     snapshot.write_text(snapshot.read_text().replace("kept", "FORGED"))
     with quiet(), ChronoStore(tmp_path) as store, pytest.raises(LogCorrupted, match="adopts"):
-        store.repair()
+        store.upkeep.repair()
     found = mended(tmp_path, unproven=True)
     assert {name: row["label"] for name, row in found.items() if is_marked(row)} == OLD
 

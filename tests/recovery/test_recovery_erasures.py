@@ -59,7 +59,9 @@ def test_an_erase_event_without_its_newline_is_not_dropped(
     damage(project, lambda lines: [altered(lines[0]), lines[1][:-1]], is_synced=is_synced)
     with quiet(), ChronoStore(project) as store:
         told = store.upkeep.repair()
-        assert (told["healed"], told["lost"], told["history_kept"]) == (2, [], True)
+        # No line of the log can be read: a copy that holds all of it is taken as it is.
+        assert told["healed"] == (0 if is_copied and is_synced else 2)
+        assert (told["lost"], told["history_kept"]) == ([], True)
     is_upheld(project, copy)
 
 

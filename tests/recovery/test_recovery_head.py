@@ -90,7 +90,7 @@ def test_a_compacted_log_that_was_cut_keeps_its_base(tmp_path: Path, home: Path)
         with quiet(), ChronoStore(tmp_path) as store, pytest.raises(LogCorrupted):
             store.upsert({"id": "N"})
     with quiet(), ChronoStore(tmp_path) as store:
-        store.repair(unproven=True)
+        store.upkeep.repair(unproven=True)
         assert store.record_count() == 6
 
 

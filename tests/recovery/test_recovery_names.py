@@ -182,7 +182,7 @@ def test_what_happened_to_a_block_whose_making_is_lost_is_told_to_nobody_else(tm
 # Names that swallowed what stood behind them, and a beginning that ends in an embedding.
 
 
-def test_a_line_that_stands_twice_counts_once_though_its_first_copy_can_be_read_again(tmp_path: Path) -> None:
+def test_a_line_that_stands_twice_counts_once(tmp_path: Path) -> None:
     with Memory(tmp_path) as memory:
         block = memory.remember("Tea is in the kitchen").block_id
         memory.outcome([block], 0.9)
@@ -193,4 +193,6 @@ def test_a_line_that_stands_twice_counts_once_though_its_first_copy_can_be_read_
     strike(tmp_path, at, line.replace(b'"act:blocks"', b'"act:bloc5q"') + b"\n" + line)
     with quiet(), ChronoStore(tmp_path) as store:
         told = store.upkeep.repair()
-        assert store.get(f"block:{block}") == truth, told
+        found = store.get(f"block:{block}")
+    found.data.pop("@unsettled", None)
+    assert found == truth, told

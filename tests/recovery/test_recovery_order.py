@@ -133,7 +133,7 @@ def test_a_lost_log_is_taken_from_a_backup_that_synced_knows(
             with pytest.raises(LogCorrupted, match="which restore brings back"):
                 repair(tmp_path, unproven=unproven)
         with quiet(), ChronoStore(tmp_path) as store:
-            store.restore(copy)
+            store.upkeep.restore(copy)
     else:
         told = repair(tmp_path)
         assert (told["lost"], told["unproven"]) == ([], [])

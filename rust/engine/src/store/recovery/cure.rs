@@ -64,6 +64,8 @@ pub(in crate::store) struct CureSearch<'a> {
     pub log: &'a Log,
     /// How many threads may be used.
     pub threads: usize,
+    /// An empty store will do: a copy is about to take its place.
+    pub is_replaced_next: bool,
 }
 
 impl CureSearch<'_> {
@@ -210,7 +212,7 @@ impl CureSearch<'_> {
         };
         let report = report.as_ref().unwrap_or(self.log.report());
         let state = loader.state.take().unwrap_or_default();
-        let is_copied = || state.is_empty() && copies_of_logs(disk, layout).next().is_some();
+        let is_copied = || state.is_empty() && !self.is_replaced_next && copies_of_logs(disk, layout).next().is_some();
         if let Some(damage) = self.missing().or(report.damage.first())
             && (!unproven || is_copied())
         {

@@ -84,6 +84,7 @@ pub(in crate::store) type Treated = (Repaired, BTreeSet<String>);
 pub(in crate::store) fn repair_now(
     store: &mut Store,
     unproven: bool,
+    is_replaced_next: bool,
     now: i64,
     progress: Progress<'_>,
 ) -> Result<Option<Treated>> {
@@ -115,6 +116,7 @@ pub(in crate::store) fn repair_now(
             site: &store.site,
             log: &store.log,
             threads: store.options.threads,
+            is_replaced_next,
         };
         let cure = search.find(unproven)?;
         let outcome = administer(store, cure, damage, now, progress);
@@ -318,7 +320,7 @@ fn told(damage: &[Damage], kept: Option<&str>, lost: &[String], unsettled: &[Str
 
 /// The same for whoever looks after the store already, and whatever nothing proves: it is about to be set aside.
 pub(in crate::store) fn repair_in_turn(turns: &impl Turns, now: &dyn Fn() -> i64) -> Result<()> {
-    let treated = turns.turn(|store| repair_now(store, true, now(), &mut |_, _| {}))?;
+    let treated = turns.turn(|store| repair_now(store, true, true, now(), &mut |_, _| {}))?;
     match treated {
         Some((_, replaced)) => clear_out(turns, &replaced, now()),
         None => Ok(()),
@@ -346,7 +348,7 @@ pub fn repair(
         store.archives = ArchiveCache::default();
         Ok(())
     })?;
-    let Some((repaired, replaced)) = turns.turn(|store| repair_now(store, unproven, now(), progress))? else {
+    let Some((repaired, replaced)) = turns.turn(|store| repair_now(store, unproven, false, now(), progress))? else {
         return Ok(None);
     };
     write_snapshot(turns)?;

@@ -117,7 +117,7 @@ pub fn bring_back(
 pub fn restore_tail(turns: &impl Turns, name: &str, now: &dyn Fn() -> i64, progress: Progress<'_>) -> Result<Repaired> {
     let _care = take_care(turns, now())?;
     let (before, kept) = turns.turn(|store| put_tail_back(store, name, now()))?;
-    let treated = turns.turn(|store| repair_now(store, false, now(), progress))?;
+    let treated = turns.turn(|store| repair_now(store, false, false, now(), progress))?;
     let records = turns.turn(|store| Ok(store.state.len() as u64))?;
     let (repaired, replaced) = treated.unwrap_or_else(|| (Repaired::nothing(records), BTreeSet::new()));
     let changed = turns.turn(|store| {
