@@ -82,5 +82,5 @@ def test_names_stay_apart_and_facts_are_no_labels() -> None:
     graph.save(nodes=[Node("a b", "k"), Node("a\u00a0b", "k", "real", data={"label": "mine", "kind": "mine"})])
     assert len({line.split("[")[0] for line in pictures.to_dot(graph).splitlines() if "[" in line}) == 2
     read = networkx.parse_graphml(pictures.to_graphml(graph))
-    told = next(marks for _, marks in read.nodes(data=True) if marks["label"] == "real")
+    told = next(marks for _, marks in read.nodes(data=True) if marks.get("label") == "real")
     assert (told["kind"], told["data.label"], told["data.kind"]) == ("k", "mine", "mine")

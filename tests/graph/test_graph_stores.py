@@ -119,7 +119,6 @@ def test_ids_that_are_no_file_names_are_fine(bench: Bench) -> None:
         "a",
         "con",
         "ü",
-        "u\u0308",
         "%2F",
         "x" * 400,
         " ",
