@@ -180,8 +180,6 @@ class TestALostLog:
             status = bridge.status()
             assert not status.chain_valid
             assert "fallback" not in status.backend
-            if compacted and not is_open:  # an open store that loses its log answers nothing any more
-                assert (status.record_count, len(bridge.requirements())) == (4, 2)
             with pytest.raises(LogCorrupted):
                 bridge.upsert_record(EsdbRecord("NEW"))
             with pytest.raises(LogCorrupted):

@@ -79,7 +79,9 @@ def test_nothing_can_be_drawn_as_well(verb: Any) -> None:
 
 def test_names_stay_apart_and_facts_are_no_labels() -> None:
     graph = InMemoryGraphStore()
-    graph.save(nodes=[Node("a b", "k"), Node("a\u00a0b", "k", "real", data={"label": "mine", "kind": "mine"})])
+    graph.save(
+        nodes=[Node("a b", "k"), Node("a\u00a0b", "k", "real", data={"label": "mine", "kind": "mine"})]
+    )
     assert len({line.split("[")[0] for line in pictures.to_dot(graph).splitlines() if "[" in line}) == 2
     read = networkx.parse_graphml(pictures.to_graphml(graph))
     told = next(marks for _, marks in read.nodes(data=True) if marks.get("label") == "real")

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from chronomemory._core import WalEvent
-from chronomemory.blocks.storage.acts import in_words
+from chronomemory.blocks.life.outcomes import in_words
 from chronomemory.cli.options import MAX_SEQ, RecordId
 from chronomemory.cli.output import clean
 from chronomemory.cli.session import NotFoundError, ScopedTarget, Target

@@ -14,8 +14,6 @@ from past_logs import file_digest
 
 #: What a line says that names a base, or adopts one.
 NAMING = re.compile(rb"base_sha256|__compact__|__adopt__")
-#: So much of a digest tells it from all others.
-HALF = 32
 
 
 class Left(NamedTuple):
@@ -24,12 +22,11 @@ class Left(NamedTuple):
     first: dict[str, Any] | None  # the first event that can be read
     lines: int  # damaged ones before it
     seems_compacted: bool
-    spelled: list[bytes]
 
 
 def look(stream: BinaryIO, law: Any) -> Left:
     """Read the damaged lines: those before the first event, and those that seem to name a base."""
-    first, lines, is_naming, spelled = None, 0, False, list[bytes]()
+    first, lines, is_naming = None, 0, False
     stream.seek(0)
     for line in law.split(stream):
         raw = line.raw or b""
@@ -39,12 +36,9 @@ def look(stream: BinaryIO, law: Any) -> Left:
         if not kind:
             first = first or event
             continue
-        names = NAMING.search(raw) is not None
         lines += first is None
-        is_naming = is_naming or names
-        if names or first is None:
-            spelled += re.findall(rb"[0-9a-f]{32,}", raw)
-    return Left(first, lines, is_naming, spelled)
+        is_naming = is_naming or NAMING.search(raw) is not None
+    return Left(first, lines, is_naming)
 
 
 def is_lost(first: dict[str, Any] | None) -> bool:
@@ -71,11 +65,11 @@ def check(
     return "none"
 
 
-def adopted(
-    path: Path, names: list[str], left: Left, read_state: Callable[[str], dict[str, Any] | None]
+def unadopted(
+    path: Path, names: list[str], first_seq: int, read_state: Callable[[str], dict[str, Any] | None]
 ) -> bool:
-    """Whether the line is lost that adopted a base which is there: then that counts, not the snapshot."""
-    found = []
+    """Whether the line is lost that adopted a base: one ends before the log, and the snapshot is another."""
+    newest = (-1, "")
     for name in names:
         digest, inside = name.removesuffix(".json"), f"base/{name}"
         try:
@@ -83,18 +77,10 @@ def adopted(
         except OSError:
             continue
         state = read_state(inside) if is_whole else None
-        if state is None:
-            continue
-        halves = (digest[:HALF].encode(), digest[HALF:].encode())
-        is_spelled = any(half in run for run in left.spelled for half in halves)
-        first_seq = left.first["seq"] if left.first else None
-        if is_spelled or state["seq"] + 1 == first_seq:
-            found.append((is_spelled, digest))
-    chosen = next(
-        (digest for is_spelled, digest in found if is_spelled), found[0][1] if len(found) == 1 else ""
-    )
+        if state is not None and state["seq"] + 1 <= first_seq:
+            newest = max(newest, (state["seq"], digest))
     try:
-        is_same = file_digest(path / "snapshot.json") == chosen
+        is_same = file_digest(path / "snapshot.json") == newest[1]
     except OSError:
         is_same = False
-    return bool(chosen) and not is_same
+    return bool(newest[1]) and not is_same

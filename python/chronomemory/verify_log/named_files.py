@@ -365,10 +365,10 @@ def check_base(folder: Folder, stream: BinaryIO, synced: bytes, log: Any, reader
         return _check_named_base(folder, log, data["base_sha256"], "anchored", reader)
     if adopt := log.known.adopt:
         return _check_named_base(folder, log, adopt["record"]["base_sha256"], "adopted", reader)
-    bases, left = _names(folder.path / "base", BASE_NAME), lost_base.look(stream, reader)
-    if lost_base.adopted(folder.path, bases, left, lambda name: _read_state(folder, name, reader)):
-        log.notes.append("unanchored: the line that adopts the base is lost")
-        return "unanchored"
+    bases = _names(folder.path / "base", BASE_NAME)
+    if lost_base.unadopted(folder.path, bases, first["seq"], lambda name: _read_state(folder, name, reader)):
+        log.report("base-missing", "the line that adopts it is lost", None, "base")
+        return "missing"
     state = _read_state(folder, "snapshot.json", reader)
     if state is None:
         log.report("base-missing", "another tool's snapshot, the only base, is gone", None, "snapshot.json")
