@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from chronomemory.blocks.unusable import unusable
+from chronomemory.blocks.survey import unusable
 from chronomemory.cli.archive_format import (
     bring_history,
     bring_records,

@@ -19,8 +19,8 @@ from chronomemory.mcp.reading import Answer, heading
 from chronomemory.mcp.rendering import clipped, quoted, tokens_of
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.pages import NotAPage, Pages, UnknownPage
-from chronomemory.pages.ids import file_of, folder_key, page_key, page_name
-from chronomemory.pages.storage.changes import change_to
+from chronomemory.pages.ids import file_of, folder_key, page_name
+from chronomemory.pages.storage.changes import change_to, remove_page
 from chronomemory.pages.storage.home import Home, Settled
 from chronomemory.pages.storage.records import Origin, PageState, digest_of
 from chronomemory.pages.syncing import write_index
@@ -282,7 +282,7 @@ def rename(served: ServedStore, old_path: str, new_path: str, *, operation_id: s
             page = _page(home, old, settled.text, settled.page)
             change = change_to(home.digits, new, page, _BY_ASSISTANT, written=utc_text(home.clock()))
             # One batch: there are never both pages, or none.
-            home.commit([change], also=lambda conn: _put_away(home, conn, old, done, words))
+            home.commit([change], also=lambda conn: _put_away(home, conn, old, done, words, renamed_to=new))
         return words
 
     return _once(served, done, work, [old, new])
@@ -423,12 +423,11 @@ def _edit(home: Home, name: str, edited: Callable[[str, str], tuple[str, str]], 
     return home.change(name, work)
 
 
-def _put_away(home: Home, conn: Connection, name: str, done: FileOperation, words: str) -> None:
-    origin = {"source_type": _BY_ASSISTANT.source_type, "evidence": list(_BY_ASSISTANT.evidence)}
-    entries = [record.id for record in home.look.entry_records(name)]
-    for record_id in (*entries, page_key(home.digits, name)):
-        conn.patch(record_id, origin)
-        conn.delete(record_id)
+def _put_away(
+    home: Home, conn: Connection, name: str, done: FileOperation, words: str, *, renamed_to: str = ""
+) -> None:
+    entries = home.look.entry_records(name)
+    remove_page(conn, home.digits, name, entries, _BY_ASSISTANT, renamed_to=renamed_to)
     done.keep(home, conn, words)
 
 

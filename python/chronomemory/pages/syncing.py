@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +16,18 @@ from chronomemory.face.arguments import word
 from chronomemory.face.batch import Connection
 from chronomemory.page_files import INDEX_FILE, OUR_MARK
 from chronomemory.pages.errors import NotAPage, PageConflict, PageError
-from chronomemory.pages.ids import SUFFIX, entry_key, file_of, is_page_file, page_key
+from chronomemory.pages.ids import SUFFIX, file_of, is_page_file, page_key
 from chronomemory.pages.reading import PageReader
 from chronomemory.pages.settings import Settings
-from chronomemory.pages.storage.changes import PageChange, change_to
+from chronomemory.pages.storage.changes import PageChange, change_to, remove_page
 from chronomemory.pages.storage.home import Home, owner_line
-from chronomemory.pages.storage.records import BY_US, NO_FILE, PageState, digest_of
+from chronomemory.pages.storage.records import BY_US, NO_FILE, Origin, PageState, digest_of
 from chronomemory.pages.text.entries import escape
 from chronomemory.pages.text.frontmatter import read_values, utc_text
+from chronomemory.pages.text.page import is_section
 from chronomemory.pages.types import Cleaned, Indexed, PageInfo, Problem, Rebuilt, Synced
 from chronomemory.pages.writing import set_state
+from chronomemory.record import ChronoRecord
 from chronomemory.selection import query
 from chronomemory.types import Progress
 
@@ -131,7 +135,7 @@ _AT_ONCE = 4_000
 CLEANED = ("memory", "all")
 _EDITED = "it was edited by hand, so it is left alone; sync takes it in"
 _UNWRITTEN = "it is behind the log, and cannot be written now"
-_GONE_BY_HAND = ["deleted by hand"]
+_GONE_BY_HAND = Origin("observed", ("deleted by hand",))
 
 
 @dataclass(slots=True)
@@ -148,8 +152,8 @@ class _Found:
     deleted: int = 0
     kept: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    #: The ids of the entries of new pages, and their digests.
-    new: dict[str, tuple[set[str], str]] = field(default_factory=dict)
+    #: New pages by the digests of their texts and by the keys of their entries.
+    new: dict[str, str] = field(default_factory=dict)
 
     def take(self, change: PageChange, *, is_new: bool) -> None:
         name = change.page.name
@@ -160,7 +164,16 @@ class _Found:
         self.kept += change.kept
         self.problems += _suspects(change)
         if is_new:
-            self.new[name] = ({record.data["id"] for record in change.added}, change.page.digest)
+            for key in (change.page.digest, *map(_key, change.added)):
+                self.new.setdefault(key, name)
+
+    def alike(self, page: PageState, entries: list[ChronoRecord]) -> str:
+        """Return the name of a new page with the text of this one, or with most of its entries."""
+        if page.digest in self.new:
+            return self.new[page.digest]
+        known = Counter(self.new[key] for key in map(_key, entries) if key in self.new)
+        name, count = max(known.items(), key=itemgetter(1), default=("", 0))
+        return name if count * 2 > len(entries) else ""
 
     def caught(self, home: Home, name: str) -> None:
         """Bring the file of a page up to date."""
@@ -173,6 +186,11 @@ class _Found:
         values: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(Synced)}
         values |= {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
         return Synced(**values)
+
+
+def _key(record: ChronoRecord) -> str:
+    """Return what identifies an entry on any page; sections of different notes may have the same id."""
+    return str(record.data["content" if is_section(record.data["id"]) else "id"])
 
 
 def _suspects(change: PageChange) -> list[Problem]:
@@ -278,7 +296,7 @@ def _sync_deleted(
         message = f"no note is left of {len(gone):,}; sync with forget_missing lets go of them"
         found.problems.append(Problem("missing", str(home.folder.root), message))
     elif gone:
-        _forget(home, gone, _GONE_BY_HAND)
+        _forget(home, gone, _GONE_BY_HAND, found)
         found.forgotten += [page.name for page in gone]
 
 
@@ -289,44 +307,29 @@ def _sync_missing(home: Home, missing: list[PageState], found: _Found, *, forget
             found.caught(home, page.name)
             continue
         if forget:
-            _forget(home, [page], _GONE_BY_HAND)
+            _forget(home, [page], _GONE_BY_HAND, found)
             found.forgotten.append(page.name)
             continue
-        ids = {record.data["id"] for record in home.look.entry_records(page.name)}
-        alike = [
-            name
-            for name, (others, digest) in found.new.items()
-            if digest == page.digest or (others and len(ids & others) * 2 > len(ids))
-        ]
         kind, reason = "missing", "its file is gone"
-        if alike:
-            kind, reason = "renamed", f"its file is gone, and {file_of(alike[0])} says the same"
+        if alike := found.alike(page, home.look.entry_records(page.name)):
+            kind, reason = "renamed", f"its file is gone, and {file_of(alike)} says the same"
         message = f"{reason}; rebuild writes it anew, sync with forget_missing lets go of the page"
         found.problems.append(Problem(kind, file_of(page.name), message))
 
 
-def _forget(home: Home, pages: list[PageState], evidence: list[str], **notes: object) -> int:
-    """Take pages with all their entries away, as one batch."""
-    gone = [(page.name, home.look.entry_records(page.name)) for page in pages]
+def _forget(home: Home, pages: list[PageState], origin: Origin, found: _Found, **notes: object) -> int:
+    """Delete pages with all their entries, as one batch; one that a new page is like was renamed."""
+    gone = [(page, home.look.entry_records(page.name)) for page in pages]
 
     def work(conn: Connection) -> None:
-        for name, records in gone:
-            for record in records:
-                _put_away(conn, record.id, evidence)
-            if conn.record(above := entry_key(home.digits, name, "")) is not None:
-                _put_away(conn, above, evidence)
-            _put_away(conn, page_key(home.digits, name), evidence)
+        for page, records in gone:
+            renamed_to = found.alike(page, records)
+            remove_page(conn, home.digits, page.name, records, origin, renamed_to=renamed_to)
         if notes:
             home.note(conn, **notes)
 
     home.handle.run(work)
     return sum(len(records) for _, records in gone)
-
-
-def _put_away(conn: Connection, record_id: str, evidence: list[str]) -> None:
-    if evidence:
-        conn.patch(record_id, {"source_type": "observed", "evidence": evidence})
-    conn.delete(record_id)
 
 
 def _let_sleep(home: Home, settings: Settings, found: _Found) -> None:
@@ -469,7 +472,7 @@ def clean(home: Home, settings: Settings, what: str) -> Cleaned:
         # The files first: of one that is left, the next sync would make a page again. Notes are a user's.
         files = [file for file in home.files()[0].values() if file not in left and not home.is_free]
         home.folder.remove(files, "")
-        entries = _forget(home, pages, [f"cleaned: {what}"], **notes)
+        entries = _forget(home, pages, Origin("observed", (f"cleaned: {what}",)), _Found(), **notes)
         write_index(home)
         return Cleaned(what, len(pages), entries, tuple(sorted(left)))
 

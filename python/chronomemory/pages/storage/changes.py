@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from chronomemory.face.batch import Connection
 from chronomemory.pages.ids import entry_key, page_key
@@ -53,14 +54,40 @@ class PageChange:
     def put(self, conn: Connection, folder: str) -> None:
         """Write it as part of a batch."""
         for record in self.gone:
-            # What is taken away keeps its fields: the event before says who took it away.
-            if self.origin.evidence:
-                origin = {"source_type": self.origin.source_type, "evidence": list(self.origin.evidence)}
-                conn.patch(record.id, origin)
-            conn.delete(record.id)
+            _remove(conn, record.id, self.origin)
         for record in (*self.changed, *self.added):
             conn.put(record)
         put_page(conn, folder, self.page, self.origin)
+
+
+def remove_page(
+    conn: Connection,
+    folder: str,
+    name: str,
+    entries: Sequence[ChronoRecord],
+    origin: Origin,
+    *,
+    renamed_to: str = "",
+) -> None:
+    """Delete a page with its entries.
+
+    The old records of a renamed page refer to the new ones, so that an erasure of those takes them along.
+    """
+    for entry_id in ("", *(record.data["id"] for record in entries)):
+        old = entry_key(folder, name, entry_id)
+        if entry_id or conn.record(old) is not None:
+            _remove(conn, old, origin, renamed_to and entry_key(folder, renamed_to, entry_id))
+    _remove(conn, page_key(folder, name), origin, renamed_to and page_key(folder, renamed_to))
+
+
+def _remove(conn: Connection, record_id: str, origin: Origin, renamed_to: str = "") -> None:
+    """Delete a record; the event before says who deleted it."""
+    if origin.evidence:
+        said: dict[str, Any] = {"source_type": origin.source_type, "evidence": list(origin.evidence)}
+        if renamed_to:
+            said["data"] = {"renamed_to": renamed_to}
+        conn.patch(record_id, said)
+    conn.delete(record_id)
 
 
 def put_page(conn: Connection, folder: str, page: PageState, origin: Origin = BY_US) -> None:

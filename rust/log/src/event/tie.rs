@@ -3,6 +3,7 @@
 //! An erasure follows the ties in every version of every record. A record that belongs to an erased one is erased too; any other
 //! loses its past versions and is written again without the reference. Each face declares its own ties.
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
@@ -52,6 +53,8 @@ enum NameKind {
     Sibling,
     /// It is the name of an entity of the knowledge graph of the MCP server, in the scope of the record or a wider one.
     Entity,
+    /// The field is a text with notes at its end that quote others. A note begins with this, then the name of a sibling.
+    Note(&'static str),
 }
 
 /// Records that name others.
@@ -61,6 +64,8 @@ pub struct Tie {
     naming: NameKind,
     /// Where the names are.
     at: &'static [Path],
+    /// A name counts only if it is here too; empty if it always counts.
+    also_at: &'static [Path],
     /// What an erasure of one of them does.
     pub bond: Bond,
     /// The object around a name is cut out with it.
@@ -77,6 +82,7 @@ pub(super) const fn tie(by: &'static str, of: &'static str, at: &'static [Path],
         by: Speaker::Prefix(by),
         naming: NameKind::Prefix(of),
         at,
+        also_at: &[],
         bond,
         is_around: matches!(bond, Bond::Repeats),
         is_read: false,
@@ -141,6 +147,19 @@ impl Tie {
         Self { is_read: true, ..self }
     }
 
+    /// The same, where a name counts only if it is also in these fields.
+    pub(super) const fn also_at(self, also_at: &'static [Path]) -> Self {
+        Self { also_at, ..self }
+    }
+
+    /// The same, to records beside the one that quotes them in notes that begin so.
+    pub(super) const fn in_notes(self, mark: &'static str) -> Self {
+        Self {
+            naming: NameKind::Note(mark),
+            ..self
+        }
+    }
+
     /// The same, to records beside the one that names them.
     pub(super) const fn beside(self) -> Self {
         Self {
@@ -177,9 +196,14 @@ impl Tie {
 
     /// The ids that a name in a record may stand for.
     fn ids_of(&self, record: &Value, name: &str) -> Vec<String> {
+        let mut is_confirmed = self.also_at.is_empty();
+        for path in self.also_at {
+            each_name(record, path, &mut |other| is_confirmed |= other == name);
+        }
         match self.naming {
+            _ if !is_confirmed => Vec::new(),
             NameKind::Prefix(prefix) => vec![format!("{prefix}{name}")],
-            NameKind::Sibling => {
+            NameKind::Sibling | NameKind::Note(_) => {
                 let own = record
                     .get("id")
                     .and_then(Value::as_str)
@@ -193,8 +217,12 @@ impl Tie {
     /// The ids of those that a record names.
     pub fn names(&self, record: &Value) -> Vec<String> {
         let mut found = Vec::new();
+        let mut find = |name: &str| found.extend(self.ids_of(record, name));
         for path in self.at {
-            each_name(record, path, &mut |name| found.extend(self.ids_of(record, name)));
+            each_name(record, path, &mut |text| match self.naming {
+                NameKind::Note(mark) => notes(text, mark).for_each(|note| find(note.0)),
+                _ => find(text),
+            });
         }
         found
     }
@@ -208,6 +236,9 @@ impl Tie {
         }
         if *record != whole {
             self.clear_computed(record);
+            if matches!(self.naming, NameKind::Note(_)) {
+                retain_tags(record);
+            }
         }
     }
 
@@ -219,7 +250,20 @@ impl Tie {
                 items.retain_mut(|item| !self.cut_at(item, path, is_meant));
                 false
             }
-            (Value::Str(name), None) => is_meant(name),
+            (Value::Str(text), None) => match self.naming {
+                NameKind::Note(mark) => {
+                    let erased: Vec<_> = notes(text, mark)
+                        .filter(|note| is_meant(note.0))
+                        .map(|note| note.1)
+                        .collect();
+                    if !erased.is_empty() {
+                        erased.into_iter().rev().for_each(|range| text.replace_range(range, ""));
+                        text.truncate(text.trim_end().len());
+                    }
+                    false
+                }
+                _ => is_meant(text),
+            },
             (Value::Object(pairs), None) => {
                 pairs.retain(|(name, _)| !is_meant(name));
                 false
@@ -264,6 +308,50 @@ fn entity_ids(record: &Value, name: &str) -> Vec<String> {
         false => format!("{id}@{digits}"),
     };
     (0..8).map(|chosen| in_scope(some_of(chosen).digits())).collect()
+}
+
+/// Removes the tags of an entry that are neither in its heading, which has the first `headed` of them, nor in its text.
+fn retain_tags(record: &mut Value) {
+    let Some(data) = record.get("data") else {
+        return;
+    };
+    let (Some(text), Some(headed)) = (
+        data.get("content").and_then(Value::as_str),
+        data.get("headed").and_then(Value::as_i64),
+    ) else {
+        return;
+    };
+    let is_said = |tag: &Value| tag.as_str().is_some_and(|tag| text.contains(&format!("#{tag}")));
+    let tags = data
+        .get("tags")
+        .and_then(Value::as_array)
+        .unwrap_or_default()
+        .iter()
+        .zip(0..);
+    let kept = tags
+        .filter(|(tag, place)| *place < headed || is_said(tag))
+        .map(|(tag, _)| tag.clone());
+    let mut data = data.clone();
+    data.set("tags", Value::Array(kept.collect()));
+    record.set("data", data);
+}
+
+/// The name and the range of each note in a text. A note is a paragraph that begins with `mark`, a name and `" ("`, and all that
+/// follows up to the next note.
+fn notes<'a>(text: &'a str, mark: &'static str) -> impl Iterator<Item = (&'a str, Range<usize>)> {
+    let begins_note = move |at: &usize| {
+        let is_paragraph = *at == 0 || text[..*at].ends_with("\n\n");
+        is_paragraph
+            && text[at + mark.len()..]
+                .split_once(" (")
+                .is_some_and(|(name, _)| !name.contains(char::is_whitespace))
+    };
+    let starts: Vec<usize> = text.match_indices(mark).map(|(at, _)| at).filter(begins_note).collect();
+    let ends: Vec<usize> = starts.iter().skip(1).copied().chain([text.len()]).collect();
+    starts.into_iter().zip(ends).map(move |(start, end)| {
+        let name = text[start + mark.len()..].split(' ').next().unwrap_or_default();
+        (name, start..end)
+    })
 }
 
 fn each_name(value: &Value, path: &[&str], show: &mut dyn FnMut(&str)) {

@@ -123,11 +123,10 @@ impl Chosen {
 
     /// Of those that were to stay some may be about nothing else by now; whether there are any.
     fn stay_no_longer(&mut self, state: &State) -> bool {
-        let staying = std::mem::take(&mut self.staying);
-        let before = staying.len();
-        let stays = |id: &Vec<u8>| self.left_of(id, state).is_some();
-        self.staying = staying.iter().filter(|id| stays(id)).cloned().collect();
-        self.staying.len() < before
+        let is_gone = |id: &&Vec<u8>| self.left_of(id, state).is_none();
+        let gone: Vec<Vec<u8>> = self.staying.iter().filter(is_gone).cloned().collect();
+        gone.iter().for_each(|id| _ = self.staying.remove(id));
+        !gone.is_empty()
     }
 
     /// Adds records that go and were seen elsewhere.

@@ -60,6 +60,10 @@ pub(super) const FACE: Face = Face {
         said: ["subject", "predicate", "object"],
     }),
     ties: &[
+        // A rule copies an episode: the payload of the fact has its id and its content.
+        tie("fact:", "episode:", &[&["data", "payload", "id"]], Bond::Derived)
+            .also_at(LINEAGE)
+            .clearing(&[&["label"], &["data", "payload", "content"]]),
         tie("fact:", "episode:", LINEAGE, Bond::Derived),
         tie("fact:", "", EARLIER, Bond::Derived),
         tie("rule:lineage:", "episode:", LINEAGE, Bond::Derived),

@@ -75,7 +75,7 @@ static PLAIN_INDEXES: [FaceIndex; 1] = [FaceIndex {
 }];
 
 /// Ties of plain records, and of any record.
-static PLAIN_TIES: [Tie; 7] = [
+static PLAIN_TIES: [Tie; 8] = [
     whole(Speaker::Kind("edge"), ENDS, Bond::Belongs),
     // A relation of the MCP server's knowledge graph names its entities in clear, also in its label.
     whole(
@@ -92,7 +92,17 @@ static PLAIN_TIES: [Tie; 7] = [
         &[&["data", "target_id"]],
         Bond::Belongs,
     ),
-    whole(Speaker::Kind("rollback_event"), &[&["data", "affected"]], Bond::Refers),
+    whole(
+        Speaker::Kind("rollback_event"),
+        &[&["data", "affected"], &["data", "reinstated", "restored"]],
+        Bond::Refers,
+    ),
+    whole(
+        Speaker::Kind("rollback_event"),
+        &[&["data", "reinstated", "left", "record_id"]],
+        Bond::Refers,
+    )
+    .around(),
     whole(
         Speaker::Kind("rollback_event"),
         &[&["data", "changes", "record_id"]],

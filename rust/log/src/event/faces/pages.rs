@@ -6,6 +6,7 @@ use crate::event::tie::{Bond, tie};
 /// The folder that pages and entries belong to: what is called the same in two folders is never mixed up.
 const FOLDER: &[&str] = &["data", "folder"];
 const PAGE: &[&[&str]] = &[&["data", "page"]];
+const RENAMED_TO: &[&[&str]] = &[&["data", "renamed_to"]];
 const OPERATIONS: &[&[&str]] = &[&["data", "operations"]];
 /// What orders entries: their place on the page, or their moment.
 const ORDER: &[&str] = &["data", "order"];
@@ -66,6 +67,13 @@ pub(super) const FACE: Face = Face {
     sorting: None,
     ties: &[
         tie("entry:", "", PAGE, Bond::Belongs),
+        // A renamed page is a new page; the old one and its entries refer to the new ones.
+        tie("page:", "", RENAMED_TO, Bond::Belongs),
+        tie("entry:", "", RENAMED_TO, Bond::Belongs),
+        // The compaction of a page quotes superseded entries in their successors.
+        tie("entry:", "", &[&["data", "content"], &["label"]], Bond::Refers)
+            .in_notes("Earlier: ")
+            .clearing(&[&["data", "raw"], &["data", "mentions"]]),
         tie("entry:", "", &[&["data", "superseded_by"]], Bond::Refers)
             .beside()
             .clearing(&[&["data", "raw"]]),
