@@ -6,8 +6,9 @@ is swept, for readers that ask with ``expired=True``.
 
 from __future__ import annotations
 
+import importlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -30,6 +31,10 @@ _HISTORY = ("redact", "drop")
 _LEVELS = ("user", "agent", "session")
 #: What of a report names records.
 _NAMING = ("ids", "belonging", "mentions", "removed_files", "page_files")
+
+
+#: What the ids begin with of the records that the files of a workspace show.
+_SHOWN_BY_WORKSPACE = {"profile", "node", "gedge", "path", "plan", "event", "audit"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +178,7 @@ def erase(
         )
         asked = {"scope": scope and dict(scope), "where": condition and json.loads(condition)}
         asked |= {"ids": None if ids is None else names}
-        files.clear((*report["ids"], *report["belonging"]), again, dry_run=dry_run)
+        _clear_files(store, report, files, again, dry_run=dry_run)
         erased = _erased(report, files, dry_run=dry_run, reason=reason, history=history, asked=asked)
         return _copied_anew(engine, erased, wants_copy)
 
@@ -192,11 +197,28 @@ def erase_due(
     known = zip(others, engine.with_expired().get_many(others), strict=True)
     seen = {name for name, record in known if record is not None}
     report = found if dry_run else engine.erase(ids, reason=reason, due_at=moment)
-    files.clear((*report["ids"], *report["belonging"]), (), dry_run=dry_run)
+    _clear_files(store, report, files, (), dry_run=dry_run)
     for kind in ("belonging", "mentions"):
         report[kind] = [name for name in report[kind] if name in seen]
     erased = _erased(report, files, dry_run=dry_run, reason=reason, asked={"ids": ids})
     return _copied_anew(engine, erased, backup)
+
+
+def _clear_files(
+    store: _Project, report: dict[str, Any], files: PageFiles, kept: Collection[str], *, dry_run: bool
+) -> None:
+    """Clear the files outside the store's folder that show erased records: of pages, and of a workspace."""
+    erased = (*report["ids"], *report["belonging"])
+    files.clear(erased, kept, dry_run=dry_run)
+    changed = {name.partition(":")[0] for name in (*erased, *report["mentions"])}
+    if dry_run or report["seq"] is None or not changed & _SHOWN_BY_WORKSPACE:
+        return
+    try:
+        # The graph depends on the store: it is loaded only here, where its files are to be cleared.
+        importlib.import_module("chronomemory.graph.log_home").clear_erased(store)
+    except (ChronoError, OSError):
+        # What was erased is erased: the call must not look as if it were not.
+        files.left.append(str(store.project_root))
 
 
 def _copied_anew(engine: Engine, erased: Erased, wanted: bool) -> Erased:

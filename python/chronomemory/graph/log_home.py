@@ -422,6 +422,24 @@ def open_home(place: Path, scope: Scope, clock: Now | None, options: dict[str, A
     return LogHome(handle, View(Folder(root, mode=handle.project.upkeep.folder_mode), scope))
 
 
+def clear_erased(store: HasEngine) -> None:
+    """Write the files of a workspace anew after an erasure in its log, if there is a workspace."""
+    project: Any = getattr(store, "_store", store)  # of a handle, the store that it is of
+    folder = Folder(project.project_root.resolve(), mode=project.upkeep.folder_mode)
+    scope = View(folder, Scope()).scope_shown()
+    if scope is None:
+        return
+    handle = open_handle(GraphHandle, project, scope=scope, shared=scope == Scope())
+    home = LogHome(handle, View(folder, scope))
+    shown = home.view.shown()
+    if home.look().books() is not None:
+        home.forget()
+    elif shown is not None:
+        # All of it was erased: nothing is written in its scope before the workspace is opened again.
+        with folder.locked():
+            home.view.rebuild(home.look(), shown)
+
+
 def _put(conn: Connection, changes: Changes, place: int) -> None:
     for name in changes.gone_edges:
         conn.delete(key_of(EDGE, name))

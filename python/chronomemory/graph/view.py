@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from chronomemory.errors import ChronoError
 from chronomemory.face.files import Folder, is_draft
 from chronomemory.graph.changes import Changes, Look
 from chronomemory.graph.errors import WorkspaceError
@@ -83,13 +84,16 @@ class View:
         types = (type(shown.revision), type(shown.log_seq), type(shown.log_head))
         return shown if types == (int, int, str) and meta.get("schema") == WORKSPACE else None
 
+    def scope_shown(self) -> Scope | None:
+        """Return the names that the files belong to, or None if they do not say so."""
+        try:
+            return Scope(**json.loads(self.folder.read(META_FILE))["scope"])
+        except (OSError, ValueError, KeyError, TypeError, RecursionError, ChronoError):
+            return None
+
     def is_of_scope(self) -> bool:
         """Return whether the files name this scope."""
-        try:
-            meta = json.loads(self.folder.read(META_FILE))
-        except (OSError, ValueError, RecursionError):
-            return False
-        return isinstance(meta, dict) and meta.get("scope") == self._scope.to_dict()
+        return self.scope_shown() == self._scope
 
     def meta_page(self, shown: Shown) -> bytes:
         """Spell ``workspace.json``."""
