@@ -56,7 +56,7 @@ _Names = tuple[_Text, _Text, _Text] | None
 _After = tuple[Any, str] | None
 _Found = tuple[ChronoRecord, float, _Dict | None]
 _Made = tuple[int | None, int | None, int, int]
-_End = tuple[int | bytes | None, _Made, _Made | None]
+_End = tuple[int | None, _Made, _Made | None]
 _Floats = npt.NDArray[np.float32]
 
 @final

@@ -528,16 +528,20 @@ def _seqs(store: HasEngine, report: ChronoRecord) -> tuple[int | None, list[int]
     # Written over since: earlier versions put a second report of the same target over the first.
     began, changes, backs = report.created_seq, None, 0
     ended: list[int] = []
-    for event in _history(store, report.id):
+    events = _history(store, report.id)
+    for event in events:
         said = ChronoRecord.from_dict(event.record or {})
         if event.op not in _WHOLE or not isinstance(said.data, dict):
             continue
         if said.data.get("changes") != changes:
             began, changes = event.seq, said.data.get("changes")
-        if len(_taken_back(said)) > backs:
+        taken_back = _taken_back(said)
+        # The record that was put back last is before it in its batch, unless an erasure wrote it again.
+        last = taken_back[-1]["restored"][-1:] if len(taken_back) > backs else []
+        if any(before.seq == event.seq - 1 for record_id in last for before in _history(store, record_id)):
             ended.append(event.seq)
-        backs = len(_taken_back(said))
-    if not ended and _taken_back(report) and report.updated_seq is not None:
+        backs = len(taken_back)
+    if not events and _taken_back(report) and report.updated_seq is not None:
         ended.append(report.updated_seq)
     return began, ended
 

@@ -1,8 +1,9 @@
 """Reads records by filters: pages with a cursor, streams, and views of an earlier moment.
 
-A cursor is a position and no resource: the key of the last record of a page, the event that made the record,
-and a digest of the question that it belongs to. It has no id. It never expires, and works after a restart and
-in other processes.
+A cursor is a position and no resource: the moment or number that orders the last record of a page, the event
+that made the record, and a digest of the question that it belongs to. It has no id and no content: if a field
+gives the order, its value is read from the record. It never expires, and works after a restart and in other
+processes.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _CLOCKS_DIFFER_US = 2_000_000
 #: The seq and the moment of the event that made a record, which of its records this is, and of how many.
 _Made = tuple[int | None, int | None, int, int]
 #: What the last record of a page was ordered by, and where it and the one behind it were made.
-_End = tuple[int | bytes | None, _Made, _Made | None]
+_End = tuple[int | None, _Made, _Made | None]
 #: User, agent and session of who asks; None for everyone.
 _Names = tuple[str | None, str | None, str | None] | None
 
@@ -219,8 +220,7 @@ def _order(given: str | None) -> tuple[str, bool]:
 
 
 def _cursor(question: str, end: _End) -> str:
-    key, *made = end
-    packed = canonical_json([_PACKING, question, key.hex() if isinstance(key, bytes) else key, *made])
+    packed = canonical_json([_PACKING, question, *end])
     return base64.urlsafe_b64encode(packed).decode("ascii").rstrip("=")
 
 
@@ -229,18 +229,16 @@ def _position(cursor: str, question: str) -> _End:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
         packed = parse_json(base64.b64decode(padded, altchars=b"-_", validate=True))
         packing, asked, key, made, following = packed
-        field = bytes.fromhex(key) if isinstance(key, str) else None
     except (ValueError, TypeError):
         raise must("after", "be the cursor of a page", cursor) from None
-    if packing == 1:
+    if packing == 1 or isinstance(key, str):
         raise refuse("the cursor is of an earlier version; ask again from the start", "after")
-    key = None if field is not None else key
     places = [made] if following is None else [made, following]
     if packing != _PACKING or not _is_number(key) or not all(map(_is_made, places)):
         raise must("after", "be the cursor of a page", cursor)
     if asked != question:
         raise refuse("the cursor belongs to another question; ask as for the page that it came with", "after")
-    return key if field is None else field, tuple(made), None if following is None else tuple(following)
+    return key, tuple(made), None if following is None else tuple(following)
 
 
 def _is_made(given: object) -> bool:

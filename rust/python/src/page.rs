@@ -16,14 +16,7 @@ use crate::view::View;
 type Made = (Option<u64>, Option<i64>, u32, u32);
 
 /// What the last record of a page was ordered by, and where it and the one behind it were made.
-type End = (Option<EndKey>, Made, Option<Made>);
-
-/// A number, or the bytes of a field.
-#[derive(FromPyObject, IntoPyObject)]
-enum EndKey {
-    Number(i64),
-    Field(Vec<u8>),
-}
+type End = (Option<i64>, Made, Option<Made>);
 
 /// Records, where to go on, and how they were found.
 type PageFound<'py> = (Vec<Bound<'py, PyAny>>, Option<End>, String);
@@ -64,23 +57,16 @@ pub fn listing_of(terms: &Bound<'_, PyDict>, viewer: &Arc<Viewer>) -> PyResult<(
 
 fn end_of((key, made, next): End) -> PageEnd {
     let made_at = |(seq, micros, nth, of): Made| MadeAt { seq, micros, nth, of };
-    let (key, field) = match key {
-        Some(EndKey::Number(key)) => (Some(key), None),
-        Some(EndKey::Field(field)) => (None, Some(field)),
-        None => (None, None),
-    };
     PageEnd {
         key,
-        field,
         made: made_at(made),
         next: next.map(made_at),
     }
 }
 
 fn told<'py>(py: Python<'py>, (found, end, plan): (Copied, Option<PageEnd>, String)) -> PyResult<PageFound<'py>> {
-    let key = |end: &mut PageEnd| end.key.map(EndKey::Number).or(end.field.take().map(EndKey::Field));
     let made = |at: MadeAt| (at.seq, at.micros, at.nth, at.of);
-    let end = end.map(|mut end| (key(&mut end), made(end.made), end.next.map(made)));
+    let end = end.map(|end| (end.key, made(end.made), end.next.map(made)));
     Ok((found.records(py)?, end, plan))
 }
 

@@ -6,7 +6,7 @@
 use chronolog::json::{self, Value};
 
 /// The event that made a record, or the last one that spoke of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stamp {
     /// Its seq; below 0 if it is not known.
     seq: i64,
@@ -37,6 +37,32 @@ impl Stamp {
     /// Its moment in microseconds since 1970, if it is known.
     pub fn micros(&self) -> Option<i64> {
         (self.micros > i64::MIN).then_some(self.micros)
+    }
+
+    /// Reads a stamp from an array of its two numbers.
+    pub fn read(value: &Value) -> Option<Self> {
+        let [seq, micros] = value.as_array()? else {
+            return None;
+        };
+        Some(Self::new(u64::try_from(seq.as_i64()?).ok()?, micros.as_i64()?))
+    }
+
+    /// An array of the two numbers; `null` if one is not known.
+    pub fn value(&self) -> Value {
+        let numbers = self
+            .seq()
+            .zip(self.micros())
+            .map(|_| vec![Value::from(self.seq), Value::from(self.micros)]);
+        numbers.map_or(Value::Null, Value::Array)
+    }
+
+    /// The earlier of two stamps in each of their numbers.
+    #[must_use]
+    pub fn not_after(self, other: Self) -> Self {
+        Self {
+            seq: self.seq.min(other.seq),
+            micros: self.micros.min(other.micros),
+        }
     }
 
     /// This one, but not before another: seqs and moments of another tool's log may go back.

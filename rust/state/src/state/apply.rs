@@ -42,11 +42,17 @@ impl State {
         let found = self.find(known.id);
         let slot = match known.op {
             Op::Upsert | Op::Migrate | Op::Erase | Op::Prune => {
-                if known.fields.id.map(|span| span.of(known.record)) == Some(known.id) {
+                let slot = if known.fields.id.map(|span| span.of(known.record)) == Some(known.id) {
                     self.put(found, known.id, known.record, known.fields, (stamp, is_plain))
                 } else {
                     self.put_value(found, known.id, parsed(known.record), stamp)
+                };
+                match known.op {
+                    Op::Upsert => self.restate(slot, stamp),
+                    Op::Erase => self.note_restated(known.record, true),
+                    _ => {}
                 }
+                slot
             }
             Op::Delete => match found.filter(|&slot| self.slots[slot as usize].class != NO_CLASS) {
                 Some(slot) => {
@@ -114,8 +120,11 @@ impl Taker for State {
     fn take(&mut self, record: &[u8], fields: RecordSpans, moments: Option<Moments>) {
         if let Some(id) = fields.id.map(|span| span.of(record)) {
             let slot = self.put(self.find(id), id, record, fields, (Stamp::UNKNOWN, false));
+            if id.starts_with(b"erasure:") {
+                self.note_restated(record, false);
+            }
             if let Some(moments) = moments {
-                self.moments.set(slot, moments);
+                self.set_moments(slot, moments);
                 self.note_speech(slot, moments.updated);
             }
         }
@@ -123,7 +132,7 @@ impl Taker for State {
 
     fn date(&mut self, id: &[u8], moments: Moments) {
         if let Some(slot) = self.find(id) {
-            self.moments.set(slot, moments);
+            self.set_moments(slot, moments);
             self.note_speech(slot, moments.updated);
         }
     }

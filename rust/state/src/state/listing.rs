@@ -53,13 +53,12 @@ pub struct Listing {
 /// The last record of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageEnd {
-    /// What it was ordered by, as a number that sorts alike; `None` if it had none, or if that was its id or its place.
+    /// What it was ordered by, as a number that sorts alike; `None` if it had none, or if that was its id or its place. If it was
+    /// ordered by a field, the seq of the last event about it and the next record: a page end holds no content.
     pub key: Option<i64>,
-    /// The same where that was a field, as bytes that sort alike.
-    pub field: Option<Vec<u8>>,
     /// Where it was made.
     pub made: MadeAt,
-    /// Where the record behind it was made, if records are ordered by their ids: it stands in for one that was erased.
+    /// Where the record behind it was made, if records are ordered by their ids or a field: it stands in for one that was erased.
     pub next: Option<MadeAt>,
 }
 
@@ -125,7 +124,6 @@ impl Listing {
         slots.truncate(limit);
         let end = slots.last().zip(next).map(|(&slot, next)| PageEnd {
             key: self.key_of(state, slot, happened),
-            field: None,
             made: MadeAt::of(state, slot),
             next: (self.by == By::Id).then(|| MadeAt::of(state, next)),
         });
@@ -144,10 +142,27 @@ impl Listing {
         }
     }
 
-    fn by_place(&self, state: &State, among: Option<Vec<u32>>, most: usize) -> std::result::Result<Vec<u32>, Refused> {
+    /// The first so many slots in the order in which their records were made.
+    pub(super) fn by_place(
+        &self,
+        state: &State,
+        among: Option<Vec<u32>>,
+        most: usize,
+    ) -> std::result::Result<Vec<u32>, Refused> {
         let sieve = state.sieve(&self.query);
-        let passes = |slot: &u32| state.passes(&sieve, *slot);
-        let after = self.after.as_ref();
+        let restated = &state.restated.places;
+        let last = self.after.as_ref().filter(|_| !restated.is_empty());
+        let found = last.and_then(|end| end.made.find(state));
+        let after = last.map(|end| match (found, self.reverse) {
+            (Some(slot), _) => (end.made.seq, slot + u32::from(!self.reverse)),
+            (None, false) => (end.made.seq, 0),
+            (None, true) => (end.made.seq, u32::MAX),
+        });
+        let is_next = |slot: u32| after.is_none_or(|after| (state.place(slot) < after) == self.reverse);
+        let is_restated = |slot: u32| !restated.is_empty() && restated.contains(&state.place(slot));
+        let passes = |slot: &u32| state.passes(&sieve, *slot) && is_next(*slot) && !is_restated(*slot);
+        // The slot of a restated record is not its place: the next page may begin anywhere.
+        let after = self.after.as_ref().filter(|_| !found.is_some_and(is_restated));
         let start = after
             .filter(|_| !self.reverse)
             .map_or(0, |end| end.made.slot_in(state, true));
@@ -155,7 +170,9 @@ impl Listing {
         let end = end.map_or(u32::MAX, |end| end.made.slot_in(state, false));
         // Whoever sees little goes through that; whoever sees all, through those of a kind and status.
         let wanted = wanted(&self.query);
-        match (among.or_else(|| state.seen_slots(&sieve)), self.reverse) {
+        let among = among.or_else(|| state.seen_slots(&sieve));
+        let is_among = |slot: u32| among.as_ref().is_none_or(|seen| seen.binary_search(&slot).is_ok());
+        let mut slots = match (&among, self.reverse) {
             (Some(seen), false) => {
                 let first = seen.partition_point(|&slot| slot < start);
                 gathered(seen[first..].iter().copied().filter(passes).take(most))
@@ -166,42 +183,59 @@ impl Listing {
             }
             (None, false) => gathered(state.catalog.slots_from(wanted, start).filter(passes).take(most)),
             (None, true) => gathered(state.catalog.slots_before(wanted, end).filter(passes).take(most)),
+        }?;
+        if !restated.is_empty() {
+            let listed = |slot: &u32| is_among(*slot) && state.passes(&sieve, *slot) && is_next(*slot);
+            slots.extend(restated.iter().map(|place| place.1).filter(listed));
+            slots.sort_unstable_by_key(|&slot| state.place(slot));
+            if self.reverse {
+                slots.reverse();
+            }
+            slots.truncate(most);
         }
+        Ok(slots)
     }
 
     /// The slots of a page of records ordered by a field, and where it ends if there are more; `key` spells what one has there as
     /// bytes that sort alike.
     ///
     /// # Errors
-    /// `Refused` if there is no memory for it.
+    /// `OutOfMemory`; `Argument` if the records at the end of the last page were erased or changed.
     pub fn slots_by_field(
         &self,
         state: &State,
         among: Option<Vec<u32>>,
         key: &dyn Fn(&[u8]) -> Option<Vec<u8>>,
-    ) -> std::result::Result<(Vec<u32>, Option<PageEnd>), Refused> {
+    ) -> Result<(Vec<u32>, Option<PageEnd>)> {
         let limit = self.query.limit.unwrap_or(usize::MAX);
         let rank = |key: Option<Vec<u8>>| match key {
             Some(key) if self.reverse => (false, key.iter().map(|byte| !byte).collect()),
             Some(key) => (false, key),
             None => (true, Vec::new()),
         };
-        let after = self.after.as_ref();
-        let after = after.map(|end| (rank(end.field.clone()), end.made.slot_in(state, true)));
+        let ranked_in = |slot: u32| (rank(key(state.record_in(slot))), slot);
+        let changed = |slot: u32| state.moments.get(slot).updated.seq().map(|seq| seq as i64);
+        let after = self
+            .after
+            .as_ref()
+            .map(|end| end.slot_in(state, |slot| changed(slot) <= end.key));
+        let after = after.transpose()?.map(|(slot, is_included)| {
+            let (rank, slot) = ranked_in(slot);
+            (rank, slot + u32::from(!is_included))
+        });
         let ranked = state
             .matching_among(&self.query, among)
-            .map(|slot| (rank(key(state.record_in(slot))), slot))
+            .map(ranked_in)
             .filter(|one| after.as_ref().is_none_or(|after| one >= after));
         let mut slots: Vec<u32> = first_of(gathered(ranked)?, limit.saturating_add(1))
             .map(|(_, slot)| slot)
             .collect();
-        let has_more = slots.len() > limit;
+        let next = slots.get(limit).copied();
         slots.truncate(limit);
-        let end = slots.last().filter(|_| has_more).map(|&slot| PageEnd {
-            key: None,
-            field: key(state.record_in(slot)),
+        let end = slots.last().zip(next).map(|(&slot, next)| PageEnd {
+            key: changed(slot).max(changed(next)),
             made: MadeAt::of(state, slot),
-            next: None,
+            next: Some(MadeAt::of(state, next)),
         });
         Ok((slots, end))
     }
@@ -241,7 +275,12 @@ impl Listing {
     }
 
     fn by_id(&self, state: &State, among: Option<Vec<u32>>, most: usize) -> Result<Vec<u32>> {
-        let after = self.after.as_ref().map(|end| end.id_in(state)).transpose()?;
+        let after = self
+            .after
+            .as_ref()
+            .map(|end| end.slot_in(state, |_| true))
+            .transpose()?;
+        let after = after.map(|(slot, is_included)| (plain(state.id_of(slot)), is_included));
         let is_behind = |id: &[u8]| match &after {
             Some((after, is_included)) => match id.cmp(after) {
                 Ordering::Equal => *is_included,
@@ -262,15 +301,15 @@ impl Listing {
 }
 
 impl PageEnd {
-    /// The id behind which the next page begins, and whether the page includes it.
-    fn id_in<'a>(&self, state: &'a State) -> Result<(Cow<'a, [u8]>, bool)> {
+    /// The slot behind which the next page begins, and whether the page includes it; only one that is as it was will do.
+    fn slot_in(&self, state: &State, is_same: impl Fn(u32) -> bool) -> Result<(u32, bool)> {
         let last = self.made.find(state).map(|slot| (slot, false));
-        let next = || Some((self.next?.find(state)?, true));
-        let (slot, is_included) = last.or_else(next).ok_or_else(|| {
-            let reason = "the records at the end of that page were erased; ask again from the start";
+        let next = self.next.and_then(|next| next.find(state)).map(|slot| (slot, true));
+        let mut found = last.into_iter().chain(next);
+        found.find(|&(slot, _)| is_same(slot)).ok_or_else(|| {
+            let reason = "the records at the end of that page were erased or changed; ask again from the start";
             Error::argument("after", reason)
-        })?;
-        Ok((plain(state.id_of(slot)), is_included))
+        })
     }
 }
 

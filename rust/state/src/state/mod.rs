@@ -29,6 +29,7 @@ mod query;
 mod timeline;
 
 mod records;
+mod restated;
 
 mod put;
 

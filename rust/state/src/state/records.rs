@@ -12,6 +12,7 @@ use super::changes::Changes;
 use super::expiries::Expiries;
 use super::likeness::{Awaited, Likeness};
 use super::moments::MomentColumn;
+use super::restated::RestatedRecords;
 use super::scopes::Directory;
 use super::spelling::spelled;
 use super::timeline::{EventMark, Timeline};
@@ -58,6 +59,7 @@ pub struct State {
     pub(super) scopes: Directory,
     pub(super) moments: MomentColumn,
     pub(super) expiries: Expiries,
+    pub(super) restated: RestatedRecords,
     /// Records that may come, if anyone knows some.
     pub(super) awaited: Option<Awaited>,
     /// Whether a record ever was of what a store says of itself.

@@ -3,6 +3,7 @@
 use super::arena::Arena;
 use super::catalog::Class;
 use super::changes::Changes;
+use super::listing::Listing;
 use super::query::Query;
 use super::records::{NO_CLASS, Slot, State};
 use crate::snapshot::Moments;
@@ -107,7 +108,12 @@ impl State {
     /// # Errors
     /// `Refused` if there is no memory for so many.
     pub fn query_dated(&self, query: &Query) -> Result<Vec<Dated<'_>>, Refused> {
-        gathered(self.matches_dated(query).take(query.limit.unwrap_or(usize::MAX)))
+        let listing = Listing {
+            query: query.clone(),
+            ..Listing::default()
+        };
+        let slots = listing.by_place(self, None, query.limit.unwrap_or(usize::MAX))?;
+        gathered(slots.into_iter().map(|slot| self.dated_in(slot)))
     }
 
     /// The same one by one, its limit aside.

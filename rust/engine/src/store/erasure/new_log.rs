@@ -6,6 +6,7 @@ use chronolog::event::Op;
 use chronolog::event::draft::{Draft, RecordChange};
 use chronolog::json::{self, Value};
 use chronolog::wal::writer::{EventBody, Lines};
+use chronomemory_state::snapshot::Stamp;
 use chronomemory_state::state::{State, spelled, unspelled};
 
 use super::chosen::Chosen;
@@ -15,12 +16,17 @@ use super::rows::MovedSpaces;
 use crate::store::vectors::records::format::{group_space, space_name};
 use crate::store::write::pending::changes;
 
+/// Of more records the event of an erasure does not note when they were made: it is one line.
+const MOST_NOTED: usize = 200_000;
+
 /// Records that are written again behind the event of an erasure: those that named erased records come first, then those that
 /// were asked for, groups of embeddings last.
 pub(super) struct Restated {
     records: Vec<(String, Option<Vec<u8>>)>,
     named: usize,
     again: usize,
+    /// Of those that come first, the events that made them.
+    made: Vec<Stamp>,
 }
 
 pub(super) fn event_record(
@@ -37,6 +43,7 @@ pub(super) fn event_record(
         ("unsalted", number(told.unsalted)),
         ("kept", number(restated.named as u64)),
         ("again", number(restated.again as u64)),
+        ("made", Value::Array(restated.made.iter().map(Stamp::value).collect())),
         ("first_seq", span.map_or(Value::Null, |span| number(span.0))),
         ("last_seq", span.map_or(Value::Null, |span| number(span.1))),
         ("history", text(if order.drop_history { "dropped" } else { "redacted" })),
@@ -97,9 +104,12 @@ impl Restated {
         };
         records.sort_by_key(|(id, _)| rank(id));
         let count = |wanted: u8| records.iter().filter(|(id, _)| rank(id) == wanted).count();
+        let named = count(0);
+        let made = |(id, _): &(String, Option<Vec<u8>>)| present.created(id);
         Self {
-            named: count(0),
+            named,
             again: count(1),
+            made: records[..named.min(MOST_NOTED)].iter().map(made).collect(),
             records,
         }
     }
