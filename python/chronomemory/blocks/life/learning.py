@@ -358,6 +358,8 @@ def _write(conn: Connection, old: ChronoRecord, new_id: str, scope: Scope, hours
     data: dict[str, Any] = {name: old.data[name] for name in _TAKEN if name in old.data}
     hours = hours_for(conn, old, hours)
     data |= {"last_reinforced_at": hours, "learned_at": old.data.get("learned_at", hours)}
+    # An erasure of the old block names the new one.
+    data["supersedes"] = plain_id(old.id)
     new = replace(old, id=block_key(new_id), data=carrying(scope, data))
     if conn.record(new.id) is not None:
         tags, category, source = list(tags_of(old)), data["category"], data["source"]
