@@ -34,9 +34,9 @@ def complaints(project_root: Path, findings: dict[str, Any]) -> Iterator[str]:
     if found.tail:
         first = "run repair() before anything is written: " if found.tail.events else ""
         yield f"{project_root}: {found.tail}; {first}the next write puts them aside"
-    if findings["cut"] and not any(item.kind == "log-missing" for item in found.damage):
+    if found.cut and not any(item.kind == "log-missing" for item in found.damage):
         yield (
-            f"{project_root}: {findings['cut']}; run repair() before anything is written: "
+            f"{project_root}: {found.cut}; run repair() before anything is written: "
             "until then a write is refused"
         )
     if found.returned:

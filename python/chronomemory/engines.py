@@ -75,7 +75,7 @@ class _Shared:
             raise AssertionError("there is an engine while somebody has its turn")
         findings = self.engine.findings()
         wants_hashes = options["verify"] == "full" and self.options["verify"] != "full"
-        if wants_hashes or (options["strict"] and findings["damage"]):
+        if wants_hashes or (options["strict"] and (findings["damage"] or findings["cut"])):
             # Whoever is strict gets the error that opening would raise.
             anew = Engine(project_root, **{**options, "exclusive": False})
             try:

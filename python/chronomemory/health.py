@@ -107,7 +107,7 @@ def health_of(engine: Engine, project_root: Path, *, handles: int) -> Health:
     until = pulse["synced_until_us"]
     folder = log_folder(project_root)
     return Health(
-        ok=found.valid and not found.damaged_synced and pulse["poisoned"] is None,
+        ok=found.valid and not (found.cut or found.damaged_synced) and pulse["poisoned"] is None,
         rung=found.rung,
         damaged_places=len(found.damage),
         tail_bytes=found.tail.length if found.tail else 0,

@@ -141,6 +141,8 @@ class VerifyReport:
     #: ``synced`` is there and cannot be read. The chain is none the worse, but that file is what would show
     #: that the log was cut at its end.
     damaged_synced: bool = False
+    #: Why the log ends before the last known sync; None if it does not. Writes are refused until ``repair()``.
+    cut: str | None = None
     notes: tuple[str, ...] = ()
     #: Records that a line of another tool took out of their scope, or gave none. They are no damage: the log
     #: counts as it stands, and what is malformed is seen by ``everyone()`` alone.
@@ -165,6 +167,8 @@ class VerifyReport:
         """The highest rung of evidence that was reached."""
         if not self.valid:
             return "corrupt"
+        if self.cut:
+            return "cut short"
         if self.altered_indexes:
             return "index altered"
         return "remembered" if self.remembered == "kept" else "chain ok"

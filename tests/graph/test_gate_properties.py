@@ -37,7 +37,7 @@ from workbench import Clock, event
 NAMES = ["a", "b", "c"]
 PATHS = ["main", "try"]
 #: Findings that random verbs cause by themselves: they name what is not there.
-DANGLING = {"missing-endpoint", "orphan-event", "orphan-plan"}
+DANGLING = {"missing-endpoint", "orphan-event", "orphan-path", "orphan-plan"}
 
 
 class Faults:

@@ -222,6 +222,7 @@ def test_codes_are_those_of_the_page() -> None:
     assert set(CODES) == {code for code, _ in SEEDED.values()} | {
         "missing-endpoint",
         "orphan-event",
+        "orphan-path",
         "orphan-plan",
         "chain-break",
         "replay-drift",

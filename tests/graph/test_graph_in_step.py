@@ -104,7 +104,7 @@ def test_both_stay_the_same(seed: int, tmp_path: Path) -> None:
         assert kept.graph.components() == plain.graph.components()
         assert workspace.replay() == workspace.snapshot() == plain.events.replay()
         codes = {finding.code for finding in workspace.diagnose()}
-        assert codes <= {"missing-endpoint", "orphan-event", "orphan-plan"}
+        assert codes <= {"missing-endpoint", "orphan-event", "orphan-path", "orphan-plan"}
         assert workspace.rebuild().written == 0
     with Workspace.open(tmp_path / "w") as again:
         assert again.graph.export() == plain.graph.export()

@@ -131,6 +131,8 @@ def _store(here: Session, project: Path) -> Iterator[Finding]:
             f"{places}: {report.damage[0]}",
             "Run chronomemory verify, then repair or restore a backup.",
         )
+    elif report.cut:
+        yield _bad("store", report.cut, "Run chronomemory repair, or restore a backup.")
     elif report.altered_indexes:
         yield _bad("store", "an index is not what the log says", "Run chronomemory repair: it is made again.")
     else:

@@ -102,7 +102,8 @@ def verify(at: Target) -> None:
             _tell(here.out, report, seconds)
     if not report.valid or report.altered_indexes:
         raise typer.Exit(FINDING)
-    if report.returned or report.damaged_synced or report.remembered in ("lost", "unknown", "unreadable"):
+    suspect = report.cut or report.returned or report.damaged_synced
+    if suspect or report.remembered in ("lost", "unknown", "unreadable"):
         raise typer.Exit(LOST)
 
 

@@ -52,7 +52,7 @@ def merge(
         raise PathError(f"path {path.id!r} cannot be merged into itself", path_id=path.id)
     _check_active(path, "cannot be merged")
     _check_active(into, "takes no other path")
-    if path.id in _origins(into, known):
+    if path.id in origins_of(into, known):
         raise PathError(
             f"path {into.id!r} comes from {path.id!r}: merging it there would make a cycle", path_id=path.id
         )
@@ -94,7 +94,7 @@ def _check_active(path: MemoryPath, why: str) -> None:
         raise PathError(f"path {path.id!r} was {ended}: it {why}", path_id=path.id)
 
 
-def _origins(path: MemoryPath, known: Mapping[str, MemoryPath]) -> set[str]:
+def origins_of(path: MemoryPath, known: Mapping[str, MemoryPath]) -> set[str]:
     """Return the paths that one comes from, or has gone into, however far."""
     found: set[str] = set()
     left = [path.parent_id, path.merged_into]

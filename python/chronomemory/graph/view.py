@@ -24,6 +24,7 @@ from chronomemory.graph.json_files import (
     tagged,
 )
 from chronomemory.graph.models import AuditRecord, Diagnostic, MemoryEvent, Model
+from chronomemory.graph.paths import origins_of
 from chronomemory.graph.replaying import FAMILIES, misnamed, replayed, snapshot_of
 from chronomemory.record import is_same
 from chronomemory.scope import Scope
@@ -221,6 +222,7 @@ def _content(folder: Folder, name: str, within: str = "") -> bytes | None:
 CODES = (
     "missing-endpoint",
     "orphan-event",
+    "orphan-path",
     "orphan-plan",
     "unknown-schema",
     "malformed-line",
@@ -234,11 +236,11 @@ _PREFIXES = ("profile", "node", "edge", "path", "plan", "event")
 
 
 def hanging(look: Look) -> list[Diagnostic]:
-    """Return the edges that end in nothing, and the events and plans that name nothing that exists."""
+    """Return the edges, paths, plans and events that name something that does not exist."""
     profiles = {item.id for item in look.profiles()}
     nodes = {item.id for item in look.nodes()}
     edges = look.edges()
-    paths = {item.id for item in look.paths()}
+    paths = {item.id: item for item in look.paths()}
     plans = look.plans()
     events = look.events()
     found = []
@@ -247,6 +249,13 @@ def hanging(look: Look) -> list[Diagnostic]:
             if end not in nodes:
                 message = f"the {side} {end!r} of edge {edge.id!r} is no node"
                 found.append(Diagnostic("missing-endpoint", "warning", "edges", None, edge.id, message))
+    for path in paths.values():
+        origins = origins_of(path, paths)
+        lost = [name for name in (path.parent_id, path.merged_into) if name not in (None, *paths)]
+        if lost or path.id in origins:
+            reason = f"names {lost[0]!r}, which is not there" if lost else "comes from itself"
+            message = f"path {path.id!r} {reason}"
+            found.append(Diagnostic("orphan-path", "warning", "paths", None, path.id, message))
     for plan in plans:
         lost = [name for name in plan.node_ids if name not in nodes]
         if plan.profile_id not in profiles:
@@ -255,7 +264,7 @@ def hanging(look: Look) -> list[Diagnostic]:
             message = f"plan {plan.id!r} names {', '.join(map(repr, lost))}, which is not there"
             found.append(Diagnostic("orphan-plan", "warning", "activation_plans", None, plan.id, message))
     edge_ids, plan_ids, event_ids = ({item.id for item in items} for items in (edges, plans, events))
-    named = (profiles, nodes, edge_ids, paths, plan_ids, event_ids)
+    named = (profiles, nodes, edge_ids, set(paths), plan_ids, event_ids)
     known = set().union(*named)
     known |= {f"{prefix}:{name}" for prefix, names in zip(_PREFIXES, named, strict=True) for name in names}
     for event in events:

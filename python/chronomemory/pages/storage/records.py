@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from chronomemory.pages.ids import ENTRY, PAGE, PREAMBLE, entry_key, page_key, prefix_of
-from chronomemory.pages.text.entries import EntryText, moment_of, spell_entry, wall_time
+from chronomemory.pages.text.entries import LONGEST_TAG, EntryText, moment_of, spell_entry, wall_time
 from chronomemory.pages.text.frontmatter import Mark, Meta, frontmatter_end
 from chronomemory.pages.text.links import calls_in, hashtags_in
 from chronomemory.pages.text.page import Stretch, title_of, tokens_of, without_title
@@ -141,7 +141,7 @@ def entry_record(
 
 def _all_tags(first: tuple[str, ...], text: str) -> list[str]:
     """Return the tags that an entry is found by: of its heading, of its text, and ``a`` of ``a/b``."""
-    tags = [*first, *hashtags_in(text)]
+    tags = [tag for tag in (*first, *hashtags_in(text)) if len(tag) <= LONGEST_TAG]
     above = ["/".join(tag.split("/")[:end]) for tag in tags for end in range(1, tag.count("/") + 1)]
     return list(dict.fromkeys(tag for tag in (*tags, *above) if tag))
 

@@ -110,7 +110,7 @@ HEADING = re.compile(
 )
 MARKER = re.compile(rf"#superseded-by:({ENTRY_ID})", re.ASCII)
 _TAG = re.compile(r"(?<!\S)#([^\s#:]+)(?!\S)")
-_LONGEST_TAG = 64
+LONGEST_TAG = 64
 _IN_TAGS = "_-/.+"
 
 
@@ -184,10 +184,10 @@ def check_tag(given: object, field: str = "tags") -> str:
     if not isinstance(given, str):
         raise EntryError(f"{field}: a tag is a word, not a {type(given).__name__}", field=field)
     tag = given.removeprefix("#")
-    if not tag or len(tag) > _LONGEST_TAG or not all(map(_fits, tag)):
+    if not tag or len(tag) > LONGEST_TAG or not all(map(_fits, tag)):
         raise EntryError(
             f"{field}: {given!r} is no tag; a tag is a word of letters, digits and {' '.join(_IN_TAGS)}, "
-            f"of at most {_LONGEST_TAG} characters",
+            f"of at most {LONGEST_TAG} characters",
             field=field,
         )
     return tag

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -122,6 +123,8 @@ def decoded(content: bytes) -> str:
 _DATES = ("date", "created", "created_at", "timestamp")
 _UPDATES = ("updated", "modified", "updated_at", "lastmod")
 _MOST_LETTERS = 60
+#: Later headings of a note begin no section of their own: they belong to the last one.
+_MOST_SECTIONS = 5_000
 _LINE = re.compile(
     r"^ {0,3}(?:(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)|#{1,6}(?P<title>[ \t][^\n]*)?)$", re.MULTILINE
 )
@@ -150,8 +153,9 @@ def read_note(text: str) -> PageText:
     values = read_values(front)
     read: list[Stretch] = []
     ids: set[str] = set()
+    numbers: Counter[str] = Counter()
     for raw in parts:
-        entry_id = _section_id(raw, ids)
+        entry_id = _section_id(raw, ids, numbers)
         body = raw.replace(eol, "\n").strip("\n").removeprefix("\ufeff")
         read.append(Stretch(EntryText(entry_id, "", meta.tags, body), raw))
     for raw in raws:
@@ -182,7 +186,7 @@ def _parts(body: str) -> list[str]:
             fence = "" if is_end else fence
         elif mark:
             fence = mark if mark[0] == "~" or "`" not in line["info"] else ""
-        else:
+        elif len(cuts) <= _MOST_SECTIONS:
             cut = line.start()
             while cut > cuts[-1] and body[cut - 1] in "\r\n":
                 cut -= 1
@@ -197,15 +201,16 @@ def _heading(raw: str) -> str | None:
     return None if found is None or found["fence"] else found[0].strip(" #\t\r")
 
 
-def _section_id(raw: str, taken: set[str]) -> str:
+def _section_id(raw: str, taken: set[str], numbers: Counter[str]) -> str:
     """Return the id of a section: its heading in letters and dashes, with a number if there is another."""
     heading = _heading(raw)
     words = re.sub(r"\W+", "-", (heading or "").casefold()).strip("-_")[:_MOST_LETTERS]
     slug = "" if heading is None else f"#{words}"
-    entry_id, number = slug, 1
-    while entry_id in taken:
-        number += 1
-        entry_id = f"{slug}-{number}"
+    while True:
+        numbers[slug] += 1
+        entry_id = slug if numbers[slug] == 1 else f"{slug}-{numbers[slug]}"
+        if entry_id not in taken:
+            break
     taken.add(entry_id)
     return entry_id
 

@@ -5,8 +5,11 @@ use super::swap::{follow_swap, take_in_lines};
 use crate::store::load::examine::{Examined, ExaminedLog, Look, look_for_lost, look_twice, nothing};
 use crate::store::load::loader::Loader;
 use crate::store::{Progress, Store};
+use chronolog::damage::DamageKind;
 use chronolog::error::{At, Error, Result};
+use chronolog::layout::LOG;
 use chronolog::log::{Log, OpenLog};
+use chronolog::verify::finding;
 
 impl Store {
     /// Reads what others committed since.
@@ -73,8 +76,11 @@ impl Store {
             proof: _,
             unknown: _,
         } = found;
-        if let (true, Some(damage)) = (self.options.strict, report.damage.first()) {
-            return Err(Error::Corrupted(Box::new(damage.clone())));
+        if self.options.strict {
+            let cut = report.cut.as_deref().map(|reason| finding(LOG, DamageKind::LogMissing, reason));
+            if let Some(damage) = report.damage.first().cloned().or(cut) {
+                return Err(Error::Corrupted(Box::new(damage)));
+            }
         }
         let is_synced = synced == Some(walk.end);
         let open = OpenLog::reading(file, walk, origin).at(&path)?.anchored(anchored);
