@@ -252,12 +252,10 @@ impl Tie {
             }
             (Value::Str(text), None) => match self.naming {
                 NameKind::Note(mark) => {
-                    let erased: Vec<_> = notes(text, mark)
-                        .filter(|note| is_meant(note.0))
-                        .map(|note| note.1)
-                        .collect();
-                    if !erased.is_empty() {
-                        erased.into_iter().rev().for_each(|range| text.replace_range(range, ""));
+                    let erased: Vec<_> = notes(text, mark).filter(|note| is_meant(note.0)).collect();
+                    let ranges: Vec<_> = erased.into_iter().map(|note| note.1).rev().collect();
+                    if !ranges.is_empty() {
+                        ranges.into_iter().for_each(|range| text.replace_range(range, ""));
                         text.truncate(text.trim_end().len());
                     }
                     false
@@ -312,46 +310,31 @@ fn entity_ids(record: &Value, name: &str) -> Vec<String> {
 
 /// Removes the tags of an entry that are neither in its heading, which has the first `headed` of them, nor in its text.
 fn retain_tags(record: &mut Value) {
-    let Some(data) = record.get("data") else {
-        return;
-    };
-    let (Some(text), Some(headed)) = (
-        data.get("content").and_then(Value::as_str),
-        data.get("headed").and_then(Value::as_i64),
-    ) else {
-        return;
-    };
-    let is_said = |tag: &Value| tag.as_str().is_some_and(|tag| text.contains(&format!("#{tag}")));
-    let tags = data
-        .get("tags")
-        .and_then(Value::as_array)
-        .unwrap_or_default()
-        .iter()
-        .zip(0..);
-    let kept = tags
-        .filter(|(tag, place)| *place < headed || is_said(tag))
-        .map(|(tag, _)| tag.clone());
-    let mut data = data.clone();
-    data.set("tags", Value::Array(kept.collect()));
-    record.set("data", data);
+    let mut data = record.get("data").cloned().unwrap_or(Value::Null);
+    let is_said = |tag: &Value| Some(data.get("content")?.as_str()?.contains(&format!("#{}", tag.as_str()?)));
+    if let (Some(tags), Some(headed)) = (data.get("tags").and_then(Value::as_array), data.get("headed")) {
+        let headed = headed.as_i64().unwrap_or_default() as usize;
+        let (first, others) = tags.split_at(headed.min(tags.len()));
+        let others = others.iter().filter(|tag| is_said(tag) == Some(true));
+        let kept = first.iter().chain(others).cloned().collect();
+        data.set("tags", Value::Array(kept));
+        record.set("data", data);
+    }
 }
 
-/// The name and the range of each note in a text. A note is a paragraph that begins with `mark`, a name and `" ("`, and all that
-/// follows up to the next note.
+/// The name and the range of each note in a text: a paragraph that begins with `mark`, a name and `" ("`, and all up to the next.
 fn notes<'a>(text: &'a str, mark: &'static str) -> impl Iterator<Item = (&'a str, Range<usize>)> {
-    let begins_note = move |at: &usize| {
-        let is_paragraph = *at == 0 || text[..*at].ends_with("\n\n");
-        is_paragraph
-            && text[at + mark.len()..]
-                .split_once(" (")
-                .is_some_and(|(name, _)| !name.contains(char::is_whitespace))
+    let named = move |at: usize| Some((at, text[at + mark.len()..].split_once(" (")?.0));
+    let is_note = move |(at, name): &(usize, &str)| {
+        (*at == 0 || text[..*at].ends_with("\n\n")) && !name.contains(char::is_whitespace)
     };
-    let starts: Vec<usize> = text.match_indices(mark).map(|(at, _)| at).filter(begins_note).collect();
-    let ends: Vec<usize> = starts.iter().skip(1).copied().chain([text.len()]).collect();
-    starts.into_iter().zip(ends).map(move |(start, end)| {
-        let name = text[start + mark.len()..].split(' ').next().unwrap_or_default();
-        (name, start..end)
-    })
+    let places = text.match_indices(mark).filter_map(move |(at, _)| named(at));
+    let starts: Vec<(usize, &str)> = places.filter(is_note).collect();
+    let ends: Vec<usize> = starts.iter().skip(1).map(|start| start.0).chain([text.len()]).collect();
+    starts
+        .into_iter()
+        .zip(ends)
+        .map(|((start, name), end)| (name, start..end))
 }
 
 fn each_name(value: &Value, path: &[&str], show: &mut dyn FnMut(&str)) {

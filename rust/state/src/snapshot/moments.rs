@@ -56,15 +56,6 @@ impl Stamp {
         numbers.map_or(Value::Null, Value::Array)
     }
 
-    /// The earlier of two stamps in each of their numbers.
-    #[must_use]
-    pub fn not_after(self, other: Self) -> Self {
-        Self {
-            seq: self.seq.min(other.seq),
-            micros: self.micros.min(other.micros),
-        }
-    }
-
     /// This one, but not before another: seqs and moments of another tool's log may go back.
     #[must_use]
     pub fn not_before(self, other: Self) -> Self {

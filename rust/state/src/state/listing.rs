@@ -215,10 +215,11 @@ impl Listing {
         };
         let ranked_in = |slot: u32| (rank(key(state.record_in(slot))), slot);
         let changed = |slot: u32| state.moments.get(slot).updated.seq().map(|seq| seq as i64);
-        let after = self
-            .after
-            .as_ref()
-            .map(|end| end.slot_in(state, |slot| changed(slot) <= end.key));
+        // A forged cursor must not compare with a record that the caller does not see.
+        let sieve = state.sieve(&self.query);
+        let is_same = |slot: u32, end: &PageEnd| state.passes(&sieve, slot) && changed(slot) <= end.key;
+        let after = self.after.as_ref();
+        let after = after.map(|end| end.slot_in(state, |slot| is_same(slot, end)));
         let after = after.transpose()?.map(|(slot, is_included)| {
             let (rank, slot) = ranked_in(slot);
             (rank, slot + u32::from(!is_included))

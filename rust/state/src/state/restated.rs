@@ -38,14 +38,9 @@ impl State {
 
     /// A whole record was written by an event at this stamp: if an erasure wrote it again, it keeps the stamp that made it.
     pub(super) fn restate(&mut self, slot: u32, stamp: Stamp) {
-        if let Some(made) = self
-            .restated
-            .coming
-            .pop()
-            .flatten()
-            .filter(|_| self.moments.created(slot) == stamp)
-        {
-            self.set_moments(slot, Moments::of_stamps(made.not_after(stamp), stamp));
+        let made = self.restated.coming.pop().flatten();
+        if let Some(made) = made.filter(|_| self.moments.created(slot) == stamp) {
+            self.set_moments(slot, Moments::of_stamps(made, stamp.not_before(made)));
         }
     }
 
@@ -59,8 +54,8 @@ impl State {
 
     /// The stamp of the event that made a record.
     pub fn created(&self, id: &str) -> Stamp {
-        self.slot_of(id)
-            .map_or(Stamp::UNKNOWN, |slot| self.moments.created(slot))
+        let slot = self.slot_of(id);
+        slot.map_or(Stamp::UNKNOWN, |slot| self.moments.created(slot))
     }
 
     /// The place of a record.
