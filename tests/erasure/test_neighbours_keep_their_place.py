@@ -40,7 +40,7 @@ def test_order_and_creation_time_of_neighbours_stay(tmp_path: Path, history: str
 
     def check() -> None:
         assert [listed(store, **asked) for asked in orders] == before
-        assert [record.id for record in store.iter()] == [row[0] for row in before[0]]
+        assert [record.id for record in store.stream()] == [row[0] for row in before[0]]
         assert is_valid_for_both(store)
 
     steps: list[Callable[[], object]] = [
@@ -122,7 +122,7 @@ def test_the_copy_of_a_block_that_was_kept_is_mentioned(tmp_path: Path) -> None:
 
 def test_a_cursor_holds_no_content(tmp_path: Path) -> None:
     with ChronoStore(tmp_path) as store:
-        store.create_index("data.email")
+        store.upkeep.create_index("data.email")
         for number in range(6):
             store.upsert({"id": f"p{number}", "data": {"email": f"zq{number}@example.org"}})
         page = store.query(order_by="data.email", limit=2)

@@ -244,7 +244,10 @@ pub fn perform(disk: &CrashDisk, store: &mut Store, action: &Action, now: i64) -
         Action::Sync => store.sync(),
         Action::Ingest => {
             let (rows, author) = (rows(), Author::default());
-            store::ingest(store, RowSource::File(&rows), intake(&author), &|| now, &mut |_, _| true).map(|_| ())
+            store::ingest(store, RowSource::File(&rows), intake(&author), &|| now, &mut |_, _| {
+                true
+            })
+            .map(|_| ())
         }
         Action::Attach(n) => attach(store, *n, now),
         Action::Detach(n) => store

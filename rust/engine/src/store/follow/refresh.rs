@@ -77,7 +77,10 @@ impl Store {
             unknown: _,
         } = found;
         if self.options.strict {
-            let cut = report.cut.as_deref().map(|reason| finding(LOG, DamageKind::LogMissing, reason));
+            let cut = report
+                .cut
+                .as_deref()
+                .map(|reason| finding(LOG, DamageKind::LogMissing, reason));
             if let Some(damage) = report.damage.first().cloned().or(cut) {
                 return Err(Error::Corrupted(Box::new(damage)));
             }
