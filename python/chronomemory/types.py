@@ -141,7 +141,7 @@ class VerifyReport:
     #: ``synced`` is there and cannot be read. The chain is none the worse, but that file is what would show
     #: that the log was cut at its end.
     damaged_synced: bool = False
-    #: Why the log ends before the last known sync; None if it does not. Writes are refused until ``repair()``.
+    #: Why the log ends before the last known sync, or None. Writes are refused until ``repair()``.
     cut: str | None = None
     notes: tuple[str, ...] = ()
     #: Records that a line of another tool took out of their scope, or gave none. They are no damage: the log

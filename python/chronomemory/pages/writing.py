@@ -262,8 +262,15 @@ def _content(given: str) -> str:
     return content
 
 
+#: The longest title, description or reason of a page.
+_MOST_LETTERS = 10_000
+
+
 def _line(field: str, given: str, *, blank: bool = True) -> str:
     text = string(field, given)
+    if len(text) > _MOST_LETTERS:
+        message = f"{field} must have at most {_MOST_LETTERS:,} letters, got {len(text):,}"
+        raise EntryError(message, field=field, recovery="Put a longer text into an entry.")
     if field == "title" and (text != text.strip() or "\n" in text or "\r" in text):
         raise EntryError(f"{field} must be one line without blanks around it, got {text!r}", field=field)
     if not blank and not text.strip():

@@ -4,6 +4,9 @@ use chronomemory::{Damage, HeadStanding, Quarantined, Repaired, Tail, Verified, 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+/// A file of another kind may have damage in every line: no more places are listed.
+const MOST_LISTED: usize = 1000;
+
 /// What was found as a dict; the Python side gives it a class.
 pub fn dict<'py>(py: Python<'py>, found: &Verified) -> PyResult<Bound<'py, PyDict>> {
     let (report, standing, fault) = (&found.report, &found.standing, found.fault.as_deref());
@@ -43,6 +46,9 @@ pub fn dict<'py>(py: Python<'py>, found: &Verified) -> PyResult<Bound<'py, PyDic
     if let Some(fault) = fault.filter(|_| !is_unseen) {
         notes.append(fault)?;
     }
+    if let Some(more) = report.damage.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
+        notes.append(format!("{more} more damaged places are not listed"))?;
+    }
     dict.set_item("notes", notes)?;
     let (word, reason) = match standing {
         HeadStanding::Unseen => ("unseen", fault.unwrap_or_default()),
@@ -58,10 +64,10 @@ pub fn dict<'py>(py: Python<'py>, found: &Verified) -> PyResult<Bound<'py, PyDic
     Ok(dict)
 }
 
-/// A list of damages.
+/// A list of damages, at most [`MOST_LISTED`].
 pub fn damages<'py>(py: Python<'py>, found: &[Damage]) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
-    for damage in found {
+    for damage in found.iter().take(MOST_LISTED) {
         let dict = PyDict::new(py);
         dict.set_item("path", &damage.path)?;
         dict.set_item("offset", damage.offset)?;
