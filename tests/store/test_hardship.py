@@ -181,8 +181,9 @@ def test_the_past_is_not_told_without_its_base(tmp_path: Path) -> None:
     _, newest = compacted_thrice(tmp_path)
     newest.unlink()
     with ChronoStore(tmp_path) as store:
-        # What the archives add up to is the base again.
-        assert store.as_of(store.wal_seq()).get("A") == store.get("A")
+        assert store.get("A") is None
+        # What the archives add up to is the base of the past.
+        assert store.as_of(store.wal_seq()).get("A") is not None
         for archive in (tmp_path / ".chronomemory" / "archive").iterdir():
             archive.unlink()
         with pytest.raises(LogCorrupted, match=newest.name):
@@ -233,8 +234,8 @@ def test_a_snapshot_that_was_refused_is_not_replaced_by_less(tmp_path: Path) -> 
     garbage = b'{"seq": 0, "records": ['
     (folder / "snapshot.json").write_bytes(garbage)
     with ChronoStore(tmp_path) as store:
-        for number in range(60):
-            store.upsert({"id": f"N{number}"})
+        with pytest.raises(LogCorrupted, match="nothing is written"):
+            store.upsert({"id": "N"})
         assert (folder / "snapshot.json").read_bytes() == garbage
         assert not store.chain_valid()
         with pytest.raises(LogCorrupted):

@@ -30,7 +30,10 @@ from chronomemory.types import Progress
 
 #: How many lines that were left out are named.
 _ERRORS_SHOWN = 20
-_GO_ON = "Run it again: records with an id are replaced; cut off loaded lines without one first."
+_GO_ON = (
+    "Run the same command again: a record with an id replaces itself. "
+    "A line without an id would be loaded twice: remove the loaded lines from the file first."
+)
 
 
 def ingest(

@@ -383,7 +383,8 @@ impl BlockColumns {
     pub(super) fn degree_in(&self, row: u32, sight: &Sight) -> f64 {
         let counts = |other: u32| self.standing[other as usize].is_shown() && self.is_in(other, sight);
         let links = self.edges.of(row, sight).filter(|(link, _)| counts(link.across(row)));
-        links.map(|(_, strength)| strength).sum()
+        // The sum of nothing would be -0.0.
+        links.fold(0.0, |sum, (_, strength)| sum + strength)
     }
 
     /// Whether somebody sees a block.
