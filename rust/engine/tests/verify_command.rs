@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use chronolog::json::{Value, parse};
+use chronomemory::{Value, parse_json};
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus")
@@ -12,7 +12,7 @@ fn corpus() -> PathBuf {
 
 /// The cases of a file of verdicts: their names, and whether the log is valid.
 fn cases(file: &str) -> Vec<(String, bool)> {
-    let Ok(Value::Object(cases)) = parse(&fs::read(corpus().join(file)).expect("the verdicts can be read")) else {
+    let Ok(Value::Object(cases)) = parse_json(&fs::read(corpus().join(file)).expect("the verdicts can be read")) else {
         panic!("{file} is no object");
     };
     let is_valid = |case: &Value| match case {
