@@ -35,7 +35,7 @@ from chronomemory.graph import JsonlMemoryEventLog, Workspace
 from chronomemory.mcp.clients import CLIENTS
 from chronomemory.pages import Pages
 
-sys.path[:0] = [str(Path(__file__).parents[1] / "corpus"), str(Path(__file__).parents[1])]
+sys.path[:0] = [str(Path(__file__).parents[1] / name) for name in ("corpus", "support")]
 from cases_foreign import foreign_sentinel
 from cases_packed import BLOCK_BYTES, MAGIC, MIB, frame, packed, xxh64
 from craft import one

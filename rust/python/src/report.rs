@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 /// A file of another kind may have damage in every line: no more places are listed.
-const MOST_LISTED: usize = 1000;
+const MOST_LISTED: usize = 20_000;
 
 /// What was found as a dict; the Python side gives it a class.
 pub fn dict<'py>(py: Python<'py>, found: &Verified) -> PyResult<Bound<'py, PyDict>> {
