@@ -29,7 +29,7 @@ from chronomemory.blocks.configuration import configured
 from chronomemory.bridge import EsdbBridge
 from chronomemory.cli.archive_format import bring_history, bring_records
 from chronomemory.cli.session import RefusedError
-from chronomemory.cli.workspace import _read_json as read_json
+from chronomemory.cli.workspace import read_json
 from chronomemory.errors import ChronoError
 from chronomemory.graph import JsonlMemoryEventLog, Workspace
 from chronomemory.mcp.clients import CLIENTS

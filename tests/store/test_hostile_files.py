@@ -17,7 +17,7 @@ from chronomemory.blocks import Memory
 from chronomemory.blocks.errors import ConfigError
 from chronomemory.bridge import EsdbBridge
 from chronomemory.cli.archive_format import bring_records
-from chronomemory.cli.workspace import _read_json
+from chronomemory.cli.workspace import read_json
 from chronomemory.pages import Pages
 from chronomemory.pages.compaction import losses
 from chronomemory.pages.errors import SettingsError
@@ -96,7 +96,7 @@ def test_a_bridge_reports_a_file_that_is_too_large(tmp_path: Path) -> None:
 
 def test_an_envelope_that_is_too_large_is_refused_by_its_limit(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="larger than 67,108,864 bytes"):
-        _read_json(sparse(tmp_path / "graph.json", b"[", (64 << 20) + 1))
+        read_json(sparse(tmp_path / "graph.json", b"[", (64 << 20) + 1))
 
 
 @pytest.mark.parametrize("begin", [b"{", b'{"moments":[\n', b'{"seq":1,"last_hash":"","ts":"","records":[\n'])

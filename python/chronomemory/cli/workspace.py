@@ -68,7 +68,7 @@ def opened(folder: Path, at: Options, *, create: bool = False) -> Iterator[tuple
             raise RefusedError(str(error), recovery=error.recovery) from None
 
 
-def _read_json(path: Path) -> Any:
+def read_json(path: Path) -> Any:
     try:
         return parse_json(read_bounded(path, _MOST_BYTES))
     except ValueError as error:
@@ -104,7 +104,7 @@ def import_(
     """Take in a graph or profile: an envelope that export wrote, or a fixture of another tool by --keys."""
     key_map = None if keys is None else json_object(keys, "--keys")
     with opened(folder, at) as (made, out):
-        report = made.import_graph(_read_json(file), keys=key_map)
+        report = made.import_graph(read_json(file), keys=key_map)
         out.answer(report.to_dict(), report.summary)
 
 
@@ -341,7 +341,7 @@ def apply(
     is denied without an approval of its digest; the denial shows which digests are lacking.
     """
     with opened(folder, at) as (made, out):
-        actions, approvals = _proposed(_read_json(file))
+        actions, approvals = _proposed(read_json(file))
         approvals += _approved(actions, approve or [], reviewer)
         try:
             applied = made.runtime.apply(actions, approvals)
