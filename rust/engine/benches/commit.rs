@@ -40,6 +40,7 @@ fn main() {
     let last = format!("REC-{:07}", next.into_inner() - 1);
     assert!(
         store
+            .state()
             .get(&last)
             .is_some_and(|record| record.starts_with(b"{\"confidence\":"))
     );

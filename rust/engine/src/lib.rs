@@ -1,7 +1,7 @@
 //! A memory engine: every change is an event in one SHA-256 chained log; all else is derived from it.
 //!
-//! [`Engine`] is what a program holds: it opens a store, reads and writes it from any thread, and looks after it between
-//! calls. What else is public stands in one list at the end of this file.
+//! [`Engine`] opens a store, reads and writes it from any thread, and looks after it between calls. The end of this
+//! file lists what else is public.
 
 mod options;
 mod store;
@@ -13,9 +13,11 @@ pub mod testing;
 // The export list: all that is promised to a program.
 pub use chronolog::damage::{Damage, DamageKind, Tail};
 pub use chronolog::digest::sha256;
-pub use chronolog::disk::{Access, Disk, DiskFile, Identity, LockFile, Manner, RealDisk, Status, Stranger, forked};
+pub use chronolog::disk::{
+    Access, Disk, DiskFile, FolderMode, Identity, LockFile, RealDisk, Status, UnexpectedEntry, forked,
+};
 pub use chronolog::error::{Error, Result, said};
-pub use chronolog::event::author::Author;
+pub use chronolog::event::draft::Author;
 pub use chronolog::event::draft::{Draft, FIELD_DEPTH, RawField};
 pub use chronolog::event::draft_value::{RECORD_FIELDS, defaults};
 pub use chronolog::event::faces::Sorting;
@@ -26,23 +28,23 @@ pub use chronolog::json::{
     write_string,
 };
 pub use chronolog::layout::Layout;
-pub use chronolog::log::{Appended, Pulse};
+pub use chronolog::log::{Appended, LogStatus};
 pub use chronolog::memory::{Allowance, Refused, Reserved, check as check_memory, could_have, gathered};
 pub use chronolog::scope::{Carried, Scope, SeenAs, Viewer};
 pub use chronolog::verify::{Report, ScopeFault, ScopeFinding};
 pub use chronomemory_search::blocks::{
-    Ask, BlockAnswer, BlockColumns, BlockMisfit, BlockReach, Census, Dropped, FoundBlock, Outlook, fit, misfit,
+    Ask, BlockAnswer, BlockColumns, BlockMisfit, BlockReach, Census, FoundBlock, Outlook, misfit,
 };
 pub use chronomemory_search::deltas::{Delta, DeltaPass, NextPages, SortedPage, Verdict};
 pub use chronomemory_search::text::{TextFilter, WordSplitter, asked};
 pub use chronomemory_search::vector::TokenQuestion;
 pub use chronomemory_search::vector::tokens::token_rows;
-pub use chronomemory_state::condition::{Condition, QueryPlan};
+pub use chronomemory_state::condition::{Condition, QueryPlan, WHERE_KEYS};
 pub use chronomemory_state::index::{After, IndexLookup};
 pub use chronomemory_state::network::{Direction, Net, Steps, islands, reach, routes};
 pub use chronomemory_state::snapshot::{Moments, Stamp};
 pub use chronomemory_state::state::{
-    By, CopiedRows, Dated, Edition, Frozen, Listing, MadeAt, PageEnd, Query, Sight, Tally, unspelled,
+    By, CopiedRows, Dated, Edition, Frozen, Listing, MadeAt, PageEnd, Query, Sight, Tally, spelled, unspelled,
 };
 pub use options::{Checking, Durability, Options, WriterTerms};
 pub use store::{

@@ -1,7 +1,7 @@
 //! The next write leaves a broken batch alone, and a second one that closed it and of which only half is there.
 
+use crate::crash_disk::CrashDisk;
 use crate::scenario::{Action, contents, draft, fresh_disk, layout, open};
-use chronomemory::testing::disk::CrashDisk;
 use chronomemory::testing::event::Op;
 use chronomemory::testing::wal::writer::{ChainEnd, EventBody, Lines};
 use chronomemory::{Access, Disk, Draft, Durability, Store};

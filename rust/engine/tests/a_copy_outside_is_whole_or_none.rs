@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::around::{Around, Twist};
+use crate::crash_disk::CrashDisk;
 use crate::scenario::{Action, START, contents, draft, fresh_disk, layout, open, perform};
-use chronomemory::testing::disk::{CrashDisk, read_whole};
+use crate::upkeep::Upkeep;
+use chronomemory::testing::disk::read_whole;
 use chronomemory::testing::store::{Turns, copy_out, forget, list};
 use chronomemory::{Access, CopyMade, CopyOrder, Disk, Durability, Erase, Error, Layout, Options, Result, Store};
 

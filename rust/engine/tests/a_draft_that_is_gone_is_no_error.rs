@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::around::{Around, Twist};
+use crate::crash_disk::CrashDisk;
 use crate::scenario::{Action, START, draft, fresh_disk, layout};
-use chronomemory::testing::disk::CrashDisk;
+use crate::upkeep::Upkeep;
 use chronomemory::{Disk, Options, Store};
 
 /// Takes a draft away when it is opened.

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::crash_disk::CrashDisk;
 use crate::scenario::{Action, contents, draft, fresh_disk, layout, open};
-use chronomemory::testing::disk::CrashDisk;
+use crate::upkeep::Upkeep;
 use chronomemory::{Draft, Durability, Error, Options, Store};
 
 #[test]
@@ -147,7 +148,7 @@ fn syncs_may_overtake_one_another() {
         .commit(&draft(&Action::Put(5)), crate::scenario::START)
         .expect("a write");
     store.end_sync(&slow, outcome).expect("the slow sync");
-    assert!(store.unsynced_bytes() > 0, "the last writes are not on disk yet");
+    assert!(store.log().unsynced.bytes() > 0, "the last writes are not on disk yet");
     store.close().expect("close");
     let expected = contents(&open(&disk, Durability::Full).expect("open"));
     for seed in 0..50 {

@@ -1,7 +1,7 @@
 //! After a failed sync every process refuses to write, until a fresh one puts it right.
 
+use crate::crash_disk::CrashDisk;
 use crate::scenario::{Action, START, contents, draft, fresh_disk, layout, open};
-use chronomemory::testing::disk::CrashDisk;
 use chronomemory::{Durability, Error, Store};
 
 /// A store whose third commit met a failing sync; the first two were acknowledged.

@@ -4,9 +4,10 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::crash_disk::CrashDisk;
 use crate::scenario::looked::Looked;
 use crate::scenario::{Action, Model, START, chance, contents, fresh_disk, layout, open, perform};
-use chronomemory::testing::disk::CrashDisk;
+use crate::upkeep::Upkeep;
 use chronomemory::{Access, Disk, Durability, Report, Store};
 
 /// How many outcomes of each power failure are looked at.
@@ -127,7 +128,7 @@ fn when_the_base_comes_from_a_backup() {
 #[test]
 fn when_the_base_is_rebuilt_from_archives() {
     use Action::{Batch, Compact, Put};
-    kill_at_every(3, || {
+    kill_at_every(23, || {
         damaged(&[Batch(1), Compact(true), Put(9)], |disk| {
             flip(disk, &only(disk, &layout().bases()));
         })
@@ -153,7 +154,7 @@ fn when_an_archive_comes_from_a_backup_and_when_it_is_lost() {
         if with_backup {
             actions.insert(2, Backup);
         }
-        kill_at_every(5, || {
+        kill_at_every(11, || {
             damaged(&actions, |disk| {
                 flip(disk, &only(disk, &layout().archives()));
             })

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::crash_disk::CrashDisk;
 use crate::scenario::{Action, START, contents, draft, fresh_disk, layout};
 use crate::stage::{Play, SECOND};
-use chronomemory::testing::disk::CrashDisk;
 use chronomemory::{Access, Disk, Durability, Error, Options, Store};
 
 fn attended(disk: &CrashDisk) -> Store {
@@ -24,9 +24,9 @@ fn one_write_keeps_nothing_and_a_rush_keeps_the_lock_for_a_moment() {
     let disk = fresh_disk();
     let (mut one, mut two) = (attended(&disk), attended(&disk));
     write(&mut one, 1, START).expect("a write");
-    assert!(!one.is_leased(), "a single write");
+    assert!(!one.log().lock.is_leased(), "a single write");
     write(&mut one, 2, START + 100).expect("a write");
-    assert!(one.is_leased(), "a second one at once");
+    assert!(one.log().lock.is_leased(), "a second one at once");
     assert!(matches!(write(&mut two, 3, START + 100), Err(Error::Locked { .. })));
     assert!(one.end_lease(START + 200), "it may still go on");
     assert!(!one.end_lease(START + 900), "it did not");
@@ -56,7 +56,7 @@ fn a_log_that_is_replaced_in_a_lease_is_told_of() {
         for n in 0..3 {
             write(&mut one, n, START + i64::from(n)).expect("a write");
         }
-        assert!(one.is_leased());
+        assert!(one.log().lock.is_leased());
         replace(&disk);
         write(&mut one, 3, START + 50).expect("nobody looks at every commit");
         if let Some(later) = ends {
@@ -64,7 +64,7 @@ fn a_log_that_is_replaced_in_a_lease_is_told_of() {
         }
         let fault = write(&mut one, 4, START + 400).expect_err("the log is another one");
         assert!(fault.to_string().contains("replaced"), "{fault}");
-        assert!(!one.is_leased(), "others may have the lock");
+        assert!(!one.log().lock.is_leased(), "others may have the lock");
         // It wrote what is not there any more: to go on in silence would hide that.
         write(&mut one, 5, START + 500).expect_err("what it wrote is missing");
         one.close().expect("close");
@@ -114,16 +114,16 @@ fn nothing_is_kept_while_nobody_looks_after_the_store() {
     let mut store = attended(&disk);
     write(&mut store, 1, START).expect("a write");
     write(&mut store, 2, START + 100).expect("a write");
-    assert!(store.is_leased());
+    assert!(store.log().lock.is_leased());
     store.leave_alone(true);
-    assert!(!store.is_leased(), "what was kept is given back");
+    assert!(!store.log().lock.is_leased(), "what was kept is given back");
     write(&mut store, 3, START + 200).expect("a write");
     write(&mut store, 4, START + 300).expect("a write");
-    assert!(!store.is_leased(), "and nothing more is kept");
+    assert!(!store.log().lock.is_leased(), "and nothing more is kept");
     write(&mut attended(&disk), 5, START + 310).expect("another writer need not wait");
     store.leave_alone(false);
     write(&mut store, 6, START + 400).expect("a write");
-    assert!(store.is_leased(), "until someone is back");
+    assert!(store.log().lock.is_leased(), "until someone is back");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use chronomemory::{Access, Disk, Manner, RealDisk, Stranger};
+use chronomemory::{Access, Disk, FolderMode, RealDisk, UnexpectedEntry};
 
 /// A folder that is gone when the test is over.
 struct Place(PathBuf);
@@ -21,7 +21,7 @@ impl Place {
 
     fn guarded(&self) -> (RealDisk, PathBuf) {
         let (disk, store) = (RealDisk::default(), self.0.join("store"));
-        disk.guard(&store, Manner::default());
+        disk.guard(&store, FolderMode::default());
         (disk, store)
     }
 }
@@ -34,7 +34,7 @@ impl Drop for Place {
 
 fn refuses<T>(outcome: io::Result<T>, link: &Path) {
     let fault = outcome.err().expect("a refusal");
-    let stranger = Stranger::in_error(&fault).expect("a stranger");
+    let stranger = UnexpectedEntry::in_error(&fault).expect("a stranger");
     assert_eq!(stranger.path(), link, "{fault}");
 }
 
@@ -84,7 +84,7 @@ fn but_the_way_to_a_store_may_lead_through_links() {
     let place = Place::new("way-link");
     symlink(place.0.join("outside"), place.0.join("project")).expect("a link");
     let (disk, store) = (RealDisk::default(), place.0.join("project/store"));
-    disk.guard(&store, Manner::default());
+    disk.guard(&store, FolderMode::default());
     disk.create_dir(&store).expect("a folder");
     disk.create(&store.join("file")).expect("a file");
     assert_eq!(disk.list(&store).expect("names"), ["file"]);

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::around::{Around, Twist};
+use crate::crash_disk::CrashDisk;
 use crate::scenario::{Action, START, draft, fresh_disk, layout, open};
-use chronomemory::testing::disk::CrashDisk;
+use crate::upkeep::Upkeep;
 use chronomemory::{Disk, DiskFile, Durability, Error, Identity, Options, Store};
 
 /// What the system says to who may not, and where a disk fails.

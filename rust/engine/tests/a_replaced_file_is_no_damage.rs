@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::around::{Around, Twist};
+use crate::crash_disk::CrashDisk;
 use crate::scenario::embedded::{DIM, attach_to, vector};
 use crate::scenario::{Action, START, draft, fresh_disk, layout, open};
-use chronomemory::testing::disk::CrashDisk;
+use crate::upkeep::Upkeep;
 use chronomemory::testing::store::Shared;
 use chronomemory::{Disk, Durability, Error, Options, RecordSearch, Store, VectorQuestion, Viewer};
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::around::{Around, Twist};
+use crate::crash_disk::CrashDisk;
 use crate::scenario::{START, fresh_disk, layout, open, write_words};
-use chronomemory::testing::disk::CrashDisk;
+use crate::upkeep::Upkeep;
 use chronomemory::testing::store::{Shared, search};
 use chronomemory::{Disk, Durability, Erase, Options, RecordSearch, Store};
 
@@ -110,7 +111,7 @@ fn of_the_places_of_a_record() {
         let mut other = open(&disk, Durability::Off).expect("open");
         other.compact(true, START, &mut |_, _| {}).expect("a compaction");
         other.close().expect("close");
-        store.read(|store| store.history("R1")).expect("a history");
+        store.read(|store| store.past().of_record("R1")).expect("a history");
         assert!(is_over.load(Ordering::Relaxed), "there was something to write down");
         let left = disk.list(&layout().indexes()).expect("a folder");
         assert!(left.iter().all(|name| !name.contains(".history")), "{left:?}");

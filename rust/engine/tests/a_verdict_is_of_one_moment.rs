@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::around::{Around, Twist};
+use crate::crash_disk::CrashDisk;
 use crate::scenario::embedded::{DIM, attach_to, vector};
 use crate::scenario::{Action, START, draft, fresh_disk, layout, open};
-use chronomemory::testing::disk::CrashDisk;
+use crate::upkeep::Upkeep;
+use chronomemory::testing::log::standing_of;
 use chronomemory::testing::store::Shared;
 use chronomemory::{Access, Disk, Durability, HeadStanding, Options, Store, VectorQuestion};
 
@@ -86,7 +88,11 @@ fn files_that_move_are_no_damage() {
                 let report = Store::verify(&disk, &layout(), 1, &mut |_, _| {}).expect("verify");
                 assert!(report.valid(), "{ending} {keep_history} {times}: {:?}", report.damage);
                 let store = Store::open(Arc::new(disk), layout(), Options::default(), &mut |_, _| {}).expect("open");
-                assert!(store.report().valid(), "{ending} {times}: {:?}", store.report().damage);
+                assert!(
+                    store.log().report.valid(),
+                    "{ending} {times}: {:?}",
+                    store.log().report.damage
+                );
             }
         }
     }
@@ -126,7 +132,7 @@ fn a_head_is_not_missed_because_history_is_dropped_during_the_look() {
     for ending in ["events.wal", "note.json"] {
         for times in [1, 2, 10] {
             let disk = hasty(ending, false, times);
-            let standing = Store::standing_of(&disk, &layout(), &note()).expect("a look");
+            let standing = standing_of(&disk, &layout(), &note()).expect("a look");
             assert_eq!(standing, HeadStanding::Kept, "{ending} {times}");
         }
     }
@@ -141,7 +147,7 @@ fn a_compaction_that_is_killed_anywhere_loses_no_head() {
         store.commit(&draft(&Action::Put(9)), START).expect("a record");
         disk.crash_at(disk.steps() + step);
         let outcome = store.compact(false, START, &mut |_, _| {});
-        let standing = Store::standing_of(&disk.after_kill(), &layout(), &note()).expect("a look");
+        let standing = standing_of(&disk.after_kill(), &layout(), &note()).expect("a look");
         assert_eq!(standing, HeadStanding::Kept, "killed at step {step}");
         if outcome.is_ok() && !disk.crashed() {
             assert!(step > 10);

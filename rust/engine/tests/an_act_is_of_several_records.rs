@@ -1,8 +1,9 @@
 //! All who read an event that several records follow from come to the same, and each record knows of it.
 
+use crate::crash_disk::CrashDisk;
 use crate::scenario::acting::{block, shown};
 use crate::scenario::{START, contents, fresh_disk, layout, open};
-use chronomemory::testing::disk::CrashDisk;
+use crate::upkeep::Upkeep;
 use chronomemory::{Access, AtomicBatch, Bookmark, Disk, Draft, Durability, Moment, Query, Store, Value, parse_json};
 
 const FACE: &str = "blocks";
@@ -78,7 +79,7 @@ fn settled(disk: &CrashDisk) -> Store {
 
 fn histories(store: &Store) -> Vec<(String, Vec<Vec<u8>>)> {
     let ids = contents(store).into_keys();
-    ids.map(|id| (id.clone(), store.history(&id).expect("a history")))
+    ids.map(|id| (id.clone(), store.past().of_record(&id).expect("a history")))
         .collect()
 }
 
@@ -118,8 +119,8 @@ fn all_who_read_the_log_come_to_the_same() {
         ..Default::default()
     };
     for (seq, then) in moments.iter().step_by(9) {
-        let view = one.as_of(Moment::Seq(*seq)).expect("a view");
-        let found = view.query(&everything).expect("memory").into_iter();
+        let view = one.past().as_of(Moment::Seq(*seq)).expect("a view");
+        let found = view.state().query(&everything).expect("memory").into_iter();
         let found: Vec<String> = found
             .map(|record| String::from_utf8_lossy(record).into_owned())
             .collect();
@@ -141,7 +142,7 @@ fn each_record_knows_of_it_once_and_so_does_who_minds_it() {
     let said = shown(&["a", "b"], Some("s"), 0.5);
     let seq = store.commit(&acting(&said), START + 1).expect("an act").first_seq;
     for id in ["block:a", "block:b", "bedge:a:b", "config:total_active_hours"] {
-        let lines = store.history(id).expect("a history");
+        let lines = store.past().of_record(id).expect("a history");
         let wanted = format!("\"seq\":{seq},");
         let told = lines
             .iter()
@@ -161,14 +162,14 @@ fn each_record_knows_of_it_once_and_so_does_who_minds_it() {
             "{id}"
         );
     }
-    assert!(store.history("act:blocks").expect("a history").is_empty());
-    let mut changed = store.changed_since(seq, true).expect("a look");
+    assert!(store.past().of_record("act:blocks").expect("a history").is_empty());
+    let mut changed = store.past().changed_since(seq, true).expect("a look");
     changed.sort();
     assert_eq!(
         changed,
         ["bedge:a:b", "block:a", "block:b", "config:total_active_hours"]
     );
-    assert!(store.changed_since(seq, false).expect("a look").is_empty());
+    assert!(store.past().changed_since(seq, false).expect("a look").is_empty());
     // Another act minds nothing, so nothing is in its way.
     let again = acting(&said);
     let change = AtomicBatch {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chronomemory::testing::json;
-use chronomemory::testing::snapshot::{Moments, Stamp, Taker};
+use chronomemory::testing::snapshot::{Moments, RecordSink, Stamp};
 use chronomemory::testing::state::State;
 use chronomemory::{Query, Viewer};
 

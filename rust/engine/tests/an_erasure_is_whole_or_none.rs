@@ -4,10 +4,12 @@ use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::crash_disk::CrashDisk;
 use crate::scenario::embedded::{attach_to, vector};
 use crate::scenario::{Action, contents, draft, fresh_disk, layout, open, perform, record};
+use crate::upkeep::Upkeep;
 use chronomemory::testing::archive;
-use chronomemory::testing::disk::{CrashDisk, read_upto};
+use chronomemory::testing::disk::read_upto;
 use chronomemory::testing::store::{Turns, erase};
 use chronomemory::{
     Access, Condition, Disk, Draft, Durability, Erase, Moment, Options, Randomness, Result, Store, Viewer,
@@ -21,6 +23,7 @@ pub fn order() -> Erase {
     Erase {
         ids: vec!["R3".to_owned()],
         reason: "asked for".to_owned(),
+        new_backup: true,
         ..Erase::default()
     }
 }
@@ -48,7 +51,7 @@ pub fn prepared() -> CrashDisk {
             other => perform(&disk, &mut store, other, now).expect("care"),
         }
     }
-    assert!(!store.history("R3").expect("history").is_empty());
+    assert!(!store.past().of_record("R3").expect("history").is_empty());
     store.close().expect("close");
     disk
 }
@@ -82,7 +85,10 @@ pub fn is_erased(disk: &CrashDisk, what: &str) -> bool {
     let report = Store::verify(disk, &layout(), 1, &mut |_, _| {}).expect("verify");
     assert!(report.valid() && report.returned.is_empty(), "{what}: {report:?}");
     let is_there = contents(&store).contains_key("R3");
-    let history = store.history("R3").unwrap_or_else(|fault| panic!("{what}: {fault}"));
+    let history = store
+        .past()
+        .of_record("R3")
+        .unwrap_or_else(|fault| panic!("{what}: {fault}"));
     assert_eq!(is_there, !history.is_empty(), "{what}");
     if !is_there {
         assert_eq!(holding(disk), Vec::<PathBuf>::new(), "{what}");
@@ -98,7 +104,7 @@ fn nothing_is_left_of_it_and_all_else_stays() {
     let mut store = open(&disk, Durability::Full).expect("open");
     let mut before = contents(&store);
     let others: Vec<_> = ["R1", "R2", "R4", "R5"]
-        .map(|id| store.history(id).expect("history"))
+        .map(|id| store.past().of_record(id).expect("history"))
         .into();
     let dry = Erase {
         dry_run: true,
@@ -110,18 +116,21 @@ fn nothing_is_left_of_it_and_all_else_stays() {
     assert!(disk.steps() - steps < 40, "nothing but locks is touched");
     let told = store.erase(&order(), NOW, &mut |_, _| {}).expect("an erasure");
     assert_eq!((told.lines, told.unsalted, told.backups.len()), (4, 4, 1));
+    let backups = disk.list(&layout().backups()).expect("a folder");
+    let folder = told.new_backup.expect("a new backup replaces the one that was removed");
+    assert_eq!(vec![folder.file_name().expect("a name").to_string_lossy()], backups);
     before.remove("R3");
     before.retain(|id, _| id != "R3");
     let mut now = contents(&store);
     now.retain(|id, _| !id.starts_with("erasure:"));
     assert_eq!(now, before);
     let histories: Vec<_> = ["R1", "R2", "R4", "R5"]
-        .map(|id| store.history(id).expect("history"))
+        .map(|id| store.past().of_record(id).expect("history"))
         .into();
     assert_eq!(histories, others);
-    let view = store.as_of(Moment::Seq(3)).expect("a view");
+    let view = store.past().as_of(Moment::Seq(3)).expect("a view");
     let everybody = Viewer::default();
-    assert!(view.get(&everybody, "R3").is_none() && view.get(&everybody, "R1").is_some());
+    assert!(view.state().get_seen(&everybody, "R3").is_none() && view.state().get_seen(&everybody, "R1").is_some());
     store.close().expect("close");
     assert!(is_erased(&disk, "at once"));
     let mut store = open(&disk, Durability::Full).expect("open");
@@ -159,6 +168,30 @@ fn at_every_operation_it_has_happened_or_not() {
         }
     }
     assert!(done > 10 && undone > 50 && ended > 10, "{done} {undone} {ended}");
+}
+
+#[test]
+fn an_erasure_is_done_even_if_the_new_backup_fails() {
+    let whole = prepared();
+    let first = whole.steps() + 1;
+    let mut store = open(&whole, Durability::Full).expect("open");
+    store.erase(&order(), NOW, &mut |_, _| {}).expect("an erasure");
+    let mut reported = 0;
+    for step in first..=whole.steps() {
+        let disk = prepared();
+        let mut store = open(&disk, Durability::Full).expect("open");
+        disk.fail_at(step);
+        let Ok(told) = store.erase(&order(), NOW, &mut |_, _| {}) else {
+            continue;
+        };
+        if let Some(fault) = told.backup_fault {
+            assert!(told.seq.is_some() && told.new_backup.is_none(), "{step}: {fault}");
+            reported += 1;
+        }
+        drop(store);
+        assert!(is_erased(&disk, &format!("failed at {step}")));
+    }
+    assert!(reported > 5, "{reported}");
 }
 
 /// Two threads write at the same time: the archive of the log, and the base beside it.
@@ -307,7 +340,7 @@ fn a_history_can_go_as_a_whole() {
     };
     let mut store = Store::open(Arc::new(disk.clone()), layout(), options, &mut |_, _| {}).expect("open");
     store.erase(&drop_all, NOW, &mut |_, _| {}).expect("an erasure");
-    assert!(store.get("R1").is_some() && store.get("R3").is_none());
+    assert!(store.state().get("R1").is_some() && store.state().get("R3").is_none());
     store.close().expect("close");
     assert!(is_erased(&disk, "history dropped"));
     let archives = disk.list(&layout().archives()).unwrap_or_default();

@@ -1,13 +1,15 @@
 //! What others could not finish is cleared of what is erased, and what cannot be looked into is told.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::an_erasure_is_whole_or_none::{NOW, SECRETS, holding, is_erased, order, prepared};
 use crate::around::{Around, Closed};
+use crate::crash_disk::CrashDisk;
 use crate::scenario::{Action, layout, open, perform};
-use chronomemory::testing::disk::CrashDisk;
-use chronomemory::{Disk, Durability, Layout, Options, Store};
+use crate::upkeep::Upkeep;
+use chronomemory::testing::archive::FRAME_BYTES;
+use chronomemory::{Disk, Durability, Layout, Options, Store, holds_any};
 
 #[test]
 fn what_others_could_not_finish_holds_nothing_of_it() {
@@ -59,4 +61,16 @@ fn a_copy_that_cannot_be_looked_into_is_told_and_nothing_is_erased() {
         drop(store);
         assert!(!is_erased(&inner, "refused"));
     }
+}
+
+#[test]
+fn a_text_is_found_in_any_case_and_across_pieces() {
+    let (disk, path) = (CrashDisk::new(), Path::new("/file"));
+    disk.create_dir(Path::new("/")).expect("a folder");
+    let mut bytes = vec![b'x'; FRAME_BYTES - 3];
+    bytes.extend_from_slice(b"A SecreT");
+    let file = disk.create(path).expect("a file");
+    file.write_at(&bytes, 0).expect("its bytes");
+    let holds = |text: &str| holds_any(&disk, path, &[text.as_bytes().to_vec()]).expect("a look");
+    assert!(holds("a secret") && holds("secret") && !holds("another"));
 }

@@ -3,9 +3,10 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+use crate::crash_disk::CrashDisk;
 use crate::scenario::embedded::{DIM, vector};
 use crate::scenario::{Action, START, draft, fresh_disk, layout, open};
-use chronomemory::testing::disk::CrashDisk;
+use crate::upkeep::Upkeep;
 use chronomemory::testing::store;
 use chronomemory::testing::store::Turns;
 use chronomemory::{Attachment, Disk, Durability, Layout, Result, Store};

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::crash_disk::CrashDisk;
 use crate::scenario::embedded::{DIM, vector};
 use crate::scenario::{START, fresh_disk, label, layout, open, record};
-use chronomemory::testing::disk::CrashDisk;
+use crate::upkeep::Upkeep;
 use chronomemory::{AtomicBatch, Attachment, Damage, Draft, Durability, Error, Result, Store, token_rows};
 
 const TOKEN_DIM: usize = 40;
@@ -102,7 +103,7 @@ fn look(disk: &CrashDisk, synced: u32, mode: Durability, what: &str) -> Found {
     let (mut known, mut lost) = (BTreeMap::new(), 0);
     for at in 0..RECORDS {
         let id = format!("R{at}");
-        let Some(here) = store.get(&id) else { continue };
+        let Some(here) = store.state().get(&id) else { continue };
         let said = |n: &u32| String::from_utf8_lossy(here).contains(&format!("{:?}", label(*n)));
         let n = (0..2 * RECORDS)
             .filter(|n| n % RECORDS == at)

@@ -1,7 +1,8 @@
 //! Every edit of a log, a base or an archive is found and its place named: flipped, cut, inserted or swapped.
 
+use crate::crash_disk::CrashDisk;
 use crate::scenario::{Action, draft, fresh_disk, layout, open};
-use chronomemory::testing::disk::{CrashDisk, read_whole};
+use chronomemory::testing::disk::read_whole;
 use chronomemory::{Access, Disk, Durability, Report, Store};
 use std::path::{Path, PathBuf};
 
@@ -130,6 +131,7 @@ fn takes_a_write(disk: &CrashDisk, bytes: &[u8]) -> bool {
     store.close().expect("close");
     let reopened = open(disk, Durability::Full).expect("open");
     let is_there = reopened
+        .state()
         .get("R1")
         .is_some_and(|record| record.windows(8).any(|text| text == b"label 50"));
     assert_eq!(written.is_ok(), is_there);

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::crash_disk::CrashDisk;
 use crate::scenario::{contents, fresh_disk, layout, record};
-use chronomemory::testing::disk::CrashDisk;
 use chronomemory::{
     Author, Draft, Durability, Engine, Error, Intake, Machine, Options, Query, RowSource, Verified, Viewer,
 };
@@ -55,7 +55,7 @@ fn a_large_batch_is_one_batch_whoever_spells_it() {
             2 * (MANY as u64 + 1),
             "two batches, each with a line before it"
         );
-        assert!(store.report().valid());
+        assert!(store.log().report.valid());
         logs.push(contents(&store));
     }
     assert_eq!(logs[0].len(), 2 * MANY);

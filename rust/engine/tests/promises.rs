@@ -3,10 +3,12 @@
 //! So it is linked once, and no processor waits while another tries the longest of them.
 
 mod around;
+mod crash_disk;
 mod fuzzing;
 mod scenario;
 mod slow;
 mod stage;
+mod upkeep;
 mod vectors;
 
 mod a_broken_batch_stays_broken;
@@ -15,6 +17,7 @@ mod a_crash_keeps_what_each_mode_promises;
 mod a_draft_that_is_gone_is_no_error;
 mod a_failed_disk_is_no_lie;
 mod a_failed_sync_stops_every_writer;
+mod a_kept_hint_is_the_one_at_its_path;
 mod a_killed_repair_says_so;
 mod a_lease_is_short;
 mod a_link_is_never_followed;

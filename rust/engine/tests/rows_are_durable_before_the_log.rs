@@ -1,8 +1,8 @@
 //! A row is on disk whenever an event on disk names it, whoever wrote it and whoever synced.
 
+use crate::crash_disk::CrashDisk;
 use crate::scenario::embedded::{DIM, attach_to, vector};
 use crate::scenario::{Action, START, draft, fresh_disk, layout, open};
-use chronomemory::testing::disk::CrashDisk;
 use chronomemory::{Access, Disk, Durability, Error, Query, Store, VectorQuestion};
 
 fn attach(store: &mut Store, id: &str, n: u32) -> chronomemory::Result<()> {
@@ -25,7 +25,7 @@ fn another_process_that_syncs_the_log_syncs_its_rows() {
         // Only the other one has synced, and only a record of its own.
         let after = disk.after_crash(seed);
         let store = open(&after, Durability::Full).expect("open");
-        assert!(store.get("R2").is_some());
+        assert!(store.state().get("R2").is_some());
         assert_eq!(
             store.embedding(None, "R1").expect("no damage"),
             Some(bytes(7)),

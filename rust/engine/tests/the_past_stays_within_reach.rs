@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::crash_disk::CrashDisk;
 use crate::scenario::{Action, Model, contents, fresh_disk, layout, open, perform};
-use chronomemory::testing::disk::{CrashDisk, read_whole};
+use chronomemory::testing::disk::read_whole;
 use chronomemory::{Access, Disk, Durability, Error, Moment, Store};
 
 const SEGMENTS: u32 = 4;
@@ -51,7 +52,7 @@ fn reopened(disk: &CrashDisk) -> Store {
 fn histories(disk: &CrashDisk) -> Vec<Vec<Vec<u8>>> {
     let store = reopened(disk);
     (0..7)
-        .map(|n| store.history(&format!("R{n}")).expect("history"))
+        .map(|n| store.past().of_record(&format!("R{n}")).expect("history"))
         .collect()
 }
 
@@ -74,7 +75,7 @@ fn view(view: &chronomemory::View) -> Model {
         faces: true,
         ..Default::default()
     };
-    crate::scenario::model_of(view.query(&everything).expect("memory"))
+    crate::scenario::model_of(view.state().query(&everything).expect("memory"))
 }
 
 #[test]
@@ -130,7 +131,7 @@ fn every_moment_of_every_segment_can_be_seen() {
     let (disk, models, _) = store();
     let store = reopened(&disk);
     for (seq, model) in &models {
-        let then = store.as_of(Moment::Seq(*seq)).expect("a view");
+        let then = store.past().as_of(Moment::Seq(*seq)).expect("a view");
         assert_eq!((&view(&then), then.seq()), (model, *seq));
     }
 }
@@ -138,7 +139,7 @@ fn every_moment_of_every_segment_can_be_seen() {
 #[test]
 fn a_segment_without_its_base_starts_from_the_one_before_it() {
     let (disk, models, _) = store();
-    let sentinels = reopened(&disk).replay(0).expect("the live log");
+    let sentinels = reopened(&disk).past().replay(0).expect("the live log");
     let live = String::from_utf8_lossy(&sentinels[0]).into_owned();
     for base in files(&disk, "base") {
         let name = base.file_name().expect("a name").to_string_lossy().into_owned();
@@ -148,7 +149,7 @@ fn a_segment_without_its_base_starts_from_the_one_before_it() {
     }
     let store = reopened(&disk);
     for (seq, model) in &models {
-        let then = store.as_of(Moment::Seq(*seq)).expect("a view");
+        let then = store.past().as_of(Moment::Seq(*seq)).expect("a view");
         assert_eq!((&view(&then), then.seq()), (model, *seq));
     }
     // All of it is there: what came before adds up to them.
@@ -163,7 +164,7 @@ fn what_is_out_of_reach_is_said_with_the_first_seq_that_is_not() {
     disk.remove(&archives[1]).expect("remove");
     let store = reopened(&disk);
     for (seq, model) in &models {
-        match store.as_of(Moment::Seq(*seq)) {
+        match store.past().as_of(Moment::Seq(*seq)) {
             Ok(then) => assert_eq!((&view(&then), *seq >= retired[1]), (model, true)),
             Err(Error::HistoryUnavailable { first_seq, .. }) => {
                 assert_eq!((first_seq, *seq < retired[1]), (retired[1], true));
@@ -172,7 +173,10 @@ fn what_is_out_of_reach_is_said_with_the_first_seq_that_is_not() {
         }
     }
     // An answer without what is missing would look like all there ever was.
-    for fault in [store.history("R1").err(), store.changed_since(1, false).err()] {
+    for fault in [
+        store.past().of_record("R1").err(),
+        store.past().changed_since(1, false).err(),
+    ] {
         assert!(matches!(fault, Some(Error::HistoryUnavailable { first_seq, .. }) if first_seq > retired[1]));
     }
     let report = Store::verify(&disk, &layout(), 1, &mut |_, _| {}).expect("verify");
@@ -186,9 +190,9 @@ fn another_archive_is_damage() {
     let other = read_whole(&disk, &archives[0]).expect("read").expect("the archive");
     overwrite(&disk, &archives[1], &other);
     let store = reopened(&disk);
-    let first = store.as_of(Moment::Seq(models[0].0));
+    let first = store.past().as_of(Moment::Seq(models[0].0));
     assert!(matches!(first, Err(Error::Corrupted(_))));
-    assert!(matches!(store.history("R1"), Err(Error::Corrupted(_))));
+    assert!(matches!(store.past().of_record("R1"), Err(Error::Corrupted(_))));
 }
 
 #[test]
@@ -206,7 +210,7 @@ fn what_was_dropped_is_out_of_reach() {
     .expect("compact");
     assert!(files(&disk, "archive").is_empty() && files(&disk, "base").len() == 1);
     assert!(files(&disk, "index").is_empty());
-    assert!(store.history("R1").is_ok_and(|lines| lines.is_empty()));
-    let gone = store.as_of(Moment::Seq(models[0].0));
+    assert!(store.past().of_record("R1").is_ok_and(|lines| lines.is_empty()));
+    let gone = store.past().as_of(Moment::Seq(models[0].0));
     assert!(matches!(gone, Err(Error::HistoryUnavailable { first_seq, .. }) if first_seq == last));
 }

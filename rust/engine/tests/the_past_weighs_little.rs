@@ -1,8 +1,10 @@
 //! Compacted again and again, few bases stay, and every moment is still told as it was, wherever a crash came.
 
+use crate::crash_disk::CrashDisk;
 use crate::scenario::{Model, contents, fresh_disk, layout, model_of, open, record};
+use crate::upkeep::Upkeep;
 use chronomemory::testing::archive;
-use chronomemory::testing::disk::{CrashDisk, read_upto};
+use chronomemory::testing::disk::read_upto;
 use chronomemory::{Disk, Draft, Durability, Erase, Error, Moment, Prune, Query, Store};
 
 const RECORDS: u64 = 12;
@@ -54,6 +56,7 @@ fn check_past(disk: &CrashDisk, models: &[(u64, Model)], what: &str) {
     let reached = store.last_seq();
     for (seq, model) in models.iter().filter(|(seq, _)| *seq <= reached) {
         let view = store
+            .past()
             .as_of(Moment::Seq(*seq))
             .unwrap_or_else(|fault| panic!("{what}, {seq}: {fault}"));
         let everything = Query {
@@ -61,7 +64,7 @@ fn check_past(disk: &CrashDisk, models: &[(u64, Model)], what: &str) {
             ..Query::default()
         };
         assert_eq!(
-            model_of(view.query(&everything).expect("memory")),
+            model_of(view.state().query(&everything).expect("memory")),
             *model,
             "{what}, {seq}"
         );
@@ -244,11 +247,11 @@ fn first_within_reach(disk: &CrashDisk, models: &[(u64, Model)], what: &str) -> 
     };
     let mut first = None;
     for (seq, model) in models {
-        match store.as_of(Moment::Seq(*seq)) {
+        match store.past().as_of(Moment::Seq(*seq)) {
             Ok(view) => {
                 first.get_or_insert(*seq);
                 assert_eq!(
-                    model_of(view.query(&everything).expect("memory")),
+                    model_of(view.state().query(&everything).expect("memory")),
                     *model,
                     "{what}, {seq}"
                 );
@@ -285,10 +288,14 @@ fn the_oldest_archives_go_up_to_a_base_that_is_there() {
     assert_eq!(archives(&disk).len(), all - told.archives.len());
     assert!(told.seq.is_some() && !told.archives.is_empty() && told.archives.len() < all);
     let record = store
+        .state()
         .get(&format!("pruned:{}", told.seq.unwrap_or(0)))
         .map(<[u8]>::to_vec);
     assert!(record.is_some_and(|record| String::from_utf8_lossy(&record).contains("after 90 days")));
-    assert!(store.history("R1").is_ok(), "what went on purpose is not missed");
+    assert!(
+        store.past().of_record("R1").is_ok(),
+        "what went on purpose is not missed"
+    );
     store.close().expect("close");
     let first = first_within_reach(&disk, &models, "pruned");
     assert!(first.is_some_and(|first| first >= told.last_seq), "{first:?} {told:?}");

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::crash_disk::CrashDisk;
 use crate::scenario::{chance, contents, fresh_disk, layout, record};
 use crate::stage::{Play, SECOND, Stage};
-use chronomemory::testing::disk::CrashDisk;
 use chronomemory::{Draft, Durability, Engine, Machine, Options};
 
 const MILLI: i64 = 1_000;

@@ -7,7 +7,8 @@ use std::process::{Command, Output};
 use chronomemory::{Value, parse_json};
 
 fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus")
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo test sets CARGO_MANIFEST_DIR");
+    Path::new(&package).join("../../tests/corpus")
 }
 
 /// The cases of a file of verdicts: their names, and whether the log is valid.

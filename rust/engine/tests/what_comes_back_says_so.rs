@@ -3,10 +3,12 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
+use crate::crash_disk::CrashDisk;
 use crate::scenario::embedded::{attach_to, vector};
 use crate::scenario::{Action, START, contents, draft, fresh_disk, layout, open, perform};
+use crate::upkeep::Upkeep;
 use chronomemory::testing::archive;
-use chronomemory::testing::disk::{CrashDisk, read_upto};
+use chronomemory::testing::disk::read_upto;
 use chronomemory::testing::store::{Turns, restore};
 use chronomemory::{Access, Disk, Durability, Erase, Layout, Restoring, Result, Store};
 

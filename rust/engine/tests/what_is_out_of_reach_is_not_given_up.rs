@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::around::{Around, Closed, Twist};
+use crate::crash_disk::CrashDisk;
 use crate::scenario::{Action, START, fresh_disk, layout, open, perform};
-use chronomemory::testing::disk::CrashDisk;
+use crate::upkeep::Upkeep;
 use chronomemory::{Access, Disk, DiskFile, Durability, Layout, Options, Repaired, Store};
 
 /// A store with an archive and a backup, in whose log a line is destroyed that the backup holds.

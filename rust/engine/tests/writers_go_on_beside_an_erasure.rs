@@ -3,10 +3,11 @@
 use std::cell::{Cell, RefCell};
 
 use crate::an_erasure_is_whole_or_none::{NOW, holding, order, with_rows};
+use crate::crash_disk::CrashDisk;
 use crate::scenario::acting::{block, shown};
 use crate::scenario::embedded::attach_to;
 use crate::scenario::{Model, contents, layout, open, record};
-use chronomemory::testing::disk::CrashDisk;
+use crate::upkeep::Upkeep;
 use chronomemory::testing::store::{Turns, erase};
 use chronomemory::{Disk, Draft, Durability, Erase, Erased, Result, Store, Value};
 

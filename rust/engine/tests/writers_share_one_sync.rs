@@ -56,10 +56,10 @@ fn each_writer_has_the_durability_that_it_asked_for() {
     let before = syncs();
     put_as(&store, "hasty", Durability::Off).expect("a write");
     assert_eq!(syncs(), before, "who asks for nothing waits for nothing");
-    assert!(store.read_guard().pulse().unsynced_bytes > 0);
+    assert!(store.read_guard().log().log_status().unsynced_bytes > 0);
     put(&store, "careful").expect("a write");
     assert!(syncs() > before);
-    assert_eq!(store.read_guard().pulse().unsynced_bytes, 0);
+    assert_eq!(store.read_guard().log().log_status().unsynced_bytes, 0);
 }
 
 #[test]

@@ -1,14 +1,12 @@
 //! Packs a retired log as zstd frames, and reads it as if it were not packed.
 //!
-//! A packed archive is a row of zstd frames, each on its own, each with its length and a checksum, each of one mebibyte of
-//! the log and only the last of less. So the memory that reading takes is known before a byte is unpacked, any place in the
-//! log is reached by unpacking one frame, and several threads may unpack at once.
+//! Each frame holds one mebibyte of the log, only the last one less, with its length and a checksum. So the memory for
+//! reading is known beforehand, any place is reached by unpacking one frame, and several threads may unpack at once.
 
 use std::error::Error;
-use std::fmt;
-use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{fmt, io};
 
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe::{self, CParameter};
@@ -38,9 +36,6 @@ pub struct Packer(Compressor<'static>);
 
 impl Packer {
     /// Ready for the first piece.
-    ///
-    /// # Errors
-    /// If there is no memory for it.
     pub fn new() -> io::Result<Self> {
         memory::could_have(CODEC_BYTES)?;
         let mut compressor = Compressor::new(LEVEL)?;
@@ -49,9 +44,6 @@ impl Packer {
     }
 
     /// Packs one piece of at most [`FRAME_BYTES`] in place of what `frame` held.
-    ///
-    /// # Errors
-    /// If there is no memory for it.
     pub fn pack(&mut self, piece: &[u8], frame: &mut Vec<u8>) -> io::Result<()> {
         frame.clear();
         frame.reserve(zstd_safe::compress_bound(piece.len()));
@@ -76,9 +68,6 @@ fn broken(reason: &'static str) -> io::Error {
 }
 
 /// The digest of a whole file.
-///
-/// # Errors
-/// What the disk says.
 pub fn file_digest(file: &dyn DiskFile) -> io::Result<Hex> {
     let mut hasher = Hasher::default();
     let mut buffer = Vec::with_capacity(FRAME_BYTES);
@@ -120,18 +109,12 @@ impl Archive {
 }
 
 /// Opens an archive; its name tells whether it is packed.
-///
-/// # Errors
-/// What the disk says.
 pub fn open(disk: &dyn Disk, path: &Path) -> io::Result<Archive> {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     open_as(disk, path, &name)
 }
 
 /// Opens a file that once was an archive of this name.
-///
-/// # Errors
-/// What the disk says.
 pub fn open_as(disk: &dyn Disk, path: &Path, name: &str) -> io::Result<Archive> {
     let packed = disk.open(path, Access::Read)?;
     if !is_packed_name(name) {
@@ -280,10 +263,6 @@ impl Unpacking {
     }
 }
 
-fn read_only() -> io::Error {
-    io::Error::new(io::ErrorKind::Unsupported, "an archive is not written to")
-}
-
 impl DiskFile for Unpacking {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let number = usize::try_from(offset / FRAME_BYTES as u64).map_err(io::Error::other)?;
@@ -294,14 +273,6 @@ impl DiskFile for Unpacking {
         let n = rest.len().min(buffer.len());
         buffer[..n].copy_from_slice(&rest[..n]);
         Ok(n)
-    }
-
-    fn write_at(&self, _: &[u8], _: u64) -> io::Result<()> {
-        Err(read_only())
-    }
-
-    fn truncate(&self, _: u64) -> io::Result<()> {
-        Err(read_only())
     }
 
     fn sync(&self) -> io::Result<()> {

@@ -1,7 +1,7 @@
-//! Follows the hash chain line by line, and says for each line what a reader may believe.
+//! Follows the hash chain line by line, for verification, loading and catching up alike.
 //!
-//! The follower is shown the log line by line. It checks the links, gathers batches and says for each line what a reader
-//! may believe: at once, once its batch is whole, or never. Verification, loading and catching up all follow the same way.
+//! It checks the links, gathers batches and says for each line what a reader may believe: at once, once its batch is
+//! whole, or never.
 
 use crate::damage::{Damage, DamageKind};
 use crate::digest::Hex;

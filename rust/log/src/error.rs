@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::damage::Damage;
-use crate::disk::{NamedFault, Stranger};
+use crate::disk::{NamedFault, UnexpectedEntry};
 
 /// What the system says when a process, or all of them, have as many files open as they may: ENFILE, EMFILE.
 const NO_MORE_FILES: [i32; 2] = [23, 24];
@@ -138,7 +138,7 @@ pub enum Error {
         id: String,
     },
     /// The store requires a name that the writer did not give; nothing was written.
-    #[error("{level}: this store requires it for every write; what is for all is written through public()")]
+    #[error("{level}: this store requires it for every write; what is for all is written through shared()")]
     ScopeRequired {
         /// Which name.
         level: &'static str,
@@ -221,7 +221,7 @@ impl Error {
         match self {
             Self::Io { path, source } => Self::Io {
                 path: path.clone(),
-                source: match (source.raw_os_error(), Stranger::in_error(source)) {
+                source: match (source.raw_os_error(), UnexpectedEntry::in_error(source)) {
                     (Some(code), _) => io::Error::from_raw_os_error(code),
                     (None, Some(stranger)) => stranger.clone().into(),
                     (None, None) => io::Error::new(source.kind(), source.to_string()),

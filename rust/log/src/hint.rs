@@ -3,12 +3,16 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::disk::{Access, Disk, DiskFile, Identity, Naming, Stranger, StrangerKind, is_swapped, read_upto};
+use crate::digest::{Hex, sha256};
+use crate::disk::{
+    Access, Disk, DiskFile, Identity, Naming, UnexpectedEntry, UnexpectedKind, is_swapped, open_if_there, read_upto,
+};
 use crate::error::{At, Error, Result};
-use crate::json;
+use crate::event::line::{Event, Trust};
+use crate::json::{self, Value};
 use crate::layout::Layout;
-use crate::wal::synced::{SYNCED_BYTES, Synced};
 
 /// What the hint about the last sync says of this log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,36 +38,36 @@ impl Hint {
 
 /// Reads the hint, whatever log it speaks of. It must be read before the length of the log is asked for: a writer that
 /// comes between makes the log longer, never the hint wrong.
-///
-/// # Errors
-/// What the disk says.
 pub fn read_hint(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Synced>> {
-    Ok(Synced::read(&hint_bytes(disk, layout)?))
+    Ok(hint_bytes(disk, layout)?.and_then(|bytes| Synced::read(&bytes)))
 }
 
-/// Whether the file holds bytes that are not a whole hint. A missing or empty file is no damage.
-///
-/// # Errors
-/// What the disk says.
+/// Whether the file is there and is not a whole hint. A missing file is no damage, nor is an empty one beside an empty log.
 pub fn is_hint_damaged(disk: &dyn Disk, layout: &Layout) -> io::Result<bool> {
-    // A writer may be overwriting it: only what stays unreadable is damaged.
-    for _ in 0..4 {
-        let bytes = hint_bytes(disk, layout)?;
-        if bytes.is_empty() || Synced::read(&bytes).is_some() {
+    // A writer may be creating or overwriting it: only what stays unreadable is damaged.
+    for look in 0..4 {
+        if look > 0 {
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
+        let Some(bytes) = hint_bytes(disk, layout)? else {
+            return Ok(false);
+        };
+        let has_events = || disk.status(layout.log()).is_ok_and(|log| log.length > 0);
+        if Synced::read(&bytes).is_some() || (bytes.is_empty() && !has_events()) {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-fn hint_bytes(disk: &dyn Disk, layout: &Layout) -> io::Result<Vec<u8>> {
+/// The bytes of the file, at most one more than a hint has; `None` if it is missing.
+pub fn hint_bytes(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Vec<u8>>> {
     let (path, mut bytes) = (layout.synced(), Vec::new());
-    match disk.open(&path, Access::Read) {
-        Ok(file) => _ = read_upto(&*file, &mut bytes, 0, SYNCED_BYTES + 1).naming(&path)?,
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => {}
-        Err(fault) => return Err(fault).naming(&path),
-    }
-    Ok(bytes)
+    let Some(file) = open_if_there(disk, &path).naming(&path)? else {
+        return Ok(None);
+    };
+    read_upto(&*file, &mut bytes, 0, SYNCED_BYTES + 1).naming(&path)?;
+    Ok(Some(bytes))
 }
 
 /// The hint of one who looks at it whenever it takes the lock: the file stays open, so that a look is two calls to the system.
@@ -72,9 +76,6 @@ pub struct KeptHint(Option<(Arc<dyn DiskFile>, Identity)>);
 
 impl KeptHint {
     /// What [`read_hint`] says, of a hint at this place.
-    ///
-    /// # Errors
-    /// What the disk says.
     pub fn read(&mut self, disk: &dyn Disk, path: &Path) -> io::Result<Option<Synced>> {
         let there = match disk.status(path) {
             Ok(there) => there,
@@ -97,9 +98,6 @@ impl KeptHint {
 }
 
 /// Overwrites the hint in place: one sector, so that a crash leaves the old or the new one.
-///
-/// # Errors
-/// `Io`.
 pub fn write_hint(disk: &dyn Disk, layout: &Layout, synced: &Synced) -> Result<Arc<dyn DiskFile>> {
     let path = layout.synced();
     let file = match disk.open(&path, Access::Write) {
@@ -115,7 +113,7 @@ pub fn write_hint(disk: &dyn Disk, layout: &Layout, synced: &Synced) -> Result<A
     };
     if file.length().at(&path)? > SYNCED_BYTES as u64 {
         if holds_another(&*file).at(&path)? {
-            return Err(Error::io(&path, Stranger::at(&path, StrangerKind::Swapped)));
+            return Err(Error::io(&path, UnexpectedEntry::at(&path, UnexpectedKind::Swapped)));
         }
         file.truncate(SYNCED_BYTES as u64).at(&path)?;
     }
@@ -124,15 +122,11 @@ pub fn write_hint(disk: &dyn Disk, layout: &Layout, synced: &Synced) -> Result<A
 }
 
 /// Whether another file of the store stands where the hint should be: whoever swapped the two has lost nothing yet.
-///
-/// # Errors
-/// What the disk says.
 pub fn hides_another(disk: &dyn Disk, layout: &Layout) -> io::Result<bool> {
     let path = layout.synced();
-    match disk.open(&path, Access::Read) {
-        Ok(file) => holds_another(&*file).naming(&path),
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(fault) => Err(fault).naming(&path),
+    match open_if_there(disk, &path).naming(&path)? {
+        Some(file) => holds_another(&*file).naming(&path),
+        None => Ok(false),
     }
 }
 
@@ -143,9 +137,6 @@ fn holds_another(file: &dyn DiskFile) -> io::Result<bool> {
 }
 
 /// Holds the hint against the log.
-///
-/// # Errors
-/// What the disk says.
 pub fn hint_for(synced: Option<Synced>, log: &dyn DiskFile, length: u64) -> io::Result<Hint> {
     let Some(synced) = synced else {
         return Ok(Hint::None);
@@ -165,9 +156,6 @@ pub fn hint_for(synced: Option<Synced>, log: &dyn DiskFile, length: u64) -> io::
 }
 
 /// The first whole line that is not blank, without its newline; `None` if there is none.
-///
-/// # Errors
-/// What the disk says.
 pub fn first_line(log: &dyn DiskFile, length: u64) -> io::Result<Option<Vec<u8>>> {
     let mut offset = 0;
     let mut line = Vec::new();
@@ -195,9 +183,6 @@ pub fn first_line(log: &dyn DiskFile, length: u64) -> io::Result<Option<Vec<u8>>
 }
 
 /// The line whose newline stands just before `end`.
-///
-/// # Errors
-/// What the disk says.
 pub fn line_before(log: &dyn DiskFile, end: u64) -> io::Result<Option<Vec<u8>>> {
     let mut reach = 4096;
     loop {
@@ -221,9 +206,6 @@ pub fn line_before(log: &dyn DiskFile, end: u64) -> io::Result<Option<Vec<u8>>> 
 }
 
 /// The line that begins at a place, without its newline.
-///
-/// # Errors
-/// What the disk says.
 pub fn line_from(file: &dyn DiskFile, offset: u64, length: u64) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     loop {
@@ -240,46 +222,106 @@ pub fn line_from(file: &dyn DiskFile, offset: u64, length: u64) -> io::Result<Ve
     }
 }
 
+/// How long a writer may take to fill the file that it created.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
+/// The length of the file.
+pub const SYNCED_BYTES: usize = 120;
+const MAGIC: &[u8; 8] = b"CMSYNC\x00\x01";
+
+/// What the file says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Synced {
+    /// Up to here the log was on disk.
+    pub offset: u64,
+    /// The last seq before that.
+    pub seq: u64,
+    /// The hash of the log's first event: which log is meant.
+    pub first: Hex,
+    /// The hash of the last event before the offset.
+    pub head: Hex,
+}
+
+impl Synced {
+    /// The bytes of the file.
+    pub fn spell(&self) -> [u8; SYNCED_BYTES] {
+        let mut bytes = [0; SYNCED_BYTES];
+        bytes[..8].copy_from_slice(MAGIC);
+        bytes[8..16].copy_from_slice(&self.offset.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.seq.to_le_bytes());
+        bytes[24..56].copy_from_slice(&self.first.raw());
+        bytes[56..88].copy_from_slice(&self.head.raw());
+        let checksum = sha256(&bytes[..88]).raw();
+        bytes[88..].copy_from_slice(&checksum);
+        bytes
+    }
+
+    /// Reads the file; `None` if it is not whole.
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; SYNCED_BYTES] = bytes.try_into().ok()?;
+        if &bytes[..8] != MAGIC || sha256(&bytes[..88]).raw() != bytes[88..] {
+            return None;
+        }
+        let number = |at: usize| {
+            bytes[at..at + 8]
+                .iter()
+                .rev()
+                .fold(0, |sum, b| sum << 8 | u64::from(*b))
+        };
+        let digest = |at: usize| Some(Hex::spell(bytes[at..at + 32].try_into().ok()?));
+        Some(number(8)).filter(|&offset| offset > 0).and_then(|offset| {
+            Some(Self {
+                offset,
+                seq: number(16),
+                first: digest(24)?,
+                head: digest(56)?,
+            })
+        })
+    }
+
+    /// Whether it speaks of the log with this first line.
+    pub fn fits_first(&self, first_line: &[u8]) -> bool {
+        Event::read(first_line, Trust::Nothing).is_ok_and(|event| event.hash(first_line) == self.first)
+    }
+
+    /// Whether the line that ends at its offset is the one it speaks of.
+    pub fn fits_head(&self, line_before_offset: &[u8]) -> bool {
+        names_hash(line_before_offset, &self.head)
+    }
+}
+
+/// Whether bytes begin as the file does, whole or not.
+pub fn begins_as_hint(bytes: &[u8]) -> bool {
+    bytes.starts_with(MAGIC)
+}
+
+/// Whether a line says that this is its hash.
+pub fn names_hash(line: &[u8], hash: &Hex) -> bool {
+    let value = json::parse(line).ok();
+    let said = value
+        .as_ref()
+        .and_then(|event| event.get("hash"))
+        .and_then(Value::as_str);
+    said == Some(hash.text())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::sha256;
-    use crate::disk::CrashDisk;
 
     #[test]
-    fn a_hint_that_is_kept_open_is_seen_as_it_is_now() {
-        let (disk, layout) = (CrashDisk::new(), Layout::of_folder("/store".into()));
-        disk.create_dir(layout.folder()).expect("a folder");
-        let (path, mut kept) = (layout.synced(), KeptHint::default());
-        let synced = |seq: u64| Synced {
-            offset: 100 * seq,
-            seq,
+    fn what_was_written_is_read_and_a_flipped_bit_is_not() {
+        let synced = Synced {
+            offset: 4711,
+            seq: 12,
             first: sha256(b"first"),
             head: sha256(b"head"),
         };
-        let mut look = || {
-            let seen = kept.read(&disk, &path).expect("read");
-            assert_eq!(seen, read_hint(&disk, &layout).expect("read"));
-            seen.map(|synced| synced.seq)
-        };
-        assert_eq!(look(), None);
-        // Overwritten in place, as all do.
-        for seq in [1, 2, 3] {
-            write_hint(&disk, &layout, &synced(seq)).expect("written");
-            assert_eq!(look(), Some(seq));
+        let bytes = synced.spell();
+        assert_eq!(Synced::read(&bytes), Some(synced));
+        for at in 0..bytes.len() {
+            let mut flipped = bytes;
+            flipped[at] ^= 1;
+            assert_eq!(Synced::read(&flipped), None, "byte {at}");
         }
-        // Another file in its place, one that is not whole, and none.
-        let other = disk.create(&layout.log_draft()).expect("a file");
-        other.write_at(&synced(4).spell(), 0).expect("written");
-        disk.rename(&layout.log_draft(), &path).expect("renamed");
-        assert_eq!(look(), Some(4));
-        other.write_at(b"more", SYNCED_BYTES as u64).expect("written");
-        assert_eq!(look(), None);
-        other.truncate(7).expect("cut");
-        assert_eq!(look(), None);
-        disk.remove(&path).expect("removed");
-        assert_eq!(look(), None);
-        write_hint(&disk, &layout, &synced(5)).expect("written");
-        assert_eq!(look(), Some(5));
     }
 }

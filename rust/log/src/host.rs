@@ -1,7 +1,7 @@
-//! What the engine borrows from whoever runs it: the time, bytes that nobody can guess, and threads.
+//! What the engine borrows from its host: the time, random bytes, and threads.
 //!
-//! The engine looks at no clock, draws no lots and starts no lasting thread by itself: all of it comes in here, so that a run can
-//! be replayed, with the work of the [`Engine`](crate::Engine) between calls included. [`Machine`] is the one that a program wants.
+//! The engine takes none of these by itself, so that a run can be replayed, its work between calls included.
+//! [`Machine`] is the host of a program.
 
 mod machine;
 
@@ -35,9 +35,6 @@ impl Randomness {
     }
 
     /// Fills a piece of memory.
-    ///
-    /// # Errors
-    /// What the source says.
     pub fn fill(&self, bytes: &mut [u8]) -> io::Result<()> {
         (self.0)(bytes)
     }

@@ -1,10 +1,6 @@
 //! The on-disk format and the log: canonical JSON, events, hash chain, append, lock, sync, archives and verification.
 //!
 //! Files are reached only through the `Disk` trait; time and randomness are passed in.
-#![allow(
-    clippy::missing_errors_doc,
-    reason = "only the crates of this workspace call it; `chronomemory` documents the errors that callers see"
-)]
 
 pub mod acts;
 pub mod archive;

@@ -1,8 +1,7 @@
 //! Large pieces of memory on large pages, and the error for memory that was refused.
 //!
-//! Memory comes in pages of four kilobytes, and each costs twice: the system gives it out when it is touched first, and a
-//! processor that sweeps over many of them looks up where each lies, which takes a third of the time. So large rooms ask
-//! for large pages.
+//! A page of four kilobytes costs twice: when it is touched first, and when a processor that sweeps over many looks up
+//! where it lies, a third of the time.
 
 mod reserve;
 
@@ -44,9 +43,6 @@ impl From<Refused> for Error {
 }
 
 /// Whether so much memory could be had now. For work whose every step asks for some, where nobody could hear a refusal.
-///
-/// # Errors
-/// `Refused` if not.
 pub fn could_have(bytes: usize) -> Result<(), Refused> {
     check()?;
     MmapMut::map_anon(bytes.max(1)).map(drop).map_err(|_| Refused)
@@ -64,9 +60,6 @@ pub struct Allowance {
 
 impl Allowance {
     /// Takes so many bytes off it; when that is too much it is asked for more.
-    ///
-    /// # Errors
-    /// `Refused` if there is no more.
     pub fn take(&mut self, bytes: usize) -> Result<(), Refused> {
         if self.left < bytes {
             let asked = ASKED_BYTES.max(bytes);
@@ -115,9 +108,6 @@ enum Memory {
 
 impl AlignedBytes {
     /// A room of so many bytes.
-    ///
-    /// # Errors
-    /// `Refused` if there is no memory for it.
     pub fn new(bytes: usize) -> Result<Self, Refused> {
         let pages = (bytes >= LARGE_BYTES).then(|| MmapMut::map_anon(bytes).ok()).flatten();
         let memory = match pages {

@@ -11,9 +11,6 @@ const WAITING_PIECES: u64 = 3;
 
 /// Does `work` for each of `pieces` on several threads and hands the results over in order, until `take` answers false.
 /// Results are given back to `work` to be used again. The threads end with the call.
-///
-/// # Errors
-/// What `work` or `take` says.
 pub fn in_order<T: Default + Send, E: From<io::Error>>(
     pieces: u64,
     threads: usize,
@@ -71,11 +68,11 @@ fn one_by_one<T: Default, E: From<io::Error>>(
 
 /// Where threads fetch work and leave results.
 struct WorkQueue<T> {
-    papers: Mutex<Papers<T>>,
+    queue: Mutex<QueueState<T>>,
     moved: Condvar,
 }
 
-struct Papers<T> {
+struct QueueState<T> {
     next: u64,
     collected: u64,
     stopped: bool,
@@ -86,7 +83,7 @@ struct Papers<T> {
 impl<T> Default for WorkQueue<T> {
     fn default() -> Self {
         Self {
-            papers: Mutex::new(Papers {
+            queue: Mutex::new(QueueState {
                 next: 0,
                 collected: 0,
                 stopped: false,
@@ -99,48 +96,48 @@ impl<T> Default for WorkQueue<T> {
 }
 
 impl<T: Default> WorkQueue<T> {
-    fn papers(&self) -> MutexGuard<'_, Papers<T>> {
-        self.papers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queue(&self) -> MutexGuard<'_, QueueState<T>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn next(&self, pieces: u64, ahead: u64) -> Option<(u64, T)> {
-        let mut papers = self.papers();
+        let mut queue = self.queue();
         loop {
-            if papers.stopped || papers.next >= pieces {
+            if queue.stopped || queue.next >= pieces {
                 return None;
             }
-            if papers.next < papers.collected + ahead {
-                let index = papers.next;
-                papers.next += 1;
-                return Some((index, papers.spare.pop().unwrap_or_default()));
+            if queue.next < queue.collected + ahead {
+                let index = queue.next;
+                queue.next += 1;
+                return Some((index, queue.spare.pop().unwrap_or_default()));
             }
-            papers = self.moved.wait(papers).unwrap_or_else(PoisonError::into_inner);
+            queue = self.moved.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     fn deliver(&self, index: u64, outcome: io::Result<T>) {
-        self.papers().done.insert(index, outcome);
+        self.queue().done.insert(index, outcome);
         self.moved.notify_all();
     }
 
     fn collect(&self, index: u64) -> io::Result<T> {
-        let mut papers = self.papers();
+        let mut queue = self.queue();
         loop {
-            if let Some(outcome) = papers.done.remove(&index) {
-                papers.collected = index + 1;
+            if let Some(outcome) = queue.done.remove(&index) {
+                queue.collected = index + 1;
                 self.moved.notify_all();
                 return outcome;
             }
-            papers = self.moved.wait(papers).unwrap_or_else(PoisonError::into_inner);
+            queue = self.moved.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     fn recycle(&self, result: T) {
-        self.papers().spare.push(result);
+        self.queue().spare.push(result);
     }
 
     fn stop(&self) {
-        self.papers().stopped = true;
+        self.queue().stopped = true;
         self.moved.notify_all();
     }
 }

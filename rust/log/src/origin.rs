@@ -22,10 +22,7 @@ pub use way_back::{TrailTold, WayBack};
 pub const ADOPT_ID: &[u8] = b"__adopt__";
 
 /// Reading on one thread, believing nothing.
-pub const ALONE: Reading = Reading {
-    trusted_until: 0,
-    threads: 1,
-};
+pub const ALONE: Reading = Reading::new(1);
 
 /// What a sentinel of ours says of the history before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -81,11 +78,10 @@ pub struct Repair {
 impl Repair {
     /// As a sentinel says it.
     pub fn value(&self) -> Value {
-        let number = |n: u64| Value::from(i64::try_from(n).unwrap_or(i64::MAX));
         Value::object([
-            ("findings", number(self.findings)),
-            ("open", number(self.open)),
-            ("seq", number(self.seq)),
+            ("findings", Value::from(self.findings)),
+            ("open", Value::from(self.open)),
+            ("seq", Value::from(self.seq)),
             ("ts", Value::Str(self.ts.clone())),
         ])
     }
@@ -143,12 +139,9 @@ pub struct Beginning {
 }
 
 /// Finds out how a log begins.
-///
-/// # Errors
-/// What the disk says.
 pub fn beginning_of(log: &dyn DiskFile, length: u64) -> io::Result<Beginning> {
     let mut first = First::default();
-    Walk::new(None).go(log, length, ALONE, &mut first, &mut |_, _| {})?;
+    Walk::new(None).go(log, length, ALONE, &mut first)?;
     let nothing = Beginning {
         origin: Origin::Nothing,
         ts: i64::MIN,
@@ -189,9 +182,6 @@ fn prev_hash_at(log: &dyn DiskFile, offset: u64, length: u64) -> io::Result<Opti
 }
 
 /// Finds out what a log starts from.
-///
-/// # Errors
-/// What the disk says.
 pub fn origin_of(log: &dyn DiskFile, length: u64) -> io::Result<Origin> {
     beginning_of(log, length).map(|beginning| beginning.origin)
 }
@@ -273,12 +263,6 @@ impl Sink for First {
             .get_or_insert_with(|| (known.op, known.record.to_vec(), ts, known.offset, known.seq));
     }
 
-    fn hold(&mut self, known: Known<'_>, ts: i64) {
-        self.count(known, ts);
-    }
-
-    fn settle(&mut self, _: BatchFate) {}
-
     fn is_satisfied(&self) -> bool {
         self.found.is_some()
     }
@@ -307,9 +291,6 @@ pub struct ForeignTraces {
 }
 
 /// Looks through a log for an adoption, and for the event at the snapshot's `seq`.
-///
-/// # Errors
-/// What the disk says.
 pub fn foreign_traces(log: &dyn DiskFile, length: u64, seq: u64, hint: Hint) -> io::Result<ForeignTraces> {
     let mut traces = ForeignTraces {
         seq,
@@ -320,7 +301,7 @@ pub fn foreign_traces(log: &dyn DiskFile, length: u64, seq: u64, hint: Hint) -> 
         _ => None,
     };
     let mut walk = Walk::new(synced).promised(hint.promised());
-    walk.go(log, length, ALONE, &mut traces, &mut |_, _| {})?;
+    walk.go(log, length, ALONE, &mut traces)?;
     // What stands behind the committed end says nothing.
     traces.seen.retain(|(offset, _)| *offset < walk.end);
     traces.hashes = traces.seen.drain(..).map(|(_, hash)| hash).collect();

@@ -1,25 +1,25 @@
-//! A note of the head that was seen last, outside the project, so that a log that was cut or is gone is missed.
+//! A note of the last head, outside the project, so that a log that was cut or is gone is missed.
 //!
-//! A chain proves that nothing is missing inside; that nothing is missing at its end only someone can tell who saw it
-//! before. The note is small, written as a whole after a sync, and never replaced by a head that does not follow from it.
+//! A chain alone does not tell that its end is missing.
+//!
+//! The note is written as a whole after a sync, and never replaced by a head that does not follow from it.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use crate::archive;
-use crate::chain::BatchFate;
 use crate::digest::Hex;
-use crate::disk::{Access, Disk, DiskFile, read_whole};
+use crate::disk::{Disk, DiskFile, open_if_there, read_whole};
 use crate::event::Known;
 use crate::event::line::{Event, Trust};
-use crate::hint::{Hint, first_line, hint_for, line_before};
+use crate::hint::{Hint, Synced, first_line, hint_for, line_before};
 use crate::json::{self, Value};
 use crate::layout::{Layout, own_draft};
+use crate::log::files::with_suffix;
 use crate::origin::{ALONE, Origin, Sentinel, WayBack, origin_of};
 use crate::trail::{Trail, TrailEnd};
 use crate::verify::{Sink, Walk};
-use crate::wal::synced::Synced;
 
 /// How long to wait for another who changes the same note: that takes some microseconds.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -117,26 +117,22 @@ fn head_in(value: &Value) -> Option<SeenHead> {
 }
 
 fn spelled(seen: &SeenHead) -> Vec<(&'static str, Value)> {
-    let number = |n: u64| Value::from(i64::try_from(n).unwrap_or(i64::MAX));
     let digest = |digest: &Hex| Value::Str(digest.text().to_owned());
     let head = &seen.at;
     let mut fields = vec![
         ("first", digest(&head.first)),
         ("head", digest(&head.head)),
-        ("offset", number(head.offset)),
-        ("seq", number(head.seq)),
+        ("offset", Value::from(head.offset)),
+        ("seq", Value::from(head.seq)),
     ];
     if let Some(trail) = &seen.trail {
         fields.push(("trail", digest(&trail.value)));
-        fields.push(("trail_from", number(trail.from)));
+        fields.push(("trail_from", Value::from(trail.from)));
     }
     fields
 }
 
 /// Writes a note about the log in `folder`, as a whole or not at all.
-///
-/// # Errors
-/// What the disk says.
 pub fn write(disk: &dyn Disk, note: &Path, folder: &Path, says: &Note) -> io::Result<()> {
     let mut fields = spelled(&says.seen);
     fields.push(("folder", Value::Str(folder.to_string_lossy().into_owned())));
@@ -146,8 +142,7 @@ pub fn write(disk: &dyn Disk, note: &Path, folder: &Path, says: &Note) -> io::Re
     if let Some(lost) = &says.lost {
         fields.push(("lost", Value::Str(lost.clone())));
     }
-    let mut bytes = Vec::new();
-    json::write_value(&Value::object(fields), &mut bytes);
+    let mut bytes = Value::object(fields).to_bytes();
     bytes.push(b'\n');
     if let Some(parent) = note.parent() {
         disk.create_dir(parent)?;
@@ -181,16 +176,7 @@ pub fn alone<T>(disk: &dyn Disk, note: &Path, act: impl FnOnce() -> io::Result<T
     outcome
 }
 
-fn with_suffix(note: &Path, suffix: &str) -> PathBuf {
-    let mut name = note.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
-}
-
 /// The head of a log of this length.
-///
-/// # Errors
-/// What the disk says.
 pub fn head_of(log: &dyn DiskFile, length: u64) -> io::Result<Option<Synced>> {
     let (Some(first), Some(last)) = (first_line(log, length)?, line_before(log, length)?) else {
         return Ok(None);
@@ -208,9 +194,6 @@ pub fn head_of(log: &dyn DiskFile, length: u64) -> io::Result<Option<Synced>> {
 }
 
 /// Holds the files against a remembered head. Others may replace log and note meanwhile: who is told of a loss looks again.
-///
-/// # Errors
-/// What the disk says of the log. An archive that cannot be read cannot tell, and that is no error.
 pub fn standing(disk: &dyn Disk, layout: &Layout, note: Option<&Note>) -> io::Result<HeadStanding> {
     let Some(note) = note else {
         return Ok(HeadStanding::Unseen);
@@ -231,20 +214,11 @@ enum HeadAnswer {
 }
 
 /// The same for one head.
-///
-/// # Errors
-/// What the disk says.
 pub fn standing_to(disk: &dyn Disk, layout: &Layout, head: &SeenHead) -> io::Result<HeadStanding> {
     let seen = &head.at;
-    let log = match disk.open(layout.log(), Access::Read) {
-        Ok(log) => log,
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
-            return Ok(HeadStanding::Lost(format!(
-                "event {} was seen here, but there is no log",
-                seen.seq
-            )));
-        }
-        Err(fault) => return Err(fault),
+    let Some(log) = open_if_there(disk, layout.log())? else {
+        let reason = format!("event {} was seen here, but there is no log", seen.seq);
+        return Ok(HeadStanding::Lost(reason));
     };
     let mut answer = ask(&*log, head)?;
     let mut way = WayBack::default();
@@ -307,7 +281,7 @@ fn ask_redacted(log: &dyn DiskFile, length: u64, head: &SeenHead) -> io::Result<
         found: None,
     };
     let mut walk = Walk::new(None);
-    walk.go(log, length, ALONE, &mut search, &mut |_, _| {})?;
+    walk.go(log, length, ALONE, &mut search)?;
     if let Some(found) = search.found {
         let is_kept = head.trail.is_none_or(|noted| noted == found);
         return Ok(HeadAnswer::Here(match is_kept {
@@ -346,12 +320,6 @@ impl Sink for HeadSearch<'_> {
             self.found = Some(trail.end());
         }
     }
-
-    fn hold(&mut self, known: Known<'_>, ts: i64) {
-        self.count(known, ts);
-    }
-
-    fn settle(&mut self, _: BatchFate) {}
 
     fn is_satisfied(&self) -> bool {
         self.found.is_some()

@@ -1,7 +1,7 @@
 //! A chain over hashes alone, which also goes over lines that were erased.
 //!
-//! The hash of an event covers the one before it only through its payload, and an erased event has none any more. The trail
-//! goes over such lines, so what stands before a hole cannot be changed without changing every trail behind it.
+//! An erased event has no payload any more to cover the hash before it. The trail does, so what stands before a hole
+//! cannot be changed without changing every trail behind it.
 
 use crate::digest::{Hasher, Hex};
 use crate::event::Op;

@@ -1,32 +1,27 @@
-//! Walks a log from its first line to its committed end, and checks what it says.
+//! Walks a log from its first line to its committed end, for loading and verification alike.
 //!
-//! One walk serves verification and loading: it follows the chain from the first line to the committed end, checks what the
-//! log says about its base and its archives, and shows a [`Sink`] every event that counts.
+//! It follows the chain, checks what the log says about its base and its archives, and shows a [`Sink`] every event
+//! that counts.
 
 mod holding;
-mod redacted;
-mod scopes;
 
+use std::collections::HashSet;
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
 
 use crate::chain::{BatchFate, ChainMark, Follower, LinePlace};
 use crate::damage::{Damage, DamageKind, Tail};
 use crate::digest::Hex;
-use crate::disk::{Access, Disk, DiskFile};
+use crate::disk::DiskFile;
 use crate::event::act::is_of_one;
 use crate::event::erasure::Erasure;
 use crate::event::line::{Event, Fault};
 use crate::event::{IncomingEvents, Known, Op, salt, stamp};
-use crate::layout::Layout;
 use crate::memory::{self, Refused};
 use crate::trail::{Trail, TrailEnd};
 use crate::wal::reader::{Reading, read_pieces};
 
 pub use holding::HeldEvents;
-pub use redacted::{ErasureSeen, RedactedLines};
-pub use scopes::{ScopeFault, ScopeFinding};
 
 /// Where the state begins that a log changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,10 +115,12 @@ pub trait Sink {
     }
     /// An event that counts at once.
     fn count(&mut self, known: Known<'_>, ts: i64);
-    /// An event that counts once its batch is whole.
-    fn hold(&mut self, known: Known<'_>, ts: i64);
+    /// An event that counts once its batch is whole. A sink that looks at single lines need not tell it from others.
+    fn hold(&mut self, known: Known<'_>, ts: i64) {
+        self.count(known, ts);
+    }
     /// What becomes of those held.
-    fn settle(&mut self, held: BatchFate);
+    fn settle(&mut self, _held: BatchFate) {}
     /// Something is lost before the event that comes next; told before each one that comes behind it.
     fn note_loss(&mut self) {}
     /// A line behind event `seq` cannot be read, or is missing if there are no bytes of it.
@@ -143,8 +140,6 @@ pub struct NoSink;
 
 impl Sink for NoSink {
     fn count(&mut self, _: Known<'_>, _: i64) {}
-    fn hold(&mut self, _: Known<'_>, _: i64) {}
-    fn settle(&mut self, _: BatchFate) {}
 }
 
 /// How far a walk has come.
@@ -227,10 +222,18 @@ impl Walk {
     }
 
     /// Goes on to `until`, the length of the log. Says why the log does not count to its end, if it does not.
-    ///
-    /// # Errors
-    /// What the disk says, or that there is no memory for what it says.
     pub fn go(
+        &mut self,
+        file: &dyn DiskFile,
+        until: u64,
+        reading: Reading,
+        sink: &mut dyn Sink,
+    ) -> io::Result<Option<Tail>> {
+        self.go_with_progress(file, until, reading, sink, &mut |_, _| {})
+    }
+
+    /// As [`Walk::go`], and reports how far it has come.
+    pub fn go_with_progress(
         &mut self,
         file: &dyn DiskFile,
         until: u64,
@@ -406,18 +409,6 @@ fn known<'a>(event: &'a Event, line: &'a [u8], offset: u64) -> Known<'a> {
     }
 }
 
-/// Opens the log; `None` if there is none.
-///
-/// # Errors
-/// What the disk says.
-pub fn open_log(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Arc<dyn DiskFile>>> {
-    match disk.open(layout.log(), Access::Read) {
-        Ok(file) => Ok(Some(file)),
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(fault) => Err(fault),
-    }
-}
-
 /// Notes a finding that is not in a line.
 pub fn finding(path: &str, kind: DamageKind, reason: impl Into<String>) -> Damage {
     Damage {
@@ -428,5 +419,106 @@ pub fn finding(path: &str, kind: DamageKind, reason: impl Into<String>) -> Damag
         kind,
         reason: reason.into(),
         id: None,
+    }
+}
+
+/// What is wrong with the scope of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScopeFault {
+    /// It is none: only everyone sees the record.
+    Malformed,
+    /// It is another one than before.
+    Changed,
+}
+
+impl ScopeFault {
+    /// The word used in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Malformed => "malformed-scope",
+            Self::Changed => "scope-changed",
+        }
+    }
+}
+
+/// A record whose scope is not what our writers would have written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScopeFinding {
+    /// What is wrong.
+    pub fault: ScopeFault,
+    /// Its id.
+    pub id: String,
+    /// The event that says so; `None` if the base does.
+    pub seq: Option<u64>,
+}
+
+/// An event that tells of an erasure.
+#[derive(Clone, Debug)]
+pub struct ErasureSeen {
+    /// Which event of its log it is, counted from 0.
+    pub index: u64,
+    /// Where its line stands.
+    pub place: LinePlace,
+    /// Its moment, as it is spelled.
+    pub ts: String,
+    /// What it says.
+    pub told: Erasure,
+}
+
+/// What is left of lines that were erased.
+#[derive(Clone, Debug, Default)]
+pub struct RedactedLines {
+    /// How many there are.
+    pub count: u64,
+    /// Where the first one stands.
+    pub first: Option<LinePlace>,
+    /// Their seqs, as ranges.
+    pub ranges: Vec<(u64, u64)>,
+    /// The seqs of them less their places, wherever that is another than before.
+    steps: Vec<(LinePlace, i128)>,
+    /// The same of the other lines; `None` before the first.
+    step: Option<i128>,
+    /// That is not the same for all of those: other tools' seqs may jump.
+    is_jumping: bool,
+    /// Where lines stand that count as erased, although they are not yet.
+    pub going: HashSet<u64>,
+}
+
+impl RedactedLines {
+    /// Looks at the next line of a log.
+    #[inline]
+    pub fn pass(&mut self, place: LinePlace, seq: u64, index: u64, is_redacted: bool) {
+        let step = i128::from(seq) - i128::from(index);
+        if !is_redacted && (self.going.is_empty() || !self.going.contains(&place.offset)) {
+            self.is_jumping |= self.step.is_some_and(|before| before != step);
+            self.step = Some(step);
+            return;
+        }
+        self.count += 1;
+        self.first.get_or_insert(place);
+        match self.ranges.last_mut() {
+            Some((_, last)) if *last + 1 == seq => *last = seq,
+            _ => self.ranges.push((seq, seq)),
+        }
+        if self.steps.last().is_none_or(|(_, before)| *before != step) {
+            self.steps.push((place, step));
+        }
+    }
+
+    /// The seqs of the other lines tell what those of the erased ones were.
+    pub fn is_steady(&self) -> bool {
+        !self.is_jumping
+    }
+
+    /// Whether each line has the seq of its place, erased or not.
+    pub fn is_even(&self) -> bool {
+        self.is_steady() && self.stray().is_none()
+    }
+
+    /// Where the first one stands whose seq is not that of its place.
+    pub fn stray(&self) -> Option<LinePlace> {
+        let step = self.step.or(self.steps.first().map(|(_, step)| *step))?;
+        let mut others = self.steps.iter().filter(|(_, other)| *other != step);
+        others.next().filter(|_| self.is_steady()).map(|(place, _)| *place)
     }
 }

@@ -1,221 +1,147 @@
-//! Hands the deltas that a rule makes of many records to Python, as objects.
+//! Makes Python objects of the deltas that a rule derives from many records.
 
 use std::sync::{Mutex, PoisonError};
 
-use chronomemory::{Delta, DeltaPass, NextPages, Quoted, SortedPage, Sorting, Verdict};
+use chronomemory::{Delta, DeltaPass, Frozen, NextPages, SortedPage, Verdict};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
-use crate::engine::Engine;
-use crate::enter::{check_room, enter, enter_to_leave};
-use crate::object;
-use crate::page::listing_of;
+use crate::Dict;
+use crate::boundary::{check_room, detached, detached_unchecked};
+use crate::json;
+use crate::packed::OBJECT_BYTES;
 
-/// What Python's objects take for each byte of canonical JSON, and more.
-const OBJECT_BYTES: usize = 48;
-
-/// Which records, by the events that wrote them, and what their deltas are made of: four of each stand for an add, an update, a
-/// delete and a noop.
+/// Which records are passed, by their events, and the parts of deltas for an add, an update, a delete and a noop.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct Promotion {
+pub struct Promotion {
     after: i64,
     until: i64,
-    /// What stands for each.
     kinds: [Py<PyAny>; 4],
-    /// What the fields of each begin as.
+    /// The fields that all deltas of a kind have in common.
     fields: [Py<PyDict>; 4],
-    names: FieldNames,
+    /// The names of the fields that differ: sources, confidence, replaces and payload.
+    names: [Py<PyString>; 4],
 }
 
-/// What the fields are called that are not the same in all deltas of a kind. All are sure, unless it is said.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-struct FieldNames {
-    sources: Py<PyString>,
-    confidence: Py<PyString>,
-    replaces: Py<PyString>,
-    payload: Py<PyString>,
-}
+/// The owner of records, and what their payloads have in common, without and with the optional fields: copying a dict
+/// is faster than growing one.
+type Owner = (Py<PyString>, [Py<PyDict>; 2]);
 
-/// What stands in a payload is called as in the records that it is made of.
-struct PayloadNames {
-    owner: [Py<PyString>; 2],
+struct DeltaMaker {
+    promotion: Promotion,
+    /// The names of the fields of a payload: those of the owner, the content, the source, the optional ones.
+    owner_names: [Py<PyString>; 2],
     content: Py<PyString>,
     source: Py<PyString>,
-    said: [Py<PyString>; 3],
-}
-
-/// A pass over records, and what is made of it.
-struct Making {
-    pass: DeltaPass,
-    maker: DeltaMaker,
-}
-
-/// What deltas are made of.
-struct DeltaMaker {
-    kinds: [Py<PyAny>; 4],
-    /// What the fields of deltas begin as, by kind.
-    fields: [Py<PyDict>; 4],
-    names: FieldNames,
-    payload: PayloadNames,
-    /// By the number of an owner.
+    optional: [Py<PyString>; 3],
     owners: Vec<Owner>,
-    /// Where the last record came from: mostly the next one does too.
-    source: Option<(Vec<u8>, Py<PyString>)>,
 }
 
-/// For whom something is made, and what a payload begins as, without and with what it says of something. To copy a dict is
-/// quicker than to let one grow.
-struct Owner {
-    name: Py<PyString>,
-    payloads: [Py<PyDict>; 2],
-}
-
-/// What each delta stands in, one behind the other: its kind, for whom it is, its fields; and the ids of records that make no sense.
+/// The kinds, owners and fields of deltas, and the ids of records that make no sense.
 type Lists<'py> = [Bound<'py, PyList>; 4];
 
-impl PayloadNames {
-    fn of(py: Python<'_>, sorting: &Sorting) -> Self {
-        let name = |name: &str| PyString::intern(py, name).unbind();
-        Self {
-            owner: sorting.owner.map(name),
-            content: name(sorting.content),
-            source: name(sorting.source),
-            said: sorting.said.map(name),
-        }
-    }
-}
-
-impl Owner {
-    fn of(py: Python<'_>, names: &PayloadNames, owner: &[String; 2]) -> PyResult<Self> {
-        let owner = owner.each_ref().map(|name| PyString::new(py, name));
-        let short = PyDict::new(py);
+impl DeltaMaker {
+    fn owner(&self, py: Python<'_>, names: &[String; 2]) -> PyResult<Owner> {
         let none = py.None();
+        let names = names.each_ref().map(|name| PyString::new(py, name));
+        let short = PyDict::new(py);
         short.set_item(intern!(py, "id"), &none)?;
-        for (level, name) in names.owner.iter().zip(&owner) {
+        for (level, name) in self.owner_names.iter().zip(&names) {
             short.set_item(level, name)?;
         }
-        short.set_item(&names.content, &none)?;
-        short.set_item(&names.source, &none)?;
+        short.set_item(&self.content, &none)?;
+        short.set_item(&self.source, &none)?;
         let long = short.copy()?;
-        for slot in &names.said {
-            long.set_item(slot, &none)?;
+        for name in &self.optional {
+            long.set_item(name, &none)?;
         }
-        let [name, _] = owner;
-        Ok(Self {
-            name: name.unbind(),
-            payloads: [short.unbind(), long.unbind()],
-        })
-    }
-}
-
-impl DeltaMaker {
-    fn new(py: Python<'_>, promotion: Promotion, sorting: &Sorting) -> Self {
-        Self {
-            kinds: promotion.kinds,
-            fields: promotion.fields,
-            names: promotion.names,
-            payload: PayloadNames::of(py, sorting),
-            owners: Vec::new(),
-            source: None,
-        }
+        let [name, _] = names;
+        Ok((name.unbind(), [short.unbind(), long.unbind()]))
     }
 
-    fn learn(&mut self, py: Python<'_>, owners: &[[String; 2]]) -> PyResult<()> {
-        for owner in owners {
-            self.owners.push(Owner::of(py, &self.payload, owner)?);
-        }
-        Ok(())
-    }
-
-    fn source<'py>(&mut self, py: Python<'py>, source: Quoted<'_>) -> PyResult<Bound<'py, PyString>> {
-        match &self.source {
-            Some((known, text)) if known == source.inner => Ok(text.bind(py).clone()),
-            _ => {
-                let text = object::text(py, source)?;
-                self.source = Some((source.inner.to_vec(), text.clone().unbind()));
-                Ok(text)
-            }
-        }
-    }
-
-    fn payload<'py>(&mut self, delta: &Delta<'_>, id: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyDict>> {
+    fn payload<'py>(&self, delta: &Delta<'_>, id: &Bound<'py, PyString>) -> PyResult<Dict<'py>> {
         let py = id.py();
-        let says_all = delta.said.iter().all(Option::is_some);
-        let payload = self.owners[delta.owner].payloads[usize::from(says_all)]
-            .bind(py)
-            .copy()?;
+        let has_all = delta.said.iter().all(Option::is_some);
+        let common = &self.owners[delta.owner].1[usize::from(has_all)];
+        let payload = common.bind(py).copy()?;
         payload.set_item(intern!(py, "id"), id)?;
-        payload.set_item(&self.payload.content, object::text(py, delta.content)?)?;
-        let source = self.source(py, delta.source)?;
-        payload.set_item(&self.payload.source, source)?;
-        for (slot, said) in self.payload.said.iter().zip(delta.said) {
-            if let Some(said) = said {
-                payload.set_item(slot, object::value(py, said)?)?;
+        payload.set_item(&self.content, json::text(py, delta.content)?)?;
+        payload.set_item(&self.source, json::shared_text(py, delta.source)?)?;
+        for (name, value) in self.optional.iter().zip(delta.said) {
+            if let Some(value) = value {
+                payload.set_item(name, json::value(py, value)?)?;
             }
         }
         Ok(payload)
     }
 
-    /// Adds a page to the lists.
     fn add_page(&mut self, page: &SortedPage<'_>, lists: &Lists<'_>) -> PyResult<()> {
         let py = lists[0].py();
         check_room(py, OBJECT_BYTES * page.bytes)?;
-        self.learn(py, &page.owners)?;
+        for names in &page.owners {
+            let owner = self.owner(py, names)?;
+            self.owners.push(owner);
+        }
         page.deltas.iter().try_for_each(|delta| self.add(delta, lists))
     }
 
-    fn add(&mut self, delta: &Delta<'_>, lists: &Lists<'_>) -> PyResult<()> {
-        let [kinds, owners, made, bad] = lists;
+    fn add(&self, delta: &Delta<'_>, [kinds, owners, made, bad]: &Lists<'_>) -> PyResult<()> {
         let py = kinds.py();
-        let id = object::text(py, delta.id)?;
-        let place = match delta.verdict {
-            Verdict::Add => 0,
-            Verdict::Update => 1,
-            Verdict::Delete => 2,
-            Verdict::Noop => 3,
+        let id = json::text(py, delta.id)?;
+        let (place, replaces, has_payload) = match delta.verdict {
+            Verdict::Add => (0, false, true),
+            Verdict::Update => (1, true, true),
+            Verdict::Delete => (2, true, false),
+            Verdict::Noop => (3, false, false),
             Verdict::Bad => return bad.append(id),
         };
-        owners.append(&self.owners[delta.owner].name)?;
-        kinds.append(&self.kinds[place])?;
-        let fields = self.fields[place].bind(py).copy()?;
-        fields.set_item(&self.names.sources, PyList::new(py, [&id])?)?;
+        owners.append(&self.owners[delta.owner].0)?;
+        let payload = has_payload.then(|| self.payload(delta, &id)).transpose()?;
+        let Promotion {
+            kinds: all,
+            fields,
+            names,
+            ..
+        } = &self.promotion;
+        let [sources, confidence, replaced, payload_name] = names;
+        kinds.append(&all[place])?;
+        let fields = fields[place].bind(py).copy()?;
+        fields.set_item(sources, PyList::new(py, [&id])?)?;
         if delta.confidence != 1.0 {
-            fields.set_item(&self.names.confidence, delta.confidence)?;
+            fields.set_item(confidence, delta.confidence)?;
         }
-        if matches!(delta.verdict, Verdict::Update | Verdict::Delete) {
-            let ids = delta.replaces.iter().map(|id| PyString::new(py, id));
-            fields.set_item(&self.names.replaces, PyList::new(py, ids)?)?;
+        if replaces {
+            fields.set_item(replaced, PyList::new(py, delta.replaces.iter().map(|id| &**id))?)?;
         }
-        if matches!(delta.verdict, Verdict::Add | Verdict::Update) {
-            let payload = self.payload(delta, &id)?;
-            fields.set_item(&self.names.payload, payload)?;
+        if let Some(payload) = payload {
+            fields.set_item(payload_name, payload)?;
         }
         made.append(fields)
     }
 }
 
-impl Making {
-    /// The next pages, as one; `None` at the end.
-    fn page<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Lists<'py>>> {
-        let Self { pass, maker } = self;
-        let lists = [(); 4].map(|()| PyList::empty(py));
-        let done = pass.next_pages(|mut pages: NextPages<'_>| {
-            // Whoever waits for the interpreter gets it between two pages.
-            while let Some(page) = enter_to_leave(py, || Ok(pages.next_page()))? {
-                maker.add_page(&page, &lists)?;
-            }
-            Ok(())
-        });
-        done.map(|made: PyResult<()>| made.map(|()| lists)).transpose()
+/// The deltas of records as they were when the pass began, a page at a time.
+#[pyclass(frozen, module = "chronomemory._core")]
+pub struct Deltas(Mutex<Option<(DeltaPass, DeltaMaker)>>);
+
+impl Deltas {
+    pub fn new(py: Python<'_>, face: &str, frozen: Frozen, promotion: Promotion) -> PyResult<Self> {
+        let pass = detached(py, || DeltaPass::new(face, frozen, promotion.after, promotion.until))?;
+        let name = |name: &str| PyString::intern(py, name).unbind();
+        let sorting = pass.sorting();
+        let maker = DeltaMaker {
+            promotion,
+            owner_names: sorting.owner.map(name),
+            content: name(sorting.content),
+            source: name(sorting.source),
+            optional: sorting.said.map(name),
+            owners: Vec::new(),
+        };
+        Ok(Self(Mutex::new(Some((pass, maker)))))
     }
 }
-
-/// What a rule makes of records as they were when it began, a page at a time.
-#[pyclass(frozen, module = "chronomemory._core")]
-pub struct Deltas(Mutex<Option<Making>>);
 
 #[pymethods]
 impl Deltas {
@@ -224,28 +150,25 @@ impl Deltas {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let mut here = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(making) = here.as_mut() else {
+        let mut rest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((pass, maker)) = rest.as_mut() else {
             return Ok(None);
         };
-        let page = making.page(py)?;
-        if page.is_none() {
-            // What writers replaced meanwhile is let go.
-            *here = None;
+        let lists: Lists<'_> = [(); 4].map(|()| PyList::empty(py));
+        let done = pass.next_pages(|mut pages: NextPages<'_>| -> PyResult<()> {
+            // Other threads get the interpreter between two pages.
+            while let Some(page) = detached_unchecked(py, || Ok(pages.next_page()))? {
+                maker.add_page(&page, &lists)?;
+            }
+            Ok(())
+        });
+        match done.transpose()? {
+            Some(()) => PyTuple::new(py, lists).map(Some),
+            None => {
+                // Releases the records that writers replaced meanwhile.
+                *rest = None;
+                Ok(None)
+            }
         }
-        page.map(|lists| PyTuple::new(py, lists)).transpose()
-    }
-}
-
-#[pymethods]
-impl Engine {
-    /// The deltas of the records of a face that a listing finds as they are now, in its order. A page has four lists: of each
-    /// delta what stands for its kind, for whom it is and its fields; and the ids of records that make no sense.
-    fn deltas(&self, py: Python<'_>, face: &str, terms: &Bound<'_, PyDict>, promotion: Promotion) -> PyResult<Deltas> {
-        let (listing, condition) = listing_of(terms, &self.viewer)?;
-        let frozen = self.run(py, |engine| engine.freeze(&listing, condition.as_ref()))?;
-        let pass = enter(py, || DeltaPass::new(face, frozen, promotion.after, promotion.until))?;
-        let maker = DeltaMaker::new(py, promotion, pass.sorting());
-        Ok(Deltas(Mutex::new(Some(Making { pass, maker }))))
     }
 }

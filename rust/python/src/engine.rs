@@ -1,271 +1,299 @@
-//! The engine as Python sees it: opening, writing and reading records.
+//! The open store as Python sees it: its options, viewers, log and past, and what it writes.
 
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use chronomemory::{Author, Checking, Error, Machine, Moment, Options, Store, Viewer, unspelled};
+use chronomemory::{
+    AtomicBatch, Author, Bookmark, Checking, Committed, Dated, Draft, Durability, Engine as Core, Error, Ids, Intake,
+    Machine, Moment, Options, Result, RowSource, Salting, Scope, Store, Viewer, WriterTerms, misfit, spelled,
+    unspelled,
+};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyList, PyTuple};
 
-use crate::asked::{Kinds, query_of};
-use crate::draft_buffer::DraftBuffer;
-use crate::enter::{bad_choice, enter, enter_to_leave};
+use crate::blocks::Blocks;
+use crate::boundary::{
+    Callback, at_row, bad_choice, detached, detached_stoppable, detached_unchecked, id_of, to_python,
+};
+use crate::deltas::{Deltas, Promotion};
+use crate::draft::{self, DraftBuffer, stamp};
 use crate::event::WalEvent;
-use crate::record::Naming;
-use crate::terms::terms_of;
-use crate::told::{Copied, Single};
-use crate::view::View;
-use crate::{change, record, search};
+use crate::packed::OneRecord;
+use crate::reader::{Names, Reader, Source, Walk, names_of};
+use crate::requests::{choice, item, listing_of};
+use crate::upkeep::Upkeep;
+use crate::vectors::{Rows, Vectors, attachment, ids_in};
+use crate::{Dict, Object};
+
+/// An open store for one viewer, which all request families share.
+#[derive(Clone)]
+pub struct Handle {
+    pub engine: Arc<Core>,
+    pub viewer: Arc<Viewer>,
+    /// How often the store was searched through any handle.
+    pub searches: Arc<AtomicU64>,
+}
+
+impl Handle {
+    /// Runs engine work without the interpreter.
+    pub fn run<'a, T: Send>(&'a self, py: Python<'_>, work: impl FnOnce(&'a Core) -> Result<T> + Send) -> PyResult<T> {
+        detached(py, || work(&self.engine))
+    }
+
+    /// Reads a state that has caught up with other processes.
+    pub fn read<T: Send>(&self, py: Python<'_>, ask: impl FnOnce(&Store) -> Result<T> + Send) -> PyResult<T> {
+        detached(py, || self.engine.read(ask))
+    }
+
+    /// Changes the store at the time of the engine's clock.
+    pub fn change<T: Send>(
+        &self,
+        py: Python<'_>,
+        act: impl FnOnce(&mut Store, i64) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        detached(py, || self.engine.change(act))
+    }
+
+    /// Counts a search that is about to run.
+    pub fn counted(&self) -> &Self {
+        self.searches.fetch_add(1, Ordering::Relaxed);
+        self
+    }
+}
 
 /// An open store.
-#[pyclass(frozen, module = "chronomemory._core")]
+#[pyclass(frozen, extends = Reader, module = "chronomemory._core")]
 pub struct Engine {
-    pub(crate) engine: Arc<chronomemory::Engine>,
-    /// For whom it asks and writes.
-    pub(crate) viewer: Arc<Viewer>,
-    /// The same with the terms on which it writes.
+    pub(crate) handle: Handle,
+    /// The viewer, as the author of what it writes.
     pub(crate) author: Author,
+    /// The recursion depth of what it writes.
     pub(crate) depth: i64,
-    /// For the next change.
-    pub(crate) spare: Mutex<Option<Box<DraftBuffer>>>,
-    /// How often all who share the store have searched it.
-    pub(crate) searches: Arc<AtomicU64>,
+    /// The memory of an earlier draft.
+    spare: Mutex<Option<Box<DraftBuffer>>>,
+}
+
+/// Which state of records a caller saw: two editions are equal if nothing visible changed in between.
+#[pyclass(module = "chronomemory._core", frozen, eq)]
+#[derive(PartialEq)]
+pub struct Edition(pub chronomemory::Edition);
+
+/// An edition, the end of the log, records, and a number for the scope of each record that may be changed.
+type Look<'py> = (Edition, (String, u64), Vec<Option<Object<'py>>>, Vec<Option<u32>>);
+
+fn writer_options(options: &Dict<'_>) -> PyResult<WriterTerms> {
+    let (recursion_depth, seconds): (i64, f64) = (item(options, "recursion_depth")?, item(options, "lock_timeout")?);
+    let bad = |name, given: String, need| bad_choice(options.py(), name, &given, need);
+    if recursion_depth < 0 {
+        return Err(bad("recursion_depth", recursion_depth.to_string(), "at least 0"));
+    }
+    use Durability::{Full, Normal, Off};
+    use Salting::{Always, Never, Scoped};
+    let durabilities = [("full", Full), ("normal", Normal), ("off", Off)];
+    let salts = [("always", Always), ("scope", Scoped), ("never", Never)];
+    Ok(WriterTerms {
+        recursion_depth,
+        durability: choice(options, "durability", &durabilities)?,
+        lock_timeout: Duration::try_from_secs_f64(seconds)
+            .map_err(|_| bad("lock_timeout", seconds.to_string(), "at least 0 seconds"))?,
+        salt: choice(options, "salt", &salts)?,
+    })
+}
+
+fn scope_of(py: Python<'_>, (user, agent, session): &Names) -> PyResult<Scope> {
+    let names = [user.as_deref(), agent.as_deref(), session.as_deref()];
+    Scope::new(names).map_err(|fault| to_python(py, fault))
 }
 
 fn lines(py: Python<'_>, lines: Vec<Vec<u8>>) -> Vec<Bound<'_, PyBytes>> {
     lines.iter().map(|line| PyBytes::new(py, line)).collect()
 }
 
+impl Deref for Engine {
+    type Target = Handle;
+
+    fn deref(&self) -> &Handle {
+        &self.handle
+    }
+}
+
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (project_root, *, recursion_depth=0, durability="normal", exclusive=false, lock_timeout=5.0, strict=false, verify="full", head_file=None, shared=false, salt="scope"))]
-    #[allow(clippy::too_many_arguments)] // the signature is the public one
-    fn new(
-        py: Python<'_>,
-        project_root: PathBuf,
-        recursion_depth: i64,
-        durability: &str,
-        exclusive: bool,
-        lock_timeout: f64,
-        strict: bool,
-        verify: &str,
-        head_file: Option<PathBuf>,
-        shared: bool,
-        salt: &str,
-    ) -> PyResult<Self> {
-        let terms = terms_of(py, recursion_depth, durability, lock_timeout, salt)?;
-        let options = Options {
-            recursion_depth,
-            durability: terms.durability,
-            exclusive,
-            lock_timeout: terms.lock_timeout,
-            strict,
-            checking: match verify {
-                "full" => Checking::Full,
-                "quick" => Checking::Quick,
-                other => return Err(bad_choice(py, "verify", other, "one of full, quick")),
-            },
-            head_file,
+    fn new(py: Python<'_>, project_root: PathBuf, options: &Dict<'_>) -> PyResult<PyClassInitializer<Self>> {
+        let writing = writer_options(options)?;
+        let verify = [("full", Checking::Full), ("quick", Checking::Quick)];
+        let opening = Options {
+            recursion_depth: writing.recursion_depth,
+            durability: writing.durability,
+            lock_timeout: writing.lock_timeout,
+            salt: writing.salt,
+            checking: choice(options, "verify", &verify)?,
+            exclusive: item(options, "exclusive")?,
+            strict: item(options, "strict")?,
+            head_file: item(options, "head_file")?,
+            shared: item(options, "shared")?,
             randomness: Some(Machine::randomness()),
-            salt: terms.salt,
-            shared,
             ..Options::default()
         };
-        Ok(Self {
-            engine: Arc::new(enter(py, || chronomemory::Engine::open(&project_root, options))?),
+        let handle = Handle {
+            engine: Arc::new(detached(py, || Core::open(&project_root, opening))?),
             viewer: Arc::default(),
-            author: Author::default(),
-            depth: recursion_depth,
-            spare: Mutex::default(),
             searches: Arc::default(),
+        };
+        Ok(Self::of(handle, Author::default(), writing.recursion_depth))
+    }
+
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        detached_unchecked(py, || self.engine.close())
+    }
+
+    fn with_options(&self, py: Python<'_>, options: &Dict<'_>) -> PyResult<Py<Self>> {
+        let writing = writer_options(options)?;
+        let mut handle = self.handle.clone();
+        handle.engine = Arc::new(self.engine.on_terms(writing));
+        Py::new(py, Self::of(handle, self.author.clone(), writing.recursion_depth))
+    }
+
+    #[pyo3(signature = (names, *, shared=true))]
+    fn scoped(&self, py: Python<'_>, names: Names, shared: bool) -> PyResult<Py<Self>> {
+        let scope = scope_of(py, &names)?;
+        self.for_viewer(py, Viewer::Named { scope, shared }, Author::plainly)
+    }
+
+    fn public(&self, py: Python<'_>) -> PyResult<Py<Self>> {
+        self.for_viewer(py, Viewer::default(), |viewer| {
+            let mut author = Author::plainly(viewer);
+            author.is_public = true;
+            author
         })
     }
 
-    /// Syncs and lets go; idempotent.
-    fn close(&self, py: Python<'_>) -> PyResult<()> {
-        enter_to_leave(py, || self.engine.close())
+    fn unscoped(&self, py: Python<'_>) -> PyResult<Py<Self>> {
+        self.for_viewer(py, Viewer::Everyone, Author::plainly)
     }
 
-    #[pyo3(signature = (record, face=None))]
-    pub(crate) fn upsert<'py>(
-        &self,
-        py: Python<'py>,
-        record: &Bound<'py, PyAny>,
-        face: Option<&str>,
-    ) -> PyResult<WalEvent> {
-        let mut buffer = self.draft_buffer();
-        let made = record::upsert(&mut buffer, record, self.depth, face, Naming::Random)?;
-        let committed = self.run(py, |engine| engine.commit(&mut buffer.draft))?;
-        self.keep(buffer);
-        record::stamp_id(record, made.as_deref())?;
-        record::stamp_depth(record, self.depth)?;
-        Ok(WalEvent::of_line(committed.last_line))
+    fn acting(&self, py: Python<'_>) -> PyResult<Py<Self>> {
+        self.for_viewer(py, Viewer::Everyone, |viewer| {
+            let mut author = Author::plainly(viewer);
+            author.acts_for = Some(Arc::clone(&self.viewer));
+            author.is_public = self.author.is_public;
+            author
+        })
     }
 
-    /// Writes a record if nobody has to be waited for, no other writer and no disk: whether it was written.
-    #[pyo3(signature = (record, face=None))]
-    fn upsert_at_once(&self, py: Python<'_>, record: &Bound<'_, PyAny>, face: Option<&str>) -> PyResult<bool> {
-        let mut buffer = self.draft_buffer();
-        let made = record::upsert(&mut buffer, record, self.depth, face, Naming::Random)?;
-        let committed = self.run(py, |engine| engine.commit_at_once(&mut buffer.draft))?;
-        self.keep(buffer);
-        if committed.is_some() {
-            record::stamp_id(record, made.as_deref())?;
-            record::stamp_depth(record, self.depth)?;
-        }
-        Ok(committed.is_some())
+    fn with_expired(&self, py: Python<'_>) -> PyResult<Py<Self>> {
+        let viewer = Viewer::clone(&self.viewer).with_expired();
+        self.for_viewer(py, viewer, |_| self.author.clone())
     }
 
-    #[pyo3(signature = (record, face=None))]
-    fn insert<'py>(
-        &self,
-        py: Python<'py>,
-        record: &Bound<'py, PyAny>,
-        face: Option<&str>,
-    ) -> PyResult<Option<WalEvent>> {
-        let mut buffer = self.draft_buffer();
-        let made = record::upsert(&mut buffer, record, self.depth, face, Naming::Random)?;
-        let committed = self.run(py, |engine| engine.commit_new(&buffer.draft))?;
-        record::stamp_id(record, made.as_deref())?;
-        Ok(committed.map(|committed| WalEvent::of_line(committed.last_line)))
+    fn scopes(&self, py: Python<'_>, after: Option<Names>, limit: usize) -> PyResult<Vec<(Names, usize)>> {
+        let after = after.map(|names| scope_of(py, &names)).transpose()?;
+        self.read(py, |store| {
+            let listed = store.state().scopes().listed(after).take(limit);
+            Ok(listed.map(|(scope, records)| (names_of(scope), records)).collect())
+        })
     }
 
-    #[pyo3(signature = (record_id, face=None))]
-    fn delete<'py>(&self, py: Python<'py>, record_id: &Bound<'py, PyAny>, face: Option<&str>) -> PyResult<WalEvent> {
-        let mut buffer = self.draft_buffer();
-        change::add_change(&mut buffer, "delete", record_id, self.depth, face)?;
-        let committed = self.run(py, |engine| engine.commit(&mut buffer.draft))?;
-        self.keep(buffer);
-        Ok(WalEvent::of_line(committed.last_line))
+    fn are_own(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<Vec<bool>> {
+        self.read(py, |store| {
+            let is_own = |id: &String| store.state().own_scope(&self.viewer, &spelled(id)).is_some();
+            Ok(ids.iter().map(is_own).collect())
+        })
     }
 
-    fn patch<'py>(
-        &self,
-        py: Python<'py>,
-        record_id: &Bound<'py, PyAny>,
-        patch: &Bound<'py, PyDict>,
-        face: &str,
-    ) -> PyResult<WalEvent> {
-        let mut buffer = self.draft_buffer();
-        change::add_patch(&mut buffer, &change::record_id(record_id)?, patch, Some(face))?;
-        let committed = self.run(py, |engine| engine.commit(&mut buffer.draft))?;
-        self.keep(buffer);
-        Ok(WalEvent::of_line(committed.last_line))
+    fn clock(&self) -> i64 {
+        self.engine.moment()
     }
 
-    #[pyo3(signature = (changes, face=None))]
-    fn write(&self, py: Python<'_>, changes: &Bound<'_, PyAny>, face: Option<&str>) -> PyResult<(u64, u64)> {
-        let mut buffer = self.draft_of(changes, face)?;
-        if buffer.draft.is_empty() {
-            return self.nothing_written(py);
-        }
-        let committed = self.run(py, |engine| engine.commit(&mut buffer.draft))?;
-        self.keep(buffer);
-        Ok((committed.first_seq, committed.next_seq))
+    fn set_clock(&self, moment: Option<i64>) {
+        self.engine.set_moment(moment);
     }
 
-    fn sync(&self, py: Python<'_>) -> PyResult<()> {
-        self.run(py, chronomemory::Engine::sync)
+    #[pyo3(signature = (now=None))]
+    fn due(&self, py: Python<'_>, now: Option<i64>) -> PyResult<Vec<String>> {
+        self.run(py, |engine| engine.due(&self.viewer, now))
     }
 
-    /// How often this store has waited for the disk to take its log.
-    fn syncs(&self, py: Python<'_>) -> PyResult<u64> {
-        self.read(py, |store| Ok(store.syncs()))
-    }
-
-    fn get<'py>(&self, py: Python<'py>, record_id: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let id = change::record_id(record_id)?;
-        let id = change::text_of(&id)?;
-        let found = self.read(py, |store| Ok(store.dated(&self.viewer, id).map(Single::of)))?;
-        found.map(|one| one.record(py)).transpose()
-    }
-
-    /// The records of these ids, in their order: None for what is not there or not seen.
-    #[allow(clippy::needless_pass_by_value)] // what is extracted is owned
-    fn get_many<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
-        let found: Vec<Option<Single>> = self.read(py, |store| {
-            let ids = ids.iter();
-            Ok(ids.map(|id| store.dated(&self.viewer, id).map(Single::of)).collect())
-        })?;
-        found
-            .into_iter()
-            .map(|one| one.map(|one| one.record(py)).transpose())
-            .collect()
-    }
-
-    #[pyo3(signature = (*, kind=None, status=Some("active".to_owned()), min_confidence=0.0, limit=None, faces=false), text_signature = "($self, *, kind=None, status='active', min_confidence=0.0, limit=None, faces=False)")]
-    fn query<'py>(
-        &self,
-        py: Python<'py>,
-        kind: Option<Kinds>,
-        status: Option<String>,
-        min_confidence: f64,
-        limit: Option<usize>,
-        faces: bool,
-    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let query = query_of(&self.viewer, kind, status, min_confidence, limit, faces);
-        let found = self.read(py, |store| Copied::of(&store.query_dated(&query)?))?;
-        found.records(py)
-    }
-
-    #[pyo3(signature = (*, status=Some("active".to_owned()), faces=false), text_signature = "($self, *, status='active', faces=False)")]
-    fn export<'py>(&self, py: Python<'py>, status: Option<String>, faces: bool) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let query = query_of(&self.viewer, None, status, 0.0, None, faces);
-        let found = self.read(py, |store| Copied::of(&store.query_dated(&query)?))?;
-        found.dicts(py)
-    }
-
-    #[pyo3(signature = (*, kind=None, status=Some("active".to_owned()), faces=false), text_signature = "($self, *, kind=None, status='active', faces=False)")]
-    fn count(&self, py: Python<'_>, kind: Option<Kinds>, status: Option<String>, faces: bool) -> PyResult<u64> {
-        let query = query_of(&self.viewer, kind, status, 0.0, None, faces);
-        self.read(py, |store| Ok(store.count(&query)))
+    fn sweep(&self, py: Python<'_>, now: Option<i64>) -> PyResult<Vec<String>> {
+        self.run(py, |engine| engine.sweep(&self.author, now))
     }
 
     fn tally(&self, py: Python<'_>) -> PyResult<Vec<(String, String, bool, u64)>> {
-        let tally = self.read(py, |store| Ok(store.tally(&self.viewer)))?;
-        Ok(tally
-            .into_iter()
-            .map(|class| {
-                (
-                    unspelled(&class.kind),
-                    unspelled(&class.status),
-                    class.face,
-                    class.records,
-                )
-            })
-            .collect())
+        let tally = self.read(py, |store| Ok(store.state().tally(&self.viewer)))?;
+        let tally = tally.into_iter();
+        let named = tally.map(|one| (unspelled(&one.kind), unspelled(&one.status), one.face, one.records));
+        Ok(named.collect())
     }
 
-    fn wal_seq(&self, py: Python<'_>) -> PyResult<u64> {
-        self.read(py, |store| Ok(store.last_seq()))
+    fn records_at_once<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Look<'py>> {
+        let viewer = &self.viewer;
+        let (edition, Bookmark { head, end }, found, own) = self.read(py, |store| {
+            let sound = |one: &Dated<'_>| misfit(one.record).is_none();
+            let found = ids.iter().map(|id| store.state().dated(viewer, id).filter(sound));
+            let found = found.map(|one| one.map(OneRecord::of)).collect();
+            let state = store.state();
+            let own = ids.iter().map(|id| state.own_scope(viewer, &spelled(id))).collect();
+            Ok((Edition(store.state().edition(viewer)), store.bookmark(), found, own))
+        })?;
+        Ok((edition, (head, end), OneRecord::all_into_python(found, py)?, own))
     }
 
-    fn head(&self, py: Python<'_>) -> PyResult<String> {
-        self.read(py, |store| Ok(store.head()))
+    fn walk(&self, py: Python<'_>, request: &Dict<'_>) -> PyResult<Walk> {
+        let (listing, condition) = listing_of(request, &self.viewer)?;
+        let since = self.run(py, Core::unchanged)?;
+        let frozen = self.run(py, |engine| engine.freeze(&listing, condition.as_ref()))?;
+        let rest = Mutex::new(Some((frozen, 0)));
+        Ok(Walk { rest, since })
     }
 
-    /// The seq and the hash of the last event, of one moment.
+    fn deltas(&self, py: Python<'_>, face: &str, request: &Dict<'_>, promotion: Promotion) -> PyResult<Deltas> {
+        let (listing, condition) = listing_of(request, &self.viewer)?;
+        let frozen = self.run(py, |engine| engine.freeze(&listing, condition.as_ref()))?;
+        Deltas::new(py, face, frozen, promotion)
+    }
+
+    fn sync(&self, py: Python<'_>) -> PyResult<()> {
+        self.run(py, Core::sync)
+    }
+
+    fn log_status<'py>(&self, py: Python<'py>) -> PyResult<Dict<'py>> {
+        let status = self.run(py, Core::log_status)?;
+        let (written, searches) = (&status.appended, self.searches.load(Ordering::Relaxed));
+        Ok(dict!(py, status; syncs, lock_waits, unsynced_bytes, poisoned;
+            commits: written.commits, events: written.events, bytes: written.bytes,
+            searches: searches, synced_until_us: status.synced_until))
+    }
+
     fn last_event(&self, py: Python<'_>) -> PyResult<(u64, String)> {
         self.read(py, |store| Ok((store.last_seq(), store.head())))
     }
 
-    /// Whether the event with this seq is the one with this hash.
+    fn latest_us(&self, py: Python<'_>) -> PyResult<Option<i64>> {
+        let latest = self.read(py, |store| Ok(store.log().latest()))?;
+        Ok(Some(latest).filter(|latest| *latest > i64::MIN))
+    }
+
+    fn bookmark(&self, py: Python<'_>) -> PyResult<(String, u64)> {
+        let Bookmark { head, end } = self.read(py, |store| Ok(store.bookmark()))?;
+        Ok((head, end))
+    }
+
     fn has_event(&self, py: Python<'_>, seq: u64, hash: &str) -> PyResult<bool> {
         self.run(py, |engine| engine.has_event(seq, hash))
     }
 
-    #[pyo3(signature = (from_seq=0))]
     fn replay<'py>(&self, py: Python<'py>, from_seq: u64) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         Ok(lines(py, self.run(py, |engine| engine.replay(from_seq))?))
     }
 
     fn history<'py>(&self, py: Python<'py>, record_id: &str) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        Ok(lines(
-            py,
-            self.run(py, |engine| engine.history(&self.viewer, record_id))?,
-        ))
+        let found = self.run(py, |engine| engine.history(&self.viewer, record_id))?;
+        Ok(lines(py, found))
     }
 
     #[pyo3(signature = (seq, *, faces=false))]
@@ -273,100 +301,349 @@ impl Engine {
         self.run(py, |engine| engine.changed_since(&self.viewer, seq, faces))
     }
 
-    /// The best records for a search: its terms come as one dict.
-    #[pyo3(signature = (wanted, *, explain=false))]
-    fn search<'py>(
-        &self,
-        py: Python<'py>,
-        wanted: search::Wanted<'py>,
-        explain: bool,
-    ) -> PyResult<Vec<search::Found<'py>>> {
-        let wanted = wanted.search(py, &self.viewer)?;
-        self.searched();
-        let hits = self.run(py, |engine| engine.search(&wanted))?;
-        search::found(py, &hits, explain)
-    }
-
-    /// The latest moment that an event carries, in microseconds since 1970; None before the first.
-    fn latest_us(&self, py: Python<'_>) -> PyResult<Option<i64>> {
-        let latest = self.read(py, |store| Ok(store.latest()))?;
-        Ok(Some(latest).filter(|latest| *latest > i64::MIN))
-    }
-
     #[pyo3(signature = (seq=None, ts_us=None))]
-    fn as_of(&self, py: Python<'_>, seq: Option<u64>, ts_us: Option<i64>) -> PyResult<View> {
+    fn as_of(&self, py: Python<'_>, seq: Option<u64>, ts_us: Option<i64>) -> PyResult<Reader> {
         let moment = match (seq, ts_us) {
             (Some(seq), None) => Moment::Seq(seq),
             (None, Some(micros)) => Moment::Time(micros),
             _ => return Err(bad_choice(py, "as_of", "", "a seq or a moment")),
         };
-        let since = self.run(py, chronomemory::Engine::unchanged)?;
+        let since = self.run(py, Core::unchanged)?;
         let view = self.run(py, |engine| engine.as_of(moment))?;
-        Ok(View::of(view, &self.viewer, since))
+        Ok(Reader::new(&self.viewer, Source::Then(Box::new(view), since)))
+    }
+
+    #[getter]
+    fn upkeep(&self) -> Upkeep {
+        Upkeep(self.handle.clone())
+    }
+
+    #[getter]
+    fn vectors(&self) -> Vectors {
+        Vectors(self.handle.clone())
+    }
+
+    #[getter]
+    fn blocks(&self) -> Blocks {
+        Blocks(self.handle.clone())
+    }
+
+    #[pyo3(signature = (record, face=None))]
+    pub(crate) fn upsert(&self, py: Python<'_>, record: &Object<'_>, face: Option<&str>) -> PyResult<WalEvent> {
+        let mut buffer = self.draft();
+        let made = buffer.upsert(record, face, true)?;
+        let committed = self.commit(py, buffer, Core::commit)?;
+        stamp(record, made.as_deref(), Some(self.depth))?;
+        Ok(WalEvent::of_line(committed.last_line))
+    }
+
+    fn upsert_if(&self, py: Python<'_>, condition: &str, record: &Object<'_>, face: Option<&str>) -> PyResult<bool> {
+        let mut buffer = self.draft();
+        let made = buffer.upsert(record, face, true)?;
+        let committed = match condition {
+            "new" => self.commit(py, buffer, |engine, draft| {
+                engine.change(|store, now| store.commit_new(draft, now))
+            })?,
+            "at once" => self.commit(py, buffer, Core::commit_at_once)?,
+            other => return Err(bad_choice(py, "condition", other, "one of new, at once")),
+        };
+        if committed.is_some() {
+            stamp(record, made.as_deref(), Some(self.depth))?;
+        }
+        Ok(committed.is_some())
+    }
+
+    #[pyo3(signature = (record_id, face=None))]
+    fn delete(&self, py: Python<'_>, record_id: &Object<'_>, face: Option<&str>) -> PyResult<WalEvent> {
+        let mut buffer = self.draft();
+        buffer.change("delete", record_id, face)?;
+        let committed = self.commit(py, buffer, Core::commit)?;
+        Ok(WalEvent::of_line(committed.last_line))
+    }
+
+    #[pyo3(signature = (changes, face=None))]
+    fn write(&self, py: Python<'_>, changes: &Object<'_>, face: Option<&str>) -> PyResult<(u64, u64)> {
+        let buffer = self.draft_of(changes, face)?;
+        let committed = match buffer.draft.is_empty() {
+            true => None,
+            false => Some(self.commit(py, buffer, Core::commit)?),
+        };
+        self.seqs(py, committed)
+    }
+
+    #[pyo3(signature = (records, face=None))]
+    fn upsert_many(&self, py: Python<'_>, records: &Object<'_>, face: Option<&str>) -> PyResult<(u64, u64)> {
+        let mut buffer = self.draft();
+        // A subclass of list may iterate in its own way.
+        let count = records.cast_exact::<PyList>().map_or(0, |records| records.len());
+        let mut batch = self.run(py, |engine| engine.batch(count))?;
+        let mut rows = 0;
+        let mut named: Vec<(Object<'_>, String)> = Vec::new();
+        for record in records.try_iter()? {
+            let record = record?;
+            let made = buffer.upsert(&record, face, true);
+            let made = made.map_err(|fault| at_row(py, fault, rows, id_of(&record)))?;
+            batch.drafted(&mut buffer.draft);
+            named.extend(made.map(|id| (record, id)));
+            rows += 1;
+        }
+        if rows == 0 {
+            return self.seqs(py, None);
+        }
+        let mut refused = None;
+        let committed = detached(py, || {
+            batch.commit(&mut buffer.draft).map_err(|fault| match fault {
+                Error::InBatch { row, fault } => {
+                    refused = Some(row);
+                    *fault
+                }
+                other => other,
+            })
+        });
+        let committed = committed.map_err(|fault| match refused {
+            Some(row) => {
+                let id = fault.value(py).getattr("id").and_then(|id| id.extract());
+                at_row(py, fault, row, id.ok().flatten())
+            }
+            None => fault,
+        })?;
+        self.recycle(buffer);
+        for (record, id) in &named {
+            stamp(record, Some(id), None)?;
+        }
+        self.seqs(py, Some(committed))
+    }
+
+    fn upsert_good(&self, py: Python<'_>, records: &Bound<'_, PyList>) -> PyResult<(usize, u64, u64, Vec<LeftOut>)> {
+        let mut buffer = self.draft();
+        let mut left_out: Vec<LeftOut> = Vec::new();
+        let mut drafted: Vec<(usize, Object<'_>, Option<String>)> = Vec::new();
+        for (row, record) in records.iter().enumerate() {
+            match buffer.upsert(&record, None, true) {
+                Ok(made) => drafted.push((row, record, made)),
+                Err(fault) => left_out.push(refusal_of(fault, row, &record)?),
+            }
+        }
+        let (committed, refused) = self.commit(py, buffer, Core::commit_allowed)?;
+        for (place, fault) in refused.into_iter().rev() {
+            let (row, record, _) = drafted.remove(place);
+            left_out.push(refusal_of(to_python(py, fault), row, &record)?);
+        }
+        for (_, record, made) in &drafted {
+            stamp(record, made.as_deref(), None)?;
+        }
+        left_out.sort_by_key(|(row, ..)| *row);
+        let (first, next) = self.seqs(py, committed)?;
+        Ok((drafted.len(), first, next, left_out))
+    }
+
+    #[pyo3(signature = (path, progress=None, *, faces=false, skips=false, text=None))]
+    fn ingest<'py>(
+        &self,
+        py: Python<'py>,
+        path: PathBuf,
+        progress: Callback,
+        faces: bool,
+        skips: bool,
+        text: Option<(Vec<u8>, u64, u64)>,
+    ) -> PyResult<Dict<'py>> {
+        let (author, seed, name) = (&self.author, &draft::random(py)?, &path);
+        let intake = Intake {
+            author,
+            faces,
+            skips,
+            seed,
+        };
+        let source = match text {
+            Some((bytes, lines, kept)) => RowSource::Text {
+                name,
+                bytes,
+                lines,
+                kept,
+            },
+            None => RowSource::File(name),
+        };
+        let loaded = detached_stoppable(py, progress, |report| self.engine.ingest(source, intake, report))?;
+        let refusals = loaded.refusals.iter();
+        let refusals = refusals.map(|row| (row.line, &row.id, &row.field, &row.reason));
+        let refusals: Vec<_> = refusals.collect();
+        Ok(dict!(py, loaded; records, bytes, lines, first_seq, last_seq, skipped; refusals: refusals))
+    }
+
+    fn in_turn(&self, py: Python<'_>, work: Py<PyAny>) -> PyResult<Py<PyAny>> {
+        self.run(py, |engine| engine.in_turn(|| Python::attach(|py| work.call0(py))))?
+    }
+
+    #[pyo3(signature = (changes, face, since, read, attachments=None, *, at_us=None))]
+    fn write_unless_changed<'py>(
+        &self,
+        py: Python<'py>,
+        changes: &Object<'py>,
+        face: Option<&str>,
+        since: (String, u64),
+        read: Vec<String>,
+        attachments: Option<Vec<Rows<'py>>>,
+        at_us: Option<i64>,
+    ) -> PyResult<Option<(WalEvent, Edition, Edition)>> {
+        let buffer = self.draft_of(changes, face)?;
+        let (head, end) = since;
+        let given = attachments.unwrap_or_default();
+        let ids: Vec<Ids> = given.iter().map(|(ids, ..)| ids_in(ids)).collect::<PyResult<_>>()?;
+        let attachments = given.iter().zip(&ids).map(|(rows, ids)| attachment(py, rows, ids));
+        let attachments: Vec<_> = attachments.collect::<PyResult<_>>()?;
+        let batch = AtomicBatch {
+            draft: &buffer.draft,
+            attachments: &attachments,
+            unless_changed: Some((&Bookmark { head, end }, &read)),
+            at: at_us,
+        };
+        let written = self.run(py, |engine| {
+            engine.change(|store, now| store.commit_change(&batch, now))
+        })?;
+        self.recycle(buffer);
+        Ok(written.map(|written| {
+            let last = WalEvent::of_line(written.committed.last_line);
+            (last, Edition(written.before), Edition(written.after))
+        }))
     }
 }
 
 impl Engine {
-    pub(crate) fn for_viewer(&self, viewer: Viewer) -> Self {
-        let viewer = Arc::new(viewer);
-        Self {
-            engine: Arc::clone(&self.engine),
-            author: Author::plainly(&viewer),
-            viewer,
-            depth: self.depth,
-            spare: Mutex::default(),
-            searches: Arc::clone(&self.searches),
-        }
+    fn of(handle: Handle, author: Author, depth: i64) -> PyClassInitializer<Self> {
+        let reader = Reader::new(&handle.viewer, Source::Now(handle.clone()));
+        let spare = Mutex::default();
+        let engine = Self {
+            handle,
+            author,
+            depth,
+            spare,
+        };
+        PyClassInitializer::from(reader).add_subclass(engine)
     }
 
-    /// Counts a search.
-    pub(crate) fn searched(&self) {
-        self.searches.fetch_add(1, Ordering::Relaxed);
+    fn for_viewer(
+        &self,
+        py: Python<'_>,
+        viewer: Viewer,
+        author: impl FnOnce(&Arc<Viewer>) -> Author,
+    ) -> PyResult<Py<Self>> {
+        let mut handle = self.handle.clone();
+        handle.viewer = Arc::new(viewer);
+        let author = author(&handle.viewer);
+        Py::new(py, Self::of(handle, author, self.depth))
     }
 
-    pub(crate) fn draft_buffer(&self) -> Box<DraftBuffer> {
+    /// An empty draft of this author.
+    pub(crate) fn draft(&self) -> Box<DraftBuffer> {
         let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut buffer = spare.unwrap_or_default();
+        buffer.depth = self.depth;
         buffer.draft.by(&self.author);
         buffer
     }
 
-    /// A mixed batch, drafted.
-    pub(crate) fn draft_of(&self, changes: &Bound<'_, PyAny>, face: Option<&str>) -> PyResult<Box<DraftBuffer>> {
-        let mut buffer = self.draft_buffer();
-        for change in changes.try_iter()? {
-            let (verb, what): (String, Bound<'_, PyAny>) = change?.extract()?;
-            change::add_change(&mut buffer, &verb, &what, self.depth, face)?;
-        }
-        Ok(buffer)
-    }
-
-    pub(crate) fn keep(&self, mut buffer: Box<DraftBuffer>) {
+    /// Keeps the memory of a draft for the next one.
+    pub(crate) fn recycle(&self, mut buffer: Box<DraftBuffer>) {
         buffer.draft.recycle();
         *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(buffer);
     }
 
-    /// What a batch without changes says: where the next event would stand.
-    pub(crate) fn nothing_written(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
-        let next = self.read(py, |store| Ok(store.last_seq() + 1))?;
-        Ok((next, next))
-    }
-
-    /// Runs work of the engine without the interpreter.
-    pub(crate) fn run<'a, T: Send>(
-        &'a self,
-        py: Python<'_>,
-        work: impl FnOnce(&'a chronomemory::Engine) -> Result<T, Error> + Send,
-    ) -> PyResult<T> {
-        enter(py, || work(&self.engine))
-    }
-
-    /// Runs a question on a state that has caught up with other processes.
-    pub(crate) fn read<T: Send>(
+    /// Commits a draft, and keeps its memory.
+    fn commit<T: Send>(
         &self,
         py: Python<'_>,
-        ask: impl FnOnce(&Store) -> Result<T, Error> + Send,
+        mut buffer: Box<DraftBuffer>,
+        commit: impl FnOnce(&Core, &mut Draft) -> Result<T> + Send,
     ) -> PyResult<T> {
-        enter(py, || self.engine.read(ask))
+        let draft = &mut buffer.draft;
+        let done = self.run(py, |engine| commit(engine, draft))?;
+        self.recycle(buffer);
+        Ok(done)
+    }
+
+    /// The draft of a mixed batch.
+    fn draft_of(&self, changes: &Object<'_>, face: Option<&str>) -> PyResult<Box<DraftBuffer>> {
+        let mut buffer = self.draft();
+        for change in changes.try_iter()? {
+            let (verb, what): (String, Object<'_>) = change?.extract()?;
+            buffer.change(&verb, &what, face)?;
+        }
+        Ok(buffer)
+    }
+
+    /// The first seq of a batch and the one after its last; without a batch the next seq, twice.
+    fn seqs(&self, py: Python<'_>, committed: Option<Committed>) -> PyResult<(u64, u64)> {
+        match committed {
+            Some(committed) => Ok((committed.first_seq, committed.next_seq)),
+            None => self.read(py, |store| Ok((store.last_seq() + 1, store.last_seq() + 1))),
+        }
+    }
+}
+
+/// A row that was left out: its place, its id, the path of the fault, and the reason.
+type LeftOut = (usize, Option<String>, Option<String>, String);
+
+/// A refusal of a row; other errors are raised.
+fn refusal_of(fault: PyErr, row: usize, record: &Object<'_>) -> PyResult<LeftOut> {
+    let value = fault.value(record.py()).clone();
+    if !value.hasattr("row")? {
+        return Err(fault);
+    }
+    let path = value.getattr("path")?.extract()?;
+    Ok((row, id_of(record), path, value.str()?.to_string()))
+}
+
+/// Holds the engine of a store, which its subclass opens and closes.
+// Its Python name appears in messages about wrong calls.
+#[pyclass(name = "Store", module = "chronomemory._core", subclass, frozen)]
+pub struct StoreBase(Mutex<Option<Py<Engine>>>);
+
+impl StoreBase {
+    fn engine(&self) -> MutexGuard<'_, Option<Py<Engine>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl StoreBase {
+    #[new]
+    #[pyo3(signature = (*_args, **_options))]
+    fn new(_args: &Bound<'_, PyTuple>, _options: Option<&Dict<'_>>) -> Self {
+        Self(Mutex::default())
+    }
+
+    #[getter]
+    fn _engine(&self, py: Python<'_>) -> Option<Py<Engine>> {
+        self.engine().as_ref().map(|engine| engine.clone_ref(py))
+    }
+
+    #[setter(_engine)]
+    fn set_engine(&self, engine: Option<Py<Engine>>) {
+        let before = std::mem::replace(&mut *self.engine(), engine);
+        // Dropped without the mutex.
+        drop(before);
+    }
+
+    /// Write a record, replacing the one with its id; the store's depth is stamped on it. With `if_version` that one
+    /// must be of this version, with `if_new` there must be none.
+    #[pyo3(signature = (record, *, if_version=None, if_new=false))]
+    fn upsert<'py>(
+        slf: &Bound<'py, Self>,
+        record: &Object<'py>,
+        if_version: Option<&Object<'py>>,
+        if_new: bool,
+    ) -> PyResult<Object<'py>> {
+        let py = slf.py();
+        if if_version.is_some() || if_new {
+            let options = dict!(py; if_version: if_version, if_new: if_new);
+            return slf.call_method(intern!(py, "_upsert_if"), (record,), Some(&options));
+        }
+        let engine = match slf.get()._engine(py) {
+            Some(engine) => engine,
+            // The subclass opens it.
+            None => slf.getattr(intern!(py, "engine"))?.cast_into::<Engine>()?.unbind(),
+        };
+        let event = engine.get().upsert(py, record, None)?;
+        Ok(Bound::new(py, event)?.into_any())
     }
 }

@@ -1,20 +1,18 @@
-//! One event of the log as an object of Python.
-//!
-//! An event keeps its line, and reads it when someone looks at a field: a writer who ignores what a write returns does
-//! not pay for parsing it.
+//! One event of the log as a Python object, which keeps its line and parses it when a field is read.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chronomemory::is_salt_text;
 use pyo3::PyTraverseError;
+use pyo3::exceptions::PyTypeError;
 use pyo3::gc::PyVisit;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::pyclass::CompareOp;
-use pyo3::types::{PyBool, PyDict, PyInt, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyInt, PyString, PyTuple, PyType};
 
-use crate::enter::invalid;
-use crate::words::{canonical_json, event_hash, parse_json};
+use crate::boundary::invalid;
+use crate::functions::{canonical_json, event_hash, parse_json};
+use crate::{Dict, Object};
 
 /// The fields of an event, in the order of its constructor.
 const FIELDS: [&str; 8] = [
@@ -28,60 +26,70 @@ const FIELDS: [&str; 8] = [
     "recursion_depth",
 ];
 
-enum Said {
+/// The key of the salt in a record.
+const SALT_KEY: &str = "~";
+
+enum Content {
     Line(Vec<u8>),
     Fields([Py<PyAny>; FIELDS.len()]),
 }
 
 /// One event: what happened to which record, chained to the event before.
 #[pyclass(module = "chronomemory.event", frozen)]
-pub struct WalEvent {
-    said: Mutex<Said>,
-}
+pub struct WalEvent(Mutex<Content>);
 
 impl WalEvent {
-    /// An event that the engine vouches for.
+    /// An event that the engine has checked.
     pub fn of_line(line: Vec<u8>) -> Self {
-        Self {
-            said: Mutex::new(Said::Line(line)),
-        }
+        Self(Mutex::new(Content::Line(line)))
     }
 
-    fn said(&self) -> MutexGuard<'_, Said> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    fn content(&self) -> MutexGuard<'_, Content> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All fields; the line is read if it was not yet.
+    /// All fields; the line is parsed if it was not yet.
     fn fields(&self, py: Python<'_>) -> PyResult<[Py<PyAny>; FIELDS.len()]> {
-        let line = match &*self.said() {
-            Said::Fields(fields) => return Ok(fields.each_ref().map(|field| field.clone_ref(py))),
-            Said::Line(line) => line.clone(),
+        let line = match &*self.content() {
+            Content::Fields(fields) => return Ok(fields.each_ref().map(|field| field.clone_ref(py))),
+            Content::Line(line) => line.clone(),
         };
-        // Not under the mutex: making objects may run the collector, and that may come by here.
-        let read = fields_of(py, &line)?;
-        let mut said = self.said();
-        if matches!(*said, Said::Line(_)) {
-            *said = Said::Fields(read.each_ref().map(|field| field.clone_ref(py)));
+        // Not under the mutex: making objects may run the collector, which may visit this event.
+        let parsed = fields_of(py, &line)?;
+        let mut content = self.content();
+        if matches!(*content, Content::Line(_)) {
+            *content = Content::Fields(parsed.each_ref().map(|field| field.clone_ref(py)));
         }
-        Ok(read)
+        Ok(parsed)
     }
 
-    fn get(&self, py: Python<'_>, place: usize) -> PyResult<Py<PyAny>> {
-        Ok(self.fields(py)?[place].clone_ref(py))
+    /// A field; of a record without the salt, which belongs to the line.
+    fn field(&self, py: Python<'_>, place: usize) -> PyResult<Py<PyAny>> {
+        let value = self.fields(py)?[place].clone_ref(py);
+        if let Ok(record) = value.bind(py).cast::<PyDict>()
+            && let Some(salt) = record.get_item(intern!(py, SALT_KEY))?
+            && let Ok(salt) = salt.cast::<PyString>()
+            && salt.to_str().is_ok_and(is_salt_text)
+        {
+            let unsalted = record.copy()?;
+            unsalted.del_item(intern!(py, SALT_KEY))?;
+            return Ok(unsalted.into_any().unbind());
+        }
+        Ok(value)
     }
 
-    fn set(&self, py: Python<'_>, place: usize, value: Py<PyAny>) -> PyResult<()> {
+    fn set_field(&self, py: Python<'_>, place: usize, value: Py<PyAny>) -> PyResult<()> {
         self.fields(py)?;
-        let before = match &mut *self.said() {
-            Said::Fields(fields) => Some(std::mem::replace(&mut fields[place], value)),
-            Said::Line(_) => None,
+        let before = match &mut *self.content() {
+            Content::Fields(fields) => Some(std::mem::replace(&mut fields[place], value)),
+            Content::Line(_) => None,
         };
-        // What nobody else holds ends here, without the mutex.
+        // Dropped without the mutex.
         drop(before);
         Ok(())
     }
 
-    fn as_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn as_dict<'py>(&self, py: Python<'py>) -> PyResult<Dict<'py>> {
         let dict = PyDict::new(py);
         for (name, value) in FIELDS.iter().zip(self.fields(py)?) {
             dict.set_item(name, value)?;
@@ -89,9 +97,6 @@ impl WalEvent {
         Ok(dict)
     }
 }
-
-/// The key of the salt in a record.
-const SALT_KEY: &str = "~";
 
 fn fields_of(py: Python<'_>, line: &[u8]) -> PyResult<[Py<PyAny>; FIELDS.len()]> {
     let parsed = parse_json(py, line)?;
@@ -108,143 +113,75 @@ fn fields_of(py: Python<'_>, line: &[u8]) -> PyResult<[Py<PyAny>; FIELDS.len()]>
     Ok(fields)
 }
 
+/// The properties of the fields, by their place in [`FIELDS`].
+macro_rules! properties {
+    ($($place:literal $name:ident $set_name:ident),*) => {$(
+        #[pymethods]
+        impl WalEvent {
+            #[getter]
+            fn $name(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+                self.field(py, $place)
+            }
+
+            #[setter]
+            fn $set_name(&self, py: Python<'_>, value: Py<PyAny>) -> PyResult<()> {
+                self.set_field(py, $place, value)
+            }
+        }
+    )*};
+}
+
+properties!(0 seq set_seq, 1 ts set_ts, 2 op set_op, 3 record_id set_record_id, 4 record set_record,
+    5 prev_hash set_prev_hash, 6 hash set_hash, 7 recursion_depth set_recursion_depth);
+
 #[pymethods]
 impl WalEvent {
     #[new]
-    #[pyo3(
-        signature = (seq=None, ts=None, op=None, record_id=None, record=None, prev_hash=None, hash=None, recursion_depth=None),
-        text_signature = "(seq=0, ts='', op='upsert', record_id='', record=None, prev_hash='', hash='', recursion_depth=0)"
-    )]
-    #[allow(clippy::too_many_arguments)]
-    fn new(
-        py: Python<'_>,
-        seq: Option<Py<PyAny>>,
-        ts: Option<Py<PyAny>>,
-        op: Option<Py<PyAny>>,
-        record_id: Option<Py<PyAny>>,
-        record: Option<Py<PyAny>>,
-        prev_hash: Option<Py<PyAny>>,
-        hash: Option<Py<PyAny>>,
-        recursion_depth: Option<Py<PyAny>>,
-    ) -> Self {
-        let number = |given: Option<Py<PyAny>>| given.unwrap_or_else(|| PyInt::new(py, 0).into_any().unbind());
-        let text = |given: Option<Py<PyAny>>, default| {
-            given.unwrap_or_else(|| PyString::intern(py, default).into_any().unbind())
-        };
-        Self {
-            said: Mutex::new(Said::Fields([
-                number(seq),
-                text(ts, ""),
-                text(op, "upsert"),
-                text(record_id, ""),
-                record.unwrap_or_else(|| py.None()),
-                text(prev_hash, ""),
-                text(hash, ""),
-                number(recursion_depth),
-            ])),
+    #[pyo3(signature = (*values, **named), text_signature = "(seq=0, ts='', op='upsert', record_id='', record=None, prev_hash='', hash='', recursion_depth=0)")]
+    fn new(values: &Bound<'_, PyTuple>, named: Option<&Dict<'_>>) -> PyResult<Self> {
+        let py = values.py();
+        let text = |text| PyString::intern(py, text).into_any().unbind();
+        let zero = || PyInt::new(py, 0).into_any().unbind();
+        let mut fields = [
+            zero(),
+            text(""),
+            text("upsert"),
+            text(""),
+            py.None(),
+            text(""),
+            text(""),
+            zero(),
+        ];
+        let given = PyDict::new(py);
+        for (name, value) in FIELDS.iter().zip(values) {
+            given.set_item(name, value)?;
         }
-    }
-
-    #[getter]
-    fn seq(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.get(py, 0)
-    }
-
-    #[setter]
-    fn set_seq(&self, py: Python<'_>, value: Py<PyAny>) -> PyResult<()> {
-        self.set(py, 0, value)
-    }
-
-    #[getter]
-    fn ts(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.get(py, 1)
-    }
-
-    #[setter]
-    fn set_ts(&self, py: Python<'_>, value: Py<PyAny>) -> PyResult<()> {
-        self.set(py, 1, value)
-    }
-
-    #[getter]
-    fn op(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.get(py, 2)
-    }
-
-    #[setter]
-    fn set_op(&self, py: Python<'_>, value: Py<PyAny>) -> PyResult<()> {
-        self.set(py, 2, value)
-    }
-
-    #[getter]
-    fn record_id(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.get(py, 3)
-    }
-
-    #[setter]
-    fn set_record_id(&self, py: Python<'_>, value: Py<PyAny>) -> PyResult<()> {
-        self.set(py, 3, value)
-    }
-
-    /// The record, without the salt: that belongs to the line.
-    #[getter]
-    fn record(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let record = self.get(py, 4)?;
-        let Ok(fields) = record.bind(py).cast::<PyDict>() else {
-            return Ok(record);
-        };
-        let salt = fields.get_item(intern!(py, SALT_KEY))?;
-        let salt = salt.as_ref().and_then(|salt| salt.cast::<PyString>().ok());
-        if !salt.is_some_and(|salt| salt.to_str().is_ok_and(is_salt_text)) {
-            return Ok(record);
+        if let Some(named) = named {
+            given.update(named.as_mapping())?;
         }
-        let told = fields.copy()?;
-        told.del_item(intern!(py, SALT_KEY))?;
-        Ok(told.into_any().unbind())
+        let mut known = 0;
+        for (field, name) in fields.iter_mut().zip(FIELDS) {
+            if let Some(value) = given.get_item(name)? {
+                *field = value.unbind();
+                known += 1;
+            }
+        }
+        if known < values.len() + named.map_or(0, |named| named.len()) {
+            return Err(PyTypeError::new_err(
+                "WalEvent() got an unknown argument, or one too many",
+            ));
+        }
+        Ok(Self(Mutex::new(Content::Fields(fields))))
     }
 
-    #[setter]
-    fn set_record(&self, py: Python<'_>, value: Py<PyAny>) -> PyResult<()> {
-        self.set(py, 4, value)
-    }
-
-    #[getter]
-    fn prev_hash(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.get(py, 5)
-    }
-
-    #[setter]
-    fn set_prev_hash(&self, py: Python<'_>, value: Py<PyAny>) -> PyResult<()> {
-        self.set(py, 5, value)
-    }
-
-    #[getter]
-    fn hash(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.get(py, 6)
-    }
-
-    #[setter]
-    fn set_hash(&self, py: Python<'_>, value: Py<PyAny>) -> PyResult<()> {
-        self.set(py, 6, value)
-    }
-
-    #[getter]
-    fn recursion_depth(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.get(py, 7)
-    }
-
-    #[setter]
-    fn set_recursion_depth(&self, py: Python<'_>, value: Py<PyAny>) -> PyResult<()> {
-        self.set(py, 7, value)
-    }
-
-    /// Wraps a line that the engine vouches for.
+    /// Wraps a line that the engine has checked.
     #[staticmethod]
     fn _of_line(line: &[u8]) -> Self {
         Self::of_line(line.to_vec())
     }
 
     #[classmethod]
-    fn from_json_line<'py>(class: &Bound<'py, PyType>, line: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn from_json_line<'py>(class: &Bound<'py, PyType>, line: &Object<'py>) -> PyResult<Object<'py>> {
         let py = class.py();
         let fields = match line.cast::<PyString>() {
             Ok(text) => fields_of(py, text.to_str()?.as_bytes())?,
@@ -256,7 +193,7 @@ impl WalEvent {
     fn to_json_line(&self, py: Python<'_>) -> PyResult<String> {
         let canonical = canonical_json(py, self.as_dict(py)?.as_any())?;
         let text = String::from_utf8_lossy(canonical.as_bytes());
-        // Line ends to careless readers: escaped in the line, though raw in the hashed payload.
+        // Some readers take these for line ends: they are escaped in the line, and raw in the hashed payload.
         Ok(text
             .replace('\u{85}', "\\u0085")
             .replace('\u{2028}', "\\u2028")
@@ -267,14 +204,8 @@ impl WalEvent {
         event_hash(&self.as_dict(py)?)
     }
 
-    fn __richcmp__(&self, other: &Bound<'_, PyAny>, how: CompareOp) -> PyResult<Py<PyAny>> {
-        let py = other.py();
-        let (Ok(other), CompareOp::Eq | CompareOp::Ne) = (other.cast::<Self>(), how) else {
-            return Ok(py.NotImplemented());
-        };
-        let equal = self.as_dict(py)?.eq(other.get().as_dict(py)?)?;
-        let answer = equal == matches!(how, CompareOp::Eq);
-        Ok(PyBool::new(py, answer).to_owned().into_any().unbind())
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, Self>) -> PyResult<bool> {
+        self.as_dict(py)?.eq(other.get().as_dict(py)?)
     }
 
     fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyType>, Bound<'py, PyTuple>)> {
@@ -291,9 +222,9 @@ impl WalEvent {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // Whoever holds the mutex is using the fields: they are reachable anyway.
-        if let Ok(said) = self.said.try_lock()
-            && let Said::Fields(fields) = &*said
+        // A thread that holds the mutex is using the fields: they are reachable anyway.
+        if let Ok(content) = self.0.try_lock()
+            && let Content::Fields(fields) = &*content
         {
             fields.iter().try_for_each(|field| visit.call(field))?;
         }
@@ -301,6 +232,6 @@ impl WalEvent {
     }
 
     fn __clear__(&self) {
-        *self.said() = Said::Line(Vec::new());
+        *self.content() = Content::Line(Vec::new());
     }
 }

@@ -1,82 +1,77 @@
-//! The export list of `chronomemory._core`: all that Python sees of the engine.
+//! The export list of `chronomemory._core`: all that Python sees of the engine. `_core.pyi` documents it.
 
-mod asked;
+// The arguments of a method are those of its Python signature.
+#![allow(clippy::too_many_arguments, clippy::type_complexity)]
+
+/// Builds a dict of values, `dict!(py; key: value)`, or of fields of a struct, `dict!(py, report; field; key: value)`.
+macro_rules! dict {
+    ($py:expr, $from:expr; $($field:ident),*; $($key:ident: $value:expr),* $(,)?) => {{
+        let dict = dict!($py; $($key: $value),*);
+        $(dict.set_item(stringify!($field), &$from.$field)?;)*
+        dict
+    }};
+    ($py:expr, $from:expr; $($field:ident),*) => {
+        dict!($py, $from; $($field),*;)
+    };
+    ($py:expr; $($key:ident: $value:expr),* $(,)?) => {{
+        let dict = pyo3::types::PyDict::new($py);
+        $(dict.set_item(stringify!($key), $value)?;)*
+        dict
+    }};
+}
+
+/// Builds a struct of the items of a request that have the names of its fields, and of other values.
+macro_rules! from_items {
+    ($type:ident, $request:expr; $($field:ident),*; $($key:ident: $value:expr),* $(,)?) => {
+        $type { $($field: $crate::requests::item($request, stringify!($field))?,)* $($key: $value,)* }
+    };
+}
+
 mod blocks;
-mod change;
+mod boundary;
 mod deltas;
-mod door;
-mod draft_buffer;
-mod edition;
+mod draft;
 mod engine;
-mod enter;
 mod event;
-mod find;
-mod fork;
-mod matrix;
-mod names;
-mod network;
-mod object;
-mod optimistic;
-mod page;
-mod record;
-mod refusal;
-mod report;
-mod rows;
-mod scope;
-mod search;
-mod select;
-mod shape;
-mod shared_words;
-mod sharing;
-mod terms;
-mod told;
+mod functions;
+mod json;
+mod packed;
+mod reader;
+mod requests;
 mod upkeep;
-mod value;
 mod vectors;
-mod view;
-mod words;
 
-use pyo3::pymodule;
+use pyo3::types::PyDict;
+use pyo3::{Bound, PyAny, pymodule};
 
-/// Memory that cannot be had is an exception in Python, wherever Rust lets it be one.
+/// A Python object, and a dict.
+type Object<'py> = Bound<'py, PyAny>;
+type Dict<'py> = Bound<'py, PyDict>;
+
+/// Makes a failed allocation an exception in Python, wherever Rust allows it.
 #[global_allocator]
 static MEMORY: chronomemory::Reserved = chronomemory::Reserved;
 
 #[pymodule(gil_used = false)]
 mod _core {
-    use pyo3::prelude::*;
-
     #[pymodule_export]
-    use crate::blocks::fit_budget;
-    #[pymodule_export]
-    use crate::deltas::Deltas;
-    #[pymodule_export]
-    use crate::door::Door;
-    #[pymodule_export]
-    use crate::edition::Edition;
-    #[pymodule_export]
-    use crate::engine::Engine;
-    #[pymodule_export]
-    use crate::event::WalEvent;
-    #[pymodule_export]
-    use crate::page::Walk;
-    #[pymodule_export]
-    use crate::search::{question_words, text_words};
-    #[pymodule_export]
-    use crate::told::Told;
-    #[pymodule_export]
-    use crate::vectors::token_rows;
-    #[pymodule_export]
-    use crate::view::View;
-    #[pymodule_export]
-    use crate::words::{canonical_json, event_hash, file_holds, indented_json, parse_json, store_folder, verify_path};
-
-    #[pymodule_init]
-    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        crate::fork::register(module)
-    }
-
+    use crate::{
+        blocks::Blocks,
+        deltas::Deltas,
+        engine::{Edition, Engine, StoreBase},
+        event::WalEvent,
+        functions::{
+            after_fork_in_child, after_fork_in_parent, before_fork, canonical_json, event_hash, file_holds,
+            indented_json, parse_json, question_words, store_folder, text_words, verify_path,
+        },
+        packed::PackedRecords,
+        reader::{Reader, Walk},
+        upkeep::Upkeep,
+        vectors::{Vectors, token_rows},
+    };
     #[pymodule_export]
     #[allow(non_upper_case_globals)]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+    #[pymodule_export]
+    const WHERE_KEYS: [&str; 20] = chronomemory::WHERE_KEYS;
 }

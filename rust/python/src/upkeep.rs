@@ -1,191 +1,196 @@
-//! The methods that check, compact, copy, bring back and repair a store, for Python.
+//! Requests that check, compact, copy, erase, repair and configure a store, and their reports.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use chronomemory::{CopyOrder, Erase, Prune, Restoring};
+use chronomemory::{
+    CopyOrder, Damage, Engine as Core, Erase, HeadStanding, Prune, Quarantined, Repaired, Restoring, Store, Verified,
+    WHY_NOT_RESTORABLE,
+};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::PyList;
 
-use crate::asked::condition_of;
-use crate::engine::Engine;
-use crate::enter::enter_reporting;
-use crate::report;
+use crate::Dict;
+use crate::boundary::{Callback, detached_reporting};
+use crate::engine::Handle;
+use crate::requests::{condition_of, item};
+
+/// How many damaged places a report lists: a file of another kind may have one in every line.
+const MOST_LISTED: usize = 20_000;
+
+/// Upkeep of an open store.
+#[pyclass(frozen, module = "chronomemory._core")]
+pub struct Upkeep(pub Handle);
 
 #[pymethods]
-impl Engine {
-    /// What opening found.
-    fn findings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let (found, short_rows) = self.run(py, chronomemory::Engine::findings)?;
-        let dict = report::dict(py, &found)?;
-        dict.set_item("short_rows", short_rows)?;
-        Ok(dict)
+impl Upkeep {
+    fn findings<'py>(&self, py: Python<'py>) -> PyResult<Dict<'py>> {
+        let (found, short_rows) = self.0.run(py, Core::findings)?;
+        let report = verified(py, &found)?;
+        report.set_item("short_rows", short_rows)?;
+        Ok(report)
     }
 
-    /// How many of the records that are seen are in doubt, and the ids of those that damaged lines name.
     fn in_doubt(&self, py: Python<'_>) -> PyResult<(u64, Vec<String>)> {
-        self.read(py, |store| Ok(store.in_doubt(&self.viewer)))
+        self.0.read(py, |store| Ok(store.state().in_doubt(&self.0.viewer)))
     }
 
-    #[pyo3(signature = (progress=None))]
-    fn verify<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
-        let found = enter_reporting(py, progress, |report| self.engine.verify(report))?;
-        report::dict(py, &found)
+    fn verify<'py>(&self, py: Python<'py>, progress: Callback) -> PyResult<Dict<'py>> {
+        let found = detached_reporting(py, progress, |report| self.0.engine.verify(report))?;
+        verified(py, &found)
     }
 
-    /// Takes the log as it is now for the right one.
     fn accept_head(&self, py: Python<'_>) -> PyResult<()> {
-        self.run(py, chronomemory::Engine::accept_head)
+        self.0.run(py, |engine| engine.change(Store::accept_head))
     }
 
-    #[pyo3(signature = (*, keep_history=true, progress=None))]
-    fn compact(&self, py: Python<'_>, keep_history: bool, progress: Option<Py<PyAny>>) -> PyResult<u64> {
-        enter_reporting(py, progress, |report| self.engine.compact(keep_history, report))
+    fn compact(&self, py: Python<'_>, keep_history: bool, progress: Callback) -> PyResult<u64> {
+        detached_reporting(py, progress, |report| self.0.engine.compact(keep_history, report))
     }
 
-    #[pyo3(signature = (ids, *, scope=None, reason, drop_history=false, again=Vec::new(), derived=false, dry_run=false, due_at=None, condition=None, progress=None))]
-    #[allow(clippy::too_many_arguments)] // the signature is the public one
-    fn erase<'py>(
-        &self,
-        py: Python<'py>,
-        ids: Vec<String>,
-        scope: Option<Vec<u8>>,
-        reason: String,
-        drop_history: bool,
-        again: Vec<String>,
-        derived: bool,
-        dry_run: bool,
-        due_at: Option<i64>,
-        condition: Option<Vec<u8>>,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<Bound<'py, PyDict>> {
-        let condition = condition_of(py, condition)?;
-        let order = Erase {
-            is_reason_trusted: false,
-            ids,
-            due_at,
-            condition: condition.map(|condition| (Arc::clone(&self.viewer), condition)),
-            scope,
-            reason,
-            drop_history,
-            again,
-            derived,
-            dry_run,
-        };
-        let told = enter_reporting(py, progress, |report| self.engine.erase(&order, report))?;
-        let dict = PyDict::new(py);
-        dict.set_item("seq", told.seq)?;
-        dict.set_item("ids", told.ids)?;
-        dict.set_item("belonging", told.belonging)?;
-        dict.set_item("mentions", told.mentions)?;
-        dict.set_item("lines", told.lines)?;
-        dict.set_item("unsalted", told.unsalted)?;
-        dict.set_item("logs", told.by_log)?;
-        dict.set_item("replaced", told.replaced)?;
-        dict.set_item("again", told.again)?;
-        dict.set_item("backups", told.backups)?;
-        dict.set_item("quarantine", told.quarantine)?;
-        dict.set_item("copies", told.copies)?;
-        dict.set_item("unread", told.unread)?;
-        dict.set_item("missing_copies", told.missing_copies)?;
-        dict.set_item("done", told.done)?;
-        Ok(dict)
+    #[pyo3(signature = (order, progress=None))]
+    fn erase<'py>(&self, py: Python<'py>, order: &Dict<'py>, progress: Callback) -> PyResult<Dict<'py>> {
+        let viewer = &self.0.viewer;
+        let condition = condition_of(py, item(order, "condition")?)?;
+        let condition = condition.map(|condition| (Arc::clone(viewer), condition));
+        let due_at: Option<i64> = item(order, "due_at")?;
+        // A sweep of a handle with names changes only records that the handle sees, and so does the erasure of a memory.
+        let is_limited = due_at.is_some() || item::<Option<bool>>(order, "only_seen")?.unwrap_or_default();
+        let by = (is_limited && !viewer.is_plain()).then(|| Arc::clone(viewer));
+        let order = from_items!(Erase, order; ids, scope, reason, drop_history, again, derived, new_backup, dry_run;
+            condition: condition, is_reason_trusted: false, due_at: due_at, by: by);
+        let erased = detached_reporting(py, progress, |report| self.0.engine.erase(&order, report))?;
+        let new_backup = erased.new_backup.map(|path| path.to_string_lossy().into_owned());
+        let report = dict!(py, erased; seq, ids, belonging, mentions, lines, unsalted, replaced, again, backups,
+            backup_fault, quarantine, copies, unread, missing_copies, done; logs: erased.by_log, new_backup: new_backup);
+        Ok(report)
     }
 
-    #[pyo3(signature = (before, backups, reason, dry))]
-    fn prune<'py>(
-        &self,
-        py: Python<'py>,
-        before: Option<i64>,
-        backups: Option<u64>,
-        reason: String,
-        dry: bool,
-    ) -> PyResult<Bound<'py, PyDict>> {
-        let order = Prune {
-            before,
-            keep_backups: backups,
-            reason,
-            dry_run: dry,
-        };
-        let told = self.run(py, |engine| engine.prune(&order))?;
-        let dict = PyDict::new(py);
-        dict.set_item("seq", told.seq)?;
-        dict.set_item("archives", told.archives)?;
-        dict.set_item("last_seq", told.last_seq)?;
-        dict.set_item("held", told.held)?;
-        dict.set_item("backups", told.backups)?;
-        Ok(dict)
+    fn prune<'py>(&self, py: Python<'py>, order: &Dict<'py>) -> PyResult<Dict<'py>> {
+        let order = from_items!(Prune, order; before, keep_backups, reason, dry_run;);
+        let pruned = self.0.run(py, |engine| engine.prune(&order))?;
+        Ok(dict!(py, pruned; seq, archives, last_seq, held, backups))
     }
 
-    #[pyo3(signature = (progress=None))]
-    fn backup(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<String> {
-        let folder = enter_reporting(py, progress, |report| self.engine.backup(report))?;
+    fn backup(&self, py: Python<'_>, progress: Callback) -> PyResult<String> {
+        let folder = detached_reporting(py, progress, |report| self.0.engine.backup(report))?;
         Ok(folder.to_string_lossy().into_owned())
     }
 
-    #[pyo3(signature = (to, keep=None, progress=None))]
     fn copy_out<'py>(
         &self,
         py: Python<'py>,
         to: PathBuf,
         keep: Option<u64>,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<Bound<'py, PyDict>> {
+        progress: Callback,
+    ) -> PyResult<Dict<'py>> {
         let order = CopyOrder { to, keep };
-        let made = enter_reporting(py, progress, |report| self.engine.copy_out(&order, report))?;
-        let dict = PyDict::new(py);
-        dict.set_item("path", made.path.to_string_lossy())?;
-        dict.set_item("seq", made.seq)?;
-        dict.set_item("head", made.head)?;
-        dict.set_item("bytes", made.bytes)?;
-        dict.set_item("removed", made.removed)?;
-        Ok(dict)
+        let made = detached_reporting(py, progress, |report| self.0.engine.copy_out(&order, report))?;
+        Ok(dict!(py, made; seq, head, bytes, removed; path: made.path.to_string_lossy()))
     }
 
-    /// The copies in the store's folder, and those that it knows of outside.
-    fn copies<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let seen = self.run(py, chronomemory::Engine::copies)?;
-        let told = seen.into_iter().map(|copy| {
-            let dict = PyDict::new(py);
-            dict.set_item("path", copy.path.to_string_lossy())?;
-            dict.set_item("at", copy.at)?;
-            dict.set_item("seq", copy.seq)?;
-            dict.set_item("head", copy.head)?;
-            dict.set_item("bytes", copy.bytes)?;
-            dict.set_item("verified", copy.is_verified)?;
-            dict.set_item("there", copy.is_there)?;
-            dict.set_item("inside", copy.is_inside)?;
-            Ok(dict)
+    fn copies<'py>(&self, py: Python<'py>) -> PyResult<Vec<Dict<'py>>> {
+        let copies = self.0.run(py, Core::copies)?.into_iter().map(|copy| {
+            Ok(dict!(py, copy; at, seq, head, bytes; path: copy.path.to_string_lossy(),
+                verified: copy.is_verified, there: copy.is_there, inside: copy.is_inside))
         });
-        told.collect()
+        copies.collect()
     }
 
     fn forget_copies(&self, py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<u64> {
-        self.run(py, |engine| engine.forget_copies(&paths))
+        self.0.run(py, |engine| engine.forget_copies(&paths))
     }
 
-    #[pyo3(signature = (source, progress=None, *, damaged=false, bring_back=false))]
-    fn restore<'py>(
-        &self,
-        py: Python<'py>,
-        source: PathBuf,
-        progress: Option<Py<PyAny>>,
-        damaged: bool,
-        bring_back: bool,
-    ) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let wanted = Restoring { damaged, bring_back };
-        let repaired = enter_reporting(py, progress, |report| self.engine.restore(&source, wanted, report))?;
-        repaired.map(|done| report::repaired(py, Some(&done), &[])).transpose()
+    fn restore<'py>(&self, py: Python<'py>, order: &Dict<'py>, progress: Callback) -> PyResult<Option<Dict<'py>>> {
+        let source: PathBuf = item(order, "source")?;
+        let wanted = from_items!(Restoring, order; damaged, bring_back;);
+        let done = detached_reporting(py, progress, |report| self.0.engine.restore(&source, wanted, report))?;
+        done.map(|done| repaired(py, Some(&done), &[])).transpose()
     }
 
-    #[pyo3(signature = (progress=None, *, unproven=false))]
-    fn repair<'py>(
-        &self,
-        py: Python<'py>,
-        progress: Option<Py<PyAny>>,
-        unproven: bool,
-    ) -> PyResult<Bound<'py, PyDict>> {
-        let (repaired, kept) = enter_reporting(py, progress, |report| self.engine.repair(unproven, report))?;
-        report::repaired(py, repaired.as_ref(), &kept)
+    fn repair<'py>(&self, py: Python<'py>, progress: Callback, unproven: bool) -> PyResult<Dict<'py>> {
+        let (done, kept) = detached_reporting(py, progress, |report| self.0.engine.repair(unproven, report))?;
+        repaired(py, done.as_ref(), &kept)
     }
+
+    fn require(&self, py: Python<'_>, level: &str, wanted: bool) -> PyResult<bool> {
+        self.0.change(py, |store, now| store.require(level, wanted, now))
+    }
+
+    fn create_index(&self, py: Python<'_>, path: &str) -> PyResult<bool> {
+        self.0.change(py, |store, now| store.create_index(path, now))
+    }
+
+    fn drop_index(&self, py: Python<'_>, path: &str) -> PyResult<bool> {
+        self.0.change(py, |store, now| store.drop_index(path, now))
+    }
+
+    fn indexes(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.0.read(py, Store::declared)
+    }
+}
+
+/// The report of a verification.
+pub fn verified<'py>(py: Python<'py>, found: &Verified) -> PyResult<Dict<'py>> {
+    let (report, fault) = (&found.report, found.fault.as_deref());
+    let (remembered, reason) = match &found.standing {
+        HeadStanding::Unseen => ("unseen", fault.unwrap_or_default()),
+        HeadStanding::Kept => ("kept", ""),
+        HeadStanding::Lost(reason) => ("lost", reason.as_str()),
+        HeadStanding::Unknown(reason) => ("unknown", reason.as_str()),
+        HeadStanding::Unreadable(reason) => ("unreadable", reason.as_str()),
+    };
+    let notes = PyList::new(py, &report.notes)?;
+    if let Some(fault) = fault.filter(|_| found.standing != HeadStanding::Unseen) {
+        notes.append(fault)?;
+    }
+    if report.damage.len() > MOST_LISTED {
+        let more = report.damage.len() - MOST_LISTED;
+        notes.append(format!("{more} more damaged places are not listed"))?;
+    }
+    let scopes = report.scopes.iter();
+    let scopes = scopes.map(|one| Ok(dict!(py, one; id, seq; kind: one.fault.word())));
+    let tail = report.tail.as_ref();
+    let tail = tail.map(|tail| Ok::<_, PyErr>(dict!(py, tail; offset, length, reason, events)));
+    let report = dict!(py, report; events, first_seq, last_seq, fast_lines, slow_lines, blank_lines, bytes,
+        committed_end, cut; valid: report.valid(), base: report.base.word(), damaged_synced: report.is_hint_damaged,
+        head: report.head.map_or_else(String::new, |head| head.text().to_owned()), notes: notes,
+        damage: damages(py, &report.damage)?, altered_indexes: damages(py, &report.altered)?,
+        returned: damages(py, &report.returned)?, tail: tail.transpose()?,
+        scopes: scopes.collect::<PyResult<Vec<_>>>()?, remembered: remembered, remembered_reason: reason);
+    Ok(report)
+}
+
+/// Damaged places, at most [`MOST_LISTED`].
+fn damages<'py>(py: Python<'py>, found: &[Damage]) -> PyResult<Vec<Dict<'py>>> {
+    let listed = found.iter().take(MOST_LISTED);
+    let listed =
+        listed.map(|damage| Ok(dict!(py, damage; path, offset, line, seq, reason, id; kind: damage.kind.word())));
+    listed.collect()
+}
+
+/// The report of a repair; without one nothing was damaged. `found` is what lies in `quarantine/` and is no store.
+fn repaired<'py>(py: Python<'py>, done: Option<&Repaired>, found: &[Quarantined]) -> PyResult<Dict<'py>> {
+    let kept = found.iter().map(|kept| match kept {
+        Quarantined::Tail {
+            path,
+            offset,
+            events,
+            first_seq,
+            is_next,
+        } => Ok(dict!(py; what: "tail", path: path,
+            offset: offset, events: events, first_seq: first_seq, restorable: is_next,
+            why: (!is_next).then_some(WHY_NOT_RESTORABLE))),
+        Quarantined::Hint { path, offset, seq, .. } => {
+            Ok(dict!(py; what: "synced", path: path, offset: offset, seq: seq))
+        }
+    });
+    let quarantine = kept.collect::<PyResult<Vec<_>>>()?;
+    let report = match done {
+        Some(done) => dict!(py, done; kept, records, healed, history_kept, changed, lost, unsettled, unproven;
+            damage: damages(py, &done.damage)?, quarantine: quarantine),
+        None => dict!(py; damage: [0; 0], kept: None::<&str>, records: None::<u64>, healed: 0, history_kept: true,
+            changed: [""; 0], lost: [""; 0], unsettled: [""; 0], unproven: [""; 0], quarantine: quarantine),
+    };
+    Ok(report)
 }

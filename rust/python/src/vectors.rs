@@ -1,184 +1,158 @@
-//! Passes embeddings between Python and the engine as NumPy arrays, without a copy on this side.
+//! Requests about embeddings, which are passed as NumPy arrays without a copy on this side.
 
 use std::sync::Arc;
 
-use chronomemory::{Attachment, Bookmark, Query, VectorQuestion};
-use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2};
+use chronomemory::{Attachment, Bookmark, Error, Ids, Machine, Neighbour, Query, VectorQuestion};
+use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyList, PyString};
 
-use crate::asked::condition_of;
-use crate::engine::Engine;
-use crate::enter::enter;
-use crate::matrix::{floats, ids_in};
+use crate::Dict;
+use crate::boundary::{detached, invalid};
+use crate::engine::Handle;
+use crate::requests::{condition_of, item};
 
-/// Rows of codes for the token vectors of records: all of them end to end, how many each has, and how many codes a row has.
+pub type Matrix<'py> = PyReadonlyArray2<'py, f32>;
+
+/// Embeddings: ids, rows, space, model, and the length of token vectors if the rows are codes of them.
+pub type Rows<'py> = (Bound<'py, PyList>, Matrix<'py>, Option<String>, Option<String>, usize);
+
+pub fn attachment<'a>(py: Python<'_>, given: &'a Rows<'_>, ids: &'a Ids) -> PyResult<Attachment<'a>> {
+    let (_, matrix, space, model, tokens) = given;
+    let (rows, dim) = floats(py, matrix)?;
+    Ok(Attachment {
+        space: space.as_deref(),
+        model: model.as_deref(),
+        dim,
+        tokens: *tokens,
+        ids,
+        rows,
+    })
+}
+
+/// The floats of a matrix, and how many there are in a row.
+pub fn floats<'a>(py: Python<'_>, matrix: &'a Matrix<'_>) -> PyResult<(&'a [f32], usize)> {
+    match matrix.as_slice() {
+        Ok(floats) => Ok((floats, matrix.shape()[1])),
+        Err(_) => Err(invalid(py, "vector", "the array is not contiguous")),
+    }
+}
+
+/// The ids in a list, without a string for each.
+pub fn ids_in(list: &Bound<'_, PyList>) -> PyResult<Ids> {
+    let mut ids = Ids::with_capacity(list.len());
+    for id in list {
+        ids.push(id.cast::<PyString>()?.to_str()?);
+    }
+    Ok(ids)
+}
+
+/// One row of codes per record: `counts` are the numbers of token vectors of the records, `most` limits the codes of a row.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // what is extracted is owned
 pub fn token_rows<'py>(
     py: Python<'py>,
-    vectors: PyReadonlyArray2<'py, f32>,
+    vectors: Matrix<'py>,
     counts: Vec<usize>,
     most: usize,
 ) -> PyResult<Bound<'py, PyArray2<f32>>> {
     let (given, dim) = floats(py, &vectors)?;
-    let rows = enter(py, || chronomemory::Engine::token_rows(given, dim, &counts, most))?;
+    let rows = detached(py, || {
+        let rows = chronomemory::token_rows(given, dim, &counts, most, Machine::threads());
+        rows.map_err(|fault| Error::invalid("tokens", fault.to_string()))
+    })?;
     let codes = rows.len() / counts.len().max(1);
     rows.into_pyarray(py).reshape([counts.len(), codes])
 }
 
+/// The embeddings of an open store.
+#[pyclass(frozen, module = "chronomemory._core")]
+pub struct Vectors(pub Handle);
+
 #[pymethods]
-impl Engine {
-    /// Gives records embeddings, all or none: the first seq and the one after the last. With a bookmark nothing is written if a
-    /// record has changed since, or has an embedding there by now.
-    #[pyo3(signature = (ids, matrix, *, space=None, model=None, since=None, tokens=0))]
-    #[allow(clippy::needless_pass_by_value, clippy::too_many_arguments)] // what is extracted is owned
-    fn attach(
-        &self,
-        py: Python<'_>,
-        ids: &Bound<'_, PyList>,
-        matrix: PyReadonlyArray2<'_, f32>,
-        space: Option<&str>,
-        model: Option<&str>,
-        since: Option<(String, u64)>,
-        tokens: usize,
-    ) -> PyResult<Option<(u64, u64)>> {
-        let (rows, dim) = floats(py, &matrix)?;
-        let attachment = Attachment {
-            space,
-            model,
-            dim,
-            tokens,
-            ids: &ids_in(ids)?,
-            rows,
-        };
+impl Vectors {
+    #[pyo3(signature = (rows, since=None))]
+    fn attach(&self, py: Python<'_>, rows: Rows<'_>, since: Option<(String, u64)>) -> PyResult<Option<(u64, u64)>> {
+        let (viewer, ids) = (&self.0.viewer, ids_in(&rows.0)?);
+        let attachment = attachment(py, &rows, &ids)?;
         let since = since.map(|(head, end)| Bookmark { head, end });
-        let committed = self.run(py, |engine| {
+        let committed = self.0.run(py, |engine| {
             engine.write(|store, now| match &since {
-                Some(since) => store.attach_if_missing(&attachment, &self.viewer, since, now),
-                None => store.attach_unsynced(&attachment, &self.viewer, now).map(Some),
+                Some(since) => store.attach_if_missing(&attachment, viewer, since, now),
+                None => store.attach_unsynced(&attachment, viewer, now).map(Some),
             })
         })?;
         Ok(committed.map(|committed| (committed.first_seq, committed.next_seq)))
     }
 
-    /// Takes embeddings back: how many there were.
-    #[pyo3(signature = (ids, *, space=None))]
-    #[allow(clippy::needless_pass_by_value)]
     fn detach(&self, py: Python<'_>, ids: Vec<String>, space: Option<&str>) -> PyResult<usize> {
-        self.run(py, |engine| {
-            engine.change(|store, now| store.detach(space, &ids, &self.viewer, now))
-        })
+        self.0
+            .change(py, |store, now| store.detach(space, &ids, &self.0.viewer, now))
     }
 
-    /// The bytes of a record's embedding, little-endian float32.
-    #[pyo3(signature = (record_id, *, space=None))]
     fn embedding<'py>(
         &self,
         py: Python<'py>,
         record_id: &str,
         space: Option<&str>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let found = self.run(py, |engine| engine.embedding(&self.viewer, space, record_id))?;
+        let handle = &self.0;
+        let found = handle.run(py, |engine| engine.embedding(&handle.viewer, space, record_id))?;
         Ok(found.map(|bytes| PyBytes::new(py, &bytes)))
     }
 
-    /// All embedding spaces.
-    fn spaces<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let list = PyList::empty(py);
-        for space in self.read(py, |store| Ok(store.spaces()))? {
-            let dict = PyDict::new(py);
-            dict.set_item("name", space.name)?;
-            dict.set_item("model", space.model)?;
-            dict.set_item("dim", space.dim)?;
-            dict.set_item("generation", space.generation)?;
-            dict.set_item("tokens", space.tokens)?;
-            dict.set_item("rows", space.rows)?;
-            dict.set_item("living", space.living)?;
-            dict.set_item("bytes", space.bytes)?;
-            dict.set_item("damaged", space.damaged)?;
-            dict.set_item("is_default", space.is_default)?;
-            list.append(dict)?;
-        }
-        Ok(list)
+    fn spaces<'py>(&self, py: Python<'py>) -> PyResult<Vec<Dict<'py>>> {
+        let spaces = self.0.read(py, |store| Ok(store.spaces()))?.into_iter().map(|space| {
+            Ok(dict!(py, space; name, model, dim, generation, tokens, rows, living, bytes, damaged, is_default))
+        });
+        spaces.collect()
     }
 
-    /// How many rows of a space are embeddings of records that are seen, and how many of these are known to be damaged; None if
-    /// all scopes are seen.
     fn rows_seen(&self, py: Python<'_>, space: &str) -> PyResult<Option<(u64, u64)>> {
-        self.read(py, |store| store.rows_seen(&self.viewer, space))
+        self.0.read(py, |store| store.rows_seen(&self.0.viewer, space))
     }
 
-    /// Takes a space back with all its embeddings: how many there were.
-    #[pyo3(signature = (name, *, force=false))]
     fn drop_space(&self, py: Python<'_>, name: &str, force: bool) -> PyResult<u32> {
-        self.run(py, |engine| {
-            engine.change(|store, now| store.drop_space(name, force, now))
-        })
+        self.0.change(py, |store, now| store.drop_space(name, force, now))
     }
 
-    /// Says which space is asked when none is named.
     fn choose_space(&self, py: Python<'_>, name: &str) -> PyResult<()> {
-        self.run(py, |engine| engine.change(|store, now| store.choose_space(name, now)))
+        self.0.change(py, |store, now| store.choose_space(name, now))
     }
 
-    /// Where the rows of a space lie: file, rows, dimension, and the record of each row.
     #[pyo3(signature = (*, space=None))]
-    #[allow(clippy::type_complexity)]
     fn matrix(&self, py: Python<'_>, space: Option<&str>) -> PyResult<(String, u32, usize, Vec<Option<String>>)> {
-        let found = self.read(py, |store| {
+        let found = self.0.read(py, |store| {
             let mut found = store.matrix(space)?;
-            let is_seen = |id: &String| store.get_seen(&self.viewer, id).is_some();
+            let is_seen = |id: &String| store.state().get_seen(&self.0.viewer, id).is_some();
             for id in &mut found.ids {
                 *id = id.take().filter(is_seen);
             }
             Ok(found)
         })?;
-        Ok((
-            found.path.to_string_lossy().into_owned(),
-            found.rows,
-            found.dim,
-            found.ids,
-        ))
+        let path = found.path.to_string_lossy().into_owned();
+        Ok((path, found.rows, found.dim, found.ids))
     }
 
-    /// The records nearest to each row of a matrix: id, score, row.
-    #[pyo3(signature = (queries, k, *, space=None, kind=None, status=None, min_confidence=0.0, among=None, min_score=None, condition=None))]
-    #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // the signature is the public one
-    fn nearest(
-        &self,
-        py: Python<'_>,
-        queries: PyReadonlyArray2<'_, f32>,
-        k: usize,
-        space: Option<&str>,
-        kind: Option<String>,
-        status: Option<String>,
-        min_confidence: f64,
-        among: Option<Vec<String>>,
-        min_score: Option<f32>,
-        condition: Option<Vec<u8>>,
-    ) -> PyResult<Vec<Vec<(String, f32, u32)>>> {
-        let condition = condition_of(py, condition)?;
+    fn nearest(&self, queries: Matrix<'_>, request: &Dict<'_>) -> PyResult<Vec<Vec<(String, f32, u32)>>> {
+        let py = request.py();
         let (rows, dim) = floats(py, &queries)?;
+        let space: Option<String> = item(request, "space")?;
+        let among: Option<Vec<String>> = item(request, "among")?;
+        let condition = condition_of(py, item(request, "condition")?)?;
+        let kind: Option<String> = item(request, "kind")?;
         let question = VectorQuestion {
-            space,
-            k,
-            query: Query {
-                viewer: Arc::clone(&self.viewer),
-                kinds: kind.map(|kind| vec![kind]),
-                status,
-                min_confidence,
-                limit: None,
-                faces: true,
-            },
+            space: space.as_deref(),
+            k: item(request, "k")?,
+            query: from_items!(Query, request; status, min_confidence;
+                viewer: Arc::clone(&self.0.viewer), kinds: kind.map(|kind| vec![kind]), limit: None, faces: true),
             among: among.as_deref(),
-            min_score,
+            min_score: item(request, "min_score")?,
             condition: condition.as_ref(),
         };
-        self.searched();
-        let found = self.run(py, |engine| engine.nearest(&question, rows, dim))?;
-        let plain =
-            |hits: Vec<chronomemory::Neighbour>| hits.into_iter().map(|hit| (hit.id, hit.score, hit.row)).collect();
-        Ok(found.into_iter().map(plain).collect())
+        let handle = self.0.counted();
+        let found = handle.run(py, |engine| engine.nearest(&question, rows, dim))?;
+        let plain = |hit: Neighbour| (hit.id, hit.score, hit.row);
+        let found = found.into_iter();
+        Ok(found.map(|hits| hits.into_iter().map(plain).collect()).collect())
     }
 }

@@ -39,7 +39,7 @@ pub struct Contents {
 }
 
 /// Who takes the records of a file.
-pub trait Taker {
+pub trait RecordSink {
     /// Asks for the memory that a record of so many bytes needs, before it is taken.
     ///
     /// # Errors
@@ -56,22 +56,18 @@ pub trait Taker {
     /// The moments of a record that was taken without, by its id as it stands between quotes.
     fn date(&mut self, _id: &[u8], _moments: Moments) {}
     /// All of that was wrong; the records come again from the first.
-    fn start_over(&mut self);
-}
-
-/// Looks at a file without keeping its records.
-pub struct NoTaker;
-
-impl Taker for NoTaker {
-    fn take(&mut self, _: &[u8], _: RecordSpans, _: Option<Moments>) {}
     fn start_over(&mut self) {}
 }
 
+/// Looks at a file without keeping its records.
+pub struct NoRecordSink;
+
+impl RecordSink for NoRecordSink {
+    fn take(&mut self, _: &[u8], _: RecordSpans, _: Option<Moments>) {}
+}
+
 /// Reads a state. A record without an id is passed over: nobody can ask for it.
-///
-/// # Errors
-/// What the disk says.
-pub fn read(file: &dyn DiskFile, taker: &mut dyn Taker) -> io::Result<Contents> {
+pub fn read(file: &dyn DiskFile, taker: &mut dyn RecordSink) -> io::Result<Contents> {
     let mut hasher = Some(Hasher::default());
     if let Some(header) = read_own(file, taker, &mut hasher)? {
         return Ok(Contents {
@@ -85,10 +81,7 @@ pub fn read(file: &dyn DiskFile, taker: &mut dyn Taker) -> io::Result<Contents> 
 
 /// The same for whoever takes the digest from elsewhere, which is most of the work; `false` if the file is not of our own form
 /// to its end.
-///
-/// # Errors
-/// What the disk says.
-pub fn read_undigested(file: &dyn DiskFile, taker: &mut dyn Taker) -> io::Result<bool> {
+pub fn read_undigested(file: &dyn DiskFile, taker: &mut dyn RecordSink) -> io::Result<bool> {
     Ok(read_own(file, taker, &mut None)?.is_some())
 }
 
@@ -152,7 +145,11 @@ impl Front<'_> {
 }
 
 /// Reads a file of our own form, line by line; `None` if it is not of that form to its end.
-fn read_own(file: &dyn DiskFile, taker: &mut dyn Taker, hasher: &mut Option<Hasher>) -> io::Result<Option<Header>> {
+fn read_own(
+    file: &dyn DiskFile,
+    taker: &mut dyn RecordSink,
+    hasher: &mut Option<Hasher>,
+) -> io::Result<Option<Header>> {
     let mut lines = LineReader::from(file, 0);
     let Some(first) = lines.next(hasher.as_mut())? else {
         return Ok(None);
@@ -177,7 +174,7 @@ fn read_own(file: &dyn DiskFile, taker: &mut dyn Taker, hasher: &mut Option<Hash
 fn read_records(
     lines: &mut LineReader<'_>,
     hasher: &mut Option<Hasher>,
-    taker: &mut dyn Taker,
+    taker: &mut dyn RecordSink,
     is_end: impl Fn(&[u8]) -> bool,
 ) -> io::Result<Option<Vec<u8>>> {
     let mut list = CommaList::BEGUN;
@@ -201,7 +198,7 @@ fn read_dated(
     file: &dyn DiskFile,
     lines: &mut LineReader<'_>,
     hasher: &mut Option<Hasher>,
-    taker: &mut dyn Taker,
+    taker: &mut dyn RecordSink,
 ) -> io::Result<Option<Header>> {
     let mut front = Front {
         lines: LineReader::from(file, OPEN_MOMENTS.len() as u64 + 1),
@@ -258,7 +255,7 @@ fn read_dated(
     Ok(None)
 }
 
-fn read_foreign(file: &dyn DiskFile, taker: &mut dyn Taker) -> io::Result<Contents> {
+fn read_foreign(file: &dyn DiskFile, taker: &mut dyn RecordSink) -> io::Result<Contents> {
     let length = usize::try_from(file.length()?).map_err(io::Error::other)?;
     if length > MAX_FOREIGN_BYTES {
         let reason = "it is not of this library's form, and of another at most 256 MiB are read";
@@ -279,7 +276,7 @@ fn read_foreign(file: &dyn DiskFile, taker: &mut dyn Taker) -> io::Result<Conten
     })
 }
 
-fn read_value(bytes: &[u8], taker: &mut dyn Taker) -> io::Result<Result<Header, String>> {
+fn read_value(bytes: &[u8], taker: &mut dyn RecordSink) -> io::Result<Result<Header, String>> {
     let value = match json::parse_to_depth(bytes, json::MAX_DEPTH + 1) {
         Ok(value) => value,
         Err(fault) => return Ok(Err(fault.to_string())),

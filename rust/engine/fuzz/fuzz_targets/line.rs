@@ -2,6 +2,10 @@
 #![no_main]
 
 #[allow(dead_code)] // each target asks for its own part
+#[path = "../../tests/crash_disk/mod.rs"]
+mod crash_disk;
+
+#[allow(dead_code)] // each target asks for its own part
 #[path = "../../tests/fuzzing/properties.rs"]
 mod properties;
 

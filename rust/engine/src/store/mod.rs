@@ -1,103 +1,80 @@
-//! The store, which ties the rooms together for one caller at a time.
+//! One open store, for one caller at a time.
 //!
-//! A [`Store`] ties the rooms together. It opens without a lock and reads what is committed; a commit takes the lock,
-//! catches up with what others wrote, appends, syncs as its mode asks and only then lets go. Time comes in with each call.
+//! A [`Store`] opens without a lock and reads what is committed. A commit takes the lock, catches up with what others wrote,
+//! appends, syncs as its mode asks and then releases the lock. Time is passed in with each call.
 //!
-//! A room uses only rooms above it in this list, and so does a file in its room. The first of them, up to `load`, know no
-//! store: they work on the site of the files, a log or a state that is handed to them.
-
-mod files;
-
-mod live_log;
-
-mod vectors;
+//! `files`, `vectors`, `archives` and `load` know no store: they work on a [`Site`], a log or a state.
 
 mod archives;
-
-mod load;
-
-mod spell_ahead;
-
-mod sync;
-
+mod copies;
+mod engine;
+mod erasure;
+mod files;
 mod follow;
-
+mod history;
+mod load;
+mod recovery;
+mod restoring;
+mod search;
+mod shared;
+mod turns;
+mod upkeep;
+mod vectors;
+mod worker;
 mod write;
 
-mod history;
+use std::sync::{Arc, RwLock};
 
-mod shared;
-
-mod search;
-
-mod turns;
-
-mod upkeep;
-
-mod recovery;
-
-mod open;
-
-mod copies;
-
-mod erasure;
-
-mod restoring;
-
-mod door;
-
-mod worker;
-
-mod engine;
-
-use std::sync::Arc;
-
-use crate::options::Options;
+use crate::options::{Durability, Options};
+use chronolog::disk::Disk;
 use chronolog::error::{Error, Result};
+use chronolog::layout::Layout;
 use chronolog::log::{Log, Site};
-use chronomemory_state::state::State;
+use chronolog::scope::Viewer;
+use chronolog::verify::Report;
+use chronomemory_search::blocks::{BlockColumns, is_one_of};
+use chronomemory_state::condition::Condition;
+use chronomemory_state::index::IndexLookup;
+use chronomemory_state::network::{Net, Steps};
+use chronomemory_state::state::{Dated, Frozen, Listing, Query, State};
 
 pub use chronolog::log::Progress;
 pub use chronolog::remembered::HeadStanding;
-pub use copies::listed::{CopySeen, forget, list};
-pub use copies::outside::{CopyMade, CopyOrder, copy_out};
+pub use copies::outside::{CopyMade, CopyOrder, CopySeen, copy_out, forget, list};
 pub use engine::{BatchWriter, Engine, Unchanged, Verified};
-pub use erasure::check::holds_any;
 pub use erasure::erase::erase;
-pub use erasure::order::{Erase, Erased};
+pub use erasure::order::{Erase, Erased, holds_any};
 pub use files::snapshots::Snapshotting;
 pub use history::as_of::View;
-pub use load::home::{layout_of, source_of};
+pub use history::lines::History;
+pub use load::examine::{layout_of, source_of};
 pub use load::loader::Moment;
 pub use load::tails::{Quarantined, WHY_NOT_RESTORABLE};
 pub use recovery::repair::{Repaired, repair};
-pub use restoring::restore::{Restoring, restore};
-pub use restoring::take_back::{bring_back, restore_tail};
+pub use restoring::restore::{Restoring, bring_back, restore, restore_tail};
 pub use search::ask::search;
 pub use search::follow_text::seal_text;
 pub use search::page::Page;
 pub use search::rank::{RecordSearch, SearchHit};
 pub use search::recall::recall;
 pub use shared::{DueWork, Shared};
-pub use spell_ahead::SpelledAhead;
-pub use sync::Syncing;
-pub use turns::Turns;
+
+pub use turns::{Alone, Turns};
 pub use upkeep::backup::{BackingUp, backup};
-pub use upkeep::compact::{Compacting, compact};
+pub use upkeep::compact::compact;
 pub use upkeep::pruning::{Prune, Pruned, prune};
 pub use vectors::{Attachment, Ids, Matrix, Neighbour, SpaceReport, VectorQuestion, VectorSearch};
-pub use write::bookmark::Bookmark;
-pub use write::commit::Group;
+pub use write::commit::{AtomicBatch, Bookmark, Committed, Group, SpelledAhead, Syncing, WrittenBatch};
 pub use write::ingest::{Ingested, Intake, RowRefusal, RowSource, ingest};
-pub use write::optimistic::{AtomicBatch, WrittenBatch};
-pub use write::spell::Committed;
 
 use archives::archive_index::ArchiveCache;
 use files::snapshots::Snapshots;
-use follow::clock::ToldTime;
-use history::lines::History;
-use live_log::LiveLog;
-use search::views::Views;
+use follow::ExpiryClock;
+use history::lines::LiveLog;
+use recovery::judge::verify_at;
+use search::page::{Views, find, page, slots, walk};
+use search::recall::columns_now;
+use search::select::{StateView, Verdicts, prepare};
 use write::pending::Pending;
 
 /// An open store.
@@ -117,7 +94,7 @@ pub struct Store {
     /// What it is asked by.
     views: Views,
     vectors: vectors::Vectors,
-    clock: ToldTime,
+    clock: ExpiryClock,
     /// What the last copy in `backup/` was called that was made here: an erasure may have taken it away, and whoever kept the
     /// name must not find another in its place.
     last_copy: Option<String>,
@@ -135,13 +112,8 @@ impl Store {
         head.map(|head| head.text().to_owned()).unwrap_or_default()
     }
 
-    /// The latest moment that an event of the log carries, in microseconds since 1970.
-    pub fn latest(&self) -> i64 {
-        self.log.latest()
-    }
-
-    /// What was said before.
-    fn past(&self) -> History<'_> {
+    /// The earlier events: those of the live log, and those of its archives.
+    pub fn past(&self) -> History<'_> {
         History {
             site: &self.site,
             log: &self.log,
@@ -159,7 +131,7 @@ impl Store {
         self.settle();
         if self.snapshots.write(&self.log, &mut self.state).is_err() {
             let note = "snapshot.json could not be written".to_owned();
-            self.log.note(note);
+            self.log.report.notes.push(note);
         }
     }
 
@@ -189,5 +161,143 @@ impl Store {
 
     fn check_open(&self) -> Result<()> {
         if self.closed { Err(Error::Closed) } else { Ok(()) }
+    }
+}
+
+/// What a caller may ask.
+impl Store {
+    /// The records as they are known now.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The log, and what opening found in it.
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// When this store's writes are synced.
+    pub fn durability(&self) -> Durability {
+        self.options.durability
+    }
+
+    /// Says that whoever looks after the store is busy for a while, or back: nothing is left to them meanwhile.
+    pub fn leave_alone(&mut self, unattended: bool) {
+        self.log.leave_alone(unattended);
+    }
+
+    /// Gives back a lock that nobody needed for a moment; says whether it is still kept.
+    pub fn end_lease(&mut self, now: i64) -> bool {
+        self.log.end_lease(now)
+    }
+
+    /// All spaces, by name.
+    pub fn spaces(&self) -> Vec<SpaceReport> {
+        self.vectors.spaces(&self.state)
+    }
+
+    /// How many rows of a space are embeddings of records that somebody sees, and how many of these are known to be damaged;
+    /// `None` for one who sees all scopes.
+    pub fn rows_seen(&self, viewer: &Arc<Viewer>, space: &str) -> Result<Option<(u64, u64)>> {
+        self.vectors.rows_seen(self.live(), viewer, space)
+    }
+
+    /// The embedding of a record as bytes, little-endian; `None` if it has none.
+    ///
+    /// # Errors
+    /// `NoSpace`; `Corrupted` if the row is not the one that the log names; `Io`.
+    pub fn embedding(&self, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
+        let everyone = Viewer::Everyone.with_expired();
+        self.vectors.embedding(&self.state, &everyone, space, id)
+    }
+
+    /// Where the rows of a space lie, and whose they are.
+    pub fn matrix(&self, space: Option<&str>) -> Result<Matrix> {
+        self.vectors.matrix(&self.state, space)
+    }
+
+    /// The records nearest to each of these vectors, which lie end to end.
+    pub fn nearest(&self, question: &VectorQuestion<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
+        let mut search = self.vectors.start_search(self.live(), question)?;
+        if let Some(condition) = question.condition {
+            let (judge, among) = prepare(&self.state, &self.views.field_indexes, condition)?;
+            let ask = |look: &mut dyn FnMut(StateView<'_>)| {
+                look(StateView::of(self));
+                Some(())
+            };
+            let verdicts = Verdicts::new(judge, among, &ask);
+            search.keep(&|slot| verdicts.allow(slot));
+            verdicts.check()?;
+        }
+        let found = search.run(queries, dim)?;
+        Ok(self
+            .vectors
+            .end_search(&self.state, &search, &found)
+            .unwrap_or_default())
+    }
+
+    /// The canonical records that a declared index leads to, in its order. It is as fresh as the state.
+    ///
+    /// # Errors
+    /// `Argument` if no face declares the index or the key has another length; `OutOfMemory`.
+    pub fn find(&self, index: &str, lookup: &IndexLookup<'_>) -> Result<Vec<Dated<'_>>> {
+        find(&self.views.indexes, &self.state, index, lookup)
+    }
+
+    /// Asks something of a declared network, as somebody sees it. It is as fresh as the state.
+    ///
+    /// # Errors
+    /// `Argument` if no face declares the network; `OutOfMemory`, and what the question says.
+    pub fn walk<T>(
+        &self,
+        network: &str,
+        viewer: &Viewer,
+        steps: &Steps,
+        ask: impl FnOnce(&Net<'_>) -> Result<T>,
+    ) -> Result<T> {
+        walk(&self.views.indexes, &self.state, network, viewer, steps, ask)
+    }
+
+    /// A page of a listing: those of its records for which a condition holds.
+    pub fn page(&self, listing: &Listing, condition: Option<&Condition>) -> Result<Page<'_>> {
+        page(StateView::of(self), &self.views.field_indexes, listing, condition)
+    }
+
+    /// The records of a listing as they are now, to be read while others go on.
+    pub fn freeze(&mut self, listing: &Listing, condition: Option<&Condition>) -> Result<Frozen> {
+        let (slots, ..) = slots(StateView::of(self), &self.views.field_indexes, listing, condition)?;
+        Ok(self.state.freeze_those(slots.into_iter())?)
+    }
+
+    /// The canonical records of a kind of the blocks face that are seen, in insertion order: a plain record of that kind is none, and
+    /// neither is one that the face would not have written.
+    pub fn blocks_of<'a>(
+        &'a self,
+        viewer: &Arc<Viewer>,
+        kind: &'a str,
+        status: Option<&str>,
+    ) -> impl Iterator<Item = Dated<'a>> + use<'a> {
+        let query = Query {
+            kinds: Some(vec![kind.to_owned()]),
+            status: status.map(str::to_owned),
+            viewer: Arc::clone(viewer),
+            ..Query::default()
+        };
+        self.state
+            .matches_dated(&query)
+            .filter(|one| is_one_of(kind, one.record))
+    }
+
+    /// What recalls of blocks are made from, as of now. It can be read without the store.
+    ///
+    /// # Errors
+    /// `Io`, where rows cannot be read; `OutOfMemory`.
+    pub fn blocks(&self) -> Result<Arc<RwLock<BlockColumns>>> {
+        columns_now(self)
+    }
+
+    /// Checks all files again, believing nothing that is in memory.
+    pub fn verify(disk: &dyn Disk, layout: &Layout, threads: usize, progress: Progress<'_>) -> Result<Report> {
+        verify_at(disk, layout, threads, i64::MAX, progress)
     }
 }

@@ -1,7 +1,7 @@
 //! A store that threads share: readers side by side, and writers in groups behind one leader.
 //!
-//! Readers look at the state side by side. Of the writers one leads: whoever comes while it writes or waits for the disk
-//! stands in line, and the next leader writes for all of them and syncs once. A reader never waits for a sync.
+//! A writer that comes while another writes or waits for the disk queues, and the next leader writes for all of them
+//! and syncs once. A reader never waits for a sync.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,11 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 use std::thread::{self, Thread, ThreadId};
 
 use crate::options::WriterTerms;
-use crate::store::follow::clock::ToldTime;
+use crate::store::follow::ExpiryClock;
+use crate::store::search::select::StateView;
 use crate::store::{Committed, SpelledAhead, Store};
 use chronolog::error::{Error, Result};
 use chronolog::event::draft::Draft;
-use chronomemory_state::state::Edition;
+use chronomemory_state::state::{Edition, StateId};
 
 /// How many commits one leader writes at most before the next one has its turn.
 const GROUP_COMMITS: usize = 256;
@@ -39,12 +40,16 @@ impl DueWork {
     /// What a store needs at this moment.
     pub fn of(store: &Store, now: i64) -> Self {
         Self {
-            unsynced_bytes: if store.syncs_later() { store.unsynced_bytes() } else { 0 },
-            leased: store.log.is_leased(),
+            unsynced_bytes: if store.syncs_later() {
+                store.log.unsynced.bytes()
+            } else {
+                0
+            },
+            leased: store.log.lock.is_leased(),
             snapshot: store.snapshots.is_wanted(),
             sealing: store.views.text.wants_sealing(),
-            untold: store.log.head().is_owed(),
-            overdue: store.is_sync_due(now),
+            untold: store.log.head.is_owed(),
+            overdue: store.log.is_sync_due(now),
         }
     }
 }
@@ -167,9 +172,6 @@ impl Shared {
     }
 
     /// Asks a question of a state that has caught up with other processes.
-    ///
-    /// # Errors
-    /// `Io`, `Closed`, and what the question says.
     pub fn read<T>(&self, ask: impl FnOnce(&Store) -> Result<T>) -> Result<T> {
         let store = self.read_guard();
         if store.is_settled() && !store.is_behind()? {
@@ -182,12 +184,9 @@ impl Shared {
     }
 
     /// The same as of a moment: what has expired by then is left out. Where nothing ever expires nobody asks for the moment.
-    ///
-    /// # Errors
-    /// As [`Shared::read`].
     pub fn read_at<T>(&self, clock: &dyn Fn() -> i64, ask: impl FnOnce(&Store) -> Result<T>) -> Result<T> {
         let store = self.read_guard();
-        if store.is_settled() && !store.is_behind()? && !ToldTime::is_due(&store.state, clock) {
+        if store.is_settled() && !store.is_behind()? && !ExpiryClock::is_due(&store.state, clock) {
             return ask(&store);
         }
         drop(store);
@@ -197,9 +196,16 @@ impl Shared {
         ask(store)
     }
 
+    /// Shows the store as it is, if its state is still the one with this id.
+    pub(super) fn look_at_state(&self, state_id: &StateId, look: &mut dyn FnMut(StateView<'_>)) -> Option<()> {
+        let store = self.read_guard();
+        let is_same = store.state.changes().state_id().is(state_id);
+        is_same.then(|| look(StateView::of(&store)))
+    }
+
     /// Lets what is asked next be of this moment.
     pub fn tell_time(&self, clock: &dyn Fn() -> i64) {
-        if ToldTime::is_due(&self.read_guard().state, clock) {
+        if ExpiryClock::is_due(&self.read_guard().state, clock) {
             let store = &mut *self.write_guard();
             store.clock.tell(&mut store.state, clock);
         }
@@ -214,25 +220,22 @@ impl Shared {
     ) -> (T, DueWork) {
         let _lead = self.lead(terms);
         let mut store = self.write_guard();
-        store.come_to_terms(terms);
+        store.set_writer_options(terms);
         let outcome = act(&mut store);
         (outcome, DueWork::of(&store, clock()))
     }
 
     /// Makes this thread the only writer, on the newest state; `None` if it is that already.
-    ///
-    /// # Errors
-    /// As [`Store::commit`].
     pub fn begin_turn(&self, terms: WriterTerms, clock: &dyn Fn() -> i64) -> Result<Option<WriterTurn<'_>>> {
         let mut lead = self.lead(terms);
         if lead.1.is_some() {
             return Ok(None);
         }
         let mut store = self.write_guard();
-        store.come_to_terms(terms);
+        store.set_writer_options(terms);
         let now = clock();
         store.with_lock(now, |store| {
-            store.log.begin_turn(now);
+            store.log.lock.turn = Some(now);
             Ok(())
         })?;
         lead.1 = Some(thread::current().id());
@@ -245,7 +248,7 @@ impl Shared {
         let mut line = self.line();
         if line.led && line.turn.is_none() {
             // The leader uses the lock, or is about to.
-            return store.log.is_leased();
+            return store.log.lock.is_leased();
         }
         let is_kept = store.log.end_lease(now);
         if !is_kept && line.turn.take().is_some() {
@@ -256,9 +259,6 @@ impl Shared {
     }
 
     /// The same for a change that leaves a sync that is due to its caller: it is waited for while others go on.
-    ///
-    /// # Errors
-    /// What the change says, `Io`, `Poisoned`.
     pub fn change_and_sync<T>(
         &self,
         terms: WriterTerms,
@@ -284,9 +284,6 @@ impl Shared {
     }
 
     /// Writes a draft as one atomic batch, together with those of other threads. What the draft held may be gone then.
-    ///
-    /// # Errors
-    /// As [`Store::commit`].
     pub fn commit(
         &self,
         draft: &mut Draft,
@@ -300,9 +297,6 @@ impl Shared {
 
     /// Writes a draft as one atomic batch if nobody has to be waited for, no other writer and no disk: `None`, and nothing is
     /// written, otherwise.
-    ///
-    /// # Errors
-    /// As [`Store::commit`].
     pub fn commit_at_once(
         &self,
         draft: &Draft,
@@ -316,7 +310,7 @@ impl Shared {
             return Ok(None);
         };
         let now = clock();
-        store.come_to_terms(terms);
+        store.set_writer_options(terms);
         if !store.writes_at_once(now) {
             return Ok(None);
         }
@@ -333,7 +327,7 @@ impl Shared {
         if let Some(_lead) = self.lead_at_once() {
             return self.write_alone(draft, terms, clock);
         }
-        let me = self.stand_in_line(Some(std::mem::take(draft)), terms);
+        let me = self.enqueue(Some(std::mem::take(draft)), terms);
         me.wait();
         if let Some(outcome) = me.outcome().take() {
             return outcome;
@@ -371,9 +365,6 @@ impl Shared {
     }
 
     /// Writes several drafts as one atomic batch.
-    ///
-    /// # Errors
-    /// As [`Store::commit`].
     pub fn commit_parts(
         &self,
         parts: &[Arc<Draft>],
@@ -402,14 +393,14 @@ impl Shared {
         if let Some(lead) = self.lead_at_once() {
             return lead;
         }
-        let me = self.stand_in_line(None, terms);
+        let me = self.enqueue(None, terms);
         me.wait();
         self.line().waiting.pop_front();
         Lead(self, None)
     }
 
     /// Puts the caller behind all others; its turn comes when it is called.
-    fn stand_in_line(&self, draft: Option<Draft>, terms: WriterTerms) -> Arc<Waiter> {
+    fn enqueue(&self, draft: Option<Draft>, terms: WriterTerms) -> Arc<Waiter> {
         let me = Arc::new(Waiter {
             thread: thread::current(),
             terms,
@@ -435,7 +426,7 @@ impl Shared {
 
     fn write_alone(&self, draft: &Draft, terms: WriterTerms, clock: &dyn Fn() -> i64) -> Result<(Committed, DueWork)> {
         let mut store = self.write_guard();
-        store.come_to_terms(terms);
+        store.set_writer_options(terms);
         if !store.syncs_every_commit() {
             let now = clock();
             let committed = store.commit_unsynced(draft, now)?;
@@ -454,7 +445,7 @@ impl Shared {
         clock: &dyn Fn() -> i64,
     ) -> Result<(Vec<Result<Committed>>, DueWork)> {
         let mut store = self.write_guard();
-        store.come_to_terms(terms);
+        store.set_writer_options(terms);
         let group = store.start_group(drafts, clock())?;
         drop(store);
         let synced = group.run();

@@ -1,40 +1,38 @@
-//! The lock of those who look after a store, and the removal of what others left unfinished.
+//! The maintenance lock, and the removal of what others left unfinished.
 //!
-//! Compaction, backup, restore and repair take long, and others must not wait for them. So they ask for the store only for
-//! moments ([`Turns`]), and a lock of their own keeps them from each other. Whoever has it knows that unfinished files in
-//! `base/`, `archive/` and `backup/` belong to nobody.
+//! Compaction, backup, restore and repair take long, so they ask for the store only for moments ([`Turns`]), and a lock
+//! of their own keeps them from each other. Under it unfinished files in `base/`, `archive/` and `backup/` belong to
+//! nobody.
 
 use std::cell::RefCell;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chronolog::disk::{Disk, LockFile};
 use chronolog::error::{At, Error, Result};
 use chronolog::layout::{
-    Layout, Shape, is_archive_draft, is_archive_file, is_backup_draft, is_base_draft, is_base_file, is_in_draft,
-    is_quarantine_draft, is_rows_draft, is_rows_file,
+    Layout, is_archive_draft, is_backup_draft, is_base_draft, is_in_draft, is_quarantine_draft, is_rows_draft,
 };
 use chronolog::log::files::{is_folder, remove_ours};
 use chronolog::log::{LOCK_FILE_TRIES, check_note};
 
 use super::Store;
+use super::files::erasing::remove_copy;
 use super::load::tails::check_no_tail_is_left;
 
 /// Whoever can be asked for the store, a moment at a time.
 pub trait Turns {
     /// Runs something on the store while nobody else uses it.
-    ///
-    /// # Errors
-    /// What `act` says.
     fn turn<T>(&self, act: impl FnOnce(&mut Store) -> Result<T>) -> Result<T>;
 }
 
 /// A store that nobody shares.
-pub(super) struct Alone<'a>(RefCell<&'a mut Store>);
+pub struct Alone<'a>(RefCell<&'a mut Store>);
 
 impl<'a> Alone<'a> {
+    /// For the one who has it.
     pub fn with(store: &'a mut Store) -> Self {
         Self(RefCell::new(store))
     }
@@ -44,6 +42,82 @@ impl Turns for Alone<'_> {
     fn turn<T>(&self, act: impl FnOnce(&mut Store) -> Result<T>) -> Result<T> {
         act(&mut self.0.borrow_mut())
     }
+}
+
+/// A store during long work: others go on between the moments at which it is used.
+pub(super) struct StoreAccess<'a, T> {
+    turns: &'a T,
+    now: &'a dyn Fn() -> i64,
+    /// The writer lock is held all the time: others wait.
+    is_locked: bool,
+}
+
+impl<'a, T: Turns> StoreAccess<'a, T> {
+    /// Takes the writer lock for moments only.
+    pub fn shared(turns: &'a T, now: &'a dyn Fn() -> i64) -> Self {
+        Self {
+            turns,
+            now,
+            is_locked: false,
+        }
+    }
+
+    /// Under the lock, which stays held.
+    pub fn locked_for_good(turns: &'a T, now: &'a dyn Fn() -> i64) -> Self {
+        Self {
+            is_locked: true,
+            ..Self::shared(turns, now)
+        }
+    }
+
+    /// Looks at the newest state.
+    ///
+    /// # Errors
+    /// What `act` says, and why the newest state cannot be had.
+    pub fn look<U>(&self, act: impl FnOnce(&mut Store) -> Result<U>) -> Result<U> {
+        self.turns.turn(|store| {
+            if !self.is_locked {
+                store.refresh()?;
+            }
+            store.settle();
+            act(store)
+        })
+    }
+
+    /// Does something under the writer lock, with the moment that it is.
+    ///
+    /// # Errors
+    /// What `act` says, and why the lock cannot be had.
+    pub fn locked<U>(&self, act: impl FnOnce(&mut Store, i64) -> Result<U>) -> Result<U> {
+        self.turns.turn(|store| {
+            let now = (self.now)();
+            let act = |store: &mut Store| {
+                store.settle();
+                act(store, now)
+            };
+            match self.is_locked {
+                true => act(store),
+                false => store.with_lock(now, act),
+            }
+        })
+    }
+
+    /// Syncs what was appended, so that little of it is left to sync under the lock.
+    pub fn sync(&self) -> Result<()> {
+        match self.is_locked {
+            true => Ok(()),
+            false => sync(self.turns),
+        }
+    }
+}
+
+/// Syncs while others go on: what is left to sync under the lock is little then.
+pub(super) fn sync(turns: &impl Turns) -> Result<()> {
+    let Some(syncing) = turns.turn(|store| Ok(store.start_sync()))? else {
+        return Ok(());
+    };
+    let outcome = syncing.run();
+    turns.turn(|store| store.end_sync(&syncing, outcome))
 }
 
 /// The care of a store; it ends with this value.
@@ -111,12 +185,10 @@ impl CareWaiter {
 }
 
 /// Before a compaction: whether the log ends in a tail with whole events, which the next writer would move aside.
-///
-/// # Errors
-/// `Refused` if so; `Io`, `Locked`, `Closed`.
+/// Errors: `Refused` if so; `Io`, `Locked`, `Closed`.
 pub(super) fn check_tail_at_the_end(store: &mut Store) -> Result<()> {
     store.refresh()?;
-    if store.log.report().tail.as_ref().is_none_or(|tail| tail.events == 0) || store.log.check_poison().is_err() {
+    if store.log.report.tail.as_ref().is_none_or(|tail| tail.events == 0) || store.log.check_poison().is_err() {
         return Ok(());
     }
     // Without the lock it may have been somebody's write that was not done.
@@ -137,29 +209,8 @@ fn sweep(disk: &dyn Disk, layout: &Layout) -> Result<()> {
         for name in disk.list(&backups).at(&backups)? {
             let path = backups.join(&name);
             if is_backup_draft(&name) && is_folder(disk, &path) {
-                remove_backup(disk, &path)?;
+                remove_copy(disk, &path, is_in_draft)?;
             }
-        }
-    }
-    Ok(())
-}
-
-/// Removes a backup that was not finished: its files, and the folders that are empty then. What somebody else put there
-/// stays.
-pub(super) fn remove_backup(disk: &dyn Disk, draft: &Path) -> Result<()> {
-    let inside = Layout::of_folder(draft.to_owned());
-    let folders: [(PathBuf, Shape); 4] = [
-        (inside.bases(), |name| is_base_file(name) || is_base_draft(name)),
-        (inside.archives(), |name| {
-            is_archive_file(name) || is_archive_draft(name)
-        }),
-        (inside.vectors(), |name| is_rows_file(name) || is_rows_draft(name)),
-        (draft.to_owned(), is_in_draft),
-    ];
-    for (folder, is_named_so) in folders {
-        remove_ours(disk, &folder, is_named_so)?;
-        if is_folder(disk, &folder) && disk.list(&folder).at(&folder)?.is_empty() {
-            disk.remove_dir(&folder).at(&folder)?;
         }
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use chronomemory::testing::disk::CrashDisk;
+use crate::crash_disk::CrashDisk;
 use chronomemory::{Access, Disk, DiskFile, LockFile, Status};
 
 /// Does that one thing.

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use chronomemory::testing::disk::CrashDisk;
+use crate::crash_disk::CrashDisk;
 use chronomemory::testing::event::line::{Event, Trust};
 use chronomemory::testing::json;
 use chronomemory::testing::json::RecordSpans;
 use chronomemory::testing::snapshot;
-use chronomemory::testing::snapshot::{Moments, Taker};
+use chronomemory::testing::snapshot::{Moments, RecordSink};
 use chronomemory::{Access, Disk, Draft, Durability, Layout, Options, Report, Store, Value};
 
 const NOW: i64 = 1_779_105_600_000_000;
@@ -133,7 +133,7 @@ fn live_with(disk: &CrashDisk) {
 #[derive(Default, PartialEq, Debug)]
 struct Taken(Vec<(Vec<u8>, Vec<u8>, Option<Moments>)>);
 
-impl Taker for Taken {
+impl RecordSink for Taken {
     fn take(&mut self, record: &[u8], fields: RecordSpans, moments: Option<Moments>) {
         let id = fields.id.map(|span| span.of(record)).unwrap_or_default();
         self.0.push((record.to_vec(), id.to_vec(), moments));

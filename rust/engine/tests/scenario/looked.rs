@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::hash::Hash;
 
-use chronomemory::testing::disk::CrashDisk;
+use crate::crash_disk::CrashDisk;
 
 /// The disks that were looked at, and what each was held to.
 pub struct Looked<Terms> {

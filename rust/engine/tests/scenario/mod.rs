@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use chronomemory::testing::disk::CrashDisk;
+use crate::crash_disk::CrashDisk;
+use crate::upkeep::Upkeep;
 use chronomemory::testing::json;
 use chronomemory::testing::store;
 use chronomemory::testing::store::{Shared, Turns};
@@ -82,7 +83,7 @@ pub fn contents(store: &Store) -> Model {
         faces: true,
         ..Query::default()
     };
-    let mut model = model_of(store.query(&everything).expect("memory"));
+    let mut model = model_of(store.state().query(&everything).expect("memory"));
     if !store.spaces().is_empty() {
         for id in ids_of(&model) {
             let embedding = match store.embedding(None, &id) {
@@ -239,7 +240,7 @@ pub fn perform(disk: &CrashDisk, store: &mut Store, action: &Action, now: i64) -
         }
         Action::Compact(keep) => store.compact(*keep, now, &mut |_, _| {}).map(|_| ()),
         Action::Backup => store.backup(now, &mut |_, _| {}).map(|_| ()),
-        Action::Restore => store.restore(&latest_backup(disk), false, now, &mut |_, _| {}),
+        Action::Restore => store.restore(&latest_backup(disk), now, &mut |_, _| {}),
         Action::Repair => store.repair(false, now, &mut |_, _| {}).map(|_| ()),
         Action::Sync => store.sync(),
         Action::Ingest => {

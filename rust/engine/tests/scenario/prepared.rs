@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use chronomemory::testing::disk::CrashDisk;
+use crate::crash_disk::CrashDisk;
 use chronomemory::{Access, Disk, Durability};
 
 use super::{Action, START, layout, open, perform, project};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use chronomemory::testing::disk::CrashDisk;
+use crate::crash_disk::CrashDisk;
 use chronomemory::{DiskFile, Draft, Durability, Engine, Host, Identity, Join, Options, Result, Work};
 
 use crate::around::{Around, Twist};

@@ -1,10 +1,9 @@
 //! The rules by which records follow from an act, and the records that an act speaks of.
 //!
-//! Most events say what a record is now. An act says what happened to several records of a face at once (they were shown, they
-//! heard how it went), and what each of them is afterwards follows by a rule. The rule is applied when the state takes the
-//! event in, live and in every replay alike, so it may depend on nothing but the act and the records that are there. A rule
-//! that was released never changes: the act names its version, and a new rule gets a new one. An act that nobody here knows,
-//! or that is not formed as its rule asks, changes nothing.
+//! An act says what happened to several records of a face at once. What they are afterwards follows by a rule when the
+//! state takes the event in, live and in every replay; it may depend only on the act and the records that are there.
+//! The act names the version of its rule, which never changes. An act of an unknown rule, or of the wrong form, changes
+//! nothing.
 
 pub mod blocks;
 

@@ -1,7 +1,7 @@
-//! Computes SHA-256 of many runs of bytes at the same time, with AVX-512.
+//! Computes SHA-256 of many byte runs at the same time, with AVX-512.
 //!
-//! One SHA-256 is a chain of steps that wait for each other. AVX-512 takes the same step for sixteen runs at once, a lane each;
-//! a lane whose run has ended takes the next one. What comes out is held against `ring` before anyone relies on it.
+//! The steps of one SHA-256 wait for each other, so sixteen runs take the same step together, a lane each; a lane whose
+//! run has ended takes the next run. The result is checked against `ring` before it is relied on.
 
 #![allow(unsafe_code)]
 
@@ -12,7 +12,7 @@ use std::arch::x86_64::{
 };
 use std::sync::LazyLock;
 
-use super::run::ByteRun;
+use super::ByteRun;
 
 /// How many runs are hashed at once.
 pub const LANES: usize = 16;

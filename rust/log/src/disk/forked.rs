@@ -1,9 +1,8 @@
 //! Lets go, in a forked child, of the file locks that belong to its parent.
 //!
-//! `flock` belongs to the open file, and a fork shares it: a child that only sleeps would keep its parent's lock after the
-//! parent was killed. So the descriptors of all locks are known here, and whoever hears of a fork lets go of them in the
-//! child. A file is opened, noted, forgotten and closed behind a gate that is shut while a fork is under way: a child never
-//! has a descriptor that nobody has noted.
+//! `flock` belongs to the open file, which a fork shares: a sleeping child would keep the lock of a killed parent. So
+//! the descriptors of all locks are known here, and the child lets go of them. Opening, noting and closing happen
+//! behind a gate that is shut during a fork: a child never has a descriptor that is not noted.
 
 use std::fs::File;
 use std::io;

@@ -1,8 +1,7 @@
 //! Reads a file without copying it, by mapping it into memory.
 //!
-//! A real disk maps it. That asks for one promise that the compiler cannot check: nobody may make the file shorter while it
-//! is mapped. So only files are mapped that we never cut: rows of embeddings, and what is derived from them. The other
-//! places that may be unsafe are `memory::reserve`, the kernels of `vector::cpu` and the steps of `json::special`.
+//! The compiler cannot check that nobody shortens the file while it is mapped. So only files are mapped that we never
+//! cut: rows of embeddings, and what is derived from them.
 
 #![allow(unsafe_code)]
 

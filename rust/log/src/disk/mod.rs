@@ -1,29 +1,15 @@
-//! The interface through which the engine uses files, and what a disk promises with it.
+//! The interface through which the engine uses files, so that a test can put another disk underneath.
 //!
-//! The engine touches files only through [`Disk`], so that a test can put a disk underneath that forgets whatever was
-//! not synced ([`CrashDisk`]). The promises are few: `write_at` may be lost until `sync` returned; a name may be
-//! lost until `sync_dir` returned; `rename` replaces a name as a whole; and in a folder that it guards, a disk follows no
-//! symbolic link and touches nothing but files and folders.
-//!
-//! A file uses only files above it in this list.
+//! What a disk promises: `write_at` may be lost until `sync` returned; a name may be lost until `sync_dir` returned;
+//! `rename` replaces a name as a whole; in a folder that it guards, it follows no symbolic link and touches nothing but
+//! files and folders.
 
 mod bytes;
-
-mod crash;
-
 pub mod forked;
-
 mod map;
-
-mod stranger;
-
-mod named;
-
 mod reach;
-
-mod turn;
-
 mod real;
+mod unexpected;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,11 +17,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use bytes::Bytes;
-pub use crash::CrashDisk;
 pub use map::Mapping;
-pub use named::{NamedFault, Naming};
 pub use real::RealDisk;
-pub use stranger::{Stranger, StrangerKind, is_swapped};
+pub use unexpected::{NamedFault, Naming, UnexpectedEntry, UnexpectedKind, is_swapped};
 
 /// A large file that is written beside others is synced each time so much was added: the syncs of others wait behind what
 /// the disk was given, and should not wait for all of it.
@@ -70,18 +54,18 @@ pub struct Status {
 
 /// How the folder of a store is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Manner {
+pub struct FolderMode {
     /// Nothing in it is changed.
     pub read_only: bool,
     /// If it has to be made, it is made for a group; otherwise for its owner alone.
     pub shared: bool,
 }
 
-/// A place for files.
+/// A place for files. One that is only read leaves out what changes files.
 pub trait Disk: Send + Sync {
     /// This folder is a store's: from here on nothing at it or in it is reached through a symbolic link. A disk without links
     /// has nothing to do.
-    fn guard(&self, _folder: &Path, _manner: Manner) {}
+    fn guard(&self, _folder: &Path, _manner: FolderMode) {}
     /// Nobody looks into this folder here any more.
     fn unguard(&self, _folder: &Path) {}
     /// Where a folder is, without the links that the way to it may lead through.
@@ -89,90 +73,67 @@ pub trait Disk: Send + Sync {
         path.to_owned()
     }
     /// Opens an existing file.
-    ///
-    /// # Errors
-    /// What the system says.
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn DiskFile>>;
     /// Creates a file in place of the one that is there, which may live on under another name.
-    ///
-    /// # Errors
-    /// What the system says.
-    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>>;
+    fn create(&self, _path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        Err(only_read())
+    }
     /// Gives a file another name, replacing what had it.
-    ///
-    /// # Errors
-    /// What the system says.
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    fn rename(&self, _from: &Path, _to: &Path) -> io::Result<()> {
+        Err(only_read())
+    }
     /// Removes a file's name.
-    ///
-    /// # Errors
-    /// What the system says.
-    fn remove(&self, path: &Path) -> io::Result<()>;
+    fn remove(&self, _path: &Path) -> io::Result<()> {
+        Err(only_read())
+    }
     /// Creates a folder and its parents.
-    ///
-    /// # Errors
-    /// What the system says.
-    fn create_dir(&self, path: &Path) -> io::Result<()>;
+    fn create_dir(&self, _path: &Path) -> io::Result<()> {
+        Err(only_read())
+    }
     /// Creates a folder, for its owner alone; there must be nothing of this name.
-    ///
-    /// # Errors
-    /// What the system says.
-    fn create_new_dir(&self, path: &Path) -> io::Result<()>;
+    fn create_new_dir(&self, _path: &Path) -> io::Result<()> {
+        Err(only_read())
+    }
     /// Removes an empty folder.
-    ///
-    /// # Errors
-    /// What the system says.
-    fn remove_dir(&self, path: &Path) -> io::Result<()>;
+    fn remove_dir(&self, _path: &Path) -> io::Result<()> {
+        Err(only_read())
+    }
     /// Gives a file a second name, which must be free.
     ///
     /// # Errors
     /// What the system says; not every file system can.
-    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
+    fn link(&self, _from: &Path, _to: &Path) -> io::Result<()> {
+        Err(only_read())
+    }
     /// Makes the names in a folder durable.
-    ///
-    /// # Errors
-    /// What the system says.
-    fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    fn sync_dir(&self, _path: &Path) -> io::Result<()> {
+        Err(only_read())
+    }
     /// The names in a folder, sorted; empty if there is no such folder.
-    ///
-    /// # Errors
-    /// What the system says.
     fn list(&self, path: &Path) -> io::Result<Vec<String>>;
     /// Which file has this name now, and how long it is. A link is no file.
-    ///
-    /// # Errors
-    /// What the system says.
     fn status(&self, path: &Path) -> io::Result<Status>;
     /// Whether there is anything of this name.
     fn exists(&self, path: &Path) -> bool;
     /// Opens, or creates, the permanent file that writers lock.
-    ///
-    /// # Errors
-    /// What the system says.
-    fn lock_file(&self, path: &Path) -> io::Result<Box<dyn LockFile>>;
+    fn lock_file(&self, _path: &Path) -> io::Result<Box<dyn LockFile>> {
+        Err(only_read())
+    }
 }
 
 /// An open file.
 pub trait DiskFile: Send + Sync {
     /// Reads at most `buffer.len()` bytes; 0 at the end of the file.
-    ///
-    /// # Errors
-    /// What the system says.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Writes all of `bytes`, looping over short writes.
     ///
     /// # Errors
     /// What the system says; any part may have been written. `Unsupported` for what is only read, here and below.
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        let _ = (bytes, offset);
+    fn write_at(&self, _bytes: &[u8], _offset: u64) -> io::Result<()> {
         Err(only_read())
     }
     /// Cuts the file to `length`.
-    ///
-    /// # Errors
-    /// What the system says.
-    fn truncate(&self, length: u64) -> io::Result<()> {
-        let _ = length;
+    fn truncate(&self, _length: u64) -> io::Result<()> {
         Err(only_read())
     }
     /// Makes the contents durable.
@@ -183,19 +144,10 @@ pub trait DiskFile: Send + Sync {
         Err(only_read())
     }
     /// The file's length now.
-    ///
-    /// # Errors
-    /// What the system says.
     fn length(&self) -> io::Result<u64>;
     /// Which file this is.
-    ///
-    /// # Errors
-    /// What the system says.
     fn identity(&self) -> io::Result<Identity>;
     /// Whether another name leads to this file: what is written here is then written there.
-    ///
-    /// # Errors
-    /// What the system says.
     fn is_shared(&self) -> io::Result<bool> {
         Ok(false)
     }
@@ -204,9 +156,6 @@ pub trait DiskFile: Send + Sync {
         false
     }
     /// The first bytes of a file that is never cut, or as many as there are. What is written to them later may be seen.
-    ///
-    /// # Errors
-    /// What the system says.
     fn map(&self, length: u64) -> io::Result<Mapping> {
         let length = usize::try_from(length.min(self.length()?)).map_err(io::Error::other)?;
         Mapping::copied(|buffer| fill(self, buffer, 0), length)
@@ -220,38 +169,20 @@ fn only_read() -> io::Error {
 /// The permanent file that writers lock.
 pub trait LockFile: Send + Sync {
     /// Waits for the lock, at most `patience`; false if another kept it.
-    ///
-    /// # Errors
-    /// What the system says.
     fn acquire(&self, patience: Duration) -> io::Result<bool>;
     /// How often another one had to be waited for so far, as far as that is counted.
     fn waits(&self) -> u64 {
         0
     }
     /// Gives the lock back.
-    ///
-    /// # Errors
-    /// What the system says.
     fn release(&self) -> io::Result<()>;
     /// What the last holder wrote about itself.
-    ///
-    /// # Errors
-    /// What the system says.
     fn note(&self) -> io::Result<String>;
     /// Replaces that note.
-    ///
-    /// # Errors
-    /// What the system says.
     fn write_note(&self, note: &str) -> io::Result<()>;
     /// Which file this is.
-    ///
-    /// # Errors
-    /// What the system says.
     fn identity(&self) -> io::Result<Identity>;
     /// Whether another name leads to this file.
-    ///
-    /// # Errors
-    /// What the system says.
     fn is_shared(&self) -> io::Result<bool> {
         Ok(false)
     }
@@ -275,9 +206,6 @@ fn within(file: &dyn DiskFile, offset: u64, length: usize) -> io::Result<usize> 
 }
 
 /// Reads exactly `length` bytes, or as many as there are before the end of the file, behind what `buffer` holds.
-///
-/// # Errors
-/// What the system says.
 pub fn read_upto(file: &dyn DiskFile, buffer: &mut Vec<u8>, offset: u64, length: usize) -> io::Result<usize> {
     let start = buffer.len();
     let length = within(file, offset, length)?;
@@ -289,9 +217,6 @@ pub fn read_upto(file: &dyn DiskFile, buffer: &mut Vec<u8>, offset: u64, length:
 }
 
 /// The same, in place of what `buffer` held: memory that was filled before is not cleared first.
-///
-/// # Errors
-/// What the system says.
 pub fn read_over(file: &dyn DiskFile, buffer: &mut Vec<u8>, offset: u64, length: usize) -> io::Result<usize> {
     let length = within(file, offset, length)?;
     make_room(buffer, length.saturating_sub(buffer.len()))?;
@@ -302,9 +227,6 @@ pub fn read_over(file: &dyn DiskFile, buffer: &mut Vec<u8>, offset: u64, length:
 }
 
 /// Reads until the target is full or the file ends; how many bytes that were.
-///
-/// # Errors
-/// What the disk says.
 pub fn fill(file: &(impl DiskFile + ?Sized), target: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut filled = 0;
     while filled < target.len() {
@@ -318,15 +240,19 @@ pub fn fill(file: &(impl DiskFile + ?Sized), target: &mut [u8], offset: u64) -> 
     Ok(filled)
 }
 
+/// Opens a file to be read; `None` if there is none.
+pub fn open_if_there(disk: &dyn Disk, path: &Path) -> io::Result<Option<Arc<dyn DiskFile>>> {
+    match disk.open(path, Access::Read) {
+        Ok(file) => Ok(Some(file)),
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(fault) => Err(fault),
+    }
+}
+
 /// Reads a whole file; `None` if there is none.
-///
-/// # Errors
-/// What the system says.
 pub fn read_whole(disk: &dyn Disk, path: &Path) -> io::Result<Option<Vec<u8>>> {
-    let file = match disk.open(path, Access::Read) {
-        Ok(file) => file,
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(fault) => return Err(fault),
+    let Some(file) = open_if_there(disk, path)? else {
+        return Ok(None);
     };
     let length = usize::try_from(file.length()?).map_err(io::Error::other)?;
     let mut bytes = Vec::new();
@@ -348,24 +274,12 @@ mod tests {
 
     #[test]
     fn only_what_is_there_is_asked_for() {
-        let disk = CrashDisk::default();
-        disk.create_dir(Path::new("/d")).expect("a folder");
-        let file = disk.create(Path::new("/d/f")).expect("a file");
-        file.write_at(b"there", 0).expect("a few bytes");
-        let mut bytes = b"kept ".to_vec();
-        assert_eq!(
-            read_upto(&*file, &mut bytes, 0, isize::MAX as usize).expect("what is there"),
-            5
-        );
+        let (file, mut bytes) = (Bytes(b"there".to_vec()), b"kept ".to_vec());
+        let most = isize::MAX as usize;
+        assert_eq!(read_upto(&file, &mut bytes, 0, most).expect("what is there"), 5);
         assert_eq!(bytes, b"kept there");
-        assert_eq!(
-            read_over(&*file, &mut bytes, 2, isize::MAX as usize).expect("the end of it"),
-            3
-        );
+        assert_eq!(read_over(&file, &mut bytes, 2, most).expect("the end of it"), 3);
         assert_eq!(bytes, b"ere");
-        assert_eq!(
-            read_upto(&*file, &mut bytes, 9, isize::MAX as usize).expect("nothing"),
-            0
-        );
+        assert_eq!(read_upto(&file, &mut bytes, 9, most).expect("nothing"), 0);
     }
 }

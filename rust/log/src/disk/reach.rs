@@ -1,10 +1,9 @@
-//! Reaches a name from folder to folder without following a link, and gives what is made there its permissions.
+//! Reaches a name from folder to folder without following a link, and gives new files their permissions.
 //!
-//! A project is cloned, unpacked, shared: what lies in its store's folder may have been put there by somebody else. So
-//! from that folder on every step is taken by itself, from the folder before it, and a symbolic link is refused; nobody
-//! can put one in between a look and the deed. Above the folder links are the user's own, and followed.
-//!
-//! What is made there is private, unless the folder around it is open to others: then it is as open as that folder.
+//! What lies in a store's folder may have been put there by somebody else. So from that folder on each step starts at
+//! the folder before it, and a symbolic link is refused; none can be put in between a look and the deed. Above the
+//! folder links are the user's own and followed. New files are private, unless the folder around is open to others:
+//! then they are as open as that.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -18,8 +17,8 @@ use std::sync::{PoisonError, RwLock};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawMode};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::Manner;
-use super::stranger::{Stranger, StrangerKind};
+use super::FolderMode;
+use super::unexpected::{UnexpectedEntry, UnexpectedKind};
 
 /// How a folder is opened that is only passed through: without the right to read it, where the system knows that.
 #[cfg(target_os = "linux")]
@@ -45,14 +44,14 @@ const MOST_TRIES: usize = 16;
 
 /// The folders of stores: from each of them on, no link is followed.
 #[derive(Debug, Default)]
-pub(super) struct Roots(RwLock<Vec<(PathBuf, Manner)>>);
+pub(super) struct Roots(RwLock<Vec<(PathBuf, FolderMode)>>);
 
 /// The part of a path that leads to a store's folder, and how that store is used.
-type Root<'a> = (&'a Path, Manner);
+type Root<'a> = (&'a Path, FolderMode);
 
 impl Roots {
     /// From here on nothing in this folder is reached through a link.
-    pub fn add(&self, folder: &Path, manner: Manner) {
+    pub fn add(&self, folder: &Path, manner: FolderMode) {
         let mut roots = self.0.write().unwrap_or_else(PoisonError::into_inner);
         match roots.iter_mut().find(|(known, _)| known == folder) {
             Some((_, known)) => {
@@ -121,7 +120,7 @@ impl Roots {
     /// The same, where something is to be changed.
     pub fn place_to_change<'a>(&self, path: &'a Path) -> io::Result<ReachedPlace<'a>> {
         match self.of(path) {
-            Some((top, manner)) if manner.read_only => Err(Stranger::at(top, StrangerKind::Backup)),
+            Some((top, manner)) if manner.read_only => Err(UnexpectedEntry::at(top, UnexpectedKind::Backup)),
             _ => self.place(path),
         }
     }
@@ -149,9 +148,9 @@ fn step(from: impl AsFd, name: &OsStr, how: OFlags) -> Result<OwnedFd, StepFault
     let flags = how | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = retry_on_intr(|| rustix::fs::openat(&from, name, flags, Mode::empty()));
     opened.map_err(|errno| match errno {
-        Errno::NOTDIR | Errno::LOOP => StepFault::Stranger(match kind_of(from, name) {
-            Some(FileType::Symlink) => StrangerKind::Link,
-            _ => StrangerKind::NoFolder,
+        Errno::NOTDIR | Errno::LOOP => StepFault::UnexpectedEntry(match kind_of(from, name) {
+            Some(FileType::Symlink) => UnexpectedKind::Link,
+            _ => UnexpectedKind::NoFolder,
         }),
         errno => StepFault::System(errno),
     })
@@ -159,13 +158,13 @@ fn step(from: impl AsFd, name: &OsStr, how: OFlags) -> Result<OwnedFd, StepFault
 
 /// Why a step could not be taken.
 enum StepFault {
-    Stranger(StrangerKind),
+    UnexpectedEntry(UnexpectedKind),
     System(Errno),
 }
 
 fn told(path: &Path, fault: StepFault) -> io::Error {
     match fault {
-        StepFault::Stranger(found) => Stranger::at(path, found),
+        StepFault::UnexpectedEntry(found) => UnexpectedEntry::at(path, found),
         StepFault::System(errno) => errno.into(),
     }
 }
@@ -199,8 +198,8 @@ impl ReachedPlace<'_> {
         match retry_on_intr(|| rustix::fs::statat(&self.folder, self.name, follow)) {
             Ok(there) => match FileType::from_raw_mode(there.st_mode) {
                 FileType::RegularFile => Ok(true),
-                FileType::Symlink => Err(Stranger::at(self.path, StrangerKind::Link)),
-                _ => Err(Stranger::at(self.path, StrangerKind::NoFile)),
+                FileType::Symlink => Err(UnexpectedEntry::at(self.path, UnexpectedKind::Link)),
+                _ => Err(UnexpectedEntry::at(self.path, UnexpectedKind::NoFile)),
             },
             Err(Errno::NOENT) => Ok(false),
             Err(errno) => Err(errno.into()),
@@ -216,7 +215,7 @@ impl ReachedPlace<'_> {
         let flags = access | follow | OFlags::CLOEXEC;
         match retry_on_intr(|| rustix::fs::openat(&self.folder, self.name, flags, Mode::empty())) {
             Ok(file) => Ok(file.into()),
-            Err(Errno::LOOP) if self.root.is_some() => Err(Stranger::at(self.path, StrangerKind::Link)),
+            Err(Errno::LOOP) if self.root.is_some() => Err(UnexpectedEntry::at(self.path, UnexpectedKind::Link)),
             Err(errno) => Err(errno.into()),
         }
     }

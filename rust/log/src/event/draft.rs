@@ -1,20 +1,19 @@
 //! A draft: the changes that a caller wants, as canonical bytes, before the log gives them a place.
 //!
-//! A draft holds changes as canonical bytes, checked and complete, before the log gives them a seq, a moment and a hash.
-//! Whoever fills it, from Python objects or from JSON, goes through the same [`RecordWriter`].
+//! They are checked and complete, and get a seq, a moment and a hash from the log. Python objects and JSON go through
+//! the same [`RecordWriter`].
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::act::beyond;
-use super::author::Author;
 use super::expiry::check_expiry;
 use super::faces::{act_id, face_of, is_of_acts};
 use super::{IncomingEvents, Op};
 use crate::error::{Error, Result};
 use crate::json::{self, RecordSpans, Span, Value};
 use crate::memory::{self, Refused};
-use crate::scope::Viewer;
+use crate::scope::{SeenAs, Viewer, check, given, stamp};
 
 /// A draft keeps at most this much memory from one commit to the next.
 pub const SPARE_BYTES: usize = 8 * 1024 * 1024;
@@ -125,9 +124,6 @@ impl Draft {
     }
 
     /// Asks for memory for the next change. A draft that is still small needs none that could not be had.
-    ///
-    /// # Errors
-    /// `OutOfMemory` if there is none.
     #[inline]
     pub fn make_room(&mut self) -> Result<()> {
         memory::check()?;
@@ -203,8 +199,7 @@ impl Draft {
         if depth != 0 {
             payload.set("depth", Value::from(depth));
         }
-        let mut record = Vec::new();
-        json::write_value(&payload, &mut record);
+        let record = payload.to_bytes();
         self.put(Op::Act, id.as_bytes(), &record, RecordSpans::default())
     }
 
@@ -417,5 +412,89 @@ fn check_id(id: &str, face: Option<&str>) -> Result<()> {
             "id",
             format!("{id:?} has no prefix of the {} face", face.unwrap_or("")),
         )),
+    }
+}
+
+/// Whoever writes a draft.
+#[derive(Clone, Debug, Default)]
+pub struct Author {
+    /// Who.
+    pub writer: Arc<Viewer>,
+    /// For whom that is done, if it is done for somebody else: the names that a store requires are asked of that one.
+    pub acts_for: Option<Arc<Viewer>>,
+    /// Whether that one means all who use the store, where a store requires names.
+    pub is_public: bool,
+    /// Whether the records were in a store before: what everyone brings back carries what it carried, a scope or not.
+    pub is_import: bool,
+    /// The scope of whoever writes as it is spelled, since every record is stamped with it; nothing without names.
+    spelled: Arc<[u8]>,
+}
+
+impl Author {
+    /// Somebody without further terms.
+    pub fn plainly(writer: &Arc<Viewer>) -> Self {
+        let spelled = match writer.who() {
+            Viewer::Named { scope, .. } if !scope.is_shared() => scope.spelled().into(),
+            _ => Arc::default(),
+        };
+        Self {
+            // What has expired may be written anew, seen or not.
+            writer: match writer.sees_expired() {
+                true => Arc::new(writer.who().clone()),
+                false => Arc::clone(writer),
+            },
+            spelled,
+            ..Self::default()
+        }
+    }
+
+    /// Is that one from now on. Mostly it was already: whoever writes does so again and again.
+    pub fn take_after(&mut self, other: &Self) {
+        let for_whom = |author: &Self| author.acts_for.as_ref().map(Arc::as_ptr);
+        let is_same = Arc::ptr_eq(&self.writer, &other.writer)
+            && Arc::ptr_eq(&self.spelled, &other.spelled)
+            && for_whom(self) == for_whom(other)
+            && (self.is_public, self.is_import) == (other.is_public, other.is_import);
+        if !is_same {
+            *self = other.clone();
+        }
+    }
+
+    /// The scope of whoever writes as it is spelled in a record; nothing without names.
+    pub fn spelled(&self) -> &[u8] {
+        &self.spelled
+    }
+
+    /// The same for records that were in a store before.
+    #[must_use]
+    pub fn importing(&self, is_import: bool) -> Self {
+        Self {
+            is_import,
+            ..self.clone()
+        }
+    }
+
+    /// Whether a name of a level was given, or need not be.
+    pub fn gives(&self, level: usize) -> bool {
+        match self.acts_for.as_ref().unwrap_or(&self.writer).who() {
+            Viewer::Named { scope, .. } => self.is_public || scope.names()[level].is_some(),
+            _ => true,
+        }
+    }
+
+    /// Sees to it that `data`, which stands at the end of a text, carries the scope that it should; says whether that is none.
+    ///
+    /// # Errors
+    /// `Invalid` if it carries another one.
+    pub fn settle_scope(&self, text: &mut Vec<u8>, start: usize) -> Result<bool> {
+        match &*self.writer {
+            // What is one's own may carry another name more: whoever writes it back changes what it says, not whose it is.
+            Viewer::Named { .. } => stamp(text, start, &self.spelled, |given| {
+                self.writer.sees(given) == Some(SeenAs::Own)
+            })?,
+            _ if self.is_import => {}
+            _ => check(&text[start..])?,
+        }
+        Ok(given(&text[start..]).is_none())
     }
 }

@@ -123,10 +123,8 @@ fn depth_of(value: &Value) -> usize {
     }
 }
 
-/// Whether a value with this many containers inside a record's field still fits into a line.
-///
-/// # Errors
-/// `Invalid` names the field.
+/// Whether a value with this many containers inside a record's field still fits into a line. Errors: `Invalid` names
+/// the field.
 fn check_depth(field: &str, depth: usize) -> Result<()> {
     if FIELD_DEPTH + depth > MAX_DEPTH {
         return Err(Error::invalid(

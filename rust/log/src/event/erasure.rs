@@ -1,7 +1,6 @@
 //! The forms in which a log tells of an erasure.
 //!
-//! The law is section 16 of `docs/format.md`. Here are the shapes: what is left of a line, the event that tells of an
-//! erasure, and what a sentinel says of files that were replaced.
+//! What is left of a line, the event, and what a sentinel says of replaced files: section 16 of `docs/format.md`.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,6 @@
-//! Reads the moment at which a record expires.
+//! Reads the moment at which a record expires: `data.expires_at`, in UTC, as RFC 3339 spells it.
 //!
-//! `data.expires_at` says it: a moment in UTC, as RFC 3339 spells it. Our doors refuse anything else but null. Where another tool
-//! wrote something else, the record never expires: nobody should lose one to a guess.
+//! Writers refuse anything else but null. A record in which another tool wrote something else never expires.
 
 use std::sync::LazyLock;
 

@@ -1,7 +1,7 @@
 //! Reads one line of the log as an event, and proves that it is what was written.
 //!
-//! A line of our own form is proven by one scan and one hash. Any other line is parsed, spelled canonically and then
-//! scanned like our own: behind this file there is one shape of event, whoever wrote it.
+//! A line of our own form is proven by one scan and one hash. Any other line is parsed, written canonically and then
+//! scanned like our own, so that there is one shape of event.
 
 use super::erasure::{op_of, redacted};
 use super::{HASH_PREFIX_BYTES, Op};

@@ -1,40 +1,18 @@
-//! An event of the log: how it is drafted, spelled, read, and found again in damaged lines.
+//! An event of the log, one line: how it is drafted, written, read, and found again in damaged lines.
 //!
-//! An event is one line of the log. [`line`] reads a line back, whoever wrote it; [`draft`] holds what a caller wants to
-//! say until the log gives it a place; [`act`] tells which records an event speaks of that is of several; [`mend`] restores a
-//! line of which one byte was altered;
-//! [`erasure`] tells what is left of erased ones, [`salt`] what keeps their hashes from being guessed, [`ties`] what goes with a record that is erased; [`stamp`] spells moments in
-//! time. The law is `docs/format.md`.
-//!
-//! A file uses only files above it in this list.
-
-pub mod author;
-
-pub mod erasure;
-
-pub mod line;
-
-pub mod stamp;
-
-pub mod expiry;
-
-pub mod tie;
-
-mod face;
-
-pub mod faces;
+//! `docs/format.md` specifies it.
 
 pub mod act;
-
 pub mod draft;
-
 pub mod draft_value;
-
-pub mod salt;
-
-mod trial;
-
+pub mod erasure;
+pub mod expiry;
+pub mod faces;
+pub mod line;
 pub mod mend;
+pub mod salt;
+pub mod stamp;
+pub mod tie;
 
 use crate::json::RecordSpans;
 

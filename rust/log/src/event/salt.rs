@@ -1,7 +1,6 @@
-//! The salt that keeps the hash of a record from being guessed: drawn, written, and left out again.
+//! The salt that keeps the hash of a record from being guessed: 16 characters in the key `~` of a record.
 //!
-//! A salt stands in the key `~` of a record, 16 characters. It is part of the line and no part of the state: whoever takes a
-//! record in leaves it out.
+//! It is part of the line, not of the state: it is left out when a record is taken in.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -43,9 +42,6 @@ fn write_sixty_four(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 /// The salt of a state file, spelled: 22 characters.
-///
-/// # Errors
-/// What the source says.
 pub fn of_base(source: &Randomness) -> io::Result<String> {
     let (mut bytes, mut text) = ([0; 16], Vec::new());
     source.fill(&mut bytes)?;
@@ -54,9 +50,6 @@ pub fn of_base(source: &Randomness) -> io::Result<String> {
 }
 
 /// The salt of one line, spelled.
-///
-/// # Errors
-/// What the source says.
 pub fn of_line(source: &Randomness) -> io::Result<String> {
     let (mut bytes, mut text) = ([0; SALT_BYTES], Vec::new());
     source.fill(&mut bytes)?;
@@ -117,9 +110,6 @@ impl Salts {
     }
 
     /// Draws what so many lines need.
-    ///
-    /// # Errors
-    /// What the source says.
     pub fn draw(&mut self, lines: usize) -> io::Result<()> {
         let Some(source) = self.source.as_ref().filter(|_| self.drawn.len() < lines * SALT_BYTES) else {
             return Ok(());

@@ -1,7 +1,7 @@
 //! Ties between records: the fields by which a record refers to others, and what an erasure does to it.
 //!
-//! An erasure follows the ties in every version of every record. A record that belongs to an erased one is erased too; any other
-//! loses its past versions and is written again without the reference. Each face declares its own ties.
+//! An erasure follows the ties in every version of every record. A record that belongs to an erased one is erased too;
+//! any other loses its past versions and is written again without the reference. Each face declares its ties.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -53,6 +53,8 @@ enum NameKind {
     Sibling,
     /// It is the name of an entity of the knowledge graph of the MCP server, in the scope of the record or a wider one.
     Entity,
+    /// It is the id that the graph gives an edge that supersedes: it spells both of its nodes. This stands before their ids.
+    Superseding(&'static str),
     /// The field is a text with notes at its end that quote others. A note begins with this, then the name of a sibling.
     Note(&'static str),
 }
@@ -66,14 +68,20 @@ pub struct Tie {
     at: &'static [Path],
     /// A name counts only if it is here too; empty if it always counts.
     also_at: &'static [Path],
+    /// Only records in whose data a field has this text.
+    only: Option<(&'static str, &'static str)>,
     /// What an erasure of one of them does.
     pub bond: Bond,
+    /// Of `Belongs`: what is named is erased with the record that names it, too.
+    pub is_mutual: bool,
     /// The object around a name is cut out with it.
     is_around: bool,
     /// A field that holds a single name becomes null: the face reads it. Otherwise it is removed.
     is_read: bool,
     /// Fields that are computed from what is named: they are cleared when a name is cut out. Of `PartOf`, fields of the named record.
     computed: &'static [Path],
+    /// Of `PartOf`, the field of the named record that holds the top of a page: frontmatter, title and text.
+    head: Option<Path>,
 }
 
 /// Ties of records whose ids begin so, to others whose ids begin so.
@@ -83,10 +91,13 @@ pub(super) const fn tie(by: &'static str, of: &'static str, at: &'static [Path],
         naming: NameKind::Prefix(of),
         at,
         also_at: &[],
+        only: None,
         bond,
+        is_mutual: false,
         is_around: matches!(bond, Bond::Repeats),
         is_read: false,
         computed: &[],
+        head: None,
     }
 }
 
@@ -134,6 +145,14 @@ impl Tie {
         Self { computed, ..self }
     }
 
+    /// The same, where each of the two is erased with the other.
+    pub(super) const fn mutual(self) -> Self {
+        Self {
+            is_mutual: true,
+            ..self
+        }
+    }
+
     /// The same, where the object around a name says more of what is named.
     pub(super) const fn around(self) -> Self {
         Self {
@@ -150,6 +169,22 @@ impl Tie {
     /// The same, where a name counts only if it is also in these fields.
     pub(super) const fn also_at(self, also_at: &'static [Path]) -> Self {
         Self { also_at, ..self }
+    }
+
+    /// The same, only of records in whose data a field has this text.
+    pub(super) const fn only(self, field: &'static str, text: &'static str) -> Self {
+        Self {
+            only: Some((field, text)),
+            ..self
+        }
+    }
+
+    /// The same, where the named record repeats the text above the entries of a page in this field.
+    pub(super) const fn heading(self, head: Path) -> Self {
+        Self {
+            head: Some(head),
+            ..self
+        }
     }
 
     /// The same, to records beside the one that quotes them in notes that begin so.
@@ -176,6 +211,15 @@ impl Tie {
         }
     }
 
+    /// The same, to nodes that are named in the id of an edge that supersedes one by the other.
+    pub(super) const fn naming_superseded(self) -> Self {
+        let naming = match self.naming {
+            NameKind::Prefix(prefix) => NameKind::Superseding(prefix),
+            other => other,
+        };
+        Self { naming, ..self }
+    }
+
     /// Whether a record may have it; `is_plain` says that it belongs to no face.
     pub(super) fn is_of(&self, said: &SaidRecord<'_>, is_plain: bool) -> bool {
         match self.by {
@@ -200,6 +244,10 @@ impl Tie {
         for path in self.also_at {
             each_name(record, path, &mut |other| is_confirmed |= other == name);
         }
+        if let Some((field, text)) = self.only {
+            let its = record.get("data").and_then(|data| data.get(field));
+            is_confirmed &= its.and_then(Value::as_str) == Some(text);
+        }
         match self.naming {
             _ if !is_confirmed => Vec::new(),
             NameKind::Prefix(prefix) => vec![format!("{prefix}{name}")],
@@ -211,6 +259,7 @@ impl Tie {
                 own.map(|(before, _)| format!("{before}:{name}")).into_iter().collect()
             }
             NameKind::Entity => entity_ids(record, name),
+            NameKind::Superseding(prefix) => superseding_nodes(prefix, name),
         }
     }
 
@@ -286,14 +335,53 @@ impl Tie {
 
     /// Clears the fields that are computed from what is named.
     pub fn clear_computed(&self, record: &mut Value) {
-        self.computed.iter().for_each(|path| clear(record, path));
+        self.computed.iter().for_each(|path| change_at(record, path, &empty));
+        if let Some(head) = self.head {
+            change_at(record, head, &|value| {
+                if let Value::Str(text) = value {
+                    *text = without_preamble(text);
+                }
+            });
+        }
+    }
+}
+
+/// The top of a page without its text: the frontmatter, the title and empty lines.
+fn without_preamble(head: &str) -> String {
+    let is_mark = |line: &str| line.trim_end() == "---";
+    let mut lines = head.split_inclusive('\n').peekable();
+    let mut kept = String::new();
+    if let Some(first) = lines.next_if(|line| is_mark(line)) {
+        kept.push_str(first);
+        for line in lines.by_ref() {
+            kept.push_str(line);
+            if is_mark(line) {
+                break;
+            }
+        }
+    }
+    let mut has_title = false;
+    for line in lines {
+        let is_title = line.starts_with("# ") && !std::mem::replace(&mut has_title, true);
+        if is_title || line.trim().is_empty() {
+            kept.push_str(line);
+        }
+    }
+    kept
+}
+
+/// The ids of the two nodes that are spelled in the id of an edge: `supersedes:<one>:<other>`, with `%` and `:` escaped.
+fn superseding_nodes(prefix: &str, edge: &str) -> Vec<String> {
+    let node = |name: &str| format!("{prefix}{}", name.replace("%3A", ":").replace("%25", "%"));
+    match edge.strip_prefix("supersedes:").and_then(|ends| ends.split_once(':')) {
+        Some((one, other)) if !other.contains(':') => vec![node(one), node(other)],
+        _ => Vec::new(),
     }
 }
 
 /// The ids of an entity of this name: of the scope of a record, and of any that is wider.
 fn entity_ids(record: &Value, name: &str) -> Vec<String> {
-    let mut called = Vec::new();
-    json::write_value(&Value::Array(vec![Value::from(name)]), &mut called);
+    let called = Value::Array(vec![Value::from(name)]).to_bytes();
     let id = format!("ENTITY-{}", &sha256(&called).text()[..32]);
     let mut spelled = Vec::new();
     let carried = record.get("data").and_then(|data| data.get(scope::KEY));
@@ -322,19 +410,19 @@ fn retain_tags(record: &mut Value) {
     }
 }
 
-/// The name and the range of each note in a text: a paragraph that begins with `mark`, a name and `" ("`, and all up to the next.
+/// The name and the range of each note in a text: a paragraph that begins with `mark`, a name and `" ("`.
 fn notes<'a>(text: &'a str, mark: &'static str) -> impl Iterator<Item = (&'a str, Range<usize>)> {
     let named = move |at: usize| Some((at, text[at + mark.len()..].split_once(" (")?.0));
     let is_note = move |(at, name): &(usize, &str)| {
         (*at == 0 || text[..*at].ends_with("\n\n")) && !name.contains(char::is_whitespace)
     };
     let places = text.match_indices(mark).filter_map(move |(at, _)| named(at));
-    let starts: Vec<(usize, &str)> = places.filter(is_note).collect();
-    let ends: Vec<usize> = starts.iter().skip(1).map(|start| start.0).chain([text.len()]).collect();
-    starts
-        .into_iter()
-        .zip(ends)
-        .map(|((start, name), end)| (name, start..end))
+    places.filter(is_note).map(move |(start, name)| {
+        let end = text[start..]
+            .find("\n\n")
+            .map_or(text.len(), |length| start + length + 2);
+        (name, start..end)
+    })
 }
 
 fn each_name(value: &Value, path: &[&str], show: &mut dyn FnMut(&str)) {
@@ -351,17 +439,56 @@ fn each_name(value: &Value, path: &[&str], show: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Empties a field, if it is there; its type stays.
-fn clear(value: &mut Value, path: &[&str]) {
+/// Changes the values at a path; an array on the way stands for each of its elements.
+fn change_at(value: &mut Value, path: &[&str], change: &dyn Fn(&mut Value)) {
     match (value, path.split_first()) {
         (Value::Object(pairs), Some((key, rest))) => {
             let field = pairs.iter_mut().find(|pair| pair.0 == *key);
-            field.into_iter().for_each(|pair| clear(&mut pair.1, rest));
+            field.into_iter().for_each(|pair| change_at(&mut pair.1, rest, change));
         }
-        (Value::Array(items), Some(_)) => items.iter_mut().for_each(|item| clear(item, path)),
-        (Value::Str(text), None) => text.clear(),
-        (Value::Array(items), None) => items.clear(),
-        (other, None) => *other = Value::Null,
+        (Value::Array(items), Some(_)) => items.iter_mut().for_each(|item| change_at(item, path, change)),
+        (value, None) => change(value),
         _ => {}
+    }
+}
+
+/// Empties a value; its type stays.
+fn empty(value: &mut Value) {
+    match value {
+        Value::Str(text) => text.clear(),
+        Value::Array(items) => items.clear(),
+        other => *other = Value::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_top_of_a_page_keeps_its_frontmatter_and_title() {
+        for (head, left) in [
+            ("---\na: 1\n---\n\n# T\n\nsecret\n# x\n", "---\na: 1\n---\n\n# T\n\n"),
+            ("secret\n# T\r\nmore", "# T\r\n"),
+            ("---\na: 1\n", "---\na: 1\n"),
+            ("", ""),
+        ] {
+            assert_eq!(without_preamble(head), left, "{head:?}");
+        }
+    }
+
+    #[test]
+    fn a_note_ends_with_its_paragraph() {
+        let text = "New.\n\nEarlier: a (x): old\nstill old\n\nMine.\n\nEarlier: b (y): older";
+        let found: Vec<_> = notes(text, "Earlier: ")
+            .map(|(name, range)| (name, &text[range]))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("a", "Earlier: a (x): old\nstill old\n\n"),
+                ("b", "Earlier: b (y): older")
+            ]
+        );
     }
 }

@@ -1,6 +1,4 @@
-//! The host that a program wants: the wall clock, random bytes and threads of this machine.
-//!
-//! This is the only place that asks the wall clock, draws lots and starts threads that outlive a call.
+//! The wall clock, random bytes and threads of this machine, which nothing else asks for.
 
 use std::io;
 use std::sync::OnceLock;

@@ -1,10 +1,7 @@
 //! Reads a text that is known to be canonical, piece by piece, without making values of it.
 //!
-//! All who read such bytes do it here.
-//!
-//! Records in a state were proven when they came in (see `scan_event`), so whoever reads one afterwards need not prove it
-//! again, and needs no value for each of its parts: a cursor steps over what must be there and hands out pieces of the text
-//! itself. On other bytes it answers `None` or something else than they say, but it never leaves them.
+//! Records in a state were proven when they came in (see `scan_event`), so a cursor steps over what must be there and
+//! hands out pieces of the text. On other bytes it answers `None` or something wrong, but never leaves them.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -227,7 +224,7 @@ impl<'a> Iterator for Elements<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{parse, write_value};
+    use super::super::parse;
     use super::*;
 
     fn shown(bytes: &[u8]) -> &str {
@@ -322,8 +319,7 @@ mod tests {
     fn pieces_of_any_canonical_value_are_the_value() {
         let text =
             r#"{"":[[],{},[[[]]],""],"a\"\\\u0000]}":{"b":{"c":[1,-2.5,1e+300,true,false,null,"😀,]}"]}},"z":"\\\""}"#;
-        let mut canonical = Vec::new();
-        write_value(&parse(text.as_bytes()).expect("JSON"), &mut canonical);
+        let canonical = parse(text.as_bytes()).expect("JSON").to_bytes();
         let mut out = Vec::new();
         again(&canonical, &mut out);
         assert_eq!(shown(&out), shown(&canonical));

@@ -1,8 +1,8 @@
-//! Spells a float as CPython's `repr` does.
+//! Spells a float as CPython's `repr(float)` does.
 //!
-//! The way CPython's `repr(float)` spells it: the fewest digits that read back as the same float, of those the
-//! closest to its true value, and when two are equally close the one whose last digit is even. Plain notation from
-//! 1e-4 to below 1e16, otherwise an exponent of at least two digits.
+//! The fewest digits that read back as the same float, of those the closest to its true value, and of two equally close
+//! the one whose last digit is even. Plain notation from 1e-4 to below 1e16, otherwise an exponent of at least two
+//! digits.
 
 use std::fmt::Write;
 

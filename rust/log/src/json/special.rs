@@ -1,7 +1,6 @@
 //! Finds the end of a run of plain characters in a string, many bytes at a time.
 //!
-//! Special are the bytes that a JSON string cannot hold as they are: the quote, the backslash and the control
-//! characters below 0x20.
+//! It is the first quote, backslash or control character below 0x20.
 
 /// How many bytes are looked at in one step.
 const STEP: usize = 32;

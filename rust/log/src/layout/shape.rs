@@ -1,7 +1,4 @@
-//! Recognises the names that are ours by their shape.
-//!
-//! What is removed, replaced or moved has exactly the shape of a name of ours: anything else in the folder is somebody's, and
-//! left alone.
+//! Recognises the names that are ours by their shape: anything else in the folder is somebody's, and left alone.
 
 use super::{
     CARE_LOCK, DIGEST_DIGITS, DRAFT_SUFFIX, ERASED_SUFFIX, ERASING, HEALED_LOG, LOCK, LOG, LONGEST_SPACE_BYTES,

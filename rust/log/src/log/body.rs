@@ -1,28 +1,32 @@
-//! The log as one of those who read and write it has it, and its refusal after the disk broke a promise.
+//! The open log of one reader or writer, what its last look found, and its refusal after the disk broke a promise.
 //!
-//! After a failed sync nobody knows what is on disk, and the system no longer tries: the pages count as clean. So the log
-//! refuses writes from then on, and every other process learns it from the lock file. Whoever opens the log later starts
-//! afresh: what is committed is copied into a new file, which the disk must take, and only then is the mark removed.
+//! After a failed sync nobody knows what is on disk: the system counts the pages as clean. So the log refuses writes
+//! from then on, and every other process learns it from the lock file. When it is opened later, what is committed is
+//! copied into a new file, and only then is the mark removed.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::damage::Tail;
-use crate::error::{At, Error, Result};
-use crate::event::salt::SaltTerms;
-use crate::event::stamp::{STAMP_BYTES, TimestampWriter};
-use crate::remembered::SeenHead;
-use crate::verify::{Report, Sink};
-use crate::wal::synced::Synced;
-use crate::wal::writer::{ChainEnd, Lines};
-
+use super::files::{copy_bytes, copy_range, free_name, remove_ours};
 use super::head_note::HeadNote;
 use super::lock::{Lock, LockTerms};
-use super::loss::{is_missed, was_never_promised};
-use super::open::{OpenLog, TailSeen};
+use super::open::{OpenLog, TailSeen, gone, is_missed, reached_by, was_never_promised};
 use super::site::Site;
-use super::sync::{Durability, Unsynced};
+use super::sync::{Barrier, Durability, LogStatus, LogSync, Unsynced, WrittenBytes};
+use crate::damage::{Damage, DamageKind, Tail};
+use crate::disk::{Access, UnexpectedEntry, UnexpectedKind};
+use crate::error::{At, Error, Result};
+use crate::event::salt::SaltTerms;
+use crate::event::stamp;
+use crate::event::stamp::{STAMP_BYTES, TimestampWriter};
+use crate::hint::{Synced, read_hint, write_hint};
+use crate::layout::{LOG, is_draft};
+use crate::origin::{ALONE, Origin, origin_of};
+use crate::remembered::{HeadStanding, SeenHead};
+use crate::verify::{BaseState, NoSink, Report, Sink, Walk, finding};
+use crate::wal::writer::{ChainEnd, Lines};
 
 /// Memory for lines is kept from one commit to the next, up to so much.
 const SPARE_BYTES: usize = 8 * 1024 * 1024;
@@ -44,14 +48,17 @@ pub struct Log {
     /// The file, once there is one and it was read.
     pub(super) open: Option<OpenLog>,
     /// What the last look found; whoever looks at more than the log adds to it.
-    pub(super) report: Report,
+    pub report: Report,
     /// The note about its head.
-    pub(super) head: HeadNote,
-    pub(super) lock: Lock,
-    pub(super) unsynced: Unsynced,
+    pub head: HeadNote,
+    /// The writer lock, and the mark of a failed sync in its file.
+    pub lock: Lock,
+    /// What is written from here and not yet on disk.
+    pub unsynced: Unsynced,
     /// Where the log ended when it was written to last from here.
     pub(super) own_end: u64,
-    tail_known: Option<TailSeen>,
+    /// The tail behind what was read last, if that is sure.
+    pub tail_known: Option<TailSeen>,
     poisoned: Option<String>,
     /// Memory for the lines of the next commit.
     spare: Lines,
@@ -175,16 +182,6 @@ impl Log {
         }
     }
 
-    /// Whether this is the tail behind what was read last.
-    pub fn knows_tail(&self, seen: Option<&TailSeen>) -> bool {
-        seen.is_some() && seen == self.tail_known.as_ref()
-    }
-
-    /// Says which tail is behind what was read, if that is sure.
-    pub fn know_tail(&mut self, seen: Option<TailSeen>) {
-        self.tail_known = seen;
-    }
-
     /// What was known, if the log at its path does not hold it.
     pub fn missed(&self) -> Result<Option<Synced>> {
         match self.reached() {
@@ -235,18 +232,13 @@ impl Log {
     }
 
     /// After a change: lets go, unless the lock is to be kept, for good or because more is likely to follow at once.
-    pub fn rest(&mut self, now: i64, rushed: bool) {
-        self.lock.rest(self.open.as_ref(), now, rushed);
+    pub fn release_or_lease(&mut self, now: i64, rushed: bool) {
+        self.lock.release_or_lease(self.open.as_ref(), now, rushed);
     }
 
     /// Takes the writer lock for as long as it is not given back.
     pub fn hold_lock(&mut self) -> Result<()> {
         self.lock.hold(self.open.as_ref(), self.lock.patience())
-    }
-
-    /// Gives the writer lock back.
-    pub fn let_go(&mut self) {
-        self.lock.let_go();
     }
 
     /// Runs something short under the lock, whether it is held already or not.
@@ -269,24 +261,9 @@ impl Log {
         outcome
     }
 
-    /// Whether the writer lock is held.
-    pub fn is_locked(&self) -> bool {
-        self.lock.is_held()
-    }
-
-    /// Whether the lock is kept between commits; whoever looks after the log must end that soon.
-    pub fn is_leased(&self) -> bool {
-        self.lock.is_leased()
-    }
-
     /// Says that whoever looks after the log is busy for a while, or back: nothing is left to them meanwhile.
     pub fn leave_alone(&mut self, unattended: bool) {
         self.lock.leave_alone(self.open.as_ref(), unattended);
-    }
-
-    /// Keeps the writer lock between commits until [`Log::end_turn`], for a writer that computes its change under it.
-    pub fn begin_turn(&mut self, now: i64) {
-        self.lock.turn = Some(now);
     }
 
     /// Ends a turn, and gives the lock back.
@@ -304,21 +281,6 @@ impl Log {
         self.lock.end_lease_at_last(self.open.as_ref())
     }
 
-    /// Under the lock: whether what is known is the newest, and nothing lies behind it.
-    pub fn is_prepared(&self) -> bool {
-        self.lock.is_prepared()
-    }
-
-    /// Says that it is.
-    pub fn set_prepared(&mut self) {
-        self.lock.set_prepared(true);
-    }
-
-    /// Says that it may not be any more.
-    pub fn doubt(&mut self) {
-        self.lock.set_prepared(false);
-    }
-
     /// Refuses to write after a failed sync.
     pub fn check_poison(&self) -> Result<()> {
         match &self.poisoned {
@@ -327,13 +289,8 @@ impl Log {
         }
     }
 
-    /// Whether a sync failed.
-    pub(super) fn is_poisoned(&self) -> bool {
-        self.poisoned.is_some()
-    }
-
     /// Hears how a sync went of what must be on disk before the log is: after one that failed nobody may rely on the disk.
-    pub fn hear(&mut self, outcome: std::io::Result<()>, path: &Path) -> Result<()> {
+    pub fn record_sync(&mut self, outcome: std::io::Result<()>, path: &Path) -> Result<()> {
         if let Err(fault) = &outcome {
             self.poison(&fault.to_string());
         }
@@ -350,24 +307,433 @@ impl Log {
             let _ = self.lock.write_mark(reason);
         }
     }
+}
 
-    /// Whether somebody's sync failed before this log was opened, so that it must be renewed first.
-    pub fn is_marked(&self) -> bool {
-        self.lock.is_marked()
+impl Log {
+    /// A log that is lost has no history, and nothing may be written that would begin another one.
+    pub fn check_is_there(&self) -> Result<()> {
+        let mut damage = self.report.damage.iter();
+        if let Some(lost) = damage.find(|damage| damage.kind == DamageKind::LogMissing) {
+            return Err(Error::Corrupted(Box::new(lost.clone())));
+        }
+        // Whoever holds the lock does not look around between two reads.
+        match self.open.as_ref().filter(|open| open.is_cut()).and(self.reached()) {
+            Some(known) => Err(gone(&self.site, &known)),
+            None => Ok(()),
+        }
     }
 
-    /// What was committed is in a fresh file: writing is allowed again.
-    pub fn remove_mark(&mut self) -> Result<()> {
-        self.lock.remove_mark()
+    /// Takes a log for the right one that another had taken the place of, if there is an event in it; says whether it was such.
+    pub fn accept_replaced(&mut self) -> bool {
+        let is_missing = |damage: &Damage| damage.kind == DamageKind::LogMissing;
+        let is_it =
+            self.report.damage.iter().any(is_missing) && self.open.as_ref().is_some_and(|log| log.mark().events > 0);
+        if is_it {
+            self.report.damage.retain(|damage| !is_missing(damage));
+        }
+        is_it
     }
 
-    /// Leaves a word for people in the lock file: the last writer is this one.
-    pub fn sign(&mut self) -> Result<()> {
-        self.lock.sign()
+    /// Nothing is written behind a log that has lost its end, or whose last line is not part of the chain: what was there
+    /// could not be put back any more without losing what was written since. Nor is anything written on top of a base that is
+    /// not the one that the log names: conditional writes and patches would build on it.
+    pub fn check_end_is_known(&self) -> Result<()> {
+        let is_of_base = |damage: &&Damage| damage.kind.is_of_base();
+        if let Some(base) = self.report.damage.iter().find(is_of_base) {
+            let reason = format!(
+                "{}; nothing is written before repair() has restored the state that the log starts from, or restore() a backup",
+                base.reason
+            );
+            return Err(Error::Corrupted(Box::new(Damage { reason, ..base.clone() })));
+        }
+        let Some(open) = &self.open else { return Ok(()) };
+        let follower = &open.walk.follower;
+        let is_adrift = || follower.mark.gap || follower.mark.highest_seq > follower.mark.last_seq;
+        let last = follower.damage.last().filter(|_| is_adrift());
+        let damage = match (&self.report.cut, last) {
+            (Some(reason), _) => finding(LOG, DamageKind::LogMissing, reason.as_str()),
+            (None, Some(last)) => last.clone(),
+            (None, None) => return Ok(()),
+        };
+        let reason = format!("{}; nothing is written behind that before a repair", damage.reason);
+        Err(Error::Corrupted(Box::new(Damage { reason, ..damage })))
     }
 
-    /// Others have written since.
-    pub fn forget_signature(&mut self) {
-        self.lock.forget_signature();
+    /// A log that has lost its end, or took the place of another, is not compacted: what lies around it may be all that is
+    /// left of the one that was here.
+    pub fn check_head_is_kept(&mut self) -> Result<()> {
+        self.check_end_is_known()?;
+        self.head.find_standing()?;
+        match self.head.standing() {
+            HeadStanding::Lost(reason) => Err(Error::Corrupted(Box::new(finding(LOG, DamageKind::LogMissing, reason)))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// How lines get behind it.
+impl Log {
+    /// Under the lock: puts lines behind the log, creating it if there is none; says where they begin.
+    pub fn append(&mut self, lines: &Lines, now: i64, barrier: &mut dyn Barrier) -> Result<u64> {
+        if i64::try_from(lines.link.next_seq).is_err() {
+            return Err(Error::limit("the last seq of the log is the largest there can be"));
+        }
+        // A log without a single line is as good as none.
+        let is_empty = |open: &OpenLog| open.mark().events == 0 && self.report.damage.is_empty();
+        if self.open.as_ref().is_none_or(is_empty) {
+            self.create(lines)?;
+            self.advance(lines, now);
+            self.unsynced.count(lines.starts.len(), lines.bytes.len());
+            self.unsynced.born(now);
+            return Ok(0);
+        }
+        self.make_ready(barrier)?;
+        self.end_last_line()?;
+        let base = self.write_behind(&lines.bytes)?;
+        self.advance(lines, now);
+        self.unsynced.wrote(lines.bytes.len() as u64, now);
+        self.unsynced.count(lines.starts.len(), lines.bytes.len());
+        Ok(base)
+    }
+
+    /// A damaged last line without a newline stays as it is, but nothing may be glued to it.
+    fn end_last_line(&mut self) -> Result<()> {
+        if self.open.as_ref().is_some_and(|open| open.walk.unterminated) {
+            self.write_behind(b"\n")?;
+            if let Some(open) = &mut self.open {
+                open.walk.end += 1;
+                open.walk.unterminated = false;
+            }
+        }
+        Ok(())
+    }
+
+    /// One write of all lines; what cannot be written whole is taken back.
+    fn write_behind(&mut self, bytes: &[u8]) -> Result<u64> {
+        let Some(open) = &self.open else {
+            return Err(Error::Closed);
+        };
+        let base = open.walk.end;
+        let Err(fault) = open.file.write_at(bytes, base) else {
+            return Ok(base);
+        };
+        if let Err(worse) = open.file.truncate(base) {
+            self.poison(&format!("a failed write could not be undone: {worse}"));
+        }
+        Err(Error::io(self.site.log(), fault))
+    }
+
+    fn advance(&mut self, lines: &Lines, now: i64) {
+        if let Some(open) = &mut self.open {
+            open.advance(lines, now);
+            self.own_end = open.walk.end;
+        }
+    }
+
+    /// A log is born complete: written elsewhere, synced, and only then given its name.
+    fn create(&mut self, lines: &Lines) -> Result<()> {
+        let path = self.site.log();
+        // INVARIANT: a log that holds anything is never replaced by a new one.
+        if self.open.is_none() {
+            match self.site.disk.status(path) {
+                Err(fault) if fault.kind() == io::ErrorKind::NotFound => {}
+                Err(fault) => return Err(Error::io(path, fault)),
+                Ok(_) => {
+                    let fault = io::Error::other("the log must be read before it is written");
+                    return Err(Error::io(path, fault));
+                }
+            }
+        }
+        self.site.replace_log(&lines.bytes)?;
+        let file = self.site.disk.open(path, Access::Write).at(path)?;
+        // The hint comes second: without its log it would tell of one that was lost. Should it fail, the next append tries
+        // again before it writes.
+        let is_hinted = self.write_first_hint(lines).is_ok();
+        let born = OpenLog::writing(file, Walk::new(None).with_trail(), Origin::Nothing).at(path)?;
+        self.open = Some(born.anchored(is_hinted));
+        Ok(())
+    }
+
+    /// Writes the hint of a log that was just born, durably.
+    fn write_first_hint(&self, lines: &Lines) -> Result<()> {
+        let (disk, layout) = (&*self.site.disk, &self.site.layout);
+        match reached_by(lines) {
+            Some(reached) => {
+                write_hint(disk, layout, &reached)?.sync().at(&layout.synced())?;
+                disk.sync_dir(layout.folder()).at(layout.folder())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Under the lock: swaps the log for one that a sentinel begins. The hint must speak of it, see [`Log::make_ready`], before
+    /// anyone appends to it: others would take its word for it.
+    pub fn retire(&mut self, sentinel: &Lines, now: i64) -> Result<()> {
+        self.head.announce_log(sentinel);
+        self.site.replace_log(&sentinel.bytes)?;
+        // What comes next goes behind the sentinel.
+        let (latest, path) = (self.latest(), self.site.log());
+        let file = self.site.disk.open(path, Access::Write).at(path)?;
+        let length = file.length().at(path)?;
+        let mut walk = Walk::new(None).with_trail();
+        walk.go(&*file, length, ALONE, &mut NoSink).at(path)?;
+        walk.latest = latest.max(now);
+        let origin = origin_of(&*file, length).at(path)?;
+        self.open = Some(OpenLog::writing(file, walk, origin).at(path)?);
+        self.report.base = BaseState::Anchored;
+        self.report.damage.clear();
+        self.report.cut = None;
+        Ok(())
+    }
+
+    /// Before the first append: a handle that writes, and a hint that tells a torn write from damage.
+    pub fn make_ready(&mut self, barrier: &mut dyn Barrier) -> Result<()> {
+        let site = Arc::clone(&self.site);
+        let (disk, path, folder) = (&*site.disk, site.log(), site.layout.folder());
+        let Some(open) = &mut self.open else {
+            return Err(Error::Closed);
+        };
+        if !open.writable {
+            // What an interrupted replacement left behind. A snapshot that another process is writing goes too: it is written
+            // again.
+            remove_ours(disk, folder, is_draft)?;
+            let file = disk.open(path, Access::Write).at(path)?;
+            if file.identity().at(path)? != open.identity {
+                return Err(Error::io(
+                    path,
+                    io::Error::other("the log was replaced while it was locked"),
+                ));
+            }
+            open.file = file;
+            open.writable = true;
+        }
+        if open.anchored {
+            return Ok(());
+        }
+        self.sync(barrier)?;
+        if self.reached().is_none() {
+            // The log ends with damage, or is nothing else: there is no event at its end that a hint could name.
+            return Ok(());
+        }
+        site.sync_hint()?;
+        if let Some(open) = &mut self.open {
+            open.anchored = true;
+        }
+        Ok(())
+    }
+
+    /// Before another log takes its place: what the hint says of it is durable. A power failure would leave an older one else,
+    /// beside which the log looks as if it had gone on after it was replaced. A hint that knows better is left as it is.
+    pub fn settle_hint(&mut self, barrier: &mut dyn Barrier) -> Result<()> {
+        if self.report.damage.is_empty() {
+            self.sync(barrier)?;
+        }
+        match self.site.disk.exists(&self.site.layout.synced()) {
+            true => self.site.sync_hint(),
+            false => Ok(()),
+        }
+    }
+
+    /// A log that another name leads to may be anybody's file, unless it holds an event: then it is a log.
+    pub fn check_is_ours(&self) -> Result<()> {
+        let path = self.site.log();
+        match &self.open {
+            Some(open) if open.mark().events == 0 && open.file.is_shared().at(path)? => {
+                Err(Error::io(path, UnexpectedEntry::at(path, UnexpectedKind::Foreign)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Under the lock: moves what lies beyond the committed end into `quarantine/`, durably, and then cuts it off.
+    pub fn cut_tail(&mut self, now: i64) -> Result<()> {
+        let Some(tail) = self.keep_tail(now)? else {
+            return Ok(());
+        };
+        let site = Arc::clone(&self.site);
+        let file = site.disk.open(site.log(), Access::Write).at(site.log())?;
+        file.truncate(tail.offset).at(site.log())?;
+        if let Err(fault) = file.sync() {
+            self.poison(&fault.to_string());
+            return Err(Error::io(site.log(), fault));
+        }
+        self.report.tail = None;
+        Ok(())
+    }
+
+    /// Copies what lies beyond the committed end into `quarantine/`, durably.
+    pub fn keep_tail(&mut self, now: i64) -> Result<Option<Tail>> {
+        let (Some(tail), Some(open)) = (self.report.tail.clone(), &self.open) else {
+            return Ok(None);
+        };
+        let (disk, folder) = (&*self.site.disk, self.site.layout.folder());
+        let quarantine = self.site.layout.quarantine();
+        disk.create_dir(&quarantine).at(&quarantine)?;
+        disk.sync_dir(folder).at(folder)?;
+        let name = format!("{}-tail-at-{}", stamp::spell_name(now), tail.offset);
+        let kept = free_name(disk, &quarantine, &name)?;
+        let range = tail.offset..tail.offset + tail.length;
+        copy_range(disk, &*open.file, range, &kept, None)?;
+        disk.sync_dir(&quarantine).at(&quarantine)?;
+        self.report.notes.push(format!(
+            "{} bytes that no commit stood behind were moved to {}",
+            tail.length,
+            kept.file_name()
+                .map(|name| name.to_string_lossy().into_owned())
+                .unwrap_or_default()
+        ));
+        Ok(Some(tail))
+    }
+
+    /// Under the lock: copies the committed part of the log into a fresh file, which must be read then; says whether there
+    /// is a log.
+    pub fn renew(&self) -> Result<bool> {
+        let Some(open) = &self.open else {
+            return Ok(false);
+        };
+        let (disk, folder) = (&*self.site.disk, self.site.layout.folder());
+        let draft = self.site.layout.log_draft();
+        copy_bytes(disk, &*open.file, 0..open.walk.end, &draft, None)?;
+        disk.rename(&draft, self.site.log()).at(self.site.log())?;
+        disk.sync_dir(folder).at(folder)?;
+        Ok(true)
+    }
+}
+
+/// How it gets to the disk.
+impl Log {
+    /// Whoever writes next asks for this.
+    pub fn set_writer_options(&mut self, durability: Durability, patience: Duration) {
+        self.durability = durability;
+        self.lock.set_patience(patience);
+    }
+
+    /// How it is, as far as memory tells.
+    pub fn log_status(&self) -> LogStatus {
+        LogStatus {
+            poisoned: self.check_poison().err().map(|fault| fault.to_string()),
+            lock_waits: self.lock.waits(),
+            ..self.unsynced.log_status()
+        }
+    }
+
+    /// Whether what was written may not wait any longer for its sync.
+    pub fn is_sync_due(&self, now: i64) -> bool {
+        self.unsynced.is_due(self.durability, now)
+    }
+
+    /// Begins a sync that can run while others go on writing; `None` if there is nothing to do.
+    pub fn start_sync(&self) -> Option<LogSync> {
+        let open = self
+            .open
+            .as_ref()
+            .filter(|_| self.unsynced.bytes() > 0 && self.poisoned.is_none())?;
+        Some(LogSync {
+            file: Arc::clone(&open.file),
+            path: self.site.log().to_owned(),
+            reached: self.seen_head(),
+            written: self.unsynced.written(),
+        })
+    }
+
+    /// Hears how a sync went, with all that had to come before it: a failure poisons the log, success is remembered in the
+    /// hint.
+    pub fn end_sync(&mut self, sync: &LogSync, outcome: Result<()>) -> Result<()> {
+        self.note_sync(outcome, sync.written)?;
+        // The hint belongs to whoever holds the lock. It is only a hint: if another does, it is left to them.
+        let Some(reached) = sync.reached else {
+            return Ok(());
+        };
+        let _ = self.with_lock_within(Duration::ZERO, |log| {
+            // Another process may have synced as far already.
+            let known = read_hint(&*log.site.disk, &log.site.layout).ok().flatten();
+            let is_known = known.is_some_and(|it| it.first == reached.at.first && it.offset >= reached.at.offset);
+            if log.site.is_at_its_path(&*sync.file) && !is_known {
+                log.remember(&reached);
+            }
+            Ok(())
+        });
+        Ok(())
+    }
+
+    /// Under the lock: syncs what must come before the log, then the log, and remembers how far.
+    pub fn sync(&mut self, barrier: &mut dyn Barrier) -> Result<()> {
+        self.sync_quietly(barrier)?;
+        if let Some(reached) = self.seen_head() {
+            self.remember(&reached);
+        }
+        Ok(())
+    }
+
+    /// The same without a word about how far.
+    pub fn sync_quietly(&mut self, barrier: &mut dyn Barrier) -> Result<()> {
+        let Some(open) = &self.open else {
+            return Ok(());
+        };
+        let outcome = barrier.sync().and_then(|()| open.file.sync().at(self.site.log()));
+        self.note_sync(outcome, self.unsynced.written())
+    }
+
+    fn note_sync(&mut self, outcome: Result<()>, written: WrittenBytes) -> Result<()> {
+        if let Err(fault) = outcome {
+            // Where no file could be opened nothing was asked of the disk: the next sync asks again.
+            if !fault.is_scarcity() {
+                self.poison(&fault.to_string());
+            }
+            return Err(fault);
+        }
+        self.unsynced.reached(written);
+        Ok(())
+    }
+
+    /// Whether what another process has synced since is not there any more: then a log may be just as long as it was known to
+    /// be, and nothing else tells that it was longer.
+    pub fn is_short_of_synced(&mut self) -> Result<bool> {
+        let (Some(open), None) = (&mut self.open, &self.report.cut) else {
+            return Ok(false);
+        };
+        let path = self.site.layout.synced();
+        let known = open.hint.read(&*self.site.disk, &path).at(&path)?;
+        let mark = open.mark();
+        // What is written from here counts as well: others may have synced it.
+        let reached = open.walk.follower.claimed.max(mark.highest_seq).max(mark.last_seq);
+        Ok(known.is_some_and(|known| Some(known.first) == mark.first && known.seq > reached))
+    }
+
+    /// Writes the hint. It only tells a tail from damage: a write is no less safe without it.
+    fn remember(&mut self, reached: &SeenHead) {
+        if self.report.cut.is_some() {
+            // It knows of an end that is lost, and a repair needs that.
+            return;
+        }
+        if let Err(fault) = write_hint(&*self.site.disk, &self.site.layout, &reached.at) {
+            self.report
+                .notes
+                .push(format!("the hint about the last sync could not be written: {fault}"));
+        }
+        self.head.tell_now_and_then(reached, self.lock.used());
+    }
+
+    /// Under the lock, after a sync: notes the head, if it follows from the one that was noted last.
+    pub fn tell_head(&mut self) {
+        if let Some(reached) = self.seen_head() {
+            self.head.tell(&reached);
+        }
+    }
+
+    /// Notes how far the log is known to be on disk, whoever brought it there.
+    pub fn tell_known_head(&mut self) {
+        if !self.head.is_kept() || self.open.is_none() || !self.site.disk.exists(self.site.layout.lock()) {
+            return;
+        }
+        let own = self.seen_head();
+        let told = self.with_lock_within(Duration::ZERO, |log| {
+            log.head.tell_known(true, own);
+            Ok(())
+        });
+        if told.is_err() {
+            // Someone else has the lock, or this reader may not have it.
+            self.head.tell_known(false, own);
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::archive::{self, Archive};
 use crate::digest::{Hasher, Hex};
-use crate::disk::{Access, Disk, DiskFile, Naming, PACE_BYTES, Stranger, read_over, read_upto};
+use crate::disk::{Access, Disk, DiskFile, Naming, PACE_BYTES, UnexpectedEntry, open_if_there, read_over, read_upto};
 use crate::error::{At, Error, Result};
 use crate::layout::{Layout, Shape, base_name, packed_base_name};
 
@@ -20,11 +20,7 @@ const BUFFER_BYTES: usize = 1024 * 1024;
 /// A file of the store; `None` if it is not there.
 pub fn open_inside(disk: &dyn Disk, layout: &Layout, name: &str) -> io::Result<Option<Arc<dyn DiskFile>>> {
     let path = layout.inside(name);
-    match disk.open(&path, Access::Read) {
-        Ok(file) => Ok(Some(file)),
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(fault) => Err(fault).naming(&path),
-    }
+    open_if_there(disk, &path).naming(&path)
 }
 
 /// A base of the past, packed or not, with its name from the store's folder on; `None` if it is not there.
@@ -209,7 +205,9 @@ pub fn names_in(disk: &dyn Disk, folder: &Path) -> Result<Option<Vec<String>>> {
         return Ok(None);
     }
     match disk.list(folder) {
-        Err(fault) if Stranger::in_error(&fault).is_some() || fault.kind() == io::ErrorKind::NotADirectory => Ok(None),
+        Err(fault) if UnexpectedEntry::in_error(&fault).is_some() || fault.kind() == io::ErrorKind::NotADirectory => {
+            Ok(None)
+        }
         listed => listed.at(folder).map(Some),
     }
 }
@@ -260,9 +258,6 @@ impl Scratch {
     }
 
     /// Gives the file its name, durably.
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn name(mut self, path: &Path) -> Result<()> {
         self.disk.rename(&self.path, path).at(path)?;
         self.is_named = true;

@@ -1,24 +1,23 @@
 //! Keeps the note outside the project in step with the head of the log.
 //!
-//! INVARIANT: the log at its path always stands to the note: it holds the head that was seen, or a log that was announced in
-//! the note before it came. So whoever finds a note and a log that do not fit, and both are the same after the look as before
-//! it, has found a loss; and a note is only ever replaced by a head that follows from it.
+//! INVARIANT: the log at its path holds the head in the note, or was announced there before it came. So a note and a
+//! log that do not fit, and are the same before and after the look, are a loss; and a note is only replaced by a head
+//! that follows from it.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::digest::Hex;
-use crate::disk::{Access, Disk, Manner};
+use crate::disk::{Access, Disk, FolderMode};
 use crate::error::{At, Result};
-use crate::hint::{Hint, hint_for, read_hint};
+use crate::hint::{Hint, Synced, hint_for, read_hint};
 use crate::layout::Layout;
 use crate::remembered::{self, HeadStanding, Note, SeenHead};
 use crate::trail::TrailEnd;
-use crate::wal::synced::Synced;
 use crate::wal::writer::Lines;
 
-use super::open::{OpenLog, first_hash};
+use super::open::{OpenLog, reached_by};
 use super::site::Site;
 
 /// A writer notes its head no more often than this, in microseconds.
@@ -217,13 +216,7 @@ impl HeadNote {
 
     /// The same for a log that these lines begin. That it could not be announced is no reason not to write it.
     pub fn announce_log(&mut self, lines: &Lines) {
-        let head = first_hash(lines).zip(lines.link.head).map(|(first, head)| Synced {
-            offset: lines.bytes.len() as u64,
-            seq: lines.link.next_seq - 1,
-            first,
-            head,
-        });
-        if let Err(fault) = self.announce(head) {
+        if let Err(fault) = self.announce(reached_by(lines)) {
             self.fault = Some(format!("the head could not be remembered: {fault}"));
         }
     }
@@ -231,9 +224,6 @@ impl HeadNote {
 
 /// How the files of a store stand to a remembered head. A loss is believed only of a note and a log that nobody replaced
 /// during the look.
-///
-/// # Errors
-/// `Io`.
 pub fn standing_of(disk: &dyn Disk, layout: &Layout, note: &Path) -> Result<HeadStanding> {
     let log = || disk.status(layout.log()).ok().map(|now| now.identity);
     for _ in 0..MOST_LOOKS {
@@ -258,7 +248,7 @@ pub fn standing_of(disk: &dyn Disk, layout: &Layout, note: &Path) -> Result<Head
 /// `Io` if the note cannot be written.
 /// `read` is the head that was found, and the trail up to it.
 pub fn note_known_head(disk: &dyn Disk, layout: &Layout, note: &Path, read: Option<(Hex, TrailEnd)>) -> Result<()> {
-    disk.guard(layout.folder(), Manner::default());
+    disk.guard(layout.folder(), FolderMode::default());
     if !disk.exists(layout.lock()) {
         return Ok(());
     }

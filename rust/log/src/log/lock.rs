@@ -1,18 +1,17 @@
 //! The writer lock and its lease, and the mark of a failed sync in the lock file.
 //!
-//! Whoever has the lock on a permanent file, never unlinked. Of many commits in a row only the first pays for taking it: it
-//! is kept for a moment, see [`LEASE_MICROS`]. The file also carries the mark of a failed sync: it is made so long that one
-//! look at it, which every writer takes anyway, tells.
+//! The lock file is permanent, never unlinked. The lock is kept for a moment after a commit (see [`LEASE_MICROS`]), so
+//! that of many commits in a row only the first takes it. The mark makes the file so long that the look which every
+//! writer takes at it tells.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::disk::{Identity, LockFile, Stranger, StrangerKind, is_swapped, read_whole};
+use crate::disk::{Identity, LockFile, UnexpectedEntry, UnexpectedKind, is_swapped, read_whole};
 use crate::error::{At, Error, Result};
 
-use super::loss::check_kept;
-use super::open::OpenLog;
+use super::open::{OpenLog, check_kept};
 use super::site::Site;
 
 /// How often a lock file that was replaced under the lock is looked for anew.
@@ -45,7 +44,7 @@ pub struct LockTerms {
 }
 
 /// The writer lock of a log, as one of its writers holds it.
-pub(super) struct Lock {
+pub struct Lock {
     site: Arc<Site>,
     terms: LockTerms,
     file: Option<(Box<dyn LockFile>, Identity)>,
@@ -207,7 +206,7 @@ impl Lock {
     }
 
     /// After a change: lets go, unless the lock is to be kept, for good or because more is likely to follow at once.
-    pub fn rest(&mut self, open: Option<&OpenLog>, now: i64, rushed: bool) {
+    pub fn release_or_lease(&mut self, open: Option<&OpenLog>, now: i64, rushed: bool) {
         if self.terms.exclusive {
             return;
         }
@@ -392,7 +391,7 @@ fn find_mark(site: &Site) -> Result<Option<String>> {
 pub fn check_note(lock: &dyn LockFile, path: &Path) -> Result<()> {
     let note = lock.note().at(path)?;
     if is_swapped(note.as_bytes()) {
-        return Err(Error::io(path, Stranger::at(path, StrangerKind::Swapped)));
+        return Err(Error::io(path, UnexpectedEntry::at(path, UnexpectedKind::Swapped)));
     }
     if !lock.is_shared().at(path)? {
         return Ok(());
@@ -401,5 +400,5 @@ pub fn check_note(lock: &dyn LockFile, path: &Path) -> Result<()> {
     if is_signed {
         return Ok(());
     }
-    Err(Error::io(path, Stranger::at(path, StrangerKind::Foreign)))
+    Err(Error::io(path, UnexpectedEntry::at(path, UnexpectedKind::Foreign)))
 }

@@ -1,41 +1,23 @@
 //! The log on disk: appending, locking, syncing, and following what others append.
 //!
-//! A `Log` is the file at its path as one of those has it who read and write it. It appends lines that were spelled
-//! elsewhere, holds the writer lock and its lease, syncs, says how far the disk has followed, and refuses to write after the
-//! disk broke a promise. It knows neither records nor vectors: what must be on disk before it is handed in as a `Barrier`,
-//! and what was appended by others is shown to a sink. When to catch up, what to adopt and when to write a snapshot are
-//! questions of those above.
-//!
-//! A file uses only files above it in this list.
-
-pub mod files;
-
-mod archives_seen;
-
-mod site;
-
-mod open;
-
-mod loss;
-
-mod lock;
-
-mod sync;
-
-mod head_note;
+//! A `Log` is the file at its path, as one reader or writer sees it. It appends lines that were written elsewhere and
+//! knows neither records nor vectors: what must be on disk first is passed in as a `Barrier`, and what others append is
+//! shown to a sink.
 
 mod body;
-
-mod findings;
-
-mod append;
+pub mod files;
+mod head_note;
+mod lock;
+mod open;
+mod site;
+mod sync;
 
 pub use files::Progress;
-pub use sync::{Appended, Durability, Pulse};
+pub use sync::{Appended, Durability, LogStatus};
 
 pub use body::{Log, Terms};
 pub use head_note::{note_known_head, standing_of};
-pub use lock::{LOCK_FILE_TRIES, LockTerms, check_note};
-pub use open::{OpenLog, Passed};
+pub use lock::{LOCK_FILE_TRIES, Lock, LockTerms, check_note};
+pub use open::{OpenLog, Passed, gone};
 pub use site::Site;
 pub use sync::{Barrier, LogSync};

@@ -1,19 +1,21 @@
-//! What is known of an open log: its file, how far it was read, and what it starts from.
+//! What is known of an open log: its file, how far it was read, what it starts from, and whether it is still there.
 
 use std::io;
 use std::sync::Arc;
 
+use super::site::Site;
 use crate::chain::ChainMark;
-use crate::damage::Tail;
+use crate::damage::{Damage, DamageKind, Tail};
 use crate::digest::{Hex, sha256};
-use crate::disk::{DiskFile, Identity, read_upto};
-use crate::hint::{KeptHint, first_line, line_before};
+use crate::disk::{Access, DiskFile, Identity, read_upto};
+use crate::error::{At, Error, Result};
+use crate::hint::{Hint, KeptHint, Synced, first_line, hint_for, line_before, names_hash, read_hint};
+use crate::layout::LOG;
 use crate::origin::Origin;
-use crate::remembered::SeenHead;
+use crate::remembered::{self, HeadStanding, SeenHead};
 use crate::trail::{Trail, TrailEnd};
-use crate::verify::{Sink, Walk};
+use crate::verify::{Sink, Walk, finding};
 use crate::wal::reader::Reading;
-use crate::wal::synced::{Synced, names_hash};
 use crate::wal::writer::{ChainEnd, Lines};
 
 /// A larger tail is read anew at every look.
@@ -125,9 +127,6 @@ impl OpenLog {
     }
 
     /// The same of its first event.
-    ///
-    /// # Errors
-    /// What the disk says.
     pub fn first_head(&self) -> io::Result<Option<Synced>> {
         let mark = self.mark();
         let line = first_line(&*self.file, mark.end)?;
@@ -196,11 +195,7 @@ impl OpenLog {
                 events: 0,
             }));
         }
-        let reading = Reading {
-            trusted_until: 0,
-            threads,
-        };
-        self.walk.go(&*self.file, length, reading, sink, &mut |_, _| {})
+        self.walk.go(&*self.file, length, Reading::new(threads), sink)
     }
 
     /// What the bytes behind the committed end look like, if they can be looked at.
@@ -251,6 +246,16 @@ impl OpenLog {
     }
 }
 
+/// How far a log reaches that holds these lines and nothing else.
+pub(super) fn reached_by(lines: &Lines) -> Option<Synced> {
+    Some(Synced {
+        offset: lines.bytes.len() as u64,
+        seq: lines.link.next_seq - 1,
+        first: first_hash(lines)?,
+        head: lines.link.head?,
+    })
+}
+
 /// The hash of the first of some lines.
 pub(super) fn first_hash(lines: &Lines) -> Option<Hex> {
     lines.bytes.get(9..73).and_then(Hex::read)
@@ -266,4 +271,55 @@ fn last_said(log: &dyn DiskFile, mut end: u64) -> io::Result<Option<Vec<u8>>> {
         }
     }
     Ok(None)
+}
+
+/// Whether what is at the path of a log does not follow from what is known of it.
+pub(super) fn is_missed(site: &Site, known: &Synced) -> Result<bool> {
+    let standing = remembered::standing_to(&*site.disk, &site.layout, &(*known).into()).at(site.log())?;
+    Ok(matches!(standing, HeadStanding::Lost(_)))
+}
+
+/// Whoever has read a log in a folder that is gone does not begin another: it was moved away or removed.
+pub(super) fn check_kept(site: &Site, open: Option<&OpenLog>) -> Result<()> {
+    match open.and_then(OpenLog::reached) {
+        Some(known) if is_missed(site, &known)? => Err(gone(site, &known)),
+        _ => Ok(()),
+    }
+}
+
+/// A writer that fails takes back what it wrote, and others may have read it already: no loss, for nobody was told that
+/// it is kept. What was written up to `own_end`, and what was synced, is.
+pub(super) fn was_never_promised(site: &Site, open: &OpenLog, own_end: u64) -> Result<bool> {
+    let path = site.log();
+    let Ok(now) = site.disk.status(path) else {
+        return Ok(false);
+    };
+    let Some(first) = open.mark().first else {
+        return Ok(false);
+    };
+    let synced = read_hint(&*site.disk, &site.layout).at(&site.layout.synced())?;
+    let of_this_log = synced.filter(|synced| synced.first == first);
+    let hint = hint_for(of_this_log, &*open.file, now.length).at(path)?;
+    let is_kept = match of_this_log {
+        Some(_) => matches!(hint, Hint::Synced(_)),
+        None => first_line(&*open.file, now.length)
+            .at(path)?
+            .is_some_and(|line| names_hash(&line, &first)),
+    };
+    let is_cut = now.length < open.mark().end;
+    Ok(is_cut && is_kept && now.identity == open.identity && now.length >= own_end)
+}
+
+/// The error for a log that is gone, which was known up to some event.
+pub fn gone(site: &Site, known: &Synced) -> Error {
+    let how = match site.disk.open(site.log(), Access::Read) {
+        Err(_) => "it is not there any more",
+        Ok(file) if file.length().is_ok_and(|length| length == 0) => "it was emptied",
+        Ok(_) => "it was cut, or another was put in its place",
+    };
+    let reason = format!("{how}: this store knows it up to event {}", known.seq);
+    Error::Corrupted(Box::new(Damage {
+        seq: Some(known.seq),
+        ..finding(LOG, DamageKind::LogMissing, reason)
+    }))
 }

@@ -1,13 +1,13 @@
 //! The place of a log: its disk, its layout and its files.
 
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::disk::{Access, Disk, DiskFile};
 use crate::error::{At, Error, Result};
 use crate::layout::Layout;
-
-use super::archives_seen::ArchivesSeen;
+use crate::origin::Beginning;
 
 /// The folder of a log, on its disk.
 pub struct Site {
@@ -88,5 +88,45 @@ impl Site {
         file.sync().at(&draft)?;
         self.disk.rename(&draft, path).at(path)?;
         self.disk.sync_dir(folder).at(folder)
+    }
+}
+
+/// What this process has seen of archives, by their names from the store's folder on.
+#[derive(Default)]
+pub struct ArchivesSeen(Mutex<SeenArchives>);
+
+#[derive(Default)]
+struct SeenArchives {
+    /// How long the log is in each, and how it begins.
+    beginnings: HashMap<String, (u64, Beginning)>,
+    /// Those that were found to have the digest that a log names.
+    proved: HashSet<String>,
+}
+
+impl ArchivesSeen {
+    fn seen(&self) -> MutexGuard<'_, SeenArchives> {
+        // Each change of it is whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How long the log in an archive is, and how it begins.
+    pub fn beginning(&self, name: &str) -> Option<(u64, Beginning)> {
+        self.seen().beginnings.get(name).cloned()
+    }
+
+    /// Notes that.
+    pub fn note_beginning(&self, name: &str, length: u64, beginning: &Beginning) {
+        let seen = (length, beginning.clone());
+        self.seen().beginnings.insert(name.to_owned(), seen);
+    }
+
+    /// Whether an archive was found to have its digest.
+    pub fn is_proved(&self, name: &str) -> bool {
+        self.seen().proved.contains(name)
+    }
+
+    /// Notes that.
+    pub fn note_proved(&self, name: &str) {
+        self.seen().proved.insert(name.to_owned());
     }
 }

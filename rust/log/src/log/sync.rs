@@ -54,7 +54,7 @@ impl LogSync {
 
 /// Counts what was written, and how much of it is on disk.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Unsynced {
+pub struct Unsynced {
     /// How many bytes were ever written.
     written: u64,
     /// How many of them are on disk.
@@ -84,7 +84,7 @@ pub struct Appended {
 
 /// How a log is, as far as memory tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pulse {
+pub struct LogStatus {
     /// What was appended to it from here.
     pub appended: Appended,
     /// How often the disk was waited for.
@@ -101,8 +101,8 @@ pub struct Pulse {
 
 impl Unsynced {
     /// How the log is, apart from a failed sync and the lock.
-    pub fn pulse(&self) -> Pulse {
-        Pulse {
+    pub(super) fn log_status(&self) -> LogStatus {
+        LogStatus {
             appended: self.appended,
             syncs: self.syncs,
             lock_waits: 0,
@@ -113,14 +113,14 @@ impl Unsynced {
     }
 
     /// So many lines were appended, of so many bytes.
-    pub fn count(&mut self, events: usize, bytes: usize) {
+    pub(super) fn count(&mut self, events: usize, bytes: usize) {
         self.appended.commits += 1;
         self.appended.events += events as u64;
         self.appended.bytes += bytes as u64;
     }
 
     /// A log was born, which is on disk from its first moment on.
-    pub fn born(&mut self, now: i64) {
+    pub(super) fn born(&mut self, now: i64) {
         self.synced_until = self.synced_until.max(Some(now));
     }
 
@@ -130,20 +130,15 @@ impl Unsynced {
     }
 
     /// How much was written so far.
-    pub fn written(&self) -> WrittenBytes {
+    pub(super) fn written(&self) -> WrittenBytes {
         WrittenBytes {
             bytes: self.written,
             last: self.last,
         }
     }
 
-    /// How often the disk was waited for.
-    pub fn syncs(&self) -> u64 {
-        self.syncs
-    }
-
     /// Whether what was written may not wait any longer for its sync.
-    pub fn is_due(&self, durability: Durability, now: i64) -> bool {
+    pub(super) fn is_due(&self, durability: Durability, now: i64) -> bool {
         let since = self.since.unwrap_or(now);
         match durability {
             Durability::Full => self.bytes() > 0,
@@ -153,14 +148,14 @@ impl Unsynced {
     }
 
     /// Bytes were written.
-    pub fn wrote(&mut self, bytes: u64, now: i64) {
+    pub(super) fn wrote(&mut self, bytes: u64, now: i64) {
         self.written += bytes;
         self.since.get_or_insert(now);
         self.last = Some(now);
     }
 
     /// The disk has all that was written when so much was.
-    pub fn reached(&mut self, written: WrittenBytes) {
+    pub(super) fn reached(&mut self, written: WrittenBytes) {
         self.syncs += 1;
         // Offsets, not differences: syncs may overtake one another.
         self.synced = self.synced.max(written.bytes);

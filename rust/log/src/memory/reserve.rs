@@ -1,10 +1,8 @@
-//! Keeps a reserve of memory, so that a small piece that is refused does not end the process.
+//! Keeps a reserve of memory, so that a small allocation that is refused does not end the process.
 //!
-//! Nearly every line of a program may ask for a little memory, and the language ends the process when that is refused. So
-//! some is kept aside. When the system refuses a piece, the reserve is given up and the piece is had from what it held;
-//! whoever does a long piece of work asks [`check`] between two steps, and stops with an error as long as there is no
-//! reserve. Pieces that may be larger than the reserve helps with are asked for by those who can hear a refusal
-//! (`try_reserve`).
+//! Nearly every line of a program may allocate, and the language ends the process when that is refused. Then the
+//! reserve is given up and serves the allocation; long work asks [`check`] between two steps and stops with an error as
+//! long as there is no reserve. Larger allocations use `try_reserve`.
 
 #![allow(unsafe_code)]
 
@@ -26,9 +24,6 @@ static RESERVE: Mutex<Option<MmapMut>> = Mutex::new(None);
 static IS_WHOLE: AtomicBool = AtomicBool::new(false);
 
 /// Whether there is memory for small things: the reserve is there, or could be had just now.
-///
-/// # Errors
-/// `Refused` if not.
 #[inline]
 pub fn check() -> Result<(), Refused> {
     if IS_WHOLE.load(Ordering::Relaxed) {

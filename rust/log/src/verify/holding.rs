@@ -31,9 +31,6 @@ struct Item {
 
 impl HeldEvents {
     /// Asks for the memory that some events need, should they be kept.
-    ///
-    /// # Errors
-    /// `Refused` if there is not so much.
     pub fn make_room(&mut self, coming: IncomingEvents) -> Result<(), Refused> {
         self.text.try_reserve(coming.bytes)?;
         self.items.try_reserve(coming.events)?;

@@ -1,7 +1,6 @@
 //! Reads the lines of the log in pieces, on several threads, in order.
 //!
-//! The log is cut into pieces; each piece is read, split, scanned and hashed on its own by one of several threads, and the
-//! pieces are handed over in order. A line belongs to the piece it begins in.
+//! Each piece is read, split, scanned and hashed by one thread. A line belongs to the piece it begins in.
 
 use std::io;
 use std::ops::Range;
@@ -89,11 +88,18 @@ pub struct Reading {
     pub threads: usize,
 }
 
+impl Reading {
+    /// Computes every hash.
+    pub const fn new(threads: usize) -> Self {
+        Self {
+            trusted_until: 0,
+            threads,
+        }
+    }
+}
+
 /// Reads the lines that begin in `range` (whose start is the beginning of a line) and hands them over in order, until
 /// `take` answers false.
-///
-/// # Errors
-/// What the disk says, or `take`.
 pub fn read_pieces<E: From<io::Error>>(
     file: &dyn DiskFile,
     range: Range<u64>,

@@ -85,9 +85,6 @@ impl Lines {
     }
 
     /// Asks for the memory that the lines of a draft need, beside so many bytes and lines before them.
-    ///
-    /// # Errors
-    /// `Refused` if there is not so much.
     pub fn make_room(&mut self, coming: IncomingEvents) -> Result<(), Refused> {
         self.bytes.try_reserve(coming.bytes + coming.events * ENVELOPE_BYTES)?;
         self.hashes.try_reserve(coming.events)?;

@@ -21,6 +21,8 @@ pub struct Ask {
     pub hours: f64,
     /// How many results are wanted.
     pub k: usize,
+    /// How many of those behind the results are returned beside them.
+    pub further: usize,
     /// What the components count: similarity, confidence, recency, centrality, reinforcement.
     pub weights: [f64; 5],
     /// Only blocks with a tag like one of these; any if there is none.
@@ -31,6 +33,8 @@ pub struct Ask {
     pub categories: Vec<String>,
     /// Only blocks that were used within so many hours.
     pub window: Option<f64>,
+    /// Only blocks that are at least this relevant to the query, or adjacent to one that is; see [`FoundBlock::relevance`].
+    pub min_similarity: f64,
     /// Only blocks that are believed at least so much.
     pub min_confidence: f64,
     /// Only blocks for which this holds.
@@ -57,10 +61,8 @@ pub struct Ask {
     pub diversify: bool,
     /// How much being unknown counts.
     pub exploration: f64,
-    /// Whether this is a frame: with guarantees, without contradictions, within the budget.
+    /// Whether this is a frame: with guarantees and without contradictions.
     pub frame: bool,
-    /// How many tokens a frame may have.
-    pub budget: Option<u64>,
 }
 
 impl Ask {
@@ -81,8 +83,8 @@ pub struct FoundBlock {
     pub score: f64,
     /// Similarity, confidence, recency, centrality, reinforcement.
     pub components: [f64; 5],
-    /// How long it is.
-    pub tokens: u64,
+    /// Its cosine to the query or the share of the query's words that it has, whichever is greater; 1 without a query.
+    pub relevance: f64,
     /// It came in by a link.
     pub expanded: bool,
     /// It is always there.
@@ -93,22 +95,15 @@ pub struct FoundBlock {
     pub own_scope: Option<u32>,
 }
 
-/// Why a block is not shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dropped {
-    /// Something that is shown contradicts it.
-    Contradiction,
-    /// There was no room.
-    Budget,
-}
-
 /// What was found.
 #[derive(Clone, Debug, Default)]
 pub struct BlockAnswer {
     /// The results, in order.
     pub results: Vec<FoundBlock>,
-    /// What would have been shown, and why it is not.
-    pub dropped: Vec<(String, Dropped)>,
+    /// The next ones, in order.
+    pub further: Vec<FoundBlock>,
+    /// Blocks that are left out because a result contradicts them.
+    pub suppressed: Vec<String>,
     /// Guaranteed blocks that contradict each other, sorted.
     pub clashes: Vec<(String, String)>,
     /// How many blocks were scored.
@@ -118,7 +113,7 @@ pub struct BlockAnswer {
 impl BlockAnswer {
     /// Looks up the records of what was found; one that this face would not have written stays unknown.
     pub fn look_up(&mut self, state: &State, viewer: &Viewer) {
-        for found in &mut self.results {
+        for found in self.results.iter_mut().chain(&mut self.further) {
             let id = format!("{BLOCK_PREFIX}{}", found.id);
             let known = state.dated(viewer, &id);
             let sound = known.filter(|one| misfit(one.record).is_none());

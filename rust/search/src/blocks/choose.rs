@@ -1,4 +1,4 @@
-//! Chooses what is shown of the best: unlike each other, without contradictions, within a budget.
+//! Chooses what is shown of the best: unlike each other and without contradictions.
 
 use super::columns::BlockColumns;
 use super::rate::{Measure, Rated, better_first};
@@ -33,11 +33,12 @@ impl Pool {
         }
     }
 
-    /// The most alike fill so many places; of equals the better, for they come the best first.
-    pub fn most_alike(columns: &BlockColumns, mut rated: Vec<Rated>, places: usize) -> Self {
+    /// The most alike fill so many places, and so many `further` ones are at hand; of equals the better, for they come the
+    /// best first.
+    pub fn most_alike(columns: &BlockColumns, mut rated: Vec<Rated>, places: usize, further: usize) -> Self {
         rated.sort_by(|one, other| other.components[0].total_cmp(&one.components[0]));
         let spares = places.div_ceil(RESULTS_PER_SPARE);
-        rated.truncate((AT_HAND_PER_RESULT * places).max(places + spares));
+        rated.truncate((AT_HAND_PER_RESULT * places).max(places + further));
         let mut spare = rated.split_off(places.min(rated.len()));
         let rest = spare.split_off(spares.min(spare.len()));
         rated.sort_unstable_by(|one, other| better_first(columns, one, other));
@@ -48,9 +49,11 @@ impl Pool {
         }
     }
 
-    /// By their scores.
+    /// Those that fill the places by their scores, then the others, the most alike first.
     pub fn by_score(self) -> Vec<Rated> {
-        self.first
+        let Self { mut first, spare, rest } = self;
+        first.extend(spare.into_iter().chain(rest));
+        first
     }
 
     /// By their scores, but near copies of what comes before them behind others. Where likeness decides, they come last, and a
@@ -134,6 +137,8 @@ pub struct Shown {
     pub suppressed: Vec<u32>,
     /// Guaranteed rows that contradict each other.
     pub clashes: Vec<(u32, u32)>,
+    /// What found no place, in its order.
+    pub further: Vec<Rated>,
 }
 
 /// Fills the places of a frame: the guaranteed ones, then the others in their order; of two that contradict each other
@@ -163,6 +168,7 @@ pub fn settle(columns: &BlockColumns, measure: &Measure<'_>, sure: Vec<Rated>, o
         results,
         suppressed,
         clashes,
+        further: waiting.collect(),
     }
 }
 
@@ -190,39 +196,4 @@ fn first_loser(columns: &BlockColumns, measure: &Measure<'_>, results: &[Rated],
     // Of two that stand alike the one with the greater id goes.
     let order = order.then_with(|| columns.by_id(results[other].row, results[one].row));
     Some(if order.is_lt() { one } else { other })
-}
-
-/// Which results fit a budget, in their order: guaranteed ones always do, and so does the first.
-pub fn fit(tokens: &[u64], guaranteed: &[bool], budget: Option<u64>) -> Vec<bool> {
-    let mut used = 0u64;
-    let mut any = false;
-    tokens
-        .iter()
-        .zip(guaranteed)
-        .map(|(&size, &sure)| {
-            let fits = sure || !any || budget.is_none_or(|budget| used + size <= budget);
-            if fits {
-                used += size;
-                any = true;
-            }
-            fits
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::fit;
-
-    #[test]
-    fn a_budget_is_kept_but_for_the_guaranteed_and_the_first() {
-        assert_eq!(
-            fit(&[50, 10, 10, 5], &[true, false, false, false], Some(65)),
-            [true, true, false, true]
-        );
-        assert_eq!(fit(&[99, 1], &[false, false], Some(10)), [true, false]);
-        assert_eq!(fit(&[99, 99], &[true, true], Some(10)), [true, true]);
-        assert_eq!(fit(&[9, 9], &[false, false], None), [true, true]);
-        assert!(fit(&[], &[], Some(1)).is_empty());
-    }
 }

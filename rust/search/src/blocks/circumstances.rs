@@ -53,6 +53,8 @@ pub struct Circumstances {
     conversation: Vec<u32>,
     speaker: Vec<u32>,
     moment: Vec<i64>,
+    /// Whether the moment was stated; else it is that of the writing.
+    is_stated: Vec<bool>,
     /// The block that each was said after.
     before: Vec<u32>,
     next_to: Pairs,
@@ -66,6 +68,7 @@ impl Circumstances {
         self.conversation.push(NONE);
         self.speaker.push(NONE);
         self.moment.push(NEVER);
+        self.is_stated.push(false);
         self.before.push(NONE);
     }
 
@@ -79,6 +82,7 @@ impl Circumstances {
         self.conversation[at] = named(&mut self.conversations, said.conversation);
         self.speaker[at] = named(&mut self.speakers, said.speaker);
         self.moment[at] = said.time.or(said.created).unwrap_or(NEVER);
+        self.is_stated[at] = said.time.is_some();
         let new = previous.filter(|&previous| previous != row).unwrap_or(NONE);
         let old = std::mem::replace(&mut self.before[at], new);
         if old != NONE && old != new && self.before[old as usize] != row {
@@ -87,6 +91,16 @@ impl Circumstances {
         if new != NONE {
             self.next_to.set(row, new, true);
         }
+    }
+
+    /// Whether a block states the time that it is about.
+    pub fn states_time(&self, row: u32) -> bool {
+        self.is_stated[row as usize]
+    }
+
+    /// The moment that a block is about or was made at, in microseconds since 1970, if one is known.
+    pub fn moment(&self, row: u32) -> Option<i64> {
+        Some(self.moment[row as usize]).filter(|&moment| moment != NEVER)
     }
 
     /// The blocks that were said right before or after this one.

@@ -8,7 +8,7 @@ use roaring::RoaringBitmap;
 use super::circumstances::{Circumstances, SaidCircumstances};
 use super::clocks::Clocks;
 use super::codes::BlockCodes;
-use super::fields::{block_in, characters, is_of_likeness, number, plain, quoted};
+use super::fields::{block_in, is_of_likeness, number, plain, quoted};
 use super::like::like;
 use super::links::{Links, Pairs};
 use super::meaning::BlockEmbeddings;
@@ -25,8 +25,6 @@ const USUAL_LAMBDA: f64 = 0.01;
 const USE_BONUS: f64 = 0.10;
 /// No block, or no slot.
 const NOWHERE: u32 = u32::MAX;
-/// A token is about so many characters.
-const TOKEN_CHARACTERS: usize = 4;
 
 /// Where a block stands in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +68,6 @@ pub struct BlockColumns {
     pub(super) lambda: Vec<f64>,
     /// The logarithm of one more than how often it was used.
     pub(super) uses: Vec<f64>,
-    pub(super) tokens: Vec<u32>,
     pub(super) evidence: Vec<f64>,
     /// How strongly it is linked, for who sees everything.
     pub(super) degree: Vec<f64>,
@@ -244,7 +241,6 @@ impl BlockColumns {
             self.last.push(0.0);
             self.lambda.push(0.0);
             self.uses.push(0.0);
-            self.tokens.push(0);
             self.evidence.push(0.0);
             self.degree.push(0.0);
             self.clock.push(0);
@@ -289,18 +285,15 @@ impl BlockColumns {
         let mut tags = Vec::new();
         let mut category: &[u8] = b"";
         let (mut count, mut lambda, mut last, mut evidence) = (0.0, USUAL_LAMBDA, 0.0, 0.0);
-        let (mut tokens, mut length) = (None, 0);
         let mut said = SaidCircumstances::default();
         for (key, value) in members(head.data) {
             match key {
                 b"category" => category = quoted(value).unwrap_or_default(),
-                b"content" => length = quoted(value).map_or(0, characters),
                 b"decay_lambda" => lambda = number(value).unwrap_or(lambda),
                 b"evidence" => evidence = number(value).unwrap_or(evidence),
                 b"last_reinforced_at" => last = number(value).unwrap_or(last),
                 b"reinforcement_count" => count = number(value).unwrap_or(count),
                 b"tags" => tags = members(value).map(|(tag, _)| plain(tag)).collect(),
-                b"token_count" => tokens = number(value),
                 _ => said.see(key, value),
             }
         }
@@ -323,21 +316,21 @@ impl BlockColumns {
         self.last[at] = last;
         self.lambda[at] = lambda;
         self.uses[at] = f64::ln_1p(count);
-        self.tokens[at] = tokens.map_or((length / TOKEN_CHARACTERS) as u32, |tokens| tokens as u32);
         self.evidence[at] = evidence;
         self.clock[at] = self.clocks.of_scope(scope, head.data);
         self.set_tags(row, &tags);
     }
 
     fn set_tags(&mut self, row: u32, tags: &[String]) {
-        let tags: Box<[u32]> = tags.iter().map(|tag| self.tag_names.number(tag)).collect();
+        let mut tags: Box<[u32]> = tags.iter().map(|tag| self.tag_names.number(tag)).collect();
+        tags.sort_unstable();
         self.tagged.resize_with(self.tag_names.len(), RoaringBitmap::new);
         let before = std::mem::replace(&mut self.tags[row as usize], tags);
         let now = &self.tags[row as usize];
-        for tag in before.iter().filter(|tag| !now.contains(tag)) {
+        for tag in before.iter().filter(|tag| now.binary_search(tag).is_err()) {
             self.tagged[*tag as usize].remove(row);
         }
-        for tag in now.iter().filter(|tag| !before.contains(tag)) {
+        for tag in now.iter().filter(|tag| before.binary_search(tag).is_err()) {
             self.tagged[*tag as usize].insert(row);
         }
     }

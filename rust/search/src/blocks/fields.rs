@@ -53,22 +53,12 @@ pub fn plain(inner: &[u8]) -> String {
     }
 }
 
-/// How many characters a text has, from what stands between quotes.
-pub fn characters(inner: &[u8]) -> usize {
-    if inner.contains(&b'\\') {
-        return plain(inner).chars().count();
-    }
-    inner.iter().filter(|&&byte| byte & 0xc0 != 0x80).count()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn characters_are_counted_as_they_were_meant() {
-        assert_eq!(characters("Käse".as_bytes()), 4);
-        assert_eq!(characters(br#"a\n\u0001\\"#), 4);
+    fn escapes_are_resolved() {
         assert_eq!(plain(br#"a\"b"#), "a\"b");
     }
 

@@ -1,5 +1,7 @@
 //! Tells which blocks a recall may find, and which of them are guaranteed a place.
 
+use std::collections::HashSet;
+
 use roaring::RoaringBitmap;
 
 use super::ask::Ask;
@@ -33,7 +35,8 @@ impl<'a> BlockFilter<'a> {
         let few = columns.members.few(&outlook.sight);
         let few_of = few.as_deref();
         let like = (!ask.tag_patterns.is_empty()).then(|| columns.tagged_like(&ask.tag_patterns, few_of));
-        let is_one = |tag: &str| ask.tags.iter().any(|wanted| wanted == tag);
+        let wanted: HashSet<&str> = ask.tags.iter().map(String::as_str).collect();
+        let is_one = |tag: &str| wanted.contains(tag);
         let exactly = (!ask.tags.is_empty()).then(|| columns.tagged_by(is_one, few_of));
         let tagged = match (like, exactly) {
             (Some(like), Some(exactly)) => Some(like & exactly),

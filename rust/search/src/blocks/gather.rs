@@ -16,9 +16,17 @@ use crate::text::{NamedDays, asked};
 /// How many of the best by meaning, by words and by tokens are looked at for each result: for ten as many as a search looks at.
 const SEEDS_PER_RESULT: usize = 10;
 
+/// Where one block reaches the floor, others are relevant that reach this share of it.
+pub const RELEVANT_SHARE: f64 = 1.0 / 3.0;
+/// How much of the cosine of vectors that are made of words and parts of words counts: unrelated texts share parts.
+const PARTS_SHARE: f64 = 0.75;
+/// A block this close to a time that the query names is relevant to it, whatever it says.
+const CLOSE_TO_TIME: f64 = 0.5;
+
 type Similarities = HashMap<u32, f64, RandomState>;
 
 /// The blocks that are scored for a query.
+#[derive(Default)]
 pub struct Gathered {
     /// Every candidate once.
     pub candidates: Vec<u32>,
@@ -26,6 +34,47 @@ pub struct Gathered {
     pub similarities: Vec<f64>,
     /// Those that came by a link, or were said beside another, in order.
     pub expanded: Vec<u32>,
+    /// How relevant each is to the query, in the order of the rows; none at all without a query.
+    pub(super) relevance: Vec<(u32, f64)>,
+}
+
+impl Gathered {
+    /// How relevant a candidate is to the query; without a query all are.
+    pub fn relevance_of(&self, row: u32) -> f64 {
+        let place = self.relevance.binary_search_by_key(&row, |one| one.0);
+        place.map_or(1.0, |place| self.relevance[place].1)
+    }
+
+    /// Keeps the candidates that are relevant, those adjacent to a relevant one, and those for which `is_kept` holds. If none
+    /// reaches `least`, none is relevant; else those are that reach [`RELEVANT_SHARE`] of it.
+    fn keep_relevant(
+        &mut self,
+        columns: &BlockColumns,
+        filter: &BlockFilter<'_>,
+        least: f64,
+        is_kept: impl Fn(u32) -> bool,
+    ) {
+        let is_any = self.relevance.iter().any(|&(_, relevance)| relevance >= least);
+        let is_relevant = |row: u32| is_any && self.relevance_of(row) >= RELEVANT_SHARE * least;
+        let is_candidate = |row: u32| self.relevance.binary_search_by_key(&row, |one| one.0).is_ok();
+        let is_adjacent = |row: u32| {
+            let linked = columns.edges.of(row, filter.sight());
+            let linked = linked
+                .filter(|(link, _)| !link.of_likeness)
+                .map(|(link, _)| link.across(row));
+            let mut others = linked.chain(columns.circumstances.next_to(row));
+            others.any(|other| is_candidate(other) && is_relevant(other))
+        };
+        let kept: Vec<bool> = self
+            .candidates
+            .iter()
+            .map(|&row| is_relevant(row) || is_kept(row) || is_adjacent(row))
+            .collect();
+        let mut places = kept.iter();
+        self.candidates.retain(|_| places.next() == Some(&true));
+        let mut places = kept.iter();
+        self.similarities.retain(|_| places.next() == Some(&true));
+    }
 }
 
 /// What is known of some rows, in their order.
@@ -134,12 +183,26 @@ pub fn gather(
     let words = tokens
         .is_some()
         .then(|| GroupWords::of(wording.weights(), rows.iter().map(|&row| wording.words_of(row))));
-    lift(columns, ask, filter, &rows, put_forward, words, &mut similarities);
-    Gathered {
+    let timed = lift(columns, ask, filter, &rows, put_forward, words, &mut similarities);
+    let relevance = |&row: &u32| {
+        let known = known_cosines.get(row);
+        let cosine = known.or_else(|| Some(f64::from(held_against.as_ref()?.cosine(row)?)));
+        let share = if ask.by_words { PARTS_SHARE } else { 1.0 };
+        (row, wording.coverage(row).max(share * cosine.unwrap_or(0.0)))
+    };
+    let mut relevance: Vec<(u32, f64)> = rows.iter().map(relevance).collect();
+    relevance.sort_unstable_by_key(|one| one.0);
+    let mut gathered = Gathered {
         candidates: rows,
         similarities,
         expanded,
+        relevance,
+    };
+    if ask.min_similarity > 0.0 {
+        let is_kept = |row: u32| guaranteed.contains(&row) || timed.contains(&row);
+        gathered.keep_relevant(columns, filter, ask.min_similarity, is_kept);
     }
+    gathered
 }
 
 /// What blocks say of tokens: all that pass, where these are few, else the best by words and by meaning.
@@ -162,7 +225,8 @@ fn said<'a>(
     TokenScores::of(asked, rows.into_iter().map(|row| (row, row)))
 }
 
-/// Adds what surrounds each candidate, as a search does; the best keeps the similarity that the best has alone.
+/// Adds what surrounds each candidate, as a search does; the best keeps the similarity that the best has alone. Returns the rows
+/// that are of a time that the query names.
 fn lift(
     columns: &BlockColumns,
     ask: &Ask,
@@ -171,7 +235,7 @@ fn lift(
     put_forward: usize,
     words: Option<GroupWords>,
     similarities: &mut [f64],
-) {
+) -> Vec<u32> {
     let places = LazyCell::new(|| -> HashMap<u32, usize, RandomState> { rows.iter().copied().zip(0..).collect() });
     let text = ask.text.as_deref().unwrap_or_default();
     let known = &columns.circumstances;
@@ -192,8 +256,11 @@ fn lift(
         speakers: known.spoken(rows, &asked(text)),
         words,
     };
+    let close = ties.times.iter().filter(|(_, closeness)| *closeness >= CLOSE_TO_TIME);
+    let timed = close.map(|&(at, _)| rows[at]).filter(|&row| known.states_time(row));
+    let timed = timed.collect();
     if ties.is_empty() {
-        return;
+        return timed;
     }
     let best = |scores: &[f64]| scores.iter().copied().fold(0.0, f64::max);
     let alone = best(similarities);
@@ -207,6 +274,7 @@ fn lift(
             .iter_mut()
             .for_each(|similarity| *similarity *= alone / highest);
     }
+    timed
 }
 
 /// What was said right before or after the seeds, beside the best of them first.

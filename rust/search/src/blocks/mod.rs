@@ -12,7 +12,7 @@
 //! 2. [`gather`]: of those, which are alike to the query, by meaning, by [`wording`] and by [`codes`] of its tokens, what is linked to them or was said next to
 //!    them, and what do these, and their [`circumstances`], add? From here on the set is fixed.
 //! 3. [`rate`]: five components for each, with maxima taken over exactly this set.
-//! 4. [`choose`]: the best, unlike each other, without contradictions, within a budget.
+//! 4. [`choose`]: the best, unlike each other, without contradictions.
 //!
 //! Whoever asks is answered from what it sees and nothing else: which scopes these are, and on which clock its own blocks age,
 //! is an [`Outlook`].
@@ -63,9 +63,8 @@ mod gather;
 
 mod recall;
 
-pub use ask::{Ask, BlockAnswer, Dropped, FoundBlock};
+pub use ask::{Ask, BlockAnswer, FoundBlock};
 pub use census::Census;
-pub use choose::fit;
 pub use columns::BlockColumns;
 pub use fields::{BLOCK_KIND, block_in, is_of_likeness};
 pub use meaning::BlockReach;

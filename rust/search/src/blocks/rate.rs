@@ -11,6 +11,9 @@ use chronomemory_state::state::Sight;
 const FLOOR_BELOW: f64 = 0.10;
 const FRESH_ABOVE: f64 = 0.70;
 const FLOOR_SHARE: f64 = 0.5;
+/// How many hours of wall-clock time count as one active hour where no session was ever used.
+const WALL_HOURS_PER_ACTIVE: f64 = 10.0;
+const MICROS_PER_HOUR: i64 = 3_600_000_000;
 /// How much is known of a block before anything was heard of it.
 const PRIOR_STRENGTH: f64 = 2.0;
 
@@ -32,6 +35,8 @@ pub struct Measure<'a> {
     /// The clock of whoever asks, and what it shows.
     clock: Option<u32>,
     hours: f64,
+    /// When it is asked, in microseconds since 1970.
+    now: i64,
     weights: [f64; 5],
     exploration: f64,
     largest_degree: f64,
@@ -57,6 +62,7 @@ impl<'a> Measure<'a> {
             sight,
             clock: columns.clocks.find(&outlook.clock),
             hours: ask.hours,
+            now: ask.now,
             weights: match ask.query {
                 Some(_) => ask.weights,
                 None => without_similarity(ask.weights),
@@ -72,14 +78,24 @@ impl<'a> Measure<'a> {
         self.sight
     }
 
-    /// How fresh a block is: 1 when it was just used, never more.
+    /// How fresh a block is: 1 when it was just used, never more. On a clock that no session has advanced, its age in whole
+    /// hours of wall-clock time counts instead.
     pub fn recency(&self, row: u32) -> f64 {
         let at = row as usize;
         let hours = self
             .columns
             .clocks
             .hours(self.columns.clock[at], self.clock, self.hours);
-        let since = (hours - self.columns.last[at]).max(0.0);
+        let since = if hours > 0.0 {
+            (hours - self.columns.last[at]).max(0.0)
+        } else {
+            let age = self
+                .columns
+                .circumstances
+                .moment(row)
+                .map_or(0, |moment| self.now.saturating_sub(moment));
+            (age / MICROS_PER_HOUR).max(0) as f64 / WALL_HOURS_PER_ACTIVE
+        };
         (-self.columns.lambda[at] * since).exp()
     }
 

@@ -1,7 +1,7 @@
 //! Runs a recall from the question to the answer: filter, gather, rate and choose.
 
-use super::ask::{Ask, BlockAnswer, Dropped, FoundBlock};
-use super::choose::{Pool, fit, settle};
+use super::ask::{Ask, BlockAnswer, FoundBlock};
+use super::choose::{Pool, settle};
 use super::columns::{BlockColumns, BlockStanding};
 use super::filter::{BlockFilter, guaranteed};
 use super::gather::{Gathered, gather};
@@ -38,7 +38,7 @@ impl BlockColumns {
         let places = ask.k.saturating_sub(always.len());
         let best = best.finish();
         let pool = if ask.likeness_decides() {
-            Pool::most_alike(self, best, places)
+            Pool::most_alike(self, best, places, ask.further)
         } else {
             Pool::best(best)
         };
@@ -50,7 +50,7 @@ impl BlockColumns {
             id: self.ids.name(rated.row).to_owned(),
             score: rated.score,
             components: rated.components,
-            tokens: u64::from(self.tokens[rated.row as usize]),
+            relevance: gathered.relevance_of(rated.row),
             expanded: gathered.expanded.binary_search(&rated.row).is_ok(),
             guaranteed: is_sure(rated.row),
             record: None,
@@ -62,34 +62,24 @@ impl BlockColumns {
             } else {
                 pool.by_score()
             };
-            answer.results = ranked.iter().take(ask.k).map(found).collect();
+            let (results, further) = ranked.split_at(ask.k.min(ranked.len()));
+            answer.results = results.iter().map(found).collect();
+            answer.further = further.iter().take(ask.further).map(found).collect();
             return answer;
         }
         always.sort_unstable_by(|one, other| better_first(self, one, other));
         let order = pool.unlike(self, &ask.space, &always);
         let shown = settle(self, &measure, always, order, ask.k);
         let name = |row: u32| self.ids.name(row).to_owned();
-        answer.dropped = shown
-            .suppressed
-            .iter()
-            .map(|&row| (name(row), Dropped::Contradiction))
-            .collect();
+        answer.suppressed = shown.suppressed.iter().map(|&row| name(row)).collect();
         answer.clashes = shown
             .clashes
             .iter()
             .map(|&(one, other)| in_order(name(one), name(other)))
             .collect();
         answer.clashes.sort_unstable();
-        let results: Vec<FoundBlock> = shown.results.iter().map(found).collect();
-        let tokens: Vec<u64> = results.iter().map(|found| found.tokens).collect();
-        let always: Vec<bool> = results.iter().map(|found| found.guaranteed).collect();
-        for (found, fits) in results.into_iter().zip(fit(&tokens, &always, ask.budget)) {
-            if fits {
-                answer.results.push(found);
-            } else {
-                answer.dropped.push((found.id, Dropped::Budget));
-            }
-        }
+        answer.results = shown.results.iter().map(found).collect();
+        answer.further = shown.further.iter().take(ask.further).map(found).collect();
         answer
     }
 
@@ -106,7 +96,7 @@ impl BlockColumns {
             let limit = if ask.likeness_decides() {
                 gathered.candidates.len()
             } else {
-                POOL_PER_RESULT * ask.k
+                (POOL_PER_RESULT * ask.k).max(ask.k + ask.further)
             };
             let mut best = Best::new(self, limit);
             let mut always = Vec::new();
@@ -179,8 +169,7 @@ impl BlockColumns {
         }
         Gathered {
             candidates: rows,
-            similarities: Vec::new(),
-            expanded: Vec::new(),
+            ..Gathered::default()
         }
     }
 }

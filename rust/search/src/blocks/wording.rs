@@ -37,6 +37,12 @@ impl<'a> Wording<'a> {
         f64::from(found.map_or(0.0, |(question, slot)| question.score_in(slot) as f32))
     }
 
+    /// The share of the query's words that a block has, each by its weight.
+    pub fn coverage(&self, row: u32) -> f64 {
+        let found = self.question.zip(self.columns.slot_of(row));
+        found.map_or(0.0, |(question, slot)| question.coverage_in(slot))
+    }
+
     /// What the words are worth.
     pub fn weights(&self) -> Vec<f64> {
         self.question.map_or_else(Vec::new, TextQuestion::weights)

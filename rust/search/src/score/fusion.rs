@@ -1,8 +1,8 @@
 //! Joins a text score, a cosine and a score of tokens into one score.
 //!
-//! Each is first brought to a share of what the question can reach: a text score has a natural zero, a cosine has not, so
-//! that one begins at the worst of its pool. Nothing changes if all cosines are shifted or stretched, as they are from one
-//! model to the next. Why these weights: docs/decisions/ranking.md.
+//! Each is first brought to a share of what the question can reach: a text score has a natural zero; a cosine has not,
+//! so it begins at the worst of its pool, and shifting or stretching all cosines changes nothing. Why these weights:
+//! docs/decisions/ranking.md.
 
 /// How many records each side puts forward; more if more are asked for.
 pub const POOL_RECORDS: usize = 100;

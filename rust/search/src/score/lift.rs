@@ -1,10 +1,8 @@
 //! Lifts the score of a hit by what surrounds it.
 //!
-//! An answer often stands beside the words of its question: the line before asked, the line after laughs, and the day that
-//! is asked about stands on neither. A candidate is lifted by the best score one and two steps away, by the best others of
-//! its group, and if it happened when the question says, or was said by whom it names. A record that nothing surrounds keeps the
-//! score that it has alone. Why these numbers: docs/decisions/ranking.md, and where tokens are asked
-//! docs/decisions/token-codes.md.
+//! A candidate is lifted by the best score one and two steps away, by the best others of its group, and if it happened
+//! when the question says or was said by whom it names. A record that nothing surrounds keeps its score. Why these
+//! numbers: docs/decisions/ranking.md, and for tokens docs/decisions/token-codes.md.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;

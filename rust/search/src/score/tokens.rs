@@ -1,8 +1,8 @@
 //! Weighs each token of a question, and scores how much of all of them a candidate says.
 //!
-//! A token that half of the records say as well as the best of them tells nothing apart, as a word that stands everywhere.
-//! So it is counted how many say it well: at least half way from what they say of it on average to what the best says.
-//! Only integers are counted and compared there, and sums have a fixed order: a score is the same everywhere.
+//! A token that half of the records say as well as the best tells nothing apart. So it is counted how many say it well:
+//! at least half way from the average to the best. Only integers are counted and compared there, and sums have a fixed
+//! order: a score is the same everywhere.
 
 use std::collections::HashMap;
 

@@ -7,8 +7,14 @@ use super::columns::DocSet;
 use super::filter::{DocumentSieve, TextFilter};
 use super::index::{OPEN, SEALED, TextIndex};
 use super::lists::WordList;
+use super::question::is_of_asking;
 use super::sections::{ListPiece, Sections};
 use super::sweep::{Asked, LOOKUP_STEPS, Norm, sweep, weight_of};
+
+/// A document that has so many rare words of a question covers it, however long the question is.
+const ENOUGH_WORDS: f64 = 3.0;
+/// In a small index, how rare a word is says little: coverage counts as if so many more documents had none of the words.
+const PRIOR_DOCUMENTS: usize = 20;
 
 /// A word of a question, with what it is worth in this index.
 pub struct Word<'a> {
@@ -16,6 +22,8 @@ pub struct Word<'a> {
     pub stem: String,
     /// What it is worth.
     pub weight: f64,
+    /// What it is worth for coverage.
+    rarity: f64,
     pub(super) lists: [WordList<'a>; 2],
     /// What of them is seen.
     pieces: [Vec<ListPiece<'a>>; 2],
@@ -26,6 +34,9 @@ pub struct TextQuestion<'a> {
     pub(super) index: &'a TextIndex,
     /// Its words that stand somewhere, the rarest first.
     pub words: Vec<Word<'a>>,
+    /// The weight that a document must have to cover the question: that of all its words, but at most [`ENOUGH_WORDS`] rare ones.
+    /// A word that stands nowhere counts as one that stands once.
+    enough_weight: f64,
     pub(super) norm: Norm,
     pub(super) sieves: [DocumentSieve<'a>; 2],
 }
@@ -39,6 +50,9 @@ impl TextIndex {
         let usual = sections[SEALED].usual.and(sections[OPEN].usual);
         let halves = self.parts();
         let mut words: Vec<Word<'_>> = Vec::new();
+        let rarity = |living: usize| weight_of(living, usual.worded + PRIOR_DOCUMENTS);
+        let is_about_asking = stems.iter().all(|stem| is_of_asking(stem));
+        let counts = |stem: &str| is_about_asking || !is_of_asking(stem);
         for stem in stems {
             let lists =
                 [self.sealed.list(stem.as_bytes()), self.open.list(stem.as_bytes())].map(Option::unwrap_or_default);
@@ -54,11 +68,15 @@ impl TextIndex {
                 words.push(Word {
                     stem: stem.clone(),
                     weight: weight_of(living, usual.worded),
+                    rarity: if counts(stem) { rarity(living) } else { 0.0 },
                     lists,
                     pieces,
                 });
             }
         }
+        let missing = stems.iter().filter(|stem| counts(stem)).count() as f64;
+        let missing = (missing - words.iter().filter(|word| counts(&word.stem)).count() as f64) * rarity(1);
+        let all = missing + words.iter().map(|word| word.rarity).sum::<f64>();
         // An order that only the living decide: whatever else the parts still hold, all processes get the same sums.
         words.sort_by(|one, other| {
             other
@@ -71,6 +89,7 @@ impl TextIndex {
         TextQuestion {
             index: self,
             words,
+            enough_weight: all.min(ENOUGH_WORDS * rarity(1)),
             norm: Norm::of(usual.words as f64 / usual.worded.max(1) as f64),
             sieves: [
                 DocumentSieve::new(filter, sealed.columns, sealed.dead, in_sealed, |key| {
@@ -238,6 +257,16 @@ impl TextQuestion<'_> {
     /// What its words are worth, in their order.
     pub fn weights(&self) -> Vec<f64> {
         self.words.iter().map(|word| word.weight).collect()
+    }
+
+    /// The share of the question's words that a document has, each by its weight, 0 to 1.
+    pub fn coverage(&self, doc: u32) -> f64 {
+        let had: f64 = self.words_of(doc).into_iter().map(|at| self.words[at].rarity).sum();
+        if self.enough_weight > 0.0 {
+            (had / self.enough_weight).min(1.0)
+        } else {
+            0.0
+        }
     }
 
     /// The places of those words that a document has.

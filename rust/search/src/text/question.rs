@@ -36,6 +36,18 @@ pub fn asked(text: &str) -> Vec<String> {
     stems
 }
 
+/// Stems of English words that ask or tell without saying about what.
+const ASKING_STEMS: [&str; 36] = [
+    "anyth", "ask", "describ", "els", "everyth", "exact", "explain", "find", "give", "hear", "inform", "kind", "know",
+    "long", "look", "mani", "mean", "much", "need", "often", "pleas", "question", "realli", "recal", "remember",
+    "remind", "said", "say", "show", "someth", "sort", "talk", "tell", "thing", "type", "want",
+];
+
+/// Whether a stem asks or tells without saying about what.
+pub fn is_of_asking(stem: &str) -> bool {
+    ASKING_STEMS.contains(&stem)
+}
+
 /// Whether a text has one of these stems.
 pub fn says_any(text: &str, stems: &[String]) -> bool {
     let (mut words, mut found) = (WordSplitter::default(), Vec::new());

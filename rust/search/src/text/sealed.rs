@@ -45,9 +45,6 @@ pub struct Sealed {
 
 impl Sealed {
     /// Takes in all rows of a survey, on several threads.
-    ///
-    /// # Errors
-    /// `Refused` if there is no memory for them.
     pub fn build(survey: &Survey, fields: &Fields, threads: usize) -> Result<Self, Refused> {
         let parts = threads.clamp(1, survey.len() / THREAD_DOCS + 1);
         let docs_each = survey.len().div_ceil(parts);

@@ -70,6 +70,11 @@ impl TextQuestion<'_> {
         self.index.doc_of(slot).map_or(0.0, |doc| self.score(doc))
     }
 
+    /// The share of the question's words that the document of a slot has.
+    pub fn coverage_in(&self, slot: u32) -> f64 {
+        self.index.doc_of(slot).map_or(0.0, |doc| self.coverage(doc))
+    }
+
     /// The places of the words that the document of a slot has.
     pub fn words_in(&self, slot: u32) -> Vec<usize> {
         self.index.doc_of(slot).map_or_else(Vec::new, |doc| self.words_of(doc))

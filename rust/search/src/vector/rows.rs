@@ -114,10 +114,7 @@ impl<'a> VectorRows<'a> {
     }
 }
 
-/// The dimension, if vectors may have it.
-///
-/// # Errors
-/// If they may not.
+/// The dimension, if vectors may have it. Errors: If they may not.
 pub(super) fn checked_dim(dim: usize) -> Result<usize, VectorMisfit> {
     if (1..=LARGEST_DIM).contains(&dim) {
         Ok(dim)

@@ -1,14 +1,12 @@
 //! The reference score: how alike two vectors are, to the last bit.
 //!
-//! The reference score of a query and a row, both float32 of any length: products and sums in float64; lane `j` of
-//! eight adds the components `i ≡ j (mod 8)` in order; the lanes are added as a fixed tree; the sum is divided by the
-//! product of both norms, which are roots of sums of the same shape; the quotient is rounded once to float32.
-//!
-//! A product of two float32 is exact in float64. So a fused and an unfused multiply-add give the same bits, and a
-//! compiler is free to use any registers it likes: only the order of additions counts, and that is fixed by the lanes.
+//! Products and sums in float64; lane `j` of eight adds the components `i ≡ j (mod 8)` in order; the lanes are added as
+//! a fixed tree; the sum is divided by the product of both norms, which are roots of sums of the same shape; the
+//! quotient is rounded once to float32. A product of two float32 is exact in float64, so a fused multiply-add gives the
+//! same bits and a compiler may use any registers.
 //!
 //! A vector without a direction, zero or with a component that is not finite, scores 0 with everything. No score is a
-//! NaN, and none is a negative zero.
+//! NaN or a negative zero.
 
 use super::cpu::Cpu;
 use super::lanes::has_direction;

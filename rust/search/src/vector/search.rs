@@ -1,24 +1,22 @@
 //! Searches for the best rows of several queries: sweep, shortlist, exact scores.
 
+use std::fmt;
+use std::ops::Range;
 use std::slice::from_ref;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use roaring::RoaringBitmap;
 
-use super::codes::Loss;
+use super::companion::{Loss, eights_of, round_down, round_up};
 use super::cpu::Cpu;
-use super::exact::{Wanted, score_all, score_candidates};
-use super::gate::{Gate, Gated, RowDoubt};
-use super::groups::{GROUP_ROWS, Groups, group_bytes};
-use super::mask::RowMasks;
-use super::pieces::Pieces;
-use super::query::BoundedQuery;
+use super::groups::{GROUP_ROWS, Groups, RowMasks, group_bytes};
+use super::lanes::{LANES, has_direction};
 use super::rows::{VectorMisfit, VectorRows};
-use super::shortlist::Shortlist;
-use super::sweep::{Panel, Survivor, SweepRun};
+use super::score::Scorer;
+use super::sweep::{Panel, Pieces, Survivor, SweepRun};
 use super::team::together;
-use super::top::{NO_RANK, RowHit, Top, rank_of, value_of};
+use super::top::{BoundedRow, NO_RANK, RowHit, Shortlist, Top, rank_of, value_of};
 
 /// So much is swept before a thread looks up how far the others have raised the bar.
 const PIECE_BYTES: usize = 256 * 1024;
@@ -360,5 +358,269 @@ impl Bar {
         } else {
             query.floor(value_of(self.rank.load(Ordering::Relaxed)))
         }
+    }
+}
+
+/// Asked once for each row before it is scored, by any thread.
+#[derive(Clone, Copy)]
+pub struct Gate<'a>(pub &'a (dyn Fn(u32) -> bool + Sync));
+
+impl fmt::Debug for Gate<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Gate")
+    }
+}
+
+/// Told each row whose score lies outside its bounds, by any thread: the row or its companion is wrong, and rows may have
+/// been ruled out that should not. Whoever is told finds out which it is, and asks again without it.
+#[derive(Clone, Copy)]
+pub struct RowDoubt<'a>(pub &'a (dyn Fn(u32) + Sync));
+
+impl fmt::Debug for RowDoubt<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Doubt")
+    }
+}
+
+/// Rows behind a gate.
+#[derive(Clone, Copy)]
+pub(super) struct Gated<'a> {
+    pub(super) rows: VectorRows<'a>,
+    pub(super) gate: Option<Gate<'a>>,
+    pub(super) doubt: Option<RowDoubt<'a>>,
+}
+
+impl<'a> Gated<'a> {
+    pub(super) fn dim(&self) -> usize {
+        self.rows.dim()
+    }
+
+    #[inline]
+    pub(super) fn row(&self, row: u32) -> Option<&'a [f32]> {
+        match self.gate {
+            Some(Gate(admits)) if !admits(row) => None,
+            _ => Some(self.rows.row(row)),
+        }
+    }
+
+    /// The score of a candidate, held against its bounds.
+    #[inline]
+    pub(super) fn score(&self, scorer: &Scorer, candidate: BoundedRow, floats: &[f32]) -> f32 {
+        let score = scorer.score(floats);
+        if !(candidate.lower..=candidate.upper).contains(&rank_of(score))
+            && let Some(RowDoubt(tell)) = self.doubt
+        {
+            tell(candidate.row);
+        }
+        score
+    }
+}
+
+/// How many rows a thread scores before it asks for more.
+const PIECE_ROWS: usize = 128;
+/// A thread is worth starting for so many products.
+const PRODUCTS_PER_THREAD: usize = 300_000;
+/// Up to here candidates are sorted.
+const FEW_CANDIDATES: usize = 4096;
+
+/// Which rows are scored.
+#[derive(Clone, Debug)]
+pub(super) enum Wanted<'a> {
+    /// All from one to another.
+    Range(Range<u32>),
+    /// These, each once.
+    Listed(&'a [u32]),
+    /// These, each once, by what one query knows of them.
+    Bounded(&'a [BoundedRow]),
+}
+
+impl Wanted<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Range(range) => range.len(),
+            Self::Listed(rows) => rows.len(),
+            Self::Bounded(rows) => rows.len(),
+        }
+    }
+
+    #[inline]
+    fn get(&self, index: usize) -> BoundedRow {
+        let anything = |row| BoundedRow {
+            row,
+            lower: i32::MIN,
+            upper: i32::MAX,
+        };
+        match self {
+            Self::Range(range) => anything(range.start + index as u32),
+            Self::Listed(rows) => anything(rows[index]),
+            Self::Bounded(rows) => rows[index],
+        }
+    }
+}
+
+/// The best `k` of the wanted rows for each query, by scoring every one of them.
+pub(super) fn score_all(
+    rows: Gated<'_>,
+    wanted: &Wanted<'_>,
+    queries: &[(&Scorer, i32)],
+    k: usize,
+    threads: usize,
+) -> Vec<Top> {
+    let fresh = || queries.iter().map(|(_, least)| Top::new(k, *least)).collect::<Vec<_>>();
+    let count = wanted.len();
+    let products = count.saturating_mul(rows.dim()).saturating_mul(queries.len());
+    let next = AtomicUsize::new(0);
+    let parts = together(threads.min(products / PRODUCTS_PER_THREAD), || {
+        let mut tops = fresh();
+        loop {
+            let from = next.fetch_add(PIECE_ROWS, Ordering::Relaxed);
+            if from >= count {
+                return tops;
+            }
+            for index in from..count.min(from + PIECE_ROWS) {
+                let candidate = wanted.get(index);
+                let Some(floats) = rows.row(candidate.row) else {
+                    continue;
+                };
+                for ((scorer, _), top) in queries.iter().zip(&mut tops) {
+                    top.offer(candidate.row, rows.score(scorer, candidate, floats));
+                }
+            }
+        }
+    });
+    let mut tops = fresh();
+    for part in parts {
+        for (top, other) in tops.iter_mut().zip(part) {
+            top.merge(other);
+        }
+    }
+    tops
+}
+
+/// The best `k` of the candidates, together with what `top` holds already; scores only those that may be.
+pub(super) fn score_candidates(
+    rows: Gated<'_>,
+    scorer: &Scorer,
+    mut candidates: Vec<BoundedRow>,
+    mut top: Top,
+    k: usize,
+    threads: usize,
+) -> Top {
+    if candidates.len() <= FEW_CANDIDATES {
+        candidates.sort_unstable_by_key(|candidate| (-i64::from(candidate.upper), candidate.row));
+        for candidate in candidates {
+            if candidate.upper < top.bar() {
+                break;
+            }
+            if let Some(floats) = rows.row(candidate.row) {
+                top.offer(candidate.row, rows.score(scorer, candidate, floats));
+            }
+        }
+        return top;
+    }
+    // So many are not sorted: that would cost more than it saves when they are all alike. The most promising ones raise
+    // the bar, and what still reaches it is scored in the order it lies in memory.
+    let mut promising = candidates.clone();
+    let few = (2 * k + FEW_CANDIDATES / 4).min(promising.len() - 1);
+    promising.select_nth_unstable_by_key(few, |candidate| -i64::from(candidate.upper));
+    let mut trial = Top::new(k, top.bar());
+    for candidate in &promising[..few] {
+        if let Some(floats) = rows.row(candidate.row) {
+            trial.offer(candidate.row, rows.score(scorer, *candidate, floats));
+        }
+    }
+    let bar = trial.bar();
+    candidates.retain(|candidate| candidate.upper >= bar);
+    for found in score_all(rows, &Wanted::Bounded(&candidates), &[(scorer, bar)], k, threads) {
+        top.merge(found);
+    }
+    top
+}
+
+/// What the float32 arithmetic of the sieve may lose: at most eight roundings of numbers below 8.
+const SIEVE_SLACK: f64 = 1.0 / (1u64 << 18) as f64;
+
+/// A query with its codes.
+#[derive(Debug)]
+pub(super) struct BoundedQuery {
+    pub(super) scorer: Scorer,
+    pub(super) scale: f32,
+    /// At least the norm of the codes with their scale.
+    pub(super) reach: f32,
+    /// At least what the query's own codes miss, and all that is rounded.
+    miss: f64,
+    /// The codes, four to a word.
+    pub(super) words: Vec<i32>,
+    /// What unsigned codes of rows add too much to a product.
+    pub(super) excess: i32,
+}
+
+impl BoundedQuery {
+    fn new(query: &[f32], cpu: Cpu) -> Self {
+        let dim = query.len();
+        let mut codes = vec![[0; LANES]; eights_of(dim)];
+        let Loss { scale, residual } = cpu.encode(query, &mut codes);
+        let codes = &codes.as_flattened()[..dim.next_multiple_of(4)];
+        let signed: Vec<i8> = codes.iter().map(|code| code.wrapping_sub(128).cast_signed()).collect();
+        let square: i32 = signed.iter().map(|&code| i32::from(code) * i32::from(code)).sum();
+        let sum: i32 = signed.iter().map(|&code| i32::from(code)).sum();
+        let words = signed.as_chunks::<4>().0.iter();
+        Self {
+            scorer: Scorer::new(query, cpu),
+            scale,
+            reach: round_up(f64::from(scale) * f64::from(square).sqrt() * (1.0 + 2f64.powi(-50))),
+            miss: f64::from(residual) * (1.0 + 2f64.powi(-36)) + 2f64.powi(-23) + dim as f64 * 2f64.powi(-53),
+            words: words
+                .map(|word| i32::from_le_bytes(word.map(i8::cast_unsigned)))
+                .collect(),
+            excess: 128 * sum,
+        }
+    }
+
+    /// Prepares each row of a matrix as a query.
+    pub(super) fn all(queries: VectorRows<'_>, cpu: Cpu) -> Vec<Self> {
+        let each = (0..queries.count()).map(|row| queries.row(row));
+        each.map(|query| Self::new(query, cpu)).collect()
+    }
+
+    /// Whether it points anywhere.
+    pub(super) fn has_direction(&self) -> bool {
+        has_direction(self.scorer.norm())
+    }
+
+    /// The ranks between which the score with a row must lie.
+    #[inline]
+    pub(super) fn bounds(&self, dot: i32, row: Loss) -> (i32, i32) {
+        let near = f64::from(dot) * (f64::from(self.scale) * f64::from(row.scale));
+        let far = f64::from(self.reach) * f64::from(row.residual) + self.miss;
+        (rank_of(round_down(near - far)), rank_of(round_up(near + far)))
+    }
+
+    /// What scale·scale·dot + reach·residual must reach in float32, so that the score may reach `bar`.
+    #[inline]
+    pub(super) fn floor(&self, bar: f32) -> f32 {
+        round_down(f64::from(bar) - self.miss - SIEVE_SLACK)
+    }
+}
+
+impl<const W: usize> Panel<W> {
+    /// Puts at most `W` queries side by side.
+    pub(super) fn new(queries: &[&BoundedQuery]) -> Self {
+        let steps = queries.first().map_or(0, |query| query.words.len());
+        let mut panel = Self {
+            words: vec![[0; W]; steps],
+            start: [0; W],
+            scales: [0.0; W],
+            reaches: [0.0; W],
+        };
+        for (place, query) in queries.iter().enumerate().take(W) {
+            for (words, word) in panel.words.iter_mut().zip(&query.words) {
+                words[place] = *word;
+            }
+            panel.start[place] = -query.excess;
+            panel.scales[place] = query.scale;
+            panel.reaches[place] = query.reach;
+        }
+        panel
     }
 }

@@ -1,18 +1,17 @@
 //! Makes codes of token vectors, and scores how much of a question's tokens a record says.
 //!
-//! A model can give a vector for each token of a text instead of one for all of it. What a record says of one token of a
-//! question is the best likeness among its own tokens; a question asks for all of its tokens.
+//! What a record says of one token of a question is the best likeness among its own tokens; a question asks for all of
+//! its tokens.
 //!
-//! Of a token of a record only signs are kept: its vector is turned by a fixed rotation, and it is known which components of the
-//! result are positive. A code holds [`SIGNS`] of them, in four words of 32 bits, of which bit 30 is always zero: so each word is
-//! a finite float32, and a row of codes is a row like any other to whoever writes, checks, moves and mends rows. A row has room
-//! for a fixed number of codes. Where a record has so few tokens that each can have several codes, it has, and so more of its
-//! signs are known: the first code of such a row is a heading, the only one with a bit 30 that is set, and says how many tokens
-//! there are and how many codes each has. Other rows are filled up with their last code, which changes no best; and where there
-//! are more tokens than room, they are brought down to that number by adding up neighbours.
+//! Of a token of a record only signs are kept: its vector is turned by a fixed rotation, and a code holds [`SIGNS`]
+//! signs of the result, in four words of 32 bits, of which bit 30 is always zero: so each word is a finite float32, and
+//! a row of codes is written, checked, moved and mended like any row. A row has room for a fixed number of codes. Where
+//! a record has so few tokens that each can have several codes, it has: the first code of such a row is a heading, the
+//! only one with bit 30 set, and says how many tokens there are and how many codes each has. Other rows are filled up
+//! with their last code, which changes no best; more tokens than room are brought down to it by adding up neighbours.
 //!
-//! A token of a question keeps more: it is turned likewise and rounded to whole numbers, so that its product with signs is
-//! an integer, the same on every processor. That product estimates the cosine of the two vectors.
+//! A token of a question is turned likewise and rounded to whole numbers, so that its product with signs is an integer,
+//! the same on every processor; it estimates the cosine of the two vectors.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -287,6 +286,27 @@ fn code_of(turned: &[f64]) -> [f32; CODE_FLOATS] {
 fn place(sign: usize) -> usize {
     let (word, bit) = (sign / (SIGNS / CODE_FLOATS), sign % (SIGNS / CODE_FLOATS));
     32 * word + bit + usize::from(bit >= SPARED_BIT)
+}
+
+/// The space that is asked for tokens when none is named.
+const TOKEN_SPACE: &str = "tokens";
+
+/// The token vectors of a question.
+#[derive(Clone, Debug, Default)]
+pub struct TokenQuestion {
+    /// The space that they are compared with, or `tokens`.
+    pub space: Option<String>,
+    /// The vectors, end to end.
+    pub vectors: Vec<f32>,
+    /// How many components each has.
+    pub dim: usize,
+}
+
+impl TokenQuestion {
+    /// The space that they are compared with.
+    pub fn space(&self) -> &str {
+        self.space.as_deref().unwrap_or(TOKEN_SPACE)
+    }
 }
 
 #[cfg(test)]

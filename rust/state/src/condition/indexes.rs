@@ -1,7 +1,7 @@
 //! The indexes over fields that a store declares for all of its records.
 //!
-//! A store says so in records of its own, `search:index:<path>`, so all processes have the same. Each index has an entry for
-//! every value of its field, or for every element of an array, whatever the record is otherwise.
+//! The declarations are records, `search:index:<path>`, so all processes have the same. An index has an entry for every
+//! value of its field, or for every element of an array.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -60,9 +60,6 @@ impl FieldIndexes {
     }
 
     /// Takes in what changed: what is declared, and what the indexes hold that these ways need.
-    ///
-    /// # Errors
-    /// `Refused` if there is no memory for them.
     pub fn follow(&mut self, state: &State, ways: &[IndexWay<'_>], is_of_all: bool) -> Result<(), Refused> {
         if !self.mark.is_of(state.changes().state_id()) {
             self.by_path.clear();

@@ -1,7 +1,6 @@
 //! Matches a text with a pattern of SQL's LIKE, in time that grows with the text.
 //!
-//! What stands between two `%` is looked for once, from left to right: the first place where it fits leaves most for what
-//! follows, so nothing is ever tried again.
+//! The part between two `%` is looked for once, from left to right: its first place leaves most for what follows.
 
 use std::collections::HashMap;
 

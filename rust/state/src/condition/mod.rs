@@ -1,24 +1,7 @@
-//! A condition on the fields of a record: it is parsed once, and then asked of canonical records.
+//! A condition on the fields of a record: a `where`, parsed once and then asked of canonical records.
 //!
-//! A *where* is one JSON value that says of the fields of a record what they must be. It is checked once ([`Condition::parse`]
-//! refuses what it cannot mean, with the place in it) and then asked of canonical records, without making values of them.
-//!
-//! There are two answers and no third: of a field that is missing every test is false but that it is missing, and `ne` is
-//! `eq` turned round. So `not` is the complement of what stands in it. Types never convert, and numbers are what they say,
-//! however they are spelled.
-//!
-//! | file | the question it answers |
-//! |---|---|
-//! | `like` | does a text fit a pattern? |
-//! | `operand` | what is a field compared with? |
-//! | `print` | how does a database print what a field holds? |
-//! | `place` | where does a path lead in a record? |
-//! | `test` | what is asked of one field? |
-//! | `clause` | how are tests joined? |
-//! | `narrow` | which keys of an index lead to all that a test lets through? |
-//! | `parse` | what does a where say, and if nothing, where is it wrong? |
-//! | `indexes` | which fields does a store look records up by? |
-//! | `plan` | which records must be looked at to find all for which a condition holds? |
+//! Of a missing field every test is false but that it is missing, and `ne` is `eq` turned round. So `not` is the
+//! complement of what stands in it. Types never convert, and numbers are what they say, however they are spelled.
 
 mod like;
 mod operand;
@@ -40,6 +23,7 @@ mod indexes;
 mod plan;
 
 pub use indexes::{FieldIndexes, INDEX_PREFIX, MAX_INDEXES, indexable, sort_key};
+pub use parse::WHERE_KEYS;
 pub use place::{Facts, FieldPath, MomentField};
 pub use plan::{QueryPlan, is_of_all};
 

@@ -1,6 +1,6 @@
 //! Turns a test of one field into the keys of an index that lead to all that it lets through.
 //!
-//! More may be there than the test lets through: whoever goes by an index asks the whole condition again of each record.
+//! They may lead to more: the whole condition is asked again of each record.
 
 use std::ops::Bound;
 

@@ -27,6 +27,13 @@ const TEXT: &str = "text";
 /// The key of a path that is given as a list of names.
 const PATH: &str = "path";
 
+/// The keys of a where that are not names of fields: what joins tests, two forms of operands, then the operators.
+pub const WHERE_KEYS: [&str; 20] = [
+    "and", "or", "not", PATH, MOMENT, "eq", "ne", "in", "gt", "gte", "lt", "lte", "starts", "like", "any", "all",
+    "under", "type", "exists", TEXT,
+];
+const NOT_OPERATORS: usize = 5;
+
 /// Reads a where; gives how many tests it has, too.
 pub fn parse(text: &[u8]) -> Result<(Clause, usize)> {
     if text.len() > MAX_BYTES {
@@ -162,10 +169,7 @@ impl ConditionReader {
     }
 
     fn operator(&mut self, place: &FieldPath, name: &str, value: &Value) -> Result<Clause> {
-        let known = [
-            "eq", "ne", "in", "gt", "gte", "lt", "lte", "starts", "like", "any", "all", "under", "type", "exists", TEXT,
-        ];
-        if !known.contains(&name) {
+        if !WHERE_KEYS[NOT_OPERATORS..].contains(&name) {
             let (name, hint) = (quoted(name), operator_hint(name));
             return self.trail.refused(format!("unknown operator {name}; {hint}"));
         }
@@ -192,7 +196,7 @@ impl ConditionReader {
                 },
                 "type" => Operator::Type(reader.types(value)?),
                 TEXT => Operator::Text(Box::new(reader.of_text(place, value)?)),
-                _ => match value {
+                "exists" => match value {
                     Value::Bool(is_there) => Operator::Exists(*is_there),
                     other => {
                         return reader
@@ -200,6 +204,7 @@ impl ConditionReader {
                             .refused(format!("true or false expected, got {}", shown(other)));
                     }
                 },
+                _ => return reader.trail.refused("this operator is not read here"),
             };
             let test = reader.test(place, wanted)?;
             Ok(if name == "ne" {
@@ -308,8 +313,7 @@ impl ConditionReader {
             return self.moment(value);
         }
         self.check_inner(value, 0)?;
-        let mut bytes = Vec::new();
-        json::write_value(value, &mut bytes);
+        let bytes = value.to_bytes();
         Ok(Operand::of(bytes))
     }
 
@@ -400,8 +404,7 @@ fn shown(value: &Value) -> String {
         Value::Object(_) => "an object".to_owned(),
         Value::Str(text) => quoted(text),
         other => {
-            let mut out = Vec::new();
-            json::write_value(other, &mut out);
+            let out = other.to_bytes();
             shortened(&String::from_utf8_lossy(&out))
         }
     }

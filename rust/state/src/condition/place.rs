@@ -62,7 +62,7 @@ pub struct FieldPath {
 
 /// Why a path leads nowhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Nowhere {
+pub enum PathError {
     /// It begins with none of the roots.
     NoField,
     /// Two dots stand side by side, or one at an end.
@@ -73,7 +73,7 @@ pub enum Nowhere {
     OpenEscape,
 }
 
-impl fmt::Display for Nowhere {
+impl fmt::Display for PathError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoField => f.write_str("no such field; fields of your own begin with data."),
@@ -91,22 +91,19 @@ impl FieldPath {
     ///
     /// # Errors
     /// Why it leads nowhere.
-    pub fn of_text(path: &str) -> Result<Self, Nowhere> {
+    pub fn of_text(path: &str) -> Result<Self, PathError> {
         let names = names_of(path)?;
         let place = Self::of_names(&names)?;
         if names.iter().any(String::is_empty) {
-            return Err(Nowhere::EmptyName);
+            return Err(PathError::EmptyName);
         }
         Ok(place)
     }
 
     /// Where a list of names leads.
-    ///
-    /// # Errors
-    /// `NoField`.
-    pub fn of_names(names: &[String]) -> Result<Self, Nowhere> {
+    pub fn of_names(names: &[String]) -> Result<Self, PathError> {
         let [root, rest @ ..] = names else {
-            return Err(Nowhere::NoField);
+            return Err(PathError::NoField);
         };
         let field = RECORD_FIELDS.iter().find(|field| **field == root.as_str());
         let stamp = STAMPS.iter().find(|(name, _)| name == root);
@@ -115,7 +112,7 @@ impl FieldPath {
             (_, Some((_, stamp)), _) => PathRoot::MomentField(*stamp),
             (.., TAGS) => PathRoot::Tags,
             (.., SCOPE) => PathRoot::Scope,
-            _ => return Err(Nowhere::NoField),
+            _ => return Err(PathError::NoField),
         };
         Ok(Self {
             root,
@@ -192,7 +189,7 @@ fn name_of(name: &str) -> &'static str {
     RECORD_FIELDS.iter().find(|field| **field == name).unwrap_or(&"")
 }
 
-fn names_of(path: &str) -> Result<Vec<String>, Nowhere> {
+fn names_of(path: &str) -> Result<Vec<String>, PathError> {
     let mut names = vec![String::new()];
     let mut chars = path.chars();
     while let Some(next) = chars.next() {
@@ -203,8 +200,8 @@ fn names_of(path: &str) -> Result<Vec<String>, Nowhere> {
             }
             '\\' => match chars.next() {
                 Some(escaped @ ('.' | '\\')) => escaped,
-                Some(other) => return Err(Nowhere::BadEscape(other)),
-                None => return Err(Nowhere::OpenEscape),
+                Some(other) => return Err(PathError::BadEscape(other)),
+                None => return Err(PathError::OpenEscape),
             },
             plain => plain,
         };
@@ -322,12 +319,12 @@ mod tests {
             );
         }
         for (path, why) in [
-            ("dat.x", Nowhere::NoField),
-            ("", Nowhere::NoField),
-            ("data.", Nowhere::EmptyName),
-            ("data..x", Nowhere::EmptyName),
-            ("data.a\\b", Nowhere::BadEscape('b')),
-            ("data.a\\", Nowhere::OpenEscape),
+            ("dat.x", PathError::NoField),
+            ("", PathError::NoField),
+            ("data.", PathError::EmptyName),
+            ("data..x", PathError::EmptyName),
+            ("data.a\\b", PathError::BadEscape('b')),
+            ("data.a\\", PathError::OpenEscape),
         ] {
             assert_eq!(FieldPath::of_text(path), Err(why), "{path}");
         }

@@ -1,7 +1,6 @@
-//! Prints what a field holds as SQLite would.
+//! Prints what a field holds as SQLite prints what `json_extract` finds.
 //!
-//! SQL asks a pattern of anything, and takes what is no text as it would print it: `7 LIKE '7%'` is true. Here a where says so
-//! with `text`, and what is printed is what SQLite prints of what `json_extract` finds.
+//! SQL compares a pattern with anything, and `7 LIKE '7%'` is true. A `where` asks for that with `text`.
 
 use std::borrow::Cow;
 

@@ -14,9 +14,6 @@ use super::moments::Moments;
 const BUFFER_BYTES: usize = 1024 * 1024;
 
 /// Writes a state into a new file at `path`; sync and name are the caller's to make durable.
-///
-/// # Errors
-/// What the disk says.
 pub fn write<'a>(
     disk: &dyn Disk,
     path: &Path,
@@ -30,9 +27,6 @@ pub fn write<'a>(
 }
 
 /// The same, and waits until the disk has it.
-///
-/// # Errors
-/// What the disk says.
 pub fn write_durably<'a>(
     disk: &dyn Disk,
     path: &Path,
@@ -59,9 +53,6 @@ pub struct BaseWriter {
 
 impl BaseWriter {
     /// Creates a base, of which is not known yet when it will be complete.
-    ///
-    /// # Errors
-    /// What the disk says.
     pub fn create(disk: &dyn Disk, path: &Path) -> io::Result<Self> {
         Ok(Self {
             writer: Writer::start(disk, path, OPEN_MOMENTS.to_vec(), Hasher::default())?.paced(),
@@ -71,9 +62,6 @@ impl BaseWriter {
     }
 
     /// Writes records behind the others.
-    ///
-    /// # Errors
-    /// What the disk says, or that there is no memory.
     pub fn add<'a>(
         &mut self,
         rows: impl ExactSizeIterator<Item = (&'a [u8], Moments)> + Clone,
@@ -98,18 +86,12 @@ impl BaseWriter {
     }
 
     /// Makes durable what was added so far, so that less is left for the end.
-    ///
-    /// # Errors
-    /// What the disk says.
     pub fn sync(&mut self) -> io::Result<()> {
         self.writer.flush()?;
         self.writer.file.sync()
     }
 
     /// Completes it with what its state is, and with what keeps its digest from being guessed; it is synced.
-    ///
-    /// # Errors
-    /// What the disk says.
     pub fn finish(mut self, header: &Header, salt: Option<&str>) -> io::Result<WrittenBase> {
         if !self.has_begun {
             self.begin(std::iter::empty())?;

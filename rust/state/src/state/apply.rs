@@ -4,7 +4,7 @@ use super::acts::{apply_act, note_act};
 use super::damaged_line::{BEGIN_ID, shown_id};
 use super::records::{NO_CLASS, State};
 use super::spelling::parsed;
-use crate::snapshot::{Moments, Stamp, Taker};
+use crate::snapshot::{Moments, RecordSink, Stamp};
 use chronolog::event::act::is_of_one;
 use chronolog::event::{IncomingEvents, Known, Op};
 use chronolog::json::{self, RecordSpans, Value};
@@ -112,7 +112,7 @@ impl State {
     }
 }
 
-impl Taker for State {
+impl RecordSink for State {
     fn make_room(&mut self, bytes: usize) -> Result<(), Refused> {
         State::make_room(self, IncomingEvents::one(bytes))
     }

@@ -19,9 +19,6 @@ pub struct CopiedRows {
 
 impl CopiedRows {
     /// Copies records, so many at most together. A long one stands alone.
-    ///
-    /// # Errors
-    /// `Refused` if there is no memory for them.
     pub fn of(records: &[Dated<'_>], most: usize) -> Result<Vec<Self>, Refused> {
         let mut copies = Vec::new();
         let mut rest = records;

@@ -31,9 +31,6 @@ impl State {
     }
 
     /// A cheap copy of the records that are not in some slots, which ascend.
-    ///
-    /// # Errors
-    /// `Refused` if there is no memory for it.
     pub fn freeze_without(&mut self, slots: &[u32]) -> Result<Frozen, Refused> {
         let mut going = slots.iter().copied().peekable();
         let all = 0..self.slots.len() as u32;

@@ -62,26 +62,17 @@ impl Frozen {
 
 impl State {
     /// A cheap copy that later events do not change.
-    ///
-    /// # Errors
-    /// `Refused` if there is no memory for it; likewise below.
     pub fn freeze(&mut self) -> Result<Frozen, Refused> {
         self.freeze_those(0..self.slots.len() as u32)
     }
 
     /// The same of the records that events of the live log speak of from some place on.
-    ///
-    /// # Errors
-    /// As `freeze`.
     pub fn freeze_since(&mut self, offset: u64) -> Result<Frozen, Refused> {
         let touched = self.slots_since(offset)?;
         self.freeze_those(touched.into_iter())
     }
 
     /// The slots of the records that events of the live log speak of from some place on, ascending.
-    ///
-    /// # Errors
-    /// As `freeze`.
     pub fn slots_since(&self, offset: u64) -> Result<Vec<u32>, Refused> {
         let first = self.timeline.index_from(offset);
         let mut touched = gathered(self.timeline.slots_from(first))?;
@@ -91,9 +82,6 @@ impl State {
     }
 
     /// The same of the records in some slots, in their order.
-    ///
-    /// # Errors
-    /// As `freeze`.
     pub fn freeze_those(&mut self, wanted: impl ExactSizeIterator<Item = u32>) -> Result<Frozen, Refused> {
         // Others wait meanwhile: all memory is asked for at once.
         let mut records = Vec::new();

@@ -42,8 +42,7 @@ impl State {
 
     pub(super) fn put_value(&mut self, found: Option<u32>, id: &[u8], mut record: Value, stamp: Stamp) -> u32 {
         record.set("id", Value::Str(unspelled(id)));
-        let mut text = Vec::new();
-        json::write_value(&record, &mut text);
+        let text = record.to_bytes();
         match json::scan_record(&text) {
             Some(fields) => self.put(found, id, &text, fields, (stamp, false)),
             // Too long for any line: our writers refuse such a patch, so nobody was told that it was kept.

@@ -104,9 +104,6 @@ impl State {
     }
 
     /// The records that a query asks for, in insertion order, with their moments.
-    ///
-    /// # Errors
-    /// `Refused` if there is no memory for so many.
     pub fn query_dated(&self, query: &Query) -> Result<Vec<Dated<'_>>, Refused> {
         let listing = Listing {
             query: query.clone(),
@@ -127,9 +124,6 @@ impl State {
     }
 
     /// All rows as they are now, to be read while others go on.
-    ///
-    /// # Errors
-    /// `Refused` if there is no memory for it.
     pub fn survey(&mut self) -> Result<Survey, Refused> {
         let rows = self.slots.iter().enumerate().filter(|(_, slot)| slot.class != NO_CLASS);
         let rows = rows.map(|(number, slot)| (number as u32, self.seq_of(slot), slot.clone()));

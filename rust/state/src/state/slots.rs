@@ -38,9 +38,6 @@ impl State {
     }
 
     /// The canonical records that a query asks for, in insertion order.
-    ///
-    /// # Errors
-    /// `Refused` if there is no memory for so many.
     pub fn query(&self, query: &Query) -> Result<Vec<&[u8]>, Refused> {
         gathered(self.matches(query).take(query.limit.unwrap_or(usize::MAX)))
     }

@@ -43,9 +43,6 @@ pub struct Timeline {
 
 impl Timeline {
     /// Asks for the memory that so many events need, and those of them that speak of several records for so many further ones.
-    ///
-    /// # Errors
-    /// `Refused` if there is not so much.
     pub fn make_room(&mut self, events: usize, further: usize) -> Result<(), Refused> {
         self.offsets.try_reserve(events)?;
         self.earlier.try_reserve(events)?;

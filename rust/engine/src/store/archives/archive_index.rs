@@ -8,24 +8,25 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use chronolog::archive::{self, Archive};
+use chronolog::archive::{self, Archive, damage_in};
 use chronolog::chain::BatchFate;
+use chronolog::damage::{Damage, DamageKind};
 use chronolog::digest::{Hasher, Hex, sha256};
-use chronolog::disk::{Access, Disk, DiskFile, read_upto};
-use chronolog::error::Result;
+use chronolog::disk::{Access, Bytes, Disk, DiskFile, read_upto};
+use chronolog::error::{At, Error, Result};
 use chronolog::event::Known;
 use chronolog::event::act::each_subject;
 use chronolog::layout::{Layout, own_draft};
-use chronolog::origin::{Beginning, beginning_of};
-use chronolog::verify::{Sink, Walk};
+use chronolog::origin::{Beginning, Sentinel, beginning_of};
+use chronolog::verify::{Sink, Walk, finding};
 use chronolog::wal::reader::Reading;
-
-use super::faults::{OrDamage, check_digest, damaged};
 
 /// The first bytes of an index; the last one is the version.
 const MAGIC: &[u8; 8] = b"CMHIST\x00\x02";
 /// Magic, the digest of the archive, the number of entries.
 const HEADER_BYTES: usize = 48;
+/// Where the number of entries stands.
+const COUNT_AT: usize = 40;
 /// The hash of an id, and an offset.
 const ENTRY_BYTES: usize = 16;
 /// The digest of all before it.
@@ -44,7 +45,7 @@ pub(in crate::store) struct IndexedArchive {
     /// How that log begins.
     pub beginning: Beginning,
     sha256: Hex,
-    index: Mutex<Option<Arc<dyn Entries>>>,
+    index: Mutex<Option<EventIndex>>,
 }
 
 /// The archives that were asked so far. What was checked once is not checked again: the handle stays on the same file.
@@ -108,26 +109,28 @@ impl IndexedArchive {
     pub fn places(&self, disk: &dyn Disk, layout: &Layout, threads: usize, id: &[u8]) -> Result<Vec<u64>> {
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         let entries = match &*index {
-            Some(entries) => Arc::clone(entries),
+            Some(entries) => entries.clone(),
             None => {
                 let path = layout.history_index(&self.name);
-                let found = stored(disk, &path, &self.sha256).ok().flatten();
-                let entries: Arc<dyn Entries> = match found {
-                    Some(stored) => Arc::new(stored),
+                let entries = match EventIndex::open(disk, &path, &self.sha256).ok().flatten() {
+                    Some(stored) => stored,
                     None => {
-                        let made = self.make_index(threads)?;
+                        let made = encoded(&self.sha256, &self.make_index(threads)?);
                         // It is derived: if it cannot be written, it is made again next time.
-                        let _ = write(disk, layout, &self.name, &self.sha256, &made);
-                        Arc::new(made)
+                        let _ = write(disk, layout, &self.name, &made);
+                        EventIndex {
+                            count: number(&made, COUNT_AT),
+                            file: Arc::new(Bytes(made)),
+                        }
                     }
                 };
-                Arc::clone(index.insert(entries))
+                index.insert(entries).clone()
             }
         };
         drop(index);
         let hash = hash_of(id);
         let mut places = Vec::new();
-        let mut at = first_of(&*entries, hash).or_damage(&self.name)?;
+        let mut at = entries.first_of(hash).or_damage(&self.name)?;
         while let Some((_, place)) = entries
             .get(at)
             .or_damage(&self.name)?
@@ -142,11 +145,7 @@ impl IndexedArchive {
     fn make_index(&self, threads: usize) -> Result<Vec<(u64, u64)>> {
         let mut mentions = Mentions::default();
         let mut walk = Walk::new(None);
-        let reading = Reading {
-            trusted_until: 0,
-            threads,
-        };
-        walk.go(&*self.archive.log, self.length, reading, &mut mentions, &mut |_, _| {})
+        walk.go(&*self.archive.log, self.length, Reading::new(threads), &mut mentions)
             .or_damage(&self.name)?;
         if let Some(first) = walk.follower.damage.first() {
             return Err(damaged(&self.name, first));
@@ -161,34 +160,49 @@ fn hash_of(id: &[u8]) -> u64 {
     raw[..8].iter().fold(0, |sum, b| sum << 8 | u64::from(*b))
 }
 
-/// Sorted pairs of hash and offset.
-trait Entries: Send + Sync {
-    fn count(&self) -> u64;
-    fn get(&self, index: u64) -> io::Result<Option<(u64, u64)>>;
-}
-
-impl Entries for Vec<(u64, u64)> {
-    fn count(&self) -> u64 {
-        self.len() as u64
-    }
-
-    fn get(&self, index: u64) -> io::Result<Option<(u64, u64)>> {
-        Ok(usize::try_from(index)
-            .ok()
-            .and_then(|index| <[_]>::get(self, index))
-            .copied())
-    }
-}
-
-/// An index on disk whose digest was right when it was opened.
-struct Stored {
+/// Sorted pairs of hash and offset, in a file whose digest was right when it was opened, or in memory.
+#[derive(Clone)]
+struct EventIndex {
     file: Arc<dyn DiskFile>,
     count: u64,
 }
 
-impl Entries for Stored {
-    fn count(&self) -> u64 {
-        self.count
+impl EventIndex {
+    /// Opens an index; `None` if it is not there, of another version, of another archive, or not whole.
+    fn open(disk: &dyn Disk, path: &Path, archive: &Hex) -> io::Result<Option<Self>> {
+        let file = match disk.open(path, Access::Read) {
+            Ok(file) => file,
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(fault) => return Err(fault),
+        };
+        let mut header = Vec::new();
+        read_upto(&*file, &mut header, 0, HEADER_BYTES)?;
+        let count = number(&header, COUNT_AT);
+        let wanted = count
+            .checked_mul(ENTRY_BYTES as u64)
+            .and_then(|bytes| bytes.checked_add(HEADER_BYTES as u64));
+        let fits = header.get(..8) == Some(MAGIC) && header.get(8..40) == Some(&archive.raw());
+        let (true, Some(body)) = (fits, wanted) else {
+            return Ok(None);
+        };
+        if file.length()? != body + DIGEST_BYTES as u64 {
+            return Ok(None);
+        }
+        let mut hasher = Hasher::default();
+        let mut buffer = Vec::new();
+        let mut offset = 0;
+        while offset < body {
+            buffer.clear();
+            let step = (body - offset).min(BUFFER_BYTES) as usize;
+            if read_upto(&*file, &mut buffer, offset, step)? == 0 {
+                return Ok(None);
+            }
+            hasher.update(&buffer);
+            offset += buffer.len() as u64;
+        }
+        buffer.clear();
+        read_upto(&*file, &mut buffer, body, DIGEST_BYTES)?;
+        Ok((buffer == hasher.finish().raw()).then_some(Self { file, count }))
     }
 
     fn get(&self, index: u64) -> io::Result<Option<(u64, u64)>> {
@@ -196,13 +210,23 @@ impl Entries for Stored {
             return Ok(None);
         }
         let mut entry = Vec::with_capacity(ENTRY_BYTES);
-        read_upto(
-            &*self.file,
-            &mut entry,
-            HEADER_BYTES as u64 + index * ENTRY_BYTES as u64,
-            ENTRY_BYTES,
-        )?;
+        let offset = HEADER_BYTES as u64 + index * ENTRY_BYTES as u64;
+        read_upto(&*self.file, &mut entry, offset, ENTRY_BYTES)?;
         Ok(Some((number(&entry, 0), number(&entry, 8))))
+    }
+
+    /// The first entry whose hash is not less.
+    fn first_of(&self, hash: u64) -> io::Result<u64> {
+        let (mut low, mut high) = (0, self.count);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.get(middle)?.is_some_and(|(found, _)| found < hash) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(low)
     }
 }
 
@@ -211,62 +235,8 @@ fn number(bytes: &[u8], at: usize) -> u64 {
     digits.iter().rev().fold(0, |sum, b| sum << 8 | u64::from(*b))
 }
 
-/// The first entry whose hash is not less.
-fn first_of(entries: &dyn Entries, hash: u64) -> io::Result<u64> {
-    let (mut low, mut high) = (0, entries.count());
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if entries.get(middle)?.is_some_and(|(found, _)| found < hash) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    Ok(low)
-}
-
-/// Opens an index; `None` if it is not there, of another version, of another archive, or not whole.
-fn stored(disk: &dyn Disk, path: &Path, archive: &Hex) -> io::Result<Option<Stored>> {
-    let file = match disk.open(path, Access::Read) {
-        Ok(file) => file,
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(fault) => return Err(fault),
-    };
-    let mut header = Vec::new();
-    read_upto(&*file, &mut header, 0, HEADER_BYTES)?;
-    let count = number(&header, 40);
-    let wanted = count
-        .checked_mul(ENTRY_BYTES as u64)
-        .and_then(|bytes| bytes.checked_add(HEADER_BYTES as u64));
-    let fits = header.get(..8) == Some(MAGIC) && header.get(8..40) == Some(&archive.raw());
-    let (true, Some(body)) = (fits, wanted) else {
-        return Ok(None);
-    };
-    if file.length()? != body + DIGEST_BYTES as u64 {
-        return Ok(None);
-    }
-    let mut hasher = Hasher::default();
-    let mut buffer = Vec::new();
-    let mut offset = 0;
-    while offset < body {
-        buffer.clear();
-        let step = (body - offset).min(BUFFER_BYTES) as usize;
-        if read_upto(&*file, &mut buffer, offset, step)? == 0 {
-            return Ok(None);
-        }
-        hasher.update(&buffer);
-        offset += buffer.len() as u64;
-    }
-    buffer.clear();
-    read_upto(&*file, &mut buffer, body, DIGEST_BYTES)?;
-    Ok((buffer == hasher.finish().raw()).then_some(Stored { file, count }))
-}
-
-/// Writes an index under a name of its own and gives it the right one. It is not synced: a torn one is made anew. Others may
-/// write the same one just now, and whoever compacts takes drafts away.
-fn write(disk: &dyn Disk, layout: &Layout, name: &str, archive: &Hex, entries: &[(u64, u64)]) -> io::Result<()> {
-    let path = &layout.history_index(name);
-    disk.create_dir(&layout.indexes())?;
+/// An index as it stands in its file: header, entries, digest.
+fn encoded(archive: &Hex, entries: &[(u64, u64)]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER_BYTES + entries.len() * ENTRY_BYTES + DIGEST_BYTES);
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(&archive.raw());
@@ -277,8 +247,16 @@ fn write(disk: &dyn Disk, layout: &Layout, name: &str, archive: &Hex, entries: &
     }
     let own = sha256(&bytes).raw();
     bytes.extend_from_slice(&own);
+    bytes
+}
+
+/// Writes an index under a name of its own and gives it the right one. It is not synced: a torn one is made anew. Others may
+/// write the same one just now, and whoever compacts takes drafts away.
+fn write(disk: &dyn Disk, layout: &Layout, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let path = &layout.history_index(name);
+    disk.create_dir(&layout.indexes())?;
     let draft = own_draft(path);
-    let written = disk.create(&draft).and_then(|file| file.write_at(&bytes, 0));
+    let written = disk.create(&draft).and_then(|file| file.write_at(bytes, 0));
     // INVARIANT: the archive is looked for when the draft is there, and whoever erases takes archives away first, then drafts: no
     // index stays of one that is gone.
     let named = written.and_then(|()| disk.status(&layout.inside(name)).map(|_| ()));
@@ -289,11 +267,8 @@ fn write(disk: &dyn Disk, layout: &Layout, name: &str, archive: &Hex, entries: &
 }
 
 /// Whether an index that would be believed says something else than the archive; false if there is none.
-///
-/// # Errors
-/// What the disk says.
 pub(in crate::store) fn is_forged(disk: &dyn Disk, path: &Path, archive: &Hex, mentions: Mentions) -> io::Result<bool> {
-    let Some(stored) = stored(disk, path, archive)? else {
+    let Some(stored) = EventIndex::open(disk, path, archive)? else {
         return Ok(false);
     };
     let right = mentions.sorted();
@@ -349,5 +324,58 @@ impl Sink for Mentions {
             self.counted.append(&mut self.held);
         }
         self.held.clear();
+    }
+}
+
+/// What an archive holds may be wrong: that is damage, and no failure of the disk.
+pub(in crate::store) trait OrDamage<T> {
+    /// Turns an `io::Result` about an archive into ours.
+    fn or_damage(self, name: &str) -> Result<T>;
+}
+
+impl<T> OrDamage<T> for std::io::Result<T> {
+    fn or_damage(self, name: &str) -> Result<T> {
+        self.map_err(|fault| match damage_in(&fault) {
+            Some(reason) => archive_altered(name, reason),
+            None => Error::io(Path::new(name), fault),
+        })
+    }
+}
+
+/// That an archive is not what it was.
+pub(in crate::store) fn archive_altered(name: &str, reason: String) -> Error {
+    Error::Corrupted(Box::new(finding(name, DamageKind::ArchiveAltered, reason)))
+}
+
+/// What was found in the log that an archive holds.
+pub(in crate::store) fn damaged(name: &str, found: &Damage) -> Error {
+    Error::Corrupted(Box::new(Damage {
+        path: name.to_owned(),
+        ..found.clone()
+    }))
+}
+
+/// An archive is believed only if it is the one that the log names.
+pub(in crate::store) fn check_digest(packed: &dyn DiskFile, name: &str, digest: &str) -> Result<Hex> {
+    let found = chronolog::archive::file_digest(packed).at(Path::new(name))?;
+    if found.text() == digest {
+        Ok(found)
+    } else {
+        Err(archive_altered(name, format!("its SHA-256 is {}", found.text())))
+    }
+}
+
+/// Why the events before a sentinel cannot be told.
+pub(in crate::store) fn not_kept(sentinel: &Sentinel) -> Error {
+    Error::HistoryUnavailable {
+        first_seq: sentinel.last_seq + 1,
+        reason: why_not_kept(sentinel),
+    }
+}
+
+pub(in crate::store) fn why_not_kept(sentinel: &Sentinel) -> String {
+    match sentinel.safe_archive() {
+        Some((name, _)) => format!("{name} is not there"),
+        None => "the log was compacted there and its history not kept".to_owned(),
     }
 }

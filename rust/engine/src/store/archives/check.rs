@@ -1,27 +1,33 @@
 //! Checks that the archives are those that the log names, and lead to what it starts from.
 //!
-//! The way back is found first, from sentinel to sentinel. Then the retired logs are read from the oldest on: each is judged,
-//! its trail is followed, and what it adds up to is held against the base behind it. What is told begins with the newest, and
-//! ends with the first that is not the log that was retired.
+//! The way back is found first, from sentinel to sentinel. Then the retired logs are read from the oldest on: each is
+//! judged, its trail is followed, and what it adds up to is compared with the base behind it. Findings begin with the
+//! newest log, and end with the first that is not the log that was retired.
 
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
+use std::path::Path;
 
+use super::archive_index::{Mentions, is_forged};
+use super::replay::{Observed, Replay, ReplayObserver};
+use super::way::{End, Hop, PastLogs, fault_of};
+use crate::store::vectors::is_of_this_file;
+use chronolog::archive;
 use chronolog::archive::damage_in;
 use chronolog::damage::{Damage, DamageKind};
 use chronolog::digest::Hex;
 use chronolog::disk::{Disk, NamedFault, Naming, read_whole};
+use chronolog::event::erasure::{Erasure, Replacement};
 use chronolog::json::{self, Value};
-use chronolog::layout::{ERASING, Layout, base_name};
-use chronolog::log::files::open_base;
-use chronolog::origin::{Origin, TrailTold};
-use chronolog::verify::{ErasureSeen, finding};
-
-use super::bound::{NamedByLogs, unbound};
-use super::onlooker::Onlooker;
-use super::retired::{RetiredLogs, is_compared};
-use super::returned::FilesTold;
-use super::way::{End, Hop, PastLogs};
-use crate::store::vectors::is_of_this_file;
+use chronolog::layout::{
+    ERASING, Layout, base_name, digest_in_base_name, index_name, is_archive_file, is_base_file, packed_base_name,
+    short_digest_in_archive_name,
+};
+use chronolog::log::files::{is_folder, is_ours, open_base};
+use chronolog::origin::{Origin, Sentinel, TrailTold, WayBack, origin_of};
+use chronolog::trail::Trail;
+use chronolog::verify::{ErasureSeen, Sink, Walk, finding};
+use chronolog::wal::reader::Reading;
 
 /// What was found in the archives.
 #[derive(Default)]
@@ -50,20 +56,17 @@ pub(in crate::store) struct LiveEnd<'a> {
 
 impl Past {
     /// Follows the archives back from a log, as far as they were kept; somebody may look on.
-    ///
-    /// # Errors
-    /// What the disk says. Damage is no error.
     pub fn follow(
         disk: &dyn Disk,
         layout: &Layout,
         live: LiveEnd<'_>,
         threads: usize,
-        onlooker: Option<&dyn Onlooker>,
+        observer: Option<&dyn ReplayObserver>,
     ) -> io::Result<Self> {
         let hop = Hop::live(live.origin, live.offset, live.seq, live.erasures);
         let mut way = PastLogs::find(disk, layout, hop)?;
         let mut past = Self::default();
-        let read = RetiredLogs::read(disk, layout, &mut way, threads, onlooker)?;
+        let read = RetiredLogs::read(disk, layout, &mut way, threads, observer)?;
         if read.gave_up {
             let note = "bases not compared with the history before them: not enough memory";
             past.notes.push(note.to_owned());
@@ -275,4 +278,437 @@ fn has_start(way: &PastLogs, number: usize, from: u64) -> Option<bool> {
         }
     }
     matches!(way.end, End::Beginning).then_some(false)
+}
+
+/// What logs name: how many lines of each archive are redacted, and which bases there are.
+#[derive(Clone, Default)]
+pub(super) struct NamedByLogs {
+    archives: HashMap<Hex, u64>,
+    bases: HashSet<Hex>,
+}
+
+impl NamedByLogs {
+    /// Takes what a log names: its own files, and those that it put in the place of others.
+    pub fn take(&mut self, hop: &Hop) {
+        self.bases.extend(hop.base.0);
+        let Some(sentinel) = &hop.sentinel else {
+            return;
+        };
+        if let Some(digest) = Hex::read(sentinel.told.archive.as_bytes()) {
+            let told = sentinel.told.erasure.as_ref();
+            self.archives.insert(digest, told.map_or(0, |told| told.erased));
+        }
+        for one in sentinel.told.erasure.iter().flat_map(|told| &told.replaced) {
+            match (one.new, one.erased) {
+                (Some(new), Some(erased)) => {
+                    self.archives.insert(new, erased);
+                }
+                (new, _) => self.bases.extend(new),
+            }
+        }
+    }
+}
+
+/// What is wrong with a sentinel that tells of an erasure, and the event that should follow it. `before` is what the logs
+/// before it name, and whether that is all of them.
+pub(super) fn unbound(
+    sentinel: &Sentinel,
+    event: Option<&Erasure>,
+    before: &NamedByLogs,
+    is_all_known: bool,
+) -> Option<&'static str> {
+    let told = sentinel.told.erasure.as_ref()?;
+    if !told.is_sound {
+        return Some("erased and replaced are not as they should be");
+    }
+    let Some(event) = event else {
+        return Some("no erase event follows the sentinel");
+    };
+    let (mut olds, mut news) = (HashSet::new(), HashSet::new());
+    let is_first = |one: &Replacement| {
+        olds.insert(one.old) && one.new.is_none_or(|new| news.insert(new)) && Some(one.old) != one.new
+    };
+    if !told.replaced.iter().all(is_first) {
+        return Some("a file is replaced twice, by one that replaces another, or by itself");
+    }
+    let is_dropped = sentinel.archive.is_none();
+    if is_dropped != event.is_dropped || is_dropped && (told.erased > 0 || !told.replaced.is_empty()) {
+        return Some("what became of the history is not what the event says");
+    }
+    let mut lines = told.erased;
+    let mut is_more = true;
+    for one in &told.replaced {
+        let was = match one.erased {
+            Some(_) => before.archives.get(&one.old).copied(),
+            None => before.bases.contains(&one.old).then_some(0),
+        };
+        let Some(was) = was else {
+            return is_all_known.then_some("a file is replaced that nothing names");
+        };
+        if let Some(now) = one.erased {
+            is_more &= now > was;
+            lines = lines.saturating_add(now.saturating_sub(was));
+        }
+    }
+    if !is_more {
+        return Some("a file was replaced in which nothing was erased");
+    }
+    (!is_dropped && event.lines != lines).then_some("the event counts other lines than were erased")
+}
+
+/// How many digits of a digest stand in the name of an archive.
+const SHORT_DIGITS: usize = 16;
+
+/// What logs say of files: those that erasures took away, and those that lie on the way.
+#[derive(Default)]
+pub(super) struct FilesTold {
+    /// The digests of the former.
+    olds: BTreeSet<String>,
+    /// The names of the latter, from the store's folder on.
+    named: BTreeSet<String>,
+}
+
+impl FilesTold {
+    /// What a sentinel says. Its own files must be those that count now.
+    pub fn take(&mut self, sentinel: &Sentinel) {
+        let replaced = sentinel.told.erasure.iter().flat_map(|told| &told.replaced);
+        self.olds.extend(replaced.map(|one| one.old.text().to_owned()));
+        self.name_base(sentinel.base_sha256);
+    }
+
+    /// A base lies on the way, packed or not.
+    pub fn name_base(&mut self, sha256: Option<Hex>) {
+        let names = sha256.map(|sha256| [base_name(sha256.text()), packed_base_name(sha256.text())]);
+        self.named.extend(names.into_iter().flatten());
+    }
+
+    /// A file lies on the way.
+    pub fn name(&mut self, name: &str) {
+        self.named.insert(name.to_owned());
+    }
+
+    /// The files of erased content that are there.
+    pub fn returned(&self, disk: &dyn Disk, layout: &Layout) -> Vec<Damage> {
+        if self.olds.is_empty() {
+            return Vec::new();
+        }
+        let short: BTreeSet<&str> = self.olds.iter().filter_map(|old| old.get(..SHORT_DIGITS)).collect();
+        let mut found: Vec<String> = Vec::new();
+        for name in listed(disk, &layout.bases(), is_base_file) {
+            if digest_in_base_name(&name).is_some_and(|digest| self.olds.contains(digest)) {
+                found.push(format!("base/{name}"));
+            }
+        }
+        for name in listed(disk, &layout.archives(), is_archive_file) {
+            if short_digest_in_archive_name(&name).is_some_and(|digest| short.contains(digest)) {
+                found.push(format!("archive/{name}"));
+            }
+        }
+        found.retain(|name| !self.named.contains(name));
+        let reason = "an erasure took it away, and it is back";
+        let told = found.iter();
+        told.map(|name| finding(name, DamageKind::ErasedReturned, reason))
+            .collect()
+    }
+}
+
+/// The same for whoever opens a store: only the first lines of archives are read, as far back as they lead.
+pub(in crate::store) fn returned_at(disk: &dyn Disk, layout: &Layout, origin: &Origin) -> Vec<Damage> {
+    let Origin::Ours(newest) = origin else {
+        return Vec::new();
+    };
+    if disk.exists(&layout.inside(ERASING)) {
+        return Vec::new();
+    }
+    let (mut told, mut way, mut sentinel) = (FilesTold::default(), WayBack::default(), newest.clone());
+    loop {
+        told.take(&sentinel);
+        let Some((name, _)) = sentinel.safe_archive() else {
+            break;
+        };
+        told.name(name);
+        let earlier = archive::open(disk, &layout.inside(name))
+            .and_then(|archive| origin_of(&*archive.log, archive.log.length()?));
+        match earlier {
+            Ok(Origin::Ours(earlier)) if earlier.last_seq < sentinel.last_seq => {
+                sentinel = way.back(&sentinel, earlier);
+            }
+            // What cannot be followed is for whoever verifies.
+            _ => break,
+        }
+    }
+    told.returned(disk, layout)
+}
+
+fn listed(disk: &dyn Disk, folder: &std::path::Path, is_named_so: fn(&str) -> bool) -> Vec<String> {
+    let mut names = match is_folder(disk, folder) {
+        true => disk.list(folder).unwrap_or_default(),
+        false => Vec::new(),
+    };
+    names.retain(|name| is_named_so(name) && is_ours(disk, &folder.join(name)));
+    names
+}
+
+/// What came out of one archive beside its verdict.
+#[derive(Default)]
+pub(super) struct ArchiveNotes {
+    /// Its index says something else.
+    pub altered: Option<Damage>,
+    /// That could not be found out.
+    pub note: Option<String>,
+}
+
+/// What came out of reading all of them.
+pub(super) struct RetiredLogs {
+    /// The logs on the way whose bases are not what came before them.
+    pub differing: BTreeSet<usize>,
+    /// For each log on the way.
+    pub beside: Vec<ArchiveNotes>,
+    /// There was not enough memory to compare all bases.
+    pub gave_up: bool,
+}
+
+impl RetiredLogs {
+    /// Reads the archives from the oldest on; judges each and holds its sum against the base behind it.
+    ///
+    /// # Errors
+    /// What keeps this process from reading on, and is no fault of an archive.
+    pub fn read(
+        disk: &dyn Disk,
+        layout: &Layout,
+        way: &mut PastLogs,
+        threads: usize,
+        observer: Option<&dyn ReplayObserver>,
+    ) -> io::Result<Self> {
+        ask_for_trails(&mut way.hops);
+        let mut differing = BTreeSet::new();
+        let mut beside: Vec<ArchiveNotes> = way.hops.iter().map(|_| ArchiveNotes::default()).collect();
+        let mut replay = Replay::of(observer.and_then(|observer| observer.likeness()));
+        let wanted = wanted_sums(disk, layout, &way.hops);
+        for number in (1..way.hops.len()).rev() {
+            let older = way.hops.get(number + 1).filter(|older| older.wrong.is_none());
+            let trail = first_trail(&way.hops[number], older);
+            let head = previous_head(&way.hops[number - 1]);
+            let hop = &mut way.hops[number];
+            hop.trail = trail;
+            if wanted[number] {
+                begin(disk, layout, hop, &mut replay);
+            }
+            let index = hop.archive.as_ref().map(|_| layout.history_index(&hop.name));
+            let index = index.filter(|path| disk.exists(path));
+            replay.mentions = index.as_ref().map(|_| Mentions::default());
+            read_shown(hop, &head, threads, &mut replay, observer).naming(&layout.inside(&hop.name))?;
+            if hop.wrong.is_some() {
+                replay.state = None;
+                replay.leave_segment();
+                continue;
+            }
+            if let (Some(path), Some(mentions), Some((_, sha256))) = (index, replay.mentions.take(), &hop.archive) {
+                beside[number] = compare_index(disk, &path, sha256, mentions);
+            }
+            replay.leave_segment();
+            match held_against(disk, layout, &way.hops[number - 1], &mut replay) {
+                Sum::Same(sha256) => {
+                    if let (Some(observer), Some(state)) = (observer, &replay.state) {
+                        observer.base(&sha256, state);
+                    }
+                }
+                Sum::Untold => {}
+                Sum::Other => {
+                    differing.insert(number - 1);
+                    replay.state = None;
+                }
+                Sum::Unasked => replay.state = None,
+            }
+        }
+        Ok(Self {
+            differing,
+            beside,
+            gave_up: replay.gave_up,
+        })
+    }
+}
+
+/// How the sum of a retired log stands to the base behind it.
+enum Sum {
+    /// They are the same: the base has this digest.
+    Same(Hex),
+    /// Nobody can tell that they differ.
+    Untold,
+    /// The base is another.
+    Other,
+    /// Nobody asks: the base counts as it is.
+    Unasked,
+}
+
+/// Whether a log says in its sentinel that its base is what came before it. Before there were trails none did, and what a
+/// repair made is its word.
+pub(super) fn is_compared(hop: &Hop) -> bool {
+    hop.sentinel.as_ref().is_some_and(|sentinel| {
+        let told = &sentinel.told;
+        !told.mended && (told.trail != TrailTold::Nothing || told.erasure.is_some())
+    })
+}
+
+fn is_base_there(disk: &dyn Disk, layout: &Layout, hop: &Hop) -> bool {
+    hop.base
+        .1
+        .is_some_and(|sha256| !matches!(open_base(disk, layout, &sha256), Ok(None)))
+}
+
+/// Which of the retired logs have to be added up: to take in events costs more than to judge their lines.
+fn wanted_sums(disk: &dyn Disk, layout: &Layout, hops: &[Hop]) -> Vec<bool> {
+    let mut wanted = vec![false; hops.len()];
+    for number in 1..hops.len() {
+        let behind = &hops[number - 1];
+        wanted[number] = is_compared(behind) || (wanted[number - 1] && !is_base_there(disk, layout, behind));
+    }
+    wanted
+}
+
+fn previous_head(hop: &Hop) -> String {
+    let head = hop
+        .sentinel
+        .as_ref()
+        .map(|sentinel: &Sentinel| sentinel.previous_head.clone());
+    head.unwrap_or_default()
+}
+
+/// From where on the trail of each log is asked for, by the sentinel behind it or a later one.
+fn ask_for_trails(hops: &mut [Hop]) {
+    let mut wanted = None;
+    for (number, hop) in hops.iter_mut().enumerate() {
+        let own = hop.own_trail().map(|(_, from)| from);
+        if number > 0 {
+            hop.trail_from = own.or(wanted);
+        }
+        wanted = own.or(wanted.filter(|from| Some(*from) != hop.seq));
+    }
+}
+
+/// The trail of a log before its first event, if that is known.
+fn first_trail(hop: &Hop, older: Option<&Hop>) -> Option<Trail> {
+    if let Some((value, from)) = hop.own_trail() {
+        return Some(Trail::after(value.raw(), from));
+    }
+    let from = hop.trail_from?;
+    if hop.seq == Some(from) {
+        return Some(Trail::new(from));
+    }
+    let before = older?.trail.as_ref().filter(|trail| trail.from == from)?;
+    Some(Trail::after(before.value().raw(), from))
+}
+
+/// Sees to it that what a retired log starts from is known, if it can be had.
+fn begin(disk: &dyn Disk, layout: &Layout, hop: &Hop, replay: &mut Replay) {
+    if hop.sentinel.is_none() && !hop.is_foreign {
+        replay.begin();
+        return;
+    }
+    if hop.is_foreign {
+        replay.state = None;
+        replay.settled_until = hop.adopted;
+    }
+    if replay.state.is_none()
+        && let Some(sha256) = hop.base.1
+        && let Ok(Some((_, base))) = open_base(disk, layout, &sha256)
+    {
+        replay.begin_with(&*base.log, &sha256);
+        base.rest();
+    }
+}
+
+/// Reads a retired log while somebody looks on, perhaps.
+fn read_shown(
+    hop: &mut Hop,
+    head: &str,
+    threads: usize,
+    replay: &mut Replay,
+    observer: Option<&dyn ReplayObserver>,
+) -> io::Result<()> {
+    let Some(observer) = observer else {
+        return read_log(hop, head, threads, replay);
+    };
+    observer.begin_retired();
+    read_log(hop, head, threads, &mut Observed(replay, observer))?;
+    if let Some((_, digest)) = hop.archive.as_ref().filter(|_| hop.wrong.is_none()) {
+        observer.end_retired(digest, hop.redacted.is_even());
+    }
+    Ok(())
+}
+
+/// Reads a retired log and says what is wrong with it.
+fn read_log(hop: &mut Hop, head: &str, threads: usize, sink: &mut dyn Sink) -> io::Result<()> {
+    let Some((archive, _)) = &hop.archive else {
+        return Ok(());
+    };
+    let mut walk = Walk::new(None);
+    walk.follower.trail = hop.trail.take();
+    let log = &*archive.log;
+    let went = log
+        .length()
+        .and_then(|length| walk.go(log, length, Reading::new(threads), sink));
+    archive.rest();
+    hop.trail = walk.follower.trail.take();
+    let found = |offset: u64, line: u64, reason: &str| Damage {
+        offset,
+        line,
+        ..finding(&hop.name, DamageKind::ArchiveAltered, reason)
+    };
+    let damage = walk.follower.damage.iter().min_by_key(|damage| damage.offset);
+    hop.wrong = if let Err(fault) = went {
+        Some(fault_of(&hop.name, fault)?)
+    } else if let Some(first) = damage {
+        Some(Damage {
+            path: hop.name.clone(),
+            kind: DamageKind::ArchiveAltered,
+            ..first.clone()
+        })
+    } else if walk.mark().head.is_none_or(|found| found.text() != head) {
+        Some(found(0, 0, "it does not end with the event that the log names"))
+    } else if walk.redacted.count != hop.bound {
+        let (offset, line) = walk.redacted.first.map_or((0, 0), |place| (place.offset, place.line));
+        Some(found(offset, line, "other lines of it are erased than the log says"))
+    } else {
+        let stray = walk.redacted.stray();
+        stray.map(|place| found(place.offset, place.line, "an erased line has the seq of another place"))
+    };
+    hop.erasures = Some(walk.told_erasures().cloned().collect());
+    hop.redacted = walk.redacted;
+    Ok(())
+}
+
+/// Holds the base that a log starts from against what came before it.
+fn held_against(disk: &dyn Disk, layout: &Layout, hop: &Hop, replay: &mut Replay) -> Sum {
+    let Some(sha256) = hop.base.1.filter(|_| replay.state.is_some()) else {
+        return Sum::Untold;
+    };
+    if !is_compared(hop) {
+        let is_mended = hop.sentinel.as_ref().is_some_and(|sentinel| sentinel.told.mended);
+        return match is_mended || is_base_there(disk, layout, hop) {
+            true => Sum::Unasked,
+            false => Sum::Untold,
+        };
+    }
+    let base = open_base(disk, layout, &sha256).ok().flatten();
+    match base.and_then(|(_, base)| replay.is_like(&*base.log, &sha256)) {
+        Some(false) => Sum::Other,
+        Some(true) => Sum::Same(sha256),
+        None => Sum::Untold,
+    }
+}
+
+/// An index is believed by its own digest, which whoever forges one computes too.
+fn compare_index(disk: &dyn Disk, path: &Path, sha256: &Hex, mentions: Mentions) -> ArchiveNotes {
+    let name = index_name(path);
+    let mut beside = ArchiveNotes::default();
+    match is_forged(disk, path, sha256, mentions) {
+        Ok(false) => {}
+        Ok(true) => {
+            let reason = "it does not say which events of the archive speak of which record";
+            beside.altered = Some(finding(&name, DamageKind::IndexAltered, reason));
+        }
+        Err(fault) => beside.note = Some(format!("index not compared: {name}: {fault}")),
+    }
+    beside
 }

@@ -12,7 +12,6 @@ use chronolog::layout::{NEW_ARCHIVE, archive_name};
 use chronolog::log::Site;
 use chronolog::log::files::Scratch;
 use chronolog::ordered::in_order;
-use chronolog::verify::Walk;
 
 use crate::store::Progress;
 
@@ -38,9 +37,6 @@ struct FramePiece {
 
 impl Packing {
     /// An archive of nothing so far.
-    ///
-    /// # Errors
-    /// What the disk says.
     pub fn start(disk: &dyn Disk, log: Arc<dyn DiskFile>, path: &Path, threads: usize) -> io::Result<Self> {
         Ok(Self {
             log,
@@ -59,9 +55,6 @@ impl Packing {
     }
 
     /// Packs all whole frames before a place in the log, and makes them durable.
-    ///
-    /// # Errors
-    /// What the disk says.
     pub fn go_on(&mut self, until: u64, progress: Progress<'_>) -> io::Result<()> {
         let whole = until - until % FRAME_BYTES as u64;
         if whole > self.done {
@@ -72,9 +65,6 @@ impl Packing {
     }
 
     /// Packs what is left up to the end of the log, and makes all of it durable; gives the digest.
-    ///
-    /// # Errors
-    /// What the disk says.
     pub fn finish(mut self, end: u64) -> io::Result<Hex> {
         self.pack(end, &mut |_, _| {})?;
         self.file.sync()?;
@@ -112,25 +102,21 @@ impl Packing {
     }
 }
 
-/// Packs a whole log as an archive of its store; gives the archive's name and digest.
-///
-/// # Errors
-/// `Io`.
+/// Packs a log up to a place as an archive of its store, with a suffix to the name of the file; gives the name without it,
+/// and the digest.
 pub(in crate::store) fn archive_of(
     site: &Site,
-    log: &Arc<dyn DiskFile>,
-    walk: &Walk,
+    (log, end): (Arc<dyn DiskFile>, u64),
+    (first, last): (u64, u64),
+    suffix: &str,
     threads: usize,
-) -> Result<(String, String)> {
+) -> Result<(String, Hex)> {
     let archives = site.layout.archives();
     site.make_folder(&archives, site.layout.folder())?;
     let scratch = Scratch::at(&site.disk, archives.join(NEW_ARCHIVE));
-    let packing = Packing::start(&*site.disk, Arc::clone(log), scratch.path(), threads);
-    let digest = packing
-        .and_then(|packing| packing.finish(walk.end))
-        .at(scratch.path())?;
-    let mark = walk.mark();
-    let name = archive_name(mark.first_seq.unwrap_or(0), mark.last_seq, digest.text());
-    scratch.name(&site.layout.inside(&name))?;
-    Ok((name, digest.text().to_owned()))
+    let packing = Packing::start(&*site.disk, log, scratch.path(), threads);
+    let digest = packing.and_then(|packing| packing.finish(end)).at(scratch.path())?;
+    let name = archive_name(first, last, digest.text());
+    scratch.name(&site.layout.inside(&format!("{name}{suffix}")))?;
+    Ok((name, digest))
 }

@@ -1,19 +1,22 @@
-//! Replays retired logs into a state, and compares it with the base behind them.
+//! Replays retired logs into a state without erased records, shows them to an observer, and compares the state with a base.
 
+use std::collections::HashSet;
 use std::io;
 use std::iter::Peekable;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+
 use super::archive_index::Mentions;
-use super::doomed::Doomed;
 use chronolog::chain::BatchFate;
 use chronolog::digest::Hex;
 use chronolog::disk::DiskFile;
-use chronolog::event::{IncomingEvents, Known};
+use chronolog::event::act::each_named;
+use chronolog::event::{IncomingEvents, Known, Op};
 use chronolog::json::RecordSpans;
 use chronolog::memory::{self, Refused};
-use chronolog::verify::{HeldEvents, Sink};
-use chronomemory_state::snapshot::{self, Moments, Taker};
+use chronolog::verify::{HeldEvents, Sink, Walk};
+use chronomemory_state::snapshot::{self, Moments, RecordSink};
 use chronomemory_state::state::{Likeness, State};
 
 /// Takes in retired logs, one after the other; without a state it only looks.
@@ -193,7 +196,7 @@ impl<'a> Compared<'a> {
     }
 }
 
-impl Taker for Compared<'_> {
+impl RecordSink for Compared<'_> {
     fn knows(&mut self, record: &[u8]) -> bool {
         // What a state holds has a name, and no salt: nothing about it is left to find out.
         !self.differs && self.next.next_if(|next| *next == record).is_some()
@@ -208,5 +211,97 @@ impl Taker for Compared<'_> {
 
     fn start_over(&mut self) {
         *self = Self::with(self.state);
+    }
+}
+
+/// Records that are to be erased, by their ids as they stand between quotes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::store) struct Doomed(HashSet<Vec<u8>, RandomState>);
+
+impl Doomed {
+    /// One more.
+    pub fn add(&mut self, id: &[u8]) -> bool {
+        self.0.insert(id.to_vec())
+    }
+
+    /// Whether the record of an id is one of them.
+    pub fn has(&self, id: &[u8]) -> bool {
+        self.0.contains(id)
+    }
+
+    /// Their ids.
+    pub fn ids(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.iter().map(Vec::as_slice)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether the line of an event goes with them: it speaks of one of them. What a log says of itself never goes.
+    pub fn takes(&self, known: &Known<'_>) -> bool {
+        match known.op {
+            Op::Begin | Op::Compact | Op::Adopt | Op::Erase | Op::Prune | Op::Mark => false,
+            Op::Act => {
+                let mut is_named = false;
+                each_named(known.op, known.id, known.record, |id| is_named |= self.has(id));
+                is_named
+            }
+            _ => self.has(known.id),
+        }
+    }
+}
+
+/// Somebody who looks on while a log and its past are examined.
+pub trait ReplayObserver {
+    /// Records that the logs are likely to tell of, if somebody has them in memory.
+    fn likeness(&self) -> Option<Arc<Likeness>>;
+    /// The log is read from its first line on; what was seen before counts no more.
+    fn begin(&self);
+    /// A line of the log that is read, whether its batch is whole or not; what it says may have its salt.
+    fn see(&self, known: &Known<'_>);
+    /// The log was read to its end.
+    fn end(&self, walk: &Walk);
+    /// Now a retired log is read from its first line on.
+    fn begin_retired(&self);
+    /// It was read to its end, and is whole: the archive with this digest. Each of its lines has the seq of its place, or not.
+    fn end_retired(&self, digest: &Hex, is_even: bool);
+    /// The base with this digest holds these records and no others.
+    fn base(&self, sha256: &Hex, state: &State);
+}
+
+/// Takes in what a log says while somebody looks on.
+pub(in crate::store) struct Observed<'a, S>(pub &'a mut S, pub &'a dyn ReplayObserver);
+
+impl<S: Sink> Sink for Observed<'_, S> {
+    fn make_room(&mut self, coming: IncomingEvents) -> Result<(), Refused> {
+        self.0.make_room(coming)
+    }
+
+    fn count(&mut self, known: Known<'_>, ts: i64) {
+        self.1.see(&known);
+        self.0.count(known, ts);
+    }
+
+    fn hold(&mut self, known: Known<'_>, ts: i64) {
+        self.1.see(&known);
+        self.0.hold(known, ts);
+    }
+
+    fn settle(&mut self, held: BatchFate) {
+        self.0.settle(held);
+    }
+
+    fn note_loss(&mut self) {
+        self.0.note_loss();
+    }
+
+    fn minds_salt(&self, id: &[u8]) -> bool {
+        self.0.minds_salt(id)
+    }
+
+    fn is_satisfied(&self) -> bool {
+        self.0.is_satisfied()
     }
 }

@@ -1,19 +1,21 @@
-//! Finds the way back from a log through its archives and bases.
+//! Finds the way back from a log through its archives and bases, and the archives that were pruned.
 
 use std::io;
 
+use crate::store::vectors::is_of_this_file;
 use chronolog::archive::{self, Archive, damage_in};
 use chronolog::damage::{Damage, DamageKind};
 use chronolog::digest::Hex;
 use chronolog::disk::{Disk, Naming};
-use chronolog::error::is_of_process;
+use chronolog::error::{At, Error, Result, is_of_process};
+use chronolog::event::erasure::Pruning;
+use chronolog::event::faces::ERASURES;
 use chronolog::hint::Hint;
-use chronolog::layout::{LOG, Layout};
-use chronolog::origin::{Origin, Sentinel, WayBack, beginning_of, foreign_traces};
+use chronolog::layout::{LOG, Layout, last_seq_in_archive_name};
+use chronolog::origin::{Origin, Sentinel, TrailTold, WayBack, beginning_of, foreign_traces};
 use chronolog::trail::Trail;
 use chronolog::verify::{ErasureSeen, RedactedLines, finding};
-
-use crate::store::vectors::is_of_this_file;
+use chronomemory_state::state::State;
 
 /// One log on the way back: the live one, or one that was retired.
 pub(super) struct Hop {
@@ -87,10 +89,7 @@ fn unread(name: &str, fault: io::Error) -> End {
     }
 }
 
-/// What is wrong with an archive, where reading it failed.
-///
-/// # Errors
-/// The fault itself, if it says nothing of the archive.
+/// What is wrong with an archive, where reading it failed. Errors: The fault itself, if it says nothing of the archive.
 pub(super) fn fault_of(name: &str, fault: io::Error) -> io::Result<Damage> {
     let told = format!("it cannot be read: {fault}");
     match unread(name, fault) {
@@ -157,7 +156,7 @@ impl PastLogs {
     }
 }
 
-fn step(disk: &dyn Disk, layout: &Layout, sentinel: &Sentinel, way: &WayBack) -> Result<Hop, End> {
+fn step(disk: &dyn Disk, layout: &Layout, sentinel: &Sentinel, way: &WayBack) -> std::result::Result<Hop, End> {
     if sentinel.archive.is_none() {
         let note = "history unavailable: a compaction did not keep it";
         return Err(End::Note(note.to_owned()));
@@ -187,4 +186,136 @@ fn step(disk: &dyn Disk, layout: &Layout, sentinel: &Sentinel, way: &WayBack) ->
     }
     hop.archive = Some((archive, found));
     Ok(hop)
+}
+
+/// A retired log that was kept.
+pub(in crate::store) struct RetiredSegment {
+    /// The file, from the store's folder on.
+    pub name: String,
+    /// What it holds.
+    pub archive: Archive,
+    /// Its digest.
+    pub digest: Hex,
+    /// Its first and its last seq, as the sentinel says that names it.
+    pub span: (u64, u64),
+    /// How many lines of it are redacted.
+    pub redacted: u64,
+    /// What it starts from.
+    pub start: Start,
+}
+
+/// What a log starts from.
+#[derive(Clone)]
+pub(in crate::store) struct Start {
+    /// The base, as erasures made it.
+    pub base: Option<Hex>,
+    /// It accounts for the events up to here, if another tool compacted the log.
+    pub settled_until: Option<u64>,
+    /// The base counts as it is, whatever the history before it adds up to.
+    pub is_word: bool,
+}
+
+fn start_of(hop: &Hop) -> Start {
+    let is_word = hop.sentinel.as_ref().is_none_or(|sentinel| {
+        let told = &sentinel.told;
+        told.mended || (told.trail == TrailTold::Nothing && told.erasure.is_none())
+    });
+    Start {
+        base: hop.base.1,
+        settled_until: hop.adopted,
+        is_word,
+    }
+}
+
+/// The live log and what was kept of those before it, the oldest first; refuses a history with a hole. Errors:
+/// `Corrupted` for an archive that is another, `HistoryUnavailable` for one that is not there.
+pub(in crate::store) fn segments(
+    disk: &dyn Disk,
+    layout: &Layout,
+    origin: &Origin,
+    live: (&dyn chronolog::disk::DiskFile, u64),
+    pruned_until: u64,
+) -> Result<(Vec<RetiredSegment>, Start)> {
+    let way = PastLogs::find(disk, layout, Hop::live(origin, 0, None, None)).at(&layout.archives())?;
+    match &way.end {
+        End::Altered(damage) => return Err(Error::Corrupted(Box::new(damage.clone()))),
+        End::Note(note) if way.hops.last().is_some_and(|hop| names_archive(hop, pruned_until)) => {
+            return Err(Error::busy(format!(
+                "nothing is erased from a history with a hole in it: {note}"
+            )));
+        }
+        _ => {}
+    }
+    let mut hops = way.hops.into_iter();
+    let mut start = hops.next().map(|hop| (start_of(&hop), hop.sentinel));
+    if let Some((start, _)) = start.as_mut().filter(|_| *origin == Origin::Foreign) {
+        let traces =
+            foreign_traces(live.0, live.1, u64::MAX, Hint::None).map_err(|fault| Error::io(layout.log(), fault))?;
+        start.base = traces.adoption.as_ref().map(|adoption| adoption.base_sha256);
+        start.settled_until = traces.adoption.map(|adoption| adoption.seq);
+    }
+    let Some((live, mut sentinel)) = start else {
+        return Err(Error::Closed);
+    };
+    let mut found = Vec::new();
+    for hop in hops {
+        let span = sentinel.as_ref().and_then(|sentinel| sentinel.told.span);
+        let start = start_of(&hop);
+        sentinel = hop.sentinel;
+        let Some((archive, digest)) = hop.archive else {
+            continue;
+        };
+        found.push(RetiredSegment {
+            name: hop.name,
+            archive,
+            digest,
+            span: span.unwrap_or_default(),
+            redacted: hop.bound,
+            start,
+        });
+    }
+    found.reverse();
+    Ok((found, live))
+}
+
+/// Whether a log names an archive that nobody removed on purpose.
+fn names_archive(hop: &Hop, pruned_until: u64) -> bool {
+    hop.sentinel
+        .as_ref()
+        .is_some_and(|sentinel| sentinel.archive.is_some() && sentinel.last_seq > pruned_until)
+}
+
+/// What a state says of archives that were pruned, in the order of the events.
+pub(in crate::store) fn prunings_of(state: &State) -> Vec<Pruning> {
+    let slots = state.of_kinds(ERASURES, &[b"pruned"]);
+    let found = slots.filter_map(|slot| {
+        let id = state.spelled_id(slot);
+        let seq = std::str::from_utf8(id).ok()?.strip_prefix("pruned:")?.parse().ok()?;
+        Pruning::read(seq, id, state.record_in(slot))
+    });
+    found.collect()
+}
+
+/// Up to which event archives were pruned; 0 if none was.
+pub(in crate::store) fn pruned_until(state: &State) -> u64 {
+    let last = prunings_of(state).into_iter().map(|told| told.last_seq);
+    last.max().unwrap_or(0)
+}
+
+/// Says in a report which archives were pruned, instead of that they are missing.
+pub(in crate::store) fn tell_pruned(state: &State, notes: &mut Vec<String>) {
+    let (prunings, until) = (prunings_of(state), pruned_until(state));
+    let is_pruned = |note: &String| {
+        let name = note.strip_prefix("history unavailable: archive/");
+        let name = name.and_then(|rest| rest.strip_suffix(" is not there"));
+        name.and_then(last_seq_in_archive_name)
+            .is_some_and(|last| last <= until)
+    };
+    notes.retain(|note| !is_pruned(note));
+    notes.extend(prunings.iter().map(|told| {
+        format!(
+            "pruned at event {}: {:?}: {} archives, up to event {}",
+            told.seq, told.reason, told.archives, told.last_seq
+        )
+    }));
 }

@@ -1,27 +1,26 @@
-//! Makes a verified copy outside the store.
+//! Makes verified copies outside the store, and lists the copies that a store has or knows of.
 //!
-//! It is written under a name that nobody takes for a copy, read again and verified as the store itself would be, and only then
-//! given its name. The store notes where it will lie before the first byte of it is there, so that an erasure can always tell
-//! where else a text is. Copies of others in the same folder are never touched.
+//! A copy is written under another name, read again, verified, and only then given its name. The store notes where it
+//! will lie before its first byte is written, so that an erasure can tell where else a text is. Copies of others in the
+//! same folder are never touched.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use chronolog::disk::{Manner, Stranger};
+use crate::store::Progress;
+use crate::store::files::erasing::remove_copy;
+use crate::store::files::known_copies::{KnownCopies, KnownCopy, look_into, own_place, weight_of};
+use crate::store::recovery::judge::verify_at;
+use crate::store::turns::{Turns, sync, take_care};
+use crate::store::upkeep::backup::BackingUp;
+use chronolog::disk::{Disk, FolderMode, UnexpectedEntry};
 use chronolog::error::{At, Error, Result};
 use chronolog::event::stamp;
-use chronolog::layout::{FOLDER, Layout, is_backup_folder};
+use chronolog::hint::{Synced, read_hint};
+use chronolog::layout::{FOLDER, Layout, is_backup_folder, is_in_draft};
 use chronolog::log::Site;
 use chronolog::log::files::{is_folder, with_suffix};
 use chronolog::verify::Report;
-use chronolog::wal::synced::Synced;
-
-use crate::store::Progress;
-use crate::store::files::known_copies::{KnownCopies, KnownCopy, own_place, weight_of};
-use crate::store::recovery::judge::verify_at;
-use crate::store::turns::{Turns, remove_backup, take_care};
-use crate::store::upkeep::backup::BackingUp;
-use crate::store::upkeep::compact::sync;
 
 /// How often a name is looked for that others take at the same moment.
 const MOST_TRIES: usize = 64;
@@ -144,7 +143,7 @@ struct Guarded<'a> {
 
 impl<'a> Guarded<'a> {
     fn at(site: &'a Site, folder: PathBuf) -> Self {
-        site.disk.guard(&folder, Manner::default());
+        site.disk.guard(&folder, FolderMode::default());
         Self { site, folder }
     }
 }
@@ -215,7 +214,9 @@ fn place_for(site: &Site, to: &Path) -> Result<PathBuf> {
     let disk = &*site.disk;
     match disk.status(to) {
         Ok(_) => return Err(Error::io(to, std::io::ErrorKind::NotADirectory.into())),
-        Err(fault) if Stranger::in_error(&fault).is_some_and(Stranger::is_link) => return Err(Error::io(to, fault)),
+        Err(fault) if UnexpectedEntry::in_error(&fault).is_some_and(UnexpectedEntry::is_link) => {
+            return Err(Error::io(to, fault));
+        }
         Err(_) => {}
     }
     let there = to.ancestors().find(|path| disk.exists(path)).unwrap_or(Path::new("/"));
@@ -294,7 +295,7 @@ fn clear_drafts(site: &Site, known: &KnownCopies, around: &Path) -> Result<()> {
         let draft = copy.draft();
         let _guarded = Guarded::at(site, draft.clone());
         if is_folder(&*site.disk, &draft) {
-            remove_backup(&*site.disk, &draft)?;
+            remove_copy(&*site.disk, &draft, is_in_draft)?;
             site.disk.sync_dir(around).at(around)?;
         }
     }
@@ -329,7 +330,7 @@ fn thin_out(site: &Site, known: &mut KnownCopies, around: &Path, keep: u64) -> R
         }
         disk.rename(&folder, &draft).at(&folder)?;
         disk.sync_dir(around).at(around)?;
-        remove_backup(disk, &draft)?;
+        remove_copy(disk, &draft, is_in_draft)?;
         disk.sync_dir(around).at(around)?;
         if !disk.exists(&draft) {
             known.0.retain(|other| other.path != copy.path);
@@ -340,4 +341,124 @@ fn thin_out(site: &Site, known: &mut KnownCopies, around: &Path, keep: u64) -> R
         known.write(site)?;
     }
     Ok(removed)
+}
+
+/// A copy of a store.
+#[derive(Clone, Debug)]
+pub struct CopySeen {
+    /// Its folder.
+    pub path: PathBuf,
+    /// When it was made, or brought back, in microseconds since 1970.
+    pub at: i64,
+    /// Its last event; 0 if nobody knows.
+    pub seq: u64,
+    /// The hash of that.
+    pub head: String,
+    /// How many bytes its files have.
+    pub bytes: u64,
+    /// Whether all of it was read again and was right when it was made, and it ends now as it did then.
+    pub is_verified: bool,
+    /// Whether it is there now.
+    pub is_there: bool,
+    /// Whether it lies in the store's own folder.
+    pub is_inside: bool,
+}
+
+/// The moment in the name of a copy; 0 if there is none.
+fn moment_in(name: &str) -> i64 {
+    let part = |from: usize, to: usize| name.get(from..to).unwrap_or_default();
+    let (date, clock) = (part(0, 8), part(9, 15));
+    let spelled = format!(
+        "{}-{}-{}T{}:{}:{}Z",
+        part(0, 4),
+        part(4, 6),
+        part(6, 8),
+        part(9, 11),
+        part(11, 13),
+        part(13, 15)
+    );
+    let is_whole = date.len() == 8 && clock.len() == 6;
+    stamp::read(spelled.as_bytes()).filter(|_| is_whole).unwrap_or(0)
+}
+
+/// The copies in the store's folder, and those that it knows of outside; each by the moment it was made.
+///
+/// # Errors
+/// `Refused` if the note about those outside cannot be read; `Io`, `Closed`.
+pub fn list(turns: &impl Turns) -> Result<Vec<CopySeen>> {
+    let site = turns.turn(|store| {
+        store.check_open()?;
+        Ok(Arc::clone(&store.site))
+    })?;
+    let (disk, backups) = (&*site.disk, site.layout.backups());
+    let mut seen = Vec::new();
+    if is_folder(disk, &backups) {
+        for name in disk.list(&backups).at(&backups)? {
+            let path = backups.join(&name);
+            if !is_backup_folder(&name) || !is_folder(disk, &path) {
+                continue;
+            }
+            let ends = look_into(disk, &path, |inside| read_hint(disk, inside)).ok().flatten();
+            seen.push(CopySeen {
+                at: moment_in(&name),
+                seq: ends.map_or(0, |ends| ends.seq),
+                head: ends.map_or_else(String::new, |ends| ends.head.text().to_owned()),
+                bytes: weight_of(disk, &path)?,
+                is_verified: false,
+                is_there: true,
+                is_inside: true,
+                path,
+            });
+        }
+    }
+    for known in KnownCopies::read(&site)?.0 {
+        let path = known.folder();
+        let is_there = is_copy(disk, &path);
+        seen.push(CopySeen {
+            at: known.at,
+            seq: known.seq,
+            head: known.head.clone(),
+            bytes: look_into(disk, &path, |inside| match is_there {
+                true => weight_of(disk, inside.folder()),
+                false => Ok(0),
+            })?,
+            is_verified: known.is_verified && known.is_in_its_place(disk),
+            is_there,
+            is_inside: false,
+            path,
+        });
+    }
+    seen.sort_by(|a, b| (a.at, &a.path).cmp(&(b.at, &b.path)));
+    Ok(seen)
+}
+
+/// Whether a folder can be looked into, and no link leads to it.
+pub(in crate::store) fn is_copy(disk: &dyn Disk, path: &Path) -> bool {
+    look_into(disk, path, |inside| is_folder(disk, inside.folder()))
+}
+
+/// Forgets copies outside that are gone for good; says how many were known.
+///
+/// # Errors
+/// `Argument` if one of them is still there; `Io`, `Locked`, `Closed`.
+pub fn forget(turns: &impl Turns, paths: &[PathBuf], now: &dyn Fn() -> i64) -> Result<u64> {
+    let _care = take_care(turns, now())?;
+    let site = turns.turn(|store| Ok(Arc::clone(&store.site)))?;
+    let mut known = KnownCopies::read(&site)?;
+    let before = known.0.len();
+    for copy in known.0.iter().filter(|copy| paths.contains(&copy.folder())) {
+        if let Some(there) = [copy.folder(), copy.draft()].iter().find(|path| site.disk.exists(path)) {
+            return Err(Error::must(
+                "paths",
+                "be gone, for an erasure must tell of what is there",
+                there.display(),
+            ));
+        }
+    }
+    known.0.retain(|copy| !paths.contains(&copy.folder()));
+    let gone = before - known.0.len();
+    if gone > 0 {
+        known.write(&site)?;
+    }
+    Ok(gone as u64)
 }

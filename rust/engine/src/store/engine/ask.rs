@@ -9,10 +9,8 @@ use chronolog::error::{Error, Result};
 use chronolog::event::Op;
 use chronolog::event::faces::{ERASURES, VECTORS, face_of};
 use chronolog::event::line::{Event, Trust};
-use chronolog::host::Machine;
 use chronolog::scope::{Carried, Viewer, carried};
 use chronomemory_search::blocks::{Ask, BlockAnswer, BlockColumns, BlockReach, Census, Outlook};
-use chronomemory_search::vector::tokens::token_rows;
 use chronomemory_state::condition::Condition;
 use chronomemory_state::state::{Frozen, Listing, Query};
 
@@ -22,26 +20,17 @@ const MOST_LOOKS: u32 = 8;
 /// What is known now.
 impl Engine {
     /// The canonical record of an id, if somebody sees it.
-    ///
-    /// # Errors
-    /// As [`Engine::read`].
     pub fn get(&self, viewer: &Viewer, id: &str) -> Result<Option<Vec<u8>>> {
-        self.read(|store| Ok(store.get_seen(viewer, id).map(<[u8]>::to_vec)))
+        self.read(|store| Ok(store.state.get_seen(viewer, id).map(<[u8]>::to_vec)))
     }
 
     /// The canonical records that a query asks for.
-    ///
-    /// # Errors
-    /// As [`Engine::read`], `OutOfMemory`.
     pub fn query(&self, query: &Query) -> Result<Vec<Vec<u8>>> {
-        self.read(|store| Ok(store.query(query)?.into_iter().map(<[u8]>::to_vec).collect()))
+        self.read(|store| Ok(store.state.query(query)?.into_iter().map(<[u8]>::to_vec).collect()))
     }
 
     /// The records of a listing as they are now, those for which a condition holds: what is written later does not change
     /// them.
-    ///
-    /// # Errors
-    /// As [`Engine::change`], `OutOfMemory`.
     pub fn freeze(&self, listing: &Listing, condition: Option<&Condition>) -> Result<Frozen> {
         self.change(|store, _| {
             store.refresh()?;
@@ -51,28 +40,22 @@ impl Engine {
     }
 
     /// How many records a query would find.
-    ///
-    /// # Errors
-    /// As [`Engine::read`].
     pub fn count(&self, query: &Query) -> Result<u64> {
-        self.read(|store| Ok(store.count(query)))
+        self.read(|store| Ok(store.state.count(query)))
     }
 
     /// The lines of all events of a record, archived ones too, that somebody sees: what counts is the scope that the record
     /// carried then.
-    ///
-    /// # Errors
-    /// As [`Engine::read`].
     pub fn history(&self, viewer: &Viewer, id: &str) -> Result<Vec<Vec<u8>>> {
         self.read_past(|store| {
-            let lines = store.history(id)?;
+            let lines = store.past().of_record(id)?;
             // What names rows of embeddings, or tells of erasures, speaks of records of any scope.
             if matches!(face_of(id.as_bytes()), Some(ERASURES | VECTORS))
                 && !store.state.sight(viewer).is_of_all_scopes()
             {
                 return Ok(Vec::new());
             }
-            let scope = match (store.get(id), store.log.report().damage.is_empty()) {
+            let scope = match (store.state.get(id), store.log.report.damage.is_empty()) {
                 (Some(now), _) => Carried::of(now),
                 (None, true) => Carried::shared(),
                 // The line may be lost that told whose it is.
@@ -83,25 +66,16 @@ impl Engine {
     }
 
     /// The ids of somebody's own records that have expired at a moment, those first that did first; by default now.
-    ///
-    /// # Errors
-    /// As [`Engine::read`].
     pub fn due(&self, viewer: &Viewer, now: Option<i64>) -> Result<Vec<String>> {
         self.read(|store| Ok(store.state.due_at(viewer, now.unwrap_or_else(|| self.moment()))))
     }
 
     /// What was known then.
-    ///
-    /// # Errors
-    /// As [`Engine::read`], `HistoryUnavailable`.
     pub fn as_of(&self, moment: Moment) -> Result<View> {
-        self.read_past(|store| store.as_of(moment))
+        self.read_past(|store| store.past().as_of(moment))
     }
 
     /// How many erasures the log tells of; with `follows`, also what others wrote since.
-    ///
-    /// # Errors
-    /// As [`Engine::read`].
     pub(super) fn erasures(&self, follows: bool) -> Result<usize> {
         match follows {
             true => self.read(|store| Ok(erasures(&store.state))),
@@ -113,31 +87,22 @@ impl Engine {
     }
 
     /// The lines of the live log from a seq on.
-    ///
-    /// # Errors
-    /// As [`Engine::read`].
     pub fn replay(&self, from_seq: u64) -> Result<Vec<Vec<u8>>> {
-        self.read_past(|store| store.replay(from_seq))
+        self.read_past(|store| store.past().replay(from_seq))
     }
 
     /// The ids of the records that events from a seq on speak of and that somebody sees, those of faces too if wanted.
-    ///
-    /// # Errors
-    /// As [`Engine::read`], `HistoryUnavailable`.
     pub fn changed_since(&self, viewer: &Viewer, seq: u64, faces: bool) -> Result<Vec<String>> {
         self.read_past(|store| {
-            let mut changed = store.changed_since(seq, faces)?;
+            let mut changed = store.past().changed_since(seq, faces)?;
             if !store.state.sight(viewer).is_all() {
-                changed.retain(|id| store.get_seen(viewer, id).is_some());
+                changed.retain(|id| store.state.get_seen(viewer, id).is_some());
             }
             Ok(changed)
         })
     }
 
     /// Whether the event with this seq is the one with this hash.
-    ///
-    /// # Errors
-    /// As [`Engine::read`], `HistoryUnavailable`.
     pub fn has_event(&self, seq: u64, hash: &str) -> Result<bool> {
         self.read_past(|store| store.past().has_event(seq, hash))
     }
@@ -172,9 +137,6 @@ impl Engine {
     }
 
     /// Answers a question about blocks, by meaning and by words.
-    ///
-    /// # Errors
-    /// `Io`, `Closed`, `Forked`, `InProgress`.
     pub fn recall(&self, ask: &Ask) -> Result<BlockAnswer> {
         self.check_caller()?;
         self.tell_time();
@@ -184,9 +146,6 @@ impl Engine {
     }
 
     /// Looks at what recalls of blocks are made from, and at what somebody sees of it, as of now, without keeping the store.
-    ///
-    /// # Errors
-    /// As [`Engine::read`].
     pub fn blocks<T>(&self, viewer: &Viewer, ask: impl FnOnce(&BlockColumns, &Outlook) -> T) -> Result<T> {
         let look = |store: &Store| Ok((store.blocks()?, Outlook::of(&store.state, viewer)));
         let (columns, outlook) = self.read(look)?;
@@ -195,18 +154,12 @@ impl Engine {
     }
 
     /// Counts the links of blocks that somebody sees, and the blocks in sessions.
-    ///
-    /// # Errors
-    /// As [`Engine::read`].
     pub fn census(&self, viewer: &Viewer) -> Result<Census> {
-        let sessions = self.read(|store: &Store| Ok(store.scopes().in_sessions(viewer)))?;
+        let sessions = self.read(|store: &Store| Ok(store.state.scopes().in_sessions(viewer)))?;
         self.blocks(viewer, |columns, outlook| columns.census(&outlook.sight, &sessions))
     }
 
     /// For each of several vectors, which lie end to end, the active blocks of at least this cosine, the nearest first.
-    ///
-    /// # Errors
-    /// As [`Engine::read`].
     pub fn nearest_blocks(
         &self,
         viewer: &Viewer,
@@ -218,15 +171,6 @@ impl Engine {
         self.blocks(viewer, |columns, outlook| {
             columns.nearest(space, vectors, dim, reach, outlook, self.threads)
         })
-    }
-
-    /// Makes a row of codes for the token vectors of each record, on the threads of this machine: see [`token_rows`].
-    ///
-    /// # Errors
-    /// `Invalid` if a record has none, the numbers do not go together, or a row would be too long.
-    pub fn token_rows(vectors: &[f32], dim: usize, counts: &[usize], most: usize) -> Result<Vec<f32>> {
-        let rows = token_rows(vectors, dim, counts, most, Machine::threads());
-        rows.map_err(|fault| Error::invalid("tokens", fault.to_string()))
     }
 
     /// The records nearest to each of these vectors, which lie end to end: score descending, then row ascending.
@@ -264,4 +208,50 @@ fn seen_lines(viewer: &Viewer, mut scope: Carried, lines: Vec<Vec<u8>>) -> Vec<V
         viewer.sees(&scope).is_some()
     };
     lines.into_iter().filter(|line| seen(line)).collect()
+}
+
+/// Who reads record after record looks after so many of them whether others erased some.
+const RECORDS_BETWEEN_LOOKS: usize = 64;
+
+/// What was read from a store at some moment is good until something is erased.
+pub struct Unchanged {
+    engine: Engine,
+    erasures: usize,
+}
+
+impl Engine {
+    /// What is read from now on, as long as nothing is erased.
+    pub fn unchanged(&self) -> Result<Unchanged> {
+        Ok(Unchanged {
+            engine: self.on_terms(self.terms),
+            erasures: self.erasures(true)?,
+        })
+    }
+}
+
+impl Unchanged {
+    /// Refuses what was read before something was erased, here or by others: it may hold that. Who has closed the store asks
+    /// nobody any more.
+    ///
+    /// # Errors
+    /// `HistoryUnavailable` with the seq that is given; `Io`, `Forked`, `InProgress`.
+    pub fn check(&self, seq: u64) -> Result<()> {
+        self.check_known(seq, true)
+    }
+
+    /// The same for who goes through many records and has had so many: what others erased is looked for now and then.
+    pub fn check_on_the_way(&self, records: usize) -> Result<()> {
+        self.check_known(0, records.is_multiple_of(RECORDS_BETWEEN_LOOKS))
+    }
+
+    fn check_known(&self, seq: u64, follows: bool) -> Result<()> {
+        match self.engine.erasures(follows) {
+            Ok(now) if now != self.erasures => Err(Error::HistoryUnavailable {
+                first_seq: seq,
+                reason: "records were erased since this was read; ask for it again".to_owned(),
+            }),
+            Ok(_) | Err(Error::Closed) => Ok(()),
+            Err(fault) => Err(fault),
+        }
+    }
 }

@@ -1,17 +1,15 @@
-//! Drafts a large batch on the caller's thread while another thread spells it.
-//!
-//! The caller drafts its records, part by part; another thread turns each part into chained lines meanwhile.
+//! Drafts a large batch on the caller's thread, part by part, while another thread turns each part into chained lines.
 
+use std::io;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::Engine;
-use crate::store::Committed;
-use crate::store::spell_ahead::SpelledAhead;
-use crate::store::worker::{Speller, SpellerJob};
+use crate::store::{Committed, Shared, SpelledAhead};
 use chronolog::error::{Error, Result};
-use chronolog::event::draft::Draft;
-use chronolog::event::draft::SPARE_BYTES;
+use chronolog::event::draft::{Draft, SPARE_BYTES};
+use chronolog::host::Host;
 
 /// A batch of so many changes is worth a second thread.
 const WORTH_CHANGES: usize = 500;
@@ -47,9 +45,6 @@ enum Spelled {
 
 impl Engine {
     /// Begins a batch of so many changes. Each goes into a draft of the caller's, and [`BatchWriter::drafted`] is told.
-    ///
-    /// # Errors
-    /// `Forked`, `InProgress`.
     pub fn batch(&self, changes: usize) -> Result<BatchWriter<'_>> {
         self.check_caller()?;
         // Whoever drives the worker may have no threads to lend.
@@ -91,9 +86,6 @@ impl BatchWriter<'_> {
     }
 
     /// Writes all changes as one atomic batch, with what is left in the draft at its end. The draft is empty then.
-    ///
-    /// # Errors
-    /// As [`Engine::commit`].
     pub fn commit(self, draft: &mut Draft) -> Result<Committed> {
         let engine = self.engine;
         let Some(mut large) = self.large else {
@@ -153,5 +145,73 @@ fn keep(spare: &mut Vec<Draft>, parts: Vec<Draft>) {
             part.clear();
             spare.push(part);
         }
+    }
+}
+
+/// The way to the thread. When it is dropped the thread finishes what it has and ends; nobody waits for that, because
+/// whoever drops it may be the one whose records are being drafted.
+pub(in crate::store) struct Speller {
+    orders: Sender<Order>,
+}
+
+struct Order {
+    ahead: SpelledAhead,
+    parts: Receiver<Arc<Draft>>,
+    spelled: Sender<SpelledAhead>,
+}
+
+/// A batch that is being spelled, and the thread that does it.
+pub(in crate::store) struct SpellerJob {
+    speller: Speller,
+    parts: Sender<Arc<Draft>>,
+    spelled: Receiver<SpelledAhead>,
+}
+
+impl Speller {
+    /// Starts the thread.
+    pub fn start(store: Arc<Shared>, host: &dyn Host) -> io::Result<Self> {
+        let (orders, coming) = channel::<Order>();
+        let work = move || {
+            for mut order in coming {
+                // The batch before this one is shown to the state while this one is drafted.
+                store.settle();
+                order.parts.iter().for_each(|part| order.ahead.add(&part));
+                // Whoever gave up on the batch does not wait for it.
+                let _ = order.spelled.send(order.ahead);
+            }
+        };
+        drop(host.spawn("chronomemory-speller", Box::new(work))?);
+        Ok(Self { orders })
+    }
+
+    /// Begins a batch.
+    pub fn begin(self, ahead: SpelledAhead) -> SpellerJob {
+        let (parts, coming) = channel();
+        let (done, spelled) = channel();
+        // A dead thread takes nothing; `end` finds that out.
+        let _ = self.orders.send(Order {
+            ahead,
+            parts: coming,
+            spelled: done,
+        });
+        SpellerJob {
+            speller: self,
+            parts,
+            spelled,
+        }
+    }
+}
+
+impl SpellerJob {
+    /// Gives the next part.
+    pub fn add(&self, part: Arc<Draft>) {
+        let _ = self.parts.send(part);
+    }
+
+    /// Waits for the lines, and gives the thread back; `None` if it died.
+    pub fn end(self) -> Option<(SpelledAhead, Speller)> {
+        drop(self.parts);
+        let ahead = self.spelled.recv().ok()?;
+        Some((ahead, self.speller))
     }
 }

@@ -4,7 +4,6 @@
 
 mod ask;
 mod batch;
-mod unchanged;
 mod upkeep;
 
 use std::cell::Cell;
@@ -14,23 +13,22 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::load::home::layout_of;
-use super::worker::{Speller, Worker};
-use super::write::row_batch::{RefusedChanges, commit_allowed};
-use super::write::sweep::sweep;
-use super::{AtomicBatch, Committed, Shared, Store, Turns, WrittenBatch};
+use super::load::examine::layout_of;
+use super::worker::Worker;
+use super::write::ingest::{RefusedChanges, commit_allowed, sweep};
+use super::{Committed, Shared, Store, Turns};
 use crate::options::{Options, WriterTerms};
+use batch::Speller;
 use chronolog::disk::{Disk, RealDisk, forked};
 use chronolog::error::{Error, Result};
-use chronolog::event::author::Author;
-use chronolog::event::draft::Draft;
+use chronolog::event::draft::{Author, Draft};
 use chronolog::event::stamp;
 use chronolog::host::{Host, Join, Machine};
 use chronolog::layout::Layout;
-use chronolog::log::Pulse;
+use chronolog::log::LogStatus;
 
+pub use ask::Unchanged;
 pub use batch::BatchWriter;
-pub use unchanged::Unchanged;
 pub use upkeep::Verified;
 
 thread_local! {
@@ -44,6 +42,9 @@ thread_local! {
 /// closed or dropped. With [`Engine::open_unattended`] there is no such thread, and the caller sees to it.
 ///
 /// Several may share a store, each with terms of its own: [`Engine::on_terms`].
+///
+/// Any call may fail with `Io`, with `Closed` after [`Engine::close`], with `Forked` in a forked child and with `InProgress`
+/// inside a progress callback. A method names only the other errors that it returns.
 pub struct Engine {
     body: Arc<Body>,
     terms: WriterTerms,
@@ -105,9 +106,6 @@ impl Engine {
     }
 
     /// Opens a store on any disk, by any clock; a thread of the host looks after it.
-    ///
-    /// # Errors
-    /// As [`Engine::open`].
     pub fn open_on(disk: Arc<dyn Disk>, layout: Layout, options: Options, host: Arc<dyn Host>) -> Result<Self> {
         let engine = Self::open_unattended(disk, layout, options, host)?;
         let thread = engine.worker.start()?;
@@ -118,9 +116,6 @@ impl Engine {
     }
 
     /// The same without a thread: whoever opens it calls [`Engine::attend`].
-    ///
-    /// # Errors
-    /// As [`Engine::open`].
     pub fn open_unattended(disk: Arc<dyn Disk>, layout: Layout, options: Options, host: Arc<dyn Host>) -> Result<Self> {
         let options = Options {
             attended: true,
@@ -159,9 +154,6 @@ impl Engine {
 
     /// Begins what is due now, such as a sync; says how long nothing more will be, `None` for until the next call. To be
     /// called after that time, and after calls that write or search.
-    ///
-    /// # Errors
-    /// `Forked`.
     pub fn attend(&self) -> Result<Option<Duration>> {
         self.check_process()?;
         Ok(self.worker.round().1)
@@ -198,18 +190,12 @@ impl Engine {
     }
 
     /// How the log is, as far as memory tells: nothing is read for it, and nobody's writes are caught up with.
-    ///
-    /// # Errors
-    /// `Forked`, `InProgress`.
-    pub fn pulse(&self) -> Result<Pulse> {
+    pub fn log_status(&self) -> Result<LogStatus> {
         self.check_caller()?;
-        Ok(self.store.read_guard().pulse())
+        Ok(self.store.read_guard().log.log_status())
     }
 
     /// Runs a question on a state that has caught up with other processes.
-    ///
-    /// # Errors
-    /// `Io`, `Closed`, `Forked`, `InProgress`, and what the question says.
     pub fn read<T>(&self, ask: impl FnOnce(&Store) -> Result<T>) -> Result<T> {
         self.check_caller()?;
         self.store.read_at(&|| self.moment(), ask)
@@ -236,18 +222,12 @@ impl Engine {
 
     /// Runs a change, alone among the writers; it hears which time it is then. It should be short: nobody else uses the store
     /// meanwhile, and what was written before it is not synced before it has ended.
-    ///
-    /// # Errors
-    /// `Forked`, `InProgress`, and what the change says.
     pub fn change<T>(&self, act: impl FnOnce(&mut Store, i64) -> Result<T>) -> Result<T> {
         self.check_caller()?;
         self.turn(|store| act(store, self.host.now()))
     }
 
     /// Runs a change that writes much: a sync that is due then is waited for without keeping the store.
-    ///
-    /// # Errors
-    /// As [`Engine::change`], `Io`, `Poisoned`.
     pub fn write<T>(&self, act: impl FnOnce(&mut Store, i64) -> Result<T>) -> Result<T> {
         self.check_caller()?;
         let clock = || self.host.now();
@@ -295,22 +275,6 @@ impl Engine {
         self.change(|store, now| commit_allowed(store, draft, now))
     }
 
-    /// Writes a draft only if none of its records is there yet; `None` if one is.
-    ///
-    /// # Errors
-    /// As [`Engine::commit`].
-    pub fn commit_new(&self, draft: &Draft) -> Result<Option<Committed>> {
-        self.change(|store, now| store.commit_new(draft, now))
-    }
-
-    /// Writes a draft with embeddings, or unless what it was made from has changed; `None` if it has.
-    ///
-    /// # Errors
-    /// As [`Engine::commit`].
-    pub fn commit_change(&self, change: &AtomicBatch<'_>) -> Result<Option<WrittenBatch>> {
-        self.change(|store, now| store.commit_change(change, now))
-    }
-
     /// Runs work that reads, computes and commits while no other thread or process writes, so that its commit cannot come too
     /// late. Work that takes longer than a second loses this right, and its commit is checked as any other.
     ///
@@ -324,18 +288,12 @@ impl Engine {
     }
 
     /// Deletes an author's own records that have expired, by now or by a moment, as one batch; gives their ids.
-    ///
-    /// # Errors
-    /// As [`Engine::commit`].
     pub fn sweep(&self, author: &Author, moment: Option<i64>) -> Result<Vec<String>> {
         let moment = moment.unwrap_or_else(|| self.moment());
         self.change(|store, now| sweep(store, author, moment, now))
     }
 
     /// Makes everything written so far durable.
-    ///
-    /// # Errors
-    /// `Io`, `Poisoned`, `Closed`, `Forked`, `InProgress`.
     pub fn sync(&self) -> Result<()> {
         self.change(|store, _| store.sync())
     }

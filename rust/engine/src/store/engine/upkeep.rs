@@ -4,20 +4,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Engine, REPORTING};
-use crate::store::follow::lost::missed;
+use crate::store::follow::missed;
 use crate::store::load::tails::kept_beside;
 use crate::store::recovery::judge::{pending_tail, verify_at};
 use crate::store::write::ingest::ingest;
 use crate::store::{
-    self, CopyMade, CopyOrder, CopySeen, Erase, Erased, HeadStanding, Ingested, Intake, Prune, Pruned, Quarantined,
-    Repaired, Restoring, RowSource, Store,
+    self, Alone, CopyMade, CopyOrder, CopySeen, Erase, Erased, HeadStanding, Ingested, Intake, Prune, Pruned,
+    Quarantined, Repaired, Restoring, RowSource, Store,
 };
 use chronolog::disk::{Disk, RealDisk};
 use chronolog::error::{At, Error, Result};
 use chronolog::hint::is_hint_damaged;
 use chronolog::host::{Host, Machine};
 use chronolog::layout::Layout;
-use chronolog::log::{Progress, note_known_head};
+use chronolog::log::{Progress, note_known_head, standing_of};
 use chronolog::verify::Report;
 
 /// How often rows are looked for that somebody moves just then: a look takes far less than a compaction.
@@ -36,18 +36,12 @@ pub struct Verified {
 
 impl Verified {
     /// Checks the files of a store's folder on this machine, without opening it; see [`Verified::of_files`].
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn of_folder(folder: PathBuf, head_file: Option<&Path>, progress: Progress<'_>) -> Result<Self> {
         let (disk, layout, host) = (RealDisk::default(), Layout::of_folder(folder), Machine::default());
         Self::of_files(&disk, &layout, head_file, &host, Machine::threads(), progress)
     }
 
     /// Checks the files of a store that need not be open, and notes the head of what is whole for the next look.
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn of_files(
         disk: &dyn Disk,
         layout: &Layout,
@@ -80,7 +74,7 @@ impl Verified {
         Ok(Self {
             report: verify_at(disk, layout, threads, host.now(), progress)?,
             standing: match head_file {
-                Some(note) => Store::standing_of(disk, layout, note)?,
+                Some(note) => standing_of(disk, layout, note)?,
                 None => HeadStanding::Unseen,
             },
             fault: None,
@@ -91,18 +85,16 @@ impl Verified {
 /// Is it still true?
 impl Engine {
     /// What opening found, a tail that somebody left behind since, and spaces that lack rows.
-    ///
-    /// # Errors
-    /// As [`Engine::read`].
     pub fn findings(&self) -> Result<(Verified, Vec<String>)> {
         let (mut report, standing) =
-            self.read(|store| Ok((store.report().clone(), store.log.head().standing().clone())))?;
+            self.read(|store| Ok((store.log.report.clone(), store.log.head.standing().clone())))?;
         if report.tail.is_some() {
             report.tail = self.change(|store, _| pending_tail(store))?;
         }
         if report.is_hint_damaged {
             // The next sync writes it anew.
-            let look = |store: &Store| is_hint_damaged(&*store.site.disk, store.layout()).at(&store.layout().synced());
+            let look =
+                |store: &Store| is_hint_damaged(&*store.site.disk, &store.site.layout).at(&store.site.layout.synced());
             report.is_hint_damaged = self.read(look)?;
         }
         let found = Verified {
@@ -133,20 +125,17 @@ impl Engine {
     }
 
     /// Checks all files again, believing nothing that is in memory. Others go on meanwhile.
-    ///
-    /// # Errors
-    /// `Io`, `Poisoned`, `Closed`, `Forked`, `InProgress`.
     pub fn verify(&self, progress: Progress<'_>) -> Result<Verified> {
         // What this store wrote is synced first, so that a fault in it is damage and not an unsynced tail.
         let (disk, layout, head_file, fault, missed) = self.change(|store, _| {
             let missed = missed(&store.site, &store.log)?;
             store.sync()?;
             store.log.tell_known_head();
-            let fault = store.log.head().fault().map(str::to_owned);
+            let fault = store.log.head.fault().map(str::to_owned);
             let head_file = store.options.head_file.clone();
             Ok((
                 Arc::clone(&store.site.disk),
-                store.layout().clone(),
+                store.site.layout.clone(),
                 head_file,
                 fault,
                 missed,
@@ -163,58 +152,35 @@ impl Engine {
         })?;
         Ok(Verified { fault, ..found })
     }
-
-    /// Takes the log as it is now for the right one.
-    ///
-    /// # Errors
-    /// As [`Store::accept_head`].
-    pub fn accept_head(&self) -> Result<()> {
-        self.change(Store::accept_head)
-    }
 }
 
 /// Long work that asks for the store only in turns: others go on meanwhile, and its callback may use the store.
 impl Engine {
     /// Makes the log short; says how many events it has then.
-    ///
-    /// # Errors
-    /// As [`Store::compact`].
     pub fn compact(&self, keep_history: bool, progress: Progress<'_>) -> Result<u64> {
         self.check_caller()?;
         store::compact(self, keep_history, &|| self.host.now(), progress)
     }
 
     /// Erases records from the store and from all of its past; says what was done.
-    ///
-    /// # Errors
-    /// `Corrupted`, `Busy`, `Invalid`, `Locked`, `Io`, `Closed`, `Poisoned`, `Forked`, `InProgress`.
     pub fn erase(&self, order: &Erase, progress: Progress<'_>) -> Result<Erased> {
         self.check_caller()?;
         store::erase(self, order, &|| self.host.now(), progress)
     }
 
     /// Removes the oldest archives and backups, as far as asked; says what went.
-    ///
-    /// # Errors
-    /// `Busy`, `Corrupted`, `Invalid`, `Io`, `Locked`, `Closed`, `Poisoned`, `Forked`, `InProgress`.
     pub fn prune(&self, order: &Prune) -> Result<Pruned> {
         self.check_caller()?;
         store::prune(self, order, &|| self.host.now())
     }
 
     /// Makes a copy of the store; says where it is.
-    ///
-    /// # Errors
-    /// As [`Store::backup`].
     pub fn backup(&self, progress: Progress<'_>) -> Result<PathBuf> {
         self.check_caller()?;
         store::backup(self, &|| self.host.now(), progress)
     }
 
     /// Makes a verified copy of the store outside of it; says where it is, and what it is.
-    ///
-    /// # Errors
-    /// As [`Store::copy_out`].
     pub fn copy_out(&self, order: &CopyOrder, progress: Progress<'_>) -> Result<CopyMade> {
         self.check_caller()?;
         store::copy_out(self, order, &|| self.host.now(), progress)
@@ -248,9 +214,6 @@ impl Engine {
     }
 
     /// Seals the index of the text again if so much changed that it should be. The worker does it when it is due.
-    ///
-    /// # Errors
-    /// `Io`, `Closed`, `Forked`, `InProgress`.
     pub fn seal_text(&self) -> Result<()> {
         self.check_caller()?;
         store::seal_text(&self.store)
@@ -260,22 +223,16 @@ impl Engine {
 /// Long work that keeps the store: its callback cannot use it.
 impl Engine {
     /// Makes a damaged store whole again; says what was done, and what lies in `quarantine/` beside whole stores.
-    ///
-    /// # Errors
-    /// As [`Store::repair`].
     pub fn repair(&self, unproven: bool, progress: Progress<'_>) -> Result<(Option<Repaired>, Vec<Quarantined>)> {
         self.keeping(|store, now| {
             Ok((
-                store.repair(unproven, now, progress)?,
+                store::repair(&Alone::with(store), unproven, &|| now, progress)?,
                 kept_beside(&store.site, &store.log)?,
             ))
         })
     }
 
     /// Loads records, one JSON object a line, until `go_on` returns false.
-    ///
-    /// # Errors
-    /// As [`ingest`].
     pub fn ingest(
         &self,
         source: RowSource<'_>,

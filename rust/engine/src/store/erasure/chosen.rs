@@ -1,22 +1,23 @@
-//! Chooses the records that an erasure takes, with what belongs to them, and notes what only speaks of them.
+//! Chooses the records that an erasure takes, with what belongs to them, and notes what only refers to them.
 //!
-//! What is asked for binds what belongs to it, whenever that was said; how, the table of ties tells. All of it goes from the past.
-//! Of what belongs, that is said again which the present does not bind any more: a link that leads elsewhere by now, an event
-//! that told of others too.
+//! What is asked for binds what belongs to it in any version, by the table of ties. All of it goes from the past. A
+//! record that belonged to it and does not any more (a link that leads elsewhere by now, an event that told of others
+//! too) is written again.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use chronolog::error::{Error, Result};
-use chronolog::event::faces::{part_ties, ties_of};
-use chronolog::event::tie::{Bond, SaidRecord};
+use chronolog::event::faces::ties_of;
+use chronolog::event::tie::{Bond, SaidRecord, Tie};
 use chronolog::event::{Known, Op};
 use chronolog::json::{self, Value};
-use chronolog::scope::{Carried, Scope, carried};
+use chronolog::scope::{Carried, Scope, Viewer, carried};
 use chronomemory_state::state::{Row, State, spelled, unspelled};
 
 use super::order::Erase;
-use crate::store::archives::doomed::Doomed;
+use crate::store::archives::replay::Doomed;
 use crate::store::vectors::records::format::group_space;
 
 /// A reason may contain labels with fewer characters.
@@ -30,13 +31,13 @@ pub(in crate::store) fn says_a_record(op: Op) -> bool {
     matches!(op, Op::Upsert | Op::Migrate | Op::Patch)
 }
 
-/// Whoever can tell what a record is now, by its id as it stands between quotes.
-pub(in crate::store) trait Present {
-    /// That, if it is there.
+/// The current records of a store, by their ids as they are spelled between quotes.
+pub(in crate::store) trait CurrentRecords {
+    /// The record of an id, if there is one.
     fn record(&self, id: &[u8]) -> Option<Vec<u8>>;
 }
 
-impl Present for State {
+impl CurrentRecords for State {
     fn record(&self, id: &[u8]) -> Option<Vec<u8>> {
         self.get(&unspelled(id)).map(<[u8]>::to_vec)
     }
@@ -51,14 +52,18 @@ pub(in crate::store) struct Chosen {
     pub spaces: BTreeSet<String>,
     scope: Option<Scope>,
     is_derived_wanted: bool,
+    /// Who erases, if it must not change what it does not see.
+    by: Option<Arc<Viewer>>,
     /// What was asked for.
     asked: HashSet<Vec<u8>>,
     /// What of it stays as it is.
     again: HashSet<Vec<u8>>,
     /// What of the rest stays, without what it says of erased records.
     staying: HashSet<Vec<u8>>,
-    /// Those of them that hold digests of erased records.
-    wholes: HashSet<Vec<u8>>,
+    /// Those of them that hold digests or text of erased records, and how.
+    wholes: HashMap<Vec<u8>, Vec<&'static Tie>>,
+    /// What goes since an erased record names it as one with the same content.
+    twins: HashSet<Vec<u8>>,
     /// What was ever there.
     seen: BTreeSet<Vec<u8>>,
     /// What the last record carried, as it is spelled, and whether that is the scope: neighbours mostly carry the same.
@@ -81,6 +86,7 @@ impl Chosen {
         let mut chosen = Self {
             scope: scope.transpose()?,
             is_derived_wanted: order.derived,
+            by: order.by.clone(),
             again: order.again.iter().map(|id| spelled(id)).collect(),
             ..Self::default()
         };
@@ -139,7 +145,12 @@ impl Chosen {
         match self.doomed.has(said.id) {
             true => {
                 let is_unasked = !self.asked.contains(said.id) && self.is_meant(said.record);
-                is_unasked || self.wholes_of(said).iter().any(|whole| !self.wholes.contains(whole))
+                is_unasked
+                    || self
+                        .wholes_of(said)
+                        .iter()
+                        .any(|(whole, tie)| !self.has_part(whole, tie))
+                    || self.twins_of(said).iter().any(|twin| !self.twins.contains(twin))
             }
             false => self.would_take(said),
         }
@@ -154,18 +165,29 @@ impl Chosen {
     }
 
     /// Looks at a record as it was said some time; whether anything came to what goes.
-    pub fn look(&mut self, said: &SaidRecord<'_>, present: &dyn Present) -> bool {
+    pub fn look(&mut self, said: &SaidRecord<'_>, present: &dyn CurrentRecords) -> bool {
         let mut grew = self.look_at(said, present);
-        for whole in self.wholes_of(said) {
-            grew |= self.wholes.insert(whole.clone());
+        for (whole, tie) in self.wholes_of(said) {
+            if !self.has_part(&whole, tie) {
+                self.wholes.entry(whole.clone()).or_default().push(tie);
+                grew = true;
+            }
             if self.doomed.add(&whole) && self.left_of(&whole, present).is_some() {
                 self.staying.insert(whole);
+            }
+        }
+        for twin in self.twins_of(said) {
+            let is_seen = present.record(&twin).is_none_or(|now| self.sees(&now));
+            if is_seen && self.twins.insert(twin.clone()) {
+                self.staying.remove(&twin);
+                self.doomed.add(&twin);
+                grew = true;
             }
         }
         grew
     }
 
-    fn look_at(&mut self, said: &SaidRecord<'_>, present: &dyn Present) -> bool {
+    fn look_at(&mut self, said: &SaidRecord<'_>, present: &dyn CurrentRecords) -> bool {
         let SaidRecord { id, record, .. } = *said;
         let is_meant = self.is_meant(record);
         if self.doomed.has(id) {
@@ -185,7 +207,7 @@ impl Chosen {
             }
             self.spaces.insert(space.to_owned());
             self.doomed.add(id);
-        } else if self.binds(said) {
+        } else if self.binds(said) && self.may_change(said, present) {
             self.doomed.add(id);
             if self.left_of(id, present).is_some() {
                 self.staying.insert(id.to_vec());
@@ -254,12 +276,24 @@ impl Chosen {
         })
     }
 
-    /// The records that a version of an erased record is part of: they hold digests of it.
-    fn wholes_of(&self, said: &SaidRecord<'_>) -> Vec<Vec<u8>> {
-        if self.staying.contains(said.id) || !self.doomed.has(said.id) {
+    /// Whether who erases sees a record. A patch does not say whose record it changes: the present does.
+    fn may_change(&self, said: &SaidRecord<'_>, present: &dyn CurrentRecords) -> bool {
+        let now = present.record(said.id);
+        self.sees(now.as_deref().unwrap_or(said.record))
+    }
+
+    fn sees(&self, record: &[u8]) -> bool {
+        self.by
+            .as_ref()
+            .is_none_or(|by| by.sees(&Carried::of(record)).is_some())
+    }
+
+    /// The records that a version of an erased record names, and that are erased with it.
+    fn twins_of(&self, said: &SaidRecord<'_>) -> Vec<Vec<u8>> {
+        if !self.doomed.has(said.id) || self.stays(said.id) {
             return Vec::new();
         }
-        let mut ties = ties_of(said).filter(|tie| tie.bond == Bond::PartOf).peekable();
+        let mut ties = ties_of(said).filter(|tie| tie.is_mutual).peekable();
         let value = ties
             .peek()
             .and_then(|_| json::parse(said.record).ok())
@@ -269,18 +303,38 @@ impl Chosen {
             .collect()
     }
 
+    /// Whether it is known that a record holds digests or text of erased ones in this way.
+    fn has_part(&self, whole: &[u8], tie: &'static Tie) -> bool {
+        let known = self.wholes.get(whole);
+        known.is_some_and(|known| known.iter().any(|one| std::ptr::eq(*one, tie)))
+    }
+
+    /// The records that a version of an erased record is part of: they hold digests or text of it.
+    fn wholes_of(&self, said: &SaidRecord<'_>) -> Vec<(Vec<u8>, &'static Tie)> {
+        if self.staying.contains(said.id) || !self.doomed.has(said.id) {
+            return Vec::new();
+        }
+        let mut ties = ties_of(said).filter(|tie| tie.bond == Bond::PartOf).peekable();
+        let value = ties
+            .peek()
+            .and_then(|_| json::parse(said.record).ok())
+            .unwrap_or(Value::Null);
+        ties.flat_map(|tie| tie.names(&value).into_iter().map(move |name| (spelled(&name), tie)))
+            .collect()
+    }
+
     /// What is written again of a record that is not erased: its present value without the names of erased records, and without
     /// what was computed from them. `None` if all of it goes.
-    pub fn left_of(&self, id: &[u8], present: &dyn Present) -> Option<Vec<u8>> {
+    pub fn left_of(&self, id: &[u8], present: &dyn CurrentRecords) -> Option<Vec<u8>> {
         let is_again = self.is_again(id);
-        if self.asked.contains(id) && !is_again {
+        if (self.asked.contains(id) || self.twins.contains(id)) && !is_again {
             return None;
         }
         let record = present.record(id)?;
         let said = SaidRecord::read(id, &record);
         let ties: Vec<_> = ties_of(&said).filter(|tie| tie.bond != Bond::PartOf).collect();
-        let wholes = || part_ties().filter(|_| self.wholes.contains(id));
-        if ties.is_empty() && wholes().next().is_none() {
+        let parts = self.wholes.get(id);
+        if ties.is_empty() && parts.is_none() {
             return Some(record);
         }
         let mut value = json::parse(&record).ok()?;
@@ -295,14 +349,15 @@ impl Chosen {
             is_repeating |= tie.bond == Bond::Repeats;
         }
         ties.iter().for_each(|tie| tie.cut(&mut value, &|name| self.goes(name)));
-        wholes().for_each(|tie| tie.clear_computed(&mut value));
+        parts
+            .into_iter()
+            .flatten()
+            .for_each(|tie| tie.clear_computed(&mut value));
         let mut repeats = ties.iter().filter(|tie| tie.bond == Bond::Repeats);
         if is_repeating && repeats.all(|tie| tie.names(&value).is_empty()) {
             return None;
         }
-        let mut left = Vec::new();
-        json::write_value(&value, &mut left);
-        Some(left)
+        Some(value.to_bytes())
     }
 
     /// Whether the present value of a record was asked for.
@@ -316,7 +371,7 @@ impl Chosen {
     }
 
     /// The records that were kept and written again without what they said of others.
-    pub fn kept(&self) -> impl Iterator<Item = String> {
+    fn kept(&self) -> impl Iterator<Item = String> {
         self.staying
             .iter()
             .filter(|id| self.seen.contains(*id))
@@ -324,7 +379,7 @@ impl Chosen {
     }
 
     /// The records that were asked for and were ever there, and the others that go with them.
-    pub fn told(&self) -> (Vec<String>, Vec<String>) {
+    pub fn found_ids(&self) -> (Vec<String>, Vec<String>) {
         let of_records = self.seen.iter().filter(|id| group_space(id).is_none());
         let (asked, others): (Vec<_>, Vec<_>) = of_records.partition(|id| self.asked.contains(*id));
         let others = others.into_iter().filter(|id| !self.staying.contains(*id));
@@ -334,9 +389,29 @@ impl Chosen {
         )
     }
 
-    /// The slots of the records that may name others, ascending.
-    pub fn tied(&self) -> &[u32] {
-        &self.tied
+    /// The ids of the records that are kept and named an erased one. What was derived from one of these is listed too:
+    /// `derived` would erase it.
+    pub fn mentions(&self, state: &State) -> BTreeSet<String> {
+        let mut found: BTreeSet<String> = self.kept().collect();
+        let rows = self.tied.iter().filter_map(|&slot| state.row(slot));
+        let others = rows.filter(|row| !row.id.is_empty() && !self.doomed.has(row.id));
+        let mut derived: Vec<(String, Vec<String>)> = others
+            .map(|row| (unspelled(row.id), origins_of(&row)))
+            .filter(|(_, origins)| !origins.is_empty())
+            .collect();
+        let mut grew = !found.is_empty();
+        while grew {
+            let before = derived.len();
+            derived.retain(|(id, origins)| {
+                let is_it = origins.iter().any(|name| found.contains(name));
+                if is_it {
+                    found.insert(id.clone());
+                }
+                !is_it
+            });
+            grew = derived.len() < before;
+        }
+        found
     }
 
     /// Some records were changed since: those that may name others now are known again; whether any may, or might before.
@@ -353,9 +428,6 @@ impl Chosen {
 
     /// Refuses an order that says of a record that it stays, and does not erase it; and a caller's reason that contains a name of
     /// the scope, an id or a sentence that is erased. The reason of a sweep is not compared: nobody knows beforehand what is due.
-    ///
-    /// # Errors
-    /// `Invalid`.
     pub fn check(&self, order: &Erase, state: &State) -> Result<()> {
         if let Some(id) = order.again.iter().find(|id| !self.asked.contains(&spelled(id))) {
             return Err(Error::invalid("again", format!("{id:?} is not among what is erased")));
@@ -380,6 +452,17 @@ impl Chosen {
             None => Ok(()),
         }
     }
+}
+
+/// The records that one was derived from.
+fn origins_of(row: &Row<'_>) -> Vec<String> {
+    let said = said_by(row);
+    let mut ties = ties_of(&said).filter(|tie| tie.bond == Bond::Derived).peekable();
+    let value = ties
+        .peek()
+        .and_then(|_| json::parse(row.record).ok())
+        .unwrap_or(Value::Null);
+    ties.flat_map(|tie| tie.names(&value)).collect()
 }
 
 /// What a record says now.

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use chronolog::archive;
-use chronolog::chain::BatchFate;
 use chronolog::disk::Access;
 use chronolog::error::Result;
+use chronolog::event::Known;
 use chronolog::event::tie::SaidRecord;
-use chronolog::event::{Known, Op};
+use chronolog::json::RecordSpans;
 use chronolog::layout::{
     Layout, ROWS_SUFFIX, Shape, is_archive_draft, is_archive_file, is_backup_folder, is_base_draft, is_base_file,
     is_draft, is_kept_hint, is_quarantine_name, is_rows_draft, is_rows_file,
@@ -17,32 +17,52 @@ use chronolog::log::Site;
 use chronolog::log::files::{is_folder, is_ours, names_in, ours_in};
 use chronolog::verify::{Sink, Walk};
 use chronolog::wal::reader::Reading;
+use chronomemory_state::snapshot::{self, Moments, RecordSink};
 
-use super::chosen::Chosen;
-use super::survey::{UnreadableCopy, is_state_without};
+use super::chosen::{Chosen, says_a_record};
 use crate::store::files::known_copies::{KnownCopies, look_into};
 
-/// Looks for a line that goes.
-struct LineSearch<'a> {
+/// How a copy is treated that cannot be read to its end and in whose readable part nothing is to be erased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) enum UnreadableCopy {
+    /// It may hold it.
+    Counts,
+    /// It is not known to hold it.
+    Passes,
+}
+
+/// Whether a file is a state that holds none of the records that go, read to its end.
+fn is_state_without(site: &Site, path: &Path, chosen: &Chosen, doubt: UnreadableCopy) -> bool {
+    let mut search = CopySearch {
+        chosen,
+        is_there: false,
+    };
+    let read = archive::open(&*site.disk, path).and_then(|base| snapshot::read(&*base.log, &mut search));
+    (doubt == UnreadableCopy::Passes || read.is_ok_and(|contents| contents.header.is_ok())) && !search.is_there
+}
+
+/// Looks for a line or a record that goes.
+struct CopySearch<'a> {
     chosen: &'a Chosen,
     is_there: bool,
 }
 
-impl Sink for LineSearch<'_> {
+impl RecordSink for CopySearch<'_> {
+    fn take(&mut self, record: &[u8], fields: RecordSpans, _: Option<Moments>) {
+        let said = fields.id.map(|id| SaidRecord::of(id.of(record), record, fields));
+        self.is_there = self.is_there || said.is_some_and(|said| self.chosen.takes(&said));
+    }
+}
+
+impl Sink for CopySearch<'_> {
     fn count(&mut self, known: Known<'_>, _: i64) {
         self.is_there = self.is_there || self.chosen.doomed.takes(&known) || {
-            matches!(known.op, Op::Upsert | Op::Migrate | Op::Patch) && {
-                self.chosen
-                    .would_take(&SaidRecord::of(known.id, known.record, known.fields))
+            says_a_record(known.op) && {
+                let said = SaidRecord::of(known.id, known.record, known.fields);
+                self.chosen.would_take(&said)
             }
         };
     }
-
-    fn hold(&mut self, known: Known<'_>, ts: i64) {
-        self.count(known, ts);
-    }
-
-    fn settle(&mut self, _: BatchFate) {}
 }
 
 /// What a copy must be free of.
@@ -72,9 +92,6 @@ impl Unwanted<'_> {
 }
 
 /// The backups that hold one of the records, or cannot be read to their end, named from the store's folder on.
-///
-/// # Errors
-/// `Io`.
 pub(in crate::store) fn backups_holding(
     site: &Site,
     chosen: &Chosen,
@@ -100,9 +117,6 @@ pub(in crate::store) struct SearchedQuarantine {
 
 impl SearchedQuarantine {
     /// Looks at what was not looked at yet.
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn look(&mut self, site: &Site, unwanted: &Unwanted<'_>, threads: usize) -> Result<()> {
         for name in ours_in(&*site.disk, &site.layout.quarantine(), is_quarantine_name)? {
             if self.seen.contains(&name) {
@@ -235,18 +249,14 @@ fn is_log_without(site: &Site, path: &Path, (chosen, doubt): (&Chosen, Unreadabl
     let Ok(log) = log else {
         return doubt == UnreadableCopy::Passes;
     };
-    let mut search = LineSearch {
+    let mut search = CopySearch {
         chosen,
         is_there: false,
     };
     let mut walk = Walk::new(None);
-    let reading = Reading {
-        trusted_until: 0,
-        threads,
-    };
     let read = log
         .length()
-        .and_then(|length| walk.go(&*log, length, reading, &mut search, &mut |_, _| {}));
+        .and_then(|length| walk.go(&*log, length, Reading::new(threads), &mut search));
     let is_whole = read.is_ok_and(|tail| tail.is_none())
         && walk.follower.damage.iter().all(|damage| {
             // A tail begins somewhere in a log: what it was linked to is not in it.

@@ -1,9 +1,9 @@
-//! Carries out an erasure, beside others as far as that goes and under the lock at the end.
+//! Carries out an erasure: verify and scan, rewrite the files, commit, remove what is left.
 //!
-//! While others go on, as far as that goes: what goes is found and the files are written without it. The rest is done under the
-//! lock, which ends with the last file that goes. If what others write changes what goes, all begins anew; and if that happens
-//! time and again, they wait.
+//! Everything up to the commit happens while others go on. If an event that they append changes what is erased, the erasure
+//! begins again; after three attempts it holds the writer lock from the start, and writers wait.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use chronolog::event::draft::Draft;
 use chronolog::event::faces::ERASURES;
 use chronolog::event::{Op, erasure, salt, stamp};
 use chronolog::json::{RecordSpans, Value};
-use chronolog::layout::ERASED_SUFFIX;
+use chronolog::layout::{ERASED_SUFFIX, Layout};
 use chronolog::log::{Log, Progress, Site};
 use chronolog::origin::ALONE;
 use chronolog::remembered::HeadStanding;
@@ -22,28 +22,24 @@ use chronolog::wal::writer::EventBody;
 use chronomemory_state::state::{Frozen, State, Watermark};
 
 use super::chosen::Chosen;
-use super::copies::outside;
-use super::lines::{SeenLog, Watcher};
-use super::new_log::{Restated, event_record, say_again};
+use super::copies::{SearchedQuarantine, UnreadableCopy, Unwanted, backups_holding, outside};
+use super::filter::EraseFilter;
+use super::new_log::{Restated, RowRemoval, event_record, rewrite_kept};
 use super::order::{Erase, Erased, head_of, is_reserved};
-use super::preparation::{Followed, Preparing};
-use super::reach::{LockedAccess, SharedAccess, StoreAccess};
-use super::rewrite::number;
-use super::rows::Leaving;
-use super::surveyed::{ErasePlan, Surveyed};
+use super::scan::{Asking, ErasePlan, EraseScan, Surveyed};
 use crate::store::Store;
 use crate::store::archives::archive_index::ArchiveCache;
 use crate::store::files::erasing::Erasing;
 use crate::store::files::known_copies::KnownCopies;
-use crate::store::files::snapshots::header_of;
-use crate::store::follow::swap::take_in_lines;
-use crate::store::follow::unfinished::finish_erasing;
+use crate::store::follow::{finish_erasing, take_in_lines};
 use crate::store::load::tails::check_no_tail_is_left;
-use crate::store::recovery::judge::prove;
-use crate::store::turns::{Turns, check_tail_at_the_end, take_care};
-use crate::store::upkeep::compact::{MOST_ROUNDS, write_snapshot};
+use crate::store::recovery::judge::{prove, verify_at};
+use crate::store::turns::{Alone, StoreAccess, Turns, check_tail_at_the_end, take_care};
+use crate::store::upkeep::backup::copy_inside;
+use crate::store::upkeep::compact::{Retirement, check_undamaged, write_snapshot};
+use crate::store::upkeep::compact_rows::Moving;
 use crate::store::upkeep::history_files::clear_leftovers;
-use crate::store::upkeep::retire::{Retirement, base_salt};
+use crate::store::upkeep::rewrite::Rewrite;
 
 /// How often an erasure begins anew, because what others wrote changed what goes, before they have to wait.
 const MOST_STARTS: usize = 3;
@@ -58,11 +54,9 @@ pub(in crate::store) fn erasures(state: &State) -> usize {
 
 /// Under the lock: whether anything may be erased at all.
 fn check_erasable(site: &Site, log: &mut Log) -> Result<()> {
-    if let Some(damage) = log.report().damage.first() {
-        return Err(Error::Corrupted(Box::new(damage.clone())));
-    }
+    check_undamaged(log)?;
     log.check_head_is_kept()?;
-    if let HeadStanding::Unknown(reason) | HeadStanding::Unreadable(reason) = log.head().standing() {
+    if let HeadStanding::Unknown(reason) | HeadStanding::Unreadable(reason) = log.head.standing() {
         return Err(Error::busy(format!(
             "nothing is erased while the last head is not known: {reason}"
         )));
@@ -70,9 +64,145 @@ fn check_erasable(site: &Site, log: &mut Log) -> Result<()> {
     check_no_tail_is_left(site, log)
 }
 
-/// Goes on behind an erasure: the state is what is kept, if a replay was needed to tell, or what was there without some
-/// slots; and then what the new log says.
-fn go_on_behind(store: &mut Store, kept: Option<State>, slots: &[u32]) -> Result<()> {
+/// An erasure before its commit.
+struct Preparing<'a> {
+    site: &'a Arc<Site>,
+    options: &'a Options,
+    /// What is asked for, as it was meant when it was chosen.
+    order: &'a Erase,
+    rewrite: Rewrite<EraseFilter<'a>>,
+    backups: Vec<String>,
+    aside: SearchedQuarantine,
+    unread: Vec<String>,
+    /// The kept records that refer to erased ones, when the log ended at `mentioned_at`.
+    mentions: BTreeSet<String>,
+    mentioned_at: u64,
+    /// The files of the past that go if no history is kept.
+    dropped: Vec<String>,
+    spaces: Vec<Moving>,
+}
+
+impl<'a> Preparing<'a> {
+    /// Writes the files of the past anew, or only counts; nothing speaks of any of them yet. Errors: `Busy` if the base
+    /// of the log is not there, `Io`, `OutOfMemory`.
+    fn start(
+        access: &StoreAccess<'_, impl Turns>,
+        (site, options): (&'a Arc<Site>, &'a Options),
+        order: &'a Erase,
+        what: Surveyed,
+        progress: Progress<'_>,
+    ) -> Result<Self> {
+        let threads = options.threads;
+        let filter = EraseFilter::of_past((site, options), order, what, progress)?;
+        let what = &filter.what;
+        let mut backups = backups_holding(site, &what.chosen, UnreadableCopy::Counts, threads)?;
+        let mut aside = SearchedQuarantine::default();
+        aside.look(site, &what.unwanted(order), threads)?;
+        let mut unread = Vec::new();
+        if filter.lines == 0 && filter.files == 0 && !(backups.is_empty() && aside.holding.is_empty()) {
+            // The log knows nothing of it. Only what is known to hold it is a reason to erase anything: what cannot be read to its
+            // end, and what would go with a history that is dropped, is none.
+            let held = Unwanted {
+                drops_history: false,
+                doubt: UnreadableCopy::Passes,
+                ..what.unwanted(order)
+            };
+            let mut asked = SearchedQuarantine::default();
+            asked.look(site, &held, threads)?;
+            if asked.holding.is_empty()
+                && backups_holding(site, &what.chosen, UnreadableCopy::Passes, threads)?.is_empty()
+            {
+                unread.append(&mut backups);
+                unread.append(&mut aside.holding);
+            }
+        }
+        let mentions = access.look(|store| Ok(what.chosen.mentions(&store.state)))?;
+        let (log, until, dropped) = (Arc::clone(&what.log), what.until, what.past_files(site));
+        let beside_from = match threads > 1 {
+            true => options.beside_from_bytes,
+            false => u64::MAX,
+        };
+        Ok(Self {
+            site,
+            options,
+            order,
+            backups,
+            aside,
+            unread,
+            mentions,
+            mentioned_at: until.end,
+            dropped,
+            rewrite: Rewrite::new(filter, log, until, !order.drop_history, beside_from),
+            spaces: Vec::new(),
+        })
+    }
+
+    /// Whether there is anything to do.
+    fn is_needed(&self) -> bool {
+        let past = &self.rewrite.filter;
+        let is_said = past.lines > 0 || past.files > 0;
+        is_said || !self.backups.is_empty() || !self.aside.holding.is_empty()
+    }
+
+    /// What is done, or would be.
+    fn report(&mut self) -> Erased {
+        let past = &mut self.rewrite.filter;
+        let (ids, belonging) = past.what.chosen.found_ids();
+        Erased {
+            ids,
+            belonging,
+            mentions: self.mentions.iter().cloned().collect(),
+            lines: past.lines,
+            unsalted: past.unsalted,
+            by_log: std::mem::take(&mut past.by_log),
+            replaced: match self.order.drop_history {
+                true if past.lines > 0 => self.dropped.len() as u64,
+                _ => past.files,
+            },
+            backups: std::mem::take(&mut self.backups),
+            quarantine: std::mem::take(&mut self.aside.holding),
+            unread: std::mem::take(&mut self.unread),
+            ..Erased::default()
+        }
+    }
+
+    /// Writes what can be written before the lock is taken; false if what is erased has changed.
+    fn write(&mut self, access: &StoreAccess<'_, impl Turns>) -> Result<bool> {
+        let Self { rewrite, spaces, .. } = self;
+        if !rewrite.catch_up(access)? {
+            return Ok(false);
+        }
+        let is_begun = access.locked(|store, _| {
+            check_erasable(&store.site, &mut store.log)?;
+            let is_begun = rewrite.begin(store)?;
+            if is_begun {
+                *spaces = RowRemoval::of(store, &rewrite.filter.what.chosen).start()?;
+            }
+            Ok(is_begun)
+        })?;
+        if !is_begun {
+            return Ok(false);
+        }
+        rewrite.run(&mut |_, _| {})?;
+        spaces.iter_mut().try_for_each(Moving::run)?;
+        rewrite.catch_up(access)
+    }
+
+    /// Under the lock: looks at what others changed that the log tells, and at what they set aside.
+    fn look_again(&mut self, store: &Store) -> Result<()> {
+        let what = &mut self.rewrite.filter.what;
+        let touched = store.state.slots_since(self.mentioned_at)?;
+        if what.chosen.tie(&store.state, &touched) {
+            self.mentions = what.chosen.mentions(&store.state);
+        }
+        self.aside
+            .look(self.site, &what.unwanted(self.order), self.options.threads)
+    }
+}
+
+/// Updates the memory after the commit: the state is the replayed one, if there is one, or the current one without some
+/// slots; then the new log is applied.
+fn reload_after_erase(store: &mut Store, kept: Option<State>, slots: &[u32]) -> Result<()> {
     match kept {
         Some(kept) => store.state = kept,
         None => store.state.erase(slots),
@@ -82,7 +212,7 @@ fn go_on_behind(store: &mut Store, kept: Option<State>, slots: &[u32]) -> Result
     };
     let (file, end) = (Arc::clone(&open.file), open.walk.end);
     take_in_lines(&mut store.log, &mut store.state, |_, loader| {
-        let read = Walk::new(None).go(&*file, end, ALONE, loader, &mut |_, _| {});
+        let read = Walk::new(None).go(&*file, end, ALONE, loader);
         read.at(store.site.log())
     })?;
     store.clock.tell_again(&mut store.state);
@@ -114,41 +244,30 @@ fn end_erasing(store: &mut Store, work: &mut Preparing<'_>, order: &Erase, now: 
     check_erasable(&store.site, &mut store.log)?;
     store.sync_log()?;
     store.settle_hint()?;
-    if order.now(store)?.ids != work.order.ids || !work.follow_to_the_end(store)? {
+    if order.now(store)?.ids != work.order.ids || !work.rewrite.follow_to_the_end(store)? {
         return Ok(None);
     }
     let (site, options) = (work.site, work.options);
-    work.what.chosen.check(work.order, &store.state)?;
+    work.rewrite.filter.what.chosen.check(work.order, &store.state)?;
     work.look_again(store)?;
-    let mut told = work.told();
+    let mut erased = work.report();
     if order.drop_history {
         mark(store, now)?;
         store.settle();
     }
     // Behind this log the last head is not looked for in one that was redacted: the sentinel names it.
     store.log.tell_head();
-    let Some(files) = work.files.take() else {
-        return Err(Error::Closed);
-    };
-    let (header, salt) = (header_of(&store.log), base_salt(options.salts())?);
-    let hits = work.what.live_hits();
-    let suffix = if hits > 0 { ERASED_SUFFIX } else { "" };
-    let first_seq = store.log.open().and_then(|open| open.mark().first_seq).unwrap_or(0);
-    let length = work.view.as_ref().map_or(0, |view| view.length);
-    let (base, archive) = files.finish(site, (&header, salt.as_deref()), length, (first_seq, suffix))?;
-    let (lines, span) = (work.past.lines, work.past.span);
-    let (mut replaced, mut remove) = (
-        std::mem::take(&mut work.past.replaced),
-        std::mem::take(&mut work.past.remove),
-    );
+    let hits = work.rewrite.filter.what.live_hits();
+    let (base, archive) = work.rewrite.finish(store, if hits > 0 { ERASED_SUFFIX } else { "" })?;
+    let past = &mut work.rewrite.filter;
+    let (mut replaced, mut remove) = (std::mem::take(&mut past.replaced), std::mem::take(&mut past.remove));
     if order.drop_history {
         replaced.clear();
         remove.append(&mut work.dropped);
     }
-    remove.extend(told.backups.iter().chain(&told.quarantine).cloned());
+    remove.extend(erased.backups.iter().chain(&erased.quarantine).cloned());
     let unnamed = store.vectors.unnamed_rows(&store.state)?;
-    let chosen = &work.what.chosen;
-    let moved = Leaving::of(store, chosen).end(std::mem::take(&mut work.spaces))?;
+    let moved = RowRemoval::of(store, &past.what.chosen).end(std::mem::take(&mut work.spaces))?;
     remove.extend(moved.files.iter().cloned());
     let in_vectors = |path: &PathBuf| Some(format!("vectors/{}", path.file_name()?.to_string_lossy()));
     remove.extend(unnamed.iter().filter_map(in_vectors));
@@ -156,7 +275,10 @@ fn end_erasing(store: &mut Store, work: &mut Preparing<'_>, order: &Erase, now: 
         label: format!("Erased at seq={}", store.log.link().next_seq - 1),
         archive,
         more: vec![
-            ("erased".to_owned(), number(if order.drop_history { 0 } else { hits })),
+            (
+                "erased".to_owned(),
+                Value::from(if order.drop_history { 0 } else { hits }),
+            ),
             ("replaced".to_owned(), Value::Array(replaced)),
             ("repaired".to_owned(), Value::Array(Vec::new())),
         ],
@@ -167,9 +289,10 @@ fn end_erasing(store: &mut Store, work: &mut Preparing<'_>, order: &Erase, now: 
     let mut new = retirement.sentinel(&store.log, base.text(), depth, now)?;
     let ts = stamp::digits(now.max(store.log.latest()));
     let seq = new.link.next_seq;
-    let kept = work.past.sum();
+    let kept = past.sum();
+    let chosen = &past.what.chosen;
     let restated = Restated::of((&store.state, kept.as_ref()), chosen, &moved);
-    let record = event_record(seq, order, (lines, span), &told, &restated);
+    let record = event_record(seq, order, (past.lines, past.span), &erased, &restated);
     debug_assert!(erasure::Erasure::read(seq, format!("erasure:{seq}").as_bytes(), &record).is_some());
     new.push(EventBody {
         op: Op::Erase,
@@ -182,11 +305,11 @@ fn end_erasing(store: &mut Store, work: &mut Preparing<'_>, order: &Erase, now: 
         Some(kept) => kept.slot_spelled(id).is_some(),
         None => !chosen.doomed.has(id) && store.state.slot_spelled(id).is_some(),
     };
-    told.again = say_again(&mut new, &restated, is_kept, &moved, options, &ts)?;
-    told.seq = Some(seq);
+    erased.again = rewrite_kept(&mut new, &restated, is_kept, &moved, options, &ts)?;
+    erased.seq = Some(seq);
     let going = store.state.slots_named(chosen.doomed.ids());
     // From here on files may be named by a log.
-    work.past.made.clear();
+    past.made.clear();
     Erasing {
         base: Some(base),
         remove,
@@ -197,14 +320,14 @@ fn end_erasing(store: &mut Store, work: &mut Preparing<'_>, order: &Erase, now: 
     store.log.retire(&new, now)?;
     store.archives = ArchiveCache::default();
     store.vectors.forget();
-    if go_on_behind(store, kept, &going).is_err() {
+    if reload_after_erase(store, kept, &going).is_err() {
         store.reload(&mut |_, _| {})?;
     }
     store.make_ready()?;
     store.log.tell_head();
     finish_erasing(&store.site, &store.log, &store.state, &store.vectors)?;
-    told.done = Some((time, before, head_of(store)));
-    Ok(Some(told))
+    erased.done = Some((time, before, head_of(store)));
+    Ok(Some(erased))
 }
 
 fn check_order(order: &Erase) -> Result<()> {
@@ -214,83 +337,75 @@ fn check_order(order: &Erase) -> Result<()> {
     erasure::check_reason(&order.reason)
 }
 
-/// Tries it once: what was chosen is looked for, and goes unless others change what that is meanwhile.
+/// Tries an erasure once; gives the report and what was chosen, or `None` if others changed meanwhile what is erased. The
+/// first attempt verifies the store.
 fn attempt(
-    reach: &impl StoreAccess,
+    access: &StoreAccess<'_, impl Turns>,
     (site, options): (&Arc<Site>, &Options),
     order: &Erase,
-    (ahead, sight): (ErasePlan, SeenLog),
+    is_first: bool,
     progress: Progress<'_>,
 ) -> Result<Attempt> {
     let ErasePlan {
         order: meant,
         chosen,
         log,
-    } = ahead;
+    } = ErasePlan::look(access, order)?;
+    // The past says mostly what is there: where it is added up, that need not be in memory twice.
+    let likeness = access.look(|store| {
+        let has_past = store.log.open().is_some_and(|log| log.origin.has_archive());
+        let frozen = (is_first && has_past).then(|| store.state.freeze().ok()).flatten();
+        Ok(frozen.map(Frozen::likeness))
+    })?;
+    let current = Asking::of(access);
+    let chosen_at = log.as_ref().map_or(0, |log| log.until.end);
+    let scan = EraseScan::of(chosen, chosen_at, &current, likeness);
+    if is_first {
+        let damage = prove(&*site.disk, &site.layout, options.threads, &scan, progress)?;
+        if let Some(damage) = damage.into_iter().next() {
+            return Err(Error::Corrupted(Box::new(damage)));
+        }
+        if !order.dry_run {
+            clear_leftovers(access)?;
+        }
+    }
     let Some(log) = log else {
-        return Ok(Some((Erased::default(), chosen)));
+        return Ok(Some((Erased::default(), scan.chosen())));
     };
-    let mut what = Surveyed::of(reach, (site, options.threads), chosen, log, sight)?;
-    reach.look(|store| what.chosen.check(&meant, &store.state))?;
+    let what = Surveyed::of(access, (site, options.threads), scan, log)?;
+    current.check()?;
+    let Some(what) = what else {
+        return Ok(None);
+    };
+    access.look(|store| what.chosen.check(&meant, &store.state))?;
     if what.chosen.is_empty() {
         return Ok(Some((Erased::default(), what.chosen)));
     }
     if !order.dry_run {
-        what.put_unnamed_aside(reach, site)?;
+        what.put_unnamed_aside(access, site)?;
     }
-    let found = std::mem::take(&mut what.found);
-    let mut work = Preparing::rewrite(reach, (site, options), &meant, (what, &found), progress)?;
+    let mut work = Preparing::start(access, (site, options), &meant, what, progress)?;
     if order.dry_run || !work.is_needed() {
-        return Ok(Some((work.told(), work.what.chosen)));
+        return Ok(Some((work.report(), work.rewrite.filter.what.chosen)));
     }
-    if work.past.replaced.len() > erasure::MOST_REPLACED {
+    let past = &work.rewrite.filter;
+    if past.replaced.len() > erasure::MOST_REPLACED {
         return Err(Error::limit(
             "more than 50,000 files of the past would be replaced: compact without history first",
         ));
     }
-    work.past.check()?;
-    let told = prepared(reach, &mut work)?.then(|| {
+    past.check()?;
+    let erased = work.write(access)?.then(|| {
         // Nobody waits for the system to take the old log apart: its last handle is closed behind the lock.
-        reach.locked(|store, now| end_erasing(store, &mut work, order, now))
+        access.locked(|store, now| end_erasing(store, &mut work, order, now))
     });
-    let told = told.transpose()?.flatten();
-    if told.is_none() {
-        for path in std::mem::take(&mut work.past.made) {
-            site.disk.remove(&path).at(&path)?;
+    let erased = erased.transpose()?.flatten();
+    if erased.is_none() {
+        for path in &work.rewrite.filter.made {
+            site.disk.remove(path).at(path)?;
         }
     }
-    Ok(told.map(|told| (told, work.what.chosen)))
-}
-
-/// Writes what can be written before the lock is taken; whether what goes is what it was.
-fn prepared(reach: &impl StoreAccess, work: &mut Preparing<'_>) -> Result<bool> {
-    for _ in 0..MOST_ROUNDS {
-        match work.follow(reach)? {
-            Followed::Upset => return Ok(false),
-            Followed::Much => {}
-            Followed::Little => break,
-        }
-    }
-    let begun = reach.locked(|store, _| {
-        check_erasable(&store.site, &mut store.log)?;
-        let is_same = work.follow_to_the_end(store)?;
-        if is_same {
-            work.begin_files(store)?;
-        }
-        Ok(is_same)
-    })?;
-    if !begun {
-        return Ok(false);
-    }
-    work.run()?;
-    for _ in 0..MOST_ROUNDS {
-        match work.follow(reach)? {
-            Followed::Upset => return Ok(false),
-            Followed::Much => work.run()?,
-            Followed::Little => break,
-        }
-    }
-    Ok(true)
+    Ok(erased.map(|erased| (erased, work.rewrite.filter.what.chosen)))
 }
 
 /// Erases records from a store and from all of its past; gives what was done.
@@ -303,65 +418,62 @@ pub fn erase(turns: &impl Turns, order: &Erase, now: &dyn Fn() -> i64, progress:
     turns.turn(check_tail_at_the_end)?;
     let _care = take_care(turns, now())?;
     let (site, options) = turns.turn(|store| Ok((Arc::clone(&store.site), store.options.clone())))?;
-    let reach = SharedAccess { turns, now };
-    reach.locked(|store, now| {
+    let access = StoreAccess::shared(turns, now);
+    access.locked(|store, now| {
         check_erasable(&store.site, &mut store.log)?;
         store.anchor(now)
     })?;
-    let mut ahead = ErasePlan::look(&reach, order)?;
-    let until = ahead.log.as_ref().map_or(0, |log| log.until.end);
-    // The past says mostly what is there: where it is added up, that need not be in memory twice.
-    let likeness = reach.look(|store| {
-        let has_past = store.log.open().is_some_and(|log| log.origin.has_archive());
-        let frozen = has_past.then(|| store.state.freeze().ok()).flatten();
-        Ok(frozen.map(Frozen::likeness))
-    })?;
-    let watcher = Watcher::of(&ahead.chosen, until, likeness);
-    let damage = prove(&*site.disk, &site.layout, options.threads, &watcher, progress)?;
-    // What was seen here need not be looked for again.
-    let mut sight = watcher.sight();
-    if let Some(damage) = damage.into_iter().next() {
-        return Err(Error::Corrupted(Box::new(damage)));
-    }
-    if !order.dry_run {
-        clear_leftovers(turns, now())?;
-    }
     let known = KnownCopies::read(&site)?;
     let terms = (&site, &options);
-    let mut done = None;
-    for _ in 0..MOST_STARTS {
-        let before = std::mem::take(&mut sight);
-        done = attempt(&reach, terms, order, (ahead, before), progress)?;
-        if done.is_some() {
-            break;
+    let mut done = attempt(&access, terms, order, true, progress)?;
+    for _ in 1..MOST_STARTS {
+        if done.is_none() {
+            done = attempt(&access, terms, order, false, progress)?;
         }
-        ahead = ErasePlan::look(&reach, order)?;
     }
-    let (mut told, chosen) = match done {
+    let (mut erased, chosen) = match done {
         Some(done) => done,
-        None => held(&reach, terms, order, progress)?,
+        None => held(&access, terms, order, progress)?,
     };
     if !chosen.is_empty() {
         // It may take long to reach them.
-        (told.copies, told.missing_copies) = outside(&site, &known, &chosen, options.threads);
+        (erased.copies, erased.missing_copies) = outside(&site, &known, &chosen, options.threads);
     }
-    if told.seq.is_some() {
+    if erased.seq.is_some() {
         write_snapshot(turns)?;
+        if order.new_backup && !erased.backups.is_empty() {
+            // The erasure is committed: a backup that fails is reported, and is no error of the call.
+            match verified_backup(turns, (&site, options.threads), now) {
+                Ok(folder) => erased.new_backup = Some(folder),
+                Err(fault) => erased.backup_fault = Some(fault.to_string()),
+            }
+        }
     }
-    Ok(told)
+    Ok(erased)
+}
+
+/// Makes a backup and verifies it; gives the folder.
+fn verified_backup(turns: &impl Turns, (site, threads): (&Site, usize), now: &dyn Fn() -> i64) -> Result<PathBuf> {
+    let folder = copy_inside(turns, now, &mut |_, _| {})?;
+    let copy = Layout::of_folder(folder.clone());
+    let report = verify_at(&*site.disk, &copy, threads, i64::MAX, &mut |_, _| {})?;
+    match report.damage.into_iter().next() {
+        Some(damage) => Err(Error::Corrupted(Box::new(damage))),
+        None => Ok(folder),
+    }
 }
 
 /// Others wait: whatever they change, they do so before or afterwards.
 fn held(
-    reach: &impl StoreAccess,
+    access: &StoreAccess<'_, impl Turns>,
     terms: (&Arc<Site>, &Options),
     order: &Erase,
     progress: Progress<'_>,
 ) -> Result<(Erased, Chosen)> {
-    reach.locked(|store, now| {
-        let reach = LockedAccess::of(store, now);
-        let ahead = ErasePlan::look(&reach, order)?;
-        let done = attempt(&reach, terms, order, (ahead, SeenLog::default()), progress)?;
+    access.locked(|store, now| {
+        let (alone, now) = (Alone::with(store), || now);
+        let access = StoreAccess::locked_for_good(&alone, &now);
+        let done = attempt(&access, terms, order, false, progress)?;
         done.ok_or_else(|| Error::busy("what is to be erased changes while nobody can change it"))
     })
 }

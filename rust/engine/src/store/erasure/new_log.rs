@@ -1,20 +1,26 @@
-//! Writes the events with which the new log tells of an erasure, and says again what stays.
+//! Writes the new log of an erasure: the event that tells of it, records that are kept, and embeddings without the erased rows.
 
-use crate::options::Options;
-use chronolog::error::{Error, Result};
-use chronolog::event::Op;
-use chronolog::event::draft::{Draft, RecordChange};
-use chronolog::json::{self, Value};
-use chronolog::wal::writer::{EventBody, Lines};
-use chronomemory_state::snapshot::Stamp;
-use chronomemory_state::state::{State, spelled, unspelled};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::chosen::Chosen;
 use super::order::{Erase, Erased};
-use super::rewrite::number;
-use super::rows::MovedSpaces;
-use crate::store::vectors::records::format::{group_space, space_name};
+use crate::options::Options;
+use crate::store::Store;
+use crate::store::upkeep::compact_rows::Moving;
+use crate::store::vectors::Vectors;
+use crate::store::vectors::records::format::{file_name, group_space, space_name};
+use crate::store::vectors::records::index::RowIndex;
 use crate::store::write::pending::changes;
+use chronolog::disk::Access;
+use chronolog::error::{At, Error, Result};
+use chronolog::event::Op;
+use chronolog::event::draft::{Draft, RecordChange};
+use chronolog::json::Value;
+use chronolog::log::Site;
+use chronolog::wal::writer::{EventBody, Lines};
+use chronomemory_state::snapshot::Stamp;
+use chronomemory_state::state::{State, spelled, unspelled};
 
 /// Of more records the event of an erasure does not note when they were made: it is one line.
 const MOST_NOTED: usize = 200_000;
@@ -38,20 +44,20 @@ pub(super) fn event_record(
 ) -> Vec<u8> {
     let text = |text: &str| Value::Str(text.to_owned());
     let data = Value::object([
-        ("records", number((told.ids.len() + told.belonging.len()) as u64)),
-        ("lines", number(lines)),
-        ("unsalted", number(told.unsalted)),
-        ("kept", number(restated.named as u64)),
-        ("again", number(restated.again as u64)),
+        ("records", Value::from((told.ids.len() + told.belonging.len()) as u64)),
+        ("lines", Value::from(lines)),
+        ("unsalted", Value::from(told.unsalted)),
+        ("kept", Value::from(restated.named as u64)),
+        ("again", Value::from(restated.again as u64)),
         ("made", Value::Array(restated.made.iter().map(Stamp::value).collect())),
-        ("first_seq", span.map_or(Value::Null, |span| number(span.0))),
-        ("last_seq", span.map_or(Value::Null, |span| number(span.1))),
+        ("first_seq", span.map_or(Value::Null, |span| Value::from(span.0))),
+        ("last_seq", span.map_or(Value::Null, |span| Value::from(span.1))),
         ("history", text(if order.drop_history { "dropped" } else { "redacted" })),
         (
             "removed",
             Value::object([
-                ("backups", number(told.backups.len() as u64)),
-                ("quarantine", number(told.quarantine.len() as u64)),
+                ("backups", Value::from(told.backups.len() as u64)),
+                ("quarantine", Value::from(told.quarantine.len() as u64)),
             ]),
         ),
     ]);
@@ -61,9 +67,7 @@ pub(super) fn event_record(
         ("label", text(&order.reason)),
         ("data", data),
     ]);
-    let mut bytes = Vec::new();
-    json::write_value(&record, &mut bytes);
-    bytes
+    record.to_bytes()
 }
 
 /// The records that are there and go, in the order of their ids.
@@ -96,10 +100,8 @@ impl Restated {
                 records.push((id, Some(left)));
             }
         }
-        let is_named = |id: &str| chosen.doomed.has(&spelled(id));
         let rank = |id: &str| match group_space(&spelled(id)).is_some() {
-            true => 3,
-            false if !is_named(id) => 2,
+            true => 2,
             false => u8::from(chosen.is_again(&spelled(id))),
         };
         records.sort_by_key(|(id, _)| rank(id));
@@ -116,7 +118,7 @@ impl Restated {
 }
 
 /// Writes records again, and groups of embeddings without the erased rows.
-pub(super) fn say_again(
+pub(super) fn rewrite_kept(
     new: &mut Lines,
     restated: &Restated,
     is_kept: impl Fn(&[u8]) -> bool,
@@ -162,4 +164,102 @@ pub(super) fn say_again(
         });
     }
     Ok(lines as u64)
+}
+
+/// Spaces that have moved once the new log says so.
+#[derive(Default)]
+pub(super) struct MovedSpaces {
+    /// Their names.
+    pub names: BTreeSet<String>,
+    /// What says so.
+    pub drafts: Vec<Draft>,
+    /// The files that are left behind, from the store's folder on.
+    pub files: Vec<String>,
+}
+
+/// Removes the rows of erased records from the files of a store.
+pub(super) struct RowRemoval<'a> {
+    site: &'a Arc<Site>,
+    state: &'a State,
+    vectors: &'a Vectors,
+    chosen: &'a Chosen,
+    depth: i64,
+}
+
+impl<'a> RowRemoval<'a> {
+    /// Removes the rows of the chosen records.
+    pub fn of(store: &'a Store, chosen: &'a Chosen) -> Self {
+        Self {
+            site: &store.site,
+            state: &store.state,
+            vectors: &store.vectors,
+            chosen,
+            depth: store.options.recursion_depth,
+        }
+    }
+
+    /// Whether a row is of a record that goes; that of one that stays goes too unless it is its embedding now.
+    fn is_row_of(&self, index: &RowIndex, row: u32) -> bool {
+        let owner = index.owner_of(row).map(|owner| self.state.spelled_id(owner));
+        owner.is_some_and(|id| self.chosen.doomed.has(id) && !(self.chosen.stays(id) && index.is_living(row)))
+    }
+
+    /// Whether a file has rows that no group names: the line that named them was lost, so nobody knows whose they are.
+    fn has_nobodys_rows(&self, index: &RowIndex) -> Result<bool> {
+        if (0..index.rows).any(|row| index.owner_of(row).is_none()) {
+            return Ok(true);
+        }
+        let path = self.site.layout.rows(&index.bound.name, index.bound.generation);
+        if !self.site.disk.exists(&path) {
+            return Ok(false);
+        }
+        let length = self.site.disk.open(&path, Access::Read).and_then(|file| file.length());
+        Ok(length.at(&path)? > u64::from(index.rows) * index.bound.stride())
+    }
+
+    fn must_move(&self, index: &RowIndex) -> Result<bool> {
+        Ok((0..index.rows).any(|row| self.is_row_of(index, row)) || self.has_nobodys_rows(index)?)
+    }
+
+    /// Under the lock: the spaces that have to move, with the rows that stay.
+    pub fn start(&self) -> Result<Vec<Moving>> {
+        let mut moving = Vec::new();
+        for index in self.vectors.known(self.state).spaces.spaces.values() {
+            if self.must_move(index)? {
+                let stays = |row: u32| !self.is_row_of(index, row);
+                moving.push(Moving::start(self.site, false, index, &[], stays)?);
+            }
+        }
+        Ok(moving)
+    }
+
+    /// Under the lock: the rows that stay have left every file that holds others. Most were copied before.
+    pub fn end(&self, moving: Vec<Moving>) -> Result<MovedSpaces> {
+        let mut moved = MovedSpaces::default();
+        let mut moving: BTreeMap<String, Moving> = moving
+            .into_iter()
+            .map(|space| (space.name().to_owned(), space))
+            .collect();
+        for index in self.vectors.known(self.state).spaces.spaces.values() {
+            let stays = |row: u32| !self.is_row_of(index, row);
+            let draft = match moving.remove(&index.bound.name) {
+                Some(space) => space.end(self.state, index, self.depth, stays)?,
+                None => None,
+            };
+            let draft = match draft {
+                None if self.must_move(index)? => {
+                    // It is not the one that was copied, or nobody knew that it has to move.
+                    let space = Moving::start(self.site, false, index, &[], stays)?;
+                    space.end(self.state, index, self.depth, stays)?
+                }
+                draft => draft,
+            };
+            if let Some(draft) = draft {
+                moved.names.insert(index.bound.name.clone());
+                moved.drafts.push(draft);
+                moved.files.push(format!("vectors/{}", file_name(&index.bound)));
+            }
+        }
+        Ok(moved)
+    }
 }

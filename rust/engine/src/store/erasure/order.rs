@@ -1,12 +1,17 @@
 //! The order for an erasure, and the report of it.
 
 use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use memchr::memmem;
 
 use crate::store::Store;
 use crate::store::search::page::page;
-use crate::store::search::select::Scene;
-use chronolog::error::Result;
+use crate::store::search::select::StateView;
+use chronolog::archive::{self, FRAME_BYTES};
+use chronolog::disk::{Disk, read_upto};
+use chronolog::error::{At, Result};
 use chronolog::json;
 use chronolog::scope::Viewer;
 use chronomemory_state::condition::Condition;
@@ -30,6 +35,8 @@ pub struct Erase {
     pub ids: Vec<String>,
     /// Of these only the ones that have expired by this moment when it comes to it: what was written anew lives.
     pub due_at: Option<i64>,
+    /// The viewer that erases, if besides the chosen records only those may change that it sees.
+    pub by: Option<Arc<Viewer>>,
     /// The records for which this holds when it comes to it, as somebody sees them: tombstones too.
     pub condition: Option<(Arc<Viewer>, Condition)>,
     /// Every record that carries the names of this scope, or ever did; as canonical JSON.
@@ -44,15 +51,14 @@ pub struct Erase {
     pub again: Vec<String>,
     /// What was derived from one of the records goes too.
     pub derived: bool,
+    /// If the erasure removes backups, one new backup is made and verified.
+    pub new_backup: bool,
     /// Nothing is written: only what would be done is told.
     pub dry_run: bool,
 }
 
 impl Erase {
     /// The order as it is meant now.
-    ///
-    /// # Errors
-    /// `Io`, `OutOfMemory`.
     pub(super) fn now(&self, store: &Store) -> Result<Cow<'_, Self>> {
         let ids = match (self.due_at, &self.condition) {
             (None, None) => return Ok(Cow::Borrowed(self)),
@@ -76,7 +82,12 @@ fn found(store: &Store, viewer: &Arc<Viewer>, condition: &Condition) -> Result<V
         },
         ..Listing::default()
     };
-    let page = page(Scene::of(store), &store.views.field_indexes, &listing, Some(condition))?;
+    let page = page(
+        StateView::of(store),
+        &store.views.field_indexes,
+        &listing,
+        Some(condition),
+    )?;
     let id_of = |record: &[u8]| Some(unspelled(json::scan_record(record)?.id?.of(record)));
     let ids = page.records.iter().filter_map(|dated| id_of(dated.record));
     Ok(ids.filter(|id| !is_reserved(id) && !id.starts_with(SEARCHED)).collect())
@@ -105,6 +116,10 @@ pub struct Erased {
     pub again: u64,
     /// Copies that went.
     pub backups: Vec<String>,
+    /// The verified backup that replaces them, if one was asked for.
+    pub new_backup: Option<PathBuf>,
+    /// Why no new backup could be made; the erasure itself is done.
+    pub backup_fault: Option<String>,
     /// What was quarantined and went.
     pub quarantine: Vec<String>,
     /// What lies in `backup/` and `quarantine/` and cannot be read to its end: it stays where nothing else holds it.
@@ -125,4 +140,29 @@ pub(super) fn head_of(store: &Store) -> LogHead {
     let first = store.log.open().and_then(|open| open.mark().first);
     let first = first.map(|first| first.text().to_owned()).unwrap_or_default();
     (store.last_seq(), store.head(), first)
+}
+
+/// Whether a file of a store holds one of some texts, which are given in lower case. Letters of ASCII count alike in both
+/// cases.
+pub fn holds_any(disk: &dyn Disk, path: &Path, texts: &[Vec<u8>]) -> Result<bool> {
+    let file = archive::open(disk, path).at(path)?;
+    let length = file.log.length().at(path)?;
+    let longest = texts.iter().map(Vec::len).max().unwrap_or(0);
+    let (mut buffer, mut at) = (Vec::new(), 0);
+    while at < length {
+        // What a text may need of the piece before stays in front.
+        let kept = buffer.len().saturating_sub(longest.saturating_sub(1));
+        buffer.drain(..kept);
+        let read = read_upto(&*file.log, &mut buffer, at, FRAME_BYTES).at(path)?;
+        if read == 0 {
+            break;
+        }
+        let fresh = buffer.len() - read;
+        buffer[fresh..].make_ascii_lowercase();
+        at += read as u64;
+        if texts.iter().any(|text| memmem::find(&buffer, text).is_some()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -1,20 +1,21 @@
-//! Packs a log as an archive in which some lines are erased.
+//! Finds the lines of a log that an erasure removes, and shows the log with only their seq and hash left.
 
+use std::collections::HashSet;
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::store::archives::packing::Packing;
+use super::chosen::Chosen;
+use crate::store::archives::replay::Replay;
+use chronolog::chain::BatchFate;
 use chronolog::digest::Hex;
 use chronolog::disk::{DiskFile, Identity};
-use chronolog::error::{At, Result};
 use chronolog::event::erasure::write_redacted;
 use chronolog::event::line::{Event, Trust};
-use chronolog::event::salt;
+use chronolog::event::{IncomingEvents, Known, Op, salt};
 use chronolog::hint::line_from;
-use chronolog::layout::{ERASED_SUFFIX, NEW_ARCHIVE, archive_name};
-use chronolog::log::Site;
-use chronolog::log::files::Scratch;
+use chronolog::memory::{self, Refused};
+use chronolog::verify::{Sink, Walk};
+use chronolog::wal::reader::Reading;
 
 /// A line that goes.
 #[derive(Clone, Copy, Debug)]
@@ -51,45 +52,32 @@ pub(in crate::store) struct Redacted {
 }
 
 impl Redacted {
-    /// A log up to `end` without these lines, which stand in order.
-    ///
-    /// # Errors
-    /// What the disk says; likewise below.
-    pub fn of(log: &Arc<dyn DiskFile>, end: u64, hits: &[DoomedLine]) -> io::Result<Self> {
-        let nothing = Self {
+    /// Nothing of a log yet.
+    pub fn nothing_of(log: &Arc<dyn DiskFile>) -> Self {
+        Self {
             log: Arc::clone(log),
             length: 0,
             taken: 0,
             left_over: 0,
             cuts: Arc::default(),
-        };
-        nothing.up_to(end, hits)
+        }
     }
 
-    /// The same up to a later place, without these lines too, which stand behind the others.
-    ///
-    /// # Errors
-    /// As `of`.
-    pub fn up_to(&self, end: u64, hits: &[DoomedLine]) -> io::Result<Self> {
-        let (log, mut taken, mut left_over) = (&self.log, self.taken, self.left_over);
-        let mut cuts = Arc::clone(&self.cuts);
-        for hit in hits {
-            let length = line_from(&**log, hit.offset, end)?.len() as u64;
+    /// Goes on to a later place, with all lines that go up to there, in order: those before it are known already.
+    pub fn go_on(&mut self, end: u64, hits: &[DoomedLine]) -> io::Result<()> {
+        let known = self.cuts.len();
+        for hit in &hits[known..] {
+            let length = line_from(&*self.log, hit.offset, end)?.len() as u64;
             let mut left = Vec::new();
             write_redacted(hit.seq, &hit.hash, &mut left);
-            let at = hit.offset - taken + left_over;
+            let at = hit.offset - self.taken + self.left_over;
             let next = end.min(hit.offset + length + 1);
-            taken += next - hit.offset;
-            left_over += left.len() as u64;
-            Arc::make_mut(&mut cuts).push(Cut { at, left, next });
+            self.taken += next - hit.offset;
+            self.left_over += left.len() as u64;
+            Arc::make_mut(&mut self.cuts).push(Cut { at, left, next });
         }
-        Ok(Self {
-            log: Arc::clone(log),
-            length: end - taken + left_over,
-            taken,
-            left_over,
-            cuts,
-        })
+        self.length = end - self.taken + self.left_over;
+        Ok(())
     }
 }
 
@@ -125,36 +113,7 @@ impl DiskFile for Redacted {
     }
 }
 
-/// Packs a log up to `end` with only seq and hash left of some lines, which stand in order; gives where it lies, and the digest.
-///
-/// # Errors
-/// `Io`.
-pub(in crate::store) fn pack_without(
-    site: &Site,
-    (log, end): (&Arc<dyn DiskFile>, u64),
-    hits: &[DoomedLine],
-    (first, last): (u64, u64),
-    threads: usize,
-) -> Result<(PathBuf, Hex)> {
-    let archives = site.layout.archives();
-    site.make_folder(&archives, site.layout.folder())?;
-    let scratch = Scratch::at(&site.disk, archives.join(NEW_ARCHIVE));
-    let packed = Redacted::of(log, end, hits).and_then(|redacted| {
-        let length = redacted.length;
-        Packing::start(&*site.disk, Arc::new(redacted), scratch.path(), threads)?.finish(length)
-    });
-    let digest = packed.at(scratch.path())?;
-    let path = site
-        .layout
-        .inside(&format!("{}{ERASED_SUFFIX}", archive_name(first, last, digest.text())));
-    scratch.name(&path)?;
-    Ok((path, digest))
-}
-
 /// How many of these lines have no salt.
-///
-/// # Errors
-/// What the disk says.
 pub(in crate::store) fn unsalted(log: &dyn DiskFile, end: u64, hits: &[DoomedLine]) -> io::Result<u64> {
     let mut found = 0;
     for hit in hits {
@@ -163,6 +122,138 @@ pub(in crate::store) fn unsalted(log: &dyn DiskFile, end: u64, hits: &[DoomedLin
         found += u64::from(!is_salted);
     }
     Ok(found)
+}
+
+/// The lines of one log that are erased.
+#[derive(Debug, Default)]
+pub(in crate::store) struct LinesOfLog {
+    /// The lines, in order.
+    pub hits: Vec<DoomedLine>,
+    /// One of them is an act, which changed other records too.
+    pub has_acts: bool,
+    /// Each line of the log has the seq of its place.
+    pub is_even: bool,
+}
+
+impl LinesOfLog {
+    /// Adds a line.
+    pub fn take(&mut self, known: &Known<'_>) {
+        if let Some(hash) = Hex::read(known.hash) {
+            self.has_acts |= known.op == Op::Act;
+            self.hits.push(DoomedLine {
+                offset: known.offset,
+                seq: known.seq,
+                hash,
+            });
+        }
+    }
+}
+
+/// The live log as far as it was scanned.
+pub(in crate::store) struct LiveLines {
+    /// The lines that are erased.
+    pub lines: LinesOfLog,
+    /// How far it was read.
+    pub walk: Walk,
+}
+
+impl LiveLines {
+    /// Scans what was appended up to a place; true if that changes what is erased, so that the erasure has to begin again. A
+    /// replay, if there is one, takes in what is kept.
+    pub fn go_on(
+        &mut self,
+        log: &dyn DiskFile,
+        end: u64,
+        chosen: &mut Chosen,
+        replay: Option<&mut Replay>,
+    ) -> io::Result<bool> {
+        let before = self.lines.hits.len();
+        let mut rest = Rest {
+            chosen,
+            lines: &mut self.lines,
+            replay,
+            is_upset: false,
+        };
+        let reading = Reading {
+            trusted_until: end,
+            threads: 1,
+        };
+        let tail = self.walk.go(log, end, reading, &mut rest)?;
+        let is_upset = rest.is_upset || tail.is_some();
+        self.lines.is_even = self.walk.redacted.is_even();
+        // Which lines may go where seqs jump is a question to all of them.
+        Ok(is_upset || (self.lines.hits.len() > before && !self.lines.is_even))
+    }
+}
+
+/// Looks at what was appended.
+struct Rest<'a> {
+    chosen: &'a mut Chosen,
+    lines: &'a mut LinesOfLog,
+    replay: Option<&'a mut Replay>,
+    is_upset: bool,
+}
+
+impl Rest<'_> {
+    fn see(&mut self, known: &Known<'_>) {
+        self.is_upset |= self.chosen.is_upset_by(known);
+        if self.chosen.doomed.takes(known) {
+            self.lines.take(known);
+            self.chosen.saw([known.id.to_vec()].into());
+        }
+    }
+}
+
+impl Sink for Rest<'_> {
+    fn make_room(&mut self, coming: IncomingEvents) -> Result<(), Refused> {
+        match &mut self.replay {
+            Some(replay) => replay.make_room(coming),
+            None => memory::check(),
+        }
+    }
+
+    fn count(&mut self, known: Known<'_>, ts: i64) {
+        self.see(&known);
+        if let Some(replay) = &mut self.replay {
+            replay.count(known, ts);
+        }
+    }
+
+    fn hold(&mut self, known: Known<'_>, ts: i64) {
+        self.see(&known);
+        if let Some(replay) = &mut self.replay {
+            replay.hold(known, ts);
+        }
+    }
+
+    fn settle(&mut self, held: BatchFate) {
+        if let Some(replay) = &mut self.replay {
+            replay.settle(held);
+        }
+    }
+}
+
+/// Reads a trusted log to its end.
+pub(in crate::store) fn walk(log: &dyn DiskFile, end: u64, threads: usize, sink: &mut dyn Sink) -> io::Result<Walk> {
+    walk_without(log, end, threads, HashSet::new(), sink)
+}
+
+/// The same, as if the lines at some places were erased.
+pub(super) fn walk_without(
+    log: &dyn DiskFile,
+    end: u64,
+    threads: usize,
+    going: HashSet<u64>,
+    sink: &mut dyn Sink,
+) -> io::Result<Walk> {
+    let reading = Reading {
+        trusted_until: end,
+        threads,
+    };
+    let mut walk = Walk::new(None);
+    walk.redacted.going = going;
+    walk.go(log, end, reading, sink)?;
+    Ok(walk)
 }
 
 #[cfg(test)]
@@ -198,16 +289,18 @@ mod tests {
                 }
                 offset += line.len() as u64;
             }
-            let redacted = Redacted::of(&log, end, &hits).expect("read");
+            let mut redacted = Redacted::nothing_of(&log);
+            redacted.go_on(end, &hits).expect("read");
             assert_eq!(redacted.length, awaited.len() as u64);
             for piece in [1, 2, 7, 50, 1000] {
                 assert_eq!(text(&redacted, piece), awaited, "{going:b} {piece}");
             }
             let half = lines[..3].concat().len() as u64;
-            let (before, behind) = hits.split_at(hits.partition_point(|hit| hit.offset < half));
-            let grown = Redacted::of(&log, half, before).expect("read");
+            let before = hits.partition_point(|hit| hit.offset < half);
+            let mut grown = Redacted::nothing_of(&log);
+            grown.go_on(half, &hits[..before]).expect("read");
             assert!(awaited.starts_with(&text(&grown, 7)), "what was read before stays");
-            let grown = grown.up_to(end, behind).expect("read");
+            grown.go_on(end, &hits).expect("read");
             assert_eq!(text(&grown, 7), awaited, "{going:b} in two steps");
         }
     }

@@ -1,7 +1,7 @@
-//! The file `erasing`: what is left to do of an erasure, for whoever comes next.
+//! The file `erasing`: what is left to do of an erasure, so that the next process can finish it.
 //!
-//! `erasing` is written before the log is replaced, and removed when all is gone that it names. It is a hint: only names of
-//! our own shape are followed, never a link, and never what the log names. While a copy is cleaned of what was erased since it was
+//! It is written before the log is replaced, and removed when all that it names is gone. Only names of our own shape
+//! are followed, never a link, and never what the log names. While a copy is cleaned of what was erased since it was
 //! made, it names the folder in which that is done, and no base.
 
 use std::path::Path;
@@ -28,9 +28,6 @@ pub(in crate::store) struct Erasing {
 
 impl Erasing {
     /// What is left to do; `None` if nothing is.
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn read(site: &Site) -> Result<Option<Self>> {
         let path = site.layout.inside(ERASING);
         let Some(bytes) = read_whole(&*site.disk, &path).at(&path)? else {
@@ -58,18 +55,11 @@ impl Erasing {
     }
 
     /// Writes it down, durably.
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn write(&self, site: &Site) -> Result<()> {
         let (path, folder) = (site.layout.inside(ERASING), site.layout.folder());
         let names = self.remove.iter().map(|name| Value::Str(name.clone())).collect();
         let base = self.base.map_or(Value::Null, |base| Value::Str(base.text().to_owned()));
-        let mut bytes = Vec::new();
-        json::write_value(
-            &Value::object([("base", base), ("remove", Value::Array(names))]),
-            &mut bytes,
-        );
+        let mut bytes = Value::object([("base", base), ("remove", Value::Array(names))]).to_bytes();
         bytes.push(b'\n');
         let file = site.disk.create(&path).at(&path)?;
         file.write_at(&bytes, 0).at(&path)?;
@@ -78,9 +68,6 @@ impl Erasing {
     }
 
     /// Removes what it names, as far as `may_go` lets it; each folder is synced.
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn carry_out(&self, site: &Site, may_go: impl Fn(&str) -> bool) -> Result<()> {
         let disk = &*site.disk;
         for name in self.remove.iter().filter(|name| may_go(name)) {
@@ -107,9 +94,6 @@ impl Erasing {
     }
 
     /// If nothing has happened: removes the folders in which somebody was cleaning a copy, durably.
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn remove_drafts(&self, site: &Site) -> Result<()> {
         for name in &self.remove {
             match name.split_once('/') {
@@ -121,9 +105,6 @@ impl Erasing {
     }
 
     /// Says that all is done.
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn end(site: &Site) -> Result<()> {
         let folder = site.layout.folder();
         remove_if_there(&*site.disk, &site.layout.inside(ERASING))?;
@@ -139,9 +120,6 @@ fn remove_file(disk: &dyn Disk, path: &Path) -> Result<()> {
 }
 
 /// Removes a folder of `backup/` that is no copy yet, or not any more, durably.
-///
-/// # Errors
-/// `Io`.
 pub(in crate::store) fn remove_draft(site: &Site, folder: &Path) -> Result<()> {
     let backups = site.layout.backups();
     if !is_folder(&*site.disk, folder) {
@@ -151,8 +129,8 @@ pub(in crate::store) fn remove_draft(site: &Site, folder: &Path) -> Result<()> {
     site.disk.sync_dir(&backups).at(&backups)
 }
 
-/// Removes a copy of a store: the files of ours in it, and the folders that are empty then.
-fn remove_copy(disk: &dyn Disk, folder: &Path, is_directly_in_it: Shape) -> Result<()> {
+/// Removes a copy of a store: the files of ours in it, and the folders that are empty then. What others put there stays.
+pub(in crate::store) fn remove_copy(disk: &dyn Disk, folder: &Path, is_directly_in_it: Shape) -> Result<()> {
     let inside = Layout::of_folder(folder.to_owned());
     let is_past = |name: &str| is_base_file(name) || is_base_draft(name);
     let is_retired = |name: &str| is_archive_file(name) || is_archive_draft(name);

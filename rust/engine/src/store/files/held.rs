@@ -1,20 +1,17 @@
 //! Opens the files that one log names, all at one moment, so that they belong together.
 //!
-//! Whoever looks at a store takes no lock, and a compaction beside them replaces the log, removes the base that it started
-//! from and moves the rows of embeddings. So the files that one log names are opened first, in a moment, and the log must
-//! still be the one at its path then: what was opened so belongs together, whatever becomes of the names.
+//! Readers take no lock, and a compaction beside them replaces the log, removes its base and moves the rows of
+//! embeddings. So the files are opened first, and the log must still be the one at its path then.
 
+use std::collections::HashMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use chronolog::disk::{Access, Bytes, Disk, DiskFile, Identity, Naming, read_upto};
+use chronolog::disk::{Access, Bytes, Disk, DiskFile, Identity, Status, open_if_there};
+use chronolog::hint::hint_bytes;
 use chronolog::layout::{Layout, ROWS_SUFFIX};
 use chronolog::origin::{Origin, origin_of};
-use chronolog::verify::open_log;
-use chronolog::wal::synced::SYNCED_BYTES;
-
-use super::overlay::Overlay;
 
 /// How often files are gathered that somebody replaces just then: opening a few takes far less than a compaction.
 const MOST_TRIES: usize = 100;
@@ -43,15 +40,12 @@ pub(in crate::store) struct HeldFiles<'a> {
 
 impl<'a> HeldFiles<'a> {
     /// Opens the files of a store; `None` if it has no log.
-    ///
-    /// # Errors
-    /// What the disk says.
     pub fn gather(disk: &'a dyn Disk, layout: &Layout, need: Need) -> io::Result<Option<Self>> {
         for _ in 0..MOST_TRIES {
             // The hint comes first: a writer that comes between makes the log longer, never the hint wrong.
             // One that is younger than the log would tell of another: the log would seem to be one of long ago.
             let hint = hint_bytes(disk, layout)?;
-            let Some(log) = open_log(disk, layout)? else {
+            let Some(log) = open_if_there(disk, layout.log())? else {
                 return Ok(None);
             };
             let mut held = Self {
@@ -60,7 +54,10 @@ impl<'a> HeldFiles<'a> {
                 log,
                 disk: Overlay::of(disk),
             };
-            held.disk.show(layout.synced(), Arc::new(Bytes(hint)));
+            match hint {
+                Some(hint) => held.disk.show(layout.synced(), Arc::new(Bytes(hint))),
+                None => held.disk.hide(layout.synced()),
+            }
             held.open_named(layout, need)?;
             if held.is_at_its_path(layout) {
                 return Ok(Some(held));
@@ -114,17 +111,6 @@ impl<'a> HeldFiles<'a> {
     }
 }
 
-fn hint_bytes(disk: &dyn Disk, layout: &Layout) -> io::Result<Vec<u8>> {
-    let (path, mut bytes) = (layout.synced(), Vec::new());
-    match disk.open(&path, Access::Read) {
-        Ok(file) => read_upto(&*file, &mut bytes, 0, SYNCED_BYTES + 1)
-            .map(|_| bytes)
-            .naming(&path),
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(bytes),
-        Err(fault) => Err(fault).naming(&path),
-    }
-}
-
 /// The beginning of a file that grows.
 pub(in crate::store) struct Prefix {
     file: Arc<dyn DiskFile>,
@@ -151,5 +137,66 @@ impl DiskFile for Prefix {
 
     fn identity(&self) -> io::Result<Identity> {
         self.file.identity()
+    }
+}
+
+/// A disk with some files in the place of others.
+pub(in crate::store) struct Overlay<'a> {
+    disk: &'a dyn Disk,
+    /// What is read at a path; `None` if nothing is there.
+    files: HashMap<PathBuf, Option<Arc<dyn DiskFile>>>,
+}
+
+impl<'a> Overlay<'a> {
+    /// The disk as it is.
+    pub fn of(disk: &'a dyn Disk) -> Self {
+        Self {
+            disk,
+            files: HashMap::new(),
+        }
+    }
+
+    /// Shows this file at a path.
+    pub fn show(&mut self, path: PathBuf, file: Arc<dyn DiskFile>) {
+        self.files.insert(path, Some(file));
+    }
+
+    /// Shows nothing at a path.
+    pub fn hide(&mut self, path: PathBuf) {
+        self.files.insert(path, None);
+    }
+}
+
+impl Disk for Overlay<'_> {
+    fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn DiskFile>> {
+        if access == Access::Write {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "files that are held are only read",
+            ));
+        }
+        match self.files.get(path) {
+            Some(Some(file)) => Ok(Arc::clone(file)),
+            Some(None) => Err(io::ErrorKind::NotFound.into()),
+            None => self.disk.open(path, access),
+        }
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
+        self.disk.list(path)
+    }
+
+    fn status(&self, path: &Path) -> io::Result<Status> {
+        match self.files.get(path) {
+            Some(None) => Err(io::ErrorKind::NotFound.into()),
+            _ => self.disk.status(path),
+        }
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        match self.files.get(path) {
+            Some(file) => file.is_some(),
+            None => self.disk.exists(path),
+        }
     }
 }

@@ -1,22 +1,22 @@
 //! The file `copies`: the copies outside its folder that a store knows of.
 //!
-//! `copies` names them: those that were made by `backup(to=)`, before their first byte was written, and those that were brought
-//! back. Nobody can prove it and nothing rests on it: it is there so that an erasure can tell where else a text lies. A copy that
-//! is not there now stays named, for it may lie on a medium that is not attached.
+//! By it an erasure can tell where else a text lies.
+//!
+//! Named are those made by `backup(to=)`, before their first byte was written, and those that were brought back.
+//! Nothing rests on it. A copy that is not there now stays named, for its medium may not be attached.
 
 use std::path::{Path, PathBuf};
 
-use chronolog::disk::{Disk, Manner, read_whole};
+use chronolog::disk::{Disk, FolderMode, read_whole};
 use chronolog::error::{At, Error, Result};
-use chronolog::hint::read_hint;
+use chronolog::hint::{Synced, read_hint};
 use chronolog::json::{self, Value};
 use chronolog::layout::{COPIES, Layout};
 use chronolog::log::Site;
 use chronolog::log::files::{is_folder, with_suffix};
 use chronolog::verify::Report;
-use chronolog::wal::synced::Synced;
 
-use super::copies::{IMMUTABLE, VECTORS};
+use super::proofs::{IMMUTABLE, VECTORS};
 
 /// How many copies are remembered: one a night, for a lifetime.
 const MOST_COPIES: usize = 30_000;
@@ -120,14 +120,10 @@ impl KnownCopies {
     }
 
     /// Writes it down, durably. Whoever does has the care of the store.
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn write(&self, site: &Site) -> Result<()> {
         let (path, folder) = (site.layout.inside(COPIES), site.layout.folder());
         let draft = with_suffix(&path, ".tmp");
-        let mut bytes = Vec::new();
-        json::write_value(&Value::Array(self.0.iter().map(KnownCopy::value).collect()), &mut bytes);
+        let mut bytes = Value::Array(self.0.iter().map(KnownCopy::value).collect()).to_bytes();
         bytes.push(b'\n');
         let file = site.disk.create(&draft).at(&draft)?;
         file.write_at(&bytes, 0).at(&draft)?;
@@ -145,16 +141,13 @@ pub(in crate::store) fn own_place(site: &Site) -> String {
 /// Looks into a folder outside, through no link.
 pub(in crate::store) fn look_into<T>(disk: &dyn Disk, folder: &Path, look: impl FnOnce(&Layout) -> T) -> T {
     let inside = Layout::of_folder(folder.to_owned());
-    disk.guard(inside.folder(), Manner::default());
+    disk.guard(inside.folder(), FolderMode::default());
     let seen = look(&inside);
     disk.unguard(inside.folder());
     seen
 }
 
 /// How many bytes the files of a copy have.
-///
-/// # Errors
-/// `Io`.
 pub(in crate::store) fn weight_of(disk: &dyn Disk, folder: &Path) -> Result<u64> {
     let mut bytes = 0;
     let folders = IMMUTABLE.into_iter().chain([VECTORS]).map(|name| folder.join(name));
@@ -170,9 +163,6 @@ pub(in crate::store) fn weight_of(disk: &dyn Disk, folder: &Path) -> Result<u64>
 }
 
 /// Notes a copy that was brought back: it still holds what may be erased here later. One in the store's own folder is known.
-///
-/// # Errors
-/// `Io`.
 pub(in crate::store) fn note_restored(site: &Site, source: &Path, report: &Report, now: i64) -> Result<()> {
     let real = site.disk.real_path(source);
     let (Some(path), false) = (

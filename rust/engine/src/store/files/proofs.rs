@@ -1,8 +1,8 @@
-//! Finds other places of bytes that a digest names: in backups, and in what was set aside.
+//! Lists the files of a store and of its copies, and finds bytes that a digest names in backups and set-aside folders.
 //!
-//! Bases and archives are named by their digests, so a copy of one is as good as the file itself: it proves itself. What
-//! cannot be read proves nothing and is passed over.
+//! A base or an archive proves itself by its digest. What cannot be read proves nothing and is passed over.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,10 +10,13 @@ use std::sync::Arc;
 use chronolog::archive::{self, Archive};
 use chronolog::digest::Hex;
 use chronolog::disk::{Access, Disk, DiskFile, Naming, read_upto};
+use chronolog::error::{At, Result};
 use chronolog::layout::{
-    Layout, Shape, base_name, digest_in_base_name, is_aside_folder, is_backup_folder, packed_base_name,
+    Layout, Shape, base_name, digest_in_base_name, is_archive_file, is_aside_folder, is_backup_folder, is_base_file,
+    packed_base_name,
 };
-use chronolog::log::files::{is_folder, open_base};
+use chronolog::log::Site;
+use chronolog::log::files::{is_folder, is_ours, open_base};
 use chronolog::origin::ALONE;
 use chronolog::wal::reader::read_pieces;
 
@@ -50,22 +53,8 @@ pub(in crate::store) fn set_aside(disk: &dyn Disk, layout: &Layout) -> Vec<Layou
 /// The copies that show that there was a log: folders of `backup/` and `quarantine/` with names of ours whose log holds an
 /// event; those of a kind newest first. What cannot be read shows nothing.
 pub(in crate::store) fn copies_of_logs(disk: &dyn Disk, layout: &Layout) -> impl Iterator<Item = Layout> {
-    let parents: [(PathBuf, Shape); 2] = [
-        (layout.backups(), is_backup_folder),
-        (layout.quarantine(), is_aside_folder),
-    ];
-    parents
-        .into_iter()
-        .flat_map(move |(parent, is_named_so)| {
-            let is_there = is_folder(disk, &parent);
-            let names = is_there.then(|| disk.list(&parent).unwrap_or_default());
-            let mut names = names.unwrap_or_default();
-            names.retain(|name| is_named_so(name));
-            names.into_iter().rev().map(move |name| parent.join(name))
-        })
-        .filter(|folder| is_folder(disk, folder))
-        .map(Layout::of_folder)
-        .filter(|copy| disk.open(copy.log(), Access::Read).is_ok_and(|log| holds_event(&*log)))
+    let folders = backup_folders(disk, layout).into_iter().chain(set_aside(disk, layout));
+    folders.filter(|copy| disk.open(copy.log(), Access::Read).is_ok_and(|log| holds_event(&*log)))
 }
 
 fn holds_event(log: &dyn DiskFile) -> bool {
@@ -247,3 +236,56 @@ pub(in crate::store) fn other_logs(disk: &dyn Disk, layout: &Layout) -> io::Resu
         .filter_map(|path| disk.open(path, Access::Read).ok())
         .collect())
 }
+
+/// The folders whose files never change once they have their name.
+pub(in crate::store) const IMMUTABLE: [&str; 2] = ["base", "archive"];
+
+/// The names in one of these folders that are ours: of the right shape, and files.
+pub(in crate::store) fn immutable_names(disk: &dyn Disk, layout: &Layout, folder: &str) -> Result<Vec<String>> {
+    let path = layout.inside(folder);
+    let is_named_so = if path == layout.bases() {
+        is_base_file
+    } else {
+        is_archive_file
+    };
+    if !is_folder(disk, &path) {
+        return Ok(Vec::new());
+    }
+    let mut names = disk.list(&path).at(&path)?;
+    names.retain(|name| is_named_so(name) && is_ours(disk, &path.join(name)));
+    Ok(names)
+}
+
+/// Bases and archives of ours that are not among these, from the store's folder on. Only of those the system is asked what
+/// they are: the others are many.
+pub(in crate::store) fn past_files_beside(site: &Site, named: &BTreeSet<String>) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for (folder, is_named_so) in [("base", is_base_file as fn(&str) -> bool), ("archive", is_archive_file)] {
+        let names = names_in(site, folder)?.into_iter().filter(|name| is_named_so(name));
+        let names = names.map(|name| format!("{folder}/{name}"));
+        found.extend(names.filter(|name| !named.contains(name) && is_ours(&*site.disk, &site.layout.inside(name))));
+    }
+    Ok(found)
+}
+
+/// All names in a folder of the store; none if it is not there.
+pub(in crate::store) fn names_in(site: &Site, folder: &str) -> Result<Vec<String>> {
+    let path = site.layout.inside(folder);
+    match is_folder(&*site.disk, &path) {
+        true => site.disk.list(&path).at(&path),
+        false => Ok(Vec::new()),
+    }
+}
+
+/// Bases and archives of ours, from the store's folder on.
+pub(in crate::store) fn past_files(site: &Site) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for folder in IMMUTABLE {
+        let names = immutable_names(&*site.disk, &site.layout, folder)?;
+        found.extend(names.iter().map(|name| format!("{folder}/{name}")));
+    }
+    Ok(found)
+}
+
+/// The folder of rows. They do not change once the log names them, but more may come behind.
+pub(in crate::store) const VECTORS: &str = "vectors";

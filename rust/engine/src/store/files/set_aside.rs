@@ -1,7 +1,7 @@
-//! Keeps what a repair or a restore replaces, in `quarantine/`, so that it can be brought back.
+//! Keeps what a repair or a restore replaces, in `quarantine/`, so that `restore` can bring it back.
 //!
-//! As a store of its own, in a folder of `quarantine/`: the log, and every file that it stands on, each by a second name
-//! where the file system can, else by a copy. So nothing whole is lost by being replaced: `restore` takes such a folder.
+//! It is a store of its own: the log, and every file that it stands on, each by a second name where the file system
+//! can, else by a copy.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use chronolog::event::stamp;
 use chronolog::layout::{LOG, Layout, SNAPSHOT, is_rows_file};
 use chronolog::log::files::{copy_file, free_name, is_folder};
 
-use super::copies::{VECTORS, past_files};
+use super::proofs::{VECTORS, past_files};
 use chronolog::log::Site;
 
 /// A folder of `quarantine/` that keeps files of a store.
@@ -23,9 +23,6 @@ pub(in crate::store) struct QuarantineFolder {
 
 impl QuarantineFolder {
     /// A new folder of `quarantine/`, its name durable.
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn begin(site: &Arc<Site>, why: &str, now: i64) -> Result<Self> {
         let quarantine = site.layout.quarantine();
         site.make_folder(&quarantine, site.layout.folder())?;
@@ -40,18 +37,12 @@ impl QuarantineFolder {
     }
 
     /// Keeps all that a restore is about to replace; gives the names of bases, archives and rows, and where all of it is kept.
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn before_restore(site: &Arc<Site>, now: i64) -> Result<(Vec<String>, String)> {
         let aside = Self::begin(site, "before-restore", now)?;
         Ok((aside.keep_everything()?, aside.name))
     }
 
     /// Keeps the log and all that it may stand on; gives the names of bases, archives and rows.
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn keep_everything(&self) -> Result<Vec<String>> {
         let names = own_files(&self.site)?;
         for name in &names {
@@ -66,9 +57,6 @@ impl QuarantineFolder {
     }
 
     /// Keeps one file under the name that it has in the store; one that is not there is passed over.
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn keep(&self, name: &str) -> Result<()> {
         let disk = &*self.site.disk;
         let (source, target) = (self.site.layout.inside(name), self.layout.inside(name));
@@ -99,9 +87,6 @@ impl QuarantineFolder {
     }
 
     /// The folder, from the store's folder on, if it holds anything; an empty one is taken away again.
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn name_if_used(&self) -> Result<Option<String>> {
         let disk = &*self.site.disk;
         let folder = self.layout.folder();
@@ -113,9 +98,6 @@ impl QuarantineFolder {
     }
 
     /// Makes the names durable.
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn sync(&self) -> Result<()> {
         let disk = &*self.site.disk;
         let folder = self.layout.folder();

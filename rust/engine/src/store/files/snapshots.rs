@@ -43,9 +43,6 @@ pub struct Snapshotting {
 
 impl Snapshotting {
     /// Writes the file under a temporary name.
-    ///
-    /// # Errors
-    /// What the disk says.
     pub fn run(&self) -> io::Result<()> {
         snapshot::write(
             &*self.disk,
@@ -57,9 +54,6 @@ impl Snapshotting {
     }
 
     /// The same, and waits until the disk has it.
-    ///
-    /// # Errors
-    /// What the disk says.
     pub(in crate::store) fn run_durably(&self) -> io::Result<()> {
         snapshot::write_durably(&*self.disk, &self.draft, &self.header, self.state.records())
     }
@@ -126,9 +120,6 @@ impl Snapshots {
 
     /// One where the log alone no longer tells the state: other tools have nothing else to read. Its draft lies where only
     /// those look who look after the store.
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn start_durable(&mut self, log: &Log, state: &mut State) -> Result<Option<Snapshotting>> {
         let bases = self.site.layout.bases();
         self.site.make_folder(&bases, self.site.layout.folder())?;
@@ -150,9 +141,6 @@ impl Snapshots {
     }
 
     /// Gives a snapshot its name, unless the log was replaced meanwhile and has a newer one.
-    ///
-    /// # Errors
-    /// `Io`, `Locked`.
     pub fn end(&self, log: &mut Log, snapshot: &Snapshotting) -> Result<()> {
         let path = self.site.layout.snapshot();
         let (disk, layout) = (&self.site.disk, &self.site.layout);
@@ -170,9 +158,6 @@ impl Snapshots {
 
     /// Writes a state down for people and other tools. It is not synced: whoever finds it torn after a power failure reads
     /// the log instead.
-    ///
-    /// # Errors
-    /// `Io`, `OutOfMemory`.
     pub fn write(&self, log: &Log, state: &mut State) -> Result<()> {
         let (path, draft) = (self.site.layout.snapshot(), self.site.layout.snapshot_draft());
         let header = header_of(log);
@@ -185,7 +170,7 @@ impl Snapshots {
 /// Another tool's snapshot is the base of this log, or may be, and cannot be used: it must not be replaced by less.
 fn stands_on_a_lost_snapshot(log: &Log) -> bool {
     let is_foreign = log.open().is_some_and(|log| !matches!(log.origin, Origin::Ours(_)));
-    is_foreign && matches!(log.report().base, BaseState::Missing | BaseState::Damaged)
+    is_foreign && matches!(log.report.base, BaseState::Missing | BaseState::Damaged)
 }
 
 /// What stands before the records of the state that a log tells now.
@@ -199,9 +184,6 @@ pub(in crate::store) fn header_of(log: &Log) -> Header {
 }
 
 /// Removes every index: they are derived, and made again from the log by whoever needs one.
-///
-/// # Errors
-/// `Io`.
 pub(in crate::store) fn remove_indexes(site: &Site) -> Result<()> {
     let is_ours =
         |name: &str| is_history_index(name) || text_index_seq(name).is_some() || is_file_of_space(name, CODES_SUFFIX);

@@ -13,11 +13,11 @@ use chronolog::verify::BaseState;
 use chronomemory_search::text::TextIndex;
 use chronomemory_state::condition::FieldIndexes;
 use chronomemory_state::index::Indexes;
-use chronomemory_state::state::{Dated, Query, State};
+use chronomemory_state::state::State;
 
 use super::lines::{History, one_back};
 use crate::options::Checking;
-use crate::store::archives::faults::{OrDamage, damaged, why_not_kept};
+use crate::store::archives::archive_index::{OrDamage, damaged, why_not_kept};
 use crate::store::load::base::Proof;
 use crate::store::load::examine::{Look, examine, settled_seq};
 use crate::store::load::loader::{Loader, Moment};
@@ -42,40 +42,9 @@ impl View {
         self.seq
     }
 
-    /// Whether there was a record of somebody's own, a tombstone too.
-    pub fn knows(&self, viewer: &Viewer) -> bool {
-        self.state.scopes().knows(viewer)
-    }
-
-    /// The canonical record of an id, if somebody saw it.
-    pub fn get(&self, viewer: &Viewer, id: &str) -> Option<&[u8]> {
-        self.state.get_seen(viewer, id)
-    }
-
-    /// The same with its moments.
-    pub fn dated(&self, viewer: &Viewer, id: &str) -> Option<Dated<'_>> {
-        self.state.dated(viewer, id)
-    }
-
-    /// The records that a query asks for, with their moments.
-    ///
-    /// # Errors
-    /// As [`View::query`].
-    pub fn query_dated(&self, query: &Query) -> Result<Vec<Dated<'_>>> {
-        Ok(self.state.query_dated(query)?)
-    }
-
-    /// The canonical records that a query asks for.
-    ///
-    /// # Errors
-    /// `OutOfMemory` if there is no memory for so many.
-    pub fn query(&self, query: &Query) -> Result<Vec<&[u8]>> {
-        Ok(self.state.query(query)?)
-    }
-
-    /// How many records a query would find.
-    pub fn count(&self, query: &Query) -> u64 {
-        self.state.count(query)
+    /// The records as they were known.
+    pub fn state(&self) -> &State {
+        &self.state
     }
 }
 
@@ -169,13 +138,11 @@ impl History<'_> {
         let is_live = segment.name == LOG;
         // Opening checked every hash of the live log, and a damaged line must be found again.
         let is_proven = is_live && self.log.open().is_some_and(OpenLog::is_whole);
+        let checking = if is_proven { Checking::Quick } else { Checking::Full };
         let look = Look {
-            threads: self.threads,
-            checking: if is_proven { Checking::Quick } else { Checking::Full },
-            archives: false,
             is_past: !is_live,
             way: Some(&segment.way),
-            onlooker: None,
+            ..Look::at_log(self.threads, checking)
         };
         let mut loader = Loader::up_to(moment);
         let found = examine(

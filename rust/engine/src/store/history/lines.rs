@@ -1,19 +1,26 @@
-//! Finds the earlier events of a record, in the live log and in archives.
+//! Reads the lines of the live log, and finds the earlier events of a record there and in archives.
 
+use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 
-use chronolog::error::Result;
-use chronolog::event::act::each_subject;
+use crate::store::archives::archive_index::{
+    ArchiveCache, IndexedArchive, OrDamage, archive_altered, damaged, not_kept,
+};
+use crate::store::archives::way::pruned_until;
+use chronolog::chain::BatchFate;
+use chronolog::disk::read_upto;
+use chronolog::error::{At, Error, Result};
+use chronolog::event::act::{each_concerned, each_subject};
+use chronolog::event::faces::face_of;
 use chronolog::event::line::{Event, Trust};
-use chronolog::hint::line_from;
-use chronolog::log::{Log, Site};
-use chronolog::origin::{Origin, Sentinel, WayBack};
-use chronomemory_state::state::{State, spelled};
-
-use crate::store::archives::archive_index::{ArchiveCache, IndexedArchive};
-use crate::store::archives::faults::{OrDamage, archive_altered, not_kept};
-use crate::store::archives::pruned::pruned_until;
-use crate::store::live_log::LiveLog;
+use chronolog::event::{Known, Op};
+use chronolog::hint::{Hint, line_from};
+use chronolog::log::{Log, OpenLog, Site};
+use chronolog::origin::{Origin, Sentinel, WayBack, foreign_traces};
+use chronolog::verify::{Sink, Walk};
+use chronolog::wal::reader::Reading;
+use chronomemory_state::state::{State, spelled, unspelled};
 
 fn speaks_of(event: &Event, line: &[u8], id: &[u8]) -> bool {
     let mut is_one = false;
@@ -39,17 +46,17 @@ pub(super) fn one_back(way: &mut WayBack, sentinel: &Sentinel, indexed: &Indexed
 }
 
 /// The past of a log: its live lines and its archives.
-pub(in crate::store) struct History<'a> {
+pub struct History<'a> {
     /// Where the files are.
-    pub site: &'a Site,
+    pub(in crate::store) site: &'a Site,
     /// The log that is live.
-    pub log: &'a Log,
+    pub(in crate::store) log: &'a Log,
     /// What it says now, and the places of its events.
-    pub state: &'a State,
+    pub(in crate::store) state: &'a State,
     /// The archives that were asked so far.
-    pub archives: &'a ArchiveCache,
+    pub(in crate::store) archives: &'a ArchiveCache,
     /// How many threads may be used.
-    pub threads: usize,
+    pub(in crate::store) threads: usize,
 }
 
 impl<'a> History<'a> {
@@ -123,9 +130,6 @@ impl<'a> History<'a> {
     }
 
     /// Every line of the live log whose seq is at least `from_seq`.
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn replay(&self, from_seq: u64) -> Result<Vec<Vec<u8>>> {
         self.log.check_is_there()?;
         let mut lines = Vec::new();
@@ -133,5 +137,213 @@ impl<'a> History<'a> {
             self.live().each_line(range, |line| lines.push(line.to_vec()))?;
         }
         Ok(lines)
+    }
+}
+
+impl History<'_> {
+    /// The ids of the records that were upserted or patched at `seq` or later, each once, in order of their first change;
+    /// those of the faces only if asked for.
+    ///
+    /// # Errors
+    /// `HistoryUnavailable` if some of it was compacted away and not kept, `Corrupted` if an archive is damaged, `Io`.
+    pub fn changed_since(&self, seq: u64, faces: bool) -> Result<Vec<String>> {
+        self.log.check_is_there()?;
+        let mut changed = Changed {
+            since: seq,
+            faces,
+            ..Changed::default()
+        };
+        for indexed in self.indexed_since(seq)?.iter().rev() {
+            let mut walk = Walk::new(None);
+            walk.go(
+                &*indexed.archive.log,
+                indexed.length,
+                Reading::new(self.threads),
+                &mut changed,
+            )
+            .or_damage(&indexed.name)?;
+            if let Some(found) = walk.follower.damage.first() {
+                return Err(damaged(&indexed.name, found));
+            }
+            indexed.archive.rest();
+        }
+        for range in self.state.timeline().since(seq) {
+            self.live().each_line(range, |line| {
+                if let Ok(event) = Event::read(line, Trust::Hashes) {
+                    changed.note(event.op, event.record_id(line), event.record(line), event.spans.seq);
+                }
+            })?;
+        }
+        // An act speaks of links that may not be there.
+        let is_there = |id: &String| !changed.by_act.contains(id) || self.state.get(id).is_some();
+        changed.ids.retain(is_there);
+        Ok(changed.ids)
+    }
+
+    /// Whether the event with this seq is the one with this hash: a log that went back and on again has another.
+    pub fn has_event(&self, seq: u64, hash: &str) -> Result<bool> {
+        self.log.check_is_there()?;
+        if let Some(Origin::Ours(sentinel)) = self.log.open().map(|log| &log.origin)
+            && (sentinel.last_seq, sentinel.previous_head.as_str()) == (seq, hash)
+        {
+            // It was the last one of the log before: that need not be unpacked.
+            return Ok(true);
+        }
+        let mut found = false;
+        if let Some(oldest) = self.indexed_since(seq)?.last() {
+            let log = &*oldest.archive.log;
+            let traces = foreign_traces(log, oldest.length, seq, Hint::None).or_damage(&oldest.name)?;
+            found = traces.hashes.iter().any(|there| there == hash.as_bytes());
+            oldest.archive.rest();
+        }
+        for range in self.state.timeline().since(seq) {
+            self.live().each_line(range.start..range.start + 1, |line| {
+                let event = Event::read(line, Trust::Hashes);
+                found |= event.is_ok_and(|event| event.spans.seq == seq && event.hash(line).text() == hash);
+            })?;
+        }
+        Ok(found)
+    }
+
+    /// The archives that hold events of this seq or a later one, newest first.
+    fn indexed_since(&self, seq: u64) -> Result<Vec<Arc<IndexedArchive>>> {
+        let mut found: Vec<Arc<IndexedArchive>> = Vec::new();
+        let mut origin = self.log.open().map(|log| log.origin.clone());
+        let mut way = WayBack::default();
+        while let Some(Origin::Ours(sentinel)) = origin.filter(|origin| is_after(origin, seq)) {
+            let indexed = self.indexed_before(&sentinel)?.ok_or_else(|| not_kept(&sentinel))?;
+            origin = Some(one_back(&mut way, &sentinel, &indexed)?);
+            found.push(indexed);
+        }
+        Ok(found)
+    }
+}
+
+/// Whether a log begins with a compaction that retired events of this seq or a later one.
+fn is_after(origin: &Origin, seq: u64) -> bool {
+    matches!(origin, Origin::Ours(sentinel) if sentinel.last_seq >= seq)
+}
+
+/// The records that events speak of.
+#[derive(Default)]
+struct Changed {
+    since: u64,
+    faces: bool,
+    ids: Vec<String>,
+    seen: HashSet<Vec<u8>>,
+    /// Those of them of which only acts spoke.
+    by_act: HashSet<String>,
+    /// Those of a batch that may still turn out to be broken.
+    held: Vec<(Op, Vec<u8>, Vec<u8>, u64)>,
+}
+
+impl Changed {
+    fn note(&mut self, op: Op, id: &[u8], record: &[u8], seq: u64) {
+        let is_change = matches!(op, Op::Upsert | Op::Migrate | Op::Patch | Op::Act);
+        if !is_change || seq < self.since {
+            return;
+        }
+        each_concerned(op, id, record, |id| {
+            if !self.faces && face_of(id).is_some() {
+                return;
+            }
+            if self.seen.insert(id.to_vec()) {
+                self.ids.push(unspelled(id));
+                if op == Op::Act {
+                    self.by_act.insert(unspelled(id));
+                }
+            } else if op != Op::Act {
+                self.by_act.remove(&unspelled(id));
+            }
+        });
+    }
+}
+
+impl Sink for Changed {
+    fn count(&mut self, known: Known<'_>, _: i64) {
+        self.note(known.op, known.id, known.record, known.seq);
+    }
+
+    fn hold(&mut self, known: Known<'_>, _: i64) {
+        let record = Some(known.record).filter(|_| known.op == Op::Act);
+        let record = record.unwrap_or_default().to_vec();
+        self.held.push((known.op, known.id.to_vec(), record, known.seq));
+    }
+
+    fn settle(&mut self, held: BatchFate) {
+        let batch = std::mem::take(&mut self.held);
+        if held == BatchFate::Count {
+            for (op, id, record, seq) in batch {
+                self.note(op, &id, &record, seq);
+            }
+        }
+    }
+}
+
+/// How much is read at once when neighbouring events are asked for.
+const WINDOW_BYTES: usize = 256 * 1024;
+
+/// A log that is open and the state that it tells.
+#[derive(Clone, Copy)]
+pub(in crate::store) struct LiveLog<'a> {
+    /// Where it is.
+    pub site: &'a Site,
+    /// The log, if there is one.
+    pub open: Option<&'a OpenLog>,
+    /// The state, and the places of its events.
+    pub state: &'a State,
+}
+
+impl LiveLog<'_> {
+    /// The last seq; 0 when nothing was written.
+    pub fn last_seq(&self) -> u64 {
+        self.open.map_or(0, |log| log.mark().last_seq)
+    }
+
+    /// How many events it holds.
+    pub fn events(&self) -> u64 {
+        self.open.map_or(0, |log| log.mark().events)
+    }
+
+    /// The hash of the last event, or nothing.
+    pub fn head(&self) -> String {
+        let head = self.open.and_then(|log| log.mark().head);
+        head.map(|head| head.text().to_owned()).unwrap_or_default()
+    }
+
+    /// The line of an event.
+    pub fn line_at(&self, index: usize) -> Result<Vec<u8>> {
+        let mut found = Vec::new();
+        self.each_line(index..index + 1, |line| found = line.to_vec())?;
+        Ok(found)
+    }
+
+    /// Shows the lines of consecutive events, reading the log in large steps.
+    pub fn each_line(&self, range: Range<usize>, mut show: impl FnMut(&[u8])) -> Result<()> {
+        let Some(log) = self.open else {
+            return Ok(());
+        };
+        let path = self.site.log().to_owned();
+        let timeline = self.state.timeline();
+        let end_of = |index: usize| timeline.offset(index + 1).unwrap_or(log.walk.end);
+        let mut window: Vec<u8> = Vec::new();
+        let mut window_start = 0;
+        for index in range.clone() {
+            let Some(start) = timeline.offset(index) else { break };
+            let end = end_of(index);
+            if start < window_start || end > window_start + window.len() as u64 {
+                let far = end_of(range.end.saturating_sub(1).max(index)).min(start + WINDOW_BYTES as u64);
+                window.clear();
+                window_start = start;
+                read_upto(&*log.file, &mut window, start, (far.max(end) - start) as usize).at(&path)?;
+            }
+            let from = (start - window_start) as usize;
+            let Some(text) = window.get(from..(end - window_start) as usize) else {
+                return Err(Error::io(&path, std::io::ErrorKind::UnexpectedEof.into()));
+            };
+            let line = memchr::memchr(b'\n', text).map_or(text, |newline| &text[..newline]);
+            show(line.strip_suffix(b"\r").unwrap_or(line));
+        }
+        Ok(())
     }
 }

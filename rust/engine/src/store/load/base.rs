@@ -1,4 +1,4 @@
-//! Loads the base that a log starts from, and reports one that is damaged.
+//! Loads the base that a log starts from, rebuilds one from archives, and reports one that is damaged or not named.
 //!
 //! The state before the first event is in a base that the log names by its digest. Opening a store reads that file and no
 //! other: if its digest is wrong, nothing of it is loaded, and the report says so. A repair looks for a copy with the right
@@ -7,23 +7,21 @@
 use std::io;
 use std::sync::Arc;
 
-use chronolog::archive::damage_in;
+use super::found::{Left, Traces, newest_base};
+use super::loader::Loader;
+use crate::store::files::proofs::{copy_of_base, own_base, proved_archive, proved_base};
+use chronolog::archive::{Archive, damage_in};
 use chronolog::damage::{Damage, DamageKind, Tail};
 use chronolog::digest::Hex;
-use chronolog::disk::{Bytes, DiskFile, Naming, read_whole};
+use chronolog::disk::{Bytes, Disk, DiskFile, Naming, read_whole};
 use chronolog::event::mend::{Budget, mend_bytes};
-use chronolog::hint::Hint;
-use chronolog::layout::{SNAPSHOT, base_name};
+use chronolog::hint::{Hint, first_line};
+use chronolog::layout::{LOG, Layout, SNAPSHOT, base_name};
 use chronolog::log::files::{open_base, open_inside};
-use chronolog::origin::{Adoption, Sentinel, WayBack, foreign_traces};
+use chronolog::origin::{Adoption, Beginning, Origin, Sentinel, WayBack, foreign_traces, origin_of};
 use chronolog::verify::{BaseState, Report, Walk, finding};
+use chronolog::wal::reader::Reading;
 use chronomemory_state::snapshot;
-
-use super::left::newest_base;
-use super::loader::Loader;
-pub(in crate::store) use super::rebuild::BasePlace;
-use super::rebuild::rebuild;
-use crate::store::files::proofs::copy_of_base;
 
 /// So much may be hashed in search of the byte that a base has lost.
 const MENDING_BLOCKS: u64 = 20_000_000;
@@ -81,9 +79,6 @@ impl Base {
     }
 
     /// Loads what a sentinel names.
-    ///
-    /// # Errors
-    /// What the disk says.
     pub fn named(&mut self, place: BasePlace<'_>, sentinel: &Sentinel, loader: &mut Loader) -> io::Result<()> {
         self.tell_repairs(sentinel);
         if place.way.is_some() && loader.keeps() && self.is_left_out(place, sentinel)? {
@@ -199,9 +194,6 @@ impl Base {
     }
 
     /// Loads what another tool's compaction left.
-    ///
-    /// # Errors
-    /// What the disk says.
     pub fn foreign(
         &mut self,
         place: BasePlace<'_>,
@@ -214,7 +206,7 @@ impl Base {
         let snapshot = open_inside(place.disk, place.layout, SNAPSHOT)?;
         let header = match &snapshot {
             Some(file) => {
-                let read = snapshot::read(&**file, &mut snapshot::NoTaker);
+                let read = snapshot::read(&**file, &mut snapshot::NoRecordSink);
                 read.naming(&place.layout.snapshot())?.header
             }
             None => Err("another tool compacted the log, and its snapshot is not there".to_owned()),
@@ -255,9 +247,6 @@ impl Base {
     }
 
     /// Loads what a line of the log adopted.
-    ///
-    /// # Errors
-    /// What the disk says.
     pub fn adopted(&mut self, place: BasePlace<'_>, adoption: &Adoption, loader: &mut Loader) -> io::Result<()> {
         loader.settled_until = Some(adoption.seq);
         let now = |way: &WayBack| way.base(adoption.base_sha256);
@@ -339,4 +328,306 @@ fn mended_base(place: BasePlace<'_>, sha256: &Hex) -> Option<(String, Arc<dyn Di
     let bytes = read_whole(place.disk, &place.layout.inside(&name)).ok().flatten()?;
     let mended = mend_bytes(&bytes, sha256, &mut Budget::of(MENDING_BLOCKS))?;
     Some((name, Arc::new(Bytes(mended))))
+}
+
+/// There was a log, and it is lost.
+fn lost(traces: &Traces, how: &str) -> Damage {
+    let reason = format!("{how}, but there was one: {}", traces.tell());
+    finding(LOG, DamageKind::LogMissing, reason)
+}
+
+impl Base {
+    /// Loads what a log starts from.
+    pub fn load(
+        &mut self,
+        place: BasePlace<'_>,
+        log: &dyn DiskFile,
+        length: u64,
+        beginning: &Beginning,
+        hint: Hint,
+        loader: &mut Loader,
+    ) -> io::Result<()> {
+        match &beginning.origin {
+            Origin::Ours(sentinel) => self.named(place, sentinel, loader),
+            Origin::Foreign => self.foreign(place, log, length, beginning.seq, hint, loader),
+            Origin::Nothing if beginning.seq.is_some() && beginning.prev_hash.is_none() => Ok(()),
+            Origin::Nothing => self.lost_beginning(place, log, length, beginning, loader),
+        }
+    }
+
+    /// The first line cannot be read, or there is none.
+    pub(super) fn lost_beginning(
+        &mut self,
+        place: BasePlace<'_>,
+        log: &dyn DiskFile,
+        length: u64,
+        beginning: &Beginning,
+        loader: &mut Loader,
+    ) -> io::Result<()> {
+        let line = first_line(log, length)?;
+        let traces = Traces::look(place.disk, place.layout)?;
+        if line.is_none() && beginning.seq.is_none() {
+            let Some(traces) = traces else {
+                return self.only_snapshot(place, log, length, loader);
+            };
+            self.lost = Some(lost(&traces, "it is empty"));
+            return self.load_newest(place, log, length, &Left::of_nothing(), loader);
+        }
+        if let Some(adoption) = foreign_traces(log, length, u64::MAX, Hint::None)?.adoption {
+            return self.adopted(place, &adoption, loader);
+        }
+        let left = Left::of_log(log, length, beginning)?;
+        let has_past = |traces: &Traces| traces.has_bases() || !traces.archives.is_empty();
+        // Nothing was compacted before its first event, and the line that names the base is an event too.
+        let is_late = left.first.is_none_or(|first| first > 2);
+        if left.seems_compacted || is_late && traces.as_ref().is_some_and(has_past) {
+            let reason = "the line that names the base is lost";
+            self.hurt(BaseState::Missing, "base", DamageKind::BaseMissing, reason);
+            return self.load_newest(place, log, length, &left, loader);
+        }
+        let unaccounted = left.unaccounted();
+        if unaccounted.is_none() && left.first.is_some() {
+            return Ok(());
+        }
+        if load_snapshot(place, log, length, &left, loader)? {
+            let reason =
+                "the lines are lost that tell what the log starts from: it fits, but nothing proves what it says";
+            self.hurt(BaseState::Missing, SNAPSHOT, DamageKind::BaseMissing, reason);
+        } else if let Some(first) = unaccounted {
+            let unknown = format!("it is not known what came before event {first}: the first lines are lost");
+            self.notes.push(unknown.clone());
+            self.unknown = Some(unknown);
+        }
+        Ok(())
+    }
+
+    /// The log holds bytes and no line, and nothing else shows that there was one: but a snapshot is made of events.
+    fn only_snapshot(
+        &mut self,
+        place: BasePlace<'_>,
+        log: &dyn DiskFile,
+        length: u64,
+        loader: &mut Loader,
+    ) -> io::Result<()> {
+        let left = Left::of_nothing();
+        if length == 0 || !load_snapshot(place, log, length, &left, loader)? {
+            return Ok(());
+        }
+        self.proof = Proof::Nothing;
+        let reason = format!("it holds no whole line, but there were some: {SNAPSHOT} was made of them");
+        self.lost = Some(finding(LOG, DamageKind::LogMissing, reason));
+        Ok(())
+    }
+
+    /// There is no log, or nothing in it, and something shows that there was one.
+    pub(super) fn lost_log(
+        &mut self,
+        place: BasePlace<'_>,
+        traces: &Traces,
+        loader: &mut Loader,
+        how: &str,
+    ) -> io::Result<()> {
+        self.damage.push(lost(traces, how));
+        self.load_newest(place, &Bytes(Vec::new()), 0, &Left::of_nothing(), loader)
+    }
+
+    /// For a repair: loads the newest base that the log may have started from, or the snapshot. Nothing proves that it is the
+    /// one.
+    fn load_newest(
+        &mut self,
+        place: BasePlace<'_>,
+        log: &dyn DiskFile,
+        length: u64,
+        left: &Left,
+        loader: &mut Loader,
+    ) -> io::Result<()> {
+        self.proof = Proof::Nothing;
+        if !loader.is_salvaging() {
+            return Ok(());
+        }
+        let name = match newest_base(place.disk, place.layout, left.first)? {
+            Some((name, file)) => {
+                loader.take_unproved(&*file).naming(&place.layout.inside(&name))?;
+                name
+            }
+            None if load_snapshot(place, log, length, left, loader)? => SNAPSHOT.to_owned(),
+            None => return Ok(()),
+        };
+        self.notes.push(format!(
+            "{name} is loaded, but nothing proves that the log starts from it"
+        ));
+        Ok(())
+    }
+}
+
+/// Whether the snapshot may hold what a log started from: it was made before the first line, or the log holds the event that it
+/// ends with. A repair loads it.
+fn load_snapshot(
+    place: BasePlace<'_>,
+    log: &dyn DiskFile,
+    length: u64,
+    left: &Left,
+    loader: &mut Loader,
+) -> io::Result<bool> {
+    let Some(file) = open_inside(place.disk, place.layout, SNAPSHOT)? else {
+        return Ok(false);
+    };
+    let path = place.layout.snapshot();
+    let read = snapshot::read(&*file, &mut snapshot::NoRecordSink).naming(&path)?;
+    let Ok(header) = read.header else {
+        return Ok(false);
+    };
+    // A log of which nothing can be read may have begun with nothing, and told all that the snapshot says.
+    if left.first.is_none() && !left.seems_compacted && header.seq <= left.lines {
+        return Ok(false);
+    }
+    let hashes = foreign_traces(log, length, header.seq, Hint::None)?.hashes;
+    let is_before = left.first.is_none_or(|first| header.seq < first);
+    if !is_before && !hashes.iter().any(|hash| hash == header.last_hash.as_bytes()) {
+        return Ok(false);
+    }
+    if loader.is_salvaging() {
+        loader.take_unproved(&*file).naming(&path)?;
+    }
+    Ok(true)
+}
+
+/// Where the files are, and how they are read.
+#[derive(Clone, Copy)]
+pub(in crate::store) struct BasePlace<'a> {
+    /// The disk.
+    pub disk: &'a dyn Disk,
+    /// The store's paths.
+    pub layout: &'a Layout,
+    /// How many threads read.
+    pub threads: usize,
+    /// How one came back to the log, if it is one of the past.
+    pub way: Option<&'a WayBack>,
+}
+
+/// One retired log, and how it must end.
+struct RebuildSegment {
+    archive: Archive,
+    head: String,
+    /// The base that it starts from accounts for its events up to here.
+    settled_until: Option<u64>,
+}
+
+/// Loads what the log of this sentinel starts from, without its base; says from which archive, or `None` if what is kept
+/// does not reach back far enough.
+pub(in crate::store) fn rebuild(
+    place: BasePlace<'_>,
+    sentinel: &Sentinel,
+    loader: &mut Loader,
+) -> io::Result<Option<String>> {
+    match try_rebuild(place, sentinel, loader) {
+        Ok(Some(name)) => Ok(Some(name)),
+        // A retired log that says something else than its digest promised cannot be; one that cannot be unpacked can.
+        Ok(None) => {
+            loader.start_over();
+            Ok(None)
+        }
+        Err(fault) if damage_in(&fault).is_some() => {
+            loader.start_over();
+            Ok(None)
+        }
+        Err(fault) => Err(fault),
+    }
+}
+
+fn try_rebuild(place: BasePlace<'_>, sentinel: &Sentinel, loader: &mut Loader) -> io::Result<Option<String>> {
+    let threads = place.threads;
+    let Some((name, _)) = sentinel.safe_archive() else {
+        return Ok(None);
+    };
+    let name = name.to_owned();
+    // Copies elsewhere are looked for only if what lies at its own place does not reach back far enough: it takes long.
+    let found = match segments_before(place, sentinel.clone(), own_base)? {
+        Some(found) => Some(found),
+        None => segments_before(place, sentinel.clone(), proved_base)?,
+    };
+    let Some((segments, base)) = found else {
+        return Ok(None);
+    };
+    loader.start_over();
+    if let Some(file) = base
+        && loader.take_base(&*file)?.header.is_err()
+    {
+        return Ok(None);
+    }
+    for segment in segments.iter().rev() {
+        loader.settled_until = segment.settled_until;
+        let log = &*segment.archive.log;
+        let mut walk = Walk::new(None);
+        walk.go(log, log.length()?, Reading::new(threads), loader)?;
+        let is_whole =
+            walk.follower.damage.is_empty() && walk.mark().head.is_some_and(|head| head.text() == segment.head);
+        if !is_whole {
+            return Ok(None);
+        }
+        loader.leave_segment();
+    }
+    Ok(Some(name))
+}
+
+/// How a base is looked for: only at its own place, or elsewhere too.
+type FindBase = fn(&dyn Disk, &Layout, &Hex) -> Option<Arc<dyn DiskFile>>;
+
+/// Retired logs, newest first, and the base that the last of them starts from, if it needs one.
+type Beginnings = (Vec<RebuildSegment>, Option<Arc<dyn DiskFile>>);
+
+/// The retired logs back to one whose own base is there, and that base; `None` if there is none.
+fn segments_before(
+    BasePlace { disk, layout, way, .. }: BasePlace<'_>,
+    mut sentinel: Sentinel,
+    find: FindBase,
+) -> io::Result<Option<Beginnings>> {
+    let mut segments: Vec<RebuildSegment> = Vec::new();
+    let mut way = way.cloned().unwrap_or_default();
+    loop {
+        let found = sentinel
+            .safe_archive()
+            .and_then(|(name, digest)| proved_archive(disk, layout, name, digest));
+        let Some(archive) = found else {
+            return Ok(None);
+        };
+        let length = archive.log.length()?;
+        let origin = origin_of(&*archive.log, length)?;
+        let mut segment = RebuildSegment {
+            head: sentinel.previous_head.clone(),
+            archive,
+            settled_until: None,
+        };
+        match origin {
+            Origin::Nothing => {
+                segments.push(segment);
+                return Ok(Some((segments, None)));
+            }
+            Origin::Foreign => {
+                let adoption = foreign_traces(&*segment.archive.log, length, u64::MAX, Hint::None)?.adoption;
+                let Some(adoption) = adoption else {
+                    return Ok(None);
+                };
+                way.pass(&sentinel);
+                segment.settled_until = Some(adoption.seq);
+                segments.push(segment);
+                let base = way.base(adoption.base_sha256);
+                let base = base.and_then(|sha256| find(disk, layout, &sha256));
+                return Ok(base.map(|base| (segments, Some(base))));
+            }
+            Origin::Ours(earlier) => {
+                // A segment begins where the one before it ends: whatever leads elsewhere leads nowhere.
+                if earlier.last_seq >= sentinel.last_seq {
+                    return Ok(None);
+                }
+                let earlier = way.back(&sentinel, earlier);
+                segments.push(segment);
+                let base = earlier.base_sha256.and_then(|sha256| find(disk, layout, &sha256));
+                if base.is_some() {
+                    return Ok(Some((segments, base)));
+                }
+                sentinel = earlier;
+            }
+        }
+    }
 }

@@ -1,25 +1,28 @@
 //! Reads log, base and archives into a state and a report, and looks twice where others may be writing.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
-
-use crate::options::Checking;
-use chronolog::damage::{Damage, DamageKind};
-use chronolog::disk::{Disk, DiskFile};
-use chronolog::hint::{Hint, hint_for, is_hint_damaged, read_hint};
-use chronolog::layout::{LOG, Layout};
-use chronolog::origin::{Origin, WayBack, beginning_of};
-use chronolog::verify::{BaseState, Report, Sink, Walk, finding, open_log};
-use chronolog::wal::reader::Reading;
 
 use super::base::{Base, BasePlace, Proof};
 use super::found::{Traces, missed_end};
 use super::loader::Loader;
 use super::replaced::Unfit;
 use super::tails::whole_events;
+use crate::options::Checking;
 use crate::store::archives::check::{LiveEnd, Past};
-use crate::store::archives::onlooker::{LookedOn, Onlooker};
+use crate::store::archives::replay::{Observed, ReplayObserver};
 use crate::store::files::held::{HeldFiles, Need};
+use chronolog::damage::{Damage, DamageKind};
+use chronolog::disk::{Access, Disk, DiskFile, FolderMode, open_if_there, read_upto};
+use chronolog::event::line::FIELDS;
+use chronolog::hint::{Hint, SYNCED_BYTES, begins_as_hint, first_line, hint_for, is_hint_damaged, read_hint};
+use chronolog::json::{self, Value};
+use chronolog::layout::{FOLDER, LOG, Layout, is_aside_folder, is_backup_folder};
+use chronolog::log::files::is_folder;
+use chronolog::origin::{Origin, WayBack, beginning_of};
+use chronolog::verify::{BaseState, Report, Sink, Walk, finding};
+use chronolog::wal::reader::Reading;
 
 /// What was found and how far it was read.
 pub struct Examined {
@@ -53,13 +56,24 @@ pub struct Look<'a> {
     /// How one came back to it then.
     pub way: Option<&'a WayBack>,
     /// Who looks on.
-    pub onlooker: Option<&'a dyn Onlooker>,
+    pub observer: Option<&'a dyn ReplayObserver>,
+}
+
+impl Look<'_> {
+    /// A look at the live log and what it starts from, not at its archives.
+    pub fn at_log(threads: usize, checking: Checking) -> Self {
+        Self {
+            threads,
+            checking,
+            archives: false,
+            is_past: false,
+            way: None,
+            observer: None,
+        }
+    }
 }
 
 /// Looks at a log and at all that it names.
-///
-/// # Errors
-/// What the disk says. Damage is no error: it is in the report.
 pub fn examine(
     disk: &dyn Disk,
     layout: &Layout,
@@ -87,7 +101,7 @@ pub fn examine(
         way: look.way,
     };
     // Whoever looks at everything is also told whose records are not what they should be, unless only damage matters.
-    let watches = look.archives && look.onlooker.is_none();
+    let watches = look.archives && look.observer.is_none();
     if watches {
         loader.watch_scopes();
     }
@@ -100,7 +114,7 @@ pub fn examine(
     }
     let mut walk = Walk::new(synced).promised(hint.promised());
     // Who looks on has the trail from the open log.
-    walk.follower.has_trail = !look.is_past && look.onlooker.is_none();
+    walk.follower.has_trail = !look.is_past && look.observer.is_none();
     let reading = Reading {
         trusted_until: if look.checking == Checking::Quick {
             synced.unwrap_or(0)
@@ -109,14 +123,14 @@ pub fn examine(
         },
         threads: look.threads,
     };
-    let mut tail = match look.onlooker {
-        Some(onlooker) => {
-            onlooker.begin();
-            let tail = walk.go(log, length, reading, &mut LookedOn(loader, onlooker), progress)?;
-            onlooker.end(&walk);
+    let mut tail = match look.observer {
+        Some(observer) => {
+            observer.begin();
+            let tail = walk.go_with_progress(log, length, reading, &mut Observed(loader, observer), progress)?;
+            observer.end(&walk);
             tail
         }
-        None => walk.go(log, length, reading, loader, progress)?,
+        None => walk.go_with_progress(log, length, reading, loader, progress)?,
     };
     if let Some(tail) = tail.as_mut().filter(|_| walk.follower.tail.is_some()) {
         let whole = whole_events(log, tail.offset..length, walk.mark().head, 0)?;
@@ -129,7 +143,7 @@ pub fn examine(
             seq: beginning.seq,
             erasures: Some(walk.told_erasures().cloned().collect()),
         };
-        let past = Past::follow(disk, layout, live, look.threads, look.onlooker)?;
+        let past = Past::follow(disk, layout, live, look.threads, look.observer)?;
         base.damage.extend(past.damage);
         base.returned.extend(past.returned);
         base.altered.extend(past.altered);
@@ -203,9 +217,6 @@ const MOST_LOOKS: usize = 4;
 
 /// Opens the log and looks at all files; damage is believed only if a second look finds the same, for others may have
 /// swapped a file between two reads. `None` if there is no log.
-///
-/// # Errors
-/// What the disk says.
 pub fn look_twice(
     disk: &dyn Disk,
     layout: &Layout,
@@ -233,9 +244,6 @@ pub fn look_twice(
 }
 
 /// Up to which seq another tool's base accounts for the events of a log.
-///
-/// # Errors
-/// What the disk says.
 pub fn settled_seq(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile, length: u64) -> io::Result<u64> {
     let mut loader = Loader::checking();
     let place = BasePlace {
@@ -250,9 +258,6 @@ pub fn settled_seq(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile, length:
 }
 
 /// Looks at a folder without a log; `None` if nothing shows that there was one, or if one has come meanwhile.
-///
-/// # Errors
-/// What the disk says.
 pub fn look_for_lost(
     disk: &dyn Disk,
     layout: &Layout,
@@ -263,7 +268,7 @@ pub fn look_for_lost(
         return Ok(None);
     };
     // Whoever creates a log gives it its name before anything else: a log that came meanwhile explains the traces.
-    if open_log(disk, layout)?.is_some() {
+    if open_if_there(disk, layout.log())?.is_some() {
         return Ok(None);
     }
     let way = None;
@@ -277,9 +282,6 @@ pub fn look_for_lost(
 }
 
 /// Looks at what lies beside a log that was replaced, as if the log were not there; `None` if that is nothing.
-///
-/// # Errors
-/// What the disk says.
 pub fn look_beside(
     disk: &dyn Disk,
     layout: &Layout,
@@ -305,4 +307,71 @@ fn remains(place: BasePlace<'_>, traces: &Traces, loader: &mut Loader) -> io::Re
 /// The report on a store without a log.
 pub fn nothing() -> Report {
     Base::default().report(&Walk::new(None), None, 0)
+}
+
+/// The store of a folder that somebody names as a project.
+pub fn layout_of(disk: &dyn Disk, root: &Path) -> Layout {
+    let project = Layout::of_project(root);
+    if disk.exists(project.folder()) {
+        return project;
+    }
+    let here = Layout::of_folder(root.to_owned());
+    let has_files = disk.status(here.log()).is_ok() || disk.status(&here.synced()).is_ok();
+    if root.file_name().is_some_and(|name| name == FOLDER) {
+        // The folder of a project's store, named itself; it may have lost its log, and the hint with it.
+        let is_store = has_files || matches!(Traces::look(disk, &here), Ok(Some(_)));
+        return if is_store { here } else { project };
+    }
+    // A copy that lost its log is still one, as long as its hint is there.
+    if !has_files {
+        return project;
+    }
+    let copy = Layout::of_backup(disk.real_path(root));
+    if is_store(disk, &copy) { copy } else { project }
+}
+
+/// The store that somebody names to bring it back: it is only read, and verified, so that any log will do.
+pub fn source_of(disk: &dyn Disk, root: &Path) -> Layout {
+    let project = Layout::of_project(root);
+    let copy = Layout::of_backup(disk.real_path(root));
+    // A folder of `quarantine/` may hold single files and no log, and a backup of an empty store nothing at all: whoever names it
+    // should hear that of it.
+    let is_aside = || {
+        let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        (is_aside_folder(&name) || is_backup_folder(&name)) && is_folder(disk, root)
+    };
+    if !disk.exists(project.folder()) && (disk.status(copy.log()).is_ok() || is_aside()) {
+        return copy;
+    }
+    project
+}
+
+/// Whether the files in a folder show that they are a store's: by the hint about the last sync, which nobody else has, or by
+/// an event in a folder that is named as backups are.
+fn is_store(disk: &dyn Disk, layout: &Layout) -> bool {
+    disk.guard(layout.folder(), FolderMode::default());
+    // It may be damaged: then the store is, and whoever looks at it should hear of that.
+    let mut hint = Vec::new();
+    let read = disk
+        .open(&layout.synced(), Access::Read)
+        .and_then(|file| read_upto(&*file, &mut hint, 0, SYNCED_BYTES));
+    if read.is_ok() && begins_as_hint(&hint) {
+        return true;
+    }
+    let name = layout.folder().file_name().unwrap_or_default();
+    is_backup_folder(&name.to_string_lossy()) && begins_with_event(disk, layout)
+}
+
+fn begins_with_event(disk: &dyn Disk, layout: &Layout) -> bool {
+    let line = disk.open(layout.log(), Access::Read).and_then(|log| {
+        let length = log.length()?;
+        first_line(&*log, length)
+    });
+    let Ok(Some(line)) = line else {
+        return false;
+    };
+    match json::parse(&line) {
+        Ok(event @ Value::Object(_)) => FIELDS.iter().all(|field| event.get(field).is_some()),
+        _ => false,
+    }
 }

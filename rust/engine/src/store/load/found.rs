@@ -1,23 +1,24 @@
-//! Finds the traces of a log whose first line cannot be read, or that is gone.
+//! Finds what is left of a log whose first line cannot be read, or that is gone, and the newest base that it may start from.
 //!
 //! Bases, archives, copies and the hint about the last sync show that there was one.
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use memchr::memmem;
 
-use chronolog::digest::Hex;
-use chronolog::disk::{Disk, DiskFile, Naming, read_upto};
-use chronolog::event::line::{Event, Trust};
-use chronolog::hint::{hides_another, line_before, read_hint};
-use chronolog::layout::{Layout, Shape, is_archive_file, is_base_file};
-use chronolog::log::files::{is_folder, is_ours};
-use chronolog::origin::Beginning;
-use chronolog::wal::synced::Synced;
-use chronomemory_state::snapshot::{self, Header};
-
 use crate::store::files::proofs::{copies_of_logs, shown};
+use chronolog::digest::Hex;
+use chronolog::disk::{Access, Disk, DiskFile, Naming, read_upto};
+use chronolog::event::line::{Event, Trust};
+use chronolog::hint::{Synced, hides_another, line_before, read_hint};
+use chronolog::json::MAX_LINE_BYTES;
+use chronolog::layout::{Layout, Shape, digest_in_base_name, is_archive_file, is_base_file, is_unpacked_base};
+use chronolog::log::files::{is_folder, is_ours};
+use chronolog::origin::{ALONE, Beginning};
+use chronolog::wal::reader::read_pieces;
+use chronomemory_state::snapshot::{self, Header};
 
 /// The header of a base of ours stands within so many bytes of its end.
 const HEADER_BYTES: u64 = 4096;
@@ -40,9 +41,6 @@ pub(in crate::store) struct Traces {
 
 impl Traces {
     /// What lies in a store's folder beside its log; `None` if nothing shows that there was one.
-    ///
-    /// # Errors
-    /// What the disk says.
     pub fn look(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Self>> {
         let traces = Self {
             synced: read_hint(disk, layout)?,
@@ -108,18 +106,12 @@ fn names_in(disk: &dyn Disk, folder: &Path, is_named_so: Shape) -> io::Result<Ve
 }
 
 /// The hash of the last event of a log.
-///
-/// # Errors
-/// What the disk says.
 pub(in crate::store) fn head_of(log: &dyn DiskFile) -> io::Result<Option<Hex>> {
     let line = line_before(log, log.length()?)?;
     Ok(line.and_then(|line| Some(Event::read(&line, Trust::Nothing).ok()?.hash(&line))))
 }
 
 /// The header of a base, without reading all of it if it is ours.
-///
-/// # Errors
-/// What the disk says.
 pub(in crate::store) fn header_of(file: &dyn DiskFile) -> io::Result<Option<Header>> {
     let length = file.length()?;
     let start = length.saturating_sub(HEADER_BYTES);
@@ -129,7 +121,7 @@ pub(in crate::store) fn header_of(file: &dyn DiskFile) -> io::Result<Option<Head
     match own {
         Some(header) => Ok(Some(header)),
         // Another tool's, adopted: its header may stand anywhere.
-        None => Ok(snapshot::read(file, &mut snapshot::NoTaker)?.header.ok()),
+        None => Ok(snapshot::read(file, &mut snapshot::NoRecordSink)?.header.ok()),
     }
 }
 
@@ -139,4 +131,107 @@ pub(in crate::store) fn header_of(file: &dyn DiskFile) -> io::Result<Option<Head
 pub(in crate::store) fn missed_end(known: Option<Synced>, beginning: &Beginning, last_seq: u64) -> Option<Synced> {
     let is_lost = beginning.seq.is_some() && beginning.prev_hash.is_some();
     known.filter(|known| is_lost && known.seq > last_seq)
+}
+
+/// What a line says that names a base, or adopts one.
+const NAMING: [&[u8]; 3] = [b"base_sha256", b"__compact__", b"__adopt__"];
+
+/// What is left of a log whose first line is damaged or missing.
+#[derive(Debug, Default)]
+pub(super) struct Left {
+    /// The seq of the first event that can be read.
+    pub first: Option<u64>,
+    /// How many damaged lines stand before that event, at least one.
+    pub lines: u64,
+    /// A damaged line seems to name a base.
+    pub seems_compacted: bool,
+}
+
+impl Left {
+    /// Reads the damaged lines of a log.
+    pub fn of_log(log: &dyn DiskFile, length: u64, beginning: &Beginning) -> io::Result<Self> {
+        let end = beginning.seq.map_or(length, |_| beginning.offset);
+        let mut left = Self {
+            first: beginning.seq,
+            ..Self::default()
+        };
+        each_damaged(log, length, |offset, text| {
+            left.lines += u64::from(offset < end);
+            left.seems_compacted |= names_base(text);
+        })?;
+        // An event that follows another was not the first, even if nothing stands before it.
+        left.lines = left.lines.max(1);
+        Ok(left)
+    }
+
+    /// Of a log that is gone: it may have had any number of lines.
+    pub fn of_nothing() -> Self {
+        Self {
+            lines: 2,
+            ..Self::default()
+        }
+    }
+
+    /// The first event that can be read, if more events came before it than there are damaged lines.
+    pub fn unaccounted(&self) -> Option<u64> {
+        let first = self.first?;
+        (first.saturating_sub(1) > self.lines).then_some(first)
+    }
+}
+
+fn names_base(text: &[u8]) -> bool {
+    NAMING.iter().any(|word| memmem::find(text, word).is_some())
+}
+
+/// Hands over every line that cannot be read, and what stands behind the last newline.
+fn each_damaged(log: &dyn DiskFile, length: u64, mut take: impl FnMut(u64, &[u8])) -> io::Result<()> {
+    let mut end = 0;
+    read_pieces(log, 0..length, ALONE, |piece| {
+        for line in piece.lines.iter().filter(|line| line.event.is_err()) {
+            take(line.offset, piece.text(line));
+        }
+        end = piece.end.unwrap_or(end);
+        io::Result::Ok(true)
+    })?;
+    let mut rest = Vec::new();
+    let wanted = usize::try_from(length - end).unwrap_or(usize::MAX);
+    read_upto(log, &mut rest, end, wanted.min(MAX_LINE_BYTES))?;
+    if !rest.is_empty() {
+        take(end, &rest);
+    }
+    Ok(())
+}
+
+/// The newest whole base of a store that ends before an event, with its name: a log that starts from it begins with the event
+/// behind it.
+pub(super) fn newest_base(
+    disk: &dyn Disk,
+    layout: &Layout,
+    first: Option<u64>,
+) -> io::Result<Option<(String, Arc<dyn DiskFile>)>> {
+    let folder = layout.bases();
+    if !is_folder(disk, &folder) {
+        return Ok(None);
+    }
+    let mut found = Vec::new();
+    for name in disk.list(&folder).naming(&folder)? {
+        let digest = digest_in_base_name(&name).and_then(|digits| Hex::read(digits.as_bytes()));
+        let (true, Some(digest)) = (is_unpacked_base(&name), digest) else {
+            continue;
+        };
+        let Ok(file) = disk.open(&folder.join(&name), Access::Read) else {
+            continue;
+        };
+        if let Some(header) = header_of(&*file).naming(&folder.join(&name))?
+            && first.is_none_or(|first| header.seq.saturating_add(2) <= first)
+        {
+            found.push((header.seq, digest, name, file));
+        }
+    }
+    found.sort_by_key(|(seq, ..)| *seq);
+    let whole = found
+        .into_iter()
+        .rev()
+        .find(|(_, digest, _, file)| chronolog::archive::file_digest(&**file).is_ok_and(|is| is == *digest));
+    Ok(whole.map(|(_, _, name, file)| (format!("base/{name}"), file)))
 }

@@ -1,28 +1,12 @@
 //! Reads the files of a store into a state, with a report of what is wrong with them.
 //!
 //! Log, base and archives are read into a state, and a report says what is wrong with them. Nothing here knows a store that is
-//! open. A file uses only files above it in this list.
-
-pub(in crate::store) mod unproven;
-
-pub(in crate::store) mod scope_watch;
-
-pub(in crate::store) mod loader;
-
-pub(in crate::store) mod rebuild;
-
-pub(in crate::store) mod found;
-
-pub(in crate::store) mod left;
+//! open.
 
 pub(in crate::store) mod base;
-
-pub(in crate::store) mod lost_beginning;
-
-pub(in crate::store) mod tails;
-
-pub(in crate::store) mod replaced;
-
 pub(in crate::store) mod examine;
-
-pub(in crate::store) mod home;
+pub(in crate::store) mod found;
+pub(in crate::store) mod loader;
+pub(in crate::store) mod replaced;
+pub(in crate::store) mod scope_watch;
+pub(in crate::store) mod tails;

@@ -8,12 +8,11 @@ use std::io;
 use chronolog::digest::Hex;
 use chronolog::disk::{Access, Disk, DiskFile, read_over};
 use chronolog::event::line::{Event, Trust};
-use chronolog::hint::{Hint, first_line, read_hint};
+use chronolog::hint::{Hint, Synced, first_line, read_hint};
 use chronolog::layout::{Layout, digest_in_base_name, is_unpacked_base};
 use chronolog::log::files::is_folder;
 use chronolog::origin::{ALONE, Beginning, Origin};
 use chronolog::wal::reader::read_pieces;
-use chronolog::wal::synced::Synced;
 use chronomemory_state::snapshot;
 
 use crate::store::files::proofs::{backup_folders, copies_of_logs, left_by_restores, shown};
@@ -32,9 +31,6 @@ pub(super) struct Unfit<'a> {
 
 impl Unfit<'_> {
     /// What shows that another log took its place; `None` if nothing does.
-    ///
-    /// # Errors
-    /// What the disk says of the log.
     pub fn was_replaced(&self, known: Option<Synced>, hint: Hint) -> io::Result<Option<String>> {
         let Some(known) = known else { return Ok(None) };
         let by = match hint {
@@ -135,7 +131,7 @@ impl Unfit<'_> {
         names.retain(|name| is_unpacked_base(name));
         Ok(names.into_iter().find_map(|name| {
             let file = self.disk.open(&bases.join(&name), Access::Read).ok()?;
-            let found = snapshot::read(&*file, &mut snapshot::NoTaker).ok()?;
+            let found = snapshot::read(&*file, &mut snapshot::NoRecordSink).ok()?;
             let is_named_so = digest_in_base_name(&name) == Some(found.sha256.text());
             let is_later = found.header.is_ok_and(|header| header.seq >= first);
             (is_later && is_named_so).then(|| format!("base/{name} holds what a later one started from"))

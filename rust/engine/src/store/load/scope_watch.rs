@@ -50,9 +50,6 @@ struct KeptScope {
 
 impl ScopeWatch {
     /// Asks for the memory that further records or events need, and those that are held.
-    ///
-    /// # Errors
-    /// `Refused` if there is not so much.
     pub fn make_room(&mut self, coming: IncomingEvents) -> Result<(), Refused> {
         self.held.try_reserve(coming.events)?;
         // They say what stands in them.

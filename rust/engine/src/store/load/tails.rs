@@ -13,7 +13,7 @@ use chronolog::error::{At, Error, Result};
 use chronolog::event::line::{Event, Trust};
 use chronolog::event::mend::{Budget, Neighbours, mend};
 use chronolog::event::stamp;
-use chronolog::hint::{Hint, first_line, hint_for, line_before, line_from, read_hint};
+use chronolog::hint::{Hint, Synced, first_line, hint_for, line_before, line_from, read_hint};
 use chronolog::json::MAX_LINE_BYTES;
 use chronolog::layout::{LOG, Layout, is_kept_hint, offset_of_tail};
 use chronolog::log::files::{copy_range, free_name};
@@ -21,7 +21,6 @@ use chronolog::log::{Log, OpenLog, Site};
 use chronolog::origin::ALONE;
 use chronolog::verify::{NoSink, Walk};
 use chronolog::wal::reader::read_pieces;
-use chronolog::wal::synced::Synced;
 
 /// Why a tail does not come back any more.
 pub const WHY_NOT_RESTORABLE: &str =
@@ -115,7 +114,7 @@ pub(in crate::store) fn whole_events(
     let mut walk = Walk::new(None);
     walk.end = range.start;
     (walk.follower.mark.head, walk.follower.mark.gap) = (head, head.is_none());
-    walk.go(log, range.end, ALONE, &mut NoSink, &mut |_, _| {})?;
+    walk.go(log, range.end, ALONE, &mut NoSink)?;
     // What a tail followed may not be known any more. Then its first event is as doubtful as one that follows another, unless it
     // is an unfinished batch.
     let unknown = Some(range.start).filter(|start| head.is_none() && walk.end > *start);
@@ -290,9 +289,6 @@ fn is_missed(hint: &Synced, log: &dyn DiskFile) -> io::Result<bool> {
 }
 
 /// What of that is worth a note.
-///
-/// # Errors
-/// What the disk says.
 pub(in crate::store) fn notes(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile) -> io::Result<Vec<String>> {
     Ok(kept(disk, layout, Some(log))?
         .iter()
@@ -312,9 +308,6 @@ pub(in crate::store) fn keep_hint(site: &Site, log: &OpenLog, now: i64) -> Resul
 }
 
 /// Keeps a hint that knows more of this log than the log holds, unless it is kept already.
-///
-/// # Errors
-/// `Io`.
 pub(in crate::store) fn keep_missed(site: &Site, hint: &Synced, now: i64) -> Result<()> {
     let quarantine = site.layout.quarantine();
     let bytes = hint.spell().to_vec();
@@ -339,7 +332,7 @@ pub(in crate::store) fn keep_missed(site: &Site, hint: &Synced, now: i64) -> Res
 /// # Errors
 /// `Refused` if there is one; `Io`.
 pub(in crate::store) fn check_no_tail_is_left(site: &Site, log: &Log) -> Result<()> {
-    if let Some(tail) = log.report().tail.as_ref().filter(|tail| tail.events > 0) {
+    if let Some(tail) = log.report.tail.as_ref().filter(|tail| tail.events > 0) {
         return Err(Error::Refused {
             path: LOG.to_owned(),
             reason: format!(
@@ -373,9 +366,6 @@ pub(in crate::store) fn check_no_tail_is_left(site: &Site, log: &Log) -> Result<
 }
 
 /// What lies in `quarantine/` beside a log that is open.
-///
-/// # Errors
-/// `Io`.
 pub(in crate::store) fn kept_beside(site: &Site, log: &Log) -> Result<Vec<Quarantined>> {
     let log = log.open().map(|log| &*log.file);
     kept(&*site.disk, &site.layout, log).at(&site.layout.quarantine())

@@ -1,35 +1,34 @@
 //! Finds what of a damaged store can be proved, and what can not.
 //!
-//! Nothing is changed here: a cure is found first, and administered by [`super::repair`] if it is wanted.
+//! Nothing is changed here; [`super::repair`] administers a cure.
 
 use std::collections::BTreeSet;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::gaps::{Gaps, Lost, MOST_TOLD, events};
 use crate::options::Checking;
-use chronolog::damage::{Damage, DamageKind};
-use chronolog::disk::{Access, DiskFile, Identity, read_upto};
-use chronolog::error::{At, Error, Result};
-use chronolog::event::faces::{VECTORS, face_of};
-use chronolog::event::line::{Event, Trust};
-use chronolog::hint::{Hint, hint_for, read_hint};
-use chronolog::json::MAX_LINE_BYTES;
-use chronolog::layout::LOG;
-use chronolog::log::files::Scratch;
-use chronolog::log::{Log, Site};
-use chronolog::origin::{ALONE, Origin};
-use chronolog::verify::{NoSink, Walk, finding};
-use chronolog::wal::synced::Synced;
-use chronomemory_state::state::State;
-
-use super::heal::Gaps;
-use super::losses::{Lost, MOST_TOLD, events};
 use crate::store::files::held::Prefix;
 use crate::store::files::proofs::{copies_of_logs, other_logs, was_restored};
 use crate::store::load::base::Proof;
 use crate::store::load::examine::{Examined, Look, examine, look_beside, look_for_lost};
-use crate::store::load::loader::Loader;
-use crate::store::load::unproven::{UNPROVEN, put_on_hold};
+use crate::store::load::loader::{Loader, UNPROVEN, put_on_hold};
+use chronolog::damage::{Damage, DamageKind};
+use chronolog::disk::{Access, DiskFile, Identity, UnexpectedEntry, read_upto};
+use chronolog::error::{At, Error, Result};
+use chronolog::event::faces::{VECTORS, face_of};
+use chronolog::event::line::{Event, Trust};
+use chronolog::hint::{Hint, Synced, hint_for, read_hint};
+use chronolog::json::MAX_LINE_BYTES;
+use chronolog::layout::{
+    LOG, Layout, Shape, is_archive_file, is_backup_folder, is_base_file, is_in_backup, is_quarantine_name, is_rows_file,
+};
+use chronolog::log::files::{Scratch, names_in, ours_in};
+use chronolog::log::{Log, Site};
+use chronolog::origin::{ALONE, Origin};
+use chronolog::verify::{NoSink, Walk, finding};
+use chronomemory_state::state::State;
 
 /// A log as it was read.
 pub(in crate::store) type CureSource = (Arc<dyn DiskFile>, Walk, Origin);
@@ -90,7 +89,7 @@ impl CureSearch<'_> {
 
     fn cure_of(&self, log: Arc<dyn DiskFile>, hint: Option<Synced>, unproven: bool) -> Result<Cure> {
         let path = self.site.layout.log().to_owned();
-        let is_damaged = self.log.report().damage.iter().any(|damage| damage.path == LOG);
+        let is_damaged = self.log.report.damage.iter().any(|damage| damage.path == LOG);
         let (log, is_ended) = match is_damaged && lacks_newline(&*log).at(&path)? {
             true => (Arc::new(Ended(log)) as Arc<dyn DiskFile>, true),
             false => (log, false),
@@ -175,7 +174,7 @@ impl CureSearch<'_> {
         for copy in other_logs(&*self.site.disk, &self.site.layout).at(path)? {
             let length = copy.length().at(path)?;
             let mut walk = Walk::new(None);
-            let tail = walk.go(&*copy, length, ALONE, &mut NoSink, &mut |_, _| {}).at(path)?;
+            let tail = walk.go(&*copy, length, ALONE, &mut NoSink).at(path)?;
             let is_whole = tail.is_none() && walk.follower.damage.is_empty();
             let holds_all = matches!(hint_for(Some(hint), &*copy, length).at(path)?, Hint::Synced(_));
             let last_seq = walk.mark().last_seq;
@@ -194,7 +193,7 @@ impl CureSearch<'_> {
 
     /// What the report says of a log that is missing.
     fn missing(&self) -> Option<&Damage> {
-        let damage = &self.log.report().damage;
+        let damage = &self.log.report.damage;
         damage.iter().find(|damage| damage.kind == DamageKind::LogMissing)
     }
 
@@ -210,7 +209,7 @@ impl CureSearch<'_> {
             Some(log) => Some(self.examine_alone(&*log.file, &mut loader)?.report),
             None => look_for_lost(disk, layout, self.threads, &mut loader).at(path)?,
         };
-        let report = report.as_ref().unwrap_or(self.log.report());
+        let report = report.as_ref().unwrap_or(&self.log.report);
         let state = loader.state.take().unwrap_or_default();
         let is_copied = || state.is_empty() && !self.is_replaced_next && copies_of_logs(disk, layout).next().is_some();
         if let Some(damage) = self.missing().or(report.damage.first())
@@ -258,22 +257,15 @@ impl CureSearch<'_> {
     }
 
     fn examine_alone(&self, file: &dyn DiskFile, loader: &mut Loader) -> Result<Examined> {
-        let look = Look {
-            threads: self.threads,
-            checking: Checking::Full,
-            archives: false,
-            is_past: false,
-            way: None,
-            onlooker: None,
-        };
+        let look = Look::at_log(self.threads, Checking::Full);
         examine(&*self.site.disk, &self.site.layout, file, look, loader, &mut |_, _| {}).at(self.site.layout.log())
     }
 }
 
 /// A log that was cut at a line is whole as far as it goes: that more was there is told by the hint about the last sync.
 pub(in crate::store) fn lost_end(log: &Log) -> Option<Damage> {
-    let offset = log.report().bytes;
-    let reason = log.report().cut.as_ref()?;
+    let offset = log.report.bytes;
+    let reason = log.report.cut.as_ref()?;
     Some(Damage {
         offset,
         ..finding(LOG, DamageKind::LogMissing, reason.as_str())
@@ -359,4 +351,47 @@ fn told_of(damage: &Damage, all: &[Damage], dropped: &[(u64, String)]) -> String
         }
     }
     said
+}
+
+/// Refuses if a copy, or what was set aside, cannot be looked into. Errors: `Io`, which names it.
+pub(super) fn check_copies_can_be_read(site: &Site) -> Result<()> {
+    let kept: [(PathBuf, Shape); 2] = [
+        (site.layout.backups(), is_backup_folder),
+        (site.layout.quarantine(), is_quarantine_name),
+    ];
+    for (folder, is_named_so) in kept {
+        for name in ours_in(&*site.disk, &folder, is_named_so)? {
+            check_copy(site, &folder.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+/// The same of one copy: a folder, or a file alone.
+fn check_copy(site: &Site, path: &Path) -> Result<()> {
+    if names_in(&*site.disk, path)?.is_none() {
+        return check_file(site, path);
+    }
+    let inside = Layout::of_folder(path.to_owned());
+    let folders: [(PathBuf, Shape); 4] = [
+        (path.to_owned(), is_in_backup),
+        (inside.bases(), is_base_file),
+        (inside.archives(), is_archive_file),
+        (inside.vectors(), is_rows_file),
+    ];
+    for (folder, is_named_so) in folders {
+        for name in ours_in(&*site.disk, &folder, is_named_so)? {
+            check_file(site, &folder.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+fn check_file(site: &Site, path: &Path) -> Result<()> {
+    match site.disk.open(path, Access::Read) {
+        Ok(_) => Ok(()),
+        // Somebody removed it meanwhile, or what is there is nobody's copy.
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound || UnexpectedEntry::in_error(&fault).is_some() => Ok(()),
+        Err(fault) => Err(fault).at(path),
+    }
 }

@@ -1,26 +1,24 @@
-//! Verifies a whole store while others go on.
+//! Verifies a whole store while others append, compact, move rows and restore.
 //!
-//! Nothing is locked, and others go on: they append, compact, move rows, restore. Each look is at files that belong together
-//! ([`HeldFiles`]), so what it finds was there. What may still deceive is a writer who cuts an unfinished write of another, or
-//! drops a space, during the look; so damage is believed if nobody wrote meanwhile, or if the next look finds the same.
+//! Each look is at files that belong together ([`HeldFiles`]), so what it finds was there. What may deceive is a writer
+//! who cuts an unfinished write, or drops a space, during the look; so damage is believed if nobody wrote meanwhile, or
+//! if the next look finds the same.
 
 use std::time::Duration;
 
 use super::returning::notes_of;
 use crate::options::Checking;
-use crate::store::Progress;
-use crate::store::Store;
-use crate::store::archives::onlooker::Onlooker;
-use crate::store::archives::pruned::tell_pruned;
+use crate::store::archives::replay::ReplayObserver;
+use crate::store::archives::way::tell_pruned;
 use crate::store::files::held::{HeldFiles, Need, Prefix};
 use crate::store::load::examine::{Examined, Look, examine, look_for_lost, nothing};
 use crate::store::load::loader::Loader;
 use crate::store::load::tails;
-use crate::store::search::text_files::{altered_texts, text_names};
+use crate::store::search::live_text::{altered_texts, text_names};
 use crate::store::vectors::{altered_companions, check_rows};
-use chronolog::chain::BatchFate as Batch;
+use crate::store::{Progress, Store};
 use chronolog::damage::{Damage, Tail};
-use chronolog::disk::{Disk, Manner};
+use chronolog::disk::{Disk, FolderMode};
 use chronolog::error::{At, Result};
 use chronolog::event::{Known, stamp};
 use chronolog::layout::Layout;
@@ -61,23 +59,17 @@ impl Judged {
 }
 
 /// Checks all files that nobody could make anew, believing nothing that is in memory, while somebody looks on; gives the damage.
-///
-/// # Errors
-/// `Io`.
 pub(in crate::store) fn prove(
     disk: &dyn Disk,
     layout: &Layout,
     threads: usize,
-    onlooker: &dyn Onlooker,
+    observer: &dyn ReplayObserver,
     progress: Progress<'_>,
 ) -> Result<Vec<Damage>> {
-    Ok(look(disk, layout, threads, i64::MAX, Some(onlooker), progress)?.damage)
+    Ok(look(disk, layout, threads, i64::MAX, Some(observer), progress)?.damage)
 }
 
 /// Checks all files again, believing nothing that is in memory, and notes events that say they were written later than now.
-///
-/// # Errors
-/// `Io`.
 pub(in crate::store) fn verify_at(
     disk: &dyn Disk,
     layout: &Layout,
@@ -93,17 +85,17 @@ fn look(
     layout: &Layout,
     threads: usize,
     now: i64,
-    onlooker: Option<&dyn Onlooker>,
+    observer: Option<&dyn ReplayObserver>,
     progress: Progress<'_>,
 ) -> Result<Report> {
-    disk.guard(layout.folder(), Manner::default());
+    disk.guard(layout.folder(), FolderMode::default());
     let mut before = None;
     for look in 1.. {
         let Some(held) = HeldFiles::gather(disk, layout, Need::Everything).at(layout.log())? else {
             let lost = look_for_lost(disk, layout, threads, &mut Loader::checking()).at(layout.log())?;
             return Ok(lost.unwrap_or_else(nothing));
         };
-        let judged = judge(&held, layout, threads, now, onlooker, progress)?;
+        let judged = judge(&held, layout, threads, now, observer, progress)?;
         let found = judged.findings();
         if !judged.is_doubtful() || before.as_ref() == Some(&found) || look == MOST_LOOKS {
             let mut report = judged.report;
@@ -119,14 +111,11 @@ fn look(
 }
 
 /// Bytes behind the committed end that nobody is writing: somebody was interrupted. What is written just now is no news.
-///
-/// # Errors
-/// `Io`, `Closed`.
 pub(in crate::store) fn pending_tail(store: &mut Store) -> Result<Option<Tail>> {
     store.refresh()?;
-    let mut tail = store.log.report().tail.clone();
+    let mut tail = store.log.report.tail.clone();
     for _ in 0..WATCHES {
-        if tail.is_none() || store.log.is_locked() {
+        if tail.is_none() || store.log.lock.is_held() {
             return Ok(None);
         }
         match is_locked(&*store.site.disk, &store.site.layout) {
@@ -135,11 +124,11 @@ pub(in crate::store) fn pending_tail(store: &mut Store) -> Result<Option<Tail>> 
             None => std::thread::sleep(WATCH),
         }
         store.refresh()?;
-        if store.log.report().tail == tail {
+        if store.log.report.tail == tail {
             // The same before and after a moment in which nobody held the lock.
             return Ok(tail);
         }
-        tail = store.log.report().tail.clone();
+        tail = store.log.report.tail.clone();
     }
     Ok(None)
 }
@@ -163,20 +152,17 @@ fn judge(
     layout: &Layout,
     threads: usize,
     now: i64,
-    onlooker: Option<&dyn Onlooker>,
+    observer: Option<&dyn ReplayObserver>,
     progress: Progress<'_>,
 ) -> Result<Judged> {
     let look = Look {
-        threads,
-        checking: Checking::Full,
         archives: true,
-        is_past: false,
-        way: None,
-        onlooker,
+        observer,
+        ..Look::at_log(threads, Checking::Full)
     };
     // A text index is compared with all records; without one, only what is said about embeddings is kept in memory.
     // Who looks on has no use for what can be made anew.
-    let is_indexed = onlooker.is_none() && !text_names(&held.disk, layout).is_empty();
+    let is_indexed = observer.is_none() && !text_names(&held.disk, layout).is_empty();
     let mut taker = if is_indexed {
         Loader::loading()
     } else {
@@ -197,7 +183,7 @@ fn judge(
         let rows = check_rows(&held.disk, layout, state, threads)?;
         report.damage.extend(rows.damage);
         report.notes.extend(rows.notes);
-        if onlooker.is_none() {
+        if observer.is_none() {
             let altered = altered_companions(&held.disk, layout, state, threads);
             report.altered.extend(altered);
         }
@@ -228,7 +214,7 @@ fn from_the_future(log: &Prefix, walk: &Walk, now: i64) -> std::io::Result<Optio
         limit,
         ..Future::default()
     };
-    Walk::new(None).go(log, walk.end, ALONE, &mut future, &mut |_, _| {})?;
+    Walk::new(None).go(log, walk.end, ALONE, &mut future)?;
     Ok(future.first.map(|(seq, ts)| {
         format!(
             "{} events carry a time later than the clock of this machine, the first is seq {seq}, {}: stamps never go \
@@ -254,10 +240,4 @@ impl Sink for Future {
             self.first.get_or_insert((known.seq, ts));
         }
     }
-
-    fn hold(&mut self, known: Known<'_>, ts: i64) {
-        self.count(known, ts);
-    }
-
-    fn settle(&mut self, _: Batch) {}
 }

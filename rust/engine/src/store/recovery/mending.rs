@@ -1,9 +1,9 @@
 //! Plans and carries out what a repair does to the bases and archives of the past.
 //!
 //! A copy takes the place of an altered base or archive; one without a copy is taken away, once it is kept elsewhere: a
-//! missing one is history that is unavailable, an altered one is damage for ever. All of it is found out first and done only
-//! when the log stands that tells of the repair: whoever is interrupted leaves the damage as it was, or a store that says
-//! that it was repaired.
+//! missing file is unavailable history, an altered one is damage for ever. All is planned first and done when the log
+//! stands that tells of the repair, so an interrupted repair leaves the damage as it was, or a store that says that it
+//! was repaired.
 
 use std::io;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use chronolog::log::files::{copy_range, is_ours, open_base};
 use chronolog::origin::{Origin, Sentinel, WayBack, foreign_traces, origin_of};
 
 use crate::store::archives::check::{LiveEnd, Past};
-use crate::store::files::overlay::Overlay;
+use crate::store::files::held::Overlay;
 use crate::store::files::proofs::{called_copy_of_base, copy_of_archive, copy_of_base};
 
 /// So much may be hashed in search of the byte that an archive has lost.
@@ -156,9 +156,6 @@ fn adopted_by(log: &dyn DiskFile) -> io::Result<Option<Hex>> {
 
 impl Mending {
     /// What makes the history of a whole log whole, or `None` if it cannot be made so. Nothing is changed.
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn plan(site: &Site, log: &dyn DiskFile, origin: &Origin, threads: usize) -> Result<Option<Self>> {
         let mut plan = Plan {
             disk: &*site.disk,
@@ -228,9 +225,6 @@ impl Mending {
     }
 
     /// Does what was planned, one file after the other; whatever is replaced is kept already.
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn carry_out(&self, site: &Site) -> Result<()> {
         for step in &self.steps {
             let path = site.layout.inside(&step.name);

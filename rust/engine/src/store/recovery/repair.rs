@@ -1,9 +1,9 @@
 //! Repairs a damaged store, and tells in the log what was found.
 //!
-//! First everything is brought back that something in the folder proves: lines by the hashes of their neighbours, the base
-//! by a copy or by the archives before it. Then a new log begins that names the state and says what was found. If the old
-//! log is whole again, it becomes an archive like any other, and history goes on; if not, it is set aside as it was, with
-//! all that it stands on. What cannot be proved is named, by id where there is one.
+//! First everything is brought back that something in the folder proves: lines by the hashes of their neighbours, the
+//! base by a copy or by the archives before it. Then a new log begins that names the state and the findings. If the old
+//! log is whole again, it becomes an archive and history goes on; if not, it is set aside with all that it stands on.
+//! What cannot be proved is named, by id where there is one.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,21 +16,19 @@ use chronolog::layout::LOG;
 use chronolog::log::OpenLog;
 use chronolog::origin::{Origin, Repair};
 
-use super::cure::{Cure, CureSearch, lost_end};
+use super::cure::{Cure, CureSearch, check_copies_can_be_read, lost_end};
 use super::judge::verify_at;
 use super::mending::Mending;
-use super::within_reach::check_copies_can_be_read;
 use crate::store::archives::archive_index::ArchiveCache;
 use crate::store::archives::packing::archive_of;
 use crate::store::files::set_aside::QuarantineFolder;
-use crate::store::files::snapshots::remove_indexes;
+use crate::store::files::snapshots::{header_of, remove_indexes};
 use crate::store::load::tails::{MENDING_BLOCKS, whole_events};
 use crate::store::turns::{Turns, take_care};
-use crate::store::upkeep::compact::write_snapshot;
+use crate::store::upkeep::bases::write_base;
+use crate::store::upkeep::compact::{Retirement, write_snapshot};
 use crate::store::upkeep::history_files::clear_out;
-use crate::store::upkeep::retire::{Retirement, write_base};
-use crate::store::vectors::changes::damaged::DamagedRows;
-use crate::store::vectors::changes::regain::RowPlan;
+use crate::store::vectors::changes::regain::{DamagedRows, RowPlan};
 use crate::store::{Progress, Store};
 use chronolog::verify::{Walk, finding};
 
@@ -184,7 +182,12 @@ fn administer(
     aside.sync()?;
     let kept = aside.name_if_used()?;
     let archive = match is_whole {
-        true => Some(archive_of(&store.site, &file, &walk, store.options.threads)?),
+        true => {
+            let (mark, log) = (walk.mark(), (Arc::clone(&file), walk.end));
+            let span = (mark.first_seq.unwrap_or(0), mark.last_seq);
+            let (name, digest) = archive_of(&store.site, log, span, "", store.options.threads)?;
+            Some((name, digest.text().to_owned()))
+        }
         false => None,
     };
     let history_kept = archive.is_some() && mending.gone.is_empty();
@@ -207,7 +210,7 @@ fn administer(
     store.log.go_over(retired);
     let base = write_base(
         &store.site,
-        &store.log,
+        &header_of(&store.log),
         &mut store.state,
         store.options.salts(),
         progress,
@@ -241,7 +244,7 @@ fn take_back_rows(store: &mut Store, damage: &[Damage], now: i64) -> Result<()> 
         .filter(|damage| damage.kind != DamageKind::LogMissing && !damage.kind.is_of_row() && !damage.kind.is_of_base())
         .cloned()
         .collect();
-    store.log.set_damage(of_log);
+    store.log.report.damage = of_log;
     let damaged = DamagedRows::find(&store.vectors, &store.state);
     let depth = store.options.recursion_depth;
     let draft = damaged.and_then(|rows| rows.take_back(&store.vectors, &store.log, depth, now));
@@ -250,7 +253,7 @@ fn take_back_rows(store: &mut Store, damage: &[Damage], now: i64) -> Result<()> 
         Ok(None) => Ok(()),
         Err(fault) => Err(fault),
     };
-    store.log.set_damage(Vec::new());
+    store.log.report.damage.clear();
     taken_back?;
     store.sync_log()
 }
@@ -258,13 +261,13 @@ fn take_back_rows(store: &mut Store, damage: &[Damage], now: i64) -> Result<()> 
 /// Before a repair: a tail with whole events behind its fault is no tail any more, but damage, as in a log that was never
 /// synced. All of it is on disk then, and the hint that tells otherwise is gone.
 fn spare_tail(store: &mut Store) -> Result<()> {
-    if store.refresh().is_err() || store.log.report().tail.is_none() || store.log.check_poison().is_err() {
+    if store.refresh().is_err() || store.log.report.tail.is_none() || store.log.check_poison().is_err() {
         return Ok(());
     }
     store.with_lock_for_a_moment(|store| {
         store.reload(&mut |_, _| {})?;
         let path = store.site.layout.log().to_owned();
-        let (Some(tail), Some(log)) = (&store.log.report().tail, store.log.open()) else {
+        let (Some(tail), Some(log)) = (&store.log.report.tail, store.log.open()) else {
             return Ok(());
         };
         let range = tail.offset..tail.offset + tail.length;
@@ -328,9 +331,6 @@ pub(in crate::store) fn repair_in_turn(turns: &impl Turns, now: &dyn Fn() -> i64
 }
 
 /// Makes a store whole again that others use. They wait: what is damaged should not be built upon meanwhile.
-///
-/// # Errors
-/// As [`Store::repair`].
 pub fn repair(
     turns: &impl Turns,
     unproven: bool,

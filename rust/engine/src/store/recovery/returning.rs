@@ -1,8 +1,8 @@
 //! Finds what was erased here and would come back with a copy.
 //!
-//! Who puts an older copy back would bring back what was erased since. That is never done unasked: it is erased in the copy first,
-//! or the copy is refused, or, for whoever says so, it comes back. Either way an event behind the last line of the copy tells of
-//! it for ever, so that the next who restores still knows of the erasures.
+//! What was erased since is erased in the copy first, or the copy is refused, or it comes back if the caller says so.
+//! Either way an event behind the last line of the copy tells of it for ever, so that the next restore still knows of
+//! the erasures.
 
 use crate::options::{Checking, Options};
 use chronolog::disk::Disk;
@@ -76,8 +76,7 @@ fn upheld_in(record: &[u8]) -> (Vec<KnownErasure>, Option<u64>) {
     let data = record.get("data");
     let listed = data.and_then(|data| data.get("erasures")?.as_array());
     let others = listed.unwrap_or_default().iter().filter_map(|value| {
-        let mut bytes = Vec::new();
-        json::write_value(value, &mut bytes);
+        let bytes = value.to_bytes();
         let known = KnownErasure::read(value.get("id")?.as_str()?, &bytes)?;
         Some(KnownErasure { is_own: false, ..known })
     });
@@ -124,21 +123,11 @@ pub(in crate::store) struct Returning {
 
 impl Returning {
     /// Those of the known erasures that a copy knows nothing of.
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn find(disk: &dyn Disk, source: &Layout, mut known: Vec<KnownErasure>, threads: usize) -> Result<Self> {
         if known.is_empty() {
             return Ok(Self::default());
         }
-        let look = Look {
-            threads,
-            checking: Checking::Quick,
-            archives: false,
-            is_past: false,
-            way: None,
-            onlooker: None,
-        };
+        let look = Look::at_log(threads, Checking::Quick);
         let seen = look_twice(disk, source, look, Loader::checking_rows, &mut |_, _| {}).at(source.log())?;
         let copy = seen.as_ref().and_then(|seen| seen.taker.state.as_ref());
         let copy = copy.map(known_erasures).unwrap_or_default();
@@ -214,14 +203,11 @@ impl Returning {
     }
 
     /// The line behind the last one of the copy that tells what came back.
-    ///
-    /// # Errors
-    /// `Randomness`.
     pub fn returned(&self, copy: &Report, options: &Options, now: i64) -> Result<Vec<u8>> {
-        let lines = self.first().map(|one| one.told.lines).sum();
+        let lines: u64 = self.first().map(|one| one.told.lines).sum();
         let data = Value::object([
-            ("erasures", number(self.first().count() as u64)),
-            ("lines", number(lines)),
+            ("erasures", Value::from(self.first().count() as u64)),
+            ("lines", Value::from(lines)),
         ]);
         let label = "A copy was brought back without what was erased since";
         self.line((RETURNED, "returned", label), data, copy, options, now)
@@ -229,13 +215,10 @@ impl Returning {
 
     /// The line behind the last one of the copy that names the erasures that it was without: what they erased is not in it, and the
     /// event `by` of the copy tells of that, if anything was.
-    ///
-    /// # Errors
-    /// `Randomness`.
     pub fn upheld(&self, by: Option<u64>, copy: &Report, options: &Options, now: i64) -> Result<Vec<u8>> {
         let records = self.first().filter_map(|one| json::parse(&one.record).ok());
         let data = Value::object([
-            ("by", by.map_or(Value::Null, number)),
+            ("by", by.map_or(Value::Null, Value::from)),
             ("erasures", Value::Array(records.collect())),
         ]);
         let label = "What was erased since this copy was made stays erased";
@@ -261,8 +244,7 @@ impl Returning {
             ("label", Value::Str(label.to_owned())),
             ("data", data),
         ]);
-        let mut bytes = Vec::new();
-        json::write_value(&record, &mut bytes);
+        let bytes = record.to_bytes();
         let mut new = Lines::after(ChainEnd {
             head: copy.head,
             next_seq,
@@ -278,10 +260,6 @@ impl Returning {
         });
         Ok(new.bytes)
     }
-}
-
-fn number(n: u64) -> Value {
-    Value::from(i64::try_from(n).unwrap_or(i64::MAX))
 }
 
 /// What a state says of erasures whose own events are not kept any more, and of what was brought back.

@@ -1,39 +1,40 @@
 //! Erases from a copy what was erased here since it was made, before it becomes the log.
 //!
-//! In a folder of its own, which nobody takes for a store: there the copy is opened, and the records of which a line was erased
-//! here are erased in it, as anywhere. `erasing` names that folder first, so that whoever opens the store next takes it away. What
-//! is left is restored like any copy.
+//! The copy is opened in a folder of its own, and the records of which a line was erased here are erased in it.
+//! `erasing` names that folder first, so that the next process takes it away.
 //!
-//! The lines are known by seq and hash alone. Where those could not tell all, the copy is refused: if it is no beginning of what
-//! this log says, if either does not go back far enough, or if hashes are not kept any more.
+//! The lines are known by seq and hash alone. The copy is refused where those could not tell all: if it is no beginning
+//! of this log, if either does not go back far enough, or if hashes are not kept any more.
 
 use std::collections::{BTreeSet, HashSet};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::options::Options;
-use chronolog::disk::Access;
-use chronolog::error::{At, Error, Result};
-use chronolog::event::{Known, Op, stamp};
-use chronolog::layout::{Layout, is_rows_file};
-use chronolog::log::files::{copy_bytes, copy_file, copy_names, is_folder, is_ours};
-use chronolog::log::{Durability, Site};
-use chronolog::verify::Report;
-use chronomemory_state::state::unspelled;
-
-use super::known_lines::{KeptHistory, KeptNeighbours, LineId};
+use crate::store::archives::way::{Start, pruned_until, segments};
 use crate::store::erasure::chosen::Chosen;
-use crate::store::erasure::copies::is_copy_without;
+use crate::store::erasure::copies::{UnreadableCopy, is_copy_without};
 use crate::store::erasure::erase::erase;
 use crate::store::erasure::order::{Erase, is_reserved};
-use crate::store::erasure::survey::UnreadableCopy;
-use crate::store::files::copies::{IMMUTABLE, immutable_names};
+use crate::store::erasure::redact::walk;
 use crate::store::files::erasing::{Erasing, remove_draft};
+use crate::store::files::proofs::{IMMUTABLE, immutable_names, past_files};
 use crate::store::recovery::judge::verify_at;
-use crate::store::recovery::returning::Returning;
+use crate::store::recovery::returning::{KnownErasure, Returning, add_forgotten, known_erasures};
 use crate::store::turns::{Alone, Turns};
 use crate::store::upkeep::history_files::PastFiles;
 use crate::store::{Progress, Store};
+use chronolog::digest::Hex;
+use chronolog::disk::Access;
+use chronolog::error::{At, Error, Result};
+use chronolog::event::{Known, Op, stamp};
+use chronolog::json::{self, Value};
+use chronolog::layout::{Layout, is_redacted_name, is_rows_file};
+use chronolog::log::files::{copy_bytes, copy_file, copy_names, is_folder, is_ours};
+use chronolog::log::{Durability, Site};
+use chronolog::verify::{Report, Sink};
+use chronomemory_state::state::unspelled;
 
 /// A copy without what was erased since.
 pub(super) struct Cleaned {
@@ -49,9 +50,6 @@ pub(super) struct Cleaned {
 
 impl Cleaned {
     /// Takes the folder away in which it was cleaned.
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn end(self) -> Result<()> {
         self.draft.map_or(Ok(()), |draft| draft.take_away())
     }
@@ -146,10 +144,8 @@ impl Drop for CleaningFolder {
     }
 }
 
-/// Cleans a copy of what was erased here since it was made.
-///
-/// # Errors
-/// `Refused` if that cannot be told; `Io`, `Locked`, `Closed`, `Poisoned`.
+/// Cleans a copy of what was erased here since it was made. Errors: `Refused` if that cannot be told; `Io`, `Locked`,
+/// `Closed`, `Poisoned`.
 pub(super) fn clean(
     turns: &impl Turns,
     (source, report): (&Layout, &Report),
@@ -303,7 +299,7 @@ impl Cleaning<'_> {
             is_reason_trusted: true,
             ..Erase::default()
         };
-        let told = self.carry_out(copy, &order, progress)?;
+        let by = erase(&Alone::with(copy), &order, &|| self.now, progress)?.seq;
         // Nothing of what follows should be found: it is looked for all the same, before anybody relies on it.
         let unnamed = PastFiles::of(&copy.site, &copy.log, &copy.state).garbage()?;
         for path in &unnamed {
@@ -326,14 +322,7 @@ impl Cleaning<'_> {
                 "{lines} of the lines in it do not tell which record was erased with them"
             )));
         }
-        Ok(Ok(told))
-    }
-
-    fn carry_out(&self, copy: &mut Store, order: &Erase, progress: Progress<'_>) -> Result<Option<u64>> {
-        match order.ids.is_empty() {
-            true => Ok(None),
-            false => Ok(erase(&Alone::with(copy), order, &|| self.now, progress)?.seq),
-        }
+        Ok(Ok(by))
     }
 
     /// Why the lines that are known here do not tell all that has to go from a copy.
@@ -353,4 +342,156 @@ impl Cleaning<'_> {
             stranger.text()
         ))
     }
+}
+
+/// A line by its seq and its hash.
+pub(super) type LineId = (u64, Hex);
+
+/// All that a store keeps of what was said, looked through.
+#[derive(Default)]
+pub(super) struct KeptHistory {
+    /// The lines of which nothing else is left.
+    pub erased: HashSet<LineId>,
+    /// The first seq that is kept.
+    pub first_seq: u64,
+    /// It begins with the first event of all: no base stands before it.
+    pub is_whole: bool,
+    /// The bases on the way, as erasures made them.
+    pub bases: HashSet<Hex>,
+    /// Those of them to which no line that is kept adds up: the first, and such as are somebody's word.
+    pub words: Vec<Hex>,
+}
+
+/// Shows somebody every line of which more is left than seq and hash.
+struct Passing<'a> {
+    show: &'a mut dyn FnMut(LineId, &Known<'_>),
+    left: Vec<LineId>,
+}
+
+impl Sink for Passing<'_> {
+    fn count(&mut self, known: Known<'_>, _: i64) {
+        let Some(hash) = Hex::read(known.hash) else {
+            return;
+        };
+        let line = (known.seq, hash);
+        match known.op == Op::Other && known.id.is_empty() {
+            true => self.left.push(line),
+            false => (self.show)(line, &known),
+        }
+    }
+}
+
+impl KeptHistory {
+    /// Reads all logs of a store, the oldest first; each line that is whole is shown.
+    ///
+    /// # Errors
+    /// `Busy` or `Corrupted` for a history with a hole or an altered archive; `Io`.
+    pub fn read(store: &Store, show: &mut dyn FnMut(LineId, &Known<'_>)) -> Result<Self> {
+        let site: &Site = &store.site;
+        let Some(open) = store.log.open() else {
+            return Err(Error::busy("there is no log"));
+        };
+        let live = (&*open.file, open.walk.end);
+        let (segments, start) = segments(
+            &*site.disk,
+            &site.layout,
+            &open.origin,
+            live,
+            pruned_until(&store.state),
+        )?;
+        let mut history = Self::default();
+        let mut passing = Passing { show, left: Vec::new() };
+        let threads = store.options.threads;
+        let mut first = None;
+        for segment in &segments {
+            let (log, path) = (&*segment.archive.log, site.layout.inside(&segment.name));
+            let walk = walk(log, log.length().at(&path)?, threads, &mut passing).at(&path)?;
+            segment.archive.rest();
+            // What another tool wrote may look as if nothing were left of it.
+            let is_redacted = |seq: u64| {
+                walk.redacted
+                    .ranges
+                    .iter()
+                    .any(|&(from, to)| (from..=to).contains(&seq))
+            };
+            history
+                .erased
+                .extend(passing.left.drain(..).filter(|line| is_redacted(line.0)));
+            first.get_or_insert(segment.span.0);
+        }
+        walk(live.0, live.1, threads, &mut passing).at(site.log())?;
+        history.first_seq = first.or(open.mark().first_seq).unwrap_or(0);
+        let starts: Vec<&Start> = segments.iter().map(|one| &one.start).chain([&start]).collect();
+        history.is_whole = starts.first().is_some_and(|start| start.base.is_none());
+        history.bases = starts.iter().filter_map(|start| start.base).collect();
+        let is_word = |(number, start): (usize, &&Start)| start.base.filter(|_| number == 0 || start.is_word);
+        history.words = starts.iter().enumerate().filter_map(is_word).collect();
+        Ok(history)
+    }
+}
+
+/// The records that erasures kept and wrote again because they had named erased ones.
+#[derive(Default)]
+pub(super) struct KeptNeighbours {
+    ids: HashSet<String>,
+    again: HashSet<String>,
+    /// Of each erasure, the seqs of the records that it kept, and of those that it was asked to write again.
+    windows: Vec<(Range<u64>, Range<u64>)>,
+    is_unknown: bool,
+}
+
+impl KeptNeighbours {
+    /// Takes in the next line of a history.
+    pub fn see(&mut self, known: &Known<'_>) {
+        if known.op == Op::Erase {
+            let value = json::parse(known.record).unwrap_or(Value::Null);
+            let count = |name: &str| value.get("data")?.get(name)?.as_u64();
+            let first = known.seq + 1;
+            match count("kept").zip(count("again")) {
+                Some((kept, again)) => self
+                    .windows
+                    .push((first..first + kept, first + kept..first + kept + again)),
+                None => self.is_unknown = true,
+            }
+        } else if let Some((kept, again)) = self.windows.last_mut() {
+            if known.op == Op::Begin && known.seq == kept.start {
+                for range in [&mut *kept, &mut *again] {
+                    *range = range.start + 1..range.end + 1;
+                }
+            } else if kept.contains(&known.seq) {
+                self.ids.insert(unspelled(known.id));
+            } else if again.contains(&known.seq) {
+                self.again.insert(unspelled(known.id));
+            }
+        }
+    }
+
+    /// Their ids: none where it is not known which others had to lose their past.
+    pub fn ids(self, erased: &HashSet<LineId>) -> HashSet<String> {
+        let is_erased = |(seq, _): &LineId| self.windows.iter().any(|(_, again)| again.contains(seq));
+        match self.is_unknown || erased.iter().any(is_erased) {
+            true => HashSet::new(),
+            false => self.ids.difference(&self.again).cloned().collect(),
+        }
+    }
+}
+
+/// The erasures that a store knows of, by its state or by events of its history.
+pub(super) fn all_erasures(store: &Store) -> Result<Vec<KnownErasure>> {
+    let mut known = known_erasures(&store.state);
+    if !past_files(&store.site)?.iter().any(|name| is_redacted_name(name)) {
+        return Ok(known);
+    }
+    let mut told = Vec::new();
+    let mut see = |_: LineId, event: &Known<'_>| {
+        if event.op == Op::Erase {
+            told.extend(KnownErasure::read(&unspelled(event.id), event.record));
+        }
+    };
+    match KeptHistory::read(store, &mut see) {
+        Err(fault @ (Error::Io { .. } | Error::OutOfMemory)) => return Err(fault),
+        // Where the history has a hole, the state tells what it can.
+        Err(_) | Ok(_) => add_forgotten(&mut known, told),
+    }
+    Ok(known)
 }

@@ -5,33 +5,32 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::cleaning::{Cleaned, all_erasures, clean};
+use crate::store::files::known_copies::note_restored;
+use crate::store::files::proofs::{IMMUTABLE, VECTORS, copy_of_base, immutable_names};
+use crate::store::files::set_aside::QuarantineFolder;
+use crate::store::follow::has_remains;
+use crate::store::load::examine::source_of;
+use crate::store::load::tails::{MENDING_BLOCKS, event_before, keep_missed, leads_to, whole_events};
+use crate::store::recovery::judge::verify_at;
+use crate::store::recovery::repair::{Repaired, repair_in_turn, repair_now};
+use crate::store::recovery::returning::Returning;
+use crate::store::turns::{Turns, sync, take_care};
+use crate::store::upkeep::compact::write_snapshot;
+use crate::store::upkeep::compact_rows::make_way;
+use crate::store::upkeep::history_files::clear_out;
+use crate::store::{Progress, Store};
 use chronolog::damage::{Damage, DamageKind};
 use chronolog::disk::{Access, Bytes, Disk};
 use chronolog::error::{At, Error, Result};
-use chronolog::hint::{Hint, hint_for, read_hint, write_hint};
-use chronolog::layout::{LOG, Layout, RESTORED_LOG, RESTORED_SNAPSHOT, is_rows_file};
+use chronolog::hint::{Hint, Synced, hint_for, read_hint, write_hint};
+use chronolog::layout::{LOG, Layout, RESTORED_LOG, RESTORED_SNAPSHOT, is_rows_file, offset_of_tail};
+use chronolog::log::Site;
 use chronolog::log::files::{Scratch, append_bytes, copy_bytes, copy_names, copy_range, is_folder, is_same};
 use chronolog::origin::{Origin, Sentinel, origin_of};
 use chronolog::remembered;
 use chronolog::verify::finding;
-use chronolog::wal::synced::Synced;
-
-use super::cleaning::{Cleaned, clean};
-use super::known_lines::all_erasures;
-use crate::store::files::copies::{IMMUTABLE, VECTORS, immutable_names};
-use crate::store::files::known_copies::note_restored;
-use crate::store::files::proofs::copy_of_base;
-use crate::store::files::set_aside::QuarantineFolder;
-use crate::store::follow::lost::has_remains;
-use crate::store::load::tails::keep_missed;
-use crate::store::recovery::judge::verify_at;
-use crate::store::recovery::repair::repair_in_turn;
-use crate::store::recovery::returning::Returning;
-use crate::store::turns::{Turns, take_care};
-use crate::store::upkeep::compact::{sync, write_snapshot};
-use crate::store::upkeep::compact_rows::make_way;
-use crate::store::upkeep::history_files::clear_out;
-use crate::store::{Progress, Store};
+use chronomemory_state::state::State;
 
 /// What the system calls a missing file.
 const NO_SUCH_FILE: i32 = 2;
@@ -129,7 +128,7 @@ impl Restored {
             // The hint speaks of the log that was there. Beside the one that comes it would tell of an end that was never its own;
             // what it knew is kept with the log that it knew.
             store.site.forget_hint()?;
-            store.log.head().announce(self.head)?;
+            store.log.head.announce(self.head)?;
             self.log.name(store.site.layout.log())?;
             if let Some(missed) = &self.missed {
                 // A chain does not tell that it went on: what the copy has lost is known to the hint that lay beside it. A repair
@@ -149,9 +148,6 @@ impl Restored {
 }
 
 /// Brings a copy back into a store that others use.
-///
-/// # Errors
-/// As [`Store::restore`].
 pub fn restore(
     turns: &impl Turns,
     source: &Layout,
@@ -359,4 +355,116 @@ fn fetch_rows(
     }
     make_way(turns, now, &names)?;
     copy_names(&**disk, &from, &to, here.folder(), names.into_iter())
+}
+
+/// Puts a tail back behind the place where it was cut; what came there since is set aside with the rest of the log. Gives
+/// the state that was replaced, and where it is kept.
+fn put_tail_back(store: &mut Store, name: &str, now: i64) -> Result<(State, String)> {
+    let shown = format!("quarantine/{name}");
+    let path = store.site.layout.quarantine().join(name);
+    let refuse = |kind, reason: &str| Error::Corrupted(Box::new(finding(&shown, kind, reason)));
+    store.with_lock(now, |store| {
+        let tail = store.site.disk.open(&path, Access::Read).at(&path)?;
+        let length = tail.length().at(&path)?;
+        let offset = offset_of_tail(name).unwrap_or(0);
+        let log = store.log.open().map(|log| Arc::clone(&log.file));
+        let before = log.as_ref().map(|log| event_before(&**log, offset)).transpose();
+        let (Some(log), Some(before)) = (log, before.at(&path)?.flatten()) else {
+            let reason = "it was cut from another log: no line of this one ends where it began";
+            return Err(refuse(DamageKind::Unlinked, reason));
+        };
+        if !leads_to(&*tail, length, before).at(&path)? {
+            let reason = "it was cut from another log: what stands before its place does not lead to it";
+            return Err(refuse(DamageKind::Unlinked, reason));
+        }
+        if whole_events(&*tail, 0..length, Some(before.0), MENDING_BLOCKS)
+            .at(&path)?
+            .is_none()
+        {
+            return Err(refuse(DamageKind::Unreadable, "it holds no whole event"));
+        }
+        let archives = store.site.layout.archives();
+        store.site.make_folder(&archives, store.site.layout.folder())?;
+        let draft = Scratch::at(&store.site.disk, store.site.layout.restored_draft());
+        copy_bytes(&*store.site.disk, &*log, 0..offset, draft.path(), None)?;
+        let joined = append_bytes(&*store.site.disk, &*tail, length, draft.path(), offset)?;
+        let head = remembered::head_of(&*joined, offset + length).at(draft.path())?;
+        store.anchor(now)?;
+        store.settle_hint()?;
+        let (_, kept) = QuarantineFolder::before_restore(&store.site, now)?;
+        // It speaks of the log that was there: beside the other one it would make a tail of these lines again.
+        store.site.forget_hint()?;
+        store.log.head.announce(head)?;
+        draft.name(store.site.layout.log())?;
+        let before = std::mem::take(&mut store.state);
+        if let Err(fault) = store.reload(&mut |_, _| {}) {
+            store.state = before;
+            return Err(fault);
+        }
+        store.accept_present_head()?;
+        Ok((before, kept))
+    })
+}
+
+/// Brings back what somebody names: a tail of this store's `quarantine/`, or a copy of a store as [`restore`] does; says what
+/// was repaired on the way.
+pub fn bring_back(
+    turns: &impl Turns,
+    source: &Path,
+    wanted: Restoring,
+    now: &dyn Fn() -> i64,
+    progress: Progress<'_>,
+) -> Result<Option<Repaired>> {
+    let (disk, quarantine) = turns.turn(|store| {
+        store.check_open()?;
+        Ok((Arc::clone(&store.site.disk), store.site.layout.quarantine()))
+    })?;
+    let name = source.file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = name.filter(|name| offset_of_tail(name).is_some() && !is_folder(&*disk, source));
+    let is_here = |parent: &Path| disk.real_path(parent) == disk.real_path(&quarantine);
+    let is_file = disk.status(source).is_ok() && !is_folder(&*disk, source);
+    match name.filter(|_| source.parent().is_some_and(is_here)) {
+        Some(name) => restore_tail(turns, &name, now, progress).map(Some),
+        None if is_file => Err(Error::Refused {
+            path: source.display().to_string(),
+            reason: "it is a single file, and no tail in quarantine/ of this store".to_owned(),
+            instead: "restore() takes a folder with a log, which backup(), repair() or restore() made; a tail is taken back from \
+                      quarantine/ of the store that it was cut from."
+                .to_owned(),
+        }),
+        None => restore(turns, &source_of(&*disk, source), wanted, now, progress).map(|()| None),
+    }
+}
+
+/// Takes back a tail of `quarantine/`, named as it is there, and repairs what is damaged in it; says what was done: which
+/// records are other than before, and where the log is kept that was replaced, with all that was written since the cut.
+///
+/// # Errors
+/// `Corrupted` if it was not cut from the present log, or holds nothing whole; as [`repair`](crate::store::repair).
+pub fn restore_tail(turns: &impl Turns, name: &str, now: &dyn Fn() -> i64, progress: Progress<'_>) -> Result<Repaired> {
+    let _care = take_care(turns, now())?;
+    let (before, kept) = turns.turn(|store| put_tail_back(store, name, now()))?;
+    let treated = turns.turn(|store| repair_now(store, false, false, now(), progress))?;
+    let records = turns.turn(|store| Ok(store.state.len() as u64))?;
+    let (repaired, replaced) = treated.unwrap_or_else(|| (Repaired::nothing(records), BTreeSet::new()));
+    let changed = turns.turn(|store| {
+        put_tail_away(&store.site, name, &kept)?;
+        Ok(before.differences(&store.state))
+    })?;
+    write_snapshot(turns)?;
+    clear_out(turns, &replaced, now())?;
+    Ok(Repaired {
+        changed,
+        kept: Some(kept),
+        ..repaired
+    })
+}
+
+/// A tail that was taken back goes where the log is kept that was without it: nobody needs to hear of it any more.
+fn put_tail_away(site: &Site, name: &str, kept: &str) -> Result<()> {
+    let (quarantine, folder) = (site.layout.quarantine(), site.layout.inside(kept));
+    let path = quarantine.join(name);
+    site.disk.rename(&path, &folder.join(name)).at(&path)?;
+    site.disk.sync_dir(&folder).at(&folder)?;
+    site.disk.sync_dir(&quarantine).at(&quarantine)
 }

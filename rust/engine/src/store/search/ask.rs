@@ -1,14 +1,14 @@
-//! Searches as of every write before, on an index that it brings up to date, without keeping writers waiting.
+//! Searches as of every write before.
 //!
-//! It brings the index up to date, takes from the store what it needs, and then works without it; only for the records
-//! themselves it comes back for a moment. So a writer never waits for a search.
+//! A search brings the index up to date, takes from the store what it needs and works without it; only for the records
+//! it comes back for a moment. So a writer never waits for a search.
 
 use std::sync::Arc;
 
 use super::follow_text::catch_up;
 use super::live_text::check_room;
-use super::rank::{Asker, RecordSearch, SearchHit, rank};
-use super::select::{Scene, Verdicts, prepare};
+use super::rank::{RankContext, RecordSearch, SearchHit, rank};
+use super::select::{StateView, Verdicts, prepare};
 use crate::store::View;
 use crate::store::shared::Shared;
 use crate::store::vectors::no_past;
@@ -59,15 +59,7 @@ pub fn search(shared: &Shared, search: &RecordSearch) -> Result<Vec<SearchHit>> 
                 (prepared.transpose()?, store.state.hidden_from(&search.viewer)),
             ))
         })?;
-        let ask = |look: &mut dyn FnMut(Scene<'_>)| {
-            let store = shared.read_guard();
-            store
-                .state
-                .changes()
-                .state_id()
-                .is(&state_id)
-                .then(|| look(Scene::of(&store)))
-        };
+        let ask = |look: &mut dyn FnMut(StateView<'_>)| shared.look_at_state(&state_id, look);
         let verdicts = Verdicts::of(prepared, hidden, &ask);
         let allows = |slot: u32| verdicts.as_ref().is_none_or(|verdicts| verdicts.allow(slot));
         let only = verdicts.as_ref().map(|_| &allows as &dyn Fn(u32) -> bool);
@@ -97,7 +89,7 @@ pub fn search(shared: &Shared, search: &RecordSearch) -> Result<Vec<SearchHit>> 
         let Some(kept) = kept.as_ref().filter(|kept| kept.mark.is_of(&state_id)) else {
             continue;
         };
-        let asker = Asker {
+        let asker = RankContext {
             ask: &ask,
             verdicts: verdicts.as_ref(),
             // Others may have brought the index further since the first record was judged.
@@ -144,14 +136,14 @@ impl View {
         let fields = || Fields::chosen(self.state.get(CHOICE_ID));
         let index = self.text.get_or_init(|| TextIndex::of_state(fields(), &self.state));
         let filter = filter_of(search);
-        let ask = |look: &mut dyn FnMut(Scene<'_>)| {
+        let ask = |look: &mut dyn FnMut(StateView<'_>)| {
             look(self.scene());
             Some(())
         };
         let condition = search.condition.as_ref();
         let prepared = condition.map(|condition| prepare(&self.state, &self.field_indexes, condition));
         let verdicts = Verdicts::of(prepared.transpose()?, self.state.hidden_from(&search.viewer), &ask);
-        let asker = Asker {
+        let asker = RankContext {
             ask: &ask,
             verdicts: verdicts.as_ref(),
             known: self.state.changes().watermark(),

@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use super::live_text::{Attached, TextFiles, attach};
 use super::live_text::{ChangedRows, Lack, LiveTextIndex, can_be_sealed, check_room, source_of};
-use super::text_files::{Attached, TextFiles, attach};
 use crate::store::Store;
 use crate::store::shared::Shared;
 use chronolog::error::Result;
@@ -34,9 +34,6 @@ pub(in crate::store) fn catch_up(shared: &Shared) -> Result<Arc<LiveTextIndex>> 
 
 /// Seals the index of a store again if so much changed that it should be, while searches go on. This takes long where there
 /// are many records: a thread that nobody waits for should do it.
-///
-/// # Errors
-/// `Io`, `Closed`.
 pub fn seal_text(shared: &Shared) -> Result<()> {
     let live = Arc::clone(&shared.read_guard().views.text);
     let Ok(_turn) = live.building.try_lock() else {

@@ -1,6 +1,6 @@
 //! Vector searches and embeddings of a store that threads share, as of every write before the question.
 
-use super::select::{Scene, Verdicts, prepare};
+use super::select::{StateView, Verdicts, prepare};
 use crate::store::Shared;
 use crate::store::vectors::{Nearby, Neighbour, VectorQuestion, VectorSearch};
 use chronolog::error::{Error, Result};
@@ -43,15 +43,7 @@ impl Shared {
             let Some((judge, among)) = prepared else {
                 return Ok(search);
             };
-            let ask = |look: &mut dyn FnMut(Scene<'_>)| {
-                let store = self.read_guard();
-                store
-                    .state
-                    .changes()
-                    .state_id()
-                    .is(&state_id)
-                    .then(|| look(Scene::of(&store)))
-            };
+            let ask = |look: &mut dyn FnMut(StateView<'_>)| self.look_at_state(&state_id, look);
             let verdicts = Verdicts::new(judge, among, &ask);
             search.keep(&|slot| verdicts.allow(slot));
             verdicts.check()?;
@@ -63,9 +55,6 @@ impl Shared {
     }
 
     /// Rows that are not there, or not right, may have been moved since the log was read: then the log says so by now.
-    ///
-    /// # Errors
-    /// As every look at the log.
     pub(in crate::store) fn look_again_if_damaged(&self, search: &VectorSearch) -> Result<()> {
         if search.is_damaged() {
             return self.read(|_| Ok(()));
@@ -74,9 +63,6 @@ impl Shared {
     }
 
     /// Whether the rows that were taken along are still those of the space.
-    ///
-    /// # Errors
-    /// As every look at the log.
     pub(in crate::store) fn still_has(&self, nearby: &Nearby) -> Result<bool> {
         self.look_again_if_damaged(nearby.search())?;
         let store = self.read_guard();
@@ -85,9 +71,6 @@ impl Shared {
 
     /// As [`Store::embedding`]. A compaction may take the file away between the look at the log and the look at the row, so
     /// damage is told only if a second look, at the log as it is then, finds the same.
-    ///
-    /// # Errors
-    /// As [`Store::embedding`].
     pub fn embedding(&self, viewer: &Viewer, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
         let mut seen = None;
         for _ in 0..MOST_STARTS {

@@ -1,7 +1,7 @@
 //! Ranks the candidates of a search by one score, with its parts.
 //!
-//! Words, cosines and tokens each put a pool of candidates forward; all numbers are known exactly for every candidate. They
-//! become one score, what surrounds a candidate lifts it, and what the state still holds is handed out.
+//! Words, cosines and tokens each propose candidates, whose numbers are all known exactly. They become one score,
+//! lifted by what surrounds a candidate, and the records that the state still holds are returned.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use foldhash::fast::RandomState;
 
 use super::select::{StateLook, Verdicts};
 use super::ties::{add_own, neighbours};
-use crate::store::vectors::{Near, Sayings};
+use crate::store::vectors::{Near, TokenSearch};
 use chronolog::scope::Viewer;
 use chronomemory_search::score::{
     GroupWords, Lift, POOL_RECORDS, SMALL_RECORDS, Scale, Shares, Ties, TokenScores, lifted,
@@ -97,7 +97,7 @@ struct Candidates<'a> {
     index: &'a TextIndex,
     question: TextQuestion<'a>,
     near: Option<&'a Near>,
-    tokens: Option<TokenScores<'a, Sayings>>,
+    tokens: Option<TokenScores<'a, TokenSearch>>,
     has_text: bool,
     scale: Scale,
     docs: Vec<u32>,
@@ -155,7 +155,7 @@ impl Candidates<'_> {
 }
 
 /// Who asks, and whether it may ask again.
-pub(in crate::store) struct Asker<'a> {
+pub(in crate::store) struct RankContext<'a> {
     pub ask: StateLook<'a>,
     /// What a condition says of the records, if there is one.
     pub verdicts: Option<&'a Verdicts<'a>>,
@@ -167,19 +167,19 @@ pub(in crate::store) struct Asker<'a> {
 }
 
 /// The best records for a search. `None` if the state was replaced meanwhile, an embedding turned out to be damaged, or
-/// (see [`Asker`]) a record is no longer what was found.
+/// (see [`RankContext`]) a record is no longer what was found.
 pub(in crate::store) fn rank(
     index: &TextIndex,
     search: &RecordSearch,
     filter: &TextFilter,
     near: Option<&Near>,
-    sayings: Option<&Sayings>,
-    Asker {
+    sayings: Option<&TokenSearch>,
+    RankContext {
         ask,
         verdicts,
         known,
         begins_anew,
-    }: &Asker<'_>,
+    }: &RankContext<'_>,
 ) -> Option<Vec<SearchHit>> {
     let stems = search.text.as_deref().map(asked).unwrap_or_default();
     let mut question = index.question(&stems, filter);

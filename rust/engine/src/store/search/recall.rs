@@ -1,14 +1,14 @@
 //! Recalls blocks as of every write before the question.
 //!
-//! A recall has two sources that follow the state, each in its own time: the columns of the blocks and the index of the
-//! text. Both are brought up to date first and then read without the store, so a recall keeps no writer waiting.
+//! The columns of the blocks and the index of the text are brought up to date first and then read without the store, so
+//! a recall keeps no writer waiting.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
 use roaring::RoaringBitmap;
 
 use super::follow_text::catch_up;
-use super::select::{Scene, Verdicts, prepare};
+use super::select::{StateView, Verdicts, prepare};
 use crate::store::Store;
 use crate::store::shared::Shared;
 use chronolog::error::Result;
@@ -25,10 +25,7 @@ const BLOCK_BYTES: usize = 1024;
 /// The status of what can be recalled.
 const ACTIVE: &str = "active";
 
-/// The columns of the blocks, brought to where the state is.
-///
-/// # Errors
-/// `Io`, where rows cannot be read; `OutOfMemory`.
+/// The columns of the blocks, brought to where the state is. Errors: `Io`, where rows cannot be read; `OutOfMemory`.
 pub(in crate::store) fn columns_now(store: &Store) -> Result<Arc<RwLock<BlockColumns>>> {
     let (blocks, state, vectors) = (&store.views.blocks, &store.state, &store.vectors);
     let is_behind = |columns: &BlockColumns| columns.is_behind(state);
@@ -108,15 +105,7 @@ fn allowed(shared: &Shared, viewer: &Arc<Viewer>, condition: &Condition) -> Resu
             let prepared = prepare(&store.state, &store.views.field_indexes, condition)?;
             Ok((slots, store.state.changes().state_id().same(), prepared))
         })?;
-        let ask = |look: &mut dyn FnMut(Scene<'_>)| {
-            let store = shared.read_guard();
-            store
-                .state
-                .changes()
-                .state_id()
-                .is(&state_id)
-                .then(|| look(Scene::of(&store)))
-        };
+        let ask = |look: &mut dyn FnMut(StateView<'_>)| shared.look_at_state(&state_id, look);
         let verdicts = Verdicts::new(judge, among, &ask);
         let found = slots.into_iter().filter(|&slot| verdicts.allow(slot)).collect();
         verdicts.check()?;

@@ -1,20 +1,20 @@
 //! Selects the records for which a condition holds, as they are now.
 //!
-//! What stands in a record is asked of its bytes. What stands beside it, such as when it was written, is looked up only if the
-//! question asks for it.
+//! What stands beside a record, such as when it was written, is looked up only if the question asks for it.
 
 use std::cell::{OnceCell, RefCell};
+use std::io;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use roaring::RoaringBitmap;
 
-use super::moments::began_at;
-use crate::store::archives::faults::OrDamage;
+use crate::store::archives::archive_index::OrDamage;
 use crate::store::{Store, View};
 use chronolog::disk::DiskFile;
 use chronolog::error::{Error, Result};
 use chronolog::layout::LOG;
 use chronolog::memory::Refused;
+use chronolog::origin::beginning_of;
 use chronolog::scope::Viewer;
 use chronomemory_search::text::{CHOICE_ID, Fields};
 use chronomemory_state::condition::{Condition, Facts, FieldIndexes, MomentField, QueryPlan, is_of_all};
@@ -22,14 +22,14 @@ use chronomemory_state::state::{Query, State};
 
 /// A state, and the log that it was read from with how much of that.
 #[derive(Clone, Copy)]
-pub(in crate::store) struct Scene<'a> {
+pub(in crate::store) struct StateView<'a> {
     pub state: &'a State,
     pub log: Option<(&'a dyn DiskFile, u64)>,
     /// How many threads may go through many records.
     pub threads: usize,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> StateView<'a> {
     /// A store as it is.
     pub fn of(store: &'a Store) -> Self {
         Self {
@@ -40,7 +40,7 @@ impl<'a> Scene<'a> {
     }
 }
 
-impl Scene<'_> {
+impl StateView<'_> {
     /// When a record was written last; what a log starts from was written, if nothing says when, when that log began.
     fn updated_us(self, slot: u32, beginning: &OnceCell<i64>) -> Result<Option<i64>> {
         if let Some(micros) = self.state.dated_in(slot).moments.updated.micros() {
@@ -79,14 +79,11 @@ impl<'a> Judge<'a> {
     }
 
     /// Whether it holds for a record and its slot.
-    ///
-    /// # Errors
-    /// What the disk says, where the log must be asked.
-    pub fn holds(&self, scene: Scene<'_>, slot: u32, record: &[u8]) -> Result<bool> {
+    pub fn holds(&self, scene: StateView<'_>, slot: u32, record: &[u8]) -> Result<bool> {
         Ok(self.condition.holds(record, &self.facts(scene, slot, record)?))
     }
 
-    fn facts(&self, scene: Scene<'_>, slot: u32, record: &[u8]) -> Result<Facts> {
+    fn facts(&self, scene: StateView<'_>, slot: u32, record: &[u8]) -> Result<Facts> {
         let own = self.times.as_ref().map(|times| times.happened(record));
         let needs_log = self.asks_updated || own == Some(None);
         let updated_us = match needs_log {
@@ -102,7 +99,7 @@ impl<'a> Judge<'a> {
 }
 
 /// What may be asked of the state while a search goes on; `None` if it is no longer the state that was indexed.
-pub(in crate::store) type StateLook<'a> = &'a dyn Fn(&mut dyn FnMut(Scene<'_>)) -> Option<()>;
+pub(in crate::store) type StateLook<'a> = &'a dyn Fn(&mut dyn FnMut(StateView<'_>)) -> Option<()>;
 
 /// What a condition says of single records, each asked once, while others go on: the state is lent for each look alone.
 pub(in crate::store) struct Verdicts<'a> {
@@ -176,7 +173,7 @@ impl<'a> Verdicts<'a> {
     }
 
     /// The same as it is now, for who holds the state.
-    pub fn holds_in(&self, scene: Scene<'_>, slot: u32) -> bool {
+    pub fn holds_in(&self, scene: StateView<'_>, slot: u32) -> bool {
         let Some(row) = scene.state.row(slot) else {
             return false;
         };
@@ -190,18 +187,12 @@ impl<'a> Verdicts<'a> {
     }
 
     /// What the disk said, if it could not be told whether the condition holds.
-    ///
-    /// # Errors
-    /// That.
     pub fn check(&self) -> Result<()> {
         self.fault.borrow_mut().take().map_or(Ok(()), Err)
     }
 }
 
 /// What is needed to ask single records: the condition made ready, and the slots that an index leads to, if one helps.
-///
-/// # Errors
-/// As [`plan`].
 pub(in crate::store) fn prepare<'a>(
     state: &State,
     indexes: &RwLock<FieldIndexes>,
@@ -217,9 +208,6 @@ pub(in crate::store) fn prepare<'a>(
 }
 
 /// How a question is answered, with the indexes as of this state.
-///
-/// # Errors
-/// `OutOfMemory` if there is no memory for the indexes.
 pub(in crate::store) fn plan(
     state: &State,
     indexes: &RwLock<FieldIndexes>,
@@ -239,11 +227,8 @@ pub(in crate::store) fn plan(
 }
 
 /// The slots of the records that a query asks for and for which a condition holds, in insertion order.
-///
-/// # Errors
-/// `OutOfMemory`, and what the disk says.
 pub(in crate::store) fn select(
-    scene: Scene<'_>,
+    scene: StateView<'_>,
     indexes: &RwLock<FieldIndexes>,
     query: &Query,
     condition: &Condition,
@@ -282,12 +267,17 @@ pub(in crate::store) fn select(
 }
 
 impl View {
-    pub(in crate::store) fn scene(&self) -> Scene<'_> {
-        Scene {
+    pub(in crate::store) fn scene(&self) -> StateView<'_> {
+        StateView {
             state: &self.state,
             log: self.log.as_ref().map(|(file, length)| (&**file, *length)),
             // The past is asked seldom, and beside everything else.
             threads: 1,
         }
     }
+}
+
+/// When a log began.
+pub(in crate::store) fn began_at(file: &dyn DiskFile, length: u64) -> io::Result<i64> {
+    Ok(beginning_of(file, length)?.ts)
 }

@@ -7,16 +7,15 @@ use std::sync::Arc;
 use chronolog::disk::{Access, Disk, DiskFile};
 use chronolog::error::{At, Result};
 use chronolog::event::stamp;
-use chronolog::hint::write_hint;
-use chronolog::layout::{LOG, Layout, SNAPSHOT, is_backup_folder};
+use chronolog::hint::{Synced, write_hint};
+use chronolog::layout::{LOG, Layout, SNAPSHOT, is_backup_folder, is_in_draft};
 use chronolog::log::files::{copy_names, copy_range, with_suffix};
 use chronolog::log::{Log, Site};
-use chronolog::wal::synced::Synced;
 
-use super::compact::sync;
 use crate::store::Progress;
-use crate::store::files::copies::{IMMUTABLE, VECTORS, immutable_names};
-use crate::store::turns::{Turns, remove_backup, take_care};
+use crate::store::files::erasing::remove_copy;
+use crate::store::files::proofs::{IMMUTABLE, VECTORS, immutable_names};
+use crate::store::turns::{StoreAccess, Turns, take_care};
 use crate::store::vectors::is_no_file;
 
 /// A copy that is being made while others go on.
@@ -69,9 +68,6 @@ impl BackingUp {
     }
 
     /// Copies everything, and gives the copy its name when all of it is durable; gives the folder.
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn run(self, progress: Progress<'_>) -> Result<PathBuf> {
         self.disk.create_dir(&self.draft).at(&self.draft)?;
         self.write(progress)?;
@@ -79,9 +75,6 @@ impl BackingUp {
     }
 
     /// Copies everything into the draft, durably.
-    ///
-    /// # Errors
-    /// `Io`.
     pub(in crate::store) fn write(&self, progress: Progress<'_>) -> Result<()> {
         let (disk, draft) = (Arc::clone(&self.disk), self.draft.clone());
         for folder in IMMUTABLE {
@@ -106,9 +99,6 @@ impl BackingUp {
     }
 
     /// Gives the copy its name, durably; gives the folder.
-    ///
-    /// # Errors
-    /// `Io`.
     pub(in crate::store) fn name(mut self) -> Result<PathBuf> {
         self.disk.rename(&self.draft, &self.target).at(&self.target)?;
         self.is_complete = true;
@@ -143,30 +133,34 @@ impl Drop for BackingUp {
     fn drop(&mut self) {
         if !self.is_complete {
             // What is left is swept away by whoever looks after the store next.
-            let _ = remove_backup(&*self.disk, &self.draft);
+            let _ = remove_copy(&*self.disk, &self.draft, is_in_draft);
         }
     }
 }
 
 /// Copies a store that others go on using; gives the folder.
-///
-/// # Errors
-/// As [`Store::backup`](crate::store::Store::backup).
 pub fn backup(turns: &impl Turns, now: &dyn Fn() -> i64, progress: Progress<'_>) -> Result<PathBuf> {
     let _care = take_care(turns, now())?;
-    sync(turns)?;
-    let copy = turns.turn(|store| {
-        let now = now();
-        store.with_lock(now, |store| {
-            store.sync_log()?;
-            let rows = store.vectors.named_rows(&store.state);
-            let backups = store.site.layout.backups();
-            store.site.make_folder(&backups, store.site.layout.folder())?;
-            let name = next_name(&*store.site.disk, &backups, store.last_copy.as_deref(), now)?;
-            let target = backups.join(&name);
-            store.last_copy = Some(name);
-            Ok(BackingUp::start(&store.site, &store.log, rows, target))
-        })
+    copy_inside(turns, now, progress)
+}
+
+/// The same with the maintenance lock held.
+pub(in crate::store) fn copy_inside(
+    turns: &impl Turns,
+    now: &dyn Fn() -> i64,
+    progress: Progress<'_>,
+) -> Result<PathBuf> {
+    let access = StoreAccess::shared(turns, now);
+    access.sync()?;
+    let copy = access.locked(|store, now| {
+        store.sync_log()?;
+        let rows = store.vectors.named_rows(&store.state);
+        let backups = store.site.layout.backups();
+        store.site.make_folder(&backups, store.site.layout.folder())?;
+        let name = next_name(&*store.site.disk, &backups, store.last_copy.as_deref(), now)?;
+        let target = backups.join(&name);
+        store.last_copy = Some(name);
+        Ok(BackingUp::start(&store.site, &store.log, rows, target))
     })?;
     copy.run(progress)
 }

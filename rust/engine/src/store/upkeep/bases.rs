@@ -1,33 +1,34 @@
-//! Packs the bases of the past, and removes those that the history before them can stand in for.
+//! Writes the base and archive of a retired log, packs the bases of the past, and removes those that archives add up to.
 //!
-//! The newest stays as it is. Of the others the first stays, and one behind more events than it is long itself: so whoever
-//! looks back reads one base and about as many bytes of events. They are packed, and together weigh at most as much as the
-//! newest: beyond that every second goes. A base that is somebody's word (a repair's, another tool's, of version 1) stays,
-//! because nothing adds up to it.
+//! The newest stays as it is. Of the others the first stays, and any behind more events than it is long: so a look back
+//! reads one base and about as many bytes of events. They are packed, and together weigh at most as much as the newest:
+//! beyond that every second goes. A base to which nothing adds up (a repair's, another tool's, of version 1) stays.
 
 use std::collections::HashSet;
+use std::panic::resume_unwind;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, Builder};
 
+use super::history_files::{PastFiles, RetiredLog, remove};
+use crate::store::Progress;
+use crate::store::archives::packing::Packing;
+use crate::store::files::proofs::names_in;
+use crate::store::turns::Turns;
 use chronolog::archive::{self, damage_in};
 use chronolog::digest::Hex;
-use chronolog::disk::{Access, Disk};
+use chronolog::disk::{Access, Disk, DiskFile};
 use chronolog::error::{At, Error, Result};
-use chronolog::layout::{base_name, digest_in_base_name, packed_base_name};
+use chronolog::event::salt::{self, SaltTerms};
+use chronolog::layout::{NEW_ARCHIVE, NEW_BASE, archive_name, base_name, digest_in_base_name, packed_base_name};
 use chronolog::log::Site;
 use chronolog::log::files::{Scratch, is_ours, is_taken_by_others, open_base, with_suffix};
 use chronolog::origin::Origin;
+use chronomemory_state::snapshot::{BaseWriter, Header};
+use chronomemory_state::state::{Frozen, State};
 
-use super::history_files::{PastFiles, RetiredLog, remove};
-use crate::store::archives::packing::Packing;
-use crate::store::files::copies::names_in;
-use crate::store::turns::Turns;
-
-/// Packs the bases of the past that stay, and removes those that need not. Nothing that is not what it should be is touched:
-/// whoever verifies must find it.
-///
-/// # Errors
-/// `Io`, `Locked`. What is left is done by the next compaction.
+/// Packs the bases of the past that stay, and removes those that need not. Nothing that is not what it should be is
+/// touched: whoever verifies must find it. Errors: `Io`, `Locked`. What is left is done by the next compaction.
 pub(super) fn thin_out(turns: &impl Turns, now: i64) -> Result<()> {
     let (site, threads) = turns.turn(|store| Ok((Arc::clone(&store.site), store.options.threads)))?;
     let (logs, newest) = turns.turn(|store| {
@@ -166,7 +167,7 @@ impl PastBases {
             let Some(at) = self.there.iter().position(|base| base.sha256 == *sha256) else {
                 continue;
             };
-            if !self.is_sound(sha256)? || !self.adds_up_to(at)? {
+            if !is_sound(&self.site, sha256)? || !self.adds_up_to(at)? {
                 continue;
             }
             remove(turns, &base_name(sha256.text()), now)?;
@@ -175,11 +176,6 @@ impl PastBases {
             gone += 1;
         }
         Ok(gone)
-    }
-
-    /// Whether what a base should hold is what its file holds.
-    fn is_sound(&self, sha256: &Hex) -> Result<bool> {
-        is_sound(&self.site, sha256)
     }
 
     /// Whether the logs between a base and the one before it are there, each with the digest that the log names. That is computed once
@@ -226,7 +222,8 @@ impl PastBases {
         for base in &self.there {
             let plain = layout.base(base.sha256.text());
             let packed = layout.inside(&packed_base_name(base.sha256.text()));
-            if !is_ours(&**disk, &plain) || is_taken_by_others(&**disk, &packed) || !self.is_sound(&base.sha256)? {
+            if !is_ours(&**disk, &plain) || is_taken_by_others(&**disk, &packed) || !is_sound(&self.site, &base.sha256)?
+            {
                 continue;
             }
             if !holds(&**disk, &packed, &base.sha256) {
@@ -262,4 +259,151 @@ pub(super) fn is_sound(site: &Site, sha256: &Hex) -> Result<bool> {
 fn holds(disk: &dyn Disk, packed: &Path, sha256: &Hex) -> bool {
     let found = archive::open(disk, packed).and_then(|base| chronolog::archive::file_digest(&*base.log));
     found.is_ok_and(|found| found == *sha256)
+}
+
+/// The name of an archive and its digest, as a sentinel writes them.
+pub(in crate::store) type ArchiveTold = (String, String);
+
+/// A base and an archive that are being written.
+pub(in crate::store) struct NewFiles {
+    /// The records to write next.
+    records: Option<Frozen>,
+    base: BaseWriter,
+    base_scratch: Scratch,
+    archive: Option<(Packing, Scratch)>,
+}
+
+impl NewFiles {
+    /// Creates the drafts; an archive only if there is a log to pack.
+    pub fn start(site: &Site, records: Frozen, log: Option<Arc<dyn DiskFile>>, threads: usize) -> Result<Self> {
+        let (bases, archives) = (site.layout.bases(), site.layout.archives());
+        site.make_folder(&bases, site.layout.folder())?;
+        let base_scratch = Scratch::at(&site.disk, bases.join(NEW_BASE));
+        let base = BaseWriter::create(&*site.disk, base_scratch.path()).at(base_scratch.path())?;
+        let archive = match log {
+            Some(log) => {
+                site.make_folder(&archives, site.layout.folder())?;
+                let scratch = Scratch::at(&site.disk, archives.join(NEW_ARCHIVE));
+                let packing = Packing::start(&*site.disk, log, scratch.path(), threads).at(scratch.path())?;
+                Some((packing, scratch))
+            }
+            None => None,
+        };
+        Ok(Self {
+            records: Some(records),
+            base,
+            base_scratch,
+            archive,
+        })
+    }
+
+    /// Takes records that were changed since, to be written next, and the log as it reads now: as before, as far as it is
+    /// packed.
+    pub fn take(&mut self, records: Option<Frozen>, log: Option<Arc<dyn DiskFile>>) {
+        self.records = records;
+        if let Some(((packing, _), log)) = self.archive.as_mut().zip(log) {
+            packing.read_from(log);
+        }
+    }
+
+    /// Writes the records down and packs the log up to a place, at the same time if that is worth a thread.
+    pub fn run(&mut self, until: u64, is_worth_a_thread: bool, progress: Progress<'_>) -> Result<()> {
+        let Self {
+            records,
+            base,
+            base_scratch,
+            archive,
+        } = self;
+        let path = base_scratch.path();
+        let mut write = |progress: Progress<'_>| {
+            if let Some(records) = records.take() {
+                base.add(records.rows(), progress).at(path)?;
+            }
+            base.sync().at(path)
+        };
+        let mut pack = |progress: Progress<'_>| match archive {
+            Some((packing, scratch)) => packing.go_on(until, progress).at(scratch.path()),
+            None => Ok(()),
+        };
+        if is_worth_a_thread {
+            return both(|| pack(progress), || write(&mut |_, _| {})).map(|_| ());
+        }
+        write(progress)?;
+        pack(progress)
+    }
+
+    /// Writes the rest up to the end of the log, and names both files; the name of the archive has the first seq of the log,
+    /// that of its file a suffix too. Gives the digest of the base, and name and digest of the archive.
+    pub fn finish(
+        mut self,
+        site: &Site,
+        (header, salts): (&Header, Option<SaltTerms<'_>>),
+        end: u64,
+        (first, suffix): (u64, &str),
+    ) -> Result<(Hex, Option<ArchiveTold>)> {
+        let path = self.base_scratch.path();
+        if let Some(records) = self.records.take() {
+            self.base.add(records.rows(), &mut |_, _| {}).at(path)?;
+        }
+        // The salt keeps the digest of the base from being guessed.
+        let salt = salts.map(|terms| salt::of_base(terms.source)).transpose();
+        let salt = salt.map_err(Error::randomness)?;
+        let base = self.base.finish(header, salt.as_deref()).at(path)?.sha256;
+        self.base_scratch.name(&site.layout.base(base.text()))?;
+        let archive = match self.archive {
+            Some((packing, scratch)) => {
+                let digest = packing.finish(end).at(scratch.path())?;
+                let name = archive_name(first, header.seq, digest.text());
+                scratch.name(&site.layout.inside(&format!("{name}{suffix}")))?;
+                Some((name, digest.text().to_owned()))
+            }
+            None => None,
+        };
+        Ok((base, archive))
+    }
+}
+
+/// Writes a state as a base under its final name.
+pub(in crate::store) fn write_base(
+    site: &Site,
+    header: &Header,
+    state: &mut State,
+    salts: Option<SaltTerms<'_>>,
+    progress: Progress<'_>,
+) -> Result<Hex> {
+    let mut files = NewFiles::start(site, state.freeze()?, None, 1)?;
+    files.run(0, false, progress)?;
+    let (base, _) = files.finish(site, (header, salts), 0, (0, ""))?;
+    Ok(base)
+}
+
+/// Does two things, the second of them beside the first. Errors: What they say, the first one before the other.
+fn both<A, B: Send>(first: impl FnOnce() -> Result<A>, second: impl FnOnce() -> Result<B> + Send) -> Result<(A, B)> {
+    // Whoever comes first takes it: where no thread can be had, this one does all of it.
+    let waiting = Mutex::new(Some(second));
+    let run = || match waiting.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        Some(second) => second(),
+        None => Err(Error::Closed),
+    };
+    thread::scope(|scope| {
+        let beside = Builder::new().spawn_scoped(scope, run).ok();
+        let done = first();
+        let other = match beside {
+            Some(beside) => beside.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            None => run(),
+        };
+        Ok((done?, other?))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_are_done_or_the_fault_is_told() {
+        assert_eq!(both(|| Ok(1), || Ok(2)).expect("both"), (1, 2));
+        let fails = || Err::<u8, _>(Error::Closed);
+        assert!(both(fails, || Ok(2)).is_err() && both(|| Ok(1), fails).is_err());
+    }
 }

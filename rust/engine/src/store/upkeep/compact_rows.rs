@@ -1,13 +1,13 @@
 //! Moves the living rows of embeddings to a new file, without the dead ones.
 //!
-//! They are copied into the file of the next generation, beside the writers. Then, under the lock, one batch says that the
-//! space has moved: a commit like any other, so everybody who follows the log moves along. The old file is garbage from then
-//! on, and removed once the log that named it is retired.
+//! They are copied into the file of the next generation, beside the writers. Then, under the lock, one batch says that
+//! the space has moved, a commit that all followers of the log see. The old file is removed once the log that named it
+//! is retired.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::store::turns::Turns;
+use crate::store::turns::{StoreAccess, Turns};
 use crate::store::vectors::changes::write::free_generation;
 use crate::store::vectors::records::format::{
     self, Bound, GROUP_ROWS, write_empty, write_gone, write_groups, write_space,
@@ -86,9 +86,6 @@ impl Moving {
 
     /// Under the lock: adds what was attached meanwhile, and gives the new file its name; gives the changes that say that the
     /// space has moved, or `None` if it is another one by now, or a row came along that is not kept any more.
-    ///
-    /// # Errors
-    /// As `start`.
     pub fn end(
         mut self,
         state: &State,
@@ -110,9 +107,6 @@ impl Moving {
     }
 
     /// Copies the rows that were not copied yet. A damaged row comes along as it is, and stays damaged.
-    ///
-    /// # Errors
-    /// As `start`.
     pub fn run(&mut self) -> Result<()> {
         let path = self.site.layout.rows(&self.old.name, self.old.generation);
         let rows = map_rows(&*self.site.disk, &self.site.layout, &self.old, u64::MAX).at(&path)?;
@@ -162,38 +156,34 @@ fn move_spaces(
     awaited: &[String],
     moves: impl Fn(&RowIndex) -> bool,
 ) -> Result<()> {
-    let moving = turns.turn(|store| {
-        if store.state.of_face(VECTORS).next().is_none() {
-            return Ok(Vec::new());
-        }
-        store.with_lock(now(), |store| {
-            let is_log_damaged = !store.log.report().damage.is_empty();
-            let known = store.vectors.known(&store.state);
-            let indexes = known.spaces.spaces.values().filter(|index| moves(index));
-            indexes
-                .map(|index| Moving::start(&store.site, is_log_damaged, index, awaited, |_| true))
-                .collect()
-        })
+    let access = StoreAccess::shared(turns, now);
+    if turns.turn(|store| Ok(store.state.of_face(VECTORS).next().is_none()))? {
+        return Ok(());
+    }
+    let moving: Vec<Moving> = access.locked(|store, _| {
+        let is_log_damaged = !store.log.report.damage.is_empty();
+        let known = store.vectors.known(&store.state);
+        let indexes = known.spaces.spaces.values().filter(|index| moves(index));
+        indexes
+            .map(|index| Moving::start(&store.site, is_log_damaged, index, awaited, |_| true))
+            .collect()
     })?;
     for mut moving in moving {
         moving.run()?;
-        turns.turn(|store| {
-            let now = now();
-            store.with_lock(now, |store| {
-                let depth = store.options.recursion_depth;
-                // What was attached meanwhile comes along, and then the log says that the space has moved.
-                let moved = match store.vectors.known(&store.state).spaces.spaces.get(moving.name()) {
-                    Some(index) => moving.end(&store.state, index, depth, |_| true)?,
-                    None => None,
-                };
-                match moved {
-                    None => Ok(()),
-                    Some(draft) => {
-                        store.write(&[&draft], now)?;
-                        store.sync_log()
-                    }
+        access.locked(|store, now| {
+            let depth = store.options.recursion_depth;
+            // What was attached meanwhile comes along, and then the log says that the space has moved.
+            let moved = match store.vectors.known(&store.state).spaces.spaces.get(moving.name()) {
+                Some(index) => moving.end(&store.state, index, depth, |_| true)?,
+                None => None,
+            };
+            match moved {
+                None => Ok(()),
+                Some(draft) => {
+                    store.write(&[&draft], now)?;
+                    store.sync_log()
                 }
-            })
+            }
         })?;
     }
     Ok(())

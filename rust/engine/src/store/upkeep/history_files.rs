@@ -1,6 +1,6 @@
-//! Tells which files of the past may stay and which may go, and puts those away.
+//! Tells which files of the past may stay and which may go.
 //!
-//! Bases and archives are the store's history. Nothing is removed that nobody retired: what no log names is put aside.
+//! Nothing is removed that nobody retired: bases and archives that no log names are put aside.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -11,19 +11,17 @@ use chronolog::digest::Hex;
 use chronolog::disk::Access;
 use chronolog::error::{At, Result};
 use chronolog::event::stamp;
-use chronolog::hint::line_from;
+use chronolog::hint::{line_from, names_hash};
 use chronolog::layout::{LOG, base_name, is_history_index, last_seq_in_archive_name, packed_base_name};
 use chronolog::log::files::{free_name, is_folder, is_ours, remove_if_there};
 use chronolog::log::{Log, OpenLog, Site};
 use chronolog::origin::{Origin, Sentinel, TrailTold, WayBack, beginning_of};
-use chronolog::wal::synced::names_hash;
 use chronomemory_state::state::{State, Timeline};
 
-use crate::store::archives::pruned::pruned_until;
-use crate::store::files::copies::{names_in, past_files_beside};
-use crate::store::files::proofs::shown;
+use crate::store::archives::way::pruned_until;
+use crate::store::files::proofs::{names_in, past_files_beside, shown};
 use crate::store::load::found::{head_of, header_of};
-use crate::store::turns::Turns;
+use crate::store::turns::{StoreAccess, Turns};
 
 /// The bases and archives of a log's past, as the log and its events tell of them. Nothing is changed.
 pub(in crate::store) struct PastFiles<'a> {
@@ -41,7 +39,7 @@ impl<'a> PastFiles<'a> {
         Self {
             site,
             log: log.open(),
-            is_log_damaged: log.report().damage.iter().any(|damage| damage.path == LOG),
+            is_log_damaged: log.report.damage.iter().any(|damage| damage.path == LOG),
             timeline: state.timeline(),
             pruned_until: pruned_until(state),
         }
@@ -49,9 +47,6 @@ impl<'a> PastFiles<'a> {
 
     /// What a compaction retires, named from the store's folder on: the files of the past if that is to be dropped, what an
     /// interrupted one left behind, and the rows that may move.
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn retired(&self, keep_history: bool, rows: Vec<(String, u64)>) -> Result<BTreeSet<String>> {
         let mut retired = BTreeSet::new();
         let named = self.named_files()?;
@@ -249,53 +244,45 @@ pub(in crate::store) fn clear_out(turns: &impl Turns, retired: &BTreeSet<String>
         garbage.extend(past.garbage()?);
         Ok(garbage)
     })?;
-    clear_files(turns, garbage, retired, now)
+    clear_files(&StoreAccess::shared(turns, &|| now), garbage, retired)
 }
 
 /// Does the same with the bases and archives that an interrupted compaction left: what is put aside is looked through by
 /// whoever erases, and no log tells of what is not.
-///
-/// # Errors
-/// `Io`, `Locked`.
-pub(in crate::store) fn clear_leftovers(turns: &impl Turns, now: i64) -> Result<()> {
-    let (garbage, retired) = turns.turn(|store| {
+pub(in crate::store) fn clear_leftovers(access: &StoreAccess<'_, impl Turns>) -> Result<()> {
+    let (garbage, retired) = access.look(|store| {
         let past = PastFiles::of(&store.site, &store.log, &store.state);
         Ok((past.garbage()?, past.retired(true, Vec::new())?))
     })?;
-    clear_files(turns, garbage, &retired, now)
+    clear_files(access, garbage, &retired)
 }
 
-fn clear_files(turns: &impl Turns, garbage: Vec<PathBuf>, retired: &BTreeSet<String>, now: i64) -> Result<()> {
-    let disk = turns.turn(|store| Ok(Arc::clone(&store.site.disk)))?;
+fn clear_files(access: &StoreAccess<'_, impl Turns>, garbage: Vec<PathBuf>, retired: &BTreeSet<String>) -> Result<()> {
+    let disk = access.look(|store| Ok(Arc::clone(&store.site.disk)))?;
     for file in garbage {
         // The handle is closed when nobody waits any more: only then the system takes the file apart.
         let _removed = disk.open(&file, Access::Read).ok();
-        turns.turn(|store| {
-            store.with_lock(now, |store| {
-                // Bases and archives are only named by whoever looks after the store. Rows are named by every writer: now
-                // that the lock is held and the log read to its end, it shows whether one has done so since.
-                if store.vectors.names_rows(&store.state, &file) {
-                    return Ok(());
-                }
-                let is_derived = file.starts_with(store.site.layout.indexes());
-                if is_derived {
-                    // Whoever was writing it has finished meanwhile, or has taken it away.
-                    remove_if_there(&*store.site.disk, &file)
-                } else if retired.contains(&shown(&store.site.layout, &file)) {
-                    store.site.disk.remove(&file).at(&file)
-                } else {
-                    put_aside(&store.site, &file, now)
-                }
-            })
+        access.locked(|store, now| {
+            // Bases and archives are only named under the maintenance lock. Rows are named by every writer: now
+            // that the lock is held and the log read to its end, it shows whether one has done so since.
+            if store.vectors.names_rows(&store.state, &file) {
+                return Ok(());
+            }
+            let is_derived = file.starts_with(store.site.layout.indexes());
+            if is_derived {
+                // Its writer has finished meanwhile, or has removed it.
+                remove_if_there(&*store.site.disk, &file)
+            } else if retired.contains(&shown(&store.site.layout, &file)) {
+                store.site.disk.remove(&file).at(&file)
+            } else {
+                put_aside(&store.site, &file, now)
+            }
         })?;
     }
     Ok(())
 }
 
 /// Puts a file aside that no log names and nobody retired.
-///
-/// # Errors
-/// `Io`.
 pub(in crate::store) fn put_aside(site: &Site, file: &Path, now: i64) -> Result<()> {
     let quarantine = site.layout.quarantine();
     site.make_folder(&quarantine, site.layout.folder())?;
@@ -313,16 +300,14 @@ pub(in crate::store) fn put_aside(site: &Site, file: &Path, now: i64) -> Result<
 
 /// Removes a file of the past that is ours, durably; nobody waits for more than one.
 pub(super) fn remove(turns: &impl Turns, name: &str, now: i64) -> Result<()> {
-    turns.turn(|store| {
-        store.with_lock(now, |store| {
-            let path = store.site.layout.inside(name);
-            if !is_ours(&*store.site.disk, &path) {
-                return Ok(());
-            }
-            store.site.disk.remove(&path).at(&path)?;
-            let folder = path.parent().unwrap_or(store.site.layout.folder());
-            store.site.disk.sync_dir(folder).at(folder)
-        })
+    StoreAccess::shared(turns, &|| now).locked(|store, _| {
+        let path = store.site.layout.inside(name);
+        if !is_ours(&*store.site.disk, &path) {
+            return Ok(());
+        }
+        store.site.disk.remove(&path).at(&path)?;
+        let folder = path.parent().unwrap_or(store.site.layout.folder());
+        store.site.disk.sync_dir(folder).at(folder)
     })
 }
 
@@ -341,9 +326,6 @@ pub(super) fn past_logs(turns: &impl Turns) -> Result<(Vec<RetiredLog>, i64)> {
 }
 
 /// Removes the archives that events say are pruned, the oldest first, each with the base that it started from.
-///
-/// # Errors
-/// `Io`, `Locked`.
 pub(super) fn end_pruning(turns: &impl Turns, now: i64) -> Result<()> {
     let until = turns.turn(|store| Ok(pruned_until(&store.state)))?;
     if until == 0 {

@@ -1,7 +1,7 @@
-//! Removes the oldest archives, after an event that says so.
+//! Removes the oldest archives.
 //!
-//! An event says it first, durably: up to which seq, how many, and why. Then they go, the oldest first, so that what is left
-//! never has a hole; whoever compacts or prunes next goes on where somebody could not finish. What is kept begins with a base
+//! An event says so first, durably: up to which seq, how many, and why. Then they go, the oldest first, so that what is
+//! left never has a hole; the next compaction or pruning finishes an interrupted one. What is kept begins with a base
 //! that is there, or with the live log.
 
 use std::sync::Arc;
@@ -9,17 +9,18 @@ use std::sync::Arc;
 use chronolog::error::{At, Error, Result};
 use chronolog::event::Op;
 use chronolog::event::erasure::check_reason;
-use chronolog::json::{self, Value};
-use chronolog::layout::is_backup_folder;
+use chronolog::json::Value;
+use chronolog::layout::{is_backup_folder, is_in_draft};
 use chronolog::log::files::{is_folder, with_suffix};
 use chronolog::origin::Origin;
 
 use super::backup::order_of;
 use super::bases::is_sound;
-use super::compact::{check_undamaged, sync};
+use super::compact::check_undamaged;
 use super::history_files::{end_pruning, past_logs};
-use crate::store::follow::unfinished::is_erasing;
-use crate::store::turns::{Turns, check_tail_at_the_end, remove_backup, take_care};
+use crate::store::files::erasing::remove_copy;
+use crate::store::follow::is_erasing;
+use crate::store::turns::{StoreAccess, Turns, check_tail_at_the_end, sync, take_care};
 
 /// What is to go.
 #[derive(Clone, Debug, Default)]
@@ -30,7 +31,7 @@ pub struct Prune {
     pub keep_backups: Option<u64>,
     /// Why; it stays in the log.
     pub reason: String,
-    /// Nothing is written: only what would be done is told.
+    /// Nothing is written: only what would be done is reported.
     pub dry_run: bool,
 }
 
@@ -57,29 +58,25 @@ pub fn prune(turns: &impl Turns, order: &Prune, now: &dyn Fn() -> i64) -> Result
     check_reason(&order.reason)?;
     turns.turn(check_tail_at_the_end)?;
     let _care = take_care(turns, now())?;
-    turns.turn(|store| {
-        store.with_lock(now(), |store| {
-            check_undamaged(&store.log)?;
-            store.log.check_head_is_kept()?;
-            match is_erasing(&store.site) {
-                true => Err(Error::busy(
-                    "nothing is pruned while an erasure is unfinished".to_owned(),
-                )),
-                false => Ok(()),
-            }
-        })
+    StoreAccess::shared(turns, now).locked(|store, _| {
+        check_undamaged(&store.log)?;
+        store.log.check_head_is_kept()?;
+        match is_erasing(&store.site) {
+            true => Err(Error::busy("nothing is pruned while an erasure is unfinished")),
+            false => Ok(()),
+        }
     })?;
     if !order.dry_run {
         end_pruning(turns, now())?;
     }
-    let mut told = Pruned::default();
+    let mut pruned = Pruned::default();
     if let Some(before) = order.before {
-        prune_archives(turns, order, before, now, &mut told)?;
+        prune_archives(turns, order, before, now, &mut pruned)?;
     }
     if let Some(keep) = order.keep_backups {
-        prune_backups(turns, keep, order.dry_run, now, &mut told)?;
+        prune_backups(turns, keep, order.dry_run, now, &mut pruned)?;
     }
-    Ok(told)
+    Ok(pruned)
 }
 
 fn prune_archives(
@@ -87,7 +84,7 @@ fn prune_archives(
     order: &Prune,
     before: i64,
     now: &dyn Fn() -> i64,
-    told: &mut Pruned,
+    pruned: &mut Pruned,
 ) -> Result<()> {
     let (logs, began) = past_logs(turns)?;
     let site = turns.turn(|store| Ok(Arc::clone(&store.site)))?;
@@ -112,35 +109,27 @@ fn prune_archives(
         }
         going -= 1;
     }
-    told.held = (old - going) as u64;
+    pruned.held = (old - going) as u64;
     let Some(last) = going.checked_sub(1).and_then(|last| logs.get(last)) else {
         return Ok(());
     };
-    told.last_seq = last.last_seq;
-    told.archives = logs.iter().take(going).map(|log| log.name.clone()).collect();
+    pruned.last_seq = last.last_seq;
+    pruned.archives = logs.iter().take(going).map(|log| log.name.clone()).collect();
     if order.dry_run {
         return Ok(());
     }
-    let seq = turns.turn(|store| {
-        let now = now();
-        store.with_lock(now, |store| {
-            let seq = store.write_own(
-                Op::Prune,
-                "pruned",
-                |id| record(id, &order.reason, going as u64, last.last_seq),
-                now,
-            )?;
-            store.sync_log()?;
-            Ok(seq)
-        })
+    let seq = StoreAccess::shared(turns, now).locked(|store, now| {
+        let record = |id: &str| record(id, &order.reason, going as u64, last.last_seq);
+        let seq = store.write_own(Op::Prune, "pruned", record, now)?;
+        store.sync_log()?;
+        Ok(seq)
     })?;
     sync(turns)?;
-    told.seq = Some(seq);
+    pruned.seq = Some(seq);
     end_pruning(turns, now())
 }
 
 fn record(id: &str, reason: &str, archives: u64, last_seq: u64) -> Vec<u8> {
-    let number = |n: u64| Value::from(i64::try_from(n).unwrap_or(i64::MAX));
     let text = |text: &str| Value::Str(text.to_owned());
     let record = Value::object([
         ("id", text(id)),
@@ -148,17 +137,21 @@ fn record(id: &str, reason: &str, archives: u64, last_seq: u64) -> Vec<u8> {
         ("label", text(reason)),
         (
             "data",
-            Value::object([("archives", number(archives)), ("last_seq", number(last_seq))]),
+            Value::object([("archives", Value::from(archives)), ("last_seq", Value::from(last_seq))]),
         ),
     ]);
-    let mut bytes = Vec::new();
-    json::write_value(&record, &mut bytes);
-    bytes
+    record.to_bytes()
 }
 
 /// Removes all backups but the newest. One that is going has the name of an unfinished one first: nobody takes half of it for a
 /// copy.
-fn prune_backups(turns: &impl Turns, keep: u64, is_dry: bool, now: &dyn Fn() -> i64, told: &mut Pruned) -> Result<()> {
+fn prune_backups(
+    turns: &impl Turns,
+    keep: u64,
+    is_dry: bool,
+    now: &dyn Fn() -> i64,
+    pruned: &mut Pruned,
+) -> Result<()> {
     let site = turns.turn(|store| Ok(Arc::clone(&store.site)))?;
     let (disk, backups) = (&*site.disk, site.layout.backups());
     if !is_folder(disk, &backups) {
@@ -169,18 +162,16 @@ fn prune_backups(turns: &impl Turns, keep: u64, is_dry: bool, now: &dyn Fn() -> 
     names.sort_by_key(|name| order_of(name));
     let going = names.len().saturating_sub(usize::try_from(keep).unwrap_or(usize::MAX));
     for name in names.iter().take(going) {
-        told.backups.push(format!("backup/{name}"));
+        pruned.backups.push(format!("backup/{name}"));
         if is_dry {
             continue;
         }
         let (path, draft) = (backups.join(name), with_suffix(&backups.join(name), ".tmp"));
-        turns.turn(|store| {
-            store.with_lock(now(), |_| {
-                disk.rename(&path, &draft).at(&path)?;
-                disk.sync_dir(&backups).at(&backups)
-            })
+        StoreAccess::shared(turns, now).locked(|_, _| {
+            disk.rename(&path, &draft).at(&path)?;
+            disk.sync_dir(&backups).at(&backups)
         })?;
-        remove_backup(disk, &draft)?;
+        remove_copy(disk, &draft, is_in_draft)?;
         disk.sync_dir(&backups).at(&backups)?;
     }
     Ok(())

@@ -1,18 +1,23 @@
-//! What is known of the embeddings of a store.
+//! What is known of the embeddings of a store, and the files of rows that its log names.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use roaring::RoaringBitmap;
 
+use super::records::format::{self, Bound};
 use super::records::index::{RowIndex, Spaces};
 use super::rows::check::short_files;
 use super::rows::durable::{DirtyRows, RowBarrier, RowsOnDisk};
 use super::rows::filter::Filters;
 use super::rows::space_cache::SpaceCache;
-use chronolog::error::{Error, Result};
+use chronolog::disk::Access;
+use chronolog::error::{At, Error, Result};
+use chronolog::layout::{CODES_SUFFIX, ROWS_SUFFIX, is_file_of_space};
 use chronolog::log::Site;
+use chronolog::log::files::{copy_range, is_folder, is_ours};
 use chronomemory_state::state::State;
 
 /// What is known of the embeddings of a store, where their rows are, and how many of them are on disk. All of it is derived,
@@ -97,5 +102,68 @@ impl KnownSpaces {
             name: name.to_owned(),
             known: self.spaces.spaces.keys().cloned().collect(),
         })
+    }
+}
+
+impl Vectors {
+    /// Files of rows, and what is derived from them, that the log does not name. Others may have named some since.
+    pub fn unnamed_rows(&self, state: &State) -> Result<Vec<PathBuf>> {
+        let mut found = Vec::new();
+        for (folder, suffix) in [
+            (self.site.layout.vectors(), ROWS_SUFFIX),
+            (self.site.layout.companions(), CODES_SUFFIX),
+        ] {
+            if !is_folder(&*self.site.disk, &folder) {
+                continue;
+            }
+            for name in self.site.disk.list(&folder).at(&folder)? {
+                let path = folder.join(&name);
+                // What is not called as we call ours is somebody else's, and so is a folder or a link.
+                if is_file_of_space(&name, suffix) && is_ours(&*self.site.disk, &path) && !self.names_rows(state, &path)
+                {
+                    found.push(path);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether a file holds rows that the log names, or what is derived from them.
+    pub fn names_rows(&self, state: &State, path: &Path) -> bool {
+        let known = self.known(state);
+        known.spaces.spaces.values().any(|index| {
+            let Bound { name, generation, .. } = &index.bound;
+            let is_of = |generation: u64| path == self.site.layout.rows(name, generation);
+            is_of(*generation)
+                || path == self.site.layout.companion(name, *generation)
+                || index.left_behind.keys().any(|(generation, _)| is_of(*generation))
+        })
+    }
+
+    /// The files of rows that the log names, and how many bytes of each.
+    pub fn named_rows(&self, state: &State) -> Vec<(String, u64)> {
+        let known = self.known(state);
+        let named = known.spaces.spaces.values().map(|index| {
+            let bound = &index.bound;
+            let name = format::file_name(bound);
+            (name, u64::from(index.rows) * bound.stride())
+        });
+        named.collect()
+    }
+
+    /// After a failed sync: copies all rows into fresh files, which the disk must take.
+    pub fn renew_rows(&self, state: &State) -> Result<()> {
+        let folder = self.site.layout.vectors();
+        for (name, bytes) in self.named_rows(state) {
+            let path = folder.join(name);
+            let file = match self.site.disk.open(&path, Access::Read) {
+                Err(fault) if fault.kind() == io::ErrorKind::NotFound => continue,
+                opened => opened.at(&path)?,
+            };
+            let there = file.length().at(&path)?.min(bytes);
+            copy_range(&*self.site.disk, &*file, 0..there, &path, None)?;
+            self.site.disk.sync_dir(&folder).at(&folder)?;
+        }
+        Ok(())
     }
 }

@@ -1,13 +1,11 @@
 //! The worker, which looks after a store between calls.
 //!
-//! A [`Worker`] is asleep unless something was written: it syncs when nobody writes any more, has snapshots written and the
-//! index of the text sealed while others go on, and gives back a lock that was kept for commits that never came. What is due
-//! when is decided in [`due`]; what takes long is done by threads that the [`Host`] lends, so that nothing waits for
-//! something else. A worker may have a thread of its own, or be driven by whoever has a loop already.
+//! A [`Worker`] sleeps unless something was written: it syncs when nobody writes any more, has snapshots written and
+//! the text index sealed while others go on, and gives back a lock that was kept for commits that never came. [`due`]
+//! decides what is due when; long work is done by threads that the [`Host`] lends. A worker may have a thread of its
+//! own, or be driven by a caller's loop.
 
 mod due;
-mod speller;
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -22,8 +20,6 @@ use chronolog::error::{Error, Result};
 use chronolog::host::{Host, Join};
 use chronolog::memory;
 
-pub(super) use speller::{Speller, SpellerJob};
-
 /// What a thread needs at least.
 const THREAD_BYTES: usize = 4 * 1024 * 1024;
 
@@ -35,14 +31,14 @@ pub(super) struct Worker {
     asked: AtomicU8,
     /// What the tasks that are under way answer to.
     busy: AtomicU8,
-    told: Mutex<Told>,
+    inbox: Mutex<WorkerInbox>,
     moved: Condvar,
     rounds: Mutex<Rounds>,
 }
 
 /// What those say who ask.
 #[derive(Default)]
-struct Told {
+struct WorkerInbox {
     since: DueSince,
     stopped: bool,
 }
@@ -72,16 +68,13 @@ impl Worker {
             host,
             asked: AtomicU8::new(0),
             busy: AtomicU8::new(0),
-            told: Mutex::default(),
+            inbox: Mutex::default(),
             moved: Condvar::new(),
             rounds: Mutex::default(),
         })
     }
 
     /// Gives the worker a thread of its own; [`Worker::stop`] ends it.
-    ///
-    /// # Errors
-    /// `OutOfMemory` or `Io` if there is none.
     pub fn start(self: &Arc<Self>) -> Result<Join> {
         let worker = Arc::clone(self);
         let run = move || {
@@ -93,7 +86,7 @@ impl Worker {
         self.host.spawn("chronomemory-sync", Box::new(run)).map_err(|fault| {
             // Mostly because there is no memory for it.
             match memory::could_have(THREAD_BYTES) {
-                Ok(()) => Error::io(self.store.read_guard().layout().folder(), fault),
+                Ok(()) => Error::io(self.store.read_guard().site.layout.folder(), fault),
                 Err(refused) => refused.into(),
             }
         })
@@ -101,7 +94,7 @@ impl Worker {
 
     /// Says that nothing more should be begun, and waits for all that was.
     pub fn stop(&self, thread: Option<Join>) {
-        self.told().stopped = true;
+        self.inbox().stopped = true;
         self.moved.notify_one();
         let tasks = |rounds: &mut Rounds| std::mem::take(&mut rounds.tasks);
         thread.into_iter().for_each(|join| join());
@@ -120,9 +113,9 @@ impl Worker {
     fn ask(&self, asked: u8) {
         let now = self.host.steady();
         // Under the mutex, or the thread could miss it between its look and its sleep.
-        let mut told = self.told();
+        let mut inbox = self.inbox();
         let before = self.asked.fetch_or(asked, Ordering::Relaxed);
-        told.since.note(asked & !before, now);
+        inbox.since.note(asked & !before, now);
         self.moved.notify_one();
     }
 
@@ -130,8 +123,8 @@ impl Worker {
         self.asked.fetch_and(!asked, Ordering::Relaxed);
     }
 
-    fn told(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn inbox(&self) -> MutexGuard<'_, WorkerInbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn rounds(&self) -> MutexGuard<'_, Rounds> {
@@ -140,19 +133,19 @@ impl Worker {
 
     /// Sleeps after a round until something else is asked for, or for so long; `false` at the end.
     fn wait(&self, (known, sleep): (u8, Option<Duration>)) -> bool {
-        let nothing_new = |told: &mut Told| !told.stopped && self.asked.load(Ordering::Relaxed) & !known == 0;
-        let told = self.told();
-        let told = match sleep {
+        let nothing_new = |inbox: &mut WorkerInbox| !inbox.stopped && self.asked.load(Ordering::Relaxed) & !known == 0;
+        let inbox = self.inbox();
+        let inbox = match sleep {
             None => self
                 .moved
-                .wait_while(told, nothing_new)
+                .wait_while(inbox, nothing_new)
                 .unwrap_or_else(PoisonError::into_inner),
             Some(sleep) => {
-                let waited = self.moved.wait_timeout_while(told, sleep, nothing_new);
+                let waited = self.moved.wait_timeout_while(inbox, sleep, nothing_new);
                 waited.unwrap_or_else(PoisonError::into_inner).0
             }
         };
-        !told.stopped
+        !inbox.stopped
     }
 
     /// Begins all that is due; says what is asked for beside that, and how long nothing more will be due.
@@ -172,10 +165,10 @@ impl Worker {
     }
 
     fn due(&self, rounds: &Rounds) -> Due {
-        let told = self.told();
+        let inbox = self.inbox();
         Due {
             asked: self.asked.load(Ordering::Relaxed) & !ENDED,
-            since: told.since,
+            since: inbox.since,
             busy: self.busy.load(Ordering::Acquire),
             looked: rounds.looked,
         }
@@ -245,7 +238,7 @@ impl Worker {
     /// Notes a head that was synced so soon after another one that it was left for later.
     fn tell_head(&self) {
         let mut store = self.store.write_guard();
-        if store.log.head().is_owed() {
+        if store.log.head.is_owed() {
             store.log.tell_known_head();
         }
     }

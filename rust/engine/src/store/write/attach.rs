@@ -4,13 +4,12 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::bookmark::{Bookmark, first_behind};
 use super::claims::check_owned;
+use super::commit::{Bookmark, first_behind};
 use crate::options::Durability;
-use crate::store::vectors::changes::bind::check_attachment;
-use crate::store::vectors::changes::write::SyncAhead;
+use crate::store::vectors::changes::write::Attachment;
+use crate::store::vectors::changes::write::{SyncAhead, check_attachment};
 use crate::store::vectors::records::format::{self, Bound, write_gone};
-use crate::store::vectors::records::ids::Attachment;
 use crate::store::{Committed, Store};
 use chronolog::error::{Error, Result};
 use chronolog::event::Op;
@@ -32,9 +31,6 @@ impl Store {
     }
 
     /// The same; a sync that is due in mode `normal` is left to the caller, who can wait for it while others go on.
-    ///
-    /// # Errors
-    /// As `attach`.
     pub fn attach_unsynced(
         &mut self,
         attachment: &Attachment<'_>,
@@ -47,9 +43,6 @@ impl Store {
 
     /// The same, unless one of the records has changed since it was read, or has an embedding in that space by now: `None`
     /// then, and nothing is written.
-    ///
-    /// # Errors
-    /// As `attach`.
     pub fn attach_if_missing(
         &mut self,
         attachment: &Attachment<'_>,
@@ -78,11 +71,9 @@ impl Store {
         })
     }
 
-    /// Writes changes and embeddings as one atomic batch, the embeddings behind the changes: records that come with them
-    /// may have one at once. Each space may be named once.
-    ///
-    /// # Errors
-    /// As `attach` and `commit`; nothing is written then.
+    /// Writes changes and embeddings as one atomic batch, the embeddings behind the changes: records that come with
+    /// them may have one at once. Each space may be named once. Errors: As `attach` and `commit`; nothing is written
+    /// then.
     pub(in crate::store) fn write_with(
         &mut self,
         changes: &Draft,
@@ -92,7 +83,7 @@ impl Store {
         let coming = coming(changes);
         let depth = self.options.recursion_depth;
         let syncs_at_all = self.options.durability != Durability::Off;
-        let is_log_damaged = !self.log.report().damage.is_empty();
+        let is_log_damaged = !self.log.report.damage.is_empty();
         let mut places = Vec::new();
         for attachment in attachments {
             let mut space = Draft::default();
@@ -138,7 +129,7 @@ impl Store {
                 // A log is born synced, whatever the mode: what its first lines name must be on disk before.
                 if self.syncs_every_commit() || is_first {
                     let synced = place.ahead.file.sync().and_then(|()| place.ahead.outcome());
-                    self.log.hear(synced, &place.path)?;
+                    self.log.record_sync(synced, &place.path)?;
                 }
             }
             let named = places.iter().zip(&groups);
@@ -147,7 +138,7 @@ impl Store {
             self.write(&parts, now)
         })?;
         for place in &places {
-            self.log.hear(place.ahead.outcome(), &place.path)?;
+            self.log.record_sync(place.ahead.outcome(), &place.path)?;
         }
         if self.syncs_every_commit() {
             self.vectors.on_disk.go_on(&before, self.state.changes().watermark());
@@ -157,9 +148,6 @@ impl Store {
     }
 
     /// Takes the embeddings of records back; gives how many there were.
-    ///
-    /// # Errors
-    /// `NoSpace`, and as `commit`.
     pub fn detach(&mut self, space: Option<&str>, ids: &[String], writer: &Arc<Viewer>, now: i64) -> Result<usize> {
         self.with_lock(now, |store| {
             // Who does not see a record hears of it what he would of none.
@@ -222,9 +210,6 @@ impl Store {
     }
 
     /// Says which space is asked when none is named.
-    ///
-    /// # Errors
-    /// `NoSpace`, and as `commit`.
     pub fn choose_space(&mut self, name: &str, now: i64) -> Result<()> {
         self.with_lock(now, |store| {
             store.vectors.known(&store.state).find(Some(name))?;

@@ -29,11 +29,9 @@ pub(in crate::store) const REQUIRING: [&str; LEVELS.len()] =
     ["search:require:user", "search:require:agent", "search:require:session"];
 
 /// Whether all changes are their writer's to make. If records that are there carry narrower scopes than whoever changes
-/// them, the parts as they are to be written: what such a record says is changed, not whose it is.
-///
-/// # Errors
-/// `IdTaken`, `UnknownRecord`, `OutOfScope`, `Invalid` for a record that would change its scope; of several changes which
-/// one it is. `TooLarge` if a line would be too long.
+/// them, the parts as they are to be written: what such a record says is changed, not whose it is. Errors: `IdTaken`,
+/// `UnknownRecord`, `OutOfScope`, `Invalid` for a record that would change its scope; of several changes which one it
+/// is. `TooLarge` if a line would be too long.
 pub(in crate::store) fn check_claims(state: &State, parts: &[impl Borrow<Draft>]) -> Result<Option<Vec<Arc<Draft>>>> {
     if !check_each(state, parts)? {
         return Ok(None);
@@ -61,9 +59,6 @@ fn check_each(state: &State, parts: &[impl Borrow<Draft>]) -> Result<bool> {
 }
 
 /// The changes that are not their writer's to make, each with its place and why.
-///
-/// # Errors
-/// `OutOfMemory`.
 pub(in crate::store) fn refused_claims<'a>(
     state: &'a State,
     parts: &'a [impl Borrow<Draft>],
@@ -197,9 +192,6 @@ fn check_act(state: &State, writer: &Viewer, id: &[u8], record: &[u8]) -> Result
 }
 
 /// Whether records that are there are the writer's own.
-///
-/// # Errors
-/// `UnknownRecord`, `OutOfScope`.
 pub(in crate::store) fn check_owned<'a>(
     state: &State,
     writer: &Viewer,
@@ -233,9 +225,6 @@ fn is_of_store(draft: &Draft) -> bool {
 }
 
 /// Whether writers give the names that the store requires. Whoever writes for all, or as everyone, says so.
-///
-/// # Errors
-/// `ScopeRequired`.
 pub(in crate::store) fn check_required(state: &State, parts: &[impl Borrow<Draft>]) -> Result<()> {
     if !state.declares() {
         return Ok(());

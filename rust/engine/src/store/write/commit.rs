@@ -1,18 +1,35 @@
-//! Commits drafts: takes the lock, catches up, checks, writes and syncs.
+//! Commits changes: checks them, encodes them as lines, appends and syncs them, and applies them to the state.
 
 use std::borrow::Borrow;
+use std::path::Path;
 use std::sync::Arc;
 
-use crate::options::{Durability, WriterTerms};
-use chronolog::error::Result;
+use super::claims::{REQUIRING, check_claims, check_required, has_claims, is_required};
+use super::pending::{WrittenAt, changes, count, take_in};
+use crate::options::{Durability, Options, WriterTerms};
+use crate::store::Store;
+use crate::store::follow::TailLeft;
+use crate::store::history::lines::LiveLog;
+use crate::store::vectors::changes::write::check_attachment;
+use crate::store::vectors::{Attachment, DirtyRows};
+use chronolog::damage::DamageKind;
+use chronolog::disk::Access;
+use chronolog::error::{At, Error, Result};
 use chronolog::event::draft::Draft;
+use chronolog::event::faces::SEARCH;
+use chronolog::event::line::{Event, Trust};
+use chronolog::event::{IncomingEvents, Known, Op, stamp};
+use chronolog::json::Value;
+use chronolog::layout::{SNAPSHOT, base_name};
+use chronolog::log::files::copy_file;
+use chronolog::log::{Log, LogSync, OpenLog, Site};
+use chronolog::origin::{ADOPT_ID, Origin};
+use chronolog::scope::LEVELS;
+use chronolog::verify::{BaseState, finding};
+use chronolog::wal::writer::{ChainEnd, EventBody, Lines};
+use chronomemory_state::condition::{FieldPath, INDEX_PREFIX, MAX_INDEXES, indexable};
+use chronomemory_state::snapshot;
 use chronomemory_state::state::{Edition, State};
-
-use super::claims::{check_claims, check_required, has_claims};
-use super::spell::{Committed, check_patches};
-use crate::store::follow::recover::TailLeft;
-use crate::store::spell_ahead::SpelledAhead;
-use crate::store::{Store, Syncing};
 
 /// Commits that are written and wait for their common sync.
 pub struct Group {
@@ -45,9 +62,6 @@ impl Store {
     }
 
     /// Writes a draft, but leaves a sync that is due in mode `normal` to the caller, who can wait for it while others go on.
-    ///
-    /// # Errors
-    /// As `commit`.
     pub fn commit_unsynced(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
         self.with_lock(now, |store| {
             let committed = store.check_and_write(draft, now)?;
@@ -59,7 +73,7 @@ impl Store {
     /// Whether a commit would wait for nobody now: the lock is kept from the one before, so others have added nothing since, and
     /// no sync is promised or overdue.
     pub(in crate::store) fn writes_at_once(&self, now: i64) -> bool {
-        self.log.is_leased() && self.is_settled() && !self.syncs_every_commit() && !self.is_sync_due(now)
+        self.log.lock.is_leased() && self.is_settled() && !self.syncs_every_commit() && !self.log.is_sync_due(now)
     }
 
     /// Begins to spell a batch of so many changes. Drafts of an earlier one come along, if their memory is free again.
@@ -69,9 +83,6 @@ impl Store {
     }
 
     /// Writes a draft in several parts that are one atomic batch, with the lines that were spelled ahead if they still fit.
-    ///
-    /// # Errors
-    /// As `commit`.
     pub fn commit_parts(&mut self, parts: &[Arc<Draft>], ahead: SpelledAhead, now: i64) -> Result<Committed> {
         self.with_lock(now, |store| {
             store.settle();
@@ -96,9 +107,6 @@ impl Store {
     }
 
     /// Writes a draft only if none of its records is there yet; `None` if one is.
-    ///
-    /// # Errors
-    /// As `commit`.
     pub fn commit_new(&mut self, draft: &Draft, now: i64) -> Result<Option<Committed>> {
         self.with_lock(now, |store| {
             let mut ids = draft.changes().iter().map(|change| draft.id(change));
@@ -119,12 +127,12 @@ impl Store {
     pub fn start_group(&mut self, drafts: &[&Draft], now: i64) -> Result<Group> {
         let rushed = self.begin(TailLeft::MovedAside, now)?;
         if let Err(fault) = self.log.check_is_there() {
-            self.log.rest(now, false);
+            self.log.release_or_lease(now, false);
             return Err(fault);
         }
         let outcomes: Vec<Result<Committed>> = drafts.iter().map(|draft| self.check_and_write(draft, now)).collect();
         if !outcomes.iter().all(Result::is_ok) {
-            self.log.doubt();
+            self.log.lock.set_prepared(false);
         }
         let syncing = self.start_sync().filter(|_| self.syncs_every_commit());
         Ok(Group {
@@ -135,12 +143,12 @@ impl Store {
     }
 
     /// Works on the terms of whoever has its turn now, until somebody else has.
-    pub fn come_to_terms(&mut self, terms: WriterTerms) {
+    pub fn set_writer_options(&mut self, terms: WriterTerms) {
         self.options.recursion_depth = terms.recursion_depth;
         self.options.durability = terms.durability;
         self.options.lock_timeout = terms.lock_timeout;
         self.options.salt = terms.salt;
-        self.log.come_to_terms(terms.durability, terms.lock_timeout);
+        self.log.set_writer_options(terms.durability, terms.lock_timeout);
     }
 
     /// Whether nothing is acknowledged before it is on disk.
@@ -154,20 +162,17 @@ impl Store {
     }
 
     /// Hears how the sync of a group went, and lets go.
-    ///
-    /// # Errors
-    /// What the sync said: none of the group is acknowledged then.
     pub fn end_group(&mut self, group: Group, synced: Result<()>, now: i64) -> Result<Vec<Result<Committed>>> {
-        let told = match &group.syncing {
+        let outcome = match &group.syncing {
             Some(syncing) => self.end_sync(syncing, synced),
             None => Ok(()),
         };
-        if told.is_err() {
+        if outcome.is_err() {
             self.log.forget();
-            self.log.doubt();
+            self.log.lock.set_prepared(false);
         }
-        self.log.rest(now, group.rushed && told.is_ok());
-        told.map(|()| group.outcomes)
+        self.log.release_or_lease(now, group.rushed && outcome.is_ok());
+        outcome.map(|()| group.outcomes)
     }
 
     pub(super) fn check_and_write(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
@@ -203,4 +208,605 @@ fn check_parts(state: &State, parts: &[impl Borrow<Draft>]) -> Result<Option<Vec
         None => check_patches(state, parts)?,
     }
     Ok(kept)
+}
+
+/// What a record may grow to by patches, with room for the rest of its line.
+const PATCHED_LIMIT_BYTES: usize = chronolog::json::MAX_LINE_BYTES - 4096;
+
+/// What a commit wrote.
+#[derive(Clone, Debug)]
+pub struct Committed {
+    /// The seq of the first change; a batch's `begin` stands before it.
+    pub first_seq: u64,
+    /// The seq after the last change.
+    pub next_seq: u64,
+    /// The line of the last change, without its newline.
+    pub last_line: Vec<u8>,
+}
+
+/// What a batch asks of the state. The line that opens it, and one that adopts a base, are events too.
+fn coming(parts: &[impl Borrow<Draft>]) -> IncomingEvents {
+    let own = IncomingEvents {
+        events: 2,
+        ..IncomingEvents::default()
+    };
+    parts.iter().fold(own, |sum, part| sum.and(part.borrow().coming()))
+}
+
+/// A patch needs a record to change, and the result must fit into a line.
+pub(in crate::store) fn check_patches(state: &State, parts: &[impl Borrow<Draft>]) -> Result<()> {
+    if !parts.iter().any(|part| part.borrow().has_patches()) {
+        return Ok(());
+    }
+    let mut born = std::collections::HashMap::new();
+    for (draft, change) in changes(parts) {
+        let (id, record) = (draft.id(change), draft.record(change));
+        match change.op {
+            Op::Upsert => {
+                born.insert(id, record.len());
+            }
+            Op::Patch => {
+                let shown = || String::from_utf8_lossy(id).into_owned();
+                let known = born.get(id).copied().or_else(|| state.length_of(id));
+                let Some(length) = known else {
+                    return Err(Error::invalid(
+                        "id",
+                        format!("there is no record \"{}\" to patch", shown()),
+                    ));
+                };
+                if length + record.len() + id.len() > PATCHED_LIMIT_BYTES {
+                    return Err(Error::too_large(
+                        "patch",
+                        format!("\"{}\" would outgrow 16 MiB", shown()),
+                    ));
+                }
+                born.insert(id, length + record.len());
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Says what was written, and keeps the memory of the lines for the next ones.
+fn finish_commit(log: &mut Log, lines: Lines, changes: usize) -> Committed {
+    let last = lines.starts.len().checked_sub(1);
+    let committed = Committed {
+        first_seq: lines.link.next_seq - changes as u64,
+        next_seq: lines.link.next_seq,
+        last_line: last.map(|last| lines.line(last).to_vec()).unwrap_or_default(),
+    };
+    log.keep_memory(lines);
+    committed
+}
+
+/// Makes the lines of a batch.
+fn spell(
+    log: &mut Log,
+    options: &Options,
+    parts: &[impl Borrow<Draft>],
+    coming: IncomingEvents,
+    adoption: Option<String>,
+    now: i64,
+) -> Result<Lines> {
+    let (ts, depth) = (log.stamp(now), options.recursion_depth);
+    let mut lines = log.fresh_lines(options.salts());
+    if let Some(record) = adoption {
+        lines.push(EventBody {
+            op: Op::Adopt,
+            id: ADOPT_ID,
+            record: record.as_bytes(),
+            ts: &ts,
+            depth,
+        });
+    }
+    lines.make_room(coming)?;
+    lines.salts.draw(coming.events).map_err(Error::randomness)?;
+    lines.begin(count(parts), &ts, depth);
+    for part in parts {
+        lines.add(part.borrow(), &ts, depth);
+    }
+    Ok(lines)
+}
+
+impl Store {
+    /// Gives a foreign base its anchor, if it has none yet.
+    pub(in crate::store) fn anchor(&mut self, now: i64) -> Result<()> {
+        match self.log.report.base {
+            BaseState::Unanchored => self.write(&[], now).map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Under the lock: makes one batch of the parts, puts it behind the log and shows it to the state.
+    pub(in crate::store) fn write(&mut self, parts: &[&Draft], now: i64) -> Result<Committed> {
+        let (lines, base, micros) = self.put(parts, None, now)?;
+        let place = WrittenAt {
+            base,
+            starts: &lines.starts,
+            next_seq: lines.link.next_seq,
+            micros,
+        };
+        take_in(&mut self.state, parts, place);
+        self.write_due_snapshot();
+        Ok(finish_commit(&mut self.log, lines, count(parts)))
+    }
+
+    /// Under the lock: puts a line behind the log that the store says of itself; `record` is made of its seq.
+    pub(in crate::store) fn write_own(
+        &mut self,
+        op: Op,
+        word: &str,
+        record: impl FnOnce(&str) -> Vec<u8>,
+        now: i64,
+    ) -> Result<u64> {
+        self.log.check_end_is_known()?;
+        self.anchor(now)?;
+        let micros = now.max(self.log.latest());
+        let (ts, depth) = (self.log.stamp(micros), self.options.recursion_depth);
+        let mut lines = self.log.fresh_lines(None);
+        let seq = lines.link.next_seq;
+        let id = format!("{word}:{seq}");
+        let record = record(&id);
+        lines.push(EventBody {
+            op,
+            id: id.as_bytes(),
+            record: &record,
+            ts: &ts,
+            depth,
+        });
+        self.settle();
+        self.state.make_room(IncomingEvents {
+            events: 1,
+            ..IncomingEvents::default()
+        })?;
+        let offset = self.append(&lines, now)?;
+        let known = Known {
+            op,
+            id: id.as_bytes(),
+            record: &record,
+            fields: chronolog::json::scan_record(&record).unwrap_or_default(),
+            hash: b"",
+            offset,
+            seq,
+        };
+        self.state.apply(known, micros);
+        self.log.keep_memory(lines);
+        Ok(seq)
+    }
+
+    /// The same with lines that were spelled ahead, if they still fit; the state may see them later.
+    pub(in crate::store) fn write_ahead(
+        &mut self,
+        parts: &[Arc<Draft>],
+        ahead: Option<SpelledAhead>,
+        now: i64,
+    ) -> Result<Committed> {
+        let (lines, base, micros) = self.put(parts, ahead, now)?;
+        self.pending
+            .take_in_later(&mut self.state, parts, &lines, (base, micros));
+        self.write_due_snapshot();
+        Ok(finish_commit(&mut self.log, lines, count(parts)))
+    }
+
+    /// Puts a batch behind the log; gives its lines, where they stand and the moment that they carry.
+    fn put(
+        &mut self,
+        parts: &[impl Borrow<Draft>],
+        ahead: Option<SpelledAhead>,
+        now: i64,
+    ) -> Result<(Lines, u64, i64)> {
+        if count(parts) > 0 {
+            self.log.check_end_is_known()?;
+        }
+        let coming = coming(parts);
+        let adoption = adopt(&self.site, self.log.report.base)?;
+        let adopts = adoption.is_some();
+        let fits = |ahead: &SpelledAhead| !adopts && ahead.fits(self.log.link(), self.log.latest(), count(parts));
+        let (lines, micros) = match ahead.filter(fits) {
+            Some(ahead) => (ahead.lines, ahead.now),
+            None => {
+                let micros = now.max(self.log.latest());
+                let lines = spell(&mut self.log, &self.options, parts, coming, adoption, micros)?;
+                (lines, micros)
+            }
+        };
+        // Whatever the state will need is had before anything is written.
+        self.settle();
+        self.state.make_room(coming)?;
+        let base = self.append(&lines, now)?;
+        if adopts {
+            self.log.report.base = BaseState::Adopted;
+        }
+        Ok((lines, base, micros))
+    }
+
+    /// Writes a snapshot that is due, unless somebody looks after the store.
+    fn write_due_snapshot(&mut self) {
+        if self.snapshots.is_due(&self.log) && !self.options.attended {
+            self.write_wanted_snapshot();
+        }
+    }
+}
+
+/// Before the first write to a log that another tool compacted, its snapshot becomes a base of ours; gives the record
+/// that says so. Errors: `Corrupted` if somebody has changed it since; `Io`.
+pub(in crate::store) fn adopt(site: &Site, base: BaseState) -> Result<Option<String>> {
+    if base != BaseState::Unanchored {
+        return Ok(None);
+    }
+    let path = site.layout.snapshot();
+    let file = site.disk.open(&path, Access::Read).at(&path)?;
+    let contents = snapshot::read(&*file, &mut snapshot::NoRecordSink).at(&path)?;
+    let header = contents.header.map_err(|reason| {
+        // It was read when the store was opened, so somebody has changed it since.
+        let damage = finding(SNAPSHOT, DamageKind::SnapshotRefused, reason);
+        Error::Corrupted(Box::new(damage))
+    })?;
+    let sha256 = contents.sha256;
+    let bases = site.layout.bases();
+    site.disk.create_dir(&bases).at(&bases)?;
+    site.disk.sync_dir(site.layout.folder()).at(site.layout.folder())?;
+    copy_file(&*site.disk, &path, &site.layout.inside(&base_name(sha256.text())), None)?;
+    site.disk.sync_dir(&bases).at(&bases)?;
+    let mut record = format!("{{\"base_sha256\":\"{}\",\"last_hash\":", sha256.text()).into_bytes();
+    chronolog::json::write_string(&header.last_hash, &mut record);
+    record.extend_from_slice(format!(",\"seq\":{}}}", header.seq).as_bytes());
+    Ok(Some(String::from_utf8_lossy(&record).into_owned()))
+}
+
+/// No batch has so many changes.
+const NEVER: usize = usize::MAX;
+
+/// Lines spelled ahead.
+pub struct SpelledAhead {
+    pub(super) lines: Lines,
+    from: ChainEnd,
+    /// When they were written, as they say.
+    pub(super) now: i64,
+    ts: [u8; stamp::STAMP_BYTES],
+    depth: i64,
+    /// How many changes were promised, and how many have come.
+    promised: usize,
+    come: usize,
+    /// The edition of the state on which it was seen that the batch can be written.
+    pub(in crate::store) checked: Option<Edition>,
+}
+
+impl SpelledAhead {
+    /// Begins to spell a batch of so many changes behind a log.
+    pub(super) fn begin(log: &mut Log, options: &Options, changes: usize, now: i64) -> Self {
+        let (from, depth) = (log.link(), options.recursion_depth);
+        let ts = stamp::digits(now);
+        let mut lines = log.fresh_lines(options.salts());
+        // Whoever writes them waits for nothing else then.
+        lines.trail = log.open().and_then(OpenLog::trail_to_extend).map(Box::new);
+        lines.begin(changes, &ts, depth);
+        Self {
+            lines,
+            from,
+            now,
+            ts,
+            depth,
+            promised: changes,
+            come: 0,
+            checked: None,
+        }
+    }
+
+    /// Spells the next part. Where there is no memory for it, or no salt, the lines will not fit: whoever spells them again says why.
+    pub fn add(&mut self, part: &Draft) {
+        let is_ready = |lines: &mut Lines| {
+            let coming = part.coming();
+            lines.make_room(coming).is_ok() && lines.salts.draw(coming.events).is_ok()
+        };
+        if self.promised == NEVER || !is_ready(&mut self.lines) {
+            self.lines = Lines::after(self.from);
+            self.promised = NEVER;
+            return;
+        }
+        self.come += part.changes().len();
+        self.lines.add(part, &self.ts, self.depth);
+    }
+
+    /// Whether these are the lines that a batch of so many changes would have here and now.
+    pub(super) fn fits(&self, link: ChainEnd, latest: i64, changes: usize) -> bool {
+        self.from == link && self.now >= latest && self.promised == changes && self.come == changes
+    }
+}
+
+/// What is written as one atomic batch.
+#[derive(Clone, Copy, Debug)]
+pub struct AtomicBatch<'a> {
+    /// The changes.
+    pub draft: &'a Draft,
+    /// Embeddings, of records that are there or come with the changes.
+    pub attachments: &'a [Attachment<'a>],
+    /// Where the log ended when it was read, and the ids that were.
+    pub unless_changed: Option<(&'a Bookmark, &'a [String])>,
+    /// When it happened, in microseconds since 1970, if that is earlier than now: a run that is repeated by a clock of its own
+    /// writes the same bytes.
+    pub at: Option<i64>,
+}
+
+/// What was written, and what the writer saw before and after it.
+#[derive(Debug)]
+pub struct WrittenBatch {
+    /// The events.
+    pub committed: Committed,
+    /// With everything that others wrote before.
+    pub before: Edition,
+    /// With this and nothing else.
+    pub after: Edition,
+}
+
+impl Store {
+    /// Where the log ends now; what is read afterwards is at least as new.
+    pub fn bookmark(&self) -> Bookmark {
+        Bookmark {
+            head: self.head(),
+            end: self.log.open().map_or(0, |log| log.walk.end),
+        }
+    }
+
+    /// Writes changes and embeddings as one atomic batch: a record and its embedding are born together or not at all. With
+    /// a reading nothing is written, and `None` given, if an event behind its bookmark speaks of one of the ids that were
+    /// read, or nobody can say what came after it. Whoever reads anew has a bookmark that can be told.
+    pub fn commit_change(&mut self, change: &AtomicBatch<'_>, now: i64) -> Result<Option<WrittenBatch>> {
+        for attachment in change.attachments {
+            check_attachment(attachment)?;
+        }
+        self.with_lock(now, |store| {
+            // Who has read nothing minds nothing: an act says what happened, whatever else did.
+            if let Some((since, read)) = change.unless_changed.filter(|(_, read)| !read.is_empty()) {
+                let Some(first) = first_behind(store.live(), since)? else {
+                    return Ok(None);
+                };
+                if read.iter().any(|id| store.state.is_spoken_of_from(id, first)) {
+                    return Ok(None);
+                }
+            }
+            let kept = store.check(&[change.draft])?;
+            let draft = kept.as_ref().map_or(change.draft, |kept| &kept[0]);
+            let writer = change.draft.writer();
+            let before = store.state.edition(writer);
+            // A stamp that is ahead would stand in all events to come.
+            let stamped = change.at.map_or(now, |at| at.min(now));
+            let committed = match change.attachments {
+                [] => store.write(&[draft], stamped)?,
+                attachments => store.write_with(draft, attachments, stamped)?,
+            };
+            store.sync_if_due(now)?;
+            Ok(Some(WrittenBatch {
+                committed,
+                before,
+                after: store.state.edition(writer),
+            }))
+        })
+    }
+}
+
+/// Where a log ended when somebody read it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bookmark {
+    /// The hash of the last event, or nothing.
+    pub head: String,
+    /// The place behind it.
+    pub end: u64,
+}
+
+/// Which event of the live log is the first that came after the bookmark; `None` if that cannot be told, because the
+/// log is another one, or was compacted and began anew somewhere behind it.
+pub(in crate::store) fn first_behind(live: LiveLog<'_>, since: &Bookmark) -> Result<Option<u32>> {
+    let Some(log) = live.open else {
+        return Ok((since.head.is_empty()).then_some(0));
+    };
+    let timeline = live.state.timeline();
+    if log.walk.mark().head.is_some_and(|head| head.text() == since.head) {
+        return Ok(Some(timeline.len() as u32));
+    }
+    match &log.origin {
+        // A log that begins with a compaction began before its first event.
+        Origin::Ours(_) | Origin::Foreign if since.head.is_empty() => return Ok(None),
+        // What the compaction started from is what was read. A repair may have started from less.
+        Origin::Ours(sentinel) if !sentinel.repaired && sentinel.previous_head == since.head => {
+            return Ok(Some(0));
+        }
+        _ => {}
+    }
+    let next = timeline.index_from(since.end);
+    if timeline.offset(next as usize) != Some(since.end) {
+        return Ok(None);
+    }
+    let mut goes_on = false;
+    live.each_line(next as usize..next as usize + 1, |line| {
+        let event = Event::read(line, Trust::Hashes);
+        goes_on = event.is_ok_and(|event| event.prev_hash(line) == since.head.as_bytes());
+    })?;
+    Ok(goes_on.then_some(next))
+}
+
+impl Store {
+    /// Declares an index of a field, for all who use the store; says whether there was none.
+    ///
+    /// # Errors
+    /// `Argument` for a path of which there can be none, `Limit` if there are too many; `Io`, `Locked`, `Closed`, `Poisoned`.
+    pub fn create_index(&mut self, path: &str, now: i64) -> Result<bool> {
+        let place = field_of(path)?;
+        self.with_lock(now, |store| {
+            let declared = store.declared()?;
+            if declared.contains(&place.to_string()) {
+                return Ok(false);
+            }
+            if declared.len() >= MAX_INDEXES {
+                return Err(Error::limit(format!("there are {MAX_INDEXES} indexes already")));
+            }
+            let path = place.to_string();
+            let record = Value::object([
+                ("confidence", Value::from(1.0)),
+                ("data", Value::object([("path", Value::from(path.as_str()))])),
+                ("id", Value::from(format!("{INDEX_PREFIX}{path}"))),
+                ("kind", Value::from("search_index")),
+            ]);
+            let mut draft = Draft::default();
+            draft.upsert_value(&record, store.options.recursion_depth, Some(SEARCH))?;
+            store.write_setting(&draft, now)
+        })
+    }
+
+    /// Takes an index back; says whether there was one.
+    pub fn drop_index(&mut self, path: &str, now: i64) -> Result<bool> {
+        let place = field_of(path)?;
+        self.with_lock(now, |store| {
+            if !store.declared()?.contains(&place.to_string()) {
+                return Ok(false);
+            }
+            let mut draft = Draft::default();
+            draft.delete(&format!("{INDEX_PREFIX}{place}"), Some(SEARCH))?;
+            store.write_setting(&draft, now)
+        })
+    }
+
+    /// Says that every write must come with a name of a level, or that it need not; says whether that is new.
+    ///
+    /// # Errors
+    /// `Argument` for what is no level; `Io`, `Locked`, `Closed`, `Poisoned`.
+    pub fn require(&mut self, level: &str, is_wanted: bool, now: i64) -> Result<bool> {
+        let Some(place) = LEVELS.iter().position(|known| *known == level) else {
+            let known = LEVELS.join(", ");
+            return Err(Error::must("level", format!("be one of {known}"), format!("{level:?}")));
+        };
+        self.with_lock(now, |store| {
+            store.settle();
+            if is_required(&store.state, place) == is_wanted {
+                return Ok(false);
+            }
+            let (id, mut draft) = (REQUIRING[place], Draft::default());
+            if is_wanted {
+                let record = Value::object([
+                    ("confidence", Value::from(1.0)),
+                    ("data", Value::object([("level", Value::from(level))])),
+                    ("id", Value::from(id)),
+                    ("kind", Value::from("search_require")),
+                ]);
+                draft.upsert_value(&record, store.options.recursion_depth, Some(SEARCH))?;
+            } else {
+                draft.delete(id, Some(SEARCH))?;
+            }
+            store.write_setting(&draft, now)
+        })
+    }
+
+    fn write_setting(&mut self, draft: &Draft, now: i64) -> Result<bool> {
+        self.write(&[draft], now)?;
+        self.sync_if_due(now)?;
+        Ok(true)
+    }
+
+    /// The paths that it declares indexes of, the oldest first.
+    pub fn declared(&self) -> Result<Vec<String>> {
+        self.views.declared(&self.state)
+    }
+}
+
+fn field_of(path: &str) -> Result<FieldPath> {
+    let place = FieldPath::of_text(path).map_err(|why| Error::argument("path", format!("{path:?}: {why}")))?;
+    if indexable(path).is_none() {
+        let words = format!("{path:?} stands beside the records and not in them; there is no index of it");
+        return Err(Error::argument("path", words));
+    }
+    Ok(place)
+}
+
+/// A sync that runs while others go on writing.
+pub struct Syncing {
+    log: LogSync,
+    rows: Option<DirtyRows>,
+}
+
+impl Syncing {
+    /// The log that is synced.
+    pub fn path(&self) -> &Path {
+        &self.log.path
+    }
+
+    /// Waits until the disk has everything that was written before the sync was started.
+    ///
+    /// # Errors
+    /// `Io`; the store must hear of it.
+    pub fn run(&self) -> Result<()> {
+        // What the log names must be there when the log is.
+        self.rows.as_ref().map_or(Ok(()), DirtyRows::sync)?;
+        self.log.run()
+    }
+}
+
+impl Store {
+    /// Makes everything written so far durable.
+    pub fn sync(&mut self) -> Result<()> {
+        self.check_open()?;
+        self.log.check_poison()?;
+        match self.start_sync() {
+            None => Ok(()),
+            Some(syncing) => {
+                let outcome = syncing.run();
+                self.end_sync(&syncing, outcome)
+            }
+        }
+    }
+
+    /// Begins a sync that can run without the store; `None` if there is nothing to do.
+    pub fn start_sync(&self) -> Option<Syncing> {
+        let log = self.log.start_sync()?;
+        let rows = self.vectors.dirty_rows(&self.state);
+        Some(Syncing { log, rows })
+    }
+
+    /// Hears how a sync went: a failure poisons the store, success is remembered in the hint.
+    pub fn end_sync(&mut self, syncing: &Syncing, outcome: Result<()>) -> Result<()> {
+        self.log.end_sync(&syncing.log, outcome)?;
+        if let Some(rows) = &syncing.rows {
+            self.vectors.on_disk.note(rows);
+        }
+        Ok(())
+    }
+
+    /// Under the lock, after a write: syncs what may not wait any longer.
+    pub(in crate::store) fn sync_if_due(&mut self, now: i64) -> Result<()> {
+        if !self.log.is_sync_due(now) {
+            return Ok(());
+        }
+        // If that fails the bytes are in the file but nobody may rely on them: the memory must not either.
+        self.sync_log().inspect_err(|_| self.log.forget())
+    }
+
+    /// Under the lock: syncs the log and remembers how far.
+    pub(in crate::store) fn sync_log(&mut self) -> Result<()> {
+        let (log, mut rows) = self.log_and_rows();
+        log.sync(&mut rows)
+    }
+
+    /// Under the lock: syncs the log.
+    pub(in crate::store) fn sync_quietly(&mut self) -> Result<()> {
+        let (log, mut rows) = self.log_and_rows();
+        log.sync_quietly(&mut rows)
+    }
+
+    /// Under the lock, before the first append: a log that can be written to.
+    pub(in crate::store) fn make_ready(&mut self) -> Result<()> {
+        let (log, mut rows) = self.log_and_rows();
+        log.make_ready(&mut rows)
+    }
+
+    /// Under the lock, before another log takes the place of this one: what is known of its end is on disk.
+    pub(in crate::store) fn settle_hint(&mut self) -> Result<()> {
+        let (log, mut rows) = self.log_and_rows();
+        log.settle_hint(&mut rows)
+    }
+
+    /// Under the lock: puts lines behind the log; says where they begin.
+    pub(in crate::store) fn append(&mut self, lines: &Lines, now: i64) -> Result<u64> {
+        let (log, mut rows) = self.log_and_rows();
+        log.append(lines, now, &mut rows)
+    }
 }

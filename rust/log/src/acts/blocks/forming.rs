@@ -1,7 +1,7 @@
-//! The list that a block keeps of its links that are only forming, and which of them make room for others.
+//! The list of forming links that a block keeps, and which of them make room for others.
 //!
-//! No index is at hand when a rule is applied, so a block keeps a list of the other ends under `data.forming`. It may name
-//! links that count by now or are gone: whoever needs to know looks at the links.
+//! A rule has no index at hand, so a block lists the other ends under `data.forming`. Some of them may count by now or
+//! be gone: readers look at the links themselves.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -1,20 +1,13 @@
-//! The rules for what becomes of blocks that were shown, or that heard how it went.
+//! The rules for what becomes of blocks that were shown or got an outcome: section 7 of `docs/format.md`.
 //!
-//! The rules are those of `docs/format.md`, section 7. They are a promise: a log that was written with them must come to the
-//! same records for ever. Whoever wants another rule writes it beside these, under the next number.
-//!
-//! A file uses only files above it in this list.
-
-mod ids;
-
-mod payload;
+//! A log that was written with a rule must come to the same records for ever, so a rule is never changed: another one
+//! gets the next number.
 
 mod book;
-
 mod forming;
-
+mod ids;
 mod outcome;
-
+mod payload;
 mod shown;
 
 use self::book::Book;
@@ -173,8 +166,7 @@ mod tests {
         let ids: Vec<&str> = made.iter().map(|(id, _)| id.as_str()).collect();
         assert_eq!(ids, [clock.as_str(), "block:own", "block:now", "bedge:now:own"]);
         let text = |at: usize| {
-            let mut text = Vec::new();
-            json::write_value(&made[at].1, &mut text);
+            let text = made[at].1.to_bytes();
             String::from_utf8(text).expect("text")
         };
         assert!(text(0).contains(r#""data":{"@scope":{"user":"ann"},"value":"2.0"}"#));
@@ -211,8 +203,7 @@ mod tests {
         ] {
             for record in odd {
                 for (id, made) in effects(&parsed(act), &|_| Some(record.as_bytes())) {
-                    let mut text = Vec::new();
-                    json::write_value(&made, &mut text);
+                    let text = made.to_bytes();
                     assert_eq!(json::parse(&text).ok().as_ref(), Some(&made), "{id} of {record}");
                 }
             }

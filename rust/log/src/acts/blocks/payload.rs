@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::json::{self, Value};
+use crate::json::Value;
 use crate::scope::Scope;
 
 /// The first so many blocks of an act are linked to each other.
@@ -99,7 +99,6 @@ impl<'a> Payload<'a> {
 
 /// The scope that a value spells; one without names is none.
 pub fn scope_of(value: &Value) -> Option<Scope> {
-    let mut text = Vec::new();
-    json::write_value(value, &mut text);
+    let text = value.to_bytes();
     Scope::read(&text).filter(|_| value.as_object().is_some())
 }

@@ -1,7 +1,7 @@
 //! The declaration of the blocks face.
 
 use crate::acts;
-use crate::event::face::{Call, Face, FaceIndex};
+use crate::event::faces::{Call, Face, FaceIndex};
 use crate::event::tie::{Bond, ENDS, tie};
 
 /// The beginning of the ids of sessions.
@@ -53,6 +53,8 @@ pub(super) const FACE: Face = Face {
             Bond::Refers,
         ),
         tie("block:", "", &[&["data", "previous"]], Bond::Refers),
+        // A block that was made of the turns of a conversation repeats what they say.
+        tie("block:", "", &[&["data", "turns"]], Bond::Belongs),
         tie("block:", "session:", &[&["data", "last_session_id"]], Bond::Refers),
         tie("bedge:", "session:", &[&["data", "sessions"]], Bond::Refers),
         // Of a kept MCP call: what it wrote. Its result names that, and its digest covers the text.

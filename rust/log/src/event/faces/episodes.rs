@@ -1,6 +1,6 @@
 //! The declaration of the episodes face, with its facts.
 
-use crate::event::face::{Face, FaceIndex, Sorting};
+use crate::event::faces::{Face, FaceIndex, Sorting};
 use crate::event::tie::{Bond, tie};
 
 const LINEAGE: &[&[&str]] = &[&["data", "lineage", "source_episode_ids"]];
@@ -60,10 +60,9 @@ pub(super) const FACE: Face = Face {
         said: ["subject", "predicate", "object"],
     }),
     ties: &[
-        // A rule copies an episode: the payload of the fact has its id and its content.
-        tie("fact:", "episode:", &[&["data", "payload", "id"]], Bond::Derived)
-            .also_at(LINEAGE)
-            .clearing(&[&["label"], &["data", "payload", "content"]]),
+        // The copy of an episode that a rule makes has its content in the payload and its id in its own id.
+        tie("fact:", "episode:", &[&["data", "payload", "id"]], Bond::Belongs).also_at(LINEAGE),
+        tie("episode:", "fact:", &[&["data", "metadata", "replaces"]], Bond::Refers),
         tie("fact:", "episode:", LINEAGE, Bond::Derived),
         tie("fact:", "", EARLIER, Bond::Derived),
         tie("rule:lineage:", "episode:", LINEAGE, Bond::Derived),

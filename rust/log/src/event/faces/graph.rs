@@ -1,12 +1,17 @@
 //! The declaration of the graph face.
 
-use crate::event::face::{Face, FaceIndex, Network};
+use crate::event::faces::{Face, FaceIndex, Network};
 use crate::event::tie::{Bond, Tie, tie};
 
 /// Other items that an event refers to, of any kind.
 const REFS: &[&str] = &["data", "refs"];
 /// What the actions of an audit record are about. Each also holds the digest of the whole action.
-const ACTIONS: &[&[&str]] = &[&["data", "actions", "target"], &["data", "actions", "other"]];
+const ACTIONS: &[&[&str]] = &[
+    &["data", "actions", "target"],
+    &["data", "actions", "other"],
+    &["data", "actions", "source"],
+    &["data", "actions", "end"],
+];
 /// Why an action was refused; may name items.
 const REASON: &[&[&str]] = &[&["data", "reason"]];
 
@@ -97,6 +102,8 @@ pub(super) const FACE: Face = Face {
                 &["data", "data", "nodes", "id"],
                 &["data", "data", "gone_nodes"],
                 &["data", "data", "action", "target"],
+                &["data", "data", "edges", "source"],
+                &["data", "data", "edges", "target"],
             ],
             Bond::Repeats,
         ),
@@ -128,12 +135,18 @@ pub(super) const FACE: Face = Face {
             &[
                 REFS,
                 &["data", "data", "nodes", "data", "superseded_by"],
+                &["data", "data", "action", "payload", "data", "superseded_by"],
                 &["data", "data", "action", "payload", "by"],
+                &["data", "data", "action", "payload", "source"],
+                &["data", "data", "action", "payload", "target"],
                 &["data", "data", "action", "payload", "summary_id"],
                 &["data", "data", "compaction", "summary_id"],
                 &["data", "data", "paths", "compaction", "summary_id"],
             ],
         ),
+        refers("event:", "path:", &[&["data", "path_id"]])
+            .only("kind", "path.abandoned")
+            .clearing(&[&["data", "data", "reason"]]),
         refers(
             "event:",
             "path:",
@@ -163,6 +176,11 @@ pub(super) const FACE: Face = Face {
         tie("plan:", "profile:", &[&["data", "profile_id"]], Bond::Belongs),
         refers("plan:", "node:", &[&["data", "node_ids"]]),
         tie("audit:", "node:", ACTIONS, Bond::Refers).around().clearing(REASON),
+        // Of an edge that never was there is no record that could be erased.
+        tie("audit:", "node:", ACTIONS, Bond::Refers)
+            .naming_superseded()
+            .around()
+            .clearing(REASON),
         tie("audit:", "gedge:", ACTIONS, Bond::Refers).around().clearing(REASON),
         tie("audit:", "path:", ACTIONS, Bond::Refers).around().clearing(REASON),
     ],

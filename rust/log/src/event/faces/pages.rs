@@ -1,6 +1,6 @@
 //! The declaration of the pages face, with its entries.
 
-use crate::event::face::{Face, FaceIndex};
+use crate::event::faces::{Face, FaceIndex};
 use crate::event::tie::{Bond, tie};
 
 /// The folder that pages and entries belong to: what is called the same in two folders is never mixed up.
@@ -67,9 +67,11 @@ pub(super) const FACE: Face = Face {
     sorting: None,
     ties: &[
         tie("entry:", "", PAGE, Bond::Belongs),
-        // A renamed page is a new page; the old one and its entries refer to the new ones.
-        tie("page:", "", RENAMED_TO, Bond::Belongs),
-        tie("entry:", "", RENAMED_TO, Bond::Belongs),
+        // A renamed page is a new page; the old one and its entries refer to the new ones, and have the same texts.
+        tie("page:", "", RENAMED_TO, Bond::Belongs).mutual(),
+        tie("entry:", "", RENAMED_TO, Bond::Belongs).mutual(),
+        // A page that was there without a file when a new one like it was found.
+        tie("page:", "", &[&["data", "alike"]], Bond::Refers),
         // The compaction of a page quotes superseded entries in their successors.
         tie("entry:", "", &[&["data", "content"], &["label"]], Bond::Refers)
             .in_notes("Earlier: ")
@@ -83,6 +85,11 @@ pub(super) const FACE: Face = Face {
             &["data", "earlier"],
             &["data", "source"],
         ]),
+        // The record of a page repeats the text above its entries, which has a record without an id of its own.
+        tie("entry:", "", PAGE, Bond::PartOf)
+            .only("id", "")
+            .clearing(&[&["data", "mentions"]])
+            .heading(&["data", "head"]),
         // The record of a folder keeps the results of MCP calls, which hold text of pages.
         tie("entry:", "page:", &[FOLDER], Bond::PartOf).clearing(OPERATIONS),
         tie("page:", "page:", &[FOLDER], Bond::PartOf).clearing(OPERATIONS),

@@ -1,8 +1,7 @@
-//! Multiplies codes with NEON, where it has the dot product.
+//! Multiplies codes with NEON's `sdot`: signed bytes, four products to a sum of 32 bits.
 //!
-//! `sdot` multiplies signed bytes, four products to a sum of 32 bits. Codes of rows are stored unsigned, 128 above their
-//! value; flipping the top bit makes them signed, so the sums start at zero. The intrinsic is not stable yet, the
-//! instruction is.
+//! Codes of rows are stored unsigned, 128 above their value; flipping the top bit makes them signed, so sums start at
+//! zero. The intrinsic is not stable yet, the instruction is.
 
 use std::arch::aarch64::{int32x4_t, vdupq_n_s32, vdupq_n_u8, veorq_u8, vld1q_u8, vst1q_s32};
 use std::arch::asm;

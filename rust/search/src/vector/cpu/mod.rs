@@ -1,8 +1,8 @@
-//! Knows the instructions of this processor, and goes the fastest way that it has.
+//! Knows the instructions of this processor, and takes the fastest way that it has.
 //!
-//! A [`Cpu`] that names instructions exists only if the processor has them: that is what every call into
-//! `x86.rs` and `arm.rs` relies on. The code there is as little as possible: the loops are written once, in
-//! [`super::sweep`], [`super::lanes`], [`super::codes`] and [`super::planes`], and compiled once for each way.
+//! A [`Cpu`] that names instructions exists only if the processor has them: every call into `x86.rs` and `arm.rs`
+//! relies on that. The loops are written once, in [`super::sweep`], [`super::lanes`], [`super::companion`] and
+//! [`super::planes`], and compiled for each way.
 
 #[cfg(target_arch = "aarch64")]
 mod arm;
@@ -10,7 +10,7 @@ mod portable;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use super::codes::{self, Loss};
+use super::companion::{self, Loss};
 use super::lanes::{self, LANES};
 use super::planes::{self, CODE_BYTES, Planes};
 use super::sweep::{self, Survivor, SweepRun};
@@ -88,7 +88,7 @@ impl Cpu {
         }
     }
 
-    /// See [`codes::encode`].
+    /// See [`companion::encode`].
     #[cfg_attr(target_arch = "x86_64", allow(unsafe_code))]
     pub(super) fn encode(self, row: &[f32], codes: &mut [[u8; LANES]]) -> Loss {
         match self.0 {
@@ -98,7 +98,7 @@ impl Cpu {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             CpuWay::Avx2 | CpuWay::AvxVnni => unsafe { x86::encode_avx2(row, codes) },
-            _ => codes::encode::<portable::Portable>(row, codes),
+            _ => companion::encode::<portable::Portable>(row, codes),
         }
     }
 

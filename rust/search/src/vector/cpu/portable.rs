@@ -1,6 +1,6 @@
 //! Makes and multiplies codes on any processor.
 
-use crate::vector::codes::{Eights, Encode, ROUNDER, ZERO_CODE};
+use crate::vector::companion::{Eights, Encode, ROUNDER, ZERO_CODE};
 use crate::vector::groups::GROUP_ROWS;
 use crate::vector::lanes::LANES;
 use crate::vector::sweep::Dots;

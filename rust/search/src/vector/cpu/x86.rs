@@ -1,8 +1,8 @@
 //! Makes and multiplies codes with AVX2, AVX-VNNI and AVX-512.
 //!
-//! Codes of rows are unsigned, codes of queries signed: that is what `vpdpbusd` multiplies, four products to a sum
-//! of 32 bits, without saturation. Plain AVX2 has only `vpmaddubsw`, which saturates at 16 bits; so there both are
-//! widened to 16 bits first, and `vpmaddwd` is exact.
+//! `vpdpbusd` multiplies unsigned codes of rows with signed codes of queries, four products to a sum of 32 bits,
+//! without saturation. Plain AVX2 has only `vpmaddubsw`, which saturates at 16 bits; so there both are widened first,
+//! and `vpmaddwd` is exact.
 
 use std::arch::x86_64::{
     _mm_loadu_ps, _mm_loadu_si128, _mm_set1_epi8, _mm_set1_epi32, _mm_storel_epi64, _mm_xor_si128, _mm256_add_epi32,
@@ -16,7 +16,7 @@ use std::arch::x86_64::{
 };
 
 use super::portable::Portable;
-use crate::vector::codes::{self, Eights, Encode, Loss, ROUNDER, ZERO_CODE};
+use crate::vector::companion::{self, Eights, Encode, Loss, ROUNDER, ZERO_CODE};
 use crate::vector::groups::GROUP_ROWS;
 use crate::vector::lanes::{self, LANES};
 use crate::vector::planes::{self, CODE_BYTES, Planes};
@@ -76,12 +76,12 @@ pub(super) fn best_product_popcnt(parts: &[Planes], codes: &[[u8; CODE_BYTES]]) 
 
 #[target_feature(enable = "avx2")]
 pub(super) fn encode_avx2(row: &[f32], codes: &mut [[u8; LANES]]) -> Loss {
-    codes::encode::<Portable>(row, codes)
+    companion::encode::<Portable>(row, codes)
 }
 
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) fn encode_avx512(row: &[f32], codes: &mut [[u8; LANES]]) -> Loss {
-    codes::encode::<Avx512Vnni>(row, codes)
+    companion::encode::<Avx512Vnni>(row, codes)
 }
 
 #[target_feature(enable = "avx2")]

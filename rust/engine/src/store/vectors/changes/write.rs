@@ -1,27 +1,32 @@
-//! Writes rows to their file, on several threads.
+//! Binds the space of new embeddings, and writes their rows to its file.
 //!
-//! Several threads copy, check, hash and write them, a few at a time while they are in the cache, and spell the groups that
-//! name them. Of a large attachment the first rows are on disk before the last are written, and the rest follow while the
-//! log takes the groups.
+//! Several threads copy, check, hash and write them, a few at a time while they are in the cache, and write the groups
+//! that name them. Of a large attachment the first rows are on disk before the last are written, and the rest follow
+//! while the log takes the groups.
 
 use std::borrow::Cow;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, Scope};
 
 use crate::store::vectors::known::Vectors;
-use crate::store::vectors::records::format::{self, Bound, GROUP_ROWS};
-use crate::store::vectors::records::ids::Attachment;
+use crate::store::vectors::records::format::{self, Bound, GROUP_ROWS, check_dim, check_name};
+use crate::store::vectors::records::index::Spaces;
 use chronolog::digest::{Hex, at_once, sha256_each};
 use chronolog::disk::{Access, DiskFile};
 use chronolog::error::{At, Error, Result};
 use chronolog::event::draft::Draft;
+use chronolog::json;
 use chronolog::layout::rows_name;
 use chronolog::log::files::{copy_range, is_taken_by_others, with_suffix};
 use chronolog::log::{Log, Site};
 use chronolog::ordered::in_order;
+use chronolog::scope::Viewer;
+use chronomemory_search::text::is_searched;
+use chronomemory_state::state::{Query, State, unspelled};
 
 /// The bits of a float32 that are all set if it is not finite.
 const EXPONENT: u32 = 0x7f80_0000;
@@ -194,7 +199,7 @@ impl Vectors {
         };
         if !self.durable_names.contains(&path) {
             let synced = self.site.disk.sync_dir(&folder);
-            log.hear(synced, &folder)?;
+            log.record_sync(synced, &folder)?;
             self.durable_names.insert(path);
         }
         Ok(file)
@@ -268,4 +273,254 @@ fn as_on_disk(floats: &[f32]) -> Cow<'_, [u8]> {
 /// A vector that is refused.
 pub(in crate::store) fn not_finite(id: &str) -> Error {
     Error::invalid("vector", format!("the vector of {id:?} is not finite"))
+}
+
+impl Vectors {
+    /// The space of an attachment and its next row; a new space is put into the draft.
+    pub fn bound_for(
+        &self,
+        state: &State,
+        is_log_damaged: bool,
+        attachment: &Attachment<'_>,
+        depth: i64,
+        draft: &mut Draft,
+    ) -> Result<(Bound, u32)> {
+        let known = self.known(state);
+        let name = attachment.space.unwrap_or_else(|| known.spaces.choice());
+        if let Some(index) = known.spaces.spaces.get(name) {
+            let bound = &index.bound;
+            let is_lost = bound.model.is_empty();
+            let shown = if is_lost {
+                "a model whose name is lost"
+            } else {
+                &bound.model
+            };
+            let model = attachment.model.unwrap_or(&bound.model);
+            if is_lost && model.is_empty() {
+                let reason = format!("the record that bound {name:?} is lost: name its model, and it is bound anew");
+                return Err(Error::argument("model", reason));
+            }
+            if (model != bound.model && !is_lost) || attachment.dim != bound.dim {
+                return Err(Error::Bound {
+                    space: name.to_owned(),
+                    model: shown.to_owned(),
+                    dim: bound.dim,
+                    given_model: model.to_owned(),
+                    given_dim: attachment.dim,
+                });
+            }
+            let mut bound = bound.clone();
+            if attachment.tokens != bound.tokens && !is_lost {
+                return Err(Error::argument("space", of_another_kind(&bound, attachment.tokens)));
+            }
+            if is_lost {
+                bound.tokens = attachment.tokens;
+                model.clone_into(&mut bound.model);
+                format::write_space(draft, &bound, depth)?;
+            }
+            let row = index
+                .rows
+                .max(index.reserved())
+                .max(rows_not_to_touch(&self.site, is_log_damaged, &bound)?);
+            return Ok((bound, row));
+        }
+        check_name(name)?;
+        let Spaces { spaces, dropped, .. } = &known.spaces;
+        let mut others = spaces.keys().chain(dropped.keys()).filter(|other| *other != name);
+        if let Some(other) = others.find(|other| other.eq_ignore_ascii_case(name)) {
+            return Err(Error::argument(
+                "space",
+                format!("{name:?} differs from {other:?} only in case"),
+            ));
+        }
+        let Some(model) = attachment.model.filter(|model| !model.is_empty()) else {
+            return Err(Error::argument(
+                "model",
+                format!("the new space {name:?} needs the name of its model"),
+            ));
+        };
+        let generation = free_generation(
+            &self.site,
+            is_log_damaged,
+            name,
+            dropped.get(name).map_or(0, |last| last + 1),
+            &[],
+        );
+        let bound = Bound {
+            name: name.to_owned(),
+            model: model.to_owned(),
+            dim: attachment.dim,
+            generation,
+            tokens: attachment.tokens,
+        };
+        format::write_space(draft, &bound, depth)?;
+        Ok((bound, 0))
+    }
+}
+
+/// What to say if rows of one kind are meant for a space of the other, or are codes of other token vectors.
+fn of_another_kind(bound: &Bound, tokens: usize) -> String {
+    let kind = |tokens: usize| match tokens {
+        0 => "vectors".to_owned(),
+        _ => format!("codes of token vectors of {tokens} components"),
+    };
+    format!("{:?} holds {}, not {}", bound.name, kind(bound.tokens), kind(tokens))
+}
+
+/// Whether an attachment can be meant. Errors: `Argument`, and `Invalid` for a vector that is not finite.
+pub(in crate::store) fn check_attachment(attachment: &Attachment<'_>) -> Result<()> {
+    check_dim(attachment.dim)?;
+    if attachment.ids.is_empty() {
+        return Err(Error::argument("ids", "there must be at least one"));
+    }
+    if attachment.ids.len().checked_mul(attachment.dim) != Some(attachment.rows.len()) {
+        let rows = attachment.rows.len() / attachment.dim;
+        return Err(Error::argument(
+            "vector",
+            format!("{} ids and {rows} vectors do not go together", attachment.ids.len()),
+        ));
+    }
+    // More are looked at when they are copied: reading all of them twice takes longer than writing garbage.
+    let mut few = attachment.rows.chunks_exact(attachment.dim).take(GROUP_ROWS);
+    match few.position(|row| !is_finite(row)) {
+        Some(odd) => Err(not_finite(&attachment.ids.shown(odd))),
+        None => Ok(()),
+    }
+}
+
+/// So many ids are looked up at a time.
+const PIECE_IDS: usize = 8 * 1024;
+
+/// The ids of some records, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Ids {
+    text: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+/// Embeddings of some records, all of one model.
+#[derive(Clone, Copy, Debug)]
+pub struct Attachment<'a> {
+    /// The space, or the one that is asked when none is named.
+    pub space: Option<&'a str>,
+    /// The model they come from; may be left out once the space is bound.
+    pub model: Option<&'a str>,
+    /// How many components each has.
+    pub dim: usize,
+    /// How many components the token vectors had whose codes they are; 0 if they are vectors.
+    pub tokens: usize,
+    /// The records.
+    pub ids: &'a Ids,
+    /// The vectors, end to end.
+    pub rows: &'a [f32],
+}
+
+impl Ids {
+    /// No ids yet, and room for so many.
+    #[must_use]
+    pub fn with_capacity(ids: usize) -> Self {
+        Self {
+            text: Vec::new(),
+            ends: Vec::with_capacity(ids),
+        }
+    }
+
+    /// Adds an id behind the others.
+    pub fn push(&mut self, id: &str) {
+        json::write_string(id, &mut self.text);
+        self.ends.push(self.text.len());
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Some of them, as they stand between quotes.
+    pub(in crate::store) fn spelled(&self, range: Range<usize>) -> impl Iterator<Item = &[u8]> {
+        let mut start = range.start.checked_sub(1).map_or(0, |before| self.ends[before]);
+        self.ends[range].iter().map(move |end| {
+            let id = &self.text[start + 1..end - 1];
+            start = *end;
+            id
+        })
+    }
+
+    /// One of them as people write it.
+    pub(in crate::store) fn shown(&self, number: usize) -> String {
+        self.spelled(number..number + 1).map(unspelled).collect()
+    }
+
+    /// Whether all of them are records that may have an embedding, once the changes that come with it are made:
+    /// `coming` knows whether there is a record of this id then, if they speak of it. Errors: `Invalid` names the first
+    /// that is not.
+    pub(in crate::store) fn check(
+        &self,
+        state: &State,
+        coming: impl Fn(&[u8]) -> Option<bool> + Sync,
+        threads: usize,
+    ) -> Result<()> {
+        let tombstones = state.sieve(&Query {
+            status: Some("tombstone".to_owned()),
+            faces: true,
+            viewer: Arc::new(Viewer::Everyone),
+            ..Query::default()
+        });
+        let refusal = |id: &[u8], slot: Option<u32>| {
+            let shown = || unspelled(id);
+            let coming = coming(id);
+            if !is_searched(id) {
+                Some(format!("{:?} keeps the books, and is found by no search", shown()))
+            } else if coming == Some(true) {
+                None
+            } else if coming == Some(false) {
+                Some(format!("the record {:?} is deleted by the same change", shown()))
+            } else if slot.is_none() {
+                Some(format!("there is no record {:?}", shown()))
+            } else if slot.is_some_and(|slot| state.passes(&tombstones, slot)) {
+                Some(format!("the record {:?} is deleted", shown()))
+            } else {
+                None
+            }
+        };
+        let work = |piece: u64, refused: &mut Option<String>| {
+            let start = piece as usize * PIECE_IDS;
+            let mut next = 0;
+            *refused = self.spelled(start..self.len().min(start + PIECE_IDS)).find_map(|id| {
+                let slot = state.slot_spelled_near(id, next);
+                next = slot.map_or(0, |slot| slot + 1);
+                refusal(id, slot)
+            });
+            Ok(())
+        };
+        let mut refused = None;
+        let looked = in_order(
+            self.len().div_ceil(PIECE_IDS) as u64,
+            threads,
+            work,
+            |found: &mut Option<String>| {
+                refused = found.take();
+                Ok::<_, io::Error>(refused.is_none())
+            },
+        );
+        // INVARIANT: to look something up cannot fail.
+        debug_assert!(looked.is_ok());
+        refused.map_or(Ok(()), |reason| Err(Error::invalid("id", reason)))
+    }
+}
+
+impl<S: AsRef<str>> FromIterator<S> for Ids {
+    fn from_iter<I: IntoIterator<Item = S>>(ids: I) -> Self {
+        let ids = ids.into_iter();
+        let mut these = Self::with_capacity(ids.size_hint().0);
+        ids.for_each(|id| these.push(id.as_ref()));
+        these
+    }
 }

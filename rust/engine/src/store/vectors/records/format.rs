@@ -1,18 +1,20 @@
-//! The records with which the log speaks of embeddings.
+//! Writes and reads the records with which the log speaks of embeddings.
 //!
 //! Three kinds of records, all under ids that only this face may write: a *space* binds a name to a model and a dimension, a
 //! *group* says which rows belong to which records and what their digests are, and one record says which space is asked
 //! when none is named.
+
+use std::borrow::Cow;
 
 use chronolog::digest::Hex;
 use chronolog::error::{Error, Result};
 use chronolog::event::draft::{Draft, RawField};
 use chronolog::event::draft_value::defaults;
 use chronolog::event::faces::VECTORS;
-use chronolog::json::{self, Value};
+use chronolog::json::{self, Cursor, Value};
 use chronolog::layout::{ROWS_SUFFIX, is_space_name};
 use chronomemory_search::vector::rows::LARGEST_DIM;
-use chronomemory_state::state::unspelled;
+use chronomemory_state::state::{spelled, unspelled};
 
 /// How many rows one event names at most.
 pub const GROUP_ROWS: usize = 1024;
@@ -60,9 +62,6 @@ impl Bound {
 }
 
 /// Whether a space may have this name: it becomes the name of a file.
-///
-/// # Errors
-/// `Argument`.
 pub fn check_name(name: &str) -> Result<()> {
     if !is_space_name(name) {
         return Err(Error::must(
@@ -75,9 +74,6 @@ pub fn check_name(name: &str) -> Result<()> {
 }
 
 /// Whether vectors may have so many components.
-///
-/// # Errors
-/// `Invalid`.
 pub fn check_dim(dim: usize) -> Result<()> {
     if (1..=LARGEST_DIM).contains(&dim) {
         return Ok(());
@@ -155,9 +151,6 @@ fn number_in(record: &[u8], key: &[u8]) -> Option<u64> {
 }
 
 /// Puts a space into a draft.
-///
-/// # Errors
-/// `Invalid`.
 pub fn write_space(draft: &mut Draft, space: &Bound, depth: i64) -> Result<()> {
     let label = format!("Embeddings of {}", space.model);
     write_record(draft, &space_id(&space.name), "vector_space", &label, depth, |out| {
@@ -226,9 +219,6 @@ pub fn write_group(draft: &mut Draft, space: &Bound, row: u32, rows: &[(&[u8], &
 }
 
 /// Says which space is asked when none is named.
-///
-/// # Errors
-/// `Invalid`.
 pub fn write_choice(draft: &mut Draft, name: &str, depth: i64) -> Result<()> {
     let label = format!("Searches ask {name} when they name no space");
     write_record(draft, CHOICE_ID, "vector_default", &label, depth, |out| {
@@ -238,9 +228,6 @@ pub fn write_choice(draft: &mut Draft, name: &str, depth: i64) -> Result<()> {
 
 /// Takes rows of one group back. The id of a group is used again in the next generation; so that a patch which comes after
 /// a lost line cannot take back somebody else's row, it says which generation it means.
-///
-/// # Errors
-/// `Invalid`.
 pub fn write_gone(draft: &mut Draft, space: &Bound, group: u32, rows: &[u32]) -> Result<()> {
     let mut keys: Vec<String> = rows.iter().map(|row| gone_key(space.generation, *row)).collect();
     // Keys are sorted as text.
@@ -265,18 +252,12 @@ pub fn gone_row(key: &str, generation: u64) -> Option<u32> {
 }
 
 /// Says that a group names no rows any more.
-///
-/// # Errors
-/// `Invalid`.
 pub fn write_empty(draft: &mut Draft, name: &str, group: u32) -> Result<()> {
     let nothing = [("gone", Value::Null), ("ids", Value::Null), ("sha256", Value::Null)];
     patch(draft, &group_id(name, group), &nothing, Some("tombstone"))
 }
 
 /// Says that a space is no more. Its generation stays: if the name is used again, that is with the next one.
-///
-/// # Errors
-/// `Invalid`.
 pub fn write_dropped(draft: &mut Draft, name: &str) -> Result<()> {
     let nothing = [("dim", Value::Null), ("model", Value::Null)];
     patch(draft, &space_id(name), &nothing, Some("tombstone"))
@@ -286,8 +267,7 @@ fn patch(draft: &mut Draft, id: &str, data: &[(&str, Value)], status: Option<&st
     let data = Value::object(data.iter().map(|(key, value)| (*key, value.clone())));
     let mut fields = vec![("data", data)];
     fields.extend(status.map(|status| ("status", Value::Str(status.to_owned()))));
-    let mut text = Vec::new();
-    json::write_value(&Value::object(fields), &mut text);
+    let text = Value::object(fields).to_bytes();
     draft.patch(id, VECTORS, &text)
 }
 
@@ -317,4 +297,184 @@ fn write_record(
 /// An id as people write it.
 pub fn shown(id: &[u8]) -> String {
     unspelled(id)
+}
+
+/// A digest between quotes, and what stands behind it.
+const DIGEST_BYTES: usize = 64 + 3;
+
+/// Rows and the records they belong to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowGroup<'a> {
+    /// The name of the space.
+    pub space: String,
+    /// The generation that the rows lie in.
+    pub generation: u64,
+    /// The first row.
+    pub row: u32,
+    /// The records, as their ids stand between quotes.
+    pub ids: Vec<Cow<'a, [u8]>>,
+    /// SHA-256 of each row's bytes.
+    pub digests: Vec<[u8; 32]>,
+    /// Rows that were taken back.
+    pub gone: Vec<u32>,
+}
+
+impl RowGroup<'_> {
+    /// The rows that were not taken back.
+    pub fn living(&self) -> impl Iterator<Item = u32> + '_ {
+        let rows = self.row..self.row + self.ids.len() as u32;
+        rows.filter(|row| !self.gone.contains(row))
+    }
+}
+
+/// What one record of this face says.
+#[derive(Debug)]
+pub enum VectorRecord<'a> {
+    /// A space.
+    Space(Bound),
+    /// A group.
+    Group(RowGroup<'a>),
+    /// The space to ask when none is named.
+    Choice(String),
+}
+
+/// What a record of this face says; `None` if it says nothing that counts.
+pub fn read<'a>(id: &[u8], record: &'a [u8]) -> Option<VectorRecord<'a>> {
+    let group = match group_space(id).and_then(|space| step_over(space, record)) {
+        Some(group) => group,
+        None => match read_any(id, record)? {
+            VectorRecord::Group(group) => group,
+            other => return Some(other),
+        },
+    };
+    let fits = group.ids.len() == group.digests.len() && group.row.checked_add(group.ids.len() as u32).is_some();
+    (fits && id == group_id(&group.space, group.row).as_bytes()).then_some(VectorRecord::Group(group))
+}
+
+fn read_any<'a>(id: &[u8], record: &[u8]) -> Option<VectorRecord<'a>> {
+    let record = json::parse(record).ok()?;
+    let data = record.get("data")?;
+    let text = |key: &str| data.get(key).and_then(Value::as_str);
+    let number = |key: &str| data.get(key).and_then(Value::as_u64);
+    if id == CHOICE_ID.as_bytes() {
+        return Some(VectorRecord::Choice(text("space")?.to_owned()));
+    }
+    let space = text("space").filter(|name| check_name(name).is_ok())?.to_owned();
+    if id == space_id(&space).as_bytes() {
+        let dim = usize::try_from(number("dim")?).ok()?;
+        check_dim(dim).ok()?;
+        return Some(VectorRecord::Space(Bound {
+            name: space,
+            model: text("model")?.to_owned(),
+            dim,
+            generation: number("generation")?,
+            tokens: number("tokens")
+                .and_then(|tokens| usize::try_from(tokens).ok())
+                .unwrap_or(0),
+        }));
+    }
+    let ids = data.get("ids").and_then(Value::as_array)?;
+    let digests = data.get("sha256").and_then(Value::as_array)?;
+    let gone = data.get("gone").and_then(Value::as_object).unwrap_or_default();
+    let generation = number("generation")?;
+    Some(VectorRecord::Group(RowGroup {
+        space,
+        generation,
+        row: u32::try_from(number("row")?).ok()?,
+        ids: ids
+            .iter()
+            .map(|id| id.as_str().map(|id| Cow::Owned(spelled(id))))
+            .collect::<Option<_>>()?,
+        digests: digests
+            .iter()
+            .map(|digest| Hex::read_raw(digest.as_str()?.as_bytes()))
+            .collect::<Option<_>>()?,
+        gone: gone.iter().filter_map(|(key, _)| gone_row(key, generation)).collect(),
+    }))
+}
+
+/// A group as we write it, with nothing taken back.
+fn step_over<'a>(space: &str, record: &'a [u8]) -> Option<RowGroup<'a>> {
+    let mut cursor = Cursor::new(record);
+    cursor.pass(b"{\"confidence\":1.0,\"data\":{\"dim\":")?;
+    cursor.digits()?;
+    cursor.pass(b",\"generation\":")?;
+    let generation = cursor.digits()?;
+    cursor.pass(b",\"ids\":[")?;
+    let ids = strings(&mut cursor)?;
+    cursor.pass(b",\"row\":")?;
+    let row = u32::try_from(cursor.digits()?).ok()?;
+    cursor.pass(b",\"sha256\":[")?;
+    let digests = digests(&mut cursor, ids.len())?;
+    cursor.pass(b",\"space\":\"")?;
+    cursor.pass(space.as_bytes())?;
+    cursor.pass(b"\"}")?;
+    Some(RowGroup {
+        space: space.to_owned(),
+        generation,
+        row,
+        ids,
+        digests,
+        gone: Vec::new(),
+    })
+}
+
+/// The strings of a list whose bracket was passed, and the bracket at its end.
+fn strings<'a>(cursor: &mut Cursor<'a>) -> Option<Vec<Cow<'a, [u8]>>> {
+    let mut found = Vec::new();
+    while cursor.has_more(b']')? {
+        found.push(Cow::Borrowed(cursor.string()?.inner));
+    }
+    Some(found)
+}
+
+/// So many digests of a list whose bracket was passed, and the bracket at its end. They all take the same room.
+fn digests(cursor: &mut Cursor<'_>, count: usize) -> Option<Vec<[u8; 32]>> {
+    let text = cursor.take(count.checked_mul(DIGEST_BYTES)?.max(1))?;
+    let (last, text) = text.split_last()?;
+    let mut digests = Vec::with_capacity(count);
+    for each in text.chunks(DIGEST_BYTES) {
+        let [b'"', digits @ .., b'"'] = each.strip_suffix(b",").unwrap_or(each) else {
+            return None;
+        };
+        digests.push(Hex::read_raw(digits)?);
+    }
+    (*last == b']').then_some(digests)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::vectors::records::format::{write_gone, write_group};
+    use chronolog::event::draft::Draft;
+
+    #[test]
+    fn both_ways_read_the_same() {
+        let bound = Bound {
+            name: "a.b".to_owned(),
+            model: "m".to_owned(),
+            dim: 3,
+            generation: 7,
+            tokens: 0,
+        };
+        let digest = chronolog::digest::sha256(b"a row");
+        for ids in [vec![], vec!["R1"], vec!["quote\" back\\slash", "", "ä\u{2028}", "\\"]] {
+            let spelled: Vec<Vec<u8>> = ids.iter().map(|id| spelled(id)).collect();
+            let rows: Vec<(&[u8], &Hex)> = spelled.iter().map(|id| (id.as_slice(), &digest)).collect();
+            let mut draft = Draft::default();
+            write_group(&mut draft, &bound, 40, &rows, 0).expect("a group");
+            let record = draft.record(&draft.changes()[0]);
+            let quick = step_over("a.b", record).expect("our own form");
+            assert_eq!((quick.row, quick.generation), (40, 7));
+            assert_eq!(quick.ids, spelled);
+            match read_any(b"vector:a.b:40", record) {
+                Some(VectorRecord::Group(slow)) => assert_eq!(slow, quick),
+                other => panic!("{other:?}"),
+            }
+            assert!(read(b"vector:a.b:41", record).is_none());
+        }
+        let mut draft = Draft::default();
+        write_gone(&mut draft, &bound, 40, &[41, 9]).expect("a patch");
+        assert!(step_over("a.b", draft.record(&draft.changes()[0])).is_none());
+    }
 }

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
-use super::format::{Bound, FIRST_SPACE, generation_in, group_space, space_name};
-use super::implied::implied;
-use super::read::{VectorRecord, read};
+use super::format::{
+    Bound, FIRST_SPACE, VectorRecord, dim_in, file_of, generation_in, group_space, names_rows, read, space_name,
+};
 use chronolog::event::faces::VECTORS;
 use chronolog::ordered::in_order;
 use chronomemory_state::state::{State, Watermark};
@@ -357,4 +357,34 @@ impl Spaces {
             }
         }
     }
+}
+
+/// The spaces that groups speak of in a later generation than their own records do; `known` is that of the records.
+pub fn implied<'a>(
+    state: &'a State,
+    groups: impl Iterator<Item = &'a u32>,
+    known: impl Fn(&str) -> Option<u64>,
+) -> BTreeMap<&'a str, Bound> {
+    let mut found: BTreeMap<&str, Bound> = BTreeMap::new();
+    for slot in groups {
+        let (id, record) = (state.spelled_id(*slot), state.record_in(*slot));
+        let Some((space, generation)) = file_of(id, record) else {
+            continue;
+        };
+        let known = found.get(space).map(|bound| bound.generation).or_else(|| known(space));
+        if known.is_some_and(|known| known >= generation) || !names_rows(record) {
+            continue;
+        }
+        if let Some(dim) = dim_in(record) {
+            let bound = Bound {
+                name: space.to_owned(),
+                model: String::new(),
+                dim,
+                generation,
+                tokens: 0,
+            };
+            found.insert(space, bound);
+        }
+    }
+    found
 }

@@ -6,6 +6,7 @@
 //! so whoever has mapped a slot that was right goes on seeing it. The file is never cut.
 
 use std::io;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,6 +16,7 @@ use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::index::{CHUNK_ROWS, RowChunk};
 use chronolog::disk::{Access, Disk, DiskFile, Mapping, fill};
 use chronolog::layout::Layout;
+use chronolog::memory::AlignedBytes;
 use chronomemory_search::vector::groups::{GROUP_ROWS, group_bytes};
 
 /// How many groups a chunk has.
@@ -153,5 +155,63 @@ impl<'a> Companions<'a> {
         trailer[..ORIGIN_BYTES].copy_from_slice(&self.origin(chunk));
         trailer[ORIGIN_BYTES..][..16].copy_from_slice(&xxh3_128(codes).to_le_bytes());
         trailer
+    }
+}
+
+/// Codes of a chunk, wherever they lie.
+#[derive(Clone, Debug)]
+pub struct RowCodes {
+    place: CodesPlace,
+    start: usize,
+    length: usize,
+}
+
+#[derive(Clone, Debug)]
+pub enum CodesPlace {
+    /// In a room that many chunks share.
+    Memory(Arc<AlignedBytes>),
+    /// Still in the file.
+    File(Arc<Mapping>),
+}
+
+impl RowCodes {
+    /// The codes.
+    pub fn bytes(&self) -> &[u8] {
+        let bytes = match &self.place {
+            CodesPlace::Memory(room) => room.bytes(),
+            CodesPlace::File(slots) => slots.bytes(),
+        };
+        &bytes[self.start..][..self.length]
+    }
+
+    /// The codes of some of the chunks that lie in one place, so far from each other.
+    pub fn of_chunks(
+        place: &CodesPlace,
+        chunks: Range<usize>,
+        stride: usize,
+        dim: usize,
+    ) -> impl Iterator<Item = Self> {
+        chunks.map(move |number| Self {
+            place: place.clone(),
+            start: number * stride,
+            length: codes_bytes(dim),
+        })
+    }
+
+    /// The codes of a chunk that is not whole yet: all that lies in a room.
+    pub fn of_part(room: AlignedBytes) -> Self {
+        Self {
+            start: 0,
+            length: room.size(),
+            place: CodesPlace::Memory(Arc::new(room)),
+        }
+    }
+
+    /// The first of them, so many bytes at most.
+    pub fn first(&self, bytes: usize) -> Self {
+        Self {
+            length: self.length.min(bytes),
+            ..self.clone()
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! Syncs rows before the log that names them.
 //!
-//! Before the log is: whoever syncs the log first syncs the files of all rows that the log has come to name since, also of
-//! those that another process wrote. In mode `full` a row is even synced before its event is written. In the others a power
-//! failure may keep an event that nobody has synced and lose its row: then the record stays, and its embedding is missing.
+//! Before a sync of the log the files of all rows that it has come to name since are synced, also rows of other
+//! processes. In mode `full` a row is synced before its event is written. In the others a power failure may keep an
+//! unsynced event and lose its row: then the record stays, and its embedding is missing.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -29,9 +29,6 @@ pub struct DirtyRows {
 
 impl DirtyRows {
     /// Waits until the disk has them.
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn sync(&self) -> Result<()> {
         let mut is_any_there = false;
         for path in &self.files {

@@ -1,14 +1,13 @@
 //! Keeps the rows that pass a filter, and asks only for changed records again.
 //!
-//! Asking every record again for each search would cost more than the search. So the rows of a question are kept, and only
-//! records that changed since are asked again.
+//! To ask every record again would cost more than the search.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use roaring::RoaringBitmap;
 
-use crate::store::live_log::LiveLog;
+use crate::store::history::lines::LiveLog;
 use crate::store::vectors::records::format;
 use crate::store::vectors::records::index::RowIndex;
 use chronolog::error::Result;

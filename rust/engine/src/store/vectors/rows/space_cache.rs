@@ -9,15 +9,13 @@
 use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use roaring::RoaringBitmap;
 
 use super::check::{are_rows, open_rows};
-use super::codes::{CodesPlace, RowCodes};
-use super::companions::{Companions, codes_bytes, slot_bytes};
-use super::marks::Marks;
+use super::companions::{CodesPlace, Companions, RowCodes, codes_bytes, slot_bytes};
 use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::index::{CHUNK_ROWS, NONE, RowChunk};
 use chronolog::disk::{Disk, DiskFile, Mapping};
@@ -168,9 +166,6 @@ impl SpaceCache {
     }
 
     /// Maps the rows and completes the companions.
-    ///
-    /// # Errors
-    /// What the disk says about the rows.
     pub fn ready(&self, chunks: &[Arc<RowChunk>], rows: u32, threads: usize) -> io::Result<Ready> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let stride = self.bound.stride();
@@ -425,5 +420,63 @@ impl SpaceCache {
         let floats = bytemuck::try_cast_slice(bytes).ok()?;
         encode_groups(VectorRows::packed(floats, dim).ok()?, 0, codes, Cpu::best()).ok()?;
         Some(is_good)
+    }
+}
+
+const WORDS: usize = CHUNK_ROWS / 64;
+
+/// What this process knows of the rows of a chunk. A row that passed once is scored without another check, but checked
+/// again before it is handed out; one that failed stays so.
+#[derive(Debug, Default)]
+pub struct Marks {
+    good: [AtomicU64; WORDS],
+    bad: [AtomicU64; WORDS],
+    /// How often a row of the space failed: mostly never, and then nobody needs to look at every chunk.
+    failures: Arc<AtomicUsize>,
+}
+
+impl Marks {
+    /// Nothing is known yet of a chunk of the space whose failures are counted here.
+    pub fn counted(failures: &Arc<AtomicUsize>) -> Self {
+        Self {
+            failures: Arc::clone(failures),
+            ..Self::default()
+        }
+    }
+
+    /// Whether a row may be believed, asking `check` if nobody has yet.
+    #[inline]
+    pub fn admit(&self, place: usize, check: impl FnOnce() -> bool) -> bool {
+        let (word, bit) = (place / 64, 1 << (place % 64));
+        // Each bit stands for itself, and nothing is published by it.
+        if self.bad[word].load(Ordering::Relaxed) & bit != 0 {
+            return false;
+        }
+        if self.good[word].load(Ordering::Relaxed) & bit != 0 {
+            return true;
+        }
+        let is_good = check();
+        if is_good {
+            self.good[word].fetch_or(bit, Ordering::Relaxed);
+        } else {
+            self.fail(place);
+        }
+        is_good
+    }
+
+    /// Hears that a row failed, whatever was known of it.
+    pub fn fail(&self, place: usize) {
+        self.bad[place / 64].fetch_or(1 << (place % 64), Ordering::Relaxed);
+        self.failures.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The places of rows that failed.
+    pub fn failed(&self) -> impl Iterator<Item = usize> + '_ {
+        self.bad.iter().enumerate().flat_map(|(word, bits)| {
+            let bits = bits.load(Ordering::Relaxed);
+            (0..64)
+                .filter(move |bit| bits >> bit & 1 == 1)
+                .map(move |bit| word * 64 + bit)
+        })
     }
 }

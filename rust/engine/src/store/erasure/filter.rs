@@ -1,0 +1,381 @@
+//! Leaves erased records and lines out of the files of a store, those of the past and those of the live log.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::options::Options;
+use chronolog::digest::Hex;
+use chronolog::disk::DiskFile;
+use chronolog::error::{At, Error, Result};
+use chronolog::json::{RecordSpans, Value};
+use chronolog::layout::{ERASED_SUFFIX, LOG};
+use chronolog::log::files::open_base;
+use chronolog::log::{Progress, Site};
+use chronolog::memory::Refused;
+use chronolog::verify::NoSink;
+use chronomemory_state::snapshot::{self, Moments, RecordSink};
+use chronomemory_state::state::{Frozen, State};
+
+use super::order::Erase;
+use super::redact::{DoomedLine, LinesOfLog, Redacted, unsalted, walk, walk_without};
+use super::scan::{Surveyed, names_of_base};
+use crate::store::archives::packing::archive_of;
+use crate::store::archives::replay::{Doomed, Replay};
+use crate::store::archives::way::{RetiredSegment, Start};
+use crate::store::upkeep::bases::write_base;
+use crate::store::upkeep::rewrite::Filter;
+
+/// What an erasure keeps, and what it has written of the past so far.
+pub(in crate::store) struct EraseFilter<'a> {
+    site: &'a Site,
+    options: &'a Options,
+    pub what: Surveyed,
+    /// A replay of the history without the erased lines. `None` if no act is erased: then the kept history adds up to the
+    /// current records without the erased ones.
+    replay: Option<Replay>,
+    /// The base of the logs so far is there.
+    is_known: bool,
+    is_begun: bool,
+    /// Nothing of the past is written: files and lines are only counted.
+    is_dry: bool,
+    /// The archives are kept, with the erased lines redacted.
+    is_history_kept: bool,
+    /// The live log with the erased lines redacted, as far as it is archived.
+    view: Redacted,
+    /// The list `replaced` of the sentinel.
+    pub replaced: Vec<Value>,
+    /// How many archives and bases are rewritten or dropped.
+    pub files: u64,
+    /// The files to remove after the commit.
+    pub remove: Vec<String>,
+    /// The files that were written, to be removed if there is no commit.
+    pub made: Vec<PathBuf>,
+    /// The number of erased lines.
+    pub lines: u64,
+    pub unsalted: u64,
+    /// The seqs of the first and the last erased line.
+    pub span: Option<(u64, u64)>,
+    pub by_log: Vec<(String, u64)>,
+}
+
+/// Takes in the records of a base that are kept.
+struct KeptRecords<'a> {
+    doomed: &'a Doomed,
+    state: State,
+}
+
+impl RecordSink for KeptRecords<'_> {
+    fn make_room(&mut self, bytes: usize) -> std::result::Result<(), Refused> {
+        RecordSink::make_room(&mut self.state, bytes)
+    }
+
+    fn take(&mut self, record: &[u8], fields: RecordSpans, moments: Option<Moments>) {
+        if fields.id.is_some_and(|id| !self.doomed.has(id.of(record))) {
+            self.state.take(record, fields, moments);
+        }
+    }
+
+    fn date(&mut self, id: &[u8], moments: Moments) {
+        self.state.date(id, moments);
+    }
+
+    fn start_over(&mut self) {
+        self.state.start_over();
+    }
+}
+
+impl Filter for EraseFilter<'_> {
+    fn freeze(&mut self, state: &mut State, since: Option<u64>) -> Result<Option<Frozen>> {
+        if self.replay.is_some() {
+            return Ok(None);
+        }
+        let doomed = &self.what.chosen.doomed;
+        Ok(Some(match since {
+            Some(since) => {
+                let mut slots = state.slots_since(since)?;
+                slots.retain(|&slot| !doomed.has(state.spelled_id(slot)));
+                state.freeze_those(slots.into_iter())?
+            }
+            None => {
+                let erased = state.slots_named(doomed.ids());
+                state.freeze_without(&erased)?
+            }
+        }))
+    }
+
+    fn follow(&mut self, log: &dyn DiskFile, end: u64) -> Result<bool> {
+        let Surveyed { chosen, live, .. } = &mut self.what;
+        let before = live.lines.hits.len();
+        let is_upset = live.go_on(log, end, chosen, self.replay.as_mut());
+        if is_upset.at(self.site.log())? {
+            return Ok(false);
+        }
+        self.check_replay()?;
+        let hits = self.what.live.lines.hits[before..].to_vec();
+        self.count(LOG, (log, end), &hits)?;
+        Ok(true)
+    }
+
+    fn freeze_replayed(&mut self, since: Option<u64>) -> Result<Option<Frozen>> {
+        let kept = self.replay.as_mut().and_then(|replay| replay.state.as_mut());
+        Ok(match (kept, since) {
+            (Some(kept), Some(since)) => Some(kept.freeze_since(since)?),
+            (Some(kept), None) => Some(kept.freeze()?),
+            (None, _) => None,
+        })
+    }
+
+    fn archived(&mut self, _: &Arc<dyn DiskFile>, end: u64) -> Result<(Arc<dyn DiskFile>, u64)> {
+        self.view.go_on(end, &self.what.live.lines.hits).at(self.site.log())?;
+        Ok((Arc::new(self.view.clone()), self.view.length))
+    }
+}
+
+impl<'a> EraseFilter<'a> {
+    /// Rewrites the files of the past, the oldest first, or only counts. No log names the new files yet.
+    ///
+    /// # Errors
+    /// `Busy` if the base of the log is missing; `Io`, `OutOfMemory`.
+    pub fn of_past(
+        (site, options): (&'a Site, &'a Options),
+        order: &Erase,
+        what: Surveyed,
+        progress: Progress<'_>,
+    ) -> Result<Self> {
+        let has_acts = what.found.has_acts(&what.live.lines);
+        let mut filter = Self {
+            site,
+            options,
+            replay: has_acts.then(|| Replay::without(&Arc::new(what.chosen.doomed.clone()))),
+            is_known: false,
+            is_begun: false,
+            is_dry: order.dry_run || order.drop_history,
+            is_history_kept: !order.drop_history,
+            view: Redacted::nothing_of(&what.log),
+            what,
+            replaced: Vec::new(),
+            files: 0,
+            remove: Vec::new(),
+            made: Vec::new(),
+            lines: 0,
+            unsalted: 0,
+            span: None,
+            by_log: Vec::new(),
+        };
+        let segments = std::mem::take(&mut filter.what.segments);
+        let total = segments.len() as u64 + 1;
+        for (done, segment) in segments.iter().enumerate() {
+            let lines = std::mem::take(&mut filter.what.found.retired[done]);
+            filter.retired(segment, &lines)?;
+            progress(done as u64 + 1, total);
+        }
+        filter.what.segments = segments;
+        let live = std::mem::take(&mut filter.what.live.lines);
+        let (start, log, end) = (
+            filter.what.start.clone(),
+            Arc::clone(&filter.what.log),
+            filter.what.until.end,
+        );
+        filter.take_in(&start, LOG, (&*log, end), &live)?;
+        filter.what.live.lines = live;
+        Ok(filter)
+    }
+
+    /// Rewrites one archive without these lines.
+    fn retired(&mut self, segment: &RetiredSegment, lines: &LinesOfLog) -> Result<()> {
+        let log = &segment.archive.log;
+        let path = self.site.layout.inside(&segment.name);
+        let end = log.length().at(&path)?;
+        self.take_in(&segment.start, &segment.name, (&**log, end), lines)?;
+        if let Some(replay) = &mut self.replay {
+            replay.leave_segment();
+        }
+        let hits = &lines.hits;
+        self.files += u64::from(!hits.is_empty());
+        if !hits.is_empty() && !self.is_dry {
+            let mut redacted = Redacted::nothing_of(log);
+            redacted.go_on(end, hits).at(&path)?;
+            let length = redacted.length;
+            let threads = self.options.threads;
+            let (name, digest) = archive_of(
+                self.site,
+                (Arc::new(redacted), length),
+                segment.span,
+                ERASED_SUFFIX,
+                threads,
+            )?;
+            self.made
+                .push(self.site.layout.inside(&format!("{name}{ERASED_SUFFIX}")));
+            let erased = segment.redacted + hits.len() as u64;
+            self.replaced.push(Value::object([
+                ("old", text(&segment.digest)),
+                ("new", text(&digest)),
+                ("erased", Value::from(erased)),
+            ]));
+            self.remove.push(segment.name.clone());
+        }
+        segment.archive.rest();
+        Ok(())
+    }
+
+    /// Refuses to go on where nobody knows what is kept.
+    ///
+    /// # Errors
+    /// `Busy` if the base of the log is not there.
+    pub fn check(&self) -> Result<()> {
+        let is_known = match &self.replay {
+            Some(replay) => replay.state.is_some(),
+            None => self.is_known,
+        };
+        let why_not = || Error::busy("nothing is erased while the base of the log is missing");
+        is_known.then_some(()).ok_or_else(why_not)
+    }
+
+    /// What is kept adds up to this; `None` if that is what is there without the records.
+    pub fn sum(&mut self) -> Option<State> {
+        let mut replay = self.replay.take()?;
+        replay.leave_segment();
+        replay.state
+    }
+
+    fn check_replay(&self) -> Result<()> {
+        match self.replay.as_ref().is_some_and(|replay| replay.gave_up) {
+            true => Err(Error::from(Refused)),
+            false => Ok(()),
+        }
+    }
+
+    fn take_in(
+        &mut self,
+        start: &Start,
+        name: &str,
+        (log, end): (&dyn DiskFile, u64),
+        lines: &LinesOfLog,
+    ) -> Result<()> {
+        self.begin(start)?;
+        let path = self.site.layout.inside(name);
+        let found = &lines.hits;
+        if !lines.is_even && !found.is_empty() && self.is_history_kept {
+            self.check_seqs(name, log, end, found)?;
+        }
+        if let Some(replay) = &mut self.replay {
+            replay.settled_until = start.settled_until;
+            walk(log, end, self.options.threads, replay).at(&path)?;
+        }
+        self.check_replay()?;
+        self.count(name, (log, end), found)
+    }
+
+    /// Counts lines of a log that go.
+    fn count(&mut self, name: &str, (log, end): (&dyn DiskFile, u64), hits: &[DoomedLine]) -> Result<()> {
+        self.lines += hits.len() as u64;
+        self.unsalted += unsalted(log, end, hits).at(&self.site.layout.inside(name))?;
+        for hit in hits {
+            let (first, last) = self.span.unwrap_or((hit.seq, hit.seq));
+            self.span = Some((first.min(hit.seq), last.max(hit.seq)));
+        }
+        match self.by_log.last_mut().filter(|(last, _)| last == name) {
+            Some((_, count)) => *count += hits.len() as u64,
+            None if hits.is_empty() => {}
+            None => self.by_log.push((name.to_owned(), hits.len() as u64)),
+        }
+        Ok(())
+    }
+
+    /// Refuses what nobody could judge afterwards. Where another tool's seqs jump, those of the lines that stay may look as if
+    /// they did not: then each erased line would have to have the seq of its place, and has not.
+    fn check_seqs(&self, name: &str, log: &dyn DiskFile, end: u64, hits: &[DoomedLine]) -> Result<()> {
+        let going = hits.iter().map(|hit| hit.offset).collect();
+        let left =
+            walk_without(log, end, self.options.threads, going, &mut NoSink).at(&self.site.layout.inside(name))?;
+        match left.redacted.stray() {
+            None => Ok(()),
+            Some(_) => Err(Error::busy(format!(
+                "the seqs in {name} jump, and what would be left of it does not show that: a verifier would take the erased \
+                 lines for forged ones. Give history=\"drop\", which keeps no archive"
+            ))),
+        }
+    }
+
+    /// What a log starts from: the first base, and one that is somebody's word, without the records; any other is what came
+    /// before it adds up to, or goes.
+    fn begin(&mut self, start: &Start) -> Result<()> {
+        let is_first = !std::mem::replace(&mut self.is_begun, true);
+        let Some(sha256) = start.base else {
+            if is_first {
+                self.begin_from(State::default());
+            }
+            return Ok(());
+        };
+        let path = self.site.layout.base(sha256.text());
+        let Some((_, base)) = open_base(&*self.site.disk, &self.site.layout, &sha256).at(&path)? else {
+            return Ok(());
+        };
+        let file = base.log;
+        // Where the base before is gone nothing adds up to this one: it counts as it is.
+        if is_first || start.is_word || !self.is_known {
+            return self.begin_with(&*file, &sha256);
+        }
+        // A base that was proved is what the logs before it add up to: only one that holds some of the records is another now.
+        let stays = match &mut self.replay {
+            Some(replay) => replay.is_like(&*file, &sha256) == Some(true),
+            None => !self.what.found.bases.contains(&sha256),
+        };
+        if stays {
+            return Ok(());
+        }
+        self.files += 1;
+        self.replaced
+            .push(Value::object([("old", text(&sha256)), ("new", Value::Null)]));
+        self.remove.extend(names_of_base(&sha256));
+        Ok(())
+    }
+
+    /// The next log starts from these records.
+    fn begin_from(&mut self, state: State) {
+        self.is_known = true;
+        if let Some(replay) = &mut self.replay {
+            replay.state = Some(state);
+        }
+    }
+
+    /// The next log starts from what a base holds, as far as that is kept.
+    fn begin_with(&mut self, file: &dyn DiskFile, sha256: &Hex) -> Result<()> {
+        if !self.what.found.bases.contains(sha256) {
+            self.is_known = true;
+            if let Some(replay) = &mut self.replay {
+                replay.begin_with(file, sha256);
+                self.is_known = replay.state.is_some();
+            }
+            return Ok(());
+        }
+        self.files += 1;
+        if self.is_dry && self.replay.is_none() {
+            self.is_known = true;
+            return Ok(());
+        }
+        let path = self.site.layout.base(sha256.text());
+        let mut kept = KeptRecords {
+            doomed: &self.what.chosen.doomed,
+            state: State::default(),
+        };
+        let contents = snapshot::read(file, &mut kept).at(&path)?;
+        let unreadable = |reason: String| Error::io(&path, io::Error::new(io::ErrorKind::InvalidData, reason));
+        let header = contents.header.map_err(unreadable)?;
+        let mut state = kept.state;
+        if !self.is_dry {
+            let new = write_base(self.site, &header, &mut state, self.options.salts(), &mut |_, _| {})?;
+            self.made.push(self.site.layout.base(new.text()));
+            self.replaced
+                .push(Value::object([("old", text(sha256)), ("new", text(&new))]));
+            self.remove.extend(names_of_base(sha256));
+        }
+        self.begin_from(state);
+        Ok(())
+    }
+}
+
+fn text(digest: &Hex) -> Value {
+    Value::Str(digest.text().to_owned())
+}

@@ -1,0 +1,640 @@
+//! Opens a store, follows what others write to it, and recovers what an interrupted writer left.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::archives::archive_index::ArchiveCache;
+use super::archives::check::returned_at;
+use super::files::erasing::Erasing;
+use super::files::proofs::{other_logs, set_aside};
+use super::files::snapshots::{Snapshots, remove_indexes};
+use super::history::lines::LiveLog;
+use super::load::examine::{Examined, ExaminedLog, Look, look_for_lost, look_twice, nothing};
+use super::load::found::Traces;
+use super::load::loader::Loader;
+use super::load::tails::{ends_with_event, keep_hint};
+use super::recovery::returning::erasures_of;
+use super::search::page::Views;
+use super::vectors::Vectors;
+use super::write::pending::Pending;
+use super::{Progress, Store};
+use crate::options::Options;
+use chronolog::damage::{DamageKind, Tail};
+use chronolog::disk::{Access, Disk, FolderMode};
+use chronolog::error::{At, Error, Result};
+use chronolog::hint::{Hint, Synced, hint_for};
+use chronolog::layout::{
+    ERASING, LOG, Layout, digest_in_base_name, is_draft, is_text_draft, short_digest_in_archive_name,
+};
+use chronolog::log::files::{remove_if_there, remove_ours};
+use chronolog::log::{Log, OpenLog, Site, gone};
+use chronolog::origin::{Origin, Sentinel, TrailTold, origin_of};
+use chronolog::remembered::{HeadStanding, standing_to};
+use chronolog::verify::{BaseState, Walk, finding};
+use chronomemory_state::state::State;
+
+impl Store {
+    /// Reads what others committed since.
+    pub fn refresh(&mut self) -> Result<()> {
+        self.check_open()?;
+        // What this store writes itself is not news to it.
+        let is_writing = self.log.lock.is_held() && self.log.lock.is_prepared();
+        if !is_writing && self.is_behind()? {
+            self.catch_up()?;
+        }
+        Ok(())
+    }
+
+    /// Whether others changed the files since the last look: a few system calls, no reading.
+    pub fn is_behind(&self) -> Result<bool> {
+        self.check_open()?;
+        self.log.is_behind()
+    }
+
+    /// Forgets the memory and loads base and log anew.
+    pub(in crate::store) fn reload(&mut self, progress: Progress<'_>) -> Result<()> {
+        let path = self.site.layout.log().to_owned();
+        let look = Look::at_log(self.options.threads, self.options.checking);
+        let seen = look_twice(&*self.site.disk, &self.site.layout, look, Loader::loading, progress).at(&path)?;
+        let Some(ExaminedLog {
+            file,
+            found,
+            taker: loader,
+        }) = seen
+        else {
+            let mut loader = Loader::loading();
+            let lost =
+                look_for_lost(&*self.site.disk, &self.site.layout, self.options.threads, &mut loader).at(&path)?;
+            if let (true, Some(damage)) = (self.options.strict, lost.iter().flat_map(|lost| &lost.damage).next()) {
+                return Err(Error::Corrupted(Box::new(damage.clone())));
+            }
+            let is_lost = lost.is_some();
+            self.log.read_anew(None, lost.unwrap_or_else(nothing));
+            self.state = loader.state.filter(|_| is_lost).unwrap_or_default();
+            self.clock.tell_again(&mut self.state);
+            self.vectors.forget();
+            self.snapshots.read_anew(0);
+            return self.log.head.find_standing();
+        };
+        let Examined {
+            walk,
+            report,
+            origin,
+            anchored,
+            synced,
+            proof: _,
+            unknown: _,
+        } = found;
+        if self.options.strict {
+            let cut = report
+                .cut
+                .as_deref()
+                .map(|reason| finding(LOG, DamageKind::LogMissing, reason));
+            if let Some(damage) = report.damage.first().cloned().or(cut) {
+                return Err(Error::Corrupted(Box::new(damage)));
+            }
+        }
+        let is_synced = synced == Some(walk.end);
+        let open = OpenLog::reading(file, walk, origin).at(&path)?.anchored(anchored);
+        self.log.read_anew(Some(open), report);
+        self.state = loader.state.unwrap_or_default();
+        self.clock.tell_again(&mut self.state);
+        self.vectors.forget();
+        let on_disk = is_synced.then(|| self.state.changes().watermark());
+        self.vectors.on_disk.read_anew(on_disk.unwrap_or_default());
+        let events = self.live().events();
+        self.snapshots.read_anew(events.max(self.state.len() as u64));
+        self.log.head.find_standing()
+    }
+
+    /// Takes in what was appended; anything that does not simply follow means a reload.
+    pub(in crate::store) fn catch_up(&mut self) -> Result<()> {
+        let Some(length) = self.log.length_at_its_path()? else {
+            return match follow_swap(&self.site, &mut self.log, &mut self.state, self.options.threads)? {
+                true => {
+                    let events = self.live().events();
+                    self.snapshots.read_anew(events.max(self.state.len() as u64));
+                    Ok(())
+                }
+                false => {
+                    check_follows(&self.site, &self.log)?;
+                    self.reload(&mut |_, _| {})
+                }
+            };
+        };
+        if !self.log.still_holds(length)? {
+            // It was cut, or another log was written over this one.
+            check_follows(&self.site, &self.log)?;
+            return self.reload(&mut |_, _| {});
+        }
+        let seen = self.log.look_at_tail()?;
+        if seen.is_some() && seen == self.log.tail_known {
+            return Ok(());
+        }
+        let damages = |log: &Log| log.open().map_or(0, |open| open.walk.follower.damage.len());
+        let (before, threads) = (damages(&self.log), self.options.threads);
+        let tail = take_in_lines(&mut self.log, &mut self.state, |log, loader| {
+            log.go_on(length, threads, loader)
+        })?;
+        let is_tail = self.log.open().is_some_and(|open| open.walk.follower.tail.is_some());
+        if damages(&self.log) > before || is_tail {
+            self.reload(&mut |_, _| {})?;
+            // The same before and after: then it was this that was loaded.
+            let now = self.log.look_at_tail()?;
+            self.log.tail_known = now.filter(|now| seen.as_ref() == Some(now));
+            return Ok(());
+        }
+        self.log.report.tail = tail;
+        Ok(())
+    }
+}
+
+/// The moment that was told last: what has expired by then is left out.
+pub(in crate::store) struct ExpiryClock(i64);
+
+impl Default for ExpiryClock {
+    fn default() -> Self {
+        Self(i64::MIN)
+    }
+}
+
+impl ExpiryClock {
+    /// Whether it makes a difference which moment it is now.
+    #[inline]
+    pub fn is_due(state: &State, clock: &dyn Fn() -> i64) -> bool {
+        state.knows_expiries() && state.is_due(clock())
+    }
+
+    /// From now on what has expired by this moment is left out of answers.
+    pub fn tell(&mut self, state: &mut State, clock: &dyn Fn() -> i64) {
+        if state.knows_expiries() {
+            self.0 = clock();
+            state.expire(self.0);
+        }
+    }
+
+    /// The same for a state that was not there when the moment was told.
+    pub fn tell_again(&self, state: &mut State) {
+        state.expire(self.0);
+    }
+}
+
+/// What is wrong if the log at its path does not hold what is known of it, other than by a deed of ours. Whoever keeps the
+/// lock does not look around between two reads.
+pub(in crate::store) fn missed(site: &Site, log: &Log) -> Result<Option<Error>> {
+    let is_damaged = !log.report.damage.is_empty();
+    let Some(known) = log.missed()?.filter(|_| !is_damaged) else {
+        return Ok(None);
+    };
+    Ok((!is_our_deed(site, log, &known)?).then(|| gone(site, &known)))
+}
+
+/// Under the lock: whether the log is lost and left something behind that should be set aside. Copies that were made of it are
+/// no such thing: they stay where they are.
+pub(in crate::store) fn has_remains(site: &Site, log: &Log) -> Result<bool> {
+    let is_lost = log.check_is_there().is_err();
+    let traces = Traces::look(&*site.disk, &site.layout).at(site.log())?;
+    let has_events = log.open().is_some_and(|log| log.mark().events > 0);
+    Ok(is_lost && (has_events || traces.is_some_and(|traces| traces.has_remains())))
+}
+
+/// Before the files are read anew: whether what is there follows from what is known of the log. Errors: `Corrupted` if
+/// it does not; `Io`.
+pub(in crate::store) fn check_follows(site: &Site, log: &Log) -> Result<()> {
+    match log.find_loss()? {
+        Some(known) if !is_our_deed(site, log, &known)? => Err(gone(site, &known)),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a deed of ours took away what is known here: the log lies aside, with all that it leads back to, or the note outside
+/// tells of another one, which is here.
+fn is_our_deed(site: &Site, log: &Log, known: &Synced) -> Result<bool> {
+    Ok(is_kept_elsewhere(site, known)? || log.open().is_some_and(|open| log.head.tells_of_another(open)))
+}
+
+/// Whether a restore or a repair of ours put the log aside that is known here, or what became of it since.
+fn is_kept_elsewhere(site: &Site, known: &Synced) -> Result<bool> {
+    let quarantine = site.layout.quarantine();
+    for copy in set_aside(&*site.disk, &site.layout) {
+        if matches!(
+            standing_to(&*site.disk, &copy, &(*known).into()),
+            Ok(HeadStanding::Kept)
+        ) {
+            return Ok(true);
+        }
+    }
+    for log in other_logs(&*site.disk, &site.layout).at(&quarantine)? {
+        let length = log.length().at(&quarantine)?;
+        if let Ok(Hint::Synced(_)) = hint_for(Some(*known), &*log, length) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Shows the state what a log says behind that which it has seen. Errors: What reading says; then the log and the state
+/// are forgotten.
+pub(in crate::store) fn take_in_lines(
+    log: &mut Log,
+    state: &mut State,
+    read: impl FnOnce(&mut Log, &mut Loader) -> Result<Option<Tail>>,
+) -> Result<Option<Tail>> {
+    let mut loader = Loader::going_on(std::mem::take(state));
+    let outcome = read(log, &mut loader);
+    *state = loader.state.unwrap_or_default();
+    if outcome.is_err() {
+        // Half of a piece may have been taken in; the next look starts from nothing, and may need the memory.
+        log.forget();
+        *state = State::default();
+    }
+    outcome
+}
+
+/// Goes over from a retired log to the one that followed it; false if that is not what happened: then all is read anew.
+pub(in crate::store) fn follow_swap(site: &Site, log: &mut Log, state: &mut State, threads: usize) -> Result<bool> {
+    let path = site.layout.log().to_owned();
+    let report = &log.report;
+    let is_damaged = !report.damage.is_empty() || report.cut.is_some();
+    if log.open().is_none() || is_damaged || report.base == BaseState::Unanchored {
+        return Ok(false);
+    }
+    let Ok(file) = site.disk.open(&path, Access::Read) else {
+        return Ok(false);
+    };
+    let length = file.length().at(&path)?;
+    let Origin::Ours(sentinel) = origin_of(&*file, length).at(&path)? else {
+        return Ok(false);
+    };
+    // A repair starts from what the files said, which may be less than what is known here. So does a process of version 1, which
+    // says no trail: it passes over events that tell of erasures and prunings.
+    if sentinel.repaired || sentinel.told.trail == TrailTold::Nothing {
+        return Ok(false);
+    }
+    if !read_old_log(site, log, state, threads)? {
+        return Ok(false);
+    }
+    let live = LiveLog {
+        site,
+        open: log.open(),
+        state,
+    };
+    if live.head() != sentinel.previous_head || live.last_seq() != sentinel.last_seq {
+        return Ok(false);
+    }
+    let mut walk = Walk::new(None).with_trail();
+    walk.latest = log.latest();
+    let mut open = OpenLog::reading(file, walk, Origin::Ours(sentinel)).at(&path)?;
+    state.forget_events();
+    let length = open.file.length().at(&path)?;
+    let tail = take_in_lines(log, state, |_, loader| open.go_on(length, threads, loader).at(&path))?;
+    let is_whole = tail.is_none() && open.is_whole();
+    log.go_over(open);
+    (log.report.base, log.report.tail) = (BaseState::Anchored, None);
+    // A tail or a fault is judged by the hint about the last sync, and that takes a look at everything.
+    Ok(is_whole)
+}
+
+/// Takes in what the old log still held; false if it does not simply go on.
+fn read_old_log(site: &Site, log: &mut Log, state: &mut State, threads: usize) -> Result<bool> {
+    let Some(open) = log.open() else {
+        return Ok(false);
+    };
+    let length = open.file.length().at(site.log())?;
+    let tail = take_in_lines(log, state, |log, loader| log.go_on(length, threads, loader))?;
+    Ok(tail.is_none() && log.open().is_some_and(OpenLog::is_whole))
+}
+
+/// What becomes of a whole event beyond the end of a damaged log.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) enum TailLeft {
+    /// It is moved aside, as any tail.
+    MovedAside,
+    /// It stays where it is, for those who judge it.
+    Spared,
+}
+
+impl Store {
+    /// Runs a change under the lock, on the newest state.
+    pub(in crate::store) fn with_lock<T>(
+        &mut self,
+        now: i64,
+        change: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.with_lock_regardless(now, |store| {
+            store.log.check_is_there()?;
+            change(store)
+        })
+    }
+
+    /// The same, also if the log is lost: for those who bring it back.
+    pub(in crate::store) fn with_lock_regardless<T>(
+        &mut self,
+        now: i64,
+        change: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.with_lock_on(TailLeft::MovedAside, now, change)
+    }
+
+    fn with_lock_on<T>(&mut self, tail: TailLeft, now: i64, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let rushed = self.begin(tail, now)?;
+        let outcome = change(self);
+        // Whatever went wrong may have left the files other than the memory thinks. And a caller who hears of a fault asks
+        // nobody to end a lease.
+        if outcome.is_err() {
+            self.log.lock.set_prepared(false);
+        }
+        self.log.release_or_lease(now, rushed && outcome.is_ok());
+        outcome
+    }
+
+    /// The same for those who judge what lies beyond the end of a damaged log: a whole event is left there. The next writer
+    /// moves it aside as ever.
+    pub(in crate::store) fn with_lock_sparing_tail<T>(
+        &mut self,
+        now: i64,
+        change: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.with_lock_on(TailLeft::Spared, now, change)
+    }
+
+    /// Runs something short under the lock, whether this store has it already or not.
+    pub(in crate::store) fn with_lock_for_a_moment<T>(
+        &mut self,
+        act: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        if self.log.lock.is_held() {
+            return act(self);
+        }
+        self.log.hold_lock()?;
+        let outcome = act(self);
+        self.log.lock.let_go();
+        outcome
+    }
+
+    /// Takes the lock and the newest state; says whether the last change is only just over.
+    pub(in crate::store) fn begin(&mut self, tail: TailLeft, now: i64) -> Result<bool> {
+        self.check_open()?;
+        self.log.check_poison()?;
+        let rushed = self.log.take_lock(now)?;
+        if let Err(fault) = self.prepare(tail, now) {
+            self.log.lock.set_prepared(false);
+            self.log.release_or_lease(now, false);
+            return Err(fault);
+        }
+        Ok(rushed)
+    }
+
+    /// Under the lock, before anything is written: the newest state, and no bytes beyond the committed end.
+    fn prepare(&mut self, tail: TailLeft, now: i64) -> Result<()> {
+        if self.log.lock.is_prepared() {
+            return Ok(());
+        }
+        if self.log.lock.is_marked() {
+            self.recover(now)?;
+        }
+        if self.is_behind()? {
+            self.catch_up()?;
+            self.log.lock.forget_signature();
+        }
+        if self.log.is_short_of_synced()? {
+            self.reload(&mut |_, _| {})?;
+        }
+        self.log.lock.sign()?;
+        self.log.check_is_ours()?;
+        let mut is_spared = false;
+        if self.log.report.tail.is_some() {
+            // What others have synced since this store was opened is no tail: only a fresh look may cut.
+            self.reload(&mut |_, _| {})?;
+            // Of a log that is lost, these bytes may be all that is left.
+            if self.log.check_is_there().is_ok() {
+                is_spared = tail == TailLeft::Spared && has_event_in_tail(&self.site, &self.log)?;
+                if !is_spared {
+                    self.log.cut_tail(now)?;
+                }
+            }
+        }
+        if is_erasing(&self.site) {
+            finish_erasing(&self.site, &self.log, &self.state, &self.vectors)?;
+        }
+        if !is_spared {
+            self.log.lock.set_prepared(true);
+        }
+        Ok(())
+    }
+
+    /// After a failed sync of somebody else: copies the committed part of the log into a fresh file and removes the mark.
+    fn recover(&mut self, now: i64) -> Result<()> {
+        self.reload(&mut |_, _| {})?;
+        self.log.keep_tail(now)?;
+        self.vectors.renew_rows(&self.state)?;
+        if self.log.renew()? {
+            self.reload(&mut |_, _| {})?;
+            self.make_ready()?;
+            self.sync_log()?;
+        }
+        self.log.lock.remove_mark()?;
+        self.log
+            .report
+            .notes
+            .push("after a failed sync the log was copied into a fresh file".to_owned());
+        Ok(())
+    }
+
+    /// Takes the log as it is now for the right one.
+    pub fn accept_head(&mut self, now: i64) -> Result<()> {
+        if self.log.open().is_none() && !self.log.head.is_there() {
+            // Nothing is there and nothing is missed.
+            return Ok(());
+        }
+        self.with_lock_regardless(now, |store| {
+            let is_replaced = store.log.accept_replaced();
+            store.log.check_is_there()?;
+            if !is_replaced && !store.log.head.is_kept() {
+                return Ok(());
+            }
+            if store.log.report.cut.take().is_some()
+                && let Some(log) = store.log.open()
+            {
+                keep_hint(&store.site, log, now)?;
+            }
+            store.sync_log()?;
+            let reached = store.log.seen_head();
+            match store.log.head.is_kept() {
+                true => store.log.head.accept(reached),
+                false => Ok(()),
+            }
+        })
+    }
+
+    /// Under the lock, after another log took the place of the one that was there, as announced. What was missed before is
+    /// missed still, unless this log has it: only [`Store::accept_head`] says that all is well.
+    pub(in crate::store) fn accept_present_head(&mut self) -> Result<()> {
+        self.sync_log()?;
+        self.log.tell_head();
+        self.log.head.find_standing()
+    }
+}
+
+/// Whether the log is damaged and ends with a whole event that lost its newline: so much of a tail is for a repair to judge.
+fn has_event_in_tail(site: &Site, log: &Log) -> Result<bool> {
+    let is_damaged = log.report.damage.iter().any(|damage| damage.path == LOG);
+    match (&log.report.tail, log.open()) {
+        (Some(tail), Some(open)) if is_damaged => ends_with_event(&*open.file, tail).at(site.log()),
+        _ => Ok(false),
+    }
+}
+
+/// Whether a file is called as a base with this digest is, packed or not.
+fn is_of(file: &str, sha256: &str) -> bool {
+    digest_in_base_name(file) == Some(sha256)
+}
+
+/// Under the lock: if the log tells of the erasure that `erasing` speaks of, what that names is removed, and all that is
+/// derived; if not, nothing has happened, and only what was begun aside goes.
+pub(in crate::store) fn finish_erasing(site: &Site, log: &Log, state: &State, vectors: &Vectors) -> Result<()> {
+    let Some(left) = Erasing::read(site)? else {
+        return Ok(());
+    };
+    match log.open().map(|log| &log.origin) {
+        Some(Origin::Ours(sentinel)) if left.base.is_some() && sentinel.told.base == left.base => {
+            let names_rows = |path: &Path| vectors.names_rows(state, path);
+            left.carry_out(site, |name| may_go(site, sentinel, names_rows, name))?;
+            // What somebody was sealing, and could not finish, holds words too. Drafts first, and files once more: one may get
+            // its name while others are removed, and none has a draft that was begun before.
+            remove_ours(&*site.disk, &site.layout.text_indexes(), is_text_draft)?;
+            // A snapshot that somebody was writing, and could not finish, too.
+            remove_ours(&*site.disk, site.layout.folder(), is_draft)?;
+            remove_indexes(site)?;
+            remove_indexes(site)?;
+            remove_if_there(&*site.disk, &site.layout.snapshot())?;
+        }
+        _ => left.remove_drafts(site)?,
+    }
+    Erasing::end(site)
+}
+
+/// Whether a file is none that the log or its past names.
+fn may_go(site: &Site, sentinel: &Sentinel, names_rows: impl Fn(&Path) -> bool, name: &str) -> bool {
+    let path = site.layout.inside(name);
+    match name.split_once('/') {
+        Some(("vectors", _)) => !names_rows(&path),
+        Some(("backup" | "quarantine", _)) => true,
+        Some(("base", file)) if sentinel.told.base.is_some_and(|base| is_of(file, base.text())) => false,
+        // Nothing of the past is named where none was kept.
+        _ if sentinel.archive.is_none() => true,
+        Some((folder, file)) => {
+            let told = sentinel.told.erasure.iter().flat_map(|told| &told.replaced);
+            let mut olds = told.map(|one| one.old.text());
+            match folder {
+                "base" => olds.any(|old| is_of(file, old)),
+                _ => short_digest_in_archive_name(file).is_some_and(|short| olds.any(|old| old.starts_with(short))),
+            }
+        }
+        None => false,
+    }
+}
+
+/// Whether somebody left an erasure unfinished.
+pub(in crate::store) fn is_erasing(site: &Site) -> bool {
+    site.disk.exists(&site.layout.inside(ERASING))
+}
+
+impl Store {
+    /// Opens a store; nothing is created before the first write.
+    ///
+    /// # Errors
+    /// `Io`; `Corrupted` if `strict` and anything is damaged.
+    pub fn open(disk: Arc<dyn Disk>, layout: Layout, options: Options, progress: Progress<'_>) -> Result<Self> {
+        disk.guard(
+            layout.folder(),
+            FolderMode {
+                read_only: layout.is_backup(),
+                shared: options.shared,
+            },
+        );
+        let site = Arc::new(Site::new(disk, layout));
+        let log = Log::new(Arc::clone(&site), options.terms(), nothing())?;
+        let snapshots = Snapshots::new(Arc::clone(&site));
+        let vectors = Vectors::new(Arc::clone(&site), options.threads);
+        let mut store = Self {
+            site,
+            options,
+            log,
+            state: State::default(),
+            pending: Pending::default(),
+            closed: false,
+            snapshots,
+            archives: ArchiveCache::default(),
+            views: Views::default(),
+            vectors,
+            clock: ExpiryClock::default(),
+            last_copy: None,
+        };
+        store.reload(progress)?;
+        if is_erasing(&store.site) {
+            store.finish_what_others_erased();
+        }
+        store.look_for_returned();
+        store.log.tell_known_head();
+        if store.options.exclusive {
+            store.log.hold_lock()?;
+        }
+        Ok(store)
+    }
+
+    /// Ends the erasure of somebody who could not; who may only read leaves it to others, and is told.
+    fn finish_what_others_erased(&mut self) {
+        let finished = self.with_lock_for_a_moment(|store| {
+            if store.is_behind()? {
+                store.catch_up()?;
+            }
+            finish_erasing(&store.site, &store.log, &store.state, &store.vectors)?;
+            store.make_ready()?;
+            store.log.tell_head();
+            Ok(())
+        });
+        if let Err(fault) = finished {
+            let note = format!("an erasure is unfinished, and could not be ended here: {fault}");
+            self.log.report.notes.push(note);
+        }
+    }
+
+    /// Never silent: what was erased and is back is told to whoever opens the store.
+    fn look_for_returned(&mut self) {
+        if !erasures_of(&self.state).is_empty()
+            && let Some(log) = self.log.open()
+        {
+            let found = returned_at(&*self.site.disk, &self.site.layout, &log.origin);
+            self.log.report.returned = found;
+        }
+    }
+
+    /// Makes what was written durable and lets go of everything. Closing twice is fine.
+    ///
+    /// # Errors
+    /// `Io`, `Poisoned` if the last sync fails.
+    pub fn close(&mut self) -> Result<()> {
+        if self.closed {
+            return Ok(());
+        }
+        let missed = if self.log.lock.is_held() {
+            missed(&self.site, &self.log)
+        } else {
+            Ok(None)
+        };
+        let outcome = self.sync().and(self.log.end_lease_at_last()).and(match missed {
+            Ok(None) => Ok(()),
+            Ok(Some(fault)) | Err(fault) => Err(fault),
+        });
+        self.log.tell_known_head();
+        self.write_wanted_snapshot();
+        self.closed = true;
+        self.log.lock.let_go();
+        self.log.forget();
+        self.state = State::default();
+        self.views.text = Arc::default();
+        self.vectors.forget();
+        outcome
+    }
+}
