@@ -11,7 +11,6 @@ from chronomemory import interrupts as interrupts  # first: what follows takes a
 if TYPE_CHECKING:
     from chronomemory import metrics, query
     from chronomemory._core import WalEvent, __version__
-    from chronomemory.blocks import Memory, MemorySystem
     from chronomemory.compat.bridge import EsdbBridge, EsdbRecord, EsdbStatus
     from chronomemory.compat.context_pack import ContextPack, ContextPackCompiler, ContextPackEntry
     from chronomemory.deps import DependencyEdge, DepGraph
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     )
     from chronomemory.filters import Filter
     from chronomemory.health import Health
+    from chronomemory.memory import Memory, MemorySystem
     from chronomemory.reasons import Why
     from chronomemory.record import ChronoRecord
     from chronomemory.rollback import RollbackReport, invalidate
@@ -74,7 +74,6 @@ __all__ = [
 #: pays only for what it needs. The other errors are in ``chronomemory.errors``.
 _HOMES = {
     "_core": ("WalEvent", "__version__"),
-    "blocks": ("Memory", "MemorySystem"),
     "compat.bridge": ("EsdbBridge", "EsdbRecord", "EsdbStatus"),
     "compat.context_pack": ("ContextPack", "ContextPackCompiler", "ContextPackEntry"),
     "deps": ("DepGraph", "DependencyEdge"),
@@ -89,6 +88,7 @@ _HOMES = {
     ),
     "filters": ("Filter",),
     "health": ("Health",),
+    "memory": ("Memory", "MemorySystem"),
     "reasons": ("Why",),
     "record": ("ChronoRecord",),
     "rollback": ("RollbackReport", "invalidate"),

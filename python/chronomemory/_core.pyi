@@ -1,4 +1,4 @@
-"""The types of what the engine offers to Python; the library behind this page is built from rust/python.
+"""The types and documentation of the engine's Python binding, which is built from rust/python.
 
 Every call may raise the errors of chronomemory.errors. Records that come back are fresh copies; log lines
 come without their newline. ``face`` is None for plain records, else the name of the face of the id's prefix.
@@ -16,19 +16,25 @@ from typing_extensions import Self, disjoint_base
 from chronomemory.record import ChronoRecord
 
 __all__ = [
+    "WHERE_KEYS",
+    "Blocks",
     "Deltas",
     "Edition",
     "Engine",
+    "PackedRecords",
+    "Reader",
     "Store",
-    "Told",
-    "View",
+    "Upkeep",
+    "Vectors",
     "WalEvent",
     "Walk",
     "__version__",
+    "after_fork_in_child",
+    "after_fork_in_parent",
+    "before_fork",
     "canonical_json",
     "event_hash",
     "file_holds",
-    "fit_budget",
     "indented_json",
     "parse_json",
     "question_words",
@@ -39,6 +45,7 @@ __all__ = [
 ]
 
 __version__: str
+WHERE_KEYS: list[str]
 
 _T = TypeVar("_T")
 
@@ -49,12 +56,13 @@ _Text = str | None
 _Kinds = str | list[str] | None
 _Dict = dict[str, Any]
 # Ids, their rows, space, model and, of codes, the length of the token vectors.
-_Attachments = list[tuple[list[str], npt.NDArray[np.float32], str | None, str | None, int]] | None
-_Records = list[ChronoRecord]
+_Rows = tuple[list[str], npt.NDArray[np.float32], str | None, str | None, int]
 _Maybe = list[ChronoRecord | None]
-_Names = tuple[_Text, _Text, _Text] | None
+_Names = tuple[_Text, _Text, _Text]
 _After = tuple[Any, str] | None
 _Found = tuple[ChronoRecord, float, _Dict | None]
+# A version of what is seen, sees_wider, scope_names and is_known.
+_Asker = tuple[tuple[int, int], bool, _Names | None, bool]
 _Made = tuple[int | None, int | None, int, int]
 _End = tuple[int | None, _Made, _Made | None]
 _Floats = npt.NDArray[np.float32]
@@ -109,82 +117,20 @@ class Store:
     def upsert(self, record: _Record, *, if_version: str | None = None, if_new: bool = False) -> WalEvent:
         """Write a record; with ``if_version`` the one there is of that, with ``if_new`` there is none."""
 
-@final
-class Engine:
-    """An open store; nothing is created before the first write."""
+@disjoint_base
+class Reader:
+    """Reads records as one viewer sees them: the current ones, or those of a past moment."""
 
-    def __new__(
-        cls,
-        project_root: _Path,
-        *,
-        recursion_depth: int = 0,
-        durability: str = "normal",
-        exclusive: bool = False,
-        lock_timeout: float = 5.0,
-        strict: bool = False,
-        verify: str = "full",
-        head_file: _Path | None = None,
-        shared: bool = False,
-        salt: str = "scope",
-    ) -> Engine: ...
-    def scoped(
-        self, user: _Text = None, agent: _Text = None, session: _Text = None, *, shared: bool = True
-    ) -> Engine:
-        """The same store for one who gives names."""
-    def with_expired(self) -> Engine: ...
-    def due(self, now: int | None = None) -> list[str]: ...
-    def sweep(self, now: int | None = None) -> list[str]: ...
-    def moment(self) -> int: ...
-    def set_moment(self, moment: int | None = None) -> None: ...
-    def everyone(self) -> Engine:
-        """The same store for one who sees everything."""
-    def on_terms(self, *, recursion_depth: int, durability: str, lock_timeout: float, salt: str) -> Engine:
-        """The same store for one who writes on other terms; closing one of them closes all."""
-    def pulse(self) -> _Dict:
-        """How the log is, as far as memory tells: what was written from here, what is synced, what failed."""
-    def scopes(self, after: _Names = None, *, limit: int) -> list[tuple[_Text, _Text, _Text, int]]:
-        """The scopes behind this one, in their order: user, agent, session and the number of records."""
-    def are_own(self, ids: list[str]) -> list[bool]: ...
-    def public(self) -> Engine: ...  # For one without names who means all who use it.
-    def acting(self) -> Engine: ...  # For one who sees everything and acts for whom this is.
-    def require(self, level: str, wanted: bool) -> bool:
-        """Say that every write must come with a name of a level, or need not: whether that is new."""
-    def is_known(self) -> bool: ...
-    def scope_names(self) -> _Names: ...  # Who asks: user, agent and session; None for everyone.
+    def last_seq(self) -> int: ...  # 0 without events
+    def scope_digits(self) -> str:
+        """Return the digits of the scope in ids; an empty text for the shared scope."""
+    def scope_names(self) -> _Names | None:
+        """Return user, agent and session of the viewer, or None if it sees all scopes."""
     def sees_wider(self) -> bool: ...
-    def seen_version(self) -> tuple[int, int]: ...  # Tells what is seen now from what was seen before.
-    def scope_digits(self) -> str: ...  # They stand for the scope in ids; nothing for what is shared.
-    def close(self) -> None: ...
-    def findings(self) -> _Dict: ...  # What opening found, in the shape of verify().
-    def in_doubt(self) -> tuple[int, list[str]]: ...  # Records that lost events may be about; the ids known.
-    def upsert(self, record: _Record, face: str | None = None) -> WalEvent: ...
-    def upsert_at_once(self, record: _Record, face: str | None = None) -> bool:
-        """An upsert that is written only if nobody has to be waited for, and says whether it was."""
-    def insert(self, record: _Record, face: str | None = None) -> WalEvent | None: ...  # None: it is taken.
-    def upsert_many(self, records: Iterable[_Record], face: str | None = None) -> tuple[int, int]:
-        """One atomic batch; the first seq of the records and the one after the last."""
-    def delete(self, record_id: str, face: str | None = None) -> WalEvent: ...
-    def patch(self, record_id: str, patch: Mapping[str, Any], face: str) -> WalEvent: ...
-    def write(self, changes: Iterable[tuple[str, Any]], face: str | None = None) -> tuple[int, int]:
-        """One atomic batch of ("upsert", record), ("delete", id), ("patch", (id, mapping)), ("act", dict)."""
-    def upsert_good(
-        self, records: list[Any]
-    ) -> tuple[int, int, int, list[tuple[int, str | None, str | None, str]]]:
-        """One batch of what can be written: how many, first seq, the one after the last, what was left out.
-
-        Of what was left out: its place, id, path and reason.
-        """
-    def ingest(
-        self, path: _Path, progress: _Progress = None, *, faces: bool = False, skips: bool = False
-    ) -> _Dict:
-        """Load NDJSON: {"records", "bytes", "lines", "first_seq", "last_seq", "skipped", "refusals"}."""
-    def ingest_lines(self, name: _Path, bytes: bytes, lines: int, kept: int, *, skips: bool = False) -> _Dict:
-        """The same for lines that were read already, and what came before them."""
-    def sync(self) -> None: ...
-    def syncs(self) -> int:
-        """How often this store has waited for the disk to take its log."""
+    def is_known(self) -> bool:
+        """Return whether there is a record of the viewer's own scope, or a tombstone of one."""
+    def get(self, id: str) -> ChronoRecord | None: ...
     def get_many(self, ids: list[str]) -> list[ChronoRecord | None]: ...
-    def get(self, record_id: str) -> ChronoRecord | None: ...
     def query(
         self,
         *,
@@ -193,160 +139,267 @@ class Engine:
         min_confidence: float = 0.0,
         limit: int | None = None,
         faces: bool = False,
-    ) -> list[ChronoRecord]: ...
-    def select_dicts(self, wanted: _Dict) -> list[_Dict]: ...
-    def create_index(self, path: str) -> bool: ...
-    def drop_index(self, path: str) -> bool: ...
-    def indexes(self) -> list[str]: ...
+    ) -> list[ChronoRecord]:
+        """Return records in insertion order."""
+    def export(self, request: _Dict) -> list[_Dict]:
+        """Return records as dicts.
+
+        The request has all of: kind, status, min_confidence, limit, faces, condition (JSON of a ``where``, or
+        None), tags, since_us, until_us.
+        """
+    def count(self, *, kind: _Kinds = None, status: _Text = "active", faces: bool = False) -> int: ...
+    def page(self, request: _Dict) -> tuple[list[ChronoRecord], _End | None, str]:
+        """Return records, where the page ends if there are more, and how they were found.
+
+        The request has what that of ``export`` has, and by, reverse, after (the end of a page) and explain.
+        """
     def find(
         self, index: str, key: Sequence[Any], *, after: _After = None, limit: int, reverse: bool = False
-    ) -> list[ChronoRecord]: ...
-    def reach(
-        self, network: str, starts: list[str], hops: int, wanted: _Dict, *, joints: bool = False
-    ) -> tuple[list[tuple[str, int]], list[str]]:
-        """Wanted has all of: direction (out, in, both), kinds and end_kinds (lists, or None for all)."""
-    def routes(
-        self, network: str, source: str, target: str, wanted: _Dict, *, hops: int, limit: int
-    ) -> list[list[str]]: ...  # the shortest ways, each as the ids of what joins one to the next
-    def islands(self, network: str, wanted: _Dict) -> list[list[str]]: ...
-    def page(self, terms: _Dict) -> tuple[list[ChronoRecord], _End | None, str]: ...
-    def walk(self, terms: _Dict) -> Walk: ...
-    def deltas(self, face: str, terms: _Dict, promotion: _Dict) -> Deltas: ...
-    def export(self, *, status: str | None = "active", faces: bool = False) -> list[_Dict]: ...
-    def count(self, *, kind: _Kinds = None, status: _Text = "active", faces: bool = False) -> int: ...
-    def tally(self) -> list[tuple[str, str, bool, int]]: ...
-    def wal_seq(self) -> int: ...
-    def head(self) -> str: ...
-    def last_event(self) -> tuple[int, str]: ...
-    def has_event(self, seq: int, hash: str) -> bool: ...
-    def replay(self, from_seq: int = 0) -> list[bytes]: ...
-    def history(self, record_id: str) -> list[bytes]: ...
-    def changed_since(self, seq: int, *, faces: bool = False) -> list[str]: ...
-    def search(self, wanted: _Dict, *, explain: bool = False) -> list[_Found]: ...
-    def latest_us(self) -> int | None: ...
-    def as_of(self, seq: int | None = None, ts_us: int | None = None) -> View: ...
-    def verify(self, progress: _Progress = None) -> _Dict: ...
-    def accept_head(self) -> None: ...
-    def compact(self, *, keep_history: bool = True, progress: _Progress = None) -> int: ...
-    def erase(
-        self,
-        ids: Sequence[str],
-        *,
-        scope: bytes | None = None,
-        reason: str,
-        drop_history: bool = False,
-        again: Sequence[str] = ...,
-        derived: bool = False,
-        dry_run: bool = False,
-        due_at: int | None = None,
-        condition: bytes | None = None,
-        progress: _Progress = None,
-    ) -> _Dict: ...
-    def prune(self, before: int | None, backups: int | None, reason: str, dry: bool) -> _Dict: ...
-    def backup(self, progress: _Progress = None) -> str: ...
-    def copy_out(self, to: _Path, keep: int | None = None, progress: _Progress = None) -> _Dict: ...
-    def copies(self) -> list[_Dict]: ...
-    def forget_copies(self, paths: Sequence[_Path]) -> int: ...
-    def restore(
-        self, source: _Path, progress: _Progress = None, *, damaged: bool = ..., bring_back: bool = ...
-    ) -> _Dict | None: ...
-    def repair(self, progress: _Progress = None, *, unproven: bool = False) -> _Dict: ...
-    def bookmark(self) -> tuple[str, int]: ...
-    def in_turn(self, work: Callable[[], _T]) -> _T:
-        """Call ``work`` while no other thread or process writes; after a second others may write again."""
+    ) -> list[ChronoRecord]:
+        """Return the records that a declared index leads to, in its order.
+
+        ``after`` has the sort key and the id of the last record of the page before.
+        """
+    def search(self, request: _Dict, explain: bool) -> tuple[list[_Found], _Asker]:
+        """Return the best records with their scores and, with ``explain``, the parts of these; and who asked.
+
+        The request has all of: text, vector, space, query_tokens, token_space, kinds, without_kinds, status,
+        min_confidence, tags, since_us, until_us, limit, context, now_us, condition.
+        """
+    def reach(self, network: str, request: _Dict) -> tuple[list[tuple[str, int]], list[str]]:
+        """Return the ends within ``hops`` of the starts with their distance, and what joins them.
+
+        The request has direction (out, in, both), kinds and end_kinds (lists, or None for all); starts, hops,
+        and joints: whether the ids of what joins the ends are returned.
+        """
+    def routes(self, network: str, request: _Dict) -> list[list[str]]:
+        """Return the shortest routes, each as the ids of what joins one end to the next.
+
+        The request has direction, kinds and end_kinds as above; source, target, hops and limit.
+        """
+    def islands(self, network: str, request: _Dict) -> list[list[str]]:
+        """Return the ends in connected groups."""
+
+@final
+class Engine(Reader):
+    """An open store; nothing is created before the first write.
+
+    The options are all of: recursion_depth, durability, lock_timeout, salt, verify, exclusive, strict,
+    head_file, shared. Engines that come from another one share its store: closing one closes all.
+    """
+
+    def __new__(cls, project_root: _Path, options: _Dict) -> Engine: ...
+    def close(self) -> None: ...
+    def with_options(self, options: _Dict) -> Engine:
+        """Return the same store with other options for what is written: the first four."""
+    @property
+    def upkeep(self) -> Upkeep: ...
+    @property
+    def vectors(self) -> Vectors: ...
+    @property
+    def blocks(self) -> Blocks: ...
+
+    # The same store for other viewers.
+
+    def scoped(self, names: _Names, *, shared: bool = True) -> Engine:
+        """Return the store for a scope; with ``shared`` wider scopes are visible too."""
+    def public(self) -> Engine:
+        """Return the store for a viewer without names, who writes for all."""
+    def unscoped(self) -> Engine:
+        """Return the store for a viewer that sees all scopes."""
+    def acting(self) -> Engine:
+        """Return the store for a viewer that sees all scopes and writes for this one."""
+    def with_expired(self) -> Engine: ...
+    def scopes(self, after: _Names | None, limit: int) -> list[tuple[_Names, int]]:
+        """Return the scopes below this one, in their order, with the number of their records."""
+    def are_own(self, ids: list[str]) -> list[bool]:
+        """Return which of these records this viewer may change."""
+
+    # Expiry. Moments are in microseconds since 1970.
+
+    def clock(self) -> int: ...
+    def set_clock(self, moment: int | None) -> None:
+        """Set the clock of the store in this process; None returns to the real one."""
+    def due(self, now: int | None = None) -> list[str]: ...
+    def sweep(self, now: int | None) -> list[str]:
+        """Delete the records that are due and return their ids."""
+
+    # Writing.
+
+    def upsert(self, record: _Record, face: str | None = None) -> WalEvent: ...
+    def upsert_if(self, condition: str, record: _Record, face: str | None) -> bool:
+        """Write a record and return True, if its id is "new" or if it can be written "at once".
+
+        At once means without waiting for another writer or for the disk.
+        """
+    def upsert_many(self, records: Iterable[_Record], face: str | None = None) -> tuple[int, int]:
+        """Write one atomic batch; return the first seq and the one after the last."""
+    def upsert_good(
+        self, records: list[Any]
+    ) -> tuple[int, int, int, list[tuple[int, str | None, str | None, str]]]:
+        """Write what can be written as one batch.
+
+        Return how many, the first seq, the one after the last, and place, id, path and reason of what was
+        left out.
+        """
+    def delete(self, record_id: str, face: str | None = None) -> WalEvent: ...
+    def write(self, changes: Iterable[tuple[str, Any]], face: str | None = None) -> tuple[int, int]:
+        """One atomic batch of ("upsert", record), ("delete", id), ("patch", (id, mapping)), ("act", dict)."""
     def write_unless_changed(
         self,
         changes: Iterable[tuple[str, Any]],
         face: str | None,
         since: tuple[str, int],
         read: list[str],
-        attachments: _Attachments = None,
+        attachments: list[_Rows] | None = None,
         *,
         at_us: int | None = None,
     ) -> tuple[WalEvent, Edition, Edition] | None:
-        """Write changes as one batch and return the last event, unless an id that was read changed since.
+        """Write changes and embeddings as one batch, unless an id that was read changed since.
 
-        Attachments are of records that are there or come with the changes.
-        None also if nobody can tell what changed, since the log is another one, or was compacted. With
-        ``at_us`` the events carry that moment, unless it is still to come.
+        Return the last event and the editions before and after it. None also if it is unknown what changed,
+        since the log is another one, or was compacted. With ``at_us`` the events carry that moment, unless it
+        is still to come.
         """
-
-    # Embeddings. A space of None is the one that choose_space named, at first "default".
-
-    def attach(
+    def ingest(
         self,
-        ids: list[str],
-        matrix: _Floats,
+        path: _Path,
+        progress: _Progress = None,
         *,
-        space: str | None = None,
-        model: str | None = None,
-        since: tuple[str, int] | None = None,
-        tokens: int = 0,
-    ) -> tuple[int, int] | None:
-        """First seq and the one after the last; with a bookmark None if a record changed, or has one."""
-    def detach(self, ids: list[str], *, space: str | None = None) -> int: ...
-    def embedding(self, record_id: str, *, space: str | None = None) -> bytes | None: ...
+        faces: bool = False,
+        skips: bool = False,
+        text: tuple[bytes, int, int] | None = None,
+    ) -> _Dict:
+        """Load NDJSON: {"records", "bytes", "lines", "first_seq", "last_seq", "skipped", "refusals"}.
+
+        With ``text`` the lines come from there; it also has how many lines and records came before them.
+        """
+    def in_turn(self, work: Callable[[], _T]) -> _T:
+        """Call ``work`` while no other thread or process writes; after a second others may write again."""
+
+    # More reading.
+
+    def tally(self) -> list[tuple[str, str, bool, int]]:
+        """Return the number of records by kind, status and whether a face wrote them."""
+    def records_at_once(self, ids: list[str]) -> tuple[Edition, tuple[str, int], _Maybe, list[int | None]]:
+        """Return edition, bookmark, records, and numbers for the scopes of those that may be changed.
+
+        Records that no verb of their face can use are left out.
+        """
+    def walk(self, request: _Dict) -> Walk: ...
+    def deltas(self, face: str, request: _Dict, promotion: _Dict) -> Deltas: ...
+
+    # The log and the past.
+
+    def sync(self) -> None: ...
+    def log_status(self) -> _Dict:
+        """Return counters of the open log from memory: what was written, what is synced, what failed."""
+    def last_event(self) -> tuple[int, str]: ...
+    def latest_us(self) -> int | None: ...
+    def bookmark(self) -> tuple[str, int]:
+        """Return the hash of the last event and the place behind it."""
+    def has_event(self, seq: int, hash: str) -> bool: ...
+    def replay(self, from_seq: int) -> list[bytes]: ...
+    def history(self, record_id: str) -> list[bytes]: ...
+    def changed_since(self, seq: int, *, faces: bool = False) -> list[str]: ...
+    def as_of(self, seq: int | None = None, ts_us: int | None = None) -> Reader: ...
+
+@final
+class Upkeep:
+    """Checks, copies, erases, repairs and configures a store."""
+
+    def findings(self) -> _Dict: ...  # What opening found, in the shape of verify().
+    def in_doubt(self) -> tuple[int, list[str]]: ...  # Records that lost events may be about; the ids known.
+    def verify(self, progress: _Progress) -> _Dict: ...
+    def accept_head(self) -> None: ...
+    def compact(self, keep_history: bool, progress: _Progress) -> int:
+        """Compact the log and return how many events the old one had."""
+    def erase(self, order: _Dict, progress: _Progress = None) -> _Dict:
+        """Erase records and return the report.
+
+        The order has all of: ids, reason, drop_history, again, derived, dry_run; it may have scope, due_at
+        and condition.
+        """
+    def prune(self, order: _Dict) -> _Dict:
+        """Remove old archives and backups; the order has before, keep_backups, reason and dry_run."""
+    def backup(self, progress: _Progress) -> str: ...
+    def copy_out(self, to: _Path, keep: int | None, progress: _Progress) -> _Dict: ...
+    def copies(self) -> list[_Dict]: ...
+    def forget_copies(self, paths: Sequence[_Path]) -> int: ...
+    def restore(self, order: _Dict, progress: _Progress) -> _Dict | None:
+        """Restore a backup; the order has source, damaged and bring_back."""
+    def repair(self, progress: _Progress, unproven: bool) -> _Dict: ...
+    def require(self, level: str, wanted: bool) -> bool:
+        """Require a name of a level for every write, or not; return whether that is new."""
+    def create_index(self, path: str) -> bool: ...
+    def drop_index(self, path: str) -> bool: ...
+    def indexes(self) -> list[str]: ...
+
+@final
+class Vectors:
+    """The embeddings of a store. A space of None is the one that choose_space named, at first "default"."""
+
+    def attach(self, rows: _Rows, since: tuple[str, int] | None = None) -> tuple[int, int] | None:
+        """Return the first seq and the one after the last.
+
+        With a bookmark nothing is written and None returned if a record changed, or has an embedding.
+        """
+    def detach(self, ids: list[str], space: str | None) -> int: ...
+    def embedding(self, record_id: str, space: str | None) -> bytes | None: ...
     def spaces(self) -> list[_Dict]: ...
     def rows_seen(self, space: str) -> tuple[int, int] | None: ...  # living, damaged; None: sees all
     def choose_space(self, name: str) -> None: ...
-    def drop_space(self, name: str, *, force: bool = False) -> int: ...
-    def matrix(self, *, space: str | None = None) -> tuple[str, int, int, list[str | None]]: ...
-    def nearest(
-        self,
-        queries: _Floats,
-        k: int,
-        *,
-        space: str | None = None,
-        kind: str | None = None,
-        status: str | None = None,
-        min_confidence: float = 0.0,
-        among: list[str] | None = None,
-        min_score: float | None = None,
-        condition: bytes | None = None,
-    ) -> list[list[tuple[str, float, int]]]:
-        """Id, score and row, best first, for each row of queries."""
+    def drop_space(self, name: str, force: bool) -> int: ...
+    def matrix(self, *, space: str | None = None) -> tuple[str, int, int, list[str | None]]:
+        """Return the file of a space, its rows and dimension, and the visible record of each row."""
+    def nearest(self, queries: _Floats, request: _Dict) -> list[list[tuple[str, float, int]]]:
+        """Return id, score and row, best first, for each row of queries.
 
-    # Blocks.
+        The request has k and min_confidence; it may have space, kind, status, among, min_score, condition.
+        """
 
-    def recall_blocks(self, question: _Dict) -> _Dict:
+@final
+class Blocks:
+    """The blocks of a store."""
+
+    def recall(self, question: _Dict) -> _Dict:
         """Answer a question about blocks.
 
         The question has all of: hours, k, weights (of the five components), tag_patterns, categories, window,
-        min_confidence, guarantees, space, query (float32 bytes or None), tokens (likewise), token_space,
-        token_dim, text, by_words, now_us, expansion, diversify, exploration, frame, budget, condition.
+        min_confidence, guarantees, space, vector, query_tokens, token_space, text, by_words, now_us,
+        expansion, diversify, exploration, frame, budget, condition.
         {"results": [(id, score, five components, tokens, expanded, guaranteed, record or None, own scope)],
         "dropped": [(id, "contradiction" or "budget")], "clashes": [(id, id)], "candidates": how many}
         """
-    def nearest_blocks(
-        self, space: str, vectors: bytes, dim: int, number: int, least: float
+    def nearest(
+        self, space: str, vectors: _Floats, number: int, least: float
     ) -> list[list[tuple[str, float]]]:
-        """For each float32 vector up to so many active blocks of at least this cosine, the nearest first."""
-    def blocks_tagged(self, pattern: str) -> list[str]: ...
-    def block_links(self, ids: list[str]) -> list[tuple[str, str]]: ...
-    def blocks_forming(self, ids: list[str]) -> list[list[str]]: ...
-    def blocks_counted(self) -> tuple[int, int, int, int]: ...
-    def block_contradictions(self, ids: list[str]) -> list[tuple[str, str]]: ...
-    def block_records(self, kind: str, status: _Text, limit: int | None, *, own: bool = False) -> _Records:
+        """For each row at most ``number`` active blocks of at least this cosine, the nearest first."""
+    def tagged(self, pattern: str) -> list[str]: ...
+    def links(self, ids: list[str]) -> list[tuple[str, str]]: ...
+    def forming(self, ids: list[str]) -> list[list[str]]: ...
+    def contradictions(self, ids: list[str]) -> list[tuple[str, str]]: ...
+    def misfits(self) -> list[tuple[str, str, str]]: ...  # id, field, reason
+    def census(self) -> tuple[int, int, int, int]: ...  # links, contradictions, forming links, in sessions
+    def get(self, record_id: str) -> ChronoRecord | None: ...
+    def records(
+        self, kind: str, status: _Text, limit: int | None, *, own: bool = False
+    ) -> list[ChronoRecord]:
         """The records of a kind of this face: no plain ones, and none that it would not have written."""
-    def block_count(self, kind: str, status: str, *, own: bool = False) -> int: ...
-    def block_record(self, record_id: str) -> ChronoRecord | None: ...
-    def records_at_once(self, ids: list[str]) -> tuple[Edition, tuple[str, int], _Maybe, list[int | None]]:
-        """What is seen, a bookmark, records, and numbers for the scopes of those that may be changed."""
-    def edition(self) -> Edition: ...
-    def block_misfits(self) -> list[tuple[str, str, str]]: ...
+    def count(self, kind: str, status: str, own: bool) -> int: ...
 
 @final
 class Edition:
-    """What somebody saw at a moment: two of these are equal if none of it changed in between."""
+    """Which state of records a caller saw: two are equal if nothing visible changed in between."""
 
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
 
 @final
-class Told:
-    """Records as they were handed out, and their moments."""
+class PackedRecords:
+    """The rows that records were made from, with their moments."""
 
-    def packed(self, at: int) -> bytes: ...
+    def packed(self, row: int) -> bytes: ...
 
 @final
 class Walk:
@@ -364,40 +417,10 @@ class Deltas:
     def __iter__(self) -> Deltas: ...
     def __next__(self) -> tuple[list[Any], list[str], list[_Dict], list[str]]: ...
 
-@final
-class View:
-    """A read-only look at the store as it was."""
-
-    @property
-    def seq(self) -> int: ...
-    def scope_digits(self) -> str: ...
-    def scope_names(self) -> _Names: ...
-    def sees_wider(self) -> bool: ...
-    def is_known(self) -> bool: ...
-    def get(self, record_id: str) -> ChronoRecord | None: ...
-    def query(
-        self,
-        *,
-        kind: _Kinds = None,
-        status: str | None = "active",
-        min_confidence: float = 0.0,
-        limit: int | None = None,
-        faces: bool = False,
-    ) -> list[ChronoRecord]: ...
-    def page(self, terms: _Dict) -> tuple[list[ChronoRecord], _End | None, str]: ...
-    def find(
-        self, index: str, key: Sequence[Any], *, after: _After = None, limit: int, reverse: bool = False
-    ) -> list[ChronoRecord]: ...
-    def reach(
-        self, network: str, starts: list[str], hops: int, wanted: _Dict, *, joints: bool = False
-    ) -> tuple[list[tuple[str, int]], list[str]]: ...
-    def routes(
-        self, network: str, source: str, target: str, wanted: _Dict, *, hops: int, limit: int
-    ) -> list[list[str]]: ...
-    def islands(self, network: str, wanted: _Dict) -> list[list[str]]: ...
-    def search(self, wanted: _Dict, *, explain: bool = False) -> list[_Found]: ...
-    def count(self, *, kind: _Kinds = None, status: _Text = "active", faces: bool = False) -> int: ...
-
+# Hooks for os.register_at_fork; the last returns the descriptors of the parent's lock files.
+def before_fork() -> None: ...
+def after_fork_in_parent() -> None: ...
+def after_fork_in_child() -> list[int]: ...
 def store_folder(project_root: _Path) -> Path:
     """Return the folder of a project's store, whether it exists or not: a backup is its own."""
 
@@ -410,9 +433,6 @@ def verify_path(log_folder: _Path, progress: _Progress = None, head_file: _Path 
     "altered_indexes" and "returned": as "damage", "tail": None or {"offset", "length", "reason"}, "notes",
     "remembered": "kept", "lost", "unknown", "unseen" or "unreadable", "remembered_reason"}
     """
-
-def fit_budget(tokens: list[int], guaranteed: list[bool], budget: int | None) -> list[bool]:
-    """Which results fit a budget, in their order."""
 
 def canonical_json(value: object) -> bytes: ...
 def indented_json(value: object) -> bytes: ...

@@ -16,9 +16,9 @@ from chronomemory.blocks import Memory, MemorySystem
 from chronomemory.blocks.engine import BLOCKS
 from chronomemory.blocks.ids import BLOCK, block_key
 from chronomemory.episodes import Episode, Episodes
+from chronomemory.episodes.facts import is_fact
 from chronomemory.episodes.ids import EPISODE, FACT
-from chronomemory.episodes.storage.episodes import is_episode
-from chronomemory.episodes.storage.facts import is_fact
+from chronomemory.episodes.memory import is_episode
 from chronomemory.errors import InvalidArgument
 from chronomemory.face.arguments import count, string
 from chronomemory.face.awaited import Awaited, awaited_verb
@@ -51,7 +51,6 @@ class Recollection(Result):
 
     @property
     def summary(self) -> str:
-        """What it is, and how it begins."""
         return f"{self.score:.3f} {self.kind}: {self.content}"
 
 
@@ -63,7 +62,7 @@ class Conversation:
     ...     _ = memory.remember("Ann prefers trains to planes")
     ...     talk = Conversation(memory, "monday", agent="helper")
     ...     _ = talk.say("I take the train to Oslo on Friday")
-    ...     for found in talk.recall("how do we get to Oslo by train?"):
+    ...     for found in talk.recall("which train to Oslo?"):
     ...         print(found.kind, found.content)
     episode I take the train to Oslo on Friday
     block Ann prefers trains to planes
@@ -72,6 +71,12 @@ class Conversation:
     def __init__(
         self, memory: Memory, session: str = NOT_GIVEN, *, agent: str = NOT_GIVEN, clock: Now = utc_now
     ) -> None:
+        if not isinstance(memory, Memory):
+            raise InvalidArgument(
+                f"memory must be a Memory, got {type(memory).__name__}",
+                field="memory",
+                recovery="For a MemorySystem use AwaitedConversation.",
+            )
         own = memory.blocks.scope
         if own.user is None:
             raise InvalidArgument(

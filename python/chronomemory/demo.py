@@ -16,9 +16,10 @@ from rich.text import Text
 
 from chronomemory._core import file_holds
 from chronomemory.blocks import Memory
-from chronomemory.cli.output import counted, size
+from chronomemory.cli.output import size
 from chronomemory.cli.tables import change_table, confidence_text, damage_table, status_text
 from chronomemory.deps import DepGraph
+from chronomemory.face.results import counted
 from chronomemory.layout import log_folder, log_path
 from chronomemory.record import ChronoRecord
 from chronomemory.store import ChronoStore

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
 
 from chronomemory._core import Engine
 from chronomemory.errors import InvalidArgument
 from chronomemory.face.arguments import LAST_SEQ, contents, string
 from chronomemory.record import ChronoRecord
 from chronomemory.types import Linked
-from chronomemory.updates import Look, run
+from chronomemory.updates import Look, numbered, run
 
 EDGE_TYPES = frozenset(
     {
@@ -115,15 +114,15 @@ class DepGraph:
 
     def transitive_successors(self, record_id: str, types: Collection[str] | None = None) -> set[str]:
         """Return everything this record leads to, itself left out, cycles or not."""
-        return set(_walk(self._out, record_id, _check_types(types)))
+        return set(_reached(record_id, lambda here: self.successors(here, types)))
 
     def transitive_predecessors(self, record_id: str, types: Collection[str] | None = None) -> set[str]:
         """Return everything that leads to this record, itself left out, cycles or not."""
-        return set(_walk(self._in, record_id, _check_types(types)))
+        return set(self.dependents_in_order(record_id, types))
 
-    def dependents_in_order(self, record_id: str, types: Collection[str]) -> list[str]:
+    def dependents_in_order(self, record_id: str, types: Collection[str] | None = None) -> list[str]:
         """Return the transitive predecessors, nearest first."""
-        return list(_walk(self._in, record_id, _check_types(types)))
+        return list(_reached(record_id, lambda here: self.predecessors(here, types)))
 
     def edges(self) -> list[DependencyEdge]:
         """Return every edge in order of arrival."""
@@ -169,11 +168,12 @@ def _neighbours(adjacency: _Adjacency, here: str, types: Collection[str] | None)
     return list(dict.fromkeys(there for name in asked for there in by_type.get(name, ())))
 
 
-def _walk(adjacency: _Adjacency, start: str, types: Collection[str] | None) -> Iterator[str]:
+def _reached(start: str, neighbours: Callable[[str], Iterable[str]]) -> Iterator[str]:
+    """Yield all that can be reached from a record, nearest first, itself left out."""
     seen = {start}
     waiting = deque([start])
     while waiting:
-        for there in _neighbours(adjacency, waiting.popleft(), types):
+        for there in neighbours(waiting.popleft()):
             if there not in seen:
                 seen.add(there)
                 waiting.append(there)
@@ -205,27 +205,20 @@ def edges_to(
 
 def resting_on(engine: Engine, record_id: str, types: Sequence[str]) -> Iterator[str]:
     """Yield all that leads to a record by edges of these types, nearest first, itself left out."""
-    seen = {record_id}
-    waiting = deque([record_id])
-    while waiting:
-        for edge, _ in edges_to(engine, waiting.popleft(), types):
-            if edge.from_id not in seen:
-                seen.add(edge.from_id)
-                waiting.append(edge.from_id)
-                yield edge.from_id
-
-
-def _ids_for(edge: DependencyEdge) -> Iterator[str]:
-    wanted = f"EDGE-{edge.from_id}-{edge.to_id}-{edge.edge_type}"
-    yield wanted
-    for number in count(2):
-        yield f"{wanted}-{number}"
+    return _reached(record_id, lambda here: [edge.from_id for edge, _ in edges_to(engine, here, types)])
 
 
 def edge_in(look: Look, edge: DependencyEdge) -> list[ChronoRecord]:
     """Return the record by which an edge comes into a batch; nothing if it is there already."""
     record_id, held = _place(edge, look)
-    return [] if held else [_record_of(edge, record_id)]
+    record = ChronoRecord(
+        id=record_id,
+        kind="edge",
+        label=f"{edge.from_id} --{edge.edge_type}--> {edge.to_id}",
+        confidence=1.0,
+        data={"from_id": edge.from_id, "to_id": edge.to_id, "edge_type": edge.edge_type},
+    )
+    return [] if held else [record]
 
 
 def _add(look: Look, edge: DependencyEdge) -> None:
@@ -247,7 +240,8 @@ def _place(edge: DependencyEdge, look: Look) -> tuple[str, bool]:
     The first to come has it; the next one takes it with ``-2``, and so on, never overwriting.
     """
     free: str | None = None
-    for candidate in map(look.own_id, _ids_for(edge)):
+    wanted = f"EDGE-{edge.from_id}-{edge.to_id}-{edge.edge_type}"
+    for candidate in map(look.own_id, numbered(wanted)):
         record = look.get(candidate)
         if record is None:
             break
@@ -257,13 +251,3 @@ def _place(edge: DependencyEdge, look: Look) -> tuple[str, bool]:
         if free is None and (own or record.status == "tombstone"):
             free = candidate
     return free or candidate, False
-
-
-def _record_of(edge: DependencyEdge, record_id: str) -> ChronoRecord:
-    return ChronoRecord(
-        id=record_id,
-        kind="edge",
-        label=f"{edge.from_id} --{edge.edge_type}--> {edge.to_id}",
-        confidence=1.0,
-        data={"from_id": edge.from_id, "to_id": edge.to_id, "edge_type": edge.edge_type},
-    )

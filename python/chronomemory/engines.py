@@ -12,11 +12,9 @@ import weakref
 from pathlib import Path
 from typing import Any, Final
 
-from chronomemory._core import Engine
+from chronomemory._core import Engine, after_fork_in_child, after_fork_in_parent, before_fork
 from chronomemory.errors import Busy, LogCorrupted
 
-#: What each of those chooses who share an engine.
-_TERMS = ("recursion_depth", "durability", "lock_timeout", "salt")
 #: What they must have chosen alike.
 _ALIKE = ("exclusive", "head_file")
 
@@ -42,7 +40,7 @@ class _Shared:
         """Say whether the log that it knows is gone from its place: the folder may be another one by now."""
         try:
             if self.engine is not None:
-                self.engine.wal_seq()
+                self.engine.last_seq()
         except LogCorrupted:
             return True
         return False
@@ -50,13 +48,13 @@ class _Shared:
     def engine_for(self, project_root: Path, options: dict[str, Any]) -> tuple[Engine, dict[str, Any]]:
         """Return the engine on somebody's terms, and what was found when it was opened, or looked at anew."""
         if self.engine is None:
-            self.engine = Engine(project_root, **options)
+            self.engine = Engine(project_root, options)
             self.options = dict(options)
-            findings = self.engine.findings()
+            findings = self.engine.upkeep.findings()
         else:
             self._check_alike(project_root, options)
             findings = self._looked_at_for(project_root, options)
-        return self.engine.on_terms(**{name: options[name] for name in _TERMS}), findings
+        return self.engine.with_options(options), findings
 
     def _check_alike(self, project_root: Path, options: dict[str, Any]) -> None:
         # For whom a folder is made matters until it is there.
@@ -73,13 +71,13 @@ class _Shared:
         """Return the findings for one who comes later, who may wish for a closer look than the first had."""
         if self.engine is None:
             raise AssertionError("there is an engine while somebody has its turn")
-        findings = self.engine.findings()
+        findings = self.engine.upkeep.findings()
         wants_hashes = options["verify"] == "full" and self.options["verify"] != "full"
         if wants_hashes or (options["strict"] and (findings["damage"] or findings["cut"])):
             # Whoever is strict gets the error that opening would raise.
-            anew = Engine(project_root, **{**options, "exclusive": False})
+            anew = Engine(project_root, {**options, "exclusive": False})
             try:
-                findings = anew.findings()
+                findings = anew.upkeep.findings()
             finally:
                 anew.close()
             self.options["verify"] = options["verify"] if wants_hashes else self.options["verify"]
@@ -217,4 +215,22 @@ def _held(folder: Path) -> int | None:
 
 #: Those of this process.
 ENGINES: Final = Engines()
+
+
+def _release_locks() -> None:
+    """Replace the lock files of the parent by the null device: it alone may hold its locks."""
+    locks = after_fork_in_child()
+    if not locks:
+        return
+    # Closed first, so that a descriptor is free even at the limit; no other thread runs that could take it.
+    os.close(locks[0])
+    null = os.open(os.devnull, os.O_RDONLY)
+    for lock in locks:
+        if lock != null:
+            os.dup2(null, lock, inheritable=False)
+    if null not in locks:
+        os.close(null)
+
+
+os.register_at_fork(before=before_fork, after_in_parent=after_fork_in_parent, after_in_child=_release_locks)
 os.register_at_fork(after_in_child=ENGINES.forget)

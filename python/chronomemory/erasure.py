@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
-from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
-from chronomemory._core import Engine
 from chronomemory.errors import ChronoError
-from chronomemory.face.arguments import flag, function_or_none, must, string, word
+from chronomemory.face.arguments import flag, function_or_none, log_reason, must, string, word
 from chronomemory.face.moments import EPOCH, Now, micros
 from chronomemory.filters import Where, where_json
 from chronomemory.page_files import PageFiles
-from chronomemory.types import HasEngine, Progress
-from chronomemory.upkeep import whole_copy_inside
+from chronomemory.types import HasProject, Progress
 from chronomemory.watching import watched
 
 #: Which lines carry a salt: all, none, or all but those that are sure to be of a record for everyone.
@@ -120,16 +117,8 @@ def salting(given: Salt) -> str:
     return given
 
 
-class _Project(HasEngine, Protocol):
-    """A store with the project that it belongs to."""
-
-    @property
-    def project_root(self) -> Path:
-        """The folder of the project."""
-
-
 def erase(
-    store: _Project,
+    store: HasProject,
     *,
     ids: Iterable[str] | None = None,
     scope: Mapping[str, str] | None = None,
@@ -157,55 +146,78 @@ def erase(
     for name, several in (("ids", ids), ("again", again)):
         if isinstance(several, str):
             raise must(name, "be several ids, not one text", repr(several))
-    names, wants_copy = [string("ids", name) for name in ids or ()], flag("backup", backup)
+    names = [string("ids", name) for name in ids or ()]
     if where is not None and not where:
         raise must("where", "say something: every record would do", repr(where))
     condition = where_json(where)
     # What a where means is found when nobody else writes: tombstones too, and of any scope.
-    engine = store.engine if where is None else store.engine.everyone().with_expired()
+    engine = store.engine if where is None else store.engine.unscoped().with_expired()
     files, again = PageFiles.of(engine, store.project_root), [string("again", name) for name in again]
     with watched("erase", store.project_root, large=True):
-        report = engine.erase(
-            list(dict.fromkeys(names)),
-            scope=None if scope is None else _spelled(scope),
-            reason=string("reason", reason),
-            drop_history=word("history", history, _HISTORY) == "drop",
-            again=again,
-            derived=flag("derived", derived),
-            dry_run=flag("dry_run", dry_run),
-            condition=condition,
-            progress=function_or_none("progress", progress),
-        )
+        order = {
+            "ids": list(dict.fromkeys(names)),
+            "scope": None if scope is None else _spelled(scope),
+            "reason": log_reason("reason", reason, empty=flag("dry_run", dry_run)),
+            "drop_history": word("history", history, _HISTORY) == "drop",
+            "again": again,
+            "derived": flag("derived", derived),
+            "new_backup": flag("backup", backup),
+            "dry_run": flag("dry_run", dry_run),
+            "condition": condition,
+        }
+        if files.folders and not order["dry_run"]:
+            # Page files go first: if the process is killed in between, the log still restores them.
+            planned = engine.upkeep.erase({**order, "dry_run": True})
+            files.clear((*planned["ids"], *planned["belonging"]), again, dry_run=False)
+        report = engine.upkeep.erase(order, function_or_none("progress", progress))
         asked = {"scope": scope and dict(scope), "where": condition and json.loads(condition)}
         asked |= {"ids": None if ids is None else names}
         _clear_files(store, report, files, again, dry_run=dry_run)
-        erased = _erased(report, files, dry_run=dry_run, reason=reason, history=history, asked=asked)
-        return _copied_anew(engine, erased, wants_copy)
+        return _erased(report, files, dry_run=dry_run, reason=reason, history=history, asked=asked)
 
 
-def erase_due(
-    store: _Project, ids: list[str], moment: int, reason: str, *, backup: bool, dry_run: bool
+def erase_seen(
+    store: HasProject,
+    ids: Sequence[str] = (),
+    *,
+    scope: Mapping[str, str] | None = None,
+    due_at: int | None = None,
+    reason: str,
+    backup: bool = True,
+    dry_run: bool = False,
 ) -> Erased:
-    """Erase the given records that have expired by a moment, in one erasure.
+    """Erase records, in one erasure that changes and names no other records than those that the handle sees.
 
-    Of the records that belong to them or mention them, the report names only those that the handle sees.
+    They are selected by ids, of which with ``due_at`` only those that have expired by then, or by a scope.
     """
     engine = store.engine
     files = PageFiles.of(engine, store.project_root)
-    found = engine.erase(ids, reason=reason, dry_run=True, due_at=moment)
+    order = {
+        "ids": list(ids),
+        "scope": None if scope is None else _spelled(scope),
+        "reason": reason,
+        "due_at": due_at,
+        "only_seen": True,
+        "drop_history": False,
+        "again": [],
+        "derived": False,
+        "new_backup": False,
+    }
+    found = engine.upkeep.erase({**order, "dry_run": True})
+    files.clear((*found["ids"], *found["belonging"]), (), dry_run=dry_run)
     others = [*found["belonging"], *found["mentions"]]
     known = zip(others, engine.with_expired().get_many(others), strict=True)
     seen = {name for name, record in known if record is not None}
-    report = found if dry_run else engine.erase(ids, reason=reason, due_at=moment)
+    report = found if dry_run else engine.upkeep.erase({**order, "dry_run": False, "new_backup": backup})
     _clear_files(store, report, files, (), dry_run=dry_run)
     for kind in ("belonging", "mentions"):
         report[kind] = [name for name in report[kind] if name in seen]
-    erased = _erased(report, files, dry_run=dry_run, reason=reason, asked={"ids": ids})
-    return _copied_anew(engine, erased, backup)
+    asked = {"ids": None if scope else list(ids), "scope": scope and dict(scope)}
+    return _erased(report, files, dry_run=dry_run, reason=reason, asked=asked)
 
 
 def _clear_files(
-    store: _Project, report: dict[str, Any], files: PageFiles, kept: Collection[str], *, dry_run: bool
+    store: HasProject, report: dict[str, Any], files: PageFiles, kept: Collection[str], *, dry_run: bool
 ) -> None:
     """Clear the files outside the store's folder that show erased records: of pages, and of a workspace."""
     erased = (*report["ids"], *report["belonging"])
@@ -221,19 +233,9 @@ def _clear_files(
         files.left.append(str(store.project_root))
 
 
-def _copied_anew(engine: Engine, erased: Erased, wanted: bool) -> Erased:
-    """Make one new copy where an erasure took copies away: else a store that was saved is saved no more."""
-    if not wanted or erased.dry_run or erased.seq is None or not erased.backups:
-        return erased
-    try:
-        return replace(erased, new_backup=whole_copy_inside(engine))
-    except (ChronoError, OSError) as fault:
-        # What was erased is erased: the call must not look as if it were not.
-        return replace(erased, backup_fault=str(fault))
-
-
 def _erased(report: dict[str, Any], files: PageFiles, **order: Any) -> Erased:
-    order |= {"removed_files": tuple(files.removed), "page_files": tuple(files.left)}
+    names = {"removed_files": files.removed, "page_files": files.left}
+    order |= {name: tuple(dict.fromkeys(found)) for name, found in names.items()}
     done, logs = report.pop("done"), tuple(map(tuple, report.pop("logs")))
     for name, value in report.items():
         order[name] = tuple(value) if isinstance(value, list) else value
@@ -264,7 +266,7 @@ class Swept:
 
 
 def sweep(
-    store: _Project,
+    store: HasProject,
     *,
     erase: bool = False,
     reason: str = _WHY,
@@ -280,13 +282,13 @@ def sweep(
     """
     moment = None if now is None else micros("now", now())
     engine, dry = store.engine, flag("dry_run", dry_run)
-    why, wants_copy = string("reason", reason), flag("backup", backup)
+    why, wants_copy = log_reason("reason", reason), flag("backup", backup)
     if not flag("erase", erase):
         return Swept(tuple(engine.due(moment) if dry else engine.sweep(moment)), dry_run=dry)
-    moment = engine.moment() if moment is None else moment
+    moment = engine.clock() if moment is None else moment
     due = engine.due(moment)
     if not due:
         return Swept((), dry_run=dry)
     # What is written anew until then lives: the erasure looks once more, while nobody writes.
-    erased = erase_due(store, due, moment, why, backup=wants_copy, dry_run=dry)
+    erased = erase_seen(store, due, due_at=moment, reason=why, backup=wants_copy, dry_run=dry)
     return Swept(erased.ids, erased, dry_run=dry)

@@ -15,49 +15,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-__all__ = [
-    "Busy",
-    "CallInProgress",
-    "ChronoError",
-    "Conflict",
-    "EmbeddingMismatch",
-    "FormatUnsupported",
-    "HistoryUnavailable",
-    "IdTaken",
-    "InvalidArgument",
-    "InvalidRecord",
-    "Limit",
-    "LogCorrupted",
-    "OutOfMemory",
-    "OutOfScope",
-    "RecordTooLarge",
-    "ScopeRequired",
-    "StaleCursor",
-    "StoreClosed",
-    "StoreLocked",
-    "StorePoisoned",
-    "StoreReadOnly",
-    "UnknownRecord",
-    "UnknownScope",
-    "UnknownSpace",
-    "WriteConflict",
-]
-
 
 class ChronoError(Exception):
     """The root of the tree; ``recovery`` says in one sentence what to do next."""
 
     #: What to do if whoever raised it knew nothing better.
     usual_recovery: ClassVar[str] = "Read the message, correct what it names and try again."
+    #: The message if none is given, with the details of the error as ``{0.detail}``.
+    template: ClassVar[str] = ""
 
     def __init__(self, message: str = "", *, recovery: str = "", **details: Any) -> None:
-        super().__init__(message)
-        self.recovery = recovery or self.usual_recovery
         for name, value in details.items():
             # The class declares each detail with its default.
             if not hasattr(type(self), name):
                 raise TypeError(f"{type(self).__name__} has no detail {name!r}")
             setattr(self, name, value)
+        super().__init__(message or self.template.format(self))
+        self.recovery = recovery or self.usual_recovery
 
 
 class Busy(ChronoError):
@@ -75,7 +49,10 @@ class CallInProgress(Busy, RuntimeError):
 class StoreLocked(Busy, TimeoutError):
     """Another writer held the lock for longer than ``lock_timeout``; nothing was written."""
 
-    usual_recovery = "Wait until the other writer has finished and try again, or give a longer lock_timeout."
+    usual_recovery = (
+        "Wait for the other writer, or raise lock_timeout; never remove the lock file, or two writers "
+        "destroy each other's work."
+    )
 
 
 class StoreClosed(ChronoError):
@@ -87,13 +64,13 @@ class StoreClosed(ChronoError):
 class StorePoisoned(ChronoError):
     """A sync failed: what the disk holds is unknown, so every write is refused."""
 
-    usual_recovery = "See to the disk, then open the store again and run repair()."
+    usual_recovery = "Check the disk, then open the store again: what was acknowledged before is still read."
 
 
 class StoreReadOnly(ChronoError):
     """The folder is a backup: it is read, and never written."""
 
-    usual_recovery = "Restore it into a project, and write there."
+    usual_recovery = "Restore it into a project: store.restore(path), or 'chronomemory restore'."
 
 
 class FormatUnsupported(ChronoError):
@@ -105,7 +82,9 @@ class FormatUnsupported(ChronoError):
 class Limit(ChronoError):
     """Something is as large as it can become; nothing was written."""
 
-    usual_recovery = "Go on in another store or space: what this one holds stays readable."
+    usual_recovery = (
+        "Go on in another store or space: this one cannot become larger. All that it holds stays readable."
+    )
 
 
 class OutOfMemory(ChronoError, MemoryError):
@@ -227,7 +206,7 @@ class HistoryUnavailable(ChronoError, LookupError):
 class EmbeddingMismatch(InvalidRecord):
     """An embedding space is bound to another model or dimension; nothing was written."""
 
-    usual_recovery = "Use the model that the space is bound to, or name another space."
+    usual_recovery = "Embed with the bound model, or name another space."
 
     space: str | None = None
     model: str | None = None
@@ -238,7 +217,7 @@ class EmbeddingMismatch(InvalidRecord):
 class UnknownSpace(ChronoError, LookupError):
     """No embedding space has this name; ``known`` lists those there are."""
 
-    usual_recovery = "Attach an embedding to it first, or name a space that spaces() lists."
+    usual_recovery = "Attach an embedding to create it, or name one of those there are."
 
     space: str | None = None
     known: Sequence[str] = ()

@@ -11,16 +11,13 @@ import math
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
+from chronomemory._core import WHERE_KEYS
 from chronomemory.errors import InvalidArgument
 from chronomemory.face.arguments import number, string_or_none, strings
 from chronomemory.face.moments import micros
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    from chronomemory import numpy_later as np
+from chronomemory.numpy_later import np
 
 #: Conditions on fields, joined by ``and``, ``or`` and ``not``.
 Where = Mapping[str, Any]
@@ -63,10 +60,6 @@ _NO_FILTER = {
 }
 
 
-#: Keys that are no names of fields: these stand in a path as they are.
-_BARE = frozenset(
-    ("and", "or", "not", "path", "moment", "eq", "ne", "in", "gt", "gte", "lt", "lte", "starts", "like")
-) | {"any", "all", "under", "type", "exists", "text"}
 #: No where that the engine takes goes so deep: of each level there is a list and an object.
 _DEEPEST = 100
 #: The longest integer that JSON carries here has 4,300 digits.
@@ -131,7 +124,14 @@ def _plain(given: object, path: str, depth: int) -> object:
     if depth >= _DEEPEST:
         raise _refused(path, "more than 32 levels deep")
     if isinstance(given, Mapping):
-        return {_key(key, path): _plain(one, _inside(path, key), depth + 1) for key, one in given.items()}
+        plain = {}
+        for key, one in given.items():
+            if not isinstance(key, str):
+                raise _refused(path, f"keys are text, got {key!r}")
+            name = _text(key, path)
+            step = name if name in WHERE_KEYS else json.dumps(name, ensure_ascii=False)
+            plain[name] = _plain(one, f"{path}.{step}", depth + 1)
+        return plain
     if isinstance(given, list | tuple):
         return [_plain(one, f"{path}[{at}]", depth + 1) for at, one in enumerate(given)]
     if isinstance(given, np.bool_):
@@ -145,16 +145,6 @@ def _text(given: str, path: str) -> str:
     except UnicodeEncodeError as error:
         raise _refused(path, f"the character at {error.start} is half of a surrogate pair") from None
     return str(given)
-
-
-def _key(given: object, path: str) -> str:
-    if not isinstance(given, str):
-        raise _refused(path, f"keys are text, got {given!r}")
-    return _text(given, path)
-
-
-def _inside(path: str, key: object) -> str:
-    return f"{path}.{key}" if key in _BARE else f"{path}.{json.dumps(key, ensure_ascii=False, default=repr)}"
 
 
 def _moment(given: datetime, path: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,27 +14,22 @@ from chronomemory.face.moments import EPOCH
 from chronomemory.layout import log_folder, log_path
 from chronomemory.types import VerifyReport
 
-#: What only grows, and what it counts.
-_GROWS = {
-    "commits": "Batches written from this process.",
-    "events": "Events written from this process.",
-    "bytes": "Bytes of the log written from this process.",
-    "syncs": "How often the disk was waited for.",
-    "lock_waits": "How often another writer was waited for.",
-    "searches": "Searches, recalls and questions for neighbours.",
-}
+
+def _counter(text: str) -> int:
+    made: int = field(default=0, metadata={"help": text})
+    return made
 
 
 @dataclass(frozen=True, slots=True)
 class Counters:
     """What was done through the engine of a folder since it was opened, by all stores that share it."""
 
-    commits: int = 0
-    events: int = 0
-    bytes: int = 0
-    syncs: int = 0
-    lock_waits: int = 0
-    searches: int = 0
+    commits: int = _counter("Batches written from this process.")
+    events: int = _counter("Events written from this process.")
+    bytes: int = _counter("Bytes of the log written from this process.")
+    syncs: int = _counter("How often the disk was waited for.")
+    lock_waits: int = _counter("How often another writer was waited for.")
+    searches: int = _counter("Searches, recalls and questions for neighbours.")
 
     def to_dict(self) -> dict[str, int]:
         """Return the numbers by their names."""
@@ -46,12 +41,13 @@ class Counters:
         >>> print(Counters(commits=2).prometheus({"store": "notes"}).splitlines()[2])
         chronomemory_commits_total{store="notes"} 2
         """
-        said = ",".join(f'{name}="{_escaped(value)}"' for name, value in (labels or {}).items())
-        marks = f"{{{said}}}" if said else ""
+        pairs = ",".join(f'{name}="{_escaped(value)}"' for name, value in (labels or {}).items())
+        marks = f"{{{pairs}}}" if pairs else ""
         lines = []
-        for name, number in self.to_dict().items():
-            full = f"chronomemory_{name}_total"
-            lines += [f"# HELP {full} {_GROWS[name]}", f"# TYPE {full} counter", f"{full}{marks} {number}"]
+        for item in fields(self):
+            full, number = f"chronomemory_{item.name}_total", getattr(self, item.name)
+            lines += [f"# HELP {full} {item.metadata['help']}", f"# TYPE {full} counter"]
+            lines.append(f"{full}{marks} {number}")
         return "\n".join((*lines, ""))
 
 
@@ -102,30 +98,31 @@ class Health:
 
 def health_of(engine: Engine, project_root: Path, *, handles: int) -> Health:
     """Ask an open engine and the file system; no log is read for it."""
-    pulse, findings = engine.pulse(), engine.findings()
+    status, findings = engine.log_status(), engine.upkeep.findings()
+    last_seq, head = engine.last_event()
     found = VerifyReport.from_dict(findings)
-    until = pulse["synced_until_us"]
+    until = status["synced_until_us"]
     folder = log_folder(project_root)
     return Health(
-        ok=found.valid and not (found.cut or found.damaged_synced) and pulse["poisoned"] is None,
+        ok=found.valid and not (found.cut or found.damaged_synced) and status["poisoned"] is None,
         rung=found.rung,
         damaged_places=len(found.damage),
         tail_bytes=found.tail.length if found.tail else 0,
-        records_in_doubt=engine.everyone().with_expired().in_doubt()[0],
-        ids_in_doubt=tuple(engine.in_doubt()[1]),
+        records_in_doubt=engine.unscoped().with_expired().upkeep.in_doubt()[0],
+        ids_in_doubt=tuple(engine.upkeep.in_doubt()[1]),
         damaged_synced=found.damaged_synced,
-        poisoned=pulse["poisoned"],
-        last_seq=engine.wal_seq(),
-        head=engine.head(),
+        poisoned=status["poisoned"],
+        last_seq=last_seq,
+        head=head,
         log_bytes=_size(log_path(project_root)),
         records=engine.count(),
-        unsynced_bytes=pulse["unsynced_bytes"],
+        unsynced_bytes=status["unsynced_bytes"],
         synced_until=None if until is None else EPOCH + timedelta(microseconds=until),
         open_handles=handles,
         disk_free_bytes=_free(folder),
-        indexes=len(engine.indexes()),
+        indexes=len(engine.upkeep.indexes()),
         text_index_seq=_text_index(folder / "index" / "text"),
-        counters=Counters(**{name: pulse[name] for name in _GROWS}),
+        counters=Counters(**{item.name: status[item.name] for item in fields(Counters)}),
     )
 
 

@@ -134,8 +134,9 @@ def ingest(
     if isinstance(source, str | os.PathLike):
         load.files([source], make)
     elif is_table(source):
-        load.rows(_rows_of(source), make)
-    elif _is_open_file(source):
+        table: Any = source
+        load.rows(table.to_dicts() if hasattr(table, "to_dicts") else table.to_dict("records"), make)
+    elif hasattr(source, "read") and hasattr(source, "readline"):
         load.stream(source, make)
     elif isinstance(source, Mapping | ChronoRecord | bytes):
         raise must("source", "be a path, an open file or a list of records", source)
@@ -169,16 +170,9 @@ def is_table(source: Any) -> bool:
     return hasattr(source, "columns") and hasattr(source, "to_dict") and not isinstance(source, Mapping)
 
 
-def _rows_of(table: Any) -> Iterable[Any]:
-    rows: Iterable[Any] = table.to_dicts() if hasattr(table, "to_dicts") else table.to_dict("records")
-    return rows
-
-
-def _is_open_file(source: Any) -> bool:
-    return hasattr(source, "read") and hasattr(source, "readline")
-
-
 _Made = Callable[[Mapping[str, Any]], dict[str, Any]] | None
+#: Where a row comes from: its number (from 0), or its line (from 1) and its file.
+_Place = tuple[int | None, int | None, str]
 
 
 class _Load:
@@ -236,9 +230,8 @@ class _Load:
                 continue
             whole, rest = rest + piece[:cut], piece[cut:]
             if whole:
-                loaded = self._engine.ingest_lines(
-                    name, whole, lines, self._records - before, skips=self._skips
-                )
+                text = (whole, lines, self._records - before)
+                loaded = self._engine.ingest(name, skips=self._skips, text=text)
                 lines += loaded["lines"]
                 self._take(loaded, name)
             if not piece:
@@ -256,84 +249,74 @@ class _Load:
     # Rows that are Python objects.
 
     def rows(self, source: Iterable[Any], make: _Made) -> None:
-        self._batches(((number, None, row) for number, row in enumerate(source)), "", make)
+        self._batches((((number, None, ""), row) for number, row in enumerate(source)), make)
 
     def _lines(self, source: Any, name: str, make: _Made, total: int) -> None:
-        def parsed() -> Iterator[tuple[int, int | None, Any]]:
+        def parsed() -> Iterator[tuple[_Place, Any]]:
             for number, line in enumerate(lines_of(source, name), 1):
                 spelled = _bytes_of(line)
                 self._bytes += len(spelled)
                 if not spelled.strip():
                     continue
                 try:
-                    yield number, number, parse_json(spelled.strip())
+                    yield (None, number, name), parse_json(spelled.strip())
                 except ValueError as error:
-                    yield number, number, refuse(f"not JSON: {error}", "record")
+                    yield (None, number, name), refuse(f"not JSON: {error}", "record")
 
-        self._batches(parsed(), name, make)
+        self._batches(parsed(), make)
         if self._progress is not None:
             self._progress(self._bytes, total or self._bytes)
 
-    def _batches(self, rows: Iterator[tuple[int, int | None, Any]], name: str, make: _Made) -> None:
+    def _batches(self, rows: Iterator[tuple[_Place, Any]], make: _Made) -> None:
         before = self._records
         while batch := list(islice(rows, _BATCH_ROWS)):
             good, places = [], []
-            for number, line, row in batch:
+            for place, row in batch:
                 try:
                     good.append(_record_of(row, make))
-                    places.append((number, line))
+                    places.append(place)
                 except InvalidArgument as error:
                     record_id = row.get("id") if isinstance(row, Mapping) else None
-                    self._refuse(error, (number, line), name, record_id, self._records - before)
-            self._write(good, places, name, before)
+                    error.id = record_id if isinstance(record_id, str) else None
+                    if not self._skips:
+                        shown = "" if error.id is None else f' (id "{error.id}")'
+                        raise _located(error, place, f"{shown}, {error}", self._records - before) from None
+                    self._skipped += 1
+                    self._keep(RowError(*place, error.id, error.path, str(error)))
+            self._write(good, places, before)
 
-    def _write(self, good: list[Any], places: list[tuple[int, int | None]], name: str, before: int) -> None:
+    def _write(self, good: list[Any], places: list[_Place], before: int) -> None:
         if self._skips:
             written, first, after, left_out = self._engine.upsert_good(good)
             for row, record_id, where, reason in left_out:
-                number, line = places[row]
-                self._keep(RowError(number if line is None else None, line, name, record_id, where, reason))
+                self._keep(RowError(*places[row], record_id, where, reason))
             self._skipped += len(left_out)
         else:
             try:
                 first, after = self._engine.upsert_many(good)
             except InvalidArgument as error:
                 if error.row is not None:
-                    _place(error, places[error.row], name, self._records - before)
+                    # The engine counts the rows of its batch.
+                    reason = str(error).removeprefix(f"row {error.row}")
+                    _located(error, places[error.row], reason, self._records - before)
                 raise
             written = len(good)
         self._records += written
         if written:
             self._seqs += (first, after - 1)
 
-    def _refuse(
-        self, error: InvalidArgument, place: tuple[int, int | None], name: str, record_id: Any, kept: int
-    ) -> None:
-        number, line = place
-        record_id = record_id if isinstance(record_id, str) else None
-        if self._skips:
-            self._skipped += 1
-            row = number if line is None else None
-            self._keep(RowError(row, line, name, record_id, error.path, str(error)))
-            return
-        shown = "" if record_id is None else f' (id "{record_id}")'
-        error.args = (f"row {number}{shown}, {error}",)
-        error.row, error.id = number, record_id
-        _place(error, place, name, kept)
-        raise error
-
     def _keep(self, error: RowError) -> None:
         if len(self._errors) < _KEPT_ERRORS:
             self._errors.append(error)
 
 
-def _place(error: InvalidArgument, place: tuple[int, int | None], name: str, kept: int) -> None:
-    """Say which row of all a refusal is about, where a batch could only say which of its own."""
-    number, line = place
-    said = str(error).removeprefix(f"row {error.row}")
-    where = f"row {number}" if line is None else f"{name} line {line}"
-    error.args = (f"{where}{said} ({kept} records before it were kept)",)
-    error.row, error.line = (number, None) if line is None else (None, line)
+def _located(error: InvalidArgument, place: _Place, reason: str, kept: int) -> InvalidArgument:
+    """Return a refusal that says which row of all it is about."""
+    row, line, file = place
+    where = f"row {row}" if line is None else f"{file} line {line}"
+    error.args = (f"{where}{reason} ({kept} records before it were kept)",)
+    error.row, error.line = row, line
+    return error
 
 
 def _record_of(row: Any, make: _Made) -> Any:

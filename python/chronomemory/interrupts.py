@@ -33,7 +33,7 @@ def _end(number: int, frame: FrameType | None) -> None:
     os._exit(INTERRUPTED)
 
 
-def be_heard() -> None:
+def restore_interrupt() -> None:
     """Let an interrupt be an exception again: from here on there may be something to tidy up."""
     if signal.getsignal(signal.SIGINT) is _end:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -80,9 +80,9 @@ def read_bounded(path: str | Path, most_bytes: int, folder: int | None = None) -
         return content
 
 
-def read_config(path: Path) -> str:
+def read_config(path: Path, most_bytes: int = _MOST_CONFIG_BYTES) -> str:
     """Return the text of a settings file: nested keys cost a reader of TOML the square of their number."""
-    text = read_bounded(path, _MOST_CONFIG_BYTES).decode("utf-8")
+    text = read_bounded(path, most_bytes).decode("utf-8")
     if any(line.count(".") > _MOST_DOTS for line in text.splitlines()):
         raise ValueError(f"a line has more than {_MOST_DOTS:,} dots: its keys are nested too deeply")
     return text
@@ -193,26 +193,19 @@ def head_file(project_root: Path) -> Path | None:
         return None
     name = sha256(os.fsencode(log_folder(project_root).resolve())).hexdigest()[:32]
     note = folder / f"{name}.json"
-    if not _is_there(note):
-        _sweep(folder)
-    return note
-
-
-def _is_file(path: Path) -> bool:
-    return stat.S_ISREG(path.lstat().st_mode)
-
-
-def _is_there(path: Path) -> bool:
     try:
-        return path.exists()
-    except PermissionError:  # in a folder that may not be looked into
-        return False
+        if not note.exists():
+            _sweep(folder)
+    except PermissionError:  # the folder may not be looked into
+        pass
+    return note
 
 
 def _sweep(folder: Path) -> None:
     """Forget the heads of stores whose project is gone, once there are many notes."""
     try:
-        notes = [note for note in folder.iterdir() if _NOTE_NAME.fullmatch(note.name) and _is_file(note)]
+        named = [note for note in folder.iterdir() if _NOTE_NAME.fullmatch(note.name)]
+        notes = [note for note in named if stat.S_ISREG(note.lstat().st_mode)]
     except OSError:
         return
     if len(notes) <= _MANY_NOTES:

@@ -36,8 +36,7 @@ class PageFiles:
 
     @classmethod
     def of(cls, engine: Engine, project: Path) -> PageFiles:
-        """Return the folders of pages of a project."""
-        view = engine.everyone().with_expired()
+        view = engine.unscoped().with_expired()
         records = view.query(kind="page_folder", status=None)
         folders = {
             str(one.data.get("folder")): (_root(project, one.data), one.data.get("layout") == "free")
@@ -52,9 +51,9 @@ class PageFiles:
         """Find the files that show erased ids, and remove those that are ours unless ``dry_run``.
 
         The index of a prefixed folder is derived from the log and always goes. The file of a page goes if
-        the page is erased, is not ``kept``, and its file was not edited by hand.
+        the page or one of its entries is erased, the page is not ``kept``, and its file was not edited by
+        hand; the next call that needs the page writes what is left of it.
         """
-        erased = set(ids) - set(kept)
         pages: dict[str, set[str]] = {}
         for record_id in ids:
             kind, _, rest = record_id.partition(":")
@@ -73,9 +72,7 @@ class PageFiles:
                 self.left += sorted({str(root / file) for file in files if os.path.lexists(root / file)})
             else:
                 known = {
-                    f"{name}.md": self.texts.get(key, ())
-                    if (key := f"page:{digits}:{name}") in erased
-                    else ()
+                    f"{name}.md": () if (key := f"page:{digits}:{name}") in kept else self.texts.get(key, ())
                     for name in sorted(names)
                     if "/" not in name
                 }
@@ -93,7 +90,11 @@ class PageFiles:
                     except OSError:  # a link, or a file that may not be read
                         text = b""
                     is_index = file == INDEX_FILE
-                    if OUR_MARK.encode() in text if is_index else _digest(text) in known[file]:
+                    if (
+                        OUR_MARK.encode() in text
+                        if is_index
+                        else hashlib.sha256(text).hexdigest()[:32] in known[file]
+                    ):
                         self.removed.append(str(folder.root / file))
                         folder.remove([] if dry_run else [file], "")
                     elif not is_index:
@@ -101,10 +102,6 @@ class PageFiles:
         except (ChronoError, OSError):
             # What was erased is erased: the call must not look as if it were not.
             self.left.append(str(folder.root))
-
-
-def _digest(text: bytes) -> str:
-    return hashlib.sha256(text).hexdigest()[:32]
 
 
 def _root(project: Path, data: dict[str, Any]) -> Path | None:

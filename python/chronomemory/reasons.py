@@ -175,7 +175,7 @@ class _Tree:
                 break
         self._fetch(place.record_id for place in self._all(root))
         self._find_circles(root)
-        return self._told(root)
+        return self._built(root)
 
     def _fetch(self, ids: Iterable[str]) -> None:
         new = [name for name in dict.fromkeys(ids) if name not in self._records]
@@ -206,13 +206,13 @@ class _Tree:
             ways.setdefault((name, False), ([_EVIDENCE], None))
         for relation, name, edge in edges[place.record_id]:
             way = (name, relation in _BESIDE)
-            said, by = ways.get(way, ([], None))
-            ways[way] = (said if relation in said else [*said, relation]), by or edge
-        for (name, beside), (said, by) in ways.items():
+            relations, by = ways.get(way, ([], None))
+            ways[way] = (relations if relation in relations else [*relations, relation]), by or edge
+        for (name, beside), (relations, by) in ways.items():
             if last or self._size >= self._limit:
                 place.left_out += 1
                 continue
-            below = _Place(name, place, ", ".join(said), by, beside=beside)
+            below = _Place(name, place, ", ".join(relations), by, beside=beside)
             self._size += 1
             place.below.append(below)
             if not beside:
@@ -249,7 +249,7 @@ class _Tree:
                     waiting.append(below.record_id)
         return seen
 
-    def _told(self, root: _Place) -> Why:
+    def _built(self, root: _Place) -> Why:
         """Make what is handed out, from the leaves up: a tree may be deeper than calls may go."""
         places = self._all(root)
         touched = rollbacks_of(self._store, self._followed)

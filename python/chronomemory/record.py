@@ -67,14 +67,14 @@ def _version(packed: bytes) -> str:
     return content.hex()
 
 
-class _Told:
-    """What a store tells of a record beside its fields; a record made by hand has nothing told."""
+class _Stored:
+    """What a store adds to the fields of a record that it returns."""
 
-    # What the engine hands over with a record, and its place in that: packed, these are its moments, then the
-    # canonical record or the beginning of its digest. Few ask, so it is taken apart when they do.
-    __slots__ = ("_at", "_told")
-    _at: int
-    _told: Any
+    # The rows that the engine made the record from, and its row there. A packed row has the moments, then
+    # the canonical record or the beginning of its digest. It is unpacked when a caller asks for it.
+    __slots__ = ("_origin", "_row")
+    _origin: Any
+    _row: int
 
     @property
     def created_at(self) -> datetime | None:
@@ -122,14 +122,14 @@ class _Told:
         return made, made if updated == created else _moment(updated), _version(packed)
 
     def _packed(self) -> bytes | None:
-        packed: Any = getattr(self, "_told", None)
-        return packed if packed is None or isinstance(packed, bytes) else packed.packed(self._at)
+        packed: Any = getattr(self, "_origin", None)
+        return packed if packed is None or isinstance(packed, bytes) else packed.packed(self._row)
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
         """Return the fields, and what was packed of this record alone, to be copied or pickled."""
         slots = {name: getattr(self, name) for name in _FIELDS}
         packed = self._packed()
-        return None, slots if packed is None else {**slots, "_told": packed}
+        return None, slots if packed is None else {**slots, "_origin": packed}
 
     def _seq(self, place: int) -> int | None:
         packed = self._packed()
@@ -142,7 +142,7 @@ class _Told:
 
 
 @dataclass(slots=True)
-class ChronoRecord(_Told):
+class ChronoRecord(_Stored):
     """One belief with its provenance. Only ``id`` has no usable default: a write needs one.
 
     What a store hands out also tells ``created_at``, ``updated_at``, ``created_seq``, ``updated_seq``,
@@ -201,3 +201,18 @@ def is_same(one: object, other: object) -> bool:
     except (ValueError, TypeError):
         # Whoever writes it is told why not.
         return False
+
+
+def leaves(value: Mapping[str, Any], path: str = "") -> dict[str, Any]:
+    """Return every value inside an object by its path.
+
+    >>> leaves({"a": 1, "b": {"c": 2}})
+    {'a': 1, 'b.c': 2}
+    """
+    found: dict[str, Any] = {}
+    for name, inner in value.items():
+        if isinstance(inner, dict):
+            found |= leaves(inner, f"{path}{name}.")
+        else:
+            found[f"{path}{name}"] = inner
+    return found

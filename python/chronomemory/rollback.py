@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from itertools import chain, count
 from typing import Any
 
 from chronomemory._core import Engine, WalEvent
@@ -16,8 +15,8 @@ from chronomemory.face.arguments import contents, string
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 from chronomemory.selection import query
-from chronomemory.types import HasEngine, Linked
-from chronomemory.updates import Look, run
+from chronomemory.types import EngineHolder, HasEngine, Linked
+from chronomemory.updates import Look, numbered, run
 
 #: An edge of these types says that its beginning stands on its end.
 _RESTS_ON = ("depends_on", "derived_from")
@@ -94,101 +93,79 @@ def invalidate(
     with contents:
         string("reason", reason)
     engine = store.engine
-    if dep_graph is None and engine.scope_names() is not None and engine.get(record_id) is not None:
-        return withdraw(engine, record_id, reason, check, note)
+    is_scoped = dep_graph is None and engine.scope_names() is not None and engine.get(record_id) is not None
+    if is_scoped and not engine.are_own([record_id])[0]:
+        raise OutOfScope(
+            f'id "{record_id}": it is not of this scope, which may read it but not change it', id=record_id
+        )
 
     def work(look: Look) -> RollbackReport:
+        target = look.get(record_id)
         if check is not None:
-            check(look.get(record_id))
-        if dep_graph is None:
-            falling: Iterable[str] = resting_on(engine, record_id, _RESTS_ON)
+            check(target)
+        report = RollbackReport(record_id, reason)
+        if is_scoped:
+            if target is not None:  # else it was erased meanwhile
+                _withdraw(look, engine, report, target, _resting_on(engine, record_id), note)
+        elif dep_graph is None:
+            _withdraw(look, None, report, target, resting_on(engine, record_id, _RESTS_ON), note)
         else:
-            falling = dep_graph.dependents_in_order(record_id, _RESTS_ON)
-        return invalidate_in(look, record_id, reason, falling, note)
+            _withdraw(look, None, report, target, dep_graph.dependents_in_order(record_id, _RESTS_ON), note)
+        return report
 
-    return run(store, work)
+    return run(EngineHolder(engine.acting()) if is_scoped else store, work)
 
 
-def invalidate_in(
-    look: Look, record_id: str, reason: str, falling: Iterable[str], note: Note | None = None
-) -> RollbackReport:
-    """Do the same through a look that has noted what else it was decided from; ``falling`` rests on it."""
-    report = RollbackReport(record_id, reason)
+def _withdraw(
+    look: Look,
+    scoped: Engine | None,
+    report: RollbackReport,
+    target: ChronoRecord | None,
+    falling: Iterable[str],
+    note: Note | None,
+) -> None:
+    """Invalidate a record, and turn the ids that rest on it into hypotheses, in one batch.
+
+    The engine of a ``scoped`` handle sees only a part of them, and the report counts that part. Each scope
+    with other dependents gets a report of its own that names them, and that can be taken back there.
+    """
     changed: list[ChronoRecord] = []
-    target = look.get(record_id)
+    hidden: dict[Scope, list[tuple[ChronoRecord, RecordStatusChange]]] = {}
     if target is not None:
         report.direct_change = _change(target, "invalidated", target.confidence)
         changed.append(target)
+    # A record that has expired falls too: a clock that is put back brings it back.
+    seen = None if scoped is None else scoped.with_expired()
     for dependent_id in falling:
         dependent = look.get(dependent_id)
         if dependent is None or dependent.status in WITHDRAWN:
             continue
-        report.cascaded.append(_change(dependent, "hypothesis", dependent.confidence / 2))
+        change = _change(dependent, "hypothesis", dependent.confidence / 2)
         dependent.is_hypothesis = True
-        changed.append(dependent)
-    changed_ids = {record.id for record in changed}
-    noted = [] if note is None else note(look, report)
-    look.upsert([*noted, *changed, _event_record(report, _free_id(look, record_id, changed_ids))])
-    return report
-
-
-def withdraw(
-    engine: Engine, record_id: str, reason: str, check: Check | None = None, note: Note | None = None
-) -> RollbackReport:
-    """Invalidate an own record, and doubt what rests on it in its scope and in narrower ones, in one batch.
-
-    What somebody built on what is shared has lost its ground when that falls. The report counts what the
-    asker sees; of the rest nothing is told here, but each scope has a report of its own that names what was
-    doubted in it, and that can be taken back there.
-    """
-    if not engine.are_own([record_id])[0]:
-        raise OutOfScope(
-            f'id "{record_id}": it is not of this scope, which may read it but not change it', id=record_id
-        )
-    # What has expired is out of sight, and falls all the same: a clock that is put back brings it back.
-    seen = engine.with_expired()
-
-    def work(look: Look) -> RollbackReport:
-        report = RollbackReport(record_id, reason)
-        target = look.get(record_id)
-        if check is not None:
-            check(target)
-        if target is None:  # it was erased meanwhile
-            return report
-        report.direct_change = _change(target, "invalidated", target.confidence)
-        changed = [target]
-        hidden: dict[Scope, list[tuple[ChronoRecord, RecordStatusChange]]] = {}
-        for dependent_id in _resting_on(engine, record_id):
-            dependent = look.get(dependent_id)
-            if dependent is None or dependent.status in WITHDRAWN:
-                continue
-            change = _change(dependent, "hypothesis", dependent.confidence / 2)
-            dependent.is_hypothesis = True
-            if seen.get(dependent_id) is None:
-                hidden.setdefault(dependent.scope or Scope(), []).append((dependent, change))
-                continue
+        if seen is not None and seen.get(dependent_id) is None:
+            hidden.setdefault(dependent.scope or Scope(), []).append((dependent, change))
+        else:
             report.cascaded.append(change)
             changed.append(dependent)
-        below = [dependent for doubted in hidden.values() for dependent, _ in doubted]
-        taken = {record.id for record in [*changed, *below]}
-        name = _free_id(Look(_Holder(engine)), record_id, taken)
-        if look.get(name) is not None and engine.get(name) is None:
+    below = [dependent for doubted in hidden.values() for dependent, _ in doubted]
+    taken = {record.id for record in [*changed, *below]}
+    name = _free_id(look if scoped is None else Look(EngineHolder(scoped)), report.target_id, taken)
+    notice = _event_record(report, name)
+    batch: list[ChronoRecord] = []
+    if scoped is not None:
+        if look.get(name) is not None and scoped.get(name) is None:
             raise IdTaken(f'id "{name}": taken in this store', field="id", id=name)
-        notice = _event_record(report, name)
-        if names := Scope(*(engine.scope_names() or ())).to_dict():
+        if names := Scope(*(scoped.scope_names() or ())).to_dict():
             notice.data["@scope"] = names
-        batch: list[ChronoRecord] = []
         for scope, doubted in hidden.items():
-            part = RollbackReport(record_id, reason, cascaded=[change for _, change in doubted])
-            own = _event_record(part, _free_id(Look(_Holder(engine.scoped(*scope.names))), record_id, taken))
+            part = RollbackReport(report.target_id, report.reason, cascaded=[change for _, change in doubted])
+            there = Look(EngineHolder(scoped.scoped(scope.names)))
+            own = _event_record(part, _free_id(there, report.target_id, taken))
             own.data["@scope"] = scope.to_dict()
             batch += [*(dependent for dependent, _ in doubted), own]
-        # What a report lists stands right before it, in its order: who takes it back counts on that.
-        noted = [] if note is None else note(look, report)
-        look.upsert([*noted, *batch, *changed, notice])
-        return report
-
-    return run(_Holder(engine.acting()), work)
+    # The records that a report lists stand right before it, in its order: reinstating counts on that.
+    noted = [] if note is None else note(look, report)
+    look.upsert([*noted, *batch, *changed, notice])
 
 
 def _resting_on(engine: Engine, record_id: str) -> Iterator[str]:
@@ -198,14 +175,14 @@ def _resting_on(engine: Engine, record_id: str) -> Iterator[str]:
     shared falls for what one user said. An end that is no record, such as a paper, is seen by all; but who
     goes on from there must see the edge that led to it.
     """
-    whole = engine.everyone()
+    whole = engine.unscoped()
     # An edge that has expired leads nowhere; a record that has stands between others still.
     records = whole.with_expired()
 
     def sees(scope: Scope | None, name: str) -> bool:
         if scope is None:
             return False
-        return engine.scoped(*scope.names).with_expired().get(name) is not None or records.get(name) is None
+        return engine.scoped(scope.names).with_expired().get(name) is not None or records.get(name) is None
 
     seen: set[str] = {record_id}
     waiting: deque[tuple[str, str | None]] = deque([(record_id, None)])
@@ -225,13 +202,6 @@ def _resting_on(engine: Engine, record_id: str) -> Iterator[str]:
             yield dependent_id
 
 
-@dataclass(frozen=True, slots=True)
-class _Holder:
-    """Holds an engine, for who looks through one."""
-
-    engine: Engine
-
-
 def _change(record: ChronoRecord, status: str, confidence: float) -> RecordStatusChange:
     before = record.status, record.confidence
     change = RecordStatusChange(record.id, before[0], status, before[1], confidence, record.is_hypothesis)
@@ -242,11 +212,8 @@ def _change(record: ChronoRecord, status: str, confidence: float) -> RecordStatu
 
 def _free_id(look: Look, target_id: str, taken: set[str]) -> str:
     """Return where the report goes: over nothing, for a rollback is taken back by the id of its report."""
-    first = f"ROLLBACK-{target_id}"
-    for name in map(look.own_id, chain([first], (f"{first}-{number}" for number in count(2)))):
-        if look.get(name) is None and name not in taken:
-            return name
-    raise AssertionError("numbers do not end")
+    names = map(look.own_id, numbered(f"ROLLBACK-{target_id}"))
+    return next(name for name in names if look.get(name) is None and name not in taken)
 
 
 def _event_record(report: RollbackReport, record_id: str) -> ChronoRecord:
@@ -265,8 +232,8 @@ def _event_record(report: RollbackReport, record_id: str) -> ChronoRecord:
 
 #: The status of a report whose rollback was taken back.
 _REINSTATED = "reinstated"
-#: Events that say everything of a record.
-_WHOLE = frozenset({"upsert", "migrate"})
+#: Events that say everything of a record; the others say what they change.
+WHOLE_OPS = frozenset({"upsert", "migrate"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,25 +333,30 @@ def _reinstated(store: HasEngine, look: Look, rollback_id: str, reason: str) -> 
     if all(change.record_id in back for change in changes):
         raise _refused(f"{rollback_id!r} was taken back already", "There is nothing left to take back.")
     began = _seqs(store, report)[0]
-    restored, records, left = [], [], []
+    restored, records, left, kept = [], [], [], []
     for place, change in enumerate(changes):
         if change.record_id in back:
             continue
         record = look.get(change.record_id)
         written_seq = None if began is None else began - len(changes) + place
-        why = _obstacle(store, record, change, written_seq, rollback_id)
+        why, later = _obstacle(store, record, change, written_seq, rollback_id)
         was = None if why or record is None else _was_hypothesis(store, report, place, written_seq)
         if record is None or was is None:
-            left.append(LeftAlone(change.record_id, why or "what it was before is not kept"))
+            why = why or "what it was before is not kept"
+            advice = f", by {later}: take that back first" if later else ""
+            left.append(LeftAlone(change.record_id, why + advice))
+            # The id of the later rollback names its target: in a text that is kept no erasure would find it.
+            kept.append({"record_id": change.record_id, "why": why})
             continue
-        restored.append(_put_back(record, change, was))
+        restored.append(_change(record, change.previous_status, change.previous_confidence))
+        record.is_hypothesis = was
         records.append(record)
     if restored:
         report.status = _REINSTATED
         now = {
             "reason": reason,
             "restored": [change.record_id for change in restored],
-            "left": [asdict(each) for each in left],
+            "left": kept,
         }
         report.data["reinstated"] = [*taken_back, now]
         look.upsert([*records, report])
@@ -401,23 +373,22 @@ def _obstacle(
     change: RecordStatusChange,
     written_seq: int | None,
     own: str,
-) -> str:
-    """Say why a record cannot be put back: something else has changed it since the rollback did."""
+) -> tuple[str, str | None]:
+    """Say why a record cannot be put back, and which later rollback changed it, if one did."""
     if record is None:
-        return "it is not there any more"
+        return "it is not there any more", None
     if record.updated_seq is None or written_seq is None:
-        return "it is not known when it changed last"
+        return "it is not known when it changed last", None
     if not _is_in_this_log(record, change, written_seq):
-        return "its rollback was brought here without its events: it is not known what changed since"
+        return "its rollback was brought here without its events: it is not known what changed since", None
     if record.updated_seq == written_seq:
-        return ""
+        return "", None
     others = [each for each in rollbacks(store, change.record_id) if each.rollback_id != own]
     last = _before_what_was_taken_back(store, record.id, record.updated_seq, others)
     if last == written_seq:
-        return ""
+        return "", None
     later = next((each.rollback_id for each in others if each.seq == last), None)
-    by = f", by {later}: take that back first" if later else ""
-    return f"it changed since, with event {record.updated_seq}{by}"
+    return f"it changed since, with event {record.updated_seq}", later
 
 
 def _is_in_this_log(record: ChronoRecord, change: RecordStatusChange, written_seq: int) -> bool:
@@ -456,16 +427,9 @@ def _was_hypothesis(
     for event in _history(store, _changes(report)[place].record_id):
         if event.seq == written_seq:
             return before
-        if event.op in _WHOLE and event.record is not None:
+        if event.op in WHOLE_OPS and event.record is not None:
             before = event.record.get("is_hypothesis") is True
     return None
-
-
-def _put_back(record: ChronoRecord, change: RecordStatusChange, was_hypothesis: bool) -> RecordStatusChange:
-    before = record.status, record.confidence, record.is_hypothesis
-    record.status, record.confidence = change.previous_status, change.previous_confidence
-    record.is_hypothesis = was_hypothesis
-    return RecordStatusChange(record.id, before[0], record.status, before[1], record.confidence, before[2])
 
 
 def _rollback(
@@ -530,12 +494,12 @@ def _seqs(store: HasEngine, report: ChronoRecord) -> tuple[int | None, list[int]
     ended: list[int] = []
     events = _history(store, report.id)
     for event in events:
-        said = ChronoRecord.from_dict(event.record or {})
-        if event.op not in _WHOLE or not isinstance(said.data, dict):
+        version = ChronoRecord.from_dict(event.record or {})
+        if event.op not in WHOLE_OPS or not isinstance(version.data, dict):
             continue
-        if said.data.get("changes") != changes:
-            began, changes = event.seq, said.data.get("changes")
-        taken_back = _taken_back(said)
+        if version.data.get("changes") != changes:
+            began, changes = event.seq, version.data.get("changes")
+        taken_back = _taken_back(version)
         # The record that was put back last is before it in its batch, unless an erasure wrote it again.
         last = taken_back[-1]["restored"][-1:] if len(taken_back) > backs else []
         if any(before.seq == event.seq - 1 for record_id in last for before in _history(store, record_id)):

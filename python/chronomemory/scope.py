@@ -12,10 +12,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
-from typing import Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from chronomemory.errors import InvalidArgument
 from chronomemory.face.arguments import word
+
+if TYPE_CHECKING:
+    from chronomemory._core import Reader
 
 #: How long a name may be, and what may not stand in it.
 _MOST_BYTES = 256
@@ -40,13 +43,11 @@ class Scope:
 
     @classmethod
     def of(cls, *, user: str = NOT_GIVEN, agent: str = NOT_GIVEN, session: str = NOT_GIVEN) -> Scope:
-        """Return the scope of the names that were given."""
         given = zip(_LEVELS, (user, agent, session), strict=True)
         return cls(**{level: _name(level, name) for level, name in given if name is not NOT_GIVEN})
 
     @property
     def names(self) -> tuple[str | None, str | None, str | None]:
-        """Its user, agent and session."""
         return self.user, self.agent, self.session
 
     @classmethod
@@ -65,7 +66,6 @@ class Scope:
         return {level: name for level, name in zip(_LEVELS, self.names, strict=True) if name is not None}
 
     def without(self, level: str) -> Scope:
-        """Return the scope without one of its names."""
         return replace(self, **{word("level", level, _LEVELS): None})
 
     @property
@@ -155,16 +155,6 @@ def _refused(level: str, reason: str) -> InvalidArgument:
 _Found = TypeVar("_Found")
 
 
-class Asked(Protocol):
-    """Who is asked: an engine, or a look at the past."""
-
-    def scope_names(self) -> tuple[str | None, str | None, str | None] | None:
-        """The names that were given; None for everyone."""
-
-    def is_known(self) -> bool:
-        """Whether there is anything of one's own."""
-
-
 class Answer(list[_Found]):
     """What was found.
 
@@ -182,7 +172,7 @@ class Answer(list[_Found]):
         self.known = known
 
 
-def answered(asked: Asked, found: Iterable[_Found], *, is_any: bool) -> Answer[_Found]:
+def answered(asked: Reader, found: Iterable[_Found], *, is_any: bool) -> Answer[_Found]:
     """Say of what was found, if it was anything, who asked."""
     names = asked.scope_names()
     if names == SHARED.names:

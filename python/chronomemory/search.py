@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from chronomemory._core import Engine, canonical_json, parse_json
-from chronomemory._core import View as EngineView
+from chronomemory._core import Reader
 from chronomemory.errors import StaleCursor
-from chronomemory.face.arguments import (
-    LAST_SEQ,
-    contents,
-    count,
-    flag,
-    floats,
-    must,
-    number,
-    refuse,
-    string,
-    string_or_none,
-    strings,
-)
+from chronomemory.face import arguments as check
 from chronomemory.face.moments import micros
 from chronomemory.filters import Filter, filter_terms
 from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
-from chronomemory.scope import Answer, Scope
-from chronomemory.selection import view_of, warn_of_stamps
+from chronomemory.scope import Scope
+from chronomemory.selection import (
+    Paged,
+    check_question,
+    cursor_of,
+    digest_of,
+    parts_of,
+    view_of,
+    warn_of_stamps,
+)
 from chronomemory.types import HasEngine
 from chronomemory.vectors import TOKEN_SPACE, Space, float_rows
 from chronomemory.watching import timed
@@ -42,9 +36,8 @@ if TYPE_CHECKING:
 #: The record that holds a store's choice of fields; the engine reads it.
 _CHOICE_ID = "search:fields"
 _FACE = "search"
-#: How a cursor is packed, and how much of a digest tells questions apart.
+#: How a cursor is packed.
 _PACKING = "s3"
-_DIGEST_LETTERS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +55,6 @@ class Hit:
 
     @property
     def id(self) -> str:
-        """The id of the record."""
         return self.record.id
 
     @property
@@ -81,73 +73,10 @@ class Hit:
         return self.record.version
 
 
-@dataclass(frozen=True, slots=True)
-class _NextPage:
-    """Where the next page begins, of which question, behind which hits, and when the first was asked for."""
-
-    question: _Asked
-    version: tuple[int, int]
-    shown: list[str]
-    now_us: int
-
-    def cursor(self) -> str:
-        """Return all of it in letters."""
-        packed = canonical_json(
-            [
-                _PACKING,
-                self.question.digest(),
-                list(self.version),
-                len(self.shown),
-                _digest(self.shown),
-                self.now_us,
-            ]
-        )
-        return base64.urlsafe_b64encode(packed).decode("ascii").rstrip("=")
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A question, and who asks it."""
-
-    wanted: Mapping[str, Any]
-    asker: tuple[bool, tuple[str | None, ...] | None]
-
-    def digest(self) -> str:
-        """Tell it from others, however long its pages are."""
-        vector, tokens = self.wanted["vector"], self.wanted["query_tokens"]
-        condition = self.wanted["condition"]
-        sees_wider, names = self.asker
-        question = {
-            **self.wanted,
-            "vector": None if vector is None else vector.tobytes().hex(),
-            "query_tokens": None if tokens is None else tokens.tobytes().hex(),
-            "condition": None if condition is None else condition.decode(),
-            "asker": [sees_wider, list(names or ["everyone"])],
-            "limit": None,
-        }
-        return hashlib.sha256(canonical_json(question)).hexdigest()[:_DIGEST_LETTERS]
-
-
-class Hits(Answer[Hit]):
+class Hits(Paged[Hit]):
     """Hits, best first; ``cursor`` is where to go on, None at the end."""
 
-    __slots__ = ("_next",)
-
-    def __init__(
-        self,
-        hits: Iterable[Hit] = (),
-        next_page: _NextPage | None = None,
-        *,
-        scope: Scope | None = None,
-        known: bool = True,
-    ) -> None:
-        super().__init__(hits, scope=scope, known=known)
-        self._next = next_page
-
-    @property
-    def cursor(self) -> str | None:
-        """Where to go on; None at the end. Few ask, so it is spelled when they do."""
-        return None if self._next is None else self._next.cursor()
+    __slots__ = ()
 
 
 class QuestionReader(Protocol):
@@ -195,62 +124,68 @@ def search(
     vectors of its model, and the tokens if the token space does, so that neither has to be given.
     """
     if embedder is not None:
-        vector, query_tokens = _read(
-            store, embedder, string("text", text), vector, query_tokens, space, token_space or TOKEN_SPACE
-        )
+        words = check.string("text", text)
+        vector, query_tokens = _read(store, embedder, words, vector, query_tokens, space, token_space)
     if text is None and vector is None and query_tokens is None:
-        raise refuse("a search needs a text or a vector, or tokens", "text")
-    limit = count("limit", limit)
+        raise check.refuse("a search needs a text or a vector, or tokens", "text")
+    limit = check.count("limit", limit)
     terms = filter_terms("search", given)
     kind = terms.pop("kind")
     any_kind = not kind and not isinstance(kind, list)
     kinds = [] if any_kind else [kind] if isinstance(kind, str) else kind
     wanted: dict[str, Any] = {
         **terms,
-        "text": string_or_none("text", text),
+        "text": check.string_or_none("text", text),
         "vector": None if vector is None else float_rows(vector, (1,))[0],
-        "space": string_or_none("space", space),
-        "query_tokens": None if query_tokens is None else floats("query_tokens", query_tokens, (2,)),
-        "token_space": string_or_none("token_space", token_space),
+        "space": check.string_or_none("space", space),
+        "query_tokens": None if query_tokens is None else check.floats("query_tokens", query_tokens, (2,)),
+        "token_space": check.string_or_none("token_space", token_space),
         "kinds": kinds,
         "without_kinds": sorted(INFRASTRUCTURE_KINDS),
         # For the engine an empty list of kinds means all kinds.
         "limit": limit if kinds or any_kind else 0,
-        "context": flag("context", context),
+        "context": check.flag("context", context),
         "now_us": None if now is None else micros("now", now),
     }
     for name in ("since", "until"):
         if (moment := wanted[f"{name}_us"]) is not None:
             warn_of_stamps(name, store.engine, moment, stacklevel=3)
-    asked: Engine | EngineView = store.engine if as_of is None else view_of(store.engine, as_of)
-    explain = flag("explain", explain)
-    version = store.engine.seen_version() if isinstance(asked, Engine) else (asked.seq, 0)
-    least = None if min_score is None else number("min_score", min_score)
-    names = asked.scope_names()
-    question = _Asked(
-        {**wanted} if least is None else {**wanted, "min_score": least}, (asked.sees_wider(), names)
-    )
-    if after is not None:
-        start, shown, wanted["now_us"] = _position(string("after", after), question.digest(), version)
-    else:
-        start, shown = 0, ""
-        if now is None:
-            wanted["now_us"] = time.time_ns() // 1000
+    asked: Reader = store.engine if as_of is None else view_of(store.engine, as_of)
+    explain = check.flag("explain", explain)
+    least = None if min_score is None else check.number("min_score", min_score)
+    question = {**wanted} if least is None else {**wanted, "min_score": least}
+    begin = None if after is None else _position(check.string("after", after))
+    start = 0 if begin is None else begin.start
+    if begin is not None:
+        wanted["now_us"] = begin.now_us
+    elif now is None:
+        wanted["now_us"] = time.time_ns() // 1000
     # One more than is wanted tells whether there is more.
     wanted["limit"] = start + wanted["limit"] + 1 if wanted["limit"] else 0
     with timed("a search"):
-        found = asked.search(wanted, explain=explain)
+        found, (version, sees_wider, names, known) = asked.search(wanted, explain=explain)
     if least is not None:
         found = [hit for hit in found if hit[1] >= least]
-    # Embeddings belong to nobody, so no version tells of them: what was shown before does.
-    if start and _digest([record.id for record, _, _ in found[:start]]) != shown:
-        raise _stale()
+    digest = partial(_question_digest, question, sees_wider, names)
+    if begin is not None:
+        check_question(begin.question, digest())
+        # Embeddings belong to no scope, so no version covers them: compare what was shown before.
+        shown = digest_of([record.id for record, _, _ in found[:start]]) if start else begin.shown
+        if begin.version != list(version) or shown != begin.shown:
+            raise StaleCursor(
+                "after: what is seen here has changed since that page; search again", field="after"
+            )
     hits = [Hit(record, score, why) for record, score, why in found[start : start + limit]]
     has_more = bool(hits) and len(found) > start + limit
     before = [record.id for record, _, _ in found[: start + limit]] if has_more else []
-    next_page = _NextPage(question, version, before, wanted["now_us"]) if has_more else None
-    scope = None if names is None else Scope(*names)
-    return Hits(hits, next_page, scope=scope, known=asked.is_known())
+
+    def cursor() -> str:
+        place = [list(version), len(before), digest_of(before), wanted["now_us"]]
+        return cursor_of([_PACKING, digest(), *place])
+
+    return Hits(
+        hits, cursor if has_more else None, scope=None if names is None else Scope(*names), known=known
+    )
 
 
 def _read(
@@ -260,51 +195,65 @@ def _read(
     vector: npt.ArrayLike | None,
     tokens: npt.ArrayLike | None,
     space: str | None,
-    token_space: str,
+    token_space: str | None,
 ) -> tuple[npt.ArrayLike | None, npt.ArrayLike | None]:
     """Return the vector and the tokens of a question, as far as a space can be asked for them."""
-    known_spaces = [Space(**known) for known in store.engine.spaces()]
+    known_spaces = [Space(**known) for known in store.engine.vectors.spaces()]
     own = [known for known in known_spaces if known.model == embedder.model_name]
     embed, embed_tokens = (getattr(embedder, name, None) for name in ("embed", "embed_query_tokens"))
     if vector is None and embed is not None:
         plain = [known for known in own if not known.tokens]
         if any(known.is_default if space is None else known.name == space for known in plain):
             vector = embed(text)
-    has_tokens = any(known.name == token_space for known in own if known.tokens)
+    has_tokens = any(known.name == (token_space or TOKEN_SPACE) for known in own if known.tokens)
     if tokens is None and embed_tokens is not None and has_tokens:
         tokens = embed_tokens(text)
     if vector is None and tokens is None:
-        raise refuse(f"nothing that is asked was embedded by {embedder.model_name!r}", "embedder")
+        raise check.refuse(f"nothing that is asked was embedded by {embedder.model_name!r}", "embedder")
     return vector, tokens
 
 
-def _digest(ids: list[str]) -> str:
-    return hashlib.sha256(canonical_json(ids)).hexdigest()[:_DIGEST_LETTERS]
+def _question_digest(
+    wanted: Mapping[str, Any], sees_wider: bool, names: tuple[str | None, ...] | None
+) -> str:
+    """Identify a question and who asks it, whatever the length of its pages."""
+    vector, tokens, condition = (wanted[name] for name in ("vector", "query_tokens", "condition"))
+    question = {
+        **wanted,
+        "vector": None if vector is None else vector.tobytes().hex(),
+        "query_tokens": None if tokens is None else tokens.tobytes().hex(),
+        "condition": None if condition is None else condition.decode(),
+        "asker": [sees_wider, list(names or ["everyone"])],
+        "limit": None,
+    }
+    return digest_of(question)
 
 
-def _stale() -> StaleCursor:
-    return StaleCursor("after: what is seen here has changed since that page; search again", field="after")
+class _Position(NamedTuple):
+    """Where a page begins: behind which hits of which question, and when the first page was asked for."""
+
+    question: str
+    version: list[int]
+    start: int
+    shown: str
+    now_us: int
 
 
-def _position(cursor: str, question: str, version: tuple[int, int]) -> tuple[int, str, int]:
-    """Return where the next page begins, behind which hits, and when the first was asked for."""
-    try:
-        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-        unpacked = parse_json(base64.b64decode(padded, altchars=b"-_", validate=True))
-        packing, asked, seen, start, shown, now_us = unpacked
-    except (ValueError, TypeError):
-        raise must("after", "be the cursor of a search", cursor) from None
-    is_number = type(start) is int and type(now_us) is int and -LAST_SEQ <= now_us <= LAST_SEQ
-    if packing != _PACKING or not is_number or type(shown) is not str or not 0 <= start <= LAST_SEQ:
-        raise must("after", "be the cursor of a search", cursor)
-    if asked != question:
-        raise refuse("the cursor belongs to another question; ask as for the page that it came with", "after")
-    if seen != list(version):
-        raise _stale()
-    return start, shown, now_us
+def _position(cursor: str) -> _Position:
+    packing, *rest = parts_of(cursor, 6, "a search")
+    begin = _Position(*rest)
+    is_number = type(begin.start) is int and type(begin.now_us) is int and abs(begin.now_us) <= check.LAST_SEQ
+    if (
+        packing != _PACKING
+        or not is_number
+        or type(begin.shown) is not str
+        or not 0 <= begin.start <= check.LAST_SEQ
+    ):
+        raise check.must("after", "be the cursor of a search", cursor)
+    return begin
 
 
-@contents
+@check.contents
 def set_search_fields(
     store: HasEngine, text: Mapping[str, int] | None, named: Mapping[str, Iterable[str] | None]
 ) -> None:
@@ -312,10 +261,10 @@ def set_search_fields(
     data: dict[str, Any] = {}
     if text is not None:
         if not isinstance(text, Mapping):
-            raise must("text", "be a mapping of paths to weights", text)
+            raise check.must("text", "be a mapping of paths to weights", text)
         for path, weight in text.items():
             if isinstance(weight, bool) or not isinstance(weight, int) or not 1 <= weight <= 100:
-                raise refuse(
+                raise check.refuse(
                     f"the weight of {path!r} is a whole number from 1 to 100, not {weight!r}", "text"
                 )
         data["text"] = dict(zip(_paths("text", text), text.values(), strict=True))
@@ -325,7 +274,7 @@ def set_search_fields(
 
 
 def _paths(field: str, given: Iterable[str]) -> list[str]:
-    paths = strings(field, given)
+    paths = check.strings(field, given)
     if "" in paths:
-        raise must(field, "not have an empty path", "")
+        raise check.must(field, "not have an empty path", "")
     return paths

@@ -12,13 +12,12 @@ import base64
 import hashlib
 import time
 import warnings
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from chronomemory._core import Engine, Walk, canonical_json, parse_json
-from chronomemory._core import View as EngineView
+from chronomemory._core import Engine, Reader, Walk, canonical_json, parse_json
 from chronomemory.face.arguments import LAST_SEQ, count, flag, must, refuse, string
 from chronomemory.face.moments import EPOCH, micros
 from chronomemory.filters import Filter, filter_terms, where_json
@@ -50,57 +49,57 @@ _CLOCKS_DIFFER_US = 2_000_000
 _Made = tuple[int | None, int | None, int, int]
 #: What the last record of a page was ordered by, and where it and the one behind it were made.
 _End = tuple[int | None, _Made, _Made | None]
-#: User, agent and session of who asks; None for everyone.
-_Names = tuple[str | None, str | None, str | None] | None
+_Found = TypeVar("_Found")
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """What is asked and by whom: a cursor belongs to it alone."""
+class Paged(Answer[_Found]):
+    """One page of an answer."""
 
-    terms: dict[str, Any]
-    by: str
-    reverse: bool
-    asker: tuple[bool, _Names]
-
-    def digest(self) -> str:
-        """Tell it from others, however long its pages are."""
-        wider, names = self.asker
-        condition = self.terms["condition"]
-        asked = {
-            **self.terms,
-            "condition": None if condition is None else condition.decode(),
-            "status": self.terms["status"] or None,
-            "by": self.by,
-            "reverse": self.reverse,
-            "asker": [wider, None if names is None else list(names)],
-        }
-        del asked["limit"]
-        return hashlib.sha256(canonical_json(asked)).hexdigest()[:_DIGEST_LETTERS]
-
-
-class Page(Answer[ChronoRecord]):
-    """Records in order; ``cursor`` is where to go on, None at the end, ``plan`` how they were found."""
-
-    __slots__ = ("_place", "plan")
+    __slots__ = ("_cursor",)
 
     def __init__(
         self,
-        records: Iterable[ChronoRecord] = (),
-        place: tuple[_Question, _End] | None = None,
-        plan: str = "",
+        found: Iterable[_Found] = (),
+        cursor: Callable[[], str] | None = None,
         *,
         scope: Scope | None = None,
         known: bool = True,
     ) -> None:
-        super().__init__(records, scope=scope, known=known)
-        self._place = place
-        self.plan = plan
+        super().__init__(found, scope=scope, known=known)
+        self._cursor = cursor
 
     @property
     def cursor(self) -> str | None:
         """The position behind this page; None at the end."""
-        return None if self._place is None else _cursor(self._place[0].digest(), self._place[1])
+        # Few callers ask for it, so it is computed on demand.
+        return None if self._cursor is None else self._cursor()
+
+
+class Page(Paged[ChronoRecord]):
+    """Records in order; ``cursor`` is where to go on, None at the end, ``plan`` how they were found."""
+
+    __slots__ = ("plan",)
+    plan: str
+
+
+def digest_of(value: Any) -> str:
+    """Return a short digest by which a cursor recognizes its question."""
+    return hashlib.sha256(canonical_json(value)).hexdigest()[:_DIGEST_LETTERS]
+
+
+def _question_digest(terms: dict[str, Any], by: str, reverse: bool, asker: list[Any]) -> str:
+    """Identify a question and who asks it, whatever the length of its pages."""
+    condition = terms["condition"]
+    question = {
+        **terms,
+        "condition": None if condition is None else condition.decode(),
+        "status": terms["status"] or None,
+        "by": by,
+        "reverse": reverse,
+        "asker": asker,
+    }
+    del question["limit"]
+    return digest_of(question)
 
 
 def query_terms(
@@ -173,7 +172,7 @@ def stream(
 
 
 def page_of(
-    where: Engine | EngineView,
+    where: Reader,
     terms: dict[str, Any],
     order_by: str | None,
     after: str | None,
@@ -185,21 +184,27 @@ def page_of(
     looks_inside = any(terms[name] not in (None, []) for name in _LOOKS_INSIDE)
     if order_by is None and after is None and terms["limit"] is None and not looks_inside and not explain:
         whole = where.query(**{name: terms[name] for name in terms if name not in _LOOKS_INSIDE})
-        return Page(whole, **_who(where))
+        return _page(where, whole)
     by, reverse = _order(order_by)
-    question = _Question(terms, by, reverse, (where.sees_wider(), where.scope_names()))
-    begin = None if after is None else _position(string("after", after), question.digest())
+    names = where.scope_names()
+    asker = [where.sees_wider(), None if names is None else list(names)]
+    digest = partial(_question_digest, terms, by, reverse, asker)
+    begin = None if after is None else _position(string("after", after), digest())
     if explain and not looks_inside:
         terms = {**terms, "condition": where_json({})}
     order = {"by": by, "reverse": reverse, "after": begin, "explain": explain}
     records, end, plan = where.page({**terms, **order})
-    place = None if end is None else (question, end)
-    return Page(records, place, plan if explain else "", **_who(where))
+    cursor = None if end is None else lambda: cursor_of([_PACKING, digest(), *end])
+    return _page(where, records, cursor, plan if explain else "")
 
 
-def _who(where: Engine | EngineView) -> dict[str, Any]:
+def _page(
+    where: Reader, records: list[ChronoRecord], cursor: Callable[[], str] | None = None, plan: str = ""
+) -> Page:
     names = where.scope_names()
-    return {"scope": None if names is None else Scope(*names), "known": where.is_known()}
+    page = Page(records, cursor, scope=None if names is None else Scope(*names), known=where.is_known())
+    page.plan = plan
+    return page
 
 
 def walk_terms(terms: dict[str, Any], order_by: str | None) -> dict[str, Any]:
@@ -219,25 +224,37 @@ def _order(given: str | None) -> tuple[str, bool]:
     return _MOMENTS.get(bare, bare), bare != name
 
 
-def _cursor(question: str, end: _End) -> str:
-    packed = canonical_json([_PACKING, question, *end])
-    return base64.urlsafe_b64encode(packed).decode("ascii").rstrip("=")
+def cursor_of(parts: list[Any]) -> str:
+    """Return the parts of a cursor as letters."""
+    return base64.urlsafe_b64encode(canonical_json(parts)).decode("ascii").rstrip("=")
+
+
+def parts_of(cursor: str, count: int, of: str) -> list[Any]:
+    """Return the parts of a cursor, or refuse what is none."""
+    try:
+        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+        parts = parse_json(base64.b64decode(padded, altchars=b"-_", validate=True))
+    except ValueError:
+        parts = None
+    if not isinstance(parts, list) or len(parts) != count:
+        raise must("after", f"be the cursor of {of}", cursor)
+    return parts
+
+
+def check_question(asked: object, question: str) -> None:
+    """Refuse a cursor of another question."""
+    if asked != question:
+        raise refuse("the cursor belongs to another question; ask as for the page that it came with", "after")
 
 
 def _position(cursor: str, question: str) -> _End:
-    try:
-        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-        packed = parse_json(base64.b64decode(padded, altchars=b"-_", validate=True))
-        packing, asked, key, made, following = packed
-    except (ValueError, TypeError):
-        raise must("after", "be the cursor of a page", cursor) from None
+    packing, asked, key, made, following = parts_of(cursor, 5, "a page")
     if packing == 1 or isinstance(key, str):
         raise refuse("the cursor is of an earlier version; ask again from the start", "after")
     places = [made] if following is None else [made, following]
     if packing != _PACKING or not _is_number(key) or not all(map(_is_made, places)):
         raise must("after", "be the cursor of a page", cursor)
-    if asked != question:
-        raise refuse("the cursor belongs to another question; ask as for the page that it came with", "after")
+    check_question(asked, question)
     return key, tuple(made), None if following is None else tuple(following)
 
 
@@ -253,12 +270,7 @@ def _is_number(given: object) -> bool:
     return given is None or (type(given) is int and -(2**63) <= given < 2**63)
 
 
-def look_back(engine: Engine, when: int | datetime) -> StoreView:
-    """Look at a store as it was after event ``when``, or at that moment, as ``view_of`` does."""
-    return StoreView(view_of(engine, when))
-
-
-def view_of(engine: Engine, when: int | datetime) -> EngineView:
+def view_of(engine: Engine, when: int | datetime) -> Reader:
     """Return the engine's view of a store as it was after event ``when``, or at that moment.
 
     A datetime without a time zone names no moment and is refused, and so is what has not happened yet.
@@ -272,8 +284,8 @@ def view_of(engine: Engine, when: int | datetime) -> EngineView:
         return engine.as_of(ts_us=moment)
     if not isinstance(when, int) or isinstance(when, bool):
         raise must("as_of", "be a seq or a datetime", when)
-    if count("as_of", min(when, LAST_SEQ)) > engine.wal_seq():
-        raise must("as_of", f"be at most {engine.wal_seq()}, the last event", when)
+    if count("as_of", min(when, LAST_SEQ)) > engine.last_seq():
+        raise must("as_of", f"be at most {engine.last_seq()}, the last event", when)
     return engine.as_of(seq=when)
 
 
@@ -294,13 +306,13 @@ def warn_of_stamps(asked: str, engine: Engine, moment_us: int, stacklevel: int =
 class StoreView:
     """A store as it was: read-only, and unmoved by what is written later."""
 
-    def __init__(self, view: EngineView) -> None:
+    def __init__(self, view: Reader) -> None:
         self._view = view
 
     @property
     def seq(self) -> int:
         """The last event that this view has seen."""
-        return self._view.seq
+        return self._view.last_seq()
 
     def get(self, record_id: str) -> ChronoRecord | None:
         """Return the record as it was then, a tombstoned one too, or None."""

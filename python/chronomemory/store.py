@@ -23,34 +23,21 @@ from chronomemory import erasure, ingestion, reasons, rollback, search, selectio
 from chronomemory._core import Engine, Store, WalEvent, verify_path
 from chronomemory.compat.migrate import _governance_to_esdb_status as _governance_to_esdb_status
 from chronomemory.compat.store import RecordNames, StoreNames
-from chronomemory.complaints import callers_level, complaints
 from chronomemory.deps import DepGraph
 from chronomemory.engines import ENGINES, Lease
 from chronomemory.erasure import Salt
 from chronomemory.errors import InvalidArgument, UnknownRecord, UnknownScope
-from chronomemory.face.arguments import (
-    count,
-    finite,
-    flag,
-    function_or_none,
-    many,
-    must,
-    path,
-    public_names,
-    string,
-    string_or_none,
-    word,
-)
+from chronomemory.face import arguments as check
 from chronomemory.health import Health, health_of
 from chronomemory.layout import folder_mode, head_file, log_folder
 from chronomemory.record import ChronoRecord
 from chronomemory.rollback import RollbackReport
 from chronomemory.scope import NOT_GIVEN, Scope
-from chronomemory.selection import StoreView, engine_of, look_back
+from chronomemory.selection import StoreView, engine_of, view_of
 from chronomemory.types import Progress, VerifyReport
 from chronomemory.upkeep import Upkeep
 from chronomemory.vectors import StoreVectors, Vectors
-from chronomemory.watching import tell, watched
+from chronomemory.watching import callers_level, complaints, tell, watched
 
 __all__ = [
     "ChronoRecord",
@@ -66,7 +53,7 @@ __all__ = [
 _DELETED = "tombstone"
 
 
-@public_names
+@check.public_names
 class Records(RecordNames, Store):
     """What a store and a handle of a scope have in common: records, their past, search and embeddings.
 
@@ -94,10 +81,10 @@ class Records(RecordNames, Store):
         A record without an id gets a random one, which a ``ChronoRecord`` is told.
         """
         if isinstance(records, Mapping | ChronoRecord):
-            raise must("records", "be a list of records; upsert() takes one", records)
+            raise check.must("records", "be a list of records; upsert() takes one", records)
         if ingestion.is_table(records):
-            raise must("records", 'be a list of records, such as table.to_dict("records")', records)
-        return range(*self.engine.upsert_many(many("records", records)))
+            raise check.must("records", 'be a list of records, such as table.to_dict("records")', records)
+        return range(*self.engine.upsert_many(check.many("records", records)))
 
     # Reading. Records are copies: changing one changes nothing until it is upserted.
 
@@ -149,10 +136,10 @@ class Records(RecordNames, Store):
         expired: bool = False,
     ) -> int | dict[str, int]:
         """Return how many records there are, in all or by kind or status; ``status=None`` means any."""
-        group = None if by is None else word("by", by, ("kind", "status"))
+        group = None if by is None else check.word("by", by, ("kind", "status"))
         status, faces, engine = (
-            string_or_none("status", status),
-            flag("faces", faces),
+            check.string_or_none("status", status),
+            check.flag("faces", faces),
             engine_of(self, expired),
         )
         if group is None and status == "active" and not faces:
@@ -175,7 +162,7 @@ class Records(RecordNames, Store):
 
     def history(self, record_id: str) -> list[WalEvent]:
         """Return every event of one record that was kept, oldest first."""
-        return [WalEvent._of_line(line) for line in self.engine.history(string("id", record_id))]
+        return [WalEvent._of_line(line) for line in self.engine.history(check.string("id", record_id))]
 
     def changed_since(self, seq: int) -> list[str]:
         """Return the ids upserted at ``seq`` or later, each once, also if the log was compacted since.
@@ -183,11 +170,11 @@ class Records(RecordNames, Store):
         Deletions are left out: ``replay`` has every event since the last compaction, and ``history`` every
         one of a record.
         """
-        return self.engine.changed_since(count("seq", seq))
+        return self.engine.changed_since(check.count("seq", seq))
 
     def as_of(self, when: int | datetime) -> StoreView:
         """Look at the store as it was after event ``when``, or at a moment with a time zone."""
-        return look_back(self.engine, when)
+        return StoreView(view_of(self.engine, when))
 
     # One-line calls of the modules that stand below: the handle is their first argument.
 
@@ -221,14 +208,14 @@ class _Handle(Records):
         self._engine = None
         self._store = store
         self.project_root = store.project_root
-        store._lend_to(self)
+        # The store clears the engine of its handles when it closes.
+        store._handles.add(self)
 
     def _view(self, engine: Engine) -> Engine:
         raise NotImplementedError
 
     @property
     def engine(self) -> Engine:
-        """The open engine, for whom this handle asks and writes."""
         # The store forgets what its handles hold when it closes.
         engine = self._engine
         if engine is None:
@@ -258,14 +245,14 @@ class ScopedStore(_Handle):
         super().__init__(store)
         self._scope = scope
         self._public = public
-        self.shared: Final = flag("shared", shared)
+        self.shared: Final = check.flag("shared", shared)
         if not self.shared and scope == Scope():
             raise InvalidArgument("shared must be True without names, got False", field="shared")
 
     def _view(self, engine: Engine) -> Engine:
         if self._public:
             return engine.public()
-        return engine.scoped(*self.scope.names, shared=self.shared)
+        return engine.scoped(self.scope.names, shared=self.shared)
 
     @property
     def scope(self) -> Scope:
@@ -280,7 +267,7 @@ class ScopedStore(_Handle):
     def id(self, name: str) -> str:
         """Return an id that no other scope can take: the name, and digits that stand for the scope."""
         digits = self.engine.scope_digits()
-        return f"{string('name', name)}@{digits}" if digits else string("name", name)
+        return f"{check.string('name', name)}@{digits}" if digits else check.string("name", name)
 
     def without(self, level: str) -> ScopedStore:
         """Return the handle without one of its names, for what should outlive a session."""
@@ -294,7 +281,7 @@ class Everyone(_Handle):
     """Every record of a store, whosever it is; made by ``store.everyone()``."""
 
     def _view(self, engine: Engine) -> Engine:
-        return engine.everyone()
+        return engine.unscoped()
 
     def __repr__(self) -> str:
         return "<Everyone>"
@@ -340,21 +327,21 @@ class ChronoStore(StoreNames, Records):
     ) -> None:
         self._engine = None
         # Absolute: a process that goes to another folder must not take its stores along.
-        self.project_root = path("project_root", project_root).absolute()
-        self.recursion_depth: Final = count("recursion_depth", recursion_depth)
-        self._given_head_file = None if head_file is None else path("head_file", head_file).absolute()
+        self.project_root = check.path("project_root", project_root).absolute()
+        self.recursion_depth: Final = check.count("recursion_depth", recursion_depth)
+        self._given_head_file = None if head_file is None else check.path("head_file", head_file).absolute()
         self._options: dict[str, Any] = {
             "recursion_depth": self.recursion_depth,
-            "durability": word("durability", durability, _DURABILITY),
-            "exclusive": flag("exclusive", exclusive),
-            "lock_timeout": finite("lock_timeout", lock_timeout, least=0.0),
-            "strict": flag("strict", strict),
-            "verify": word("verify", verify, _VERIFY),
-            "shared": flag("shared", shared),
+            "durability": check.word("durability", durability, _DURABILITY),
+            "exclusive": check.flag("exclusive", exclusive),
+            "lock_timeout": check.finite("lock_timeout", lock_timeout, least=0.0),
+            "strict": check.flag("strict", strict),
+            "verify": check.word("verify", verify, _VERIFY),
+            "shared": check.flag("shared", shared),
             "salt": erasure.salting(salt),
         }
         self._handles: weakref.WeakSet[Records] = weakref.WeakSet()
-        self._own_engine = flag("own_engine", own_engine)
+        self._own_engine = check.flag("own_engine", own_engine)
         self._lease: Lease | None = None
         self._opening = threading.Lock()
         self._process = os.getpid()
@@ -474,7 +461,7 @@ class ChronoStore(StoreNames, Records):
         only own records are seen, and they must carry every name given.
         """
         handle = ScopedStore(self, Scope.of(user=user, agent=agent, session=session), shared=shared)
-        if flag("must_exist", must_exist) and not handle.known:
+        if check.flag("must_exist", must_exist) and not handle.known:
             raise UnknownScope(f"nothing was ever written for {handle.scope}")
         return handle
 
@@ -486,17 +473,13 @@ class ChronoStore(StoreNames, Records):
         """Return the handle for records that all may see, where a scope is required."""
         return ScopedStore(self, Scope(), public=True)
 
-    def _lend_to(self, handle: Records) -> None:
-        """Note who holds the engine, and must let go of it when the store closes."""
-        self._handles.add(handle)
-
     def scopes(self, *, after: Scope | None = None, limit: int = 1000) -> list[ScopeCount]:
         """Return the scopes that records carry, in their order, each with the number of its records."""
         if after is not None and not isinstance(after, Scope):
-            raise must("after", "be a Scope", after)
+            raise check.must("after", "be a Scope", after)
         names = None if after is None else after.names
-        listed = self.engine.scopes(names, limit=count("limit", limit))
-        return [ScopeCount(Scope(*each), records) for *each, records in listed]
+        listed = self.engine.scopes(names, limit=check.count("limit", limit))
+        return [ScopeCount(Scope(*each), records) for each, records in listed]
 
     # Evidence.
 
@@ -512,16 +495,16 @@ class ChronoStore(StoreNames, Records):
 
     def replay(self, *, from_seq: int = 0) -> list[WalEvent]:
         """Return every event of the log with this seq or a later one, whatever its op."""
-        return [WalEvent._of_line(line) for line in self.engine.replay(count("from_seq", from_seq))]
+        return [WalEvent._of_line(line) for line in self.engine.replay(check.count("from_seq", from_seq))]
 
     def verify(self, *, progress: Progress | None = None) -> VerifyReport:
         """Read the files again and say what they prove; nothing of the project is opened or made for it."""
-        engine, progress = self._engine, function_or_none("progress", progress)
+        engine, progress = self._engine, check.function_or_none("progress", progress)
         with watched("verify", self.project_root, large=True):
             if engine is None:
                 found = verify_path(os.fspath(log_folder(self.project_root)), progress, self._head_file())
             else:
-                found = engine.verify(progress)
+                found = engine.upkeep.verify(progress)
         report = VerifyReport.from_dict(found)
         for damage in report.damage:
             tell(f"{self.project_root}: damage in {damage}")

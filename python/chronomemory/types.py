@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
 from typing import Any, Protocol
 
 from chronomemory._core import Engine, WalEvent
@@ -28,6 +29,20 @@ class HasEngine(Protocol):
     @property
     def engine(self) -> Engine:
         """The open engine."""
+
+
+class HasProject(HasEngine, Protocol):
+    """A store or handle, with the folder of its project."""
+
+    @property
+    def project_root(self) -> Path: ...
+
+
+@dataclass(frozen=True, slots=True)
+class EngineHolder:
+    """An engine for functions that take a store."""
+
+    engine: Engine
 
 
 class Readable(Protocol):
@@ -185,7 +200,7 @@ class VerifyReport:
 
     def lines(self) -> list[str]:
         """Say it to a person, one finding a line."""
-        said = [
+        lines = [
             f"{self.rung}: {self.events} events, seq {self.first_seq or 0} to {self.last_seq}, "
             f"{self.fast_lines} lines on the fast path, {self.slow_lines} on the slow one",
             *(f"damage: {item}" for item in self.damage),
@@ -197,19 +212,15 @@ class VerifyReport:
             *(f"scope: {item}" for item in self.scopes),
         ]
         if self.base != "none":
-            said.insert(1, f"base: {self.base}")
+            lines.insert(1, f"base: {self.base}")
         if self.remembered_reason:
-            said.append(f"{self.remembered}: {self.remembered_reason}")
-        return [*said, *(f"{name}: {verdict}" for name, verdict in self.rungs.items() if name != "chain")]
+            lines.append(f"{self.remembered}: {self.remembered_reason}")
+        return [*lines, *(f"{name}: {verdict}" for name, verdict in self.rungs.items() if name != "chain")]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON can carry it."""
-        report = asdict(self)
-        report["damage"] = [asdict(item) for item in self.damage]
-        report["altered_indexes"] = [asdict(item) for item in self.altered_indexes]
-        report["returned"] = [asdict(item) for item in self.returned]
-        report["notes"] = list(self.notes)
-        report["scopes"] = [asdict(item) for item in self.scopes]
+        values = asdict(self).items()
+        report = {name: list(value) if isinstance(value, tuple) else value for name, value in values}
         return {**report, "rung": self.rung, "rungs": self.rungs}
 
 

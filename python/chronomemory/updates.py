@@ -7,8 +7,9 @@ writes again while it holds the lock, so that it cannot lose a second time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain, count
 from typing import Any, TypeVar
 
 from chronomemory._core import Engine, WalEvent, canonical_json, parse_json
@@ -58,6 +59,11 @@ class Look:
     def upsert(self, records: Sequence[ChronoRecord | Mapping[str, Any]]) -> WalEvent:
         """Write records as one atomic batch; return the last event."""
         return self.write(*(("upsert", record) for record in records))
+
+
+def numbered(name: str) -> Iterator[str]:
+    """Yield a name, then the name with ``-2``, ``-3`` and so on."""
+    return chain([name], (f"{name}-{number}" for number in count(2)))
 
 
 def retry_in_turn(store: HasEngine, attempt: Callable[[], T]) -> T:
@@ -167,7 +173,7 @@ def update(
         before = record.to_dict()
         after = {**before, **fields}
         if "data" in fields:
-            after["data"] = _merged(before["data"], fields["data"])
+            after["data"] = merged(before["data"], fields["data"])
         if is_named:
             # Whose it is stays as it is: the engine knows, and says so of a record that is only read here.
             for side in (before, after):
@@ -265,9 +271,9 @@ def _check_version(name: str, record: ChronoRecord | None, expected: str | None)
 
 
 def _conflict(name: str, expected: str | None, found: str | None) -> Conflict:
-    said = "no record" if expected is None else f"version {expected}"
+    wanted = "no record" if expected is None else f"version {expected}"
     there = "there is none" if found is None else f"it is version {found}"
-    return Conflict(f'id "{name}": {said} expected, and {there}', id=name, expected=expected, found=found)
+    return Conflict(f'id "{name}": {wanted} expected, and {there}', id=name, expected=expected, found=found)
 
 
 def _is_written_alike(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
@@ -290,14 +296,14 @@ def _spelled(name: str, value: Any) -> Any:
         return value
 
 
-def _merged(old: Any, patch: Any) -> Any:
-    """Return what RFC 7396 makes of two values."""
+def merged(value: Any, patch: Any) -> Any:
+    """Apply an RFC 7396 merge patch, as the engine does."""
     if not isinstance(patch, Mapping):
         return patch
-    merged = dict(old) if isinstance(old, Mapping) else {}
-    for key, value in patch.items():
-        if value is None:
-            merged.pop(key, None)
+    result = dict(value) if isinstance(value, Mapping) else {}
+    for name, part in patch.items():
+        if part is None:
+            result.pop(name, None)
         else:
-            merged[key] = _merged(merged.get(key), value)
-    return merged
+            result[name] = merged(result.get(name), part)
+    return result

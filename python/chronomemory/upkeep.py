@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path, PosixPath
 from typing import Any, Protocol
 
-from chronomemory._core import Engine, verify_path
-from chronomemory.errors import LogCorrupted
+from chronomemory._core import Engine
 from chronomemory.face.arguments import absolute, count, flag, function_or_none, must, path, string
 from chronomemory.face.moments import EPOCH, Now, micros, utc_now
 from chronomemory.layout import log_folder
 from chronomemory.search import set_search_fields
-from chronomemory.types import HasEngine, Progress
+from chronomemory.types import HasProject, Progress
 from chronomemory.watching import watched
 
 #: An erasure by somebody else may take a copy away right after it was made: then another is made.
@@ -27,29 +27,13 @@ _ATTEMPTS = 5
 def copy_inside(engine: Engine, progress: Progress | None = None) -> dict[str, Any]:
     """Make a copy, and return what the engine tells of it."""
     for _ in range(_ATTEMPTS):
-        folder = engine.backup(progress)
-        for copy in engine.copies():
+        folder = engine.upkeep.backup(progress)
+        for copy in engine.upkeep.copies():
             if copy["path"] == folder:
                 return copy
         if Path(folder).exists():
             raise OSError(errno.EIO, "the copy was made, but cannot be looked at", folder)
-    raise _taken_away(folder)
-
-
-def whole_copy_inside(engine: Engine) -> str:
-    """Make a copy, read all of it again, and return where it lies."""
-    for _ in range(_ATTEMPTS):
-        folder: str = copy_inside(engine)["path"]
-        found = verify_path(folder)
-        if found["valid"]:
-            return folder
-        if Path(folder).exists():
-            raise LogCorrupted(f"{folder}: the copy is not whole: {found['damage']}")
-    raise _taken_away(folder)
-
-
-def _taken_away(folder: str) -> OSError:
-    return FileNotFoundError(errno.ENOENT, "copies are made, and taken away again and again", folder)
+    raise FileNotFoundError(errno.ENOENT, "copies are made, and taken away again and again", folder)
 
 
 class Compacted(int):
@@ -88,7 +72,6 @@ class Backup:
 
     @classmethod
     def of(cls, found: dict[str, Any]) -> Backup:
-        """Make a backup of the engine's description of it."""
         at = EPOCH + timedelta(microseconds=found["at"])
         return cls(**{**found, "path": Path(found["path"]), "at": at})
 
@@ -106,7 +89,6 @@ class BackedUp(PosixPath):
 
     @classmethod
     def of(cls, made: dict[str, Any], bytes_before: int, bytes_after: int) -> BackedUp:
-        """Make a path of the engine's description of a copy."""
         copy = cls(made["path"])
         copy.seq, copy.head, copy.bytes = made["seq"], made["head"], made["bytes"]
         copy.verified, copy.removed = made["verified"], tuple(map(Path, made["removed"]))
@@ -132,44 +114,21 @@ class Pruned:
     dry_run: bool = False
 
 
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    while True:
-        try:
-            with os.scandir(folder) as entries:
-                return list(entries)
-        except InterruptedError:
-            continue  # a signal is no reason to fail
-        except FileNotFoundError:
-            return []
-
-
 def weight_of(folder: Path) -> int:
     """Return how many bytes the files in a folder and its folders have; a link weighs nothing."""
-    total, folders = 0, [folder]
-    while folders:
-        for entry in _entries(folders.pop()):
-            if entry.is_dir(follow_symlinks=False):
-                folders.append(Path(entry.path))
-            elif entry.is_file(follow_symlinks=False):
-                try:
-                    total += entry.stat(follow_symlinks=False).st_size
-                except FileNotFoundError:
-                    continue  # somebody else removed it just now
+    total = 0
+    for here, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):  # another process removed it just now
+                found = Path(here, name).lstat()
+                total += found.st_size if stat.S_ISREG(found.st_mode) else 0
     return total
 
 
-class _Store(HasEngine, Protocol):
-    """The store that is maintained."""
+class _Store(HasProject, Protocol):
+    def _lenient_engine(self) -> AbstractContextManager[Engine]: ...
 
-    @property
-    def project_root(self) -> Path:
-        """The folder of the project."""
-
-    def _lenient_engine(self) -> AbstractContextManager[Engine]:
-        """Lend an engine that also opens a damaged store."""
-
-    def _folder_mode(self) -> int:
-        """Return the permissions of the store's folder, or those that it will get."""
+    def _folder_mode(self) -> int: ...
 
 
 class Upkeep:
@@ -197,7 +156,7 @@ class Upkeep:
         keep_history = flag("keep_history", keep_history)
         with watched("compact", self._store.project_root, large=True):
             engine, before = self._store.engine, self._weight()
-            events = engine.compact(keep_history=keep_history, progress=progress)
+            events = engine.upkeep.compact(keep_history=keep_history, progress=progress)
             return Compacted(events, before, self._weight())
 
     def prune(
@@ -228,17 +187,10 @@ class Upkeep:
         keep = None if keep_backups is None else count("keep_backups", keep_backups)
         with watched("prune", self._store.project_root, large=True):
             engine, weight = self._store.engine, self._weight()
-            report = engine.prune(moment, keep, string("reason", reason), flag("dry_run", dry_run))
-            return Pruned(
-                seq=report["seq"],
-                archives=tuple(report["archives"]),
-                last_seq=report["last_seq"],
-                held=report["held"],
-                backups=tuple(report["backups"]),
-                bytes_before=weight,
-                bytes_after=self._weight(),
-                dry_run=dry_run,
-            )
+            order = {"before": moment, "keep_backups": keep, "reason": string("reason", reason)}
+            report = engine.upkeep.prune({**order, "dry_run": flag("dry_run", dry_run)})
+            report |= {name: tuple(report[name]) for name in ("archives", "backups")}
+            return Pruned(**report, bytes_before=weight, bytes_after=self._weight(), dry_run=dry_run)
 
     def backup(
         self,
@@ -259,24 +211,25 @@ class Upkeep:
         with watched("backup", self._store.project_root, large=True):
             engine, before = self._store.engine, self._weight()
             if to is not None:
-                made = engine.copy_out(absolute("to", to), newest, progress)
+                made = engine.upkeep.copy_out(absolute("to", to), newest, progress)
                 made["verified"] = True
             else:
                 made = copy_inside(engine, progress)
-                gone = [] if newest is None else engine.prune(None, newest, "", False)["backups"]
+                order = {"keep_backups": newest, "reason": "", "dry_run": False}
+                gone = [] if newest is None else engine.upkeep.prune(order)["backups"]
                 made["removed"] = [os.fspath(log_folder(self._store.project_root) / name) for name in gone]
             return BackedUp.of(made, before, self._weight())
 
     def backups(self) -> list[Backup]:
         """Return the copies of the store, the oldest first: in its folder, and those it knows of outside."""
-        return [Backup.of(found) for found in self._store.engine.copies()]
+        return [Backup.of(found) for found in self._store.engine.upkeep.copies()]
 
     def forget_backups(self, *paths: str | os.PathLike[str]) -> int:
         """Forget copies outside that are gone for good; return how many were known.
 
         One that is still there is refused: ``erase`` must be able to tell of it.
         """
-        return self._store.engine.forget_copies([absolute("paths", given) for given in paths])
+        return self._store.engine.upkeep.forget_copies([absolute("paths", given) for given in paths])
 
     def restore(
         self,
@@ -303,7 +256,8 @@ class Upkeep:
             watched("restore", self._store.project_root, large=True),
             self._store._lenient_engine() as engine,
         ):
-            return engine.restore(os.fspath(folder), progress, damaged=damaged, bring_back=bring_back)
+            order = {"source": os.fspath(folder), "damaged": damaged, "bring_back": bring_back}
+            return engine.upkeep.restore(order, progress)
 
     def repair(self, *, unproven: bool = False, progress: Progress | None = None) -> dict[str, Any]:
         """Bring back what something in the folder proves, set damaged bytes aside, and return what was done.
@@ -317,7 +271,7 @@ class Upkeep:
         """
         unproven, progress = flag("unproven", unproven), function_or_none("progress", progress)
         with watched("repair", self._store.project_root, large=True), self._store._lenient_engine() as engine:
-            return engine.repair(progress, unproven=unproven)
+            return engine.upkeep.repair(progress, unproven=unproven)
 
     def accept_head(self) -> None:
         """Take the log as it is for the right one, after a change that was meant: a checkout, a copy.
@@ -325,7 +279,7 @@ class Upkeep:
         Until then ``verify`` goes on to report that the head it remembers is lost.
         """
         with self._store._lenient_engine() as engine:
-            engine.accept_head()
+            engine.upkeep.accept_head()
 
     # Settings, for every process from now on.
 
@@ -335,7 +289,7 @@ class Upkeep:
         ``level`` is ``user``, ``agent`` or ``session``. Handles made by ``shared()`` and ``everyone()`` may
         still write without it. With ``wanted=False`` it is not required any more.
         """
-        return self._store.engine.require(string("level", level), flag("wanted", wanted))
+        return self._store.engine.upkeep.require(string("level", level), flag("wanted", wanted))
 
     def create_index(self, path: str) -> bool:
         """Index records by a field; return whether that is new.
@@ -343,15 +297,15 @@ class Upkeep:
         A field is written as in a ``where``, such as ``"data.customer"``; each element of an array is found.
         An index never changes an answer, only how many records are read. A store has at most 64.
         """
-        return self._store.engine.create_index(string("path", path))
+        return self._store.engine.upkeep.create_index(string("path", path))
 
     def drop_index(self, path: str) -> bool:
         """Remove an index; return whether there was one."""
-        return self._store.engine.drop_index(string("path", path))
+        return self._store.engine.upkeep.drop_index(string("path", path))
 
     def indexes(self) -> list[str]:
         """Return the fields that have an index, the oldest first."""
-        return self._store.engine.indexes()
+        return self._store.engine.upkeep.indexes()
 
     def set_search_fields(
         self,
@@ -376,7 +330,7 @@ class Upkeep:
 
         None returns to the clock of the machine. It is for tests, and for looking ahead.
         """
-        self._store.engine.set_moment(None if moment is None else micros("moment", moment))
+        self._store.engine.set_clock(None if moment is None else micros("moment", moment))
 
     def folder_mode(self) -> int:
         """Return the permissions of the store's folder, or those that it will get when it is made."""

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, overload
 
-from chronomemory._core import Engine, token_rows
+from chronomemory._core import token_rows
 from chronomemory.embedders.protocol import as_tokens
 from chronomemory.errors import (
     EmbeddingMismatch,
@@ -23,36 +23,18 @@ from chronomemory.errors import (
     UnknownSpace,
     WriteConflict,
 )
-from chronomemory.face.arguments import (
-    Floats,
-    contents,
-    count,
-    flag,
-    floats,
-    function,
-    function_or_none,
-    many,
-    must,
-    number,
-    refuse,
-    string,
-    string_or_none,
-    strings,
-)
+from chronomemory.face import arguments as check
 from chronomemory.filters import Where, where_json
 from chronomemory.layout import unlinked
+from chronomemory.numpy_later import np, npt
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Answer, answered
-from chronomemory.types import HasEngine, Progress
+from chronomemory.types import EngineHolder, HasEngine, Progress
 from chronomemory.updates import retry_in_turn
 from chronomemory.watching import timed
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
     from typing_extensions import Unpack
-else:
-    from chronomemory import numpy_later as np
 
 #: The space of tokens when none is named, and how many codes a row of a new one has room for.
 TOKEN_SPACE, MOST_CODES = "tokens", 48
@@ -112,9 +94,9 @@ class NearestOptions(TypedDict, total=False):
     where: Where | None
 
 
-def float_rows(vectors: object, dimensions: tuple[int, ...]) -> Floats:
+def float_rows(vectors: object, dimensions: tuple[int, ...]) -> check.Floats:
     """Return vectors as a matrix; a single vector is a matrix of one row."""
-    return np.atleast_2d(floats("vector", vectors, dimensions))
+    return np.atleast_2d(check.floats("vector", vectors, dimensions))
 
 
 class Vectors:
@@ -144,10 +126,10 @@ class Vectors:
         ``model`` names what made the vector. The first embedding binds the space to it and to the
         vector's length; later ones may leave it out.
         """
-        ids = [string("id", record_id)]
-        with contents:
+        name = check.string("id", record_id)
+        with check.contents:
             rows = float_rows(vector, (1,))
-        return self._attach(ids, rows, string_or_none("space", space), model)
+        return self._attach([name], rows, space, model)
 
     def attach_many(
         self,
@@ -163,11 +145,11 @@ class Vectors:
         long.
         """
         ids = _ids(record_ids)
-        with contents:
+        with check.contents:
             rows = float_rows(vectors, (2,))
         if len(ids) != len(rows):
-            raise refuse(f"{len(ids)} ids and {len(rows)} vectors do not go together", "vector")
-        return self._attach(ids, rows, string_or_none("space", space), model)
+            raise check.refuse(f"{len(ids)} ids and {len(rows)} vectors do not go together", "vector")
+        return self._attach(ids, rows, space, model)
 
     def attach_tokens(
         self,
@@ -185,9 +167,9 @@ class Vectors:
         codes a record has room for, ``most`` of them, by default 48. Where a record has more tokens,
         neighbours share a code.
         """
-        with contents:
+        with check.contents:
             rows = [_tokens(tokens)]
-        return self._attach_tokens([string("id", record_id)], rows, space, model, most)
+        return self._attach_tokens([check.string("id", record_id)], rows, space, model, most)
 
     def attach_tokens_many(
         self,
@@ -200,41 +182,47 @@ class Vectors:
     ) -> range:
         """Give records the vectors of their tokens as one atomic batch: the i-th array is for the i-th id."""
         ids = _ids(record_ids)
-        with contents:
-            rows = [_tokens(one) for one in many("tokens", tokens)]
+        with check.contents:
+            rows = [_tokens(one) for one in check.many("tokens", tokens)]
         if len(ids) != len(rows):
-            raise refuse(f"{len(ids)} ids and {len(rows)} arrays of tokens do not go together", "tokens")
+            raise check.refuse(
+                f"{len(ids)} ids and {len(rows)} arrays of tokens do not go together", "tokens"
+            )
         return self._attach_tokens(ids, rows, space, model, most)
 
     def _attach_tokens(
-        self, ids: list[str], rows: list[Floats], space: str, model: str | None, most: int | None
+        self, ids: list[str], rows: list[check.Floats], space: str, model: str | None, most: int | None
     ) -> range:
-        space, model = string("space", space), string_or_none("model", model)
         if not rows:
-            raise refuse("there must be at least one", "ids")
-        return self._attach(ids, self.codes(rows, space, most), space, model, rows[0].shape[1])
+            raise check.refuse("there must be at least one", "ids")
+        codes = self.codes(rows, check.string("space", space), most)
+        return self._attach(ids, codes, space, model, rows[0].shape[1])
 
     def _attach(
-        self, ids: list[str], rows: Floats, space: str | None, model: str | None, tokens: int = 0
+        self, ids: list[str], rows: check.Floats, space: str | None, model: str | None, tokens: int = 0
     ) -> range:
-        model = string_or_none("model", model)
-        attached = self._store.engine.attach(ids, rows, space=space, model=model, tokens=tokens)
+        named = check.string_or_none("space", space), check.string_or_none("model", model)
+        attached = self._store.engine.vectors.attach((ids, rows, *named, tokens))
         # Without a bookmark no conflict is possible.
         return range(*(attached or (0, 0)))
 
     def detach(self, record_id: str, *, space: str | None = None) -> bool:
         """Remove the embedding of a record; return whether it had one."""
-        removed = self._store.engine.detach([string("id", record_id)], space=string_or_none("space", space))
+        removed = self._store.engine.vectors.detach(
+            [check.string("id", record_id)], space=check.string_or_none("space", space)
+        )
         return removed > 0
 
     # Reading.
 
-    def get(self, record_id: str, *, space: str | None = None) -> Floats | None:
+    def get(self, record_id: str, *, space: str | None = None) -> check.Floats | None:
         """Return the embedding of a record, bit for bit as it was given, or None.
 
         A row that does not match its hash in the log raises ``LogCorrupted``.
         """
-        found = self._store.engine.embedding(string("id", record_id), space=string_or_none("space", space))
+        found = self._store.engine.vectors.embedding(
+            check.string("id", record_id), space=check.string_or_none("space", space)
+        )
         return None if found is None else np.frombuffer(found, dtype="<f4").astype(np.float32)
 
     @overload
@@ -261,26 +249,26 @@ class Vectors:
         ``query``, records of all faces included; ``among`` names the only ids that count; ``min_score`` is
         the least cosine.
         """
-        queries = floats("vector", vector, (1, 2))
+        queries = check.floats("vector", vector, (1, 2))
         if isinstance(among, str):
-            raise must("among", "be a list of ids", among)
+            raise check.must("among", "be a list of ids", among)
         engine = self._store.engine
         with timed("a question for neighbours"):
-            found = engine.nearest(
-                np.atleast_2d(queries),
-                count("k", k),
-                space=string_or_none("space", space),
-                kind=string_or_none("kind", kind),
-                status=string_or_none("status", status) or None,
-                min_confidence=number("min_confidence", min_confidence),
-                among=None if among is None else strings("among", among),
-                min_score=None if min_score is None else _least(number("min_score", min_score)),
-                condition=where_json(where),
-            )
+            request = {
+                "k": check.count("k", k),
+                "space": check.string_or_none("space", space),
+                "kind": check.string_or_none("kind", kind),
+                "status": check.string_or_none("status", status) or None,
+                "min_confidence": check.number("min_confidence", min_confidence),
+                "among": None if among is None else check.strings("among", among),
+                "min_score": None if min_score is None else _least(check.number("min_score", min_score)),
+                "condition": where_json(where),
+            }
+            found = engine.vectors.nearest(np.atleast_2d(queries), request)
         named = [[Neighbour(*hit) for hit in hits] for hits in found]
         return answered(engine, named if queries.ndim == 2 else named[0], is_any=any(named))
 
-    def matrix(self, *, space: str | None = None) -> tuple[list[str], Floats]:
+    def matrix(self, *, space: str | None = None) -> tuple[list[str], check.Floats]:
         """Return the embeddings of the records that the handle sees, in the order of the file, and their ids.
 
         The array is read-only. It is a view of the file if each row of the file is the embedding of a record
@@ -289,7 +277,9 @@ class Vectors:
         """
         tried = None
         while True:
-            path, rows, dim, owners = self._store.engine.matrix(space=string_or_none("space", space))
+            path, rows, dim, owners = self._store.engine.vectors.matrix(
+                space=check.string_or_none("space", space)
+            )
             seen = [row for row, owner in enumerate(owners) if owner is not None]
             ids = [owner for owner in owners if owner is not None]
             if not seen:
@@ -310,33 +300,32 @@ class Vectors:
     def spaces(self) -> list[Space]:
         """Return all embedding spaces, by name; their counts are of the records that the handle sees."""
         engine = self._store.engine
-        found = [Space(**space) for space in engine.spaces()]
-        seen = [(space, engine.rows_seen(space.name)) for space in found]
-        return [space if counts is None else _counted(space, *counts) for space, counts in seen]
+        found = [Space(**space) for space in engine.vectors.spaces()]
+        seen = [(space, engine.vectors.rows_seen(space.name)) for space in found]
+        for number, (space, counts) in enumerate(seen):
+            if counts is not None:
+                rows, damaged = counts
+                size = rows * space.dim * _FLOAT_BYTES
+                found[number] = replace(space, rows=rows, living=rows, bytes=size, damaged=damaged)
+        return found
 
-    def codes(self, rows: list[Floats], space: str, most: int | None = None) -> Floats:
+    def codes(self, rows: list[check.Floats], space: str, most: int | None = None) -> check.Floats:
         """Return a row of codes for the token vectors of each record, as a space has room for them."""
         room = {known.name: known.dim // _CODE_FLOATS for known in self.spaces() if known.tokens}.get(space)
-        if most is not None and count("most", most, 1) != (room or most):
-            raise refuse(f"a record of {space!r} has room for {room} codes", "most")
+        if most is not None and check.count("most", most, 1) != (room or most):
+            raise check.refuse(f"a record of {space!r} has room for {room} codes", "most")
         lengths = {one.shape[1] for one in rows}
         if len(lengths) > 1:
-            raise refuse(
+            raise check.refuse(
                 f"rows of {' and '.join(map(str, sorted(lengths)))} numbers are of several models", "tokens"
             )
         together = np.concatenate(rows)
         if not np.isfinite(together).all():
-            raise refuse("a number is not finite", "tokens")
+            raise check.refuse("a number is not finite", "tokens")
         return token_rows(together, [len(one) for one in rows], room or most or MOST_CODES)
 
     def _owners(self, space: str | None) -> list[str]:
-        return [name for name in self._store.engine.matrix(space=space)[3] if name is not None]
-
-    def _owners_or_none(self, space: str) -> set[str]:
-        try:
-            return set(self._owners(space))
-        except UnknownSpace:
-            return set()
+        return [name for name in self._store.engine.vectors.matrix(space=space)[3] if name is not None]
 
     def _living(self, names: Iterable[str]) -> list[ChronoRecord]:
         found = map(self._store.engine.get, names)
@@ -350,10 +339,10 @@ class StoreVectors(Vectors):
 
     def use(self, space: str) -> None:
         """Choose the space that is searched when none is named, for every process from now on."""
-        name = string("space", space)
+        name = check.string("space", space)
         if any(known.tokens for known in self.spaces() if known.name == name):
-            raise refuse(f"{name!r} holds codes of tokens, and is named where these are meant", "space")
-        self._store.engine.choose_space(name)
+            raise check.refuse(f"{name!r} holds codes of tokens, and is named where these are meant", "space")
+        self._store.engine.vectors.choose_space(name)
 
     def drop(self, space: str, *, force: bool = False) -> int:
         """Remove a space with all its embeddings; return how many records had one in it.
@@ -361,7 +350,9 @@ class StoreVectors(Vectors):
         The log keeps that it existed, and its rows leave the disk with the next compaction. The default
         space is dropped only if it is empty, or with ``force=True``.
         """
-        return self._store.engine.drop_space(string("space", space), force=flag("force", force))
+        return self._store.engine.vectors.drop_space(
+            check.string("space", space), force=check.flag("force", force)
+        )
 
     def reembed(
         self,
@@ -385,21 +376,22 @@ class StoreVectors(Vectors):
         If the space holds codes of tokens, so does the new one: then ``embed`` returns an array for each
         text, with a row for each of its tokens, as the ``embed_tokens`` of an embedder does.
         """
-        space, default = string_or_none("space", space), flag("default", default)
-        function("embed", embed)
-        function("text", text)
-        function_or_none("progress", progress)
-        whole = StoreVectors(_AllScopes(self._store))
+        space, default = check.string_or_none("space", space), check.flag("default", default)
+        check.function("embed", embed)
+        check.function("text", text)
+        check.function_or_none("progress", progress)
+        whole = StoreVectors(EngineHolder(self._store.engine.unscoped()))
         owners = whole._owners(space)
         old = next(
             known for known in whole.spaces() if (known.is_default if space is None else known.name == space)
         )
         if default and old.tokens:
-            raise refuse(
+            raise check.refuse(
                 "a space of tokens is none that vectors are asked of; name it as token_space", "default"
             )
         _try_space(whole, into, model, old)
-        done = whole._owners_or_none(into)
+        has_rows = into in {known.name for known in whole.spaces()}
+        done = set(whole._owners(into)) if has_rows else set()
         left = [name for name in owners if name not in done]
         added = 0
         for start in range(0, len(left), _EMBED_AT_ONCE):
@@ -429,33 +421,17 @@ class StoreVectors(Vectors):
         return added
 
 
-class _AllScopes:
-    """A store seen without scopes."""
-
-    def __init__(self, store: HasEngine) -> None:
-        self._store = store
-
-    @property
-    def engine(self) -> Engine:
-        return self._store.engine.everyone()
-
-
 def _ids(given: Iterable[str]) -> list[str]:
     if isinstance(given, str):
-        raise must("ids", "be a list of ids", given)
-    return strings("ids", given)
+        raise check.must("ids", "be a list of ids", given)
+    return check.strings("ids", given)
 
 
-def _tokens(given: object) -> Floats:
-    rows = floats("tokens", given, (2,))
+def _tokens(given: object) -> check.Floats:
+    rows = check.floats("tokens", given, (2,))
     if not rows.size:
-        raise must("tokens", "have at least one row and one column", rows.shape)
+        raise check.must("tokens", "have at least one row and one column", rows.shape)
     return rows
-
-
-def _counted(space: Space, rows: int, damaged: int) -> Space:
-    size = rows * space.dim * _FLOAT_BYTES
-    return replace(space, rows=rows, living=rows, bytes=size, damaged=damaged)
 
 
 def _least(score: float) -> float:
@@ -465,7 +441,7 @@ def _least(score: float) -> float:
     return float(near if float(near) >= score else np.nextafter(near, np.float32(np.inf)))
 
 
-def _mapped(path: str, rows: int, dim: int) -> Floats | None:
+def _mapped(path: str, rows: int, dim: int) -> check.Floats | None:
     """Map a file of rows that is there and holds all of them."""
     try:
         with open(path, "rb", opener=unlinked(Path(path).parents[1])) as file:
@@ -498,14 +474,14 @@ def _rows(
     embed: Callable[[list[str]], npt.ArrayLike | Iterable[npt.ArrayLike]],
     into: str,
     old: Space,
-) -> tuple[dict[str, Floats], int]:
+) -> tuple[dict[str, check.Floats], int]:
     """Return what a model makes of texts, by the ids of their records, and the length of token vectors."""
     made = embed(list(texts.values()))
-    with contents:
+    with check.contents:
         if not old.tokens:
             rows = float_rows(made, (2,))
             if len(rows) != len(texts):
-                raise refuse(f"{len(texts)} texts and {len(rows)} vectors do not go together", "vector")
+                raise check.refuse(f"{len(texts)} texts and {len(rows)} vectors do not go together", "vector")
             return dict(zip(texts, rows, strict=True)), 0
         tokens = dict(zip(texts, as_tokens(made, len(texts)), strict=True))
         by_id = {name: rows for name, rows in tokens.items() if len(rows)}
@@ -522,18 +498,19 @@ def _try_space(vectors: Vectors, name: str, model: str, old: Space) -> None:
 
     It looks at the space before it looks at the ids, and knows the names that were dropped as well.
     """
-    dims = {known.name: known.dim for known in vectors.spaces()}
-    tokens = {known.name: known.tokens for known in vectors.spaces()}.get(string("into", name), old.tokens)
-    row = np.zeros((1, dims.get(name, old.dim if old.tokens else 1)), dtype=np.float32)
+    known = {space.name: space for space in vectors.spaces()}.get(check.string("into", name))
+    tokens = old.tokens if known is None else known.tokens
+    dim = (old.dim if old.tokens else 1) if known is None else known.dim
+    row = np.zeros((1, dim), dtype=np.float32)
     if bool(tokens) != bool(old.tokens):
-        raise refuse(
+        raise check.refuse(
             f"{name!r} holds {'codes of tokens' if tokens else 'vectors'}, and the old one not", "into"
         )
     try:
-        vectors._store.engine.attach([_NOBODY], row, space=name, model=string("model", model), tokens=tokens)
+        vectors._store.engine.vectors.attach(([_NOBODY], row, name, check.string("model", model), tokens))
     except EmbeddingMismatch as bound:
         # Bound a moment ago, by another process with the same model: how long its vectors are was a guess.
-        if bound.model != model or bound.space in dims:
+        if bound.model != model or known is not None:
             raise
     except InvalidRecord as refused:
         if refused.field != "id":
@@ -550,7 +527,7 @@ class _Made:
     space: str
     model: str
     #: By the ids of their records; a text without tokens has none.
-    rows: dict[str, Floats]
+    rows: dict[str, check.Floats]
     #: The length of the token vectors if the rows are codes of them.
     tokens: int
 
@@ -563,16 +540,14 @@ class _Made:
         kept = [name for name in self.rows if now.get(name) == self.texts[name] and not self._has_one(name)]
         if kept:
             rows = np.stack([self.rows[name] for name in kept])
-            written = engine.attach(
-                kept, rows, space=self.space, model=self.model, since=since, tokens=self.tokens
-            )
+            written = engine.vectors.attach((kept, rows, self.space, self.model, self.tokens), since)
             if written is None:
                 raise _conflict()
         return len(kept), changed
 
     def _has_one(self, name: str) -> bool:
         try:
-            return self.vectors._store.engine.embedding(name, space=self.space) is not None
+            return self.vectors._store.engine.vectors.embedding(name, space=self.space) is not None
         except UnknownSpace:
             return False
         except LogCorrupted:  # a damaged row is replaced only by an explicit attach

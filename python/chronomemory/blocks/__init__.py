@@ -10,8 +10,9 @@ from chronomemory.blocks.engine import (
     open_blocks,
     open_test_blocks,
 )
-from chronomemory.blocks.errors import BatchConflict, ConfigError, FrameError, IntegrityError
+from chronomemory.blocks.errors import BatchConflict, ConfigError, FrameError, IntegrityError, UnknownBlock
 from chronomemory.blocks.ids import content_hash
+from chronomemory.blocks.items import MemoryItem, MemoryPage
 from chronomemory.blocks.life.consolidation import ConsolidateResult, DreamResult
 from chronomemory.blocks.life.curation import CurateResult
 from chronomemory.blocks.life.embedding import ReembedResult
@@ -64,12 +65,15 @@ __all__ = [
     "LearnDocumentResult",
     "LearnResult",
     "Memory",
+    "MemoryItem",
+    "MemoryPage",
     "MemoryStatus",
     "MemorySystem",
     "OutcomeResult",
     "ReembedResult",
     "ScoredBlock",
     "ScoringWeights",
+    "UnknownBlock",
     "bytes_to_embedding",
     "content_hash",
     "create_engine",

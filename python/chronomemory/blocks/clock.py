@@ -34,11 +34,6 @@ class Clock:
         #: Held for moments only: other threads read the hour while a batch is under way.
         self._look = threading.Lock()
 
-    @property
-    def is_running(self) -> bool:
-        """Whether a session is open here."""
-        return self._since is not None
-
     def start(self) -> None:
         """Begin to count."""
         self._since, self._told = self._seconds(), 0.0

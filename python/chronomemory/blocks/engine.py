@@ -20,15 +20,15 @@ class _Reader(PrefixReader):
     """Reads what this face would have written: the engine leaves out what another hand put there."""
 
     def record(self, engine: Engine, record_id: str) -> ChronoRecord | None:
-        return engine.block_record(record_id)
+        return engine.blocks.get(record_id)
 
     def records(
         self, engine: Engine, kind: str, status: str | None, limit: int | None, *, own: bool = False
     ) -> list[ChronoRecord]:
-        return engine.block_records(kind, status, limit, own=own)
+        return engine.blocks.records(kind, status, limit, own=own)
 
     def count(self, engine: Engine, kind: str, status: str, *, own: bool = False) -> int:
-        return engine.block_count(kind, status, own=own)
+        return engine.blocks.count(kind, status, own=own)
 
 
 BLOCKS = Face(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from chronomemory.errors import ChronoError, InvalidArgument, WriteConflict
-
-__all__ = ["BatchConflict", "ConfigError", "FrameError", "IntegrityError"]
+from chronomemory.errors import ChronoError, InvalidArgument, UnknownRecord, WriteConflict
 
 
 class IntegrityError(ChronoError):
@@ -13,6 +11,12 @@ class IntegrityError(ChronoError):
     usual_recovery = (
         "Look up what is there (list() lists the blocks), then name what exists or add what does not."
     )
+
+
+class UnknownBlock(IntegrityError, UnknownRecord):  # noqa: N818
+    """There is no such block, or this memory does not see it; nothing was written."""
+
+    usual_recovery = "Check the id: list() lists the blocks."
 
 
 class BatchConflict(IntegrityError, WriteConflict):  # noqa: N818

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from chronomemory.blocks.types import Edge
+from chronomemory.face.arguments import string
 from chronomemory.scope import SHARED, Scope
 
 FACE = "blocks"
@@ -26,15 +27,16 @@ _HASH_DIGITS, _SCOPED_DIGITS = 16, 32
 _SCOPED_NAME = re.compile("[0-9a-f]{16}:")
 
 
-def content_hash(content: str, scope: Scope = SHARED) -> str:
-    """Return the id of a content in a scope: regardless of case and of white space around it.
+def content_hash(content: str, scope: Scope = SHARED, *, exact: bool = False) -> str:
+    """Return the id of a content in a scope; white space around it and, unless ``exact``, case are ignored.
 
     >>> content_hash("  Water is wet\\n") == content_hash("water is WET")
     True
     >>> content_hash("Water is wet", Scope(user="ann")) == content_hash("Water is wet", Scope(user="bob"))
     False
     """
-    text = content.strip().lower().encode("utf-8")
+    stripped = content.strip()
+    text = (f"exact\n{stripped}" if exact else stripped.lower()).encode("utf-8")
     if scope == SHARED:
         return hashlib.sha256(text).hexdigest()[:_HASH_DIGITS]
     return hashlib.sha256(scope.spelled + b"\n" + text).hexdigest()[:_SCOPED_DIGITS]
@@ -43,6 +45,24 @@ def content_hash(content: str, scope: Scope = SHARED) -> str:
 def block_key(block_id: str) -> str:
     """Return the record id of a block."""
     return f"{BLOCK}:{block_id}"
+
+
+def given_id(block_id: str) -> str:
+    """Return the id of a block that a caller gave, with or without the prefix that other faces show.
+
+    >>> given_id("block:3f2a"), given_id("3f2a")
+    ('3f2a', '3f2a')
+    """
+    return string("block_id", block_id).removeprefix(f"{BLOCK}:")
+
+
+def any_key(given: str) -> str:
+    """Return the record id that a caller gave; an id without a face is that of a block.
+
+    >>> any_key("3f2a"), any_key("episode:7")
+    ('block:3f2a', 'episode:7')
+    """
+    return given if ":" in string("block_id", given) else block_key(given)
 
 
 def edge_key(from_id: str, to_id: str) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -21,8 +22,9 @@ from chronomemory.blocks.clock import Clock
 from chronomemory.blocks.configuration import Config, Place, configured
 from chronomemory.blocks.engine import READER, SPACES, Blocks
 from chronomemory.blocks.guide import guide
-from chronomemory.blocks.ids import BLOCK, EDGE, block_key, plain_id
-from chronomemory.blocks.life.asking import Analyser, BlockAnswers, Judge, TokenCounter
+from chronomemory.blocks.ids import BLOCK, EDGE, any_key, block_key, given_id
+from chronomemory.blocks.items import MemoryItem, MemoryPage, item_of, listed
+from chronomemory.blocks.life.asking import Analyser, BlockAnswers, Judge, Merge, TokenCounter, merging
 from chronomemory.blocks.life.consolidation import ConsolidateResult, Consolidation, DreamResult
 from chronomemory.blocks.life.curation import CurateResult, curate
 from chronomemory.blocks.life.embedding import ReembedResult, reembed
@@ -30,6 +32,7 @@ from chronomemory.blocks.life.learning import (
     CHUNK_WORDS,
     DUPLICATE,
     EDITED,
+    MERGED,
     Chunker,
     KeepResult,
     LearnDocumentResult,
@@ -41,12 +44,14 @@ from chronomemory.blocks.life.learning import (
     forget,
     keep,
     learn,
+    put_into_inbox,
+    restore,
     supersede,
 )
 from chronomemory.blocks.life.linking import ConnectResult, DisconnectResult, IfExists, connect, disconnect
 from chronomemory.blocks.life.outcomes import OutcomeResult, heard_of, note_shown, tell_outcome
 from chronomemory.blocks.retrieval import KeptFrames, Question, explained, frame_of, recall
-from chronomemory.blocks.storage.blocks import tags_of
+from chronomemory.blocks.storage.blocks import known_block, tags_of
 from chronomemory.blocks.storage.config import MOST_RESULTS, TOTAL_ACTIVE_HOURS, config_keys, get_number
 from chronomemory.blocks.storage.forming import FORMING
 from chronomemory.blocks.storage.frames import (
@@ -60,18 +65,20 @@ from chronomemory.blocks.storage.frames import (
     seed_memory,
 )
 from chronomemory.blocks.storage.sessions import end_session, has_session, start_session
-from chronomemory.blocks.survey import MemoryStatus, listed, survey
+from chronomemory.blocks.survey import MemoryStatus, survey
 from chronomemory.blocks.types import BlockStatus, ForgetResult, FrameResult, LearnResult, ScoredBlock
-from chronomemory.embedders import Embedder, LexicalEmbedder, Matrix, Vector, check_embedder
-from chronomemory.errors import InvalidArgument
+from chronomemory.embedders import Embedder, LexicalEmbedder, Matrix, Vector, check_embedder, usual_floor
+from chronomemory.errors import ChronoError, InvalidArgument, InvalidRecord
 from chronomemory.face.arguments import (
     contents,
     count,
     finite,
     flag,
+    function_or_none,
     public_names,
     string,
     string_list,
+    unique_strings,
     within,
 )
 from chronomemory.face.batch import Connection
@@ -79,6 +86,7 @@ from chronomemory.face.handle import open_handle
 from chronomemory.face.models import KeptAnswers
 from chronomemory.face.moments import Seconds, micros
 from chronomemory.filters import Where, where_json
+from chronomemory.record import ChronoRecord
 from chronomemory.scope import NOT_GIVEN, Scope
 from chronomemory.store import ChronoStore
 from chronomemory.watching import timed
@@ -89,9 +97,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Own = TypeVar("Own", bound="Memory")
 # Named here because ``Memory.list`` hides the builtin in the annotations of its class.
-_Rows = list[dict[str, Any]]
 _Events = list[WalEvent]
 _Shown = list[list[str]]
+#: A frame that weighs similarity less shows blocks whatever the query is.
+_FLOOR_FROM_WEIGHT = 0.2
+#: How many blocks that were shown without being relevant are remembered.
+_REMEMBERED = 10_000
 
 
 class MemoryModels(TypedDict, total=False):
@@ -105,12 +116,15 @@ class MemoryModels(TypedDict, total=False):
     analyser: Analyser | None
     judge: Judge | None
     token_counter: TokenCounter | None
+    merge: Merge
 
 
 class MemoryOptions(MemoryModels, total=False):
     """The options of ``Memory``."""
 
     exploration: float
+    min_similarity: float | None
+    prefer_newest: bool
     top_k: int | None
     inbox_threshold: int | None
     prune_threshold: float | None
@@ -125,6 +139,9 @@ class LearnOptions(TypedDict, total=False):
     previous: str | None
     time: datetime | None
     speaker: str | None
+    metadata: Mapping[str, Any] | None
+    expires_at: datetime | None
+    turns: Sequence[str]
 
 
 def _opened(place: Place, scope: Scope, *, shared: bool) -> Blocks:
@@ -144,6 +161,15 @@ def _looked_at(frame: str, scope: Scope) -> list[str]:
     """Return the records that a question depends on, beside blocks: its frame, the settings, the clock."""
     settings = (config_keys(key, scope) for key in ("top_k", TOTAL_ACTIVE_HOURS))
     return [*frame_keys(string("frame", frame), scope), *chain.from_iterable(settings)]
+
+
+def _limits(where: Where | None, tags: Sequence[str] | None, min_score: float | None) -> dict[str, Any]:
+    """Return the conditions that ``recall`` and ``frame`` share, as fields of a question."""
+    return {
+        "condition": where_json(where),
+        "tags": () if tags is None else tuple(string_list("tags", tags)),
+        "min_score": None if min_score is None else finite("min_score", min_score),
+    }
 
 
 @public_names
@@ -172,12 +198,16 @@ class Memory:
         analyser: Analyser | None = None,
         judge: Judge | None = None,
         token_counter: TokenCounter | None = None,
+        merge: Merge = "same",
+        min_similarity: float | None = None,
+        prefer_newest: bool = True,
         exploration: float = 0.0,
         top_k: int | None = None,
         inbox_threshold: int | None = None,
         prune_threshold: float | None = None,
         seconds: Seconds = time.monotonic,
     ) -> None:
+        self._prefer_newest = flag("prefer_newest", prefer_newest)
         self._exploration = finite("exploration", exploration, least=0.0)
         #: Settings that were given hold here, whatever the store says.
         self._settings: dict[str, float] = {}
@@ -189,15 +219,22 @@ class Memory:
             self._settings["prune_threshold"] = within("prune_threshold", prune_threshold)
         self.embedder: Embedder = LexicalEmbedder() if embedder is None else check_embedder(embedder)
         self.blocks = _opened(place, Scope.of(user=user, agent=agent, session=session), shared=shared)
+        self._merge = merging(merge)
+        self._least_similarity = usual_floor(self.embedder) if min_similarity is None else min_similarity
+        within("min_similarity", self._least_similarity)
         self._analyser = analyser
         self._judge = judge
-        self._counter = token_counter
+        self._counter = function_or_none("token_counter", token_counter)
         self._answers = KeptAnswers()
         self._kept = KeptFrames(seconds)
         self._clock = Clock(seconds)
         self._is_seeded = False
         self._last_learned: str | None = None
+        #: Whether blocks may wait in the inbox; those that other processes put there are not known.
+        self._may_wait = True
         self._session: str | None = None
+        #: Blocks that were shown last although they were not relevant to the query: no outcome credits them.
+        self._not_relevant: dict[str, None] = {}
         #: How many have entered the session, and who may come or go.
         self._inside = 0
         self._door = threading.RLock()
@@ -246,24 +283,63 @@ class Memory:
         previous: str | None = None,
         time: datetime | None = None,
         speaker: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        expires_at: datetime | None = None,
+        turns: Sequence[str] = (),
     ) -> LearnResult:
         """Put something into the inbox: one small event, no embedding, no model.
 
-        What it ``supersedes``, a block by its id, is put away in the same batch: what was true before is no
-        longer recalled. The ``conversation`` in which it was said, the block said right before it
-        (``previous``), the ``time`` that it is about and who said it help to find it, and what is beside it.
+        The block that it ``supersedes`` is archived in the same batch and no longer recalled. The
+        ``conversation`` in which it was said, the block said right before it (``previous``), the ``time``
+        that it is about and its ``speaker`` help to find it, and what is beside it. The ``metadata`` is
+        returned with it. From ``expires_at`` on it is left out of all answers. It is erased together with the
+        ``turns`` of a conversation that it was made of, which are given by their ids.
         """
-        hours, scope = self.active_hours(), self.blocks.scope
-        said = circumstances(conversation=conversation, previous=previous, time=time, speaker=speaker)
-        session_id = self._session
-        record = drafted(
-            content, tags, category, source, hours=hours, session_id=session_id, scope=scope, said=said
+        record = self._drafted(
+            content,
+            tags,
+            category,
+            source,
+            hours=self._clock.now(self.blocks.look()),
+            conversation=conversation,
+            previous=previous,
+            time=time,
+            speaker=speaker,
+            metadata=metadata,
+            expires_at=expires_at,
+            turns=turns,
         )
+        self._may_wait = True
         if supersedes is None:
-            learned = learn(self.blocks, record)
-        else:
-            old = string("supersedes", supersedes)
-            learned = self._write(lambda conn: supersede(conn, record, old))
+            return self._put(record)
+        old = given_id(string("supersedes", supersedes))
+        return self._learned(self._write(lambda conn: supersede(conn, record, old)))
+
+    def _drafted(
+        self,
+        content: str,
+        tags: Sequence[str] | None,
+        category: str,
+        source: str,
+        *,
+        hours: float,
+        **details: Any,
+    ) -> ChronoRecord:
+        return drafted(
+            content,
+            tags,
+            category,
+            source,
+            hours=hours,
+            session_id=self._session,
+            scope=self.blocks.scope,
+            details=circumstances(**details),
+        )
+
+    def _put(self, record: ChronoRecord, *, again: bool = True) -> LearnResult:
+        return self._learned(learn(self.blocks, record, again=again, ignores_case=self._merge == "similar"))
+
+    def _learned(self, learned: LearnResult) -> LearnResult:
         if learned.status != DUPLICATE:
             self._last_learned = learned.block_id
         return learned
@@ -276,10 +352,59 @@ class Memory:
         source: str = "api",
         **options: Unpack[LearnOptions],
     ) -> LearnResult:
-        """Learn something and consolidate at once, so that it can be recalled."""
-        learned = self.learn(content, tags, category, source, **options)
-        self.consolidate()
-        return learned
+        """Learn something and consolidate at once, so that it can be recalled.
+
+        A text joins or replaces a block only if both state the same (see ``merge`` in the guide); the result
+        names that block.
+        """
+        details: dict[str, Any] = dict(options)
+        if unknown := details.keys() - LearnOptions.__annotations__.keys():
+            raise TypeError(f"remember() got an unexpected keyword argument {min(unknown)!r}")
+        if details.pop("supersedes", None) is not None:
+            learned = self.learn(content, tags, category, source, **options)
+            self.consolidate()
+            return learned
+        record = self._drafted(content, tags, category, source, hours=0.0, **details)
+
+        def change(conn: Connection, hours: float) -> LearnResult:
+            record.data |= {"learned_at": hours, "last_reinforced_at": hours}
+            return put_into_inbox(conn, record, ignores_case=self._merge == "similar")
+
+        try:
+            learned = self._taken_at_once(record, change)
+        except Exception as error:
+            if isinstance(error, InvalidRecord) or not isinstance(error, ChronoError):
+                # A model failed. The text waits in the inbox for the next consolidation.
+                self._put(record)
+            raise
+        if self._may_wait:
+            try:
+                self.consolidate()
+            except Exception as error:
+                message = f"blocks that wait in the inbox were not consolidated: {error!r}"
+                warnings.warn(message, RuntimeWarning, stacklevel=2)
+        return self._learned(learned)
+
+    def _taken_at_once(
+        self,
+        record: ChronoRecord,
+        change: Callable[[Connection, float], LearnResult],
+        merge: Merge | None = None,
+        fetched: Iterable[str] = (),
+    ) -> LearnResult:
+        """Make a change that puts a block into the inbox, and the block active, in one batch."""
+        changed: list[LearnResult] = []
+
+        def place(conn: Connection, hours: float) -> str:
+            changed.append(change(conn, hours))
+            return changed[-1].block_id
+
+        taken = self._consolidation(merge=merge).take_at_once(record, place, fetched)
+        learned = changed[-1]
+        into = taken.merged.get(learned.block_id)
+        replaced = tuple(old for old, new in taken.merged.items() if new == learned.block_id)
+        status = learned.status if into is None else MERGED
+        return replace(learned, status=status, merged_into=into, superseded=replaced)
 
     def learn_document(
         self,
@@ -296,7 +421,10 @@ class Memory:
         ids: list[str] = []
         created = consolidations = promoted = 0
         for piece in chunks(text, chunk_size, chunker):
-            learned = self.learn(piece, tags, category, source)
+            hours = self._clock.now(self.blocks.look())
+            self._may_wait = True
+            # A document that is read again states nothing anew.
+            learned = self._put(self._drafted(piece, tags, category, source, hours=hours), again=False)
             ids.append(learned.block_id)
             created += learned.status != DUPLICATE
             if self.should_dream:
@@ -318,12 +446,20 @@ class Memory:
         """
         if limit is not None:
             limit = count("limit", limit, most=None)
+        # Blocks that fail wait for the next consolidation.
+        self._may_wait = limit is not None
         return self._consolidation(flag("skip_llm", skip_llm)).run(limit)
 
-    def _consolidation(self, skip_llm: bool = False) -> Consolidation:
+    def _consolidation(self, skip_llm: bool = False, merge: Merge | None = None) -> Consolidation:
         analyser, judge = (None, None) if skip_llm else (self._analyser, self._judge)
-        answers = BlockAnswers(analyser, judge, self._counter, self._answers)
-        return Consolidation(self.blocks, self.embedder, answers, self._write, self._hour)
+        answers = BlockAnswers(analyser, judge, self._counter, self._answers, merge or self._merge)
+        return Consolidation(
+            self.blocks, self.embedder, answers, self._write, self._hour, self._look_at_all, self._clock.tick
+        )
+
+    def _look_at_all(self, conn: Connection, record_ids: Iterable[str]) -> None:
+        """Fetch what a batch depends on: some records, the clock, and what a memory begins with."""
+        self._look_at(conn, [*record_ids, *config_keys(TOTAL_ACTIVE_HOURS, conn.scope)])
 
     @property
     def should_dream(self) -> bool:
@@ -336,31 +472,35 @@ class Memory:
         return DreamResult(self.consolidate(skip_llm=skip_llm), self.curate())
 
     def edit(self, block_id: str, content: str) -> LearnResult:
-        """Say a block in other words; the new one takes over tags and links, and waits in the inbox.
-
-        A constitutional block never falls out of ``self``: its new words are consolidated at once.
-        """
+        """Replace the text of a block: a new block takes over its tags, links and standing, at once."""
+        old_id = given_id(block_id)
 
         def change(conn: Connection, hours: float) -> LearnResult:
-            return edit(conn, block_id, content, hours=hours, session_id=self._session)
+            return edit(conn, old_id, content, hours=hours, session_id=self._session)
 
         with self.blocks.connect() as conn:
-            old = conn.record(block_key(string("block_id", block_id)))
-        if old is None or old.status != BlockStatus.ACTIVE or "self/constitutional" not in tags_of(old):
+            old = conn.record(block_key(old_id))
+        if old is None or old.status != BlockStatus.ACTIVE:
             return self._write(lambda conn: change(conn, self._clock.tick(conn)))
         category, source = old.data["category"], old.data["source"]
         scope = old.scope or Scope()
         new = drafted(content, tags_of(old), category, source, hours=0.0, session_id=None, scope=scope)
-        self._consolidation().take_at_once(new, change)
-        return LearnResult(plain_id(new.id), EDITED)
+        return replace(self._taken_at_once(new, change), status=EDITED)
 
     def reembed(self) -> ReembedResult:
         """Give every active block an embedding of the present embedder, own ones that have none of it."""
         return reembed(self.blocks, self.embedder, self._write)
 
     def forget(self, block_id: str) -> ForgetResult:
-        """Put a block away."""
-        return self._write(lambda conn: forget(conn, block_id))
+        """Archive a block: it is no longer recalled, and ``restore`` brings it back."""
+        return self._write(lambda conn: forget(conn, given_id(block_id)))
+
+    def restore(self, block_id: str) -> LearnResult:
+        """Make an archived block active again, beside the one that replaced it: undo a merge or a forget."""
+        old_id = given_id(block_id)
+        with self.blocks.connect() as conn:
+            old = known_block(conn, old_id)
+        return self._taken_at_once(old, lambda conn, _: restore(conn, old_id), merge="never")
 
     def keep(self, block_ids: Sequence[str] | None = None, *, where: Where | None = None) -> KeepResult:
         """Take blocks of a session over into what outlives it: own ones, by their ids or by what they say.
@@ -383,6 +523,7 @@ class Memory:
         categories: Sequence[str] | None = None,
         min_confidence: float | None = None,
         min_score: float | None = None,
+        min_similarity: float | None = None,
         window: float | None = None,
         diversify: bool = False,
         expansion: int | None = None,
@@ -396,12 +537,11 @@ class Memory:
         asks for. What is scored below ``min_score`` is left out. ``where`` says of any field of a block's
         record what it must be, as in ``ChronoStore.query``. ``now`` is what "yesterday" is counted from.
         """
-        condition = where_json(where)
+        limits = _limits(where, tags, min_score)
         if expansion is not None:
             expansion = count("expansion", expansion, 0, MOST_RESULTS)
         diversify = flag("diversify", diversify)
         narrowed: dict[str, Any] = {}
-        very = () if tags is None else tuple(string_list("tags", tags))
         if tags is not None or tag_patterns is not None:
             patterns = () if tag_patterns is None else tag_patterns
             narrowed["tag_patterns"] = tuple(string_list("tag_patterns", patterns))
@@ -417,16 +557,15 @@ class Memory:
             asked = load_frame(conn, frame)
             if narrowed:
                 asked = asked.model_copy(update={"filters": asked.filters.model_copy(update=narrowed)})
+            question = self._question(conn, read, query, top_k, now)
+            floor = self._floor(asked, min_similarity)
             question = replace(
-                self._question(conn, read, query, top_k, now),
-                diversify=diversify,
-                expansion=expansion,
-                tags=very,
-                min_score=None if min_score is None else finite("min_score", min_score),
-                condition=condition,
+                question, diversify=diversify, expansion=expansion, min_similarity=floor, **limits
             )
             with timed("a recall"):
-                return recall(conn, asked, question)
+                found = recall(conn, asked, question)
+        self._note_relevance(found)
+        return found
 
     def frame(
         self,
@@ -440,6 +579,7 @@ class Memory:
         where: Where | None = None,
         tags: Sequence[str] | None = None,
         min_score: float | None = None,
+        min_similarity: float | None = None,
         dates: bool = False,
         now: datetime | None = None,
     ) -> FrameResult:
@@ -448,9 +588,7 @@ class Memory:
         ``where`` holds for all of them but those that the frame guarantees; so do ``tags``, of which a block
         must have one letter by letter, and ``min_score``. With ``dates`` each says on which day it came.
         """
-        condition = where_json(where)
-        very = () if tags is None else tuple(string_list("tags", tags))
-        least = None if min_score is None else finite("min_score", min_score)
+        limits = _limits(where, tags, min_score)
         dates = flag("dates", dates)
         if query is not None:
             string("query", query)
@@ -460,21 +598,18 @@ class Memory:
             budget = asked.token_budget if token_budget is None else checked_budget(token_budget)
             counter = self._counter if token_counter is None else token_counter
             named = self._kept.name_of(token_counter)
-            key = (name, query, top_k, budget, named, condition, very, least, dates, now)
+            floor = self._floor(asked, min_similarity)
+            key = (name, query, top_k, budget, named, *limits.values(), floor, dates, now)
             known = self._kept.get(key, seen)
             if known is not None:
+                self._note_relevance(known.blocks)
                 return self._told(replace(known, cached=True), explain)
             question = self._question(conn, self._read(query), query, top_k, now)
             question = replace(
-                question,
-                budget=budget,
-                counter=counter,
-                condition=condition,
-                tags=very,
-                min_score=least,
-                dates=dates,
+                question, budget=budget, counter=counter, dates=dates, min_similarity=floor, **limits
             )
             result, shown = frame_of(conn, asked, question)
+        self._note_relevance(result.blocks)
         written = self._write(lambda batch: self._reinforce(batch, shown, name, conn)) if shown else None
         after = self._seen_after(seen, written)
         if after is not None:
@@ -488,15 +623,31 @@ class Memory:
         self._write(lambda conn: define_frame(conn, frame))
 
     def outcome(
-        self, block_ids: Sequence[str], signal: float, weight: float = 1.0, *, source: str = ""
+        self,
+        block_ids: Sequence[str | ScoredBlock] | FrameResult,
+        signal: float,
+        weight: float = 1.0,
+        *,
+        source: str = "",
     ) -> OutcomeResult:
-        """Tell blocks how it went, from 0 (bad) to 1 (good), and who says so."""
+        """Rate how useful blocks were, from 0 (bad) to 1 (good), and name who says so.
+
+        Blocks are given by their ids, as hits, or as a frame. Those that were shown without being relevant to
+        the query get no credit; of plain ids that is known if this memory showed them last.
+        """
+        shown = block_ids.blocks if isinstance(block_ids, FrameResult) else block_ids
+        if not isinstance(shown, str):
+            self._note_relevance(one for one in shown if isinstance(one, ScoredBlock))
+            shown = [one.id if isinstance(one, ScoredBlock) else one for one in shown]
+        named = [given_id(block_id) for block_id in unique_strings("ids", shown)]
+        relevant = [block_id for block_id in named if block_id not in self._not_relevant]
         asked = self._write(
             lambda conn: tell_outcome(
-                conn, block_ids, signal, weight, source=source, passing=self._clock.passing
+                conn, relevant, signal, weight, source=source, passing=self._clock.passing
             )
         )
-        return heard_of(self.blocks.look(), asked)
+        left_out = tuple(block_id for block_id in named if block_id in self._not_relevant)
+        return replace(heard_of(self.blocks.look(), asked), not_relevant=left_out)
 
     def connect(
         self,
@@ -608,6 +759,13 @@ class Memory:
 
     # Looking around.
 
+    def get(self, block_id: str) -> MemoryItem | None:
+        """Return a memory by its id, whatever its status, or None; a turn, a record or a page entry too."""
+        key = any_key(block_id)
+        is_block = key.startswith(block_key(""))
+        found = self.blocks.store.engine.blocks.get(key) if is_block else self.blocks.store.get(key)
+        return None if found is None else item_of(found)
+
     def list(
         self,
         *,
@@ -615,17 +773,30 @@ class Memory:
         tag: str | None = None,
         tag_pattern: str | None = None,
         category: str | None = None,
+        where: Where | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
         limit: int | None = None,
-    ) -> _Rows:
-        """Return blocks as dicts with their tags, in the order in which they came.
+        after: str | None = None,
+    ) -> MemoryPage:
+        """Return memories, newest first.
 
-        They must have the ``tag`` letter by letter, and one like the ``tag_pattern``, in which ``%`` is any
-        text and ``_`` one character.
+        Each has the ``tag`` exactly, and one like the ``tag_pattern``, in which ``%`` is any text and ``_``
+        one character. ``where``, ``since`` and ``until`` are those of ``ChronoStore.query``. With a ``limit``
+        the page has a ``cursor``, which is ``after`` for the next page.
         """
-        with self.blocks.connect() as conn:
-            return listed(
-                conn, status=status, tag=tag, tag_pattern=tag_pattern, category=category, limit=limit
-            )
+        return listed(
+            self.blocks,
+            status=status,
+            tag=tag,
+            tag_pattern=tag_pattern,
+            category=category,
+            where=where,
+            since=since,
+            until=until,
+            limit=limit,
+            after=after,
+        )
 
     def status(self) -> MemoryStatus:
         """Say what there is, and what could be done next."""
@@ -643,14 +814,10 @@ class Memory:
         return guide(method)
 
     def history(self, block_id: str) -> _Events:
-        """Return every event of a block, oldest first."""
-        return self.blocks.store.history(block_key(string("block_id", block_id)))
+        """Return every event of a block, or of a record of another face, oldest first."""
+        return self.blocks.store.history(any_key(block_id))
 
     # Batches.
-
-    def active_hours(self) -> float:
-        """Return how late it is."""
-        return self._clock.now(self.blocks.look())
 
     def _hour(self) -> float:
         """Write the present hour down, before changes that depend on it, and return it."""
@@ -662,6 +829,21 @@ class Memory:
             done = self._run(work)
             self._clock.ticked()
             return done
+
+    def _floor(self, frame: Frame, given: float | None) -> float:
+        """Return how relevant blocks must be; a frame that hardly weighs similarity has no floor."""
+        if given is not None:
+            return within("min_similarity", given)
+        return self._least_similarity if frame.weights.similarity >= _FLOOR_FROM_WEIGHT else 0.0
+
+    def _note_relevance(self, shown: Iterable[ScoredBlock]) -> None:
+        """Remember the blocks that were shown although they are below the floor."""
+        for block in shown:
+            self._not_relevant.pop(block.id, None)
+            if block.relevance < self._least_similarity:
+                self._not_relevant[block.id] = None
+        while len(self._not_relevant) > _REMEMBERED:
+            self._not_relevant.pop(next(iter(self._not_relevant)), None)
 
     def _setting(self, conn: Connection, key: str) -> float:
         given = self._settings.get(key)
@@ -696,7 +878,7 @@ class Memory:
     def _seen_after(self, seen: Edition, written: Connection | None) -> Edition | None:
         """Return what is seen now if nothing changed of it but by a showing, or None."""
         if written is None:
-            return seen if self.blocks.store.engine.edition() == seen else None
+            return seen if self.blocks.store.engine.records_at_once([])[0] == seen else None
         return written.seen_after if written.seen_before == seen else None
 
     def _told(self, result: FrameResult, explain: bool) -> FrameResult:
@@ -739,6 +921,7 @@ class Memory:
             by_words=isinstance(self.embedder, LexicalEmbedder),
             now_us=time.time_ns() // 1000 if now is None else micros("now", now),
             exploration=self._exploration,
+            prefer_newest=self._prefer_newest,
         )
 
 

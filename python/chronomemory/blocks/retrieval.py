@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from chronomemory._core import Edition, fit_budget
+from chronomemory._core import Edition
 from chronomemory.blocks.engine import READER, SPACES
 from chronomemory.blocks.ids import BLOCK, block_key
-from chronomemory.blocks.life.asking import TokenCounter
-from chronomemory.blocks.storage.blocks import by_scope, tags_of
-from chronomemory.blocks.storage.frames import Frame
-from chronomemory.blocks.types import Dropped, FrameResult, ScoredBlock, ScoringWeights
+from chronomemory.blocks.life.asking import TokenCounter, estimated_tokens
+from chronomemory.blocks.life.differences import beginning, is_newer_value, pieces
+from chronomemory.blocks.life.learning import SENTENCE_ENDS
+from chronomemory.blocks.storage.blocks import by_scope, tags_of, time_of
+from chronomemory.blocks.storage.frames import Frame, bullet
+from chronomemory.blocks.types import Dropped, FrameResult, ScoredBlock, ScoringWeights, shortened
 from chronomemory.embedders import Embedder, Matrix, Vector
 from chronomemory.face.arguments import count
 from chronomemory.face.batch import Connection
@@ -75,13 +80,6 @@ COMPONENTS = ("similarity", "confidence", "recency", "centrality", "reinforcemen
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _BAR_COLUMNS = 24
-_CONTENT_LETTERS = 60
-
-
-def shares(block: ScoredBlock, weights: ScoringWeights) -> Iterator[tuple[str, float, float, float]]:
-    """Yield each component with its value, its weight and what it adds to the score."""
-    for name, value, weight in zip(COMPONENTS, block.components, weights.as_tuple(), strict=True):
-        yield name, value, weight, value * weight
 
 
 def bar(value: float, columns: int = _BAR_COLUMNS) -> str:
@@ -96,20 +94,18 @@ def bar(value: float, columns: int = _BAR_COLUMNS) -> str:
 
 
 def explained(blocks: Iterable[ScoredBlock], weights: ScoringWeights) -> str:
-    """Return a drawing: for each block its score and the five parts, as long as what they add."""
+    """Return a drawing: for each block its score and what the five components add to it."""
     lines: list[str] = []
     for place, block in enumerate(blocks, 1):
-        marks = [
-            word
-            for word, is_so in (("guaranteed", block.guaranteed), ("by link", block.was_expanded))
-            if is_so
-        ]
-        content = " ".join(block.content.split())
-        if len(content) > _CONTENT_LETTERS:
-            content = content[: _CONTENT_LETTERS - 1] + "…"
+        marks = ["guaranteed"] * block.guaranteed + ["by link"] * block.was_expanded
+        if block.newer_than is not None:
+            marks.append(f"newer than {block.newer_than}")
         remark = f"  ({', '.join(marks)})" if marks else ""
-        lines.append(f"{place}. {block.score:.3f}  {content}{remark}")
-        for name, value, weight, added in shares(block, weights):
+        lines.append(f"{place}. {block.score:.3f}  {shortened(block.content)}{remark}")
+        created = "" if block.created_at is None else f" of {block.created_at:%Y-%m-%d}"
+        lines.append(f"   block {block.id}{created}")
+        for name, value, weight in zip(COMPONENTS, block.components, weights.as_tuple(), strict=True):
+            added = value * weight
             lines.append(f"   {name:<13} {value:>6.3f} × {weight:.2f} = {added:>6.3f}  {bar(added)}".rstrip())
     return "\n".join(lines)
 
@@ -133,12 +129,16 @@ class Question:
     expansion: int | None = None
     diversify: bool = False
     exploration: float = 0.0
+    #: Whether the newest value of a subject comes before older ones.
+    prefer_newest: bool = False
     budget: int | None = None
     counter: TokenCounter | None = None
     #: The very tags of which a block must have one.
     tags: tuple[str, ...] = ()
     #: What is scored lower is left out, unless it is guaranteed.
     min_score: float | None = None
+    #: What is less relevant to the query is left out, unless it is guaranteed or adjacent to a relevant one.
+    min_similarity: float = 0.0
     #: Whether a frame says when each block came.
     dates: bool = False
     #: What must hold for a block, as JSON; what is guaranteed is there in any case.
@@ -156,18 +156,19 @@ def _asked(frame: Frame, question: Question, *, whole: bool) -> dict[str, Any]:
     return {
         "hours": question.hours,
         "k": question.k,
+        "further": _FURTHER if question.prefer_newest and question.text else 0,
         "weights": frame.weights.as_tuple(),
         "tag_patterns": list(filters.tag_patterns),
         "tags": list(question.tags),
         "categories": list(filters.categories),
         "window": filters.search_window,
+        "min_similarity": question.min_similarity,
         "min_confidence": filters.min_confidence,
         "guarantees": list(frame.guarantees),
         "space": SPACES.of(question.model),
-        "query": None if vector is None else np.ascontiguousarray(vector, dtype="<f4").tobytes(),
-        "tokens": None if tokens is None else np.ascontiguousarray(tokens, dtype="<f4").tobytes(),
+        "vector": None if vector is None else np.ascontiguousarray(vector, dtype=np.float32),
+        "query_tokens": None if tokens is None else np.ascontiguousarray(tokens, dtype=np.float32),
         "token_space": READER.tokens.of(question.model),
-        "token_dim": 0 if tokens is None else tokens.shape[1],
         "text": question.text,
         "by_words": question.by_words,
         "now_us": question.now_us,
@@ -175,31 +176,30 @@ def _asked(frame: Frame, question: Question, *, whole: bool) -> dict[str, Any]:
         "diversify": question.diversify,
         "exploration": question.exploration,
         "frame": whole,
-        "budget": None if question.counter is not None else question.budget,
         "condition": question.condition,
     }
 
 
 def _scored(row: tuple[Any, ...]) -> ScoredBlock | None:
-    block_id, score, components, tokens, expanded, guaranteed, record, _ = row
+    block_id, score, components, relevance, expanded, guaranteed, record, _ = row
     if record is None or record.status == "tombstone":
         return None
-    similarity, confidence, recency, centrality, reinforcement = components
     created_at, updated_at, version = record.moments_and_version()
+    data = record.data
     return ScoredBlock(
         id=block_id,
-        content=record.data["content"],
+        content=data["content"],
         tags=tags_of(record),
-        category=record.data["category"],
+        category=data["category"],
         score=score,
-        similarity=similarity,
-        confidence=confidence,
-        recency=recency,
-        centrality=centrality,
-        reinforcement=reinforcement,
-        tokens=tokens,
+        **dict(zip(COMPONENTS, components, strict=True)),
+        relevance=relevance,
         was_expanded=expanded,
         guaranteed=guaranteed,
+        source=data["source"],
+        speaker=data.get("speaker"),
+        time=time_of(data, created_at),
+        metadata=data.get("metadata", {}),
         created_at=created_at,
         updated_at=updated_at,
         version=version,
@@ -207,24 +207,85 @@ def _scored(row: tuple[Any, ...]) -> ScoredBlock | None:
     )
 
 
-def _results(rows: Sequence[tuple[Any, ...]]) -> list[ScoredBlock]:
-    found = (_scored(row) for row in rows)
-    return [block for block in found if block is not None]
+def _results(answer: Mapping[str, Any], question: Question) -> list[ScoredBlock]:
+    """Return the blocks of an answer.
+
+    A newer value of a subject comes before the older ones, and a block that states just the query before all
+    others that are not guaranteed; both may be among the next ones behind the results.
+    """
+    blocks = [block for row in answer["results"] if (block := _scored(row)) is not None]
+    if not question.prefer_newest or not question.text:
+        return blocks
+    places, asked = len(blocks), beginning(question.text)
+    begun = Counter(beginning(block.content) for block in blocks)
+    for row in answer["further"]:
+        if row[_RECORD] is not None and (start := beginning(str(row[_RECORD].data.get("content", "")))) in {
+            asked,
+            *begun,
+        }:
+            blocks += [block for block in [_scored(row)] if block is not None]
+            begun[start] += 1
+    if begun.total() == len(begun) and asked not in begun:
+        return blocks
+    for at in range(places):
+        _put_newest_first(blocks, at, question.text)
+    if len(question.text) <= _LONGEST_TEXT:
+        first = next((at for at, block in enumerate(blocks) if not block.guaranteed), 0)
+        blocks[first:] = sorted(blocks[first:], key=lambda block: not _states(block, pieces(question.text)))
+    return _with_newer(blocks[:places], question.text)
 
 
-def _said(block: ScoredBlock, question: Question) -> str:
-    """Return what a frame says of a block, with the day on which it came if that is asked for."""
-    if not question.dates or block.created_at is None:
-        return block.content
-    return f"({block.created_at:%Y-%m-%d}) {block.content.lstrip()}"
+def _with_newer(blocks: list[ScoredBlock], query: str) -> list[ScoredBlock]:
+    """Return blocks of which each names the first one behind it whose value it replaces."""
+    marked = []
+    for at, block in enumerate(blocks):
+        behind = (other.id for other in blocks[at + 1 :] if _is_newer(other, block, query))
+        marked.append(block if (old := next(behind, None)) is None else replace(block, newer_than=old))
+    return marked
+
+
+def _is_newer(old: ScoredBlock, new: ScoredBlock, query: str) -> bool:
+    if old.time is None or new.time is None or new.time <= old.time or new.speaker != old.speaker:
+        return False
+    return beginning(old.content) == beginning(new.content) and is_newer_value(
+        old.content, new.content, query
+    )
+
+
+def _states(block: ScoredBlock, asked: tuple[str, ...]) -> bool:
+    return len(block.content) <= _LONGEST_TEXT and pieces(block.content) == asked
+
+
+#: The place of the record in a row of the engine's answer.
+_RECORD = 6
+#: Longer texts are not compared with the query.
+_LONGEST_TEXT = 1000
+#: So many blocks behind the results are asked for, among which a newer value may be.
+_FURTHER = 10
+#: A newer value takes the place of an older one if it is at least this share as similar to the query.
+_AS_SIMILAR = 0.8
+
+
+def _put_newest_first(blocks: list[ScoredBlock], at: int, query: str) -> None:
+    """Move the newest value of the subject of a block up to the place of that block."""
+    old = blocks[at]
+    newest = at
+    for place in range(at + 1, len(blocks)):
+        other, latest = blocks[place], blocks[newest].time
+        if other.guaranteed != old.guaranteed or other.similarity < _AS_SIMILAR * old.similarity:
+            continue
+        if (latest is None or other.time is None or other.time > latest) and _is_newer(old, other, query):
+            newest = place
+    if newest != at:
+        blocks.insert(at, blocks.pop(newest))
 
 
 def recall(conn: Connection, frame: Frame, question: Question) -> list[ScoredBlock]:
     """Return the blocks that matter, at most ``k``; nothing is changed by it."""
     _weights(frame, question)  # a question that cannot be answered is refused here too
-    answer = conn.store.engine.recall_blocks(_asked(frame, question, whole=False))
+    answer = conn.store.engine.blocks.recall(_asked(frame, question, whole=False))
     least = question.min_score
-    return [block for block in _results(answer["results"]) if least is None or block.score >= least]
+    return [block for block in _results(answer, question) if least is None or block.score >= least]
 
 
 def frame_of(conn: Connection, frame: Frame, question: Question) -> tuple[FrameResult, list[list[str]]]:
@@ -233,40 +294,116 @@ def frame_of(conn: Connection, frame: Frame, question: Question) -> tuple[FrameR
     And those of its blocks that may be changed here, the ids of one scope together.
     """
     weights = _weights(frame, question)
-    answer = conn.store.engine.recall_blocks(_asked(frame, question, whole=True))
-    blocks = _results(answer["results"])
-    dropped = [Dropped(block_id, reason) for block_id, reason in answer["dropped"]]
+    answer = conn.store.engine.blocks.recall(_asked(frame, question, whole=True))
+    dropped = [Dropped(block_id, "contradiction") for block_id in answer["suppressed"]]
     least = question.min_score
-    if least is not None:
-        low = {block.id for block in blocks if block.score < least and not block.guaranteed}
-        dropped += [Dropped(block.id, "score") for block in blocks if block.id in low]
-        blocks = [block for block in blocks if block.id not in low]
-    if question.counter is not None:
-        blocks = [
-            replace(block, tokens=count("token_count", question.counter(block.content), most=None))
-            for block in blocks
-        ]
-        fits = fit_budget(
-            [block.tokens for block in blocks], [block.guaranteed for block in blocks], question.budget
-        )
-        dropped += [Dropped(block.id, "budget") for block, fit in zip(blocks, fits, strict=True) if not fit]
-        blocks = [block for block, fit in zip(blocks, fits, strict=True) if fit]
+    blocks = []
+    for block in _results(answer, question):
+        if least is None or block.score >= least or block.guaranteed:
+            blocks.append(block)
+        else:
+            dropped.append(Dropped(block.id, "score"))
+    rendering = Rendering(frame, question)
+    for block in blocks:
+        rendering.add(block)
+    text, tokens = rendering.finish()
     warnings = [
         f"{one} and {other} are both guaranteed and contradict each other" for one, other in answer["clashes"]
     ]
     result = FrameResult(
         frame=frame.name,
-        text=frame.render([_said(block, question) for block in blocks], question.text),
-        blocks=tuple(blocks),
-        guaranteed=tuple(block.id for block in blocks if block.guaranteed),
-        dropped=tuple(dropped),
-        tokens=sum(block.tokens for block in blocks),
+        text=text,
+        blocks=tuple(rendering.blocks),
+        guaranteed=tuple(block.id for block in rendering.blocks if block.guaranteed),
+        dropped=(*dropped, *rendering.dropped),
+        tokens=tokens,
         token_budget=question.budget,
         weights=weights,
     )
     if result.overflow:
         warnings.append(f"the frame needs {result.overflow} tokens more than its budget of {question.budget}")
-    return replace(result, warnings=tuple(warnings)), _own(conn, blocks, answer["results"])
+    rows = [*answer["results"], *answer["further"]]
+    return replace(result, warnings=tuple(warnings)), _own(conn, rendering.blocks, rows)
+
+
+#: Behind the last sentence that is shown of a block.
+CUT_MARK = "[…]"
+
+
+def cut_to_fit(content: str, room: float, cost: Callable[[str], int]) -> str | None:
+    """Return a content if it fits, or the longest beginning that fits and ends with a sentence, or None.
+
+    >>> cut_to_fit("One. Two. Three.", 13, len), cut_to_fit("One two three.", 9, len)
+    ('One. Two. […]', None)
+    """
+    if cost(content) <= room:
+        return content
+    ends = [match.start() for match in SENTENCE_ENDS.finditer(content)]
+    fitting = bisect_right(ends, room, key=lambda end: cost(f"{content[:end]} {CUT_MARK}"))
+    return f"{content[: ends[fitting - 1]]} {CUT_MARK}" if fitting else None
+
+
+class Rendering:
+    """The text of a frame, which takes in one block after the other as long as the budget lasts.
+
+    A block that does not fit is cut behind a sentence or left out; a guaranteed one is always shown whole.
+    What is counted is the text that is shown, template and dates included.
+    """
+
+    def __init__(self, frame: Frame, question: Question) -> None:
+        self.blocks: list[ScoredBlock] = []
+        self.dropped: list[Dropped] = []
+        self._frame = frame
+        self._question = question
+        self._lines: list[str] = []
+        self._used = self._count(frame.render([""], question.text))
+
+    def add(self, block: ScoredBlock) -> None:
+        """Show a block, or as much of it as fits."""
+        content: str | None = block.content
+        if not block.guaranteed:
+            content = cut_to_fit(block.content, self._left, lambda text: self._cost(text, block))
+        if content is None:
+            self.dropped.append(Dropped(block.id, "budget"))
+        else:
+            self._show(replace(block, cut=content != block.content), content)
+
+    def finish(self) -> tuple[str, int]:
+        """Return the text and its tokens; parts may have fewer tokens than the text made of them."""
+        while True:
+            text = self._frame.render(self._lines, self._question.text)
+            tokens = self._count(text)
+            budget = self._question.budget
+            last = next(
+                (at for at in reversed(range(len(self.blocks))) if not self.blocks[at].guaranteed), None
+            )
+            if budget is None or tokens <= budget or last is None:
+                return text, tokens
+            self.dropped.append(Dropped(self.blocks.pop(last).id, "budget"))
+            del self._lines[last]
+
+    @property
+    def _left(self) -> float:
+        budget = self._question.budget
+        return math.inf if budget is None else budget - self._used
+
+    def _show(self, block: ScoredBlock, content: str) -> None:
+        cost = self._cost(content, block)
+        self.blocks.append(replace(block, tokens=cost))
+        self._lines.append(self._line(content, block))
+        self._used += cost
+
+    def _cost(self, content: str, block: ScoredBlock) -> int:
+        return self._count("\n" + bullet(self._line(content, block)))
+
+    def _line(self, content: str, block: ScoredBlock) -> str:
+        if not self._question.dates or block.time is None:
+            return content
+        return f"({block.time:%Y-%m-%d}) {content.lstrip()}"
+
+    def _count(self, text: str) -> int:
+        counter = self._question.counter
+        return estimated_tokens(text) if counter is None else count("token_count", counter(text), most=None)
 
 
 def _own(conn: Connection, blocks: Sequence[ScoredBlock], rows: Sequence[tuple[Any, ...]]) -> list[list[str]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from pydantic import ValidationError
@@ -13,14 +12,12 @@ from pydantic import ValidationError
 from chronomemory.blocks.errors import FrameError
 from chronomemory.blocks.ids import BLOCK, CONFIG, FRAME, called, config_key, frame_key
 from chronomemory.blocks.life.embedding import lacking
-from chronomemory.blocks.storage.blocks import block_dict, like, tags_of
 from chronomemory.blocks.storage.config import check_setting
 from chronomemory.blocks.storage.frames import frame_of
 from chronomemory.blocks.storage.sessions import get_active_session
 from chronomemory.blocks.types import BlockStatus
 from chronomemory.embedders import Embedder
 from chronomemory.errors import InvalidArgument, InvalidRecord
-from chronomemory.face.arguments import count, one_of, string
 from chronomemory.face.batch import Connection
 from chronomemory.face.results import Result, counted
 from chronomemory.types import HasEngine
@@ -31,9 +28,9 @@ _FRAME_TEXTS = ("weights_json", "filters_json", "guarantees_json")
 
 def unusable(store: HasEngine) -> list[tuple[str, str, str]]:
     """Return every record of the face that is left out of all answers: id, field, reason."""
-    found = store.engine.block_misfits()
+    found = store.engine.blocks.misfits()
     for kind in (CONFIG, FRAME):
-        for record in store.engine.block_records(kind, None, None):
+        for record in store.engine.blocks.records(kind, None, None):
             try:
                 check_saying(record.id, record.data)
             except InvalidArgument as error:
@@ -85,12 +82,11 @@ class MemoryStatus(Result):
 
     @property
     def summary(self) -> str:
-        """What there is."""
         apart = f" ({self.in_sessions:,} in sessions, known there alone)" if self.in_sessions else ""
         return (
             f"{self.active:,} active, {self.inbox:,} in the inbox, {self.archived:,} archived{apart}; "
             f"{counted(self.edges, 'link')}, {counted(self.contradictions, 'contradiction')}. "
-            f"{self.suggestion}"
+            f"Embedder: {self.embedding_model}. {self.suggestion}"
         )
 
 
@@ -104,7 +100,7 @@ def survey(
     inbox, active, archived = (conn.count(BLOCK, status.value) for status in BlockStatus)
     if conn.scope.to_dict():
         inbox = conn.count(BLOCK, BlockStatus.INBOX.value, own=True)
-    edges, contradictions, forming, in_sessions = conn.store.engine.blocks_counted()
+    edges, contradictions, forming, in_sessions = conn.store.engine.blocks.census()
     not_embedded = len(lacking(conn.store, embedder)) if active else 0
     if session_id is None and (others := get_active_session(conn)) is not None:
         session_id = str(others["id"])
@@ -135,31 +131,3 @@ def _suggestion(inbox: int, active: int, threshold: int, not_embedded: int) -> s
     if not_embedded:
         return f"{counted(not_embedded, 'block')} found by words alone: reembed, so that meaning counts too."
     return "All is well."
-
-
-def listed(
-    conn: Connection,
-    *,
-    status: str | None,
-    tag: str | None,
-    tag_pattern: str | None,
-    category: str | None,
-    limit: int | None,
-) -> list[dict[str, Any]]:
-    """Return blocks as dicts with their tags, in the order in which they came."""
-    if limit is not None:
-        limit = count("limit", limit)
-    if tag is not None:
-        string("tag", tag)
-    if tag_pattern is not None:
-        string("tag_pattern", tag_pattern)
-    wanted = (one_of("status", status, BlockStatus).value,) if status else ()
-    every = category is None and tag is None and tag_pattern is None
-    found = (
-        record
-        for record in conn.records(BLOCK, *wanted, limit=limit if every else None)
-        if (category is None or record.data["category"] == category)
-        and (tag is None or tag in tags_of(record))
-        and (tag_pattern is None or any(like(tag_pattern, own) for own in tags_of(record)))
-    )
-    return [{**block_dict(record), "tags": list(tags_of(record))} for record in islice(found, limit)]

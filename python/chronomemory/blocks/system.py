@@ -76,6 +76,7 @@ class MemorySystem(Awaited[Memory]):
     dream = awaited_verb(Memory.dream)
     edit = awaited_verb(Memory.edit)
     forget = awaited_verb(Memory.forget)
+    restore = awaited_verb(Memory.restore)
     keep = awaited_verb(Memory.keep)
     reembed = awaited_verb(Memory.reembed)
 
@@ -118,6 +119,7 @@ class MemorySystem(Awaited[Memory]):
 
     # Looking around.
 
+    get = awaited_verb(Memory.get)
     list = awaited_verb(Memory.list)
     status = awaited_verb(Memory.status)
     history = awaited_verb(Memory.history)

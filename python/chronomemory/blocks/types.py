@@ -1,4 +1,4 @@
-"""The shapes that the blocks face hands out."""
+"""The result types and settings of blocks, such as ``ScoredBlock`` and ``FrameResult``."""
 
 from __future__ import annotations
 
@@ -134,15 +134,20 @@ def log_normalise_reinforcement(count: int, most: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class LearnResult(Result):
-    """What became of something that was learned: created, duplicate_rejected, reactivated or edited."""
+    """What became of a text: created, duplicate_rejected, reactivated, merged, restored or edited."""
 
     block_id: str
     status: str
+    #: The active block that states the same, if this one was archived in favour of it.
+    merged_into: str | None = None
+    #: The blocks that this one has replaced; ``restore`` brings them back.
+    superseded: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
-        """Which block it is, and what became of it."""
-        return f"Block {self.block_id}: {self.status.replace('_', ' ')}."
+        into = f" into {self.merged_into}" if self.merged_into else ""
+        over = f", replaces {', '.join(self.superseded)}" if self.superseded else ""
+        return f"Block {self.block_id}: {self.status.replace('_', ' ')}{into}{over}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +159,6 @@ class ForgetResult(Result):
 
     @property
     def summary(self) -> str:
-        """Which block it is."""
         return f"Block {self.block_id}: forgotten."
 
 
@@ -172,10 +176,21 @@ class ScoredBlock(Result):
     recency: float
     centrality: float
     reinforcement: float
+    #: The cosine to the query or the share of its words that the block has, the greater; 1 without a query.
+    relevance: float = 1.0
     tokens: int = 0
     was_expanded: bool = False
     guaranteed: bool = False
-    #: When its record was made and spoken of last, which version of it this is, and whose it is.
+    #: The block whose place this one took, because it states a newer value of the same subject.
+    newer_than: str | None = None
+    #: Whether a frame shows only its first sentences, because there was no room for all.
+    cut: bool = False
+    source: str = ""
+    speaker: str | None = None
+    #: When it happened or was said: the ``time`` that was given, or else when it was learned.
+    time: datetime | None = field(default=None, compare=False)
+    metadata: dict[str, Any] = field(default_factory=dict, compare=False)
+    #: When its record was made and last changed, which version of it this is, and whose it is.
     created_at: datetime | None = field(default=None, compare=False)
     updated_at: datetime | None = field(default=None, compare=False)
     version: str | None = field(default=None, compare=False)
@@ -188,7 +203,6 @@ class ScoredBlock(Result):
 
     @property
     def summary(self) -> str:
-        """Its score, and how it begins."""
         return f"{self.score:.3f} {shortened(self.content)}"
 
 
@@ -201,7 +215,6 @@ class Dropped(Result):
 
     @property
     def summary(self) -> str:
-        """Which block it is, and why."""
         return f"Block {self.block_id}: left out ({self.reason})."
 
 
@@ -228,7 +241,6 @@ class FrameResult(Result):
 
     @property
     def summary(self) -> str:
-        """How much is in it."""
         of = "" if self.token_budget is None else f" of {self.token_budget:,}"
         left = f", {len(self.dropped)} left out" if self.dropped else ""
         return f"Frame {self.frame}: {counted(len(self.blocks), 'block')}, {self.tokens:,}{of} tokens{left}."

@@ -9,6 +9,7 @@ from io import TextIOWrapper
 from typing import Annotated, Any, ClassVar
 
 import typer
+from typer import Argument, Option
 
 from chronomemory._core import __version__
 from chronomemory.cli.loading import LoadedGroup
@@ -58,9 +59,9 @@ class _Root(LoadedGroup):
         "Evidence": {
             "status": "verification:status",
             "verify": "verification:verify",
-            "history": "history:history",
+            "history": "verification:history",
             "why": "reasons:why",
-            "replay": "history:replay",
+            "replay": "verification:replay",
             "accept-head": "verification:accept_head",
             "doctor": "doctor:doctor",
         },
@@ -123,30 +124,25 @@ def _say_version(wanted: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say the version.")
+        bool, Option("--version", callback=_say_version, is_eager=True, help="Say the version.")
     ] = False,
 ) -> None:
     pass
 
 
 def help_(
-    command: Annotated[list[str] | None, typer.Argument(metavar="COMMAND…", help="Without it, all.")] = None,
+    command: Annotated[list[str] | None, Argument(metavar="COMMAND…", help="Without it, all.")] = None,
 ) -> None:
     """Show what a command does and takes."""
     app([*(command or []), "--help"], prog_name=_NAME)
 
 
 def main() -> None:
-    """Run the command line."""
     try:
-        _run()
+        # A terminal that cannot spell a character shows another one, rather than a traceback.
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):
+                stream.reconfigure(errors="replace")
+        app(prog_name=_NAME)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
-
-
-def _run() -> None:
-    # A terminal that cannot spell a character shows another one, rather than a traceback.
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")
-    app(prog_name=_NAME)

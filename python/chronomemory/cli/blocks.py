@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -11,49 +11,46 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 from rich.text import Text
+from typer import Argument, Option
 
 from chronomemory.blocks import (
     Blocks,
     CurateResult,
+    DreamResult,
     LearnResult,
     Memory,
-    ScoredBlock,
-    ScoringWeights,
     each_memory,
     sync,
 )
-from chronomemory.blocks.page import graph_data, page_of_graph
-from chronomemory.blocks.retrieval import bar, shares
+from chronomemory.blocks.page import block_graph
+from chronomemory.blocks.retrieval import explained
 from chronomemory.blocks.storage.frames import load_frame
 from chronomemory.cli.loading import command, command_group
-from chronomemory.cli.options import WhereJson, share, text, where_of
-from chronomemory.cli.output import Output, clean, counted, spelled
+from chronomemory.cli.options import Force, WhereJson, share, where_of
+from chronomemory.cli.output import Output, clean, spelled
 from chronomemory.cli.session import FINDING, Embeds, NamedTarget, NotFoundError, RefusedError, ScopedTarget
 from chronomemory.cli.tables import pairs, table
 from chronomemory.cli.targets import check_target, write_target
 from chronomemory.embedders import LexicalEmbedder
 from chronomemory.errors import ChronoError
 from chronomemory.face.handle import open_handle
+from chronomemory.face.results import counted
 from chronomemory.scope import Scope
 from chronomemory.store import ScopedStore
 
 blocks = command_group("Look at the blocks themselves.")
 
-Content = Annotated[str, typer.Argument(metavar="TEXT", callback=text, help="What there is to know.")]
-Tags = Annotated[list[str] | None, typer.Option("--tag", "-t", help="A tag; may be given again.")]
-Category = Annotated[str, typer.Option(help="What kind of thing it is.")]
-BlockId = Annotated[str, typer.Argument(metavar="ID", callback=text, help="The block's id.")]
-BlockIds = Annotated[list[str], typer.Argument(metavar="ID…", help="The blocks' ids.")]
-Query = Annotated[
-    str | None,
-    typer.Argument(metavar="[QUERY]", callback=text, help="What it is about; without it, what matters."),
-]
-TopK = Annotated[int | None, typer.Option("--top-k", "-k", min=1, max=1000, help="How many blocks at most.")]
-Explain = Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")]
-_COLOURS = ("cyan", "green", "yellow", "magenta", "blue")
+Content = Annotated[str, Argument(metavar="TEXT", help="What there is to know.")]
+Tags = Annotated[list[str] | None, Option("--tag", "-t", help="A tag; may be given again.")]
+Category = Annotated[str, Option(help="What kind of thing it is.")]
+BlockId = Annotated[str, Argument(metavar="ID", help="The block's id.")]
+BlockIds = Annotated[list[str], Argument(metavar="ID…", help="The blocks' ids.")]
+Query = Annotated[str | None, Argument(metavar="[QUERY]", help="What it is about; without it, what matters.")]
+TopK = Annotated[int | None, Option("--top-k", "-k", min=1, max=1000, help="How many blocks at most.")]
+Explain = Annotated[bool, Option("--explain", help="Show what each score is made of.")]
 
-#: Maintains a memory; returns its JSON document and its lines for a person.
-Care = Callable[[Memory], tuple[dict[str, Any], list[str]]]
+#: Maintains a memory.
+Care = Callable[[Memory], DreamResult | CurateResult]
 
 
 @contextmanager
@@ -97,9 +94,7 @@ def remember(
     content: Content,
     tag: Tags = None,
     category: Category = "knowledge",
-    supersedes: Annotated[
-        str | None, typer.Option(metavar="ID", help="The block whose place it takes.")
-    ] = None,
+    supersedes: Annotated[str | None, Option(metavar="ID", help="The block whose place it takes.")] = None,
     *,
     embeds: Embeds,
     at: NamedTarget,
@@ -134,8 +129,8 @@ def reembed(embeds: Embeds, at: NamedTarget) -> None:
 
 def outcome(
     block_ids: BlockIds,
-    signal: Annotated[float, typer.Option(callback=share, help="How it went: 0 is bad, 1 is good.")],
-    weight: Annotated[float, typer.Option(min=0.001, help="How much that says.")] = 1.0,
+    signal: Annotated[float, Option(callback=share, help="How it went: 0 is bad, 1 is good.")],
+    weight: Annotated[float, Option(min=0.001, help="How much that says.")] = 1.0,
     *,
     at: NamedTarget,
 ) -> None:
@@ -162,7 +157,7 @@ def recall(
     query: Query = None,
     top_k: TopK = None,
     explain: Explain = False,
-    frame: Annotated[str, typer.Option(help="Whose weights and filters count.")] = "attention",
+    frame: Annotated[str, Option(help="Whose weights and filters count.")] = "attention",
     where: WhereJson = None,
     *,
     embeds: Embeds,
@@ -182,7 +177,7 @@ def recall(
         elif not found:
             out.show(_nothing_found(memory))
         elif explain:
-            _show_scores(out, found, weights)
+            out.show(Text(clean(explained(found, weights), keep="\n")))
         else:
             rows = ((f"{block.score:.3f}", block.id, _one_line(block.content)) for block in found)
             out.show(table("score", "block", "content", right=("score",), rows=rows))
@@ -194,7 +189,6 @@ def _is_known(memory: Memory) -> bool:
 
 
 def _nothing_found(memory: Memory) -> str:
-    """Say why nothing was found, and what to do about it."""
     if not _is_known(memory):
         return f"nothing was ever written for {memory.blocks.scope}"
     status = memory.status()
@@ -206,30 +200,11 @@ def _nothing_found(memory: Memory) -> str:
     return "nothing is known yet: chronomemory learn takes something in, chronomemory dream makes it findable"
 
 
-def _show_scores(out: Output, found: Sequence[ScoredBlock], weights: ScoringWeights) -> None:
-    for place, block in enumerate(found, 1):
-        marks = ["guaranteed"] * block.guaranteed + ["by link"] * block.was_expanded
-        out.show(
-            Text.assemble(
-                (f"{place}. {block.score:.3f}", "bold"),
-                f"  {_one_line(block.content)}",
-                (f"  ({', '.join(marks)})" if marks else "", "dim"),
-            )
-        )
-        created = "" if block.created_at is None else f" of {block.created_at:%Y-%m-%d}"
-        out.show(Text(f"   block {block.id}{created}", style="dim"))
-        for (name, value, weight, added), colour in zip(shares(block, weights), _COLOURS, strict=True):
-            line = f"   {name:<13} {value:>6.3f} × {weight:.2f} = {added:>6.3f}  "
-            out.show(Text.assemble(line, (bar(added), colour)))
-
-
 def frame(
-    name: Annotated[
-        str, typer.Argument(metavar="FRAME", help="self, attention, task, simulate or your own.")
-    ],
+    name: Annotated[str, Argument(metavar="FRAME", help="self, attention, task, simulate or your own.")],
     query: Query = None,
     top_k: TopK = None,
-    budget: Annotated[int | None, typer.Option(min=0, help="How many tokens at most.")] = None,
+    budget: Annotated[int | None, Option(min=0, help="How many tokens at most.")] = None,
     explain: Explain = False,
     where: WhereJson = None,
     *,
@@ -248,9 +223,9 @@ def frame(
             out.show(Text(clean(result.text, keep="\n")))
         else:
             out.warn(f"the frame is empty: {_nothing_found(memory)}")
-        if explain and result.weights is not None:
+        if result.explanation:
             out.show("")
-            _show_scores(out, result.blocks, result.weights)
+            out.show(Text(clean(result.explanation, keep="\n")))
         for item in result.dropped:
             out.hint(f"left out: {item.block_id} ({item.reason})")
         for warning in result.warnings:
@@ -262,12 +237,12 @@ def frame(
 
 @command(blocks, "ls")
 def list_blocks(
-    status: Annotated[str, typer.Option(help="inbox, active, archived, or all.")] = "active",
-    tag: Annotated[str | None, typer.Option(help="Only with this tag.")] = None,
+    status: Annotated[str, Option(help="inbox, active, archived, or all.")] = "active",
+    tag: Annotated[str | None, Option(help="Only with this tag.")] = None,
     tag_pattern: Annotated[
-        str | None, typer.Option(help="Only with a tag like this; % is any text, _ one character.")
+        str | None, Option(help="Only with a tag like this; % is any text, _ one character.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = 50,
+    limit: Annotated[int, Option(min=1, help="At most so many.")] = 50,
     *,
     at: NamedTarget,
 ) -> None:
@@ -276,21 +251,18 @@ def list_blocks(
         found = memory.list(
             status=None if status == "all" else status, tag=tag, tag_pattern=tag_pattern, limit=limit
         )
-        if at.as_json:
-            out.document({"blocks": found})
-            return
         rows = (
             (
-                row["id"],
-                row["status"],
-                f"{row['confidence']:.2f}",
-                clean(", ".join(row["tags"])),
-                _one_line(row["content"]),
+                item.id,
+                item.status,
+                f"{item.confidence:.2f}",
+                clean(", ".join(item.tags)),
+                _one_line(item.content),
             )
-            for row in found
+            for item in found
         )
         shown = table("block", "status", "believed", "tags", "content", right=("believed",), rows=rows)
-        out.show(shown if found else "no blocks")
+        out.report({"blocks": [item.to_dict() for item in found]}, shown if found else "no blocks")
 
 
 @command(blocks, "show")
@@ -304,9 +276,6 @@ def show(block_id: BlockId, at: NamedTarget) -> None:
                 raise NotFoundError(f"there is no block {name!r}", recovery="blocks ls lists them.")
             del block["embedding"]
             tags, edges = sync.get_tags(conn, name), sync.get_edges_for_block(conn, name)
-        if at.as_json:
-            out.document({**block, "tags": tags, "edges": edges})
-            return
         facts: dict[str, str | Text] = {
             "block": Text(block["id"], style="bold"),
             "content": clean(block["content"], keep="\n"),
@@ -317,10 +286,12 @@ def show(block_id: BlockId, at: NamedTarget) -> None:
             "used": counted(block["reinforcement_count"], "time"),
             "created": block["created_at"],
         }
-        out.show(pairs(facts))
-        for edge in edges:
-            other = edge["to_id"] if edge["from_id"] == name else edge["from_id"]
-            out.show(f"linked with {other}, weight {edge['weight']:.2f}")
+        others = (edge["to_id"] if edge["from_id"] == name else edge["from_id"] for edge in edges)
+        links = [
+            f"linked with {other}, weight {edge['weight']:.2f}"
+            for edge, other in zip(edges, others, strict=True)
+        ]
+        out.report({**block, "tags": tags, "edges": edges}, pairs(facts), *links)
 
 
 @command(blocks, "status")
@@ -328,27 +299,20 @@ def block_status(at: NamedTarget) -> None:
     """Say what there is, how late it is, and what could be done next."""
     with memory_of(at) as (memory, out):
         status = memory.status()
-        if at.as_json:
-            out.document(asdict(status))
-            return
         facts = {
             "blocks": f"{status.active:,} active, {status.inbox:,} inbox, {status.archived:,} archived",
             "graph": f"{counted(status.edges, 'link')}, {counted(status.contradictions, 'contradiction')}",
             "active hours": f"{status.active_hours:.2f}",
             "next": status.suggestion,
         }
-        out.show(pairs(facts))
+        out.report(asdict(status), pairs(facts))
 
 
 @command(blocks, "graph")
 def draw_graph(
-    html: Annotated[
-        Path, typer.Option("--html", metavar="FILE", dir_okay=False, help="Where to write the page.")
-    ],
-    limit: Annotated[
-        int, typer.Option(min=1, help="At most so many blocks, those with the most links.")
-    ] = 2000,
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+    html: Annotated[Path, Option("--html", metavar="FILE", dir_okay=False, help="Where to write the page.")],
+    limit: Annotated[int, Option(min=1, help="At most so many blocks, those with the most links.")] = 2000,
+    force: Force = False,
     *,
     at: NamedTarget,
 ) -> None:
@@ -356,9 +320,9 @@ def draw_graph(
     with memory_of(at) as (memory, out):
         check_target(html, at.project, force=force)
         with memory.blocks.connect() as conn:
-            data = graph_data(conn, limit=limit)
-        counts = {name: len(value) for name, value in data.items() if name != "left_out"}
-        write_target(html, [page_of_graph(data).encode("utf-8")], at.project, force=force)
+            graph = block_graph(conn, limit=limit)
+        counts = {name: len(getattr(graph, name)) for name in ("blocks", "edges", "contradictions")}
+        write_target(html, [graph.page().encode("utf-8")], at.project, force=force)
         drawn = (
             f"{counted(counts['blocks'], 'block')}, {counted(counts['edges'], 'link')} drawn in {clean(html)}"
         )
@@ -371,65 +335,47 @@ def draw_graph(
 
 def dream(embeds: Embeds, at: ScopedTarget) -> None:
     """Consolidate the inbox, and let go of what has faded."""
-    _maintain(at, _dreamt, embeds)
+    _maintain(at, Memory.dream, embeds)
 
 
 def curate(at: ScopedTarget) -> None:
     """Archive what has faded, and take weak links away."""
-    _maintain(at, _curated, Embeds())
+    _maintain(at, Memory.curate, Embeds())
 
 
-def _maintain(at: ScopedTarget, care: Care, embeds: Embeds) -> None:
+def _maintain(at: ScopedTarget, work: Care, embeds: Embeds) -> None:
     if at.everyone:
-        _maintain_all(at, care, embeds)
+        _maintain_all(at, work, embeds)
         return
     with memory_of(at, embeds) as (memory, out):
-        document, lines = care(memory)
-        if at.as_json:
-            out.document(document)
-        for line in [] if at.as_json else lines:
-            out.done(line)
+        result = work(memory)
+        out.answer(_document(result), result.summary)
 
 
-def _maintain_all(at: ScopedTarget, care: Care, embeds: Embeds) -> None:
+def _document(result: DreamResult | CurateResult) -> dict[str, Any]:
+    if isinstance(result, CurateResult):
+        return result.to_dict()
+    return {**result.consolidated.to_dict(), "curated": result.curated.to_dict()}
+
+
+def _maintain_all(at: ScopedTarget, work: Care, embeds: Embeds) -> None:
     """Maintain the memory of each scope; a failure in one does not stop the others."""
     with at.open() as here:
         done: list[dict[str, Any]] = []
         failed = 0
         for scope, memory in each_memory(here.store, embedder=embeds.chosen() or LexicalEmbedder()):
             try:
-                document, lines = care(memory)
+                result = work(memory)
             except ChronoError as error:
                 here.out.fail(f"{scope}: {error}", error.recovery, type(error).__name__)
                 failed += 1
                 continue
-            done.append({"scope": scope.to_dict(), **document})
+            done.append({"scope": scope.to_dict(), **_document(result)})
             if not at.as_json:
-                here.out.done(f"{scope}: {'; '.join(lines)}")
+                here.out.done(f"{scope}: {result.summary}")
         if at.as_json:
             here.out.document({"scopes": done})
         elif not done and not failed:
             here.out.done("nobody has any blocks here")
     if failed:
         raise typer.Exit(FINDING)
-
-
-def _dreamt(memory: Memory) -> tuple[dict[str, Any], list[str]]:
-    consolidated, curated = memory.dream()
-    line = (
-        f"{counted(len(consolidated.promoted), 'block')} became active, "
-        f"{len(consolidated.duplicates)} known already, {len(consolidated.superseded)} superseded, "
-        f"{counted(consolidated.edges, 'link')}, {counted(consolidated.contradictions, 'contradiction')}"
-    )
-    document, lines = _curation(curated)
-    return asdict(consolidated) | {"curated": document}, [line, *lines]
-
-
-def _curated(memory: Memory) -> tuple[dict[str, Any], list[str]]:
-    return _curation(memory.curate())
-
-
-def _curation(curated: CurateResult) -> tuple[dict[str, Any], list[str]]:
-    archived, pruned = len(curated.archived), curated.edges_pruned
-    line = f"{counted(archived, 'block')} archived, {counted(pruned, 'weak link')} taken away"
-    return {**asdict(curated), "archived": list(curated.archived)}, [line]

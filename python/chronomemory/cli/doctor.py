@@ -19,10 +19,11 @@ import typer
 from rich.text import Text
 
 from chronomemory._core import __version__
-from chronomemory.cli.output import clean, counted, size
+from chronomemory.cli.output import clean, size
 from chronomemory.cli.session import FINDING, Session, Target
 from chronomemory.cli.tables import table
 from chronomemory.errors import ChronoError
+from chronomemory.face.results import counted
 from chronomemory.layout import head_file, log_folder, log_path, network_file_system
 from chronomemory.mcp.clients import command_of
 from chronomemory.types import VerifyReport

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from rich.text import Text
+from typer import Argument, Option
 
 from chronomemory.cli.loading import command, command_group
-from chronomemory.cli.options import text
+from chronomemory.cli.options import json_object
 from chronomemory.cli.output import Output, clean
 from chronomemory.cli.session import NotFoundError, RefusedError, Session, Target
 from chronomemory.cli.tables import moment_text, pairs, table
@@ -31,27 +30,21 @@ from chronomemory.episodes import (
     RunReport,
     StoreError,
 )
+from chronomemory.episodes.facts import sources_of, statement_of
 from chronomemory.episodes.runner import Runner
-from chronomemory.episodes.storage.facts import sources_of
 from chronomemory.face.moments import parse_instant, utc_now
 
 episodes = command_group("Put episodes, look at them, and make facts of them.")
 facts = command_group("Look at facts and what led to them.")
 
-User = Annotated[str, typer.Option("--user", metavar="NAME", callback=text, help="Whose it is.")]
-AnyUser = Annotated[
-    str | None, typer.Option("--user", metavar="NAME", callback=text, help="Only this user's.")
-]
-InSession = Annotated[str, typer.Option("--session", metavar="NAME", callback=text, help="In which session.")]
-AnySession = Annotated[
-    str | None, typer.Option("--session", metavar="NAME", callback=text, help="Only of this session.")
-]
-OfAgent = Annotated[str, typer.Option("--agent", metavar="NAME", callback=text, help="Of which agent.")]
-AnyAgent = Annotated[
-    str | None, typer.Option("--agent", metavar="NAME", callback=text, help="Only of this agent.")
-]
-Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")]
-FactId = Annotated[str, typer.Argument(metavar="ID", callback=text, help="The fact's id.")]
+User = Annotated[str, Option("--user", metavar="NAME", help="Whose it is.")]
+AnyUser = Annotated[str | None, Option("--user", metavar="NAME", help="Only this user's.")]
+InSession = Annotated[str, Option("--session", metavar="NAME", help="In which session.")]
+AnySession = Annotated[str | None, Option("--session", metavar="NAME", help="Only of this session.")]
+OfAgent = Annotated[str, Option("--agent", metavar="NAME", help="Of which agent.")]
+AnyAgent = Annotated[str | None, Option("--agent", metavar="NAME", help="Only of this agent.")]
+Limit = Annotated[int, Option("--limit", "-n", min=1, help="At most so many.")]
+FactId = Annotated[str, Argument(metavar="ID", help="The fact's id.")]
 
 _RULES: TypeAdapter[list[ConsolidationRule]] = TypeAdapter(list[ConsolidationRule])
 
@@ -88,19 +81,19 @@ def _dumped(models: Iterable[BaseModel]) -> Iterator[dict[str, Any]]:
 
 @command(episodes, "put")
 def put(
-    content: Annotated[str, typer.Argument(metavar="TEXT", callback=text, help="What happened.")],
+    content: Annotated[str, Argument(metavar="TEXT", help="What happened.")],
     user: User,
     in_session: InSession,
     agent: OfAgent,
     episode_id: Annotated[
-        str | None, typer.Option("--id", metavar="ID", callback=text, help="Its id; without it, a new one.")
+        str | None, Option("--id", metavar="ID", help="Its id; without it, a new one.")
     ] = None,
     when: Annotated[
-        str | None, typer.Option("--at", metavar="TIME", help="When, with its time zone; without it, now.")
+        str | None, Option("--at", metavar="TIME", help="When, with its time zone; without it, now.")
     ] = None,
-    source_node: Annotated[str, typer.Option("--from", metavar="NODE", help="Where it comes from.")] = "cli",
+    source_node: Annotated[str, Option("--from", metavar="NODE", help="Where it comes from.")] = "cli",
     metadata: Annotated[
-        str | None, typer.Option("--metadata", metavar="JSON", help='Such as {"subject": "ann"}.')
+        str | None, Option("--metadata", metavar="JSON", help='Such as {"subject": "ann"}.')
     ] = None,
     *,
     at: Target,
@@ -115,22 +108,10 @@ def put(
             user=user,
             session=in_session,
             agent=agent,
-            metadata=_object(metadata),
+            metadata=json_object(metadata or "{}", "--metadata"),
         )
         Episodes(here.store).put(episode, user=user, session=in_session, agent=agent)
         here.out.answer(episode.model_dump(mode="json"), "put: ", (clean(episode.id), "bold"))
-
-
-def _object(given: str | None) -> dict[str, Any]:
-    try:
-        value = json.loads(given or "{}")
-    except ValueError as error:
-        raise RefusedError(f"--metadata is no JSON: {error}") from None
-    except RecursionError:
-        raise RefusedError("--metadata is nested too deeply") from None
-    if not isinstance(value, dict):
-        raise RefusedError("--metadata must be an object")
-    return value
 
 
 @command(episodes, "recent")
@@ -151,9 +132,9 @@ def recent(
 @command(episodes, "consolidate")
 def consolidate(
     when: Annotated[
-        str, typer.Option("--when", metavar="SQL", help="Which episodes: a WHERE of SQL; without it, all.")
+        str, Option("--when", metavar="SQL", help="Which episodes: a WHERE of SQL; without it, all.")
     ] = "",
-    rule_id: Annotated[str, typer.Option("--rule", metavar="ID", help="What the rule is called.")] = "cli",
+    rule_id: Annotated[str, Option("--rule", metavar="ID", help="What the rule is called.")] = "cli",
     *,
     at: Target,
 ) -> None:
@@ -178,7 +159,7 @@ def _joined(names: Iterable[str]) -> str:
 @command(episodes, "run")
 def run(
     rules: Annotated[
-        Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A JSON list of rules.")
+        Path, Argument(metavar="FILE", exists=True, dir_okay=False, help="A JSON list of rules.")
     ],
     *,
     at: Target,
@@ -216,9 +197,9 @@ def _rules(file: Path) -> list[ConsolidationRule]:
 def list_facts(
     user: AnyUser = None,
     agent: AnyAgent = None,
-    subject: Annotated[str | None, typer.Option(callback=text, help="What it is about.")] = None,
-    predicate: Annotated[str | None, typer.Option(callback=text, help="What is said of it.")] = None,
-    channel: Annotated[str | None, typer.Option(callback=text, help="Which channel it carries.")] = None,
+    subject: Annotated[str | None, Option(help="What it is about.")] = None,
+    predicate: Annotated[str | None, Option(help="What is said of it.")] = None,
+    channel: Annotated[str | None, Option(help="Which channel it carries.")] = None,
     *,
     at: Target,
 ) -> None:
@@ -227,16 +208,11 @@ def list_facts(
         asked = FactPattern(user=user, agent=agent, subject=subject, predicate=predicate, channel=channel)
         found = Facts(here.store).query(asked)
         rows = (
-            map(clean, (one.id, one.user, one.agent, f"{one.confidence:.2f}", _statement(one)))
+            map(clean, (one.id, one.user, one.agent, f"{one.confidence:.2f}", statement_of(one.payload)))
             for one in found
         )
         shown = table("id", "user", "agent", "conf", "says", rows=rows)
         here.out.listing(_dumped(found), shown, _nothing(here, user, "no facts"))
-
-
-def _statement(fact: Fact) -> str:
-    parts = (fact.payload.get(slot) for slot in ("subject", "predicate", "object"))
-    return fact.payload.get("content") or " ".join(str(part) for part in parts if part is not None)
 
 
 @command(facts, "show")
@@ -244,9 +220,6 @@ def show_fact(fact_id: FactId, at: Target) -> None:
     """Show a fact that is pinned."""
     with _opened(at) as here:
         fact, known = _found(here, fact_id), ("id", "user", "agent")
-        if at.as_json:
-            here.out.document(fact.model_dump(mode="json"))
-            return
         shown: dict[str, str | Text] = {
             "id": clean(fact.id),
             "user": clean(fact.user),
@@ -256,7 +229,7 @@ def show_fact(fact_id: FactId, at: Target) -> None:
             **{clean(name): clean(value) for name, value in fact.payload.items() if name not in known},
             "steps": str(len(fact.lineage)),
         }
-        here.out.show(pairs(shown))
+        here.out.report(fact.model_dump(mode="json"), pairs(shown))
 
 
 @command(facts, "lineage")

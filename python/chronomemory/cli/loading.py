@@ -23,12 +23,24 @@ _ANY_WORDS = {"ignore_unknown_options": True, "allow_extra_args": True}
 _NO_BOUND = 2**31
 
 
-class _ReadsWell:
-    """Help without types behind flags and arguments, without braces, and without bounds of 19 digits."""
+def _checked_text(ctx: Any, param: Any, value: Any) -> Any:
+    """Refuse texts that are not UTF-8."""
+    for text in value if isinstance(value, list | tuple) else (value,):
+        try:
+            isinstance(text, str) and text.encode("utf-8")
+        except UnicodeEncodeError:
+            raise typer.BadParameter(f"{text!r} is not UTF-8") from None
+    return value
+
+
+class _Parameters:
+    """Checks texts; help without types behind flags and arguments, braces, and bounds of 19 digits."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for param in params:
+            if param.callback is None:
+                param.callback = _checked_text
             if getattr(param, "is_flag", False) and param.metavar is None:
                 param.metavar = ""
             described = getattr(param, "type_descriptor", None)  # of newer typers, which show <list[str]>
@@ -57,11 +69,11 @@ def _no_type(**_: Any) -> None:
     """Show no type behind the name of an argument."""
 
 
-class Command(_ReadsWell, TyperCommand):
+class Command(_Parameters, TyperCommand):
     """A command."""
 
 
-class CommandGroup(_ReadsWell, TyperGroup):
+class CommandGroup(_Parameters, TyperGroup):
     """Commands below a name of their own."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -84,11 +96,9 @@ class LoadedGroup(CommandGroup):
     table: ClassVar[dict[str, dict[str, str]]] = {}
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names, panel by panel."""
         return [name for names in self.table.values() for name in names]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command, or None if there is none of that name."""
         for panel, names in self.table.items():
             if cmd_name in names and cmd_name not in self.commands:
                 self.commands[cmd_name] = _loaded(cmd_name, names[cmd_name], panel)
@@ -153,7 +163,6 @@ def command(group: typer.Typer, name: str) -> Callable[[Function], Function]:
 
 
 def command_group(help_text: str, **options: Any) -> typer.Typer:
-    """Return a group of commands under a name of its own."""
     return typer.Typer(
         cls=CommandGroup, help=help_text, no_args_is_help=True, add_completion=False, **options
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import sys
 from datetime import datetime, timedelta, timezone
 from itertools import takewhile
@@ -11,15 +12,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from chronomemory._core import parse_json
 from chronomemory.cli.loading import loaded
 from chronomemory.cli.output import Output
-from chronomemory.layout import log_folder
+from chronomemory.layout import log_folder, read_bounded, read_config
 
 VARIABLE = "CHRONOMEMORY_PROJECT"
 #: TOML is part of Python from 3.11 on.
 _TOML = "tomllib" if sys.version_info >= (3, 11) else "tomli"
+#: A larger pyproject.toml is not read.
+_MOST_BYTES = 1 << 20
 _TRUSTED = frozenset({0, os.getuid()})
 
 
@@ -61,16 +65,17 @@ def _check_owner(path: Path) -> None:
 def _setting(path: Path) -> Path | None:
     """Return the project that a pyproject.toml names, if it names one."""
     try:
-        text = path.read_bytes()
+        if not stat.S_ISREG(path.stat().st_mode):
+            return None
+        if b"chronomemory" not in read_bounded(path, _MOST_BYTES):
+            return None
     except OSError:
         return None
-    if b"chronomemory" not in text:
-        return None
     try:
-        project = loaded(_TOML).loads(text.decode())["tool"]["chronomemory"]["project"]
+        project = loaded(_TOML).loads(read_config(path, _MOST_BYTES))["tool"]["chronomemory"]["project"]
     except (KeyError, TypeError):
         return None
-    except (ImportError, ValueError) as error:
+    except (ImportError, OSError, ValueError, RecursionError) as error:
         raise typer.BadParameter(f"{path} cannot be read as TOML: {error}") from None
     _check_owner(path)
     if not isinstance(project, str) or not (path.parent / project).is_dir():
@@ -84,31 +89,13 @@ STDIN = Path("-")
 
 #: A seq is a 64-bit number in the engine.
 MAX_SEQ = 2**63 - 1
-
-
 #: A day, without a time of day.
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
-def _readable(given: Path | list[Path]) -> Path | list[Path]:
-    for path in given if isinstance(given, list) else [given]:
-        if path != STDIN and (path.is_dir() or not path.exists()):
-            raise typer.BadParameter(f"{path} is not a file that can be read")
-    return given
-
-
-def text(given: str | None) -> str | None:
-    """Refuse arguments that are not UTF-8."""
-    try:
-        (given or "").encode("utf-8")
-    except UnicodeEncodeError:
-        raise typer.BadParameter(f"{given!r} is not UTF-8") from None
-    return given
-
-
 Project = Annotated[
     Path,
-    typer.Option(
+    Option(
         "--project",
         "-p",
         metavar="DIR",
@@ -123,55 +110,21 @@ Project = Annotated[
 #: The same for the server, whose commands resolve their own.
 ServedProject = Annotated[
     Path,
-    typer.Option(
+    Option(
         "--project", "-p", metavar="DIR", envvar=VARIABLE, show_default=False, help="The project's folder."
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON, for scripts.")]
-RecordId = Annotated[str, typer.Argument(metavar="ID", callback=text, help="The record's id.")]
+Yes = Annotated[bool, Option("--yes", "-y", help="Do not ask.")]
+Force = Annotated[bool, Option("--force", help="Replace FILE if it exists.")]
+DryRun = Annotated[bool, Option("--dry-run", help="Only say what would be done.")]
+LogReason = Annotated[str, Option("--reason", help="Why; it stays in the log.")]
+RecordId = Annotated[str, Argument(metavar="ID", help="The record's id.")]
 AsOf = Annotated[
-    str | None,
-    typer.Option("--as-of", metavar="SEQ|TIME", help="As it was after this event, or at this moment."),
-]
-UserName = Annotated[
-    str | None,
-    typer.Option("--user", metavar="NAME", callback=text, help="Whose: this user's, and what is wider."),
-]
-AgentName = Annotated[
-    str | None, typer.Option("--agent", metavar="NAME", callback=text, help="Whose: this agent's, likewise.")
-]
-SessionName = Annotated[
-    str | None,
-    typer.Option("--session", metavar="NAME", callback=text, help="Whose: this session's, likewise."),
-]
-OfEveryone = Annotated[
-    bool,
-    typer.Option("--everyone", help="Of everyone, whosever it is; without any of these, what is shared."),
+    str | None, Option("--as-of", metavar="SEQ|TIME", help="As it was after this event, or at this moment.")
 ]
 WhereJson = Annotated[
     str | None,
-    typer.Option("--where", metavar="JSON", help='What fields must be, such as {"data.age": {"gte": 18}}.'),
-]
-Endpoint = Annotated[
-    str | None,
-    typer.Option("--endpoint", metavar="URL", help="A server for embeddings; without it words are compared."),
-]
-Model = Annotated[
-    str | None, typer.Option("--model", metavar="NAME", help="The model at the endpoint, or of the embedder.")
-]
-EmbedderName = Annotated[
-    str | None,
-    typer.Option(
-        "--embedder",
-        metavar="MODULE:NAME",
-        help="An embedder in Python instead of a server; if it has tokens, their codes are kept and asked.",
-    ),
-]
-InputFile = Annotated[
-    Path, typer.Argument(metavar="FILE", callback=_readable, help="What export wrote; - is stdin.")
-]
-InputFiles = Annotated[
-    list[Path], typer.Argument(metavar="FILE…", callback=_readable, help="NDJSON; - is stdin.")
+    Option("--where", metavar="JSON", help='What fields must be, such as {"data.age": {"gte": 18}}.'),
 ]
 
 
@@ -228,7 +181,6 @@ def json_object(spelled: str | bytes, name: str) -> dict[str, Any]:
 
 
 def where_of(spelled: str | None) -> dict[str, Any] | None:
-    """Parse ``--where``."""
     return None if spelled is None else json_object(spelled, "--where")
 
 

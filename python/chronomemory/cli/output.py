@@ -54,7 +54,6 @@ class Output:
 
     @cached_property
     def console(self) -> Console:
-        """What answers are shown on."""
         return _console(stderr=False)
 
     @cached_property
@@ -63,26 +62,19 @@ class Output:
         return _console(stderr=True)
 
     def document(self, value: Mapping[str, Any]) -> None:
-        """Write one JSON document."""
         typer.echo(escaped(canonical_json(dict(value))))
 
     def lines(self, lines: Iterable[bytes]) -> None:
         """Write lines of JSON, many at a time; what could steer a terminal is escaped, and means the same."""
-        rest = iter(lines)
-        while some := list(islice(rest, _LINES_AT_ONCE)):
-            typer.echo(escaped(b"\n".join(some)))
+        for part in _joined(lines):
+            typer.echo(escaped(part))
 
     def bytes(self, lines: Iterable[bytes]) -> None:
         """Write lines byte for byte, except to a terminal."""
-        if self.console.is_terminal:
-            self.lines(lines)
-            return
-        rest = iter(lines)
-        while some := list(islice(rest, _LINES_AT_ONCE)):
-            typer.echo(b"\n".join(some))
+        for part in _joined(lines):
+            typer.echo(escaped(part) if self.console.is_terminal else part)
 
     def show(self, *things: RenderableType) -> None:
-        """Show something to a person."""
         for thing in things:
             self.console.print(thing)
 
@@ -93,16 +85,22 @@ class Output:
         else:
             self.done(*parts)
 
-    def listing(self, items: Iterable[Mapping[str, Any]], shown: RenderableType, nothing: str) -> None:
+    def report(self, document: Mapping[str, Any], *things: RenderableType) -> None:
+        """Write a JSON document, or show something to a person."""
+        if self.as_json:
+            self.document(document)
+        else:
+            self.show(*things)
+
+    def listing(self, items: Iterable[Any], shown: RenderableType, nothing: str) -> None:
         """Write one JSON object a line, or show a table; ``nothing`` replaces an empty one."""
         listed = list(items)
         if self.as_json:
-            self.lines(canonical_json(dict(item)) for item in listed)
+            self.lines(canonical_json(item if isinstance(item, dict) else item.to_dict()) for item in listed)
         else:
             self.show(shown if listed else nothing)
 
     def hint(self, text: str) -> None:
-        """Say something in passing."""
         self.console.print(_text()(text, style="dim"))
 
     def done(self, *parts: str | tuple[str, str]) -> None:
@@ -110,7 +108,6 @@ class Output:
         _say(self.console, _text().assemble(("✔ ", "bold green"), *parts))
 
     def warn(self, message: str) -> None:
-        """Print a warning on stderr."""
         if self.as_json:
             self._complain({"warning": message})
         else:
@@ -151,6 +148,12 @@ class Output:
         with rich.Progress(*columns, console=self.errors, transient=True) as bars:
             bar = bars.add_task(title, total=None)
             yield lambda done, total: bars.update(bar, completed=done, total=total)
+
+
+def _joined(lines: Iterable[bytes]) -> Iterator[bytes]:
+    rest = iter(lines)
+    while some := list(islice(rest, _LINES_AT_ONCE)):
+        yield b"\n".join(some)
 
 
 def _text() -> type[Text]:
@@ -198,13 +201,7 @@ def escaped(spelling: bytes) -> bytes:
     return _RAW.sub(lambda found: json.dumps(found[0])[1:-1], spelling.decode("utf-8")).encode("utf-8")
 
 
-def counted(number: int, noun: str) -> str:
-    """Spell a number of things."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def size(count: int) -> str:
-    """Spell a number of bytes."""
     amount = float(count)
     for unit in ("B", "kB", "MB"):
         if amount < 1000:

@@ -11,9 +11,10 @@ from typing import Annotated
 
 import typer
 from rich.text import Text
+from typer import Argument, Option
 
 from chronomemory.cli.loading import command, command_group
-from chronomemory.cli.options import text
+from chronomemory.cli.options import Force, Yes
 from chronomemory.cli.output import Output, clean, spelled
 from chronomemory.cli.session import FINDING, NamedTarget, NotFoundError, RefusedError
 from chronomemory.cli.tables import pairs, table
@@ -42,7 +43,7 @@ pages = command_group(
 STDIN = "-"
 Folder = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--folder",
         "-f",
         metavar="DIR",
@@ -50,28 +51,17 @@ Folder = Annotated[
         help="Where the pages or notes are, seen from the project; memory unless told.",
     ),
 ]
-PageName = Annotated[
-    str,
-    typer.Argument(metavar="PAGE", callback=text, help="Its name, such as topic-rust; .md may be left out."),
-]
-Content = Annotated[str, typer.Argument(metavar="TEXT", callback=text, help="What it says; - reads stdin.")]
-Tags = Annotated[
-    list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="A tag; may be given again.")
-]
-Since = Annotated[
-    str | None,
-    typer.Option("--since", metavar="DAY|TIME", callback=text, help="From then on; a day is all of it."),
-]
-Until = Annotated[
-    str | None,
-    typer.Option("--until", metavar="DAY|TIME", callback=text, help="Up to then; a day is all of it."),
-]
-Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="At most so many.")]
-Superseded = Annotated[bool, typer.Option("--superseded", "-s", help="Also what was superseded.")]
+PageName = Annotated[str, Argument(metavar="PAGE", help="Its name, such as topic-rust; .md may be left out.")]
+Content = Annotated[str, Argument(metavar="TEXT", help="What it says; - reads stdin.")]
+Tags = Annotated[list[str] | None, Option("--tag", "-t", metavar="TAG", help="A tag; may be given again.")]
+Since = Annotated[str | None, Option("--since", metavar="DAY|TIME", help="From then on; a day is all of it.")]
+Until = Annotated[str | None, Option("--until", metavar="DAY|TIME", help="Up to then; a day is all of it.")]
+Limit = Annotated[int, Option("--limit", "-n", min=0, help="At most so many.")]
+Superseded = Annotated[bool, Option("--superseded", "-s", help="Also what was superseded.")]
 Prefixes = Annotated[
-    list[str] | None, typer.Option("--prefix", metavar="PREFIX", help="Only these pages; may be given again.")
+    list[str] | None, Option("--prefix", metavar="PREFIX", help="Only these pages; may be given again.")
 ]
-Reason = Annotated[str, typer.Option("--reason", "-r", callback=text, help="Why.")]
+Reason = Annotated[str, Option("--reason", "-r", help="Why.")]
 
 #: A report with the problems that are left.
 Report = Synced | Rebuilt | Indexed
@@ -117,7 +107,7 @@ def _content(given: str) -> str:
 
 def _list_entries(out: Output, entries: Iterable[Entry], *, page: bool, nothing: str = "no entries") -> None:
     found = list(entries)
-    out.listing((entry.to_dict() for entry in found), Text("\n").join(_rendered(found, page=page)), nothing)
+    out.listing(found, Text("\n").join(_rendered(found, page=page)), nothing)
 
 
 def _rendered(entries: Iterable[Entry], *, page: bool) -> Iterator[Text]:
@@ -152,9 +142,9 @@ def _show_report(out: Output, report: Report) -> None:
 @command(pages, "create")
 def create(
     page: PageName,
-    description: Annotated[str, typer.Argument(metavar="ABOUT", callback=text, help="What it is about.")],
+    description: Annotated[str, Argument(metavar="ABOUT", help="What it is about.")],
     tags: Tags = None,
-    title: Annotated[str | None, typer.Option("--title", callback=text, help="Its heading.")] = None,
+    title: Annotated[str | None, Option("--title", help="Its heading.")] = None,
     *,
     at: PageTarget,
 ) -> None:
@@ -179,7 +169,7 @@ def append(page: PageName, content: Content, tags: Tags = None, *, at: PageTarge
 @command(pages, "supersede")
 def supersede(
     page: PageName,
-    old_id: Annotated[str, typer.Argument(metavar="ID", callback=text, help="The entry that holds no more.")],
+    old_id: Annotated[str, Argument(metavar="ID", help="The entry that holds no more.")],
     content: Content,
     reason: Reason,
     tags: Tags = None,
@@ -205,8 +195,7 @@ def flag_compact(page: PageName, reason: Reason, at: PageTarget) -> None:
 @command(pages, "compact")
 def compact(
     page: Annotated[
-        str | None,
-        typer.Argument(metavar="PAGE", callback=text, help="Only this one; else all that are flagged."),
+        str | None, Argument(metavar="PAGE", help="Only this one; else all that are flagged.")
     ] = None,
     *,
     at: PageTarget,
@@ -215,7 +204,7 @@ def compact(
     with opened(at) as (made, out):
         reports = made.compact_flagged() if page is None else [made.compact(page)]
         if at.as_json:
-            out.listing((report.to_dict() for report in reports), "", "")
+            out.listing(reports, "", "")
         for report in [] if at.as_json else reports:
             (out.done if report.accepted else out.warn)(clean(report.summary))
         if not reports and not at.as_json:
@@ -229,8 +218,8 @@ def compact(
 
 @command(pages, "list")
 def list_(
-    dormant: Annotated[bool, typer.Option("--dormant", help="Also dormant pages.")] = False,
-    archived: Annotated[bool, typer.Option("--archived", help="Also archived pages.")] = False,
+    dormant: Annotated[bool, Option("--dormant", help="Also dormant pages.")] = False,
+    archived: Annotated[bool, Option("--archived", help="Also archived pages.")] = False,
     prefixes: Prefixes = None,
     *,
     at: PageTarget,
@@ -249,7 +238,7 @@ def list_(
             for one in found
         )
         shown = table("page", "entries", "status", "updated", "about", right=("entries",), rows=rows)
-        out.listing((one.to_dict() for one in found), shown, "no pages")
+        out.listing(found, shown, "no pages")
 
 
 @command(pages, "read")
@@ -258,15 +247,12 @@ def read(
     since: Since = None,
     until: Until = None,
     tags: Tags = None,
-    tail: Annotated[int | None, typer.Option("--tail", "-n", min=0, help="Only the last so many.")] = None,
+    tail: Annotated[int | None, Option("--tail", "-n", min=0, help="Only the last so many.")] = None,
     superseded: Superseded = False,
     chain: Annotated[
-        str | None,
-        typer.Option(
-            "--chain", metavar="ID", callback=text, help="What this entry replaced, and what replaced it."
-        ),
+        str | None, Option("--chain", metavar="ID", help="What this entry replaced, and what replaced it.")
     ] = None,
-    raw: Annotated[bool, typer.Option("--raw", help="The page itself, as it stands in its file.")] = False,
+    raw: Annotated[bool, Option("--raw", help="The page itself, as it stands in its file.")] = False,
     *,
     at: PageTarget,
 ) -> None:
@@ -289,17 +275,13 @@ def read(
 
 @command(pages, "search")
 def search(
-    query: Annotated[str, typer.Argument(metavar="TEXT", callback=text, help="What to look for.")],
-    page: Annotated[
-        str | None, typer.Option("--page", metavar="GLOB", callback=text, help="Only pages such as topic-*.")
-    ] = None,
-    prefix: Annotated[str | None, typer.Option("--prefix", callback=text, help="Only pages with it.")] = None,
+    query: Annotated[str, Argument(metavar="TEXT", help="What to look for.")],
+    page: Annotated[str | None, Option("--page", metavar="GLOB", help="Only pages such as topic-*.")] = None,
+    prefix: Annotated[str | None, Option("--prefix", help="Only pages with it.")] = None,
     tags: Tags = None,
     since: Since = None,
     until: Until = None,
-    status: Annotated[
-        str | None, typer.Option("--status", callback=text, help="Only active, dormant or archived pages.")
-    ] = None,
+    status: Annotated[str | None, Option("--status", help="Only active, dormant or archived pages.")] = None,
     superseded: Superseded = False,
     limit: Limit = 10,
     *,
@@ -319,7 +301,7 @@ def search(
             limit=limit,
         )
         shown = Text("\n").join(_rendered((hit.entry for hit in hits), page=True))
-        out.listing((hit.to_dict() for hit in hits), shown, "nothing found")
+        out.listing(hits, shown, "nothing found")
 
 
 @command(pages, "recent")
@@ -334,9 +316,6 @@ def links(page: PageName, at: PageTarget) -> None:
     """Show what a page links to, and what links to it."""
     with opened(at) as (made, out):
         found = made.links(page)
-        if at.as_json:
-            out.document(found.to_dict())
-            return
         ways = [("to", link) for link in found.links] + [("from", link) for link in found.backlinks]
         rows = (
             (
@@ -347,14 +326,15 @@ def links(page: PageName, at: PageTarget) -> None:
             )
             for way, link in ways
         )
-        out.show(table("way", "page", "link", "entry", rows=rows) if ways else "no links")
+        shown = table("way", "page", "link", "entry", rows=rows) if ways else "no links"
+        out.report(found.to_dict(), shown)
 
 
 @command(pages, "status")
 def status(
     page: PageName,
     set_to: Annotated[
-        str | None, typer.Option("--set", metavar="STATUS", help="Make it active, dormant or archived.")
+        str | None, Option("--set", metavar="STATUS", help="Make it active, dormant or archived.")
     ] = None,
     *,
     at: PageTarget,
@@ -364,9 +344,6 @@ def status(
         if set_to is not None:
             made.set_status(page, set_to)
         info = made.info(page)
-        if at.as_json:
-            out.document(info.to_dict())
-            return
         flagged = f"yes: {info.compact_reason}" if info.compact_reason else "yes"
         facts = {
             "page": info.name,
@@ -379,7 +356,7 @@ def status(
             "tokens": f"about {info.tokens:,}",
             "to be compacted": flagged if info.needs_compact else "no",
         }
-        out.show(pairs({name: clean(value) for name, value in facts.items()}))
+        out.report(info.to_dict(), pairs({name: clean(value) for name, value in facts.items()}))
 
 
 # Folder and log.
@@ -400,14 +377,13 @@ def rebuild_index(at: PageTarget) -> None:
 @command(pages, "sync")
 def sync(
     forget_missing: Annotated[
-        bool, typer.Option("--forget-missing", help="Let go of pages whose files are gone.")
+        bool, Option("--forget-missing", help="Let go of pages whose files are gone.")
     ] = False,
     layout: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--layout",
             metavar="free|prefixed",
-            callback=text,
             help="How a new folder is kept: as it is, with any notes, or as pages with prefixes.",
         ),
     ] = None,
@@ -455,10 +431,9 @@ def _cleanable(given: str) -> str:
 @command(pages, "clean")
 def clean_(
     what: Annotated[
-        str,
-        typer.Argument(metavar="memory|all", callback=_cleanable, help="The pages, or also when was synced."),
+        str, Argument(metavar="memory|all", callback=_cleanable, help="The pages, or also when was synced.")
     ],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     *,
     at: PageTarget,
 ) -> None:
@@ -474,8 +449,8 @@ def clean_(
 
 @command(pages, "picture")
 def picture(
-    html: Annotated[Path, typer.Argument(metavar="FILE", dir_okay=False, help="The page to write.")],
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+    html: Annotated[Path, Argument(metavar="FILE", dir_okay=False, help="The page to write.")],
+    force: Force = False,
     *,
     at: PageTarget,
 ) -> None:

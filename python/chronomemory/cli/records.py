@@ -6,13 +6,24 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from chronomemory._core import WalEvent, canonical_json
-from chronomemory.cli.options import MAX_SEQ, AsOf, RecordId, json_object, moment, text
-from chronomemory.cli.output import clean, counted, size
-from chronomemory.cli.session import LOST, Filters, NotFoundError, RefusedError, ScopedTarget, Session, Target
+from chronomemory.cli.options import MAX_SEQ, AsOf, RecordId, json_object, moment
+from chronomemory.cli.output import clean, size
+from chronomemory.cli.session import (
+    Filters,
+    NotFoundError,
+    RefusedError,
+    ScopedTarget,
+    Session,
+    Target,
+    end_in_doubt,
+    record_document,
+)
 from chronomemory.cli.tables import change_table, record_card, record_table, table
 from chronomemory.deps import DepGraph
+from chronomemory.face.results import counted
 from chronomemory.record import ChronoRecord
 from chronomemory.rollback import invalidate
 from chronomemory.selection import StoreView
@@ -25,29 +36,25 @@ _BLOCK = "block:"
 
 
 def put(
-    record_id: Annotated[
-        str | None, typer.Argument(metavar="ID", callback=text, help="The record's id.")
-    ] = None,
-    kind: Annotated[str | None, typer.Option(help="fact, decision, risk … any word.")] = None,
-    label: Annotated[str | None, typer.Option(help="What is believed, in one line.")] = None,
-    confidence: Annotated[float | None, typer.Option(help="0 to 1.")] = None,
-    status: Annotated[str | None, typer.Option(help="active, deprecated … any word.")] = None,
-    source_type: Annotated[
-        str | None, typer.Option(help="observed, inferred, hypothesis or synthetic.")
-    ] = None,
-    evidence: Annotated[list[str] | None, typer.Option(help="Why; may be given again.")] = None,
-    boundary: Annotated[list[str] | None, typer.Option(help="Where it holds; may be given again.")] = None,
+    record_id: Annotated[str | None, Argument(metavar="ID", help="The record's id.")] = None,
+    kind: Annotated[str | None, Option(help="fact, decision, risk … any word.")] = None,
+    label: Annotated[str | None, Option(help="What is believed, in one line.")] = None,
+    confidence: Annotated[float | None, Option(help="0 to 1.")] = None,
+    status: Annotated[str | None, Option(help="active, deprecated … any word.")] = None,
+    source_type: Annotated[str | None, Option(help="observed, inferred, hypothesis or synthetic.")] = None,
+    evidence: Annotated[list[str] | None, Option(help="Why; may be given again.")] = None,
+    boundary: Annotated[list[str] | None, Option(help="Where it holds; may be given again.")] = None,
     hypothesis: Annotated[
-        bool | None, typer.Option("--hypothesis/--no-hypothesis", help="Not established yet.")
+        bool | None, Option("--hypothesis/--no-hypothesis", help="Not established yet.")
     ] = None,
     assumptions: Annotated[
-        str | None, typer.Option(metavar="JSON", help="What the model took for granted.")
+        str | None, Option(metavar="JSON", help="What the model took for granted.")
     ] = None,
-    data: Annotated[str | None, typer.Option(metavar="JSON", help="Anything else, an object.")] = None,
-    depth: Annotated[int | None, typer.Option(help="How many agents deep the writer is.")] = None,
+    data: Annotated[str | None, Option(metavar="JSON", help="Anything else, an object.")] = None,
+    depth: Annotated[int | None, Option(help="How many agents deep the writer is.")] = None,
     from_json: Annotated[
         typer.FileBinaryRead | None,
-        typer.Option(metavar="FILE", help="The whole record as one JSON object; - is stdin."),
+        Option(metavar="FILE", help="The whole record as one JSON object; - is stdin."),
     ] = None,
     *,
     at: ScopedTarget,
@@ -112,17 +119,10 @@ def get(record_id: RecordId, as_of: AsOf = None, *, at: ScopedTarget) -> None:
                 f"there is no record {record_id!r}" + ("" if as_of is None else f" as of {as_of}"),
                 recovery=_whereabouts(here, record_id) or "List what there is with: chronomemory query --all",
             )
-        if at.as_json:
-            here.out.document(record.to_dict())
-        else:
-            # What is known now of a rollback says nothing of how the record was before it.
-            touched = here.door.rollbacks(record_id) if as_of is None else ()
-            here.out.show(record_card(record, touched))
-        if record.in_doubt:
-            here.out.warn(
-                f"{record_id!r} is in doubt: {record.in_doubt}; chronomemory repair goes on from there"
-            )
-            raise typer.Exit(LOST)
+        # What is known now of a rollback says nothing of how the record was before it.
+        touched = here.door.rollbacks(record_id) if as_of is None and not at.as_json else ()
+        here.out.report(record_document(record), record_card(record, touched))
+        end_in_doubt(here.out, [record])
 
 
 def _whereabouts(here: Session, record_id: str) -> str:
@@ -159,18 +159,21 @@ def delete(record_id: RecordId, *, at: ScopedTarget) -> None:
 
 
 def query(
-    rag: Annotated[bool, typer.Option("--rag", help="Only what may reach a prompt.")] = False,
+    rag: Annotated[bool, Option("--rag", help="Only what may reach a prompt.")] = False,
     limit: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, max=MAX_SEQ, help=f"At most so many; a table shows {_ROWS_SHOWN}."),
+        Option(metavar="N", min=1, max=MAX_SEQ, help=f"At most so many; a table shows {_ROWS_SHOWN}."),
     ] = None,
-    faces: Annotated[bool, typer.Option("--faces", help="Records of every face.")] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Say how they were found.")] = False,
+    faces: Annotated[bool, Option("--faces", help="Records of every face.")] = False,
+    explain: Annotated[bool, Option("--explain", help="Say how they were found.")] = False,
     *,
     filters: Filters,
     at: ScopedTarget,
 ) -> None:
-    """List records, in the order they came; with --json one a line."""
+    """List records, in the order they came; with --json one a line.
+
+    The exit code is 3 if a record is shown of which a later change may be missing: the log is damaged.
+    """
     if explain and at.as_json:
         raise typer.BadParameter("--explain says something to people: leave out --json")
     with at.open() as here:
@@ -183,10 +186,8 @@ def query(
             explain=explain,
         )
         here.warn_unknown_scope()
-        if doubtful := [record for record in records if record.in_doubt]:
-            here.out.warn(f"{counted(len(doubtful), 'record')} in doubt: {doubtful[0].in_doubt}")
         if at.as_json:
-            here.out.lines(canonical_json(record.to_dict()) for record in records)
+            here.out.lines(canonical_json(record_document(record)) for record in records)
         elif not records:
             here.out.show("no such records")
         else:
@@ -195,12 +196,13 @@ def query(
                 here.out.hint(f"and more: only the first {shown:,} are shown (--limit)")
         if explain:
             here.out.hint(records.plan)
+        end_in_doubt(here.out, records if at.as_json else records[:shown])
 
 
 def rollback(
     record_id: RecordId,
-    reason: Annotated[str, typer.Option(help="Why it is wrong.")],
-    again: Annotated[bool, typer.Option("--again", help="Even if it is invalidated already.")] = False,
+    reason: Annotated[str, Option(help="Why it is wrong.")],
+    again: Annotated[bool, Option("--again", help="Even if it is invalidated already.")] = False,
     *,
     at: ScopedTarget,
 ) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-import typer
 from rich.table import Table
 from rich.text import Text
+from typer import Argument, Option
 
 from chronomemory._core import canonical_json
 from chronomemory.cli.loading import loaded
-from chronomemory.cli.options import moment, text, time_of
+from chronomemory.cli.options import moment, time_of
 from chronomemory.cli.output import clean
-from chronomemory.cli.session import Embeds, Filters, ScopedTarget
-from chronomemory.cli.tables import GAP, fit_ids, table
+from chronomemory.cli.session import Embeds, Filters, ScopedTarget, end_in_doubt, record_document
+from chronomemory.cli.tables import GAP, fit_ids, in_doubt_text, table
 from chronomemory.record import ChronoRecord
 from chronomemory.search import Hit
 from chronomemory.store import Records
@@ -43,20 +43,23 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def search(
-    words: Annotated[str, typer.Argument(metavar="TEXT", callback=text, help="What to look for.")],
-    min_score: Annotated[float | None, typer.Option(help="Leave out what is scored below.")] = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="At most so many.")] = 10,
+    words: Annotated[str, Argument(metavar="TEXT", help="What to look for.")],
+    min_score: Annotated[float | None, Option(help="Leave out what is scored below.")] = None,
+    limit: Annotated[int, Option(metavar="N", min=1, max=10_000, help="At most so many.")] = 10,
     context: Annotated[
-        bool, typer.Option("--context/--no-context", help="Let what surrounds a hit lift it.")
+        bool, Option("--context/--no-context", help="Let what surrounds a hit lift it.")
     ] = True,
-    now: Annotated[str | None, typer.Option(metavar="TIME", help='What "yesterday" is counted from.')] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")] = False,
+    now: Annotated[str | None, Option(metavar="TIME", help='What "yesterday" is counted from.')] = None,
+    explain: Annotated[bool, Option("--explain", help="Show what each score is made of.")] = False,
     *,
     filters: Filters,
     embeds: Embeds,
     at: ScopedTarget,
 ) -> None:
-    """Find records by their words, best first; with --json one a line."""
+    """Find records by their words, best first; with --json one a line.
+
+    The exit code is 3 if a record is found of which a later change may be missing: the log is damaged.
+    """
     with at.open() as here:
         hits = here.door.search(
             words,
@@ -71,13 +74,19 @@ def search(
         )
         here.warn_unknown_scope()
         if at.as_json:
-            here.out.lines(canonical_json(_document(hit, explain)) for hit in hits)
+            found = (
+                {"record": record_document(hit.record), "score": hit.score, "why": hit.why} for hit in hits
+            )
+            here.out.lines(
+                canonical_json({name: hit[name] for name in hit if explain or name != "why"}) for hit in found
+            )
         elif not hits:
             here.out.show("nothing found")
         else:
             here.out.show(_hit_table(hits, here.out.console.width))
             if explain:
                 here.out.show(*(_why_table(hit) for hit in hits))
+        end_in_doubt(here.out, [hit.record for hit in hits])
 
 
 def _reading(door: Records, words: str, embeds: Embeds) -> dict[str, Any]:
@@ -87,11 +96,6 @@ def _reading(door: Records, words: str, embeds: Embeds) -> dict[str, Any]:
         return {}
     found: dict[str, Any] = loaded("chronomemory.blocks.retrieval").reading_of(door, chosen, words)
     return found or {"embedder": chosen}
-
-
-def _document(hit: Hit, explain: bool) -> dict[str, Any]:
-    document: dict[str, Any] = {"record": hit.record.to_dict(), "score": hit.score}
-    return {**document, "why": hit.why} if explain else document
 
 
 def _bar(parts: Sequence[tuple[float, str]], full: float, cells: int = _BAR) -> Text:
@@ -117,7 +121,7 @@ def _hit_table(hits: Sequence[Hit], width: int) -> Table:
     room = fit_ids(made.columns[2], ids, width - cells - max(len(f"{full:.3f}"), 5) - 3 * GAP)
     for hit in hits:
         why = hit.why or {}
-        label = Text(clean(_label(hit.record)), no_wrap=True)
+        label = Text.assemble(in_doubt_text(hit.record), clean(_label(hit.record)), no_wrap=True)
         label.truncate(room, overflow="ellipsis")
         bar = _bar([(why.get(name, 0.0), style) for name, _, style in _PARTS], full, cells)
         made.add_row(f"{hit.score:.3f}", bar, Text(clean(hit.id), style="cyan"), label)

@@ -8,53 +8,50 @@ import os
 import secrets
 import shutil
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from pydantic import BaseModel
+from typer import Argument, Option
 
 from chronomemory.cli.loading import CommandGroup, command, loaded, with_options
-from chronomemory.cli.options import HERE, Project, ServedProject, resolve_project
+from chronomemory.cli.options import HERE, Project, ServedProject, Yes, resolve_project
 from chronomemory.cli.output import Output, clean
 from chronomemory.cli.session import Embeds, Names, RefusedError, Target
+from chronomemory.cli.targets import write_target
 from chronomemory.errors import ChronoError
 from chronomemory.layout import read_bounded
 from chronomemory.mcp.clients import CLIENTS, Client, command_of, entry_of
 from chronomemory.mcp.served_store import ServedStore, checked_project
 from chronomemory.scope import Scope
 
-if TYPE_CHECKING:
-    pass
-
 _NAMES = ", ".join(CLIENTS)
 #: A larger settings file is not read.
 _MOST_BYTES = 1 << 20
 
-ClientName = Annotated[str, typer.Argument(metavar="CLIENT", help=f"One of: {_NAMES}.")]
-ServerName = Annotated[str, typer.Option("--name", metavar="NAME", help="What the server is called there.")]
+ClientName = Annotated[str, Argument(metavar="CLIENT", help=f"One of: {_NAMES}.")]
+ServerName = Annotated[str, Option("--name", metavar="NAME", help="What the server is called there.")]
 ConfigFile = Annotated[
-    Path | None, typer.Option("--config", metavar="FILE", help="Another settings file than the usual one.")
+    Path | None, Option("--config", metavar="FILE", help="Another settings file than the usual one.")
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
 def install(
     client: ClientName,
-    profile: Annotated[str | None, typer.Option(metavar="NAME", help="Which tools it offers.")] = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Offer no writes.")] = False,
+    profile: Annotated[str | None, Option(metavar="NAME", help="Which tools it offers.")] = None,
+    read_only: Annotated[bool, Option("--read-only", help="Offer no writes.")] = False,
     must_exist: Annotated[
-        bool, typer.Option("--must-exist", help="Refuse every call for names that nobody wrote for.")
+        bool, Option("--must-exist", help="Refuse every call for names that nobody wrote for.")
     ] = False,
     name: ServerName = "chronomemory",
     config: ConfigFile = None,
-    only_print: Annotated[bool, typer.Option("--print", help="Show the lines, and write nothing.")] = False,
+    only_print: Annotated[bool, Option("--print", help="Show the lines, and write nothing.")] = False,
     yes: Yes = False,
     *,
     scope: Names,
@@ -63,7 +60,7 @@ def install(
 ) -> None:
     """Enter the server into a client's settings: shows the change, asks, and keeps a backup.
 
-    Comments and other servers stay as they are. Paths are absolute, for a client starts it from anywhere.
+    Other servers stay as they are. Paths are absolute, because a client starts the server from any folder.
     """
     with Target(project=project).open() as here:
         known = _client(client)
@@ -147,16 +144,7 @@ def _write(path: Path, before: str, after: str) -> Path | None:
         stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S%fZ")
         kept = target.with_name(f"{target.name}.backup-{stamp}")
         shutil.copy2(target, kept)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    draft = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(after)
-        if kept is not None:
-            shutil.copymode(kept, draft)
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
+    write_target(target, [after.encode()], target.parent, force=True)
     return kept
 
 
@@ -202,20 +190,18 @@ def _checked_later() -> Iterator[None]:
 def serve(
     ctx: typer.Context,
     profile: Annotated[
-        str, typer.Option(metavar="NAME", help="Which tools: memories, reference, files or chatgpt.")
+        str, Option(metavar="NAME", help="Which tools: memories, pages, reference, files or chatgpt.")
     ] = "memories",
-    read_only: Annotated[bool, typer.Option("--read-only", help="Refuse every write.")] = False,
+    read_only: Annotated[bool, Option("--read-only", help="Refuse every write.")] = False,
     must_exist: Annotated[
-        bool,
-        typer.Option(
-            "--must-exist", help="Refuse every call while nothing was ever written for these names."
-        ),
+        bool, Option("--must-exist", help="Refuse every call while nothing was ever written for these names.")
     ] = False,
-    http: Annotated[
-        bool, typer.Option("--http", help="Serve HTTP on this machine instead of stdio.")
+    structured: Annotated[
+        bool, Option("--structured", help="Add structured content to every answer, for programs.")
     ] = False,
-    host: Annotated[str, typer.Option(metavar="HOST", help="127.0.0.1, ::1 or localhost.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="N", min=1, max=65535, help="The port for HTTP.")] = 8765,
+    http: Annotated[bool, Option("--http", help="Serve HTTP on this machine instead of stdio.")] = False,
+    host: Annotated[str, Option(metavar="HOST", help="127.0.0.1, ::1 or localhost.")] = "127.0.0.1",
+    port: Annotated[int, Option(metavar="N", min=1, max=65535, help="The port for HTTP.")] = 8765,
     *,
     names: Names,
     embeds: Embeds,
@@ -234,7 +220,14 @@ def serve(
         checked_project(project)
         with redirect_stdout(sys.stderr):  # what an embedder prints must not reach a client
             embedder = embeds.chosen()
-        served = ServedStore(here.store, scope, read_only=read_only, must_exist=must_exist, embedder=embedder)
+        served = ServedStore(
+            here.store,
+            scope,
+            read_only=read_only,
+            must_exist=must_exist,
+            embedder=embedder,
+            structured=structured,
+        )
         with _beside(served.warm_up):
             module = server_module()
             if profile not in module.PROFILES:

@@ -5,35 +5,21 @@ from __future__ import annotations
 import errno
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
+from typer import Option
 
 from chronomemory.cli.loading import loaded
-from chronomemory.cli.options import (
-    HERE,
-    AgentName,
-    AsJson,
-    AsOf,
-    EmbedderName,
-    Endpoint,
-    Model,
-    OfEveryone,
-    Project,
-    SessionName,
-    UserName,
-    WhereJson,
-    share,
-    text,
-    time_of,
-    where_of,
-)
+from chronomemory.cli.options import HERE, AsOf, Project, WhereJson, share, time_of, where_of
 from chronomemory.cli.output import Output
 from chronomemory.errors import ChronoError, InvalidArgument
-from chronomemory.interrupts import be_heard
+from chronomemory.face.results import counted
+from chronomemory.interrupts import restore_interrupt
+from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 from chronomemory.store import ChronoStore, Records, ScopedStore
 from chronomemory.watching import SEEN_ANYWAY
@@ -74,11 +60,26 @@ class Session:
             self.out.warn(f"nothing was ever written for {door.scope}")
 
 
+def record_document(record: ChronoRecord) -> dict[str, Any]:
+    """Return a record for JSON; one in doubt says why."""
+    return record.to_dict() | ({"in_doubt": record.in_doubt} if record.in_doubt else {})
+
+
+def end_in_doubt(out: Output, records: Iterable[ChronoRecord]) -> None:
+    """Exit with 3 and a warning if later changes of one of the records may be missing."""
+    if doubtful := [record for record in records if record.in_doubt]:
+        out.warn(
+            f"{counted(len(doubtful), 'record')} in doubt: {doubtful[0].in_doubt}; "
+            "chronomemory repair goes on from there"
+        )
+        raise typer.Exit(LOST)
+
+
 @dataclass(frozen=True)
 class JsonOption:
     """The option that every command has."""
 
-    as_json: AsJson = False
+    as_json: Annotated[bool, Option("--json", help="Answer in JSON, for scripts.")] = False
 
 
 @dataclass(frozen=True)
@@ -88,16 +89,15 @@ class Target(JsonOption):
     project: Project = HERE
 
     def door(self, store: ChronoStore) -> Records:
-        """Return the handle that the command reads and writes through."""
         return store
 
     @contextmanager
     def open(self, *, depth: int = 0) -> Iterator[Session]:
         """Open the store; an error inside becomes two lines and an exit code."""
         out = Output(self.as_json)
-        be_heard()
+        restore_interrupt()
         try:
-            with _heard(out), closing(ChronoStore(self.project, recursion_depth=depth)) as store:
+            with _shown_as_lines(out), closing(ChronoStore(self.project, recursion_depth=depth)) as store:
                 yield Session(store, out, self.door(store))
         except ChronoError as error:
             out.fail(str(error), error.recovery, type(error).__name__)
@@ -115,13 +115,18 @@ class Target(JsonOption):
 class Names:
     """The options that name a scope."""
 
-    user: UserName = None
-    agent: AgentName = None
-    in_session: SessionName = None
+    user: Annotated[
+        str | None, Option("--user", metavar="NAME", help="Whose: this user's, and what is wider.")
+    ] = None
+    agent: Annotated[str | None, Option("--agent", metavar="NAME", help="Whose: this agent's, likewise.")] = (
+        None
+    )
+    in_session: Annotated[
+        str | None, Option("--session", metavar="NAME", help="Whose: this session's, likewise.")
+    ] = None
 
     @property
     def names(self) -> dict[str, Any]:
-        """The names that were given, by level."""
         names = {"user": self.user, "agent": self.agent, "session": self.in_session}
         return {level: name for level, name in names.items() if name is not None}
 
@@ -133,7 +138,9 @@ class NamedTarget(Names, Target):
 
 @dataclass(frozen=True)
 class _Everyone:
-    everyone: OfEveryone = False
+    everyone: Annotated[
+        bool, Option("--everyone", help="Of everyone, whosever it is; without any of these, what is shared.")
+    ] = False
 
 
 @dataclass(frozen=True)
@@ -141,7 +148,6 @@ class ScopedTarget(Names, _Everyone, Target):
     """The same, with an option for all scopes."""
 
     def door(self, store: ChronoStore) -> Records:
-        """Return the handle of the named scope."""
         if self.everyone and self.names:
             raise RefusedError(f"--everyone and --{next(iter(self.names))} do not go together")
         if self.everyone:
@@ -153,13 +159,13 @@ class ScopedTarget(Names, _Everyone, Target):
 class Filters:
     """The options that select records."""
 
-    kind: Annotated[list[str] | None, typer.Option(help="Only this kind; may be given again.")] = None
-    status: Annotated[str, typer.Option(callback=text, help="Only this status.")] = "active"
-    every_status: Annotated[bool, typer.Option("--all", help="Every status.")] = False
-    min_confidence: Annotated[float, typer.Option(callback=share, help="At least this.")] = 0.0
-    tag: Annotated[list[str] | None, typer.Option(help="Must have this tag; may be given again.")] = None
-    since: Annotated[str | None, typer.Option(metavar="TIME", help="Not before this moment.")] = None
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="Not after this moment.")] = None
+    kind: Annotated[list[str] | None, Option(help="Only this kind; may be given again.")] = None
+    status: Annotated[str, Option(help="Only this status.")] = "active"
+    every_status: Annotated[bool, Option("--all", help="Every status.")] = False
+    min_confidence: Annotated[float, Option(callback=share, help="At least this.")] = 0.0
+    tag: Annotated[list[str] | None, Option(help="Must have this tag; may be given again.")] = None
+    since: Annotated[str | None, Option(metavar="TIME", help="Not before this moment.")] = None
+    until: Annotated[str | None, Option(metavar="TIME", help="Not after this moment.")] = None
     where: WhereJson = None
     as_of: AsOf = None
 
@@ -181,9 +187,19 @@ class Filters:
 class Embeds:
     """The options that choose an embedder."""
 
-    endpoint: Endpoint = None
-    model: Model = None
-    embedder: EmbedderName = None
+    endpoint: Annotated[
+        str | None, Option(metavar="URL", help="A server for embeddings; without it words are compared.")
+    ] = None
+    model: Annotated[
+        str | None, Option(metavar="NAME", help="The model at the endpoint, or of the embedder.")
+    ] = None
+    embedder: Annotated[
+        str | None,
+        Option(
+            metavar="MODULE:NAME",
+            help="An embedder in Python instead of a server; if it has tokens, they are kept and asked too.",
+        ),
+    ] = None
 
     def chosen(self) -> Embedder | None:
         """Return the embedder that the options name, or None where words are compared."""
@@ -209,10 +225,10 @@ class Embeds:
 
 
 @contextmanager
-def _heard(out: Output) -> Iterator[None]:
+def _shown_as_lines(out: Output) -> Iterator[None]:
     """Show warnings and log messages as lines of our own."""
 
-    def hear(
+    def show_warning(
         message: Warning | str,
         category: type[Warning],
         filename: str,
@@ -228,7 +244,7 @@ def _heard(out: Output) -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", RuntimeWarning)
-            warnings.showwarning = hear
+            warnings.showwarning = show_warning
             yield
     finally:
         logger.removeHandler(handler)

@@ -57,8 +57,12 @@ def pairs(facts: Mapping[str, str | Text]) -> Table:
 
 
 def status_text(status: object) -> Text:
-    """Return a coloured status."""
     return Text(clean(status), style=_STATUS_STYLES.get(str(status), "magenta"))
+
+
+def in_doubt_text(record: ChronoRecord) -> Text:
+    """Mark a record of which later changes may be missing."""
+    return Text("in doubt " if record.in_doubt else "", style="yellow")
 
 
 def confidence_text(value: object, digits: int | None = 2) -> Text:
@@ -70,7 +74,6 @@ def confidence_text(value: object, digits: int | None = 2) -> Text:
 
 
 def status_step(before: object, now: object) -> Text:
-    """Show a status before and after."""
     return Text.assemble(status_text(before), " → ", status_text(now))
 
 
@@ -87,7 +90,7 @@ def record_table(records: Sequence[ChronoRecord], width: int) -> Table:
     used = len("conf") + 2 * GAP
     for column, texts in (
         (made.columns[1], [record.kind for record in records]),
-        (made.columns[2], [record.status for record in records]),
+        (made.columns[2], [f"{in_doubt_text(record)}{record.status}" for record in records]),
     ):
         column.width = min(_longest([str(column.header), *texts]), max(_WORD_COLUMNS, width // 6))
         used += column.width + GAP
@@ -98,7 +101,7 @@ def record_table(records: Sequence[ChronoRecord], width: int) -> Table:
         made.add_row(
             Text(clean(record.id), style="cyan"),
             clean(record.kind),
-            status_text(record.status),
+            Text.assemble(in_doubt_text(record), status_text(record.status)),
             confidence_text(record.confidence),
             label,
         )
@@ -121,7 +124,7 @@ def record_card(record: ChronoRecord, touched: Sequence[Rollback] = ()) -> Table
         "id": Text(clean(record.id), style="bold cyan"),
         "label": Text(clean(record.label), style="bold"),
         "kind": clean(record.kind),
-        "status": status_text(record.status),
+        "status": Text.assemble(in_doubt_text(record), status_text(record.status)),
         "confidence": confidence_text(record.confidence, digits=None),
         "source": clean(record.source_type) + (" (a hypothesis)" if record.is_hypothesis else ""),
         "evidence": _items(record.evidence),
@@ -144,10 +147,8 @@ def moment_text(then: datetime | None) -> str:
 
 def rollback_text(rollback: Rollback) -> Text:
     """Say which rollback touched a record, why, when, and whether it was taken back."""
-    change, when = (
-        rollback.change,
-        "" if rollback.seq is None else f", event {rollback.seq:,}, {moment_text(rollback.at)}",
-    )
+    change = rollback.change
+    when = "" if rollback.seq is None else f", event {rollback.seq:,}, {moment_text(rollback.at)}"
     text = Text.assemble(
         (clean(rollback.rollback_id), "cyan"),
         (when, "dim"),
@@ -165,7 +166,6 @@ def rollback_text(rollback: Rollback) -> Text:
 
 
 def event_table(events: Iterable[WalEvent]) -> Table:
-    """List events, one a line."""
     made = table("seq", "time (UTC)", "op", "record", "hash", right=("seq",))
     for event in events:
         made.add_row(
@@ -179,7 +179,6 @@ def event_table(events: Iterable[WalEvent]) -> Table:
 
 
 def damage_table(damage: Iterable[Damage]) -> Table:
-    """Return a table of damaged places."""
     made = table("file", "line", "byte", "seq", "kind", "why", right=("line", "byte", "seq"))
     for item in damage:
         made.add_row(
@@ -194,7 +193,6 @@ def damage_table(damage: Iterable[Damage]) -> Table:
 
 
 def change_table(changes: Iterable[RecordStatusChange]) -> Table:
-    """Return a table of the changes of a rollback."""
     made = table("record", "status", "confidence")
     for change in changes:
         made.add_row(
@@ -206,7 +204,6 @@ def change_table(changes: Iterable[RecordStatusChange]) -> Table:
 
 
 def kind_table(kinds: Mapping[str, Mapping[str, int]]) -> Table:
-    """Count records by kind and status."""
     statuses = list(dict.fromkeys(status for counts in kinds.values() for status in counts))
     statuses.sort(key=lambda status: (status != "active", status))
     made = table("kind", *map(clean, statuses), right=tuple(map(clean, statuses)))
@@ -229,7 +226,6 @@ def _json(value: Any) -> Text:
 
 
 def op_text(op: str) -> Text:
-    """Return a coloured operation."""
     return Text(clean(op), style=_OP_STYLES.get(op, "magenta"))
 
 

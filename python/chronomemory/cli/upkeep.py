@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 import sys
 import unicodedata
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
+from typer import Argument, Option
 
 from chronomemory._core import canonical_json, file_holds
-from chronomemory.cli.output import clean, counted, size, spelled
+from chronomemory.cli.options import DryRun, LogReason, Yes
+from chronomemory.cli.output import clean, size, spelled
 from chronomemory.cli.session import NotFoundError, ScopedTarget, Session, Target
 from chronomemory.cli.tables import damage_table, pairs
 from chronomemory.cli.targets import check_target, write_target
 from chronomemory.erasure import Erased
+from chronomemory.face.results import counted
 from chronomemory.layout import log_folder, log_path
 from chronomemory.scope import Scope
 from chronomemory.types import Damage
@@ -26,10 +29,8 @@ from chronomemory.upkeep import Pruned
 
 
 def compact(
-    drop_history: Annotated[
-        bool, typer.Option("--drop-history", help="Forget the old events for good.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    drop_history: Annotated[bool, Option("--drop-history", help="Drop the old events for good.")] = False,
+    yes: Yes = False,
     *,
     at: Target,
 ) -> None:
@@ -62,15 +63,13 @@ def compact(
 def backup(
     to: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Outside the project: the copy gets a folder there, verified."),
+        Option(metavar="FOLDER", help="Outside the project: the copy gets a folder there, verified."),
     ] = None,
     keep: Annotated[
-        int | None, typer.Option(min=1, help="Of the copies in the same place, so many of the newest stay.")
+        int | None, Option(min=1, help="Of the copies in the same place, so many of the newest stay.")
     ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="Only say which copies there are.")] = False,
-    forget: Annotated[
-        list[Path] | None, typer.Option(help="Forget a copy outside that is gone for good.")
-    ] = None,
+    listed: Annotated[bool, Option("--list", help="Only say which copies there are.")] = False,
+    forget: Annotated[list[Path] | None, Option(help="Forget a copy outside that is gone for good.")] = None,
     *,
     at: Target,
 ) -> None:
@@ -120,18 +119,7 @@ def _list_backups(here: Session) -> None:
     copies = here.store.upkeep.backups()
     if here.out.as_json:
         for copy in copies:
-            here.out.document(
-                {
-                    "path": spelled(copy.path),
-                    "at": copy.at.isoformat(),
-                    "seq": copy.seq,
-                    "head": copy.head,
-                    "bytes": copy.bytes,
-                    "verified": copy.verified,
-                    "there": copy.there,
-                    "inside": copy.inside,
-                }
-            )
+            here.out.document({**asdict(copy), "path": spelled(copy.path), "at": copy.at.isoformat()})
         return
     if not copies:
         here.out.done("no copies are known")
@@ -145,15 +133,12 @@ def _list_backups(here: Session) -> None:
 
 def prune(
     days: Annotated[
-        float | None,
-        typer.Option("--older-than-days", min=0.0, help="Archives of logs that ended so long ago."),
+        float | None, Option("--older-than-days", min=0.0, help="Archives of logs that ended so long ago.")
     ] = None,
-    keep_backups: Annotated[
-        int | None, typer.Option(min=0, help="All backups but so many of the newest.")
-    ] = None,
-    reason: Annotated[str, typer.Option(help="Why; it stays in the log for ever.")] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    keep_backups: Annotated[int | None, Option(min=0, help="All backups but so many of the newest.")] = None,
+    reason: LogReason = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
     *,
     at: Target,
 ) -> None:
@@ -184,18 +169,10 @@ def prune(
                 typer.confirm("Remove them for good?", abort=True, err=True)
             report = pruned(False)
         if at.as_json:
-            here.out.document(
-                {
-                    "seq": report.seq,
-                    "archives": list(report.archives),
-                    "last_seq": report.last_seq,
-                    "held": report.held,
-                    "backups": list(report.backups),
-                    "folder_before": report.bytes_before,
-                    "folder_after": report.bytes_after,
-                    "dry_run": report.dry_run,
-                }
-            )
+            document = {**asdict(report), "archives": list(report.archives), "backups": list(report.backups)}
+            document["folder_before"] = document.pop("bytes_before")
+            document["folder_after"] = document.pop("bytes_after")
+            here.out.document(document)
         elif not report.archives and not report.backups:
             here.out.done("nothing to prune")
         else:
@@ -216,15 +193,15 @@ def _prune_table(report: Pruned) -> Table:
 def restore(
     source: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             metavar="FOLDER",
             exists=True,
             help="What backup made, or what repair or restore set aside; or a tail in quarantine.",
         ),
     ],
-    damaged: Annotated[bool, typer.Option("--damaged", help="Bring a damaged copy back as it is.")] = False,
+    damaged: Annotated[bool, Option("--damaged", help="Bring a damaged copy back as it is.")] = False,
     bring_back: Annotated[
-        bool, typer.Option("--bring-back", help="Bring back what was erased since, and say so for ever.")
+        bool, Option("--bring-back", help="Bring back what was erased since, and say so for ever.")
     ] = False,
     *,
     at: Target,
@@ -247,9 +224,7 @@ def restore(
 
 
 def repair(
-    unproven: Annotated[
-        bool, typer.Option("--unproven", help="Take what nothing proves, and mark it.")
-    ] = False,
+    unproven: Annotated[bool, Option("--unproven", help="Take what nothing proves, and mark it.")] = False,
     *,
     at: Target,
 ) -> None:
@@ -292,7 +267,6 @@ def _repair_table(report: dict[str, Any]) -> Table:
 
 
 def _quarantined(kept: dict[str, Any]) -> str:
-    """Describe a quarantined part of a store."""
     path = clean(kept["path"])
     if kept["what"] == "synced":
         return f"{path} knows a log that was cut: it had {kept['offset']:,} bytes and event {kept['seq']:,}"
@@ -310,30 +284,28 @@ def _log_bytes(project: Path) -> int:
 
 
 def erase(
-    ids: Annotated[list[str] | None, typer.Argument(help="The records.", show_default=False)] = None,
-    user: Annotated[str | None, typer.Option(help="All that carries this user, or ever did.")] = None,
-    agent: Annotated[str | None, typer.Option(help="The same for an agent; with --user, both.")] = None,
-    session_: Annotated[str | None, typer.Option("--session", help="The same for a session.")] = None,
-    reason: Annotated[str, typer.Option(help="Why; it stays in the log for ever.")] = "",
+    ids: Annotated[list[str] | None, Argument(help="The records.", show_default=False)] = None,
+    user: Annotated[str | None, Option(help="All that carries this user, or ever did.")] = None,
+    agent: Annotated[str | None, Option(help="The same for an agent; with --user, both.")] = None,
+    session_: Annotated[str | None, Option("--session", help="The same for a session.")] = None,
+    reason: LogReason = "",
     drop_history: Annotated[
-        bool, typer.Option("--drop-history", help="Keep no history at all, of any record.")
+        bool, Option("--drop-history", help="Keep no history at all, of any record.")
     ] = False,
-    derived: Annotated[bool, typer.Option("--derived", help="Facts that rest on an episode go too.")] = False,
-    backup: Annotated[
-        bool, typer.Option(help="If backups went with it, make one new, and verify it.")
-    ] = True,
+    derived: Annotated[bool, Option("--derived", help="Facts that rest on an episode go too.")] = False,
+    backup: Annotated[bool, Option(help="If backups went with it, make one new, and verify it.")] = True,
     check: Annotated[
-        str | None, typer.Option(help="Only look where a text is left; - reads it from stdin.")
+        str | None, Option(help="Only look where a text is left; - reads it from stdin.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    dry_run: DryRun = False,
     certificate: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", dir_okay=False, help="Write what was done to a new file, as JSON."),
+        Option(metavar="FILE", dir_okay=False, help="Write what was done to a new file, as JSON."),
     ] = None,
     with_ids: Annotated[
-        bool, typer.Option("--with-ids", help="Let that file name the records and who was asked for.")
+        bool, Option("--with-ids", help="Let that file name the records and who was asked for.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
     *,
     at: Target,
 ) -> None:
@@ -352,7 +324,7 @@ def erase(
             for place in [] if at.as_json else found:
                 here.out.warn(f"found in {clean(place)}")
             raise typer.Exit(1 if found else 0)
-        if not reason:
+        if not reason and not dry_run:
             raise typer.BadParameter("say why: it stays in the log", param_hint="--reason")
         given = {"user": user, "agent": agent, "session": session_}
         scope = {level: name for level, name in given.items() if name is not None} or None
@@ -444,16 +416,14 @@ _SHOWN = 20
 
 def sweep(
     erase: Annotated[
-        bool, typer.Option("--erase", help="Erase them, from all of the past too, in one erasure.")
+        bool, Option("--erase", help="Erase them, from all of the past too, in one erasure.")
     ] = False,
-    reason: Annotated[
-        str, typer.Option(help="Why they are erased; it stays in the log for ever.")
-    ] = "expired",
+    reason: LogReason = "expired",
     backup: Annotated[
-        bool, typer.Option(help="If backups went with what was erased, make one new, and verify it.")
+        bool, Option(help="If backups went with what was erased, make one new, and verify it.")
     ] = True,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what has expired.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
     *,
     at: ScopedTarget,
 ) -> None:

@@ -1,21 +1,33 @@
-"""The commands that verify a store."""
+"""The commands that verify a store, and show the events of a record and of the log."""
 
 from __future__ import annotations
 
+import json
 import time
 import warnings
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 from rich.text import Text
+from typer import Option
 
+from chronomemory._core import WalEvent
+from chronomemory.blocks.life.outcomes import in_words
 from chronomemory.bridge import EsdbBridge
-from chronomemory.cli.output import Output, clean, counted, size, spelled
-from chronomemory.cli.session import FINDING, LOST, Target
-from chronomemory.cli.tables import damage_table, kind_table, pairs, table
+from chronomemory.cli.options import MAX_SEQ, RecordId
+from chronomemory.cli.output import Output, clean, size, spelled
+from chronomemory.cli.session import FINDING, LOST, NotFoundError, ScopedTarget, Target
+from chronomemory.cli.tables import damage_table, event_table, kind_table, op_text, pairs, table, time_text
+from chronomemory.errors import HistoryUnavailable
+from chronomemory.face.results import counted
 from chronomemory.layout import log_path
+from chronomemory.record import is_same, leaves
+from chronomemory.rollback import WHOLE_OPS, Rollback
 from chronomemory.types import DAMAGED_SYNCED, VerifyReport
+from chronomemory.updates import merged
 
 #: What each rung would mean; the verdict itself comes from the report.
 _RUNGS = {
@@ -139,12 +151,10 @@ def _tell(out: Output, report: VerifyReport, seconds: float) -> None:
             out.show("      before anything is written, chronomemory repair takes back what is whole")
         else:
             out.show("      an interrupted write, never acknowledged; the next write puts it aside")
-    if report.damaged_synced:
-        out.show(Text.assemble(("synced  ", "bold yellow"), DAMAGED_SYNCED))
-    for finding in report.scopes:
-        out.show(Text.assemble(("scope ", "bold yellow"), clean(finding)))
-    for note in report.notes:
-        out.show(Text.assemble(("note  ", "bold yellow"), clean(note)))
+    notes: list[tuple[str, object]] = [("synced  ", DAMAGED_SYNCED)] if report.damaged_synced else []
+    notes += [("scope ", finding) for finding in report.scopes] + [("note  ", note) for note in report.notes]
+    for label, note in notes:
+        out.show(Text.assemble((label, "bold yellow"), clean(note)))
     rungs = table("rung", "verdict", "what it would mean")
     for name, verdict in report.rungs.items():
         style = {"ok": "green", "corrupt": "bold red", "lost": "bold red"}.get(verdict, "yellow")
@@ -194,3 +204,114 @@ def _events(report: VerifyReport) -> str:
     if not report.events:
         return "no events"
     return f"{counted(report.events, 'event')}, seq {report.first_seq or 0:,} to {report.last_seq:,}"
+
+
+#: Default number of events in a table; JSON has no limit.
+_ROWS_SHOWN = 50
+
+
+def history(record_id: RecordId, *, at: ScopedTarget) -> None:
+    """Tell the life of one record; with --json its events."""
+    with at.open() as here:
+        lines = here.door.engine.history(record_id)
+        if not lines:
+            record = here.door.get(record_id)
+            if record is None:
+                here.warn_unknown_scope()
+                raise NotFoundError(f"there is no record {record_id!r}", recovery="Check the id.")
+            since = (
+                "" if record.updated_seq is None else f"; event {record.updated_seq:,} was the last of them"
+            )
+            raise HistoryUnavailable(
+                f"the events of {record_id!r} were dropped by a compaction{since}",
+                recovery="get shows the record as it is; a backup from before may have its events.",
+            )
+        if at.as_json:
+            here.out.lines(lines)
+        else:
+            here.out.show(_history_table(_events_of(lines), record_id, here.door.rollbacks(record_id)))
+
+
+def replay(
+    from_seq: Annotated[int, Option(min=0, max=MAX_SEQ, help="Begin here.")] = 0,
+    limit: Annotated[
+        int | None,
+        Option(
+            metavar="N", min=1, max=MAX_SEQ, help=f"The number of rows at most; a table shows {_ROWS_SHOWN}."
+        ),
+    ] = None,
+    *,
+    at: Target,
+) -> None:
+    """List the events of the log; with --json its lines as they are."""
+    with at.open() as here:
+        lines = here.store.engine.replay(from_seq)
+        if at.as_json:
+            here.out.lines(lines[:limit])
+        elif not lines:
+            here.out.show("no such events")
+        else:
+            shown = limit or _ROWS_SHOWN
+            here.out.show(event_table(_events_of(lines[:shown])))
+            if len(lines) > shown:
+                here.out.hint(f"and {len(lines) - shown:,} more (--limit, --from-seq)")
+
+
+def _events_of(lines: list[bytes]) -> list[WalEvent]:
+    return [WalEvent.from_json_line(line) for line in lines]
+
+
+def _history_table(events: Iterable[WalEvent], record_id: str, touched: Sequence[Rollback] = ()) -> Table:
+    """Tell the life of one record: what each event changed, and for those of a rollback, why."""
+    reasons: dict[int | None, Text] = {}
+    for rollback in touched:
+        reasons[rollback.seq] = _because("by", rollback.rollback_id, rollback.reason)
+        if rollback.reinstated is not None:
+            reasons[rollback.reinstated_seq] = _because(
+                "taken back:", rollback.rollback_id, rollback.reinstated
+            )
+    made = table("seq", "time (UTC)", "op", "what changed", right=("seq",))
+    before: dict[str, Any] | None = None
+    for event in events:
+        fields = event.record or {}
+        when = clean(event.seq), Text(time_text(event.ts), style="dim"), op_text(event.op)
+        if event.op == "act":
+            # It says what happened to several records; what became of this one is the engine's to tell.
+            made.add_row(*when, clean(in_words(fields, record_id)))
+            continue
+        # A patch and a deletion name only what they change; an upsert says everything.
+        now = dict(fields) if event.op in WHOLE_OPS else merged(before or {}, fields)
+        story = _story(before, now)
+        because = reasons.get(event.seq)
+        made.add_row(*when, story if because is None else Text.assemble(story, "\n", because))
+        before = now
+    return made
+
+
+def _because(how: str, rollback_id: str, reason: str) -> Text:
+    return Text.assemble((f"{how} ", "dim"), (clean(rollback_id), "cyan"), f" “{clean(reason)}”")
+
+
+def _story(before: dict[str, Any] | None, now: dict[str, Any]) -> Text:
+    if before is None:
+        known: dict[str, Any] = {name: now[name] for name in ("label", "status", "confidence") if name in now}
+        data = now.get("data")
+        if not known.get("label") and isinstance(data, dict) and data.get("content"):
+            # A block has no label: what it says is its content.
+            known.pop("label", None)
+            known = {"content": data["content"], **known}
+        return Text("\n").join(Text.assemble((f"{name} ", "dim"), _text(v)) for name, v in known.items())
+    old, new = leaves(before), leaves(now)
+    changed = [name for name in {**old, **new} if not is_same(old.get(name), new.get(name))]
+    if not changed:
+        return Text("nothing", style="dim")
+    return Text("\n").join(
+        Text.assemble((f"{clean(name)} ", "dim"), _text(old.get(name)), " → ", (_text(new.get(name)), "bold"))
+        for name in changed
+    )
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "(none)"
+    return clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,15 +11,17 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 from rich.text import Text
+from typer import Argument, Option
 
 from chronomemory._core import parse_json
 from chronomemory.cli.loading import command, command_group
-from chronomemory.cli.options import json_object, text
-from chronomemory.cli.output import Output, clean, counted, spelled
+from chronomemory.cli.options import Force, json_object
+from chronomemory.cli.output import Output, clean, spelled
 from chronomemory.cli.session import FINDING, JsonOption, Names, NotFoundError, RefusedError, Target
 from chronomemory.cli.tables import pairs, table
 from chronomemory.cli.targets import check_target, write_target
 from chronomemory.face.moments import utc_now
+from chronomemory.face.results import counted
 from chronomemory.graph import (
     Action,
     Approval,
@@ -30,7 +32,7 @@ from chronomemory.graph import (
     Workspace,
     pictures,
 )
-from chronomemory.graph.models import Model, moment_of
+from chronomemory.graph.models import moment_of
 from chronomemory.layout import read_bounded
 
 workspace = command_group(
@@ -38,13 +40,12 @@ workspace = command_group(
     epilog="Exit codes: 0 clean, 1 findings, 2 usage.",
 )
 
-Folder = Annotated[Path, typer.Argument(metavar="DIR", file_okay=False, help="The folder of the workspace.")]
-JsonFile = Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A JSON file.")]
+Folder = Annotated[Path, Argument(metavar="DIR", file_okay=False, help="The folder of the workspace.")]
+JsonFile = Annotated[Path, Argument(metavar="FILE", exists=True, dir_okay=False, help="A JSON file.")]
 HtmlFile = Annotated[
-    Path | None, typer.Option("--html", metavar="FILE", dir_okay=False, help="Draw it: a page for a browser.")
+    Path | None, Option("--html", metavar="FILE", dir_okay=False, help="Draw it: a page for a browser.")
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")]
-Limit = Annotated[int | None, typer.Option("--limit", "-n", min=1, help="Only the last so many.")]
+Limit = Annotated[int | None, Option("--limit", "-n", min=1, help="Only the last so many.")]
 #: A larger envelope is not read: its values take many times its bytes.
 _MOST_BYTES = 64 << 20
 
@@ -75,10 +76,6 @@ def read_json(path: Path) -> Any:
         raise RefusedError(f"{path} is not JSON: {error}") from None
 
 
-def _list(out: Output, items: Iterable[Model], shown: Table, nothing: str) -> None:
-    out.listing((item.to_dict() for item in items), shown, nothing)
-
-
 @command(workspace, "init")
 def init(folder: Folder, at: Options) -> None:
     """Make a workspace; one that is there is left as it is."""
@@ -94,9 +91,7 @@ def import_(
     file: JsonFile,
     keys: Annotated[
         str | None,
-        typer.Option(
-            "--keys", metavar="JSON", help='What fields are called there: {"nodes": {"kind": "type"}}.'
-        ),
+        Option("--keys", metavar="JSON", help='What fields are called there: {"nodes": {"kind": "type"}}.'),
     ] = None,
     *,
     at: Options,
@@ -111,10 +106,8 @@ def import_(
 @command(workspace, "export")
 def export(
     folder: Folder,
-    to: Annotated[
-        Path | None, typer.Option("--to", metavar="FILE", help="Into a file, not to stdout.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    to: Annotated[Path | None, Option("--to", metavar="FILE", help="Into a file, not to stdout.")] = None,
+    force: Force = False,
     *,
     at: Options,
 ) -> None:
@@ -143,7 +136,7 @@ def diagnose(folder: Folder, at: Options) -> None:
             for one in found
         )
         if found or at.as_json:
-            _list(out, found, table("code", "where", "line", "what", right=("line",), rows=rows), "")
+            out.listing(found, table("code", "where", "line", "what", right=("line",), rows=rows), "")
         else:
             out.done("nothing is wrong")
     if found:
@@ -161,11 +154,10 @@ def rebuild(folder: Folder, at: Options) -> None:
 @command(workspace, "events")
 def events(
     folder: Folder,
-    kind: Annotated[str | None, typer.Option("--kind", callback=text, help="Only of this kind.")] = None,
+    kind: Annotated[str | None, Option("--kind", help="Only of this kind.")] = None,
     limit: Limit = None,
     add: Annotated[
-        str | None,
-        typer.Option("--add", metavar="JSON", help='Append one: {"kind": "said", "path_id": "main"}.'),
+        str | None, Option("--add", metavar="JSON", help='Append one: {"kind": "said", "path_id": "main"}.')
     ] = None,
     *,
     at: Options,
@@ -181,7 +173,7 @@ def events(
             map(clean, (one.ts[:19], one.kind, one.id, one.path_id or "", ", ".join(one.refs)))
             for one in listed
         )
-        _list(out, listed, table("when", "kind", "id", "path", "refs", rows=rows), "no events")
+        out.listing(listed, table("when", "kind", "id", "path", "refs", rows=rows), "no events")
 
 
 def _event_of(fields: dict[str, Any]) -> MemoryEvent:
@@ -192,9 +184,9 @@ def _event_of(fields: dict[str, Any]) -> MemoryEvent:
 def paths(
     folder: Folder,
     path_id: Annotated[
-        str | None, typer.Option("--id", metavar="ID", callback=text, help="Only this one, with its events.")
+        str | None, Option("--id", metavar="ID", help="Only this one, with its events.")
     ] = None,
-    active: Annotated[bool, typer.Option("--active", help="Only those that have not ended.")] = False,
+    active: Annotated[bool, Option("--active", help="Only those that have not ended.")] = False,
     html: HtmlFile = None,
     force: Force = False,
     *,
@@ -218,32 +210,24 @@ def paths(
                 map(clean, (one.id, one.parent_id or "", f"{len(one.event_ids):,}", _state(one)))
                 for one in listed
             )
-            _list(
-                out,
-                listed,
-                table("path", "from", "events", "state", right=("events",), rows=rows),
-                "no paths",
-            )
+            shown = table("path", "from", "events", "state", right=("events",), rows=rows)
+            out.listing(listed, shown, "no paths")
 
 
 @command(workspace, "path")
 def path(
     folder: Folder,
-    path_id: Annotated[str, typer.Argument(metavar="ID", callback=text, help="The id of the path.")],
-    branch: Annotated[bool, typer.Option("--branch", help="Begin it.")] = False,
-    parent: Annotated[
-        str | None, typer.Option("--from", metavar="ID", callback=text, help="The path it branches off.")
-    ] = None,
+    path_id: Annotated[str, Argument(metavar="ID", help="The id of the path.")],
+    branch: Annotated[bool, Option("--branch", help="Begin it.")] = False,
+    parent: Annotated[str | None, Option("--from", metavar="ID", help="The path it branches off.")] = None,
     record: Annotated[
         list[str] | None,
-        typer.Option("--record", metavar="JSON", help='Append an event to it: {"kind": "said"}; repeatable.'),
+        Option("--record", metavar="JSON", help='Append an event to it: {"kind": "said"}; repeatable.'),
     ] = None,
     merge_into: Annotated[
-        str | None, typer.Option("--merge-into", metavar="ID", callback=text, help="End it in another path.")
+        str | None, Option("--merge-into", metavar="ID", help="End it in another path.")
     ] = None,
-    abandon: Annotated[
-        str | None, typer.Option("--abandon", metavar="REASON", callback=text, help="End it for a reason.")
-    ] = None,
+    abandon: Annotated[str | None, Option("--abandon", metavar="REASON", help="End it for a reason.")] = None,
     *,
     at: Options,
 ) -> None:
@@ -266,10 +250,7 @@ def path(
             found = known
         else:
             raise NotFoundError(f"there is no path {path_id!r}", recovery="workspace paths lists them.")
-        if at.as_json:
-            out.document(found.to_dict())
-        else:
-            out.show(_card(found))
+        out.report(found.to_dict(), _card(found))
 
 
 def _card(path: MemoryPath) -> Table:
@@ -292,8 +273,8 @@ def _state(path: MemoryPath) -> str:
 def graph(
     folder: Folder,
     html: HtmlFile = None,
-    dot: Annotated[bool, typer.Option("--dot", help="Print it for Graphviz.")] = False,
-    graphml: Annotated[bool, typer.Option("--graphml", help="Print it as GraphML.")] = False,
+    dot: Annotated[bool, Option("--dot", help="Print it for Graphviz.")] = False,
+    graphml: Annotated[bool, Option("--graphml", help="Print it as GraphML.")] = False,
     force: Force = False,
     *,
     at: Options,
@@ -325,13 +306,9 @@ def apply(
     file: JsonFile,
     approve: Annotated[
         list[str] | None,
-        typer.Option(
-            "--approve", metavar="DIGEST", help="Approve the action with this digest, and no other."
-        ),
+        Option("--approve", metavar="DIGEST", help="Approve the action with this digest, and no other."),
     ] = None,
-    reviewer: Annotated[
-        str | None, typer.Option("--reviewer", metavar="NAME", callback=text, help="Who approves.")
-    ] = None,
+    reviewer: Annotated[str | None, Option("--reviewer", metavar="NAME", help="Who approves.")] = None,
     *,
     at: Options,
 ) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from chronomemory.compat.migrate import _governance_to_esdb_status, confidence_of, read_objects
 from chronomemory.errors import ChronoError
+from chronomemory.face.handle import Closing
 from chronomemory.layout import is_of_a_store, log_folder, log_path
 from chronomemory.record import ChronoRecord
 from chronomemory.store import ChronoStore
@@ -20,6 +21,8 @@ __all__ = ["EsdbBridge", "EsdbRecord", "EsdbStatus"]
 
 _WAL_BACKEND = "ChronoStore WAL"
 _JSON_BACKEND = ".specsmith/ JSON fallback (run migrate_from_json to get a chained log)"
+#: What a record and its form here call the same.
+_SHARED_FIELDS = ("id", "kind", "status", "confidence", "label", "data")
 _FALLBACK_CONFIDENCE = {"requirement": 0.7, "testcase": 1.0}
 
 
@@ -60,7 +63,7 @@ class EsdbStatus:
         return asdict(self)
 
 
-class EsdbBridge:
+class EsdbBridge(Closing):
     """Reads a project's store when it has a log, else its JSON files.
 
     A log that cannot be opened, or that is gone from beside what belongs to it, is never taken for an
@@ -77,12 +80,6 @@ class EsdbBridge:
     def close(self) -> None:
         """Close the store behind the bridge; the next call opens it again."""
         self._store.close()
-
-    def __enter__(self) -> EsdbBridge:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def status(self) -> EsdbStatus:
         """Say what the project offers; this never raises for a broken store, it reports it."""
@@ -173,22 +170,12 @@ class EsdbBridge:
 def _renewed(known: ChronoRecord | None, record: EsdbRecord) -> ChronoRecord:
     """Return a record with what the bridge says of it; its provenance stays."""
     renewed = known or ChronoRecord(id=record.id)
-    renewed.kind = record.kind
-    renewed.status = record.status
-    renewed.label = record.label
-    renewed.confidence = record.confidence
-    renewed.data = record.data
+    for name in _SHARED_FIELDS:
+        setattr(renewed, name, getattr(record, name))
     renewed.evidence = record.source_ids
     return renewed
 
 
 def _shown(record: ChronoRecord) -> EsdbRecord:
-    return EsdbRecord(
-        id=record.id,
-        kind=record.kind,
-        status=record.status,
-        confidence=record.confidence,
-        label=record.label,
-        data=record.data,
-        source_ids=record.evidence,
-    )
+    fields = {name: getattr(record, name) for name in _SHARED_FIELDS}
+    return EsdbRecord(**fields, source_ids=record.evidence)

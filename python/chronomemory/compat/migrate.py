@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def read_objects(path: Path) -> tuple[list[dict[str, Any]], str | None]:
         return [], f"{path} cannot be read: {error}"
     if not isinstance(entries, list):
         return [], f"{path} holds no list"
-    usable = [e for e in entries if isinstance(e, dict) and _is_id(e.get("id"))]
+    usable = [e for e in entries if isinstance(e, dict) and isinstance(e.get("id"), str) and e["id"]]
     if len(usable) < len(entries):
         return usable, f"{path}: {len(entries) - len(usable)} entries without an id"
     return usable, None
@@ -94,21 +95,17 @@ def _bring_in(store: Writable, records: list[ChronoRecord]) -> tuple[set[str], i
     Return the ids that were written, and how many were refused.
     """
     try:
-        return run(store, lambda look: _write_missing(look, records)), 0
+        return run(store, partial(_write_missing, records=records)), 0
     except InvalidRecord:
         written: set[str] = set()
         refused = 0
         for record in records:
             try:
-                written |= _bring_in_one(store, record)
+                written |= run(store, partial(_write_missing, records=[record]))
             except InvalidRecord as error:
                 _log.warning("%r cannot be migrated: %s", record.id, error)
                 refused += 1
         return written, refused
-
-
-def _bring_in_one(store: Writable, record: ChronoRecord) -> set[str]:
-    return run(store, lambda look: _write_missing(look, [record]))
 
 
 def _write_missing(look: Look, records: list[ChronoRecord]) -> set[str]:
@@ -138,10 +135,6 @@ def _is_there(look: Look, record: ChronoRecord) -> bool:
     if known.status in _DONE_SINCE:
         return is_same(known.data, record.data)
     return known.status == record.status
-
-
-def _is_id(value: object) -> bool:
-    return isinstance(value, str) and bool(value)
 
 
 def _refuse(constant: str) -> float:

@@ -20,8 +20,6 @@ __all__ = ["RecordNames", "StoreNames"]
 
 
 class _Store(HasEngine, Protocol):
-    """The store that these methods belong to."""
-
     @property
     def upkeep(self) -> Upkeep: ...
 
@@ -46,10 +44,7 @@ class RecordNames:
         """
         engine = self.engine.with_expired()
         terms = query_terms("export_records", status=status, faces=faces, where=where)
-        if where is None:
-            found = engine.export(status=terms["status"], faces=terms["faces"])
-        else:
-            found = engine.select_dicts(terms)
+        found = engine.export(terms)
         if not any(engine.scope_names() or ()):
             return found
         owned = engine.are_own([record["id"] for record in found])
@@ -68,7 +63,7 @@ class StoreNames:
 
     def wal_seq(self: HasEngine) -> int:
         """Return the seq of the last event, 0 when there is none."""
-        return self.engine.wal_seq()
+        return self.engine.last_seq()
 
     def chain_valid(self: _Store) -> bool:
         """Return whether the files on disk are unaltered as far as a chain can prove it."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from chronomemory.drawing.formats import to_dot, to_graphml, to_networkx
+from chronomemory.drawing.formats import to_dot, to_graphml
 from chronomemory.drawing.graphs import graph_page
 from chronomemory.drawing.parts import Branch, Dot, Line, Step
 from chronomemory.drawing.paths import paths_page
 
-__all__ = ["Branch", "Dot", "Line", "Step", "graph_page", "paths_page", "to_dot", "to_graphml", "to_networkx"]
+__all__ = ["Branch", "Dot", "Line", "Step", "graph_page", "paths_page", "to_dot", "to_graphml"]

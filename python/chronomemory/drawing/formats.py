@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable
-from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from chronomemory.drawing.page import clean, distinct, excerpt
-from chronomemory.drawing.parts import Dot, Line, sorted_dots, sorted_lines
+from chronomemory.drawing.parts import Dot, Line, sorted_by_id, sorted_lines
 
 #: Graphviz makes room for all of a label, and fails if there is none.
 _LABEL_LETTERS = 300
 
 
-def to_dot(dots: Iterable[Dot], lines: Iterable[Line], *, directed: bool = True, name: str = "graph") -> str:
+def to_dot(dots: Iterable[Dot], lines: Iterable[Line], *, name: str = "graph") -> str:
     """Return the graph in the language of Graphviz; lines to dots that are not there are left out.
-
-    Raises:
-        InvalidArgument: Two dots have the same id.
 
     >>> print(to_dot([Dot("a", "state", "Ice"), Dot("b")], [Line("a", "b", "melts into")]), end="")
     digraph "graph" {
@@ -28,8 +23,7 @@ def to_dot(dots: Iterable[Dot], lines: Iterable[Line], *, directed: bool = True,
     }
     """
     found, links, names = _parts(dots, lines)
-    arrow = "->" if directed else "--"
-    written = [f"{'digraph' if directed else 'graph'} {_quoted(clean(name))} {{"]
+    written = [f"digraph {_quoted(clean(name))} {{"]
     for dot in found:
         marks = [f"label={_label(dot.label or dot.id)}"]
         if dot.kind:
@@ -40,11 +34,11 @@ def to_dot(dots: Iterable[Dot], lines: Iterable[Line], *, directed: bool = True,
         if line.alarm:
             marks.append("style=dashed")
         attributes = f" [{', '.join(marks)}]" if marks else ""
-        written.append(f"  {_quoted(names[line.source])} {arrow} {_quoted(names[line.target])}{attributes};")
+        written.append(f"  {_quoted(names[line.source])} -> {_quoted(names[line.target])}{attributes};")
     return "\n".join((*written, "}\n"))
 
 
-def to_graphml(dots: Iterable[Dot], lines: Iterable[Line], *, directed: bool = True) -> str:
+def to_graphml(dots: Iterable[Dot], lines: Iterable[Line]) -> str:
     """Return the graph as GraphML; facts are attributes. Two dots with one id are an ``InvalidArgument``."""
     found, links, names = _parts(dots, lines)
     facts = distinct(fact for dot in found for fact, _ in dot.facts)
@@ -61,7 +55,7 @@ def to_graphml(dots: Iterable[Dot], lines: Iterable[Line], *, directed: bool = T
         _key("weight", "edge", "weight", "double"),
         _key("alarm", "edge", "alarm", "boolean"),
         *(_key(key, "node", facts[fact]) for fact, key in fact_keys.items()),
-        f'  <graph edgedefault="{"directed" if directed else "undirected"}">',
+        '  <graph edgedefault="directed">',
     ]
     for dot in found:
         values = {"label": dot.label, "kind": dot.kind} | {
@@ -76,29 +70,11 @@ def to_graphml(dots: Iterable[Dot], lines: Iterable[Line], *, directed: bool = T
     return "\n".join((*written, "  </graph>", "</graphml>\n"))
 
 
-def to_networkx(dots: Iterable[Dot], lines: Iterable[Line], *, directed: bool = True) -> Any:
-    """Return a ``MultiDiGraph`` or ``MultiGraph`` of networkx, which must be installed."""
-    try:
-        networkx = importlib.import_module("networkx")
-    except ImportError as error:  # pragma: no cover (the tests have it)
-        raise ImportError("to_networkx needs networkx: pip install 'chronomemory-rs[graph]'") from error
-    found, links, _ = _parts(dots, lines)
-    graph = networkx.MultiDiGraph() if directed else networkx.MultiGraph()
-    for dot in found:
-        graph.add_node(dot.id, kind=dot.kind, label=dot.label, facts=dict(dot.facts))
-    for line in links:
-        graph.add_edge(line.source, line.target, kind=line.kind, weight=line.weight, alarm=line.alarm)
-    return graph
-
-
 def _parts(dots: Iterable[Dot], lines: Iterable[Line]) -> tuple[list[Dot], list[Line], dict[str, str]]:
-    found = sorted_dots(dots)
+    found = sorted_by_id(dots, "dots")
     names = distinct(dot.id for dot in found)
-    return (
-        found,
-        [line for line in sorted_lines(lines) if line.source in names and line.target in names],
-        names,
-    )
+    links = [line for line in sorted_lines(lines) if line.source in names and line.target in names]
+    return found, links, names
 
 
 def _quoted(name: str) -> str:
@@ -109,14 +85,8 @@ def _quoted(name: str) -> str:
 
 def _label(text: str) -> str:
     # In a label a backslash begins an escape, and an ampersand the name of a sign.
-    spelled = (
-        excerpt(text, _LABEL_LETTERS)
-        .replace("&", "&amp;")
-        .replace("\\", "\\\\")
-        .replace('"', '\\"')
-        .replace("\n", "\\n")
-    )
-    return f'"{spelled}"'
+    signs = str.maketrans({"&": "&amp;", "\\": "\\\\", '"': '\\"', "\n": "\\n"})
+    return f'"{excerpt(text, _LABEL_LETTERS).translate(signs)}"'
 
 
 def _attribute(text: str) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from chronomemory.drawing.layout import lay_out
-from chronomemory.drawing.page import TITLE_LETTERS, clean, counted, excerpt, label_lines, page_of
-from chronomemory.drawing.parts import Dot, Line, sorted_dots, sorted_lines
+from chronomemory.drawing.page import TITLE_LETTERS, by_count, clean, counted, excerpt, label_lines, page_of
+from chronomemory.drawing.parts import Dot, Line, sorted_by_id, sorted_lines
 
 #: So many dots are laid out in a few seconds and can still be distinguished.
 _MOST_DOTS = 5000
@@ -35,16 +35,10 @@ def graph_page(
     """Return the page; the same dots and lines give the same page, in whatever order they come.
 
     Of more than ``limit`` dots those with the most lines are drawn, and the page says how many are not.
-    Lines to dots that are not there are counted and left out.
-
-    Raises:
-        InvalidArgument: Two dots have the same id.
-
-    >>> page = graph_page([Dot("a", label="Ice"), Dot("b")], [Line("a", "b", "melts into")])
-    >>> "default-src 'none'" in page
-    True
+    Lines to dots that are not there are counted and left out. Two dots with the same id are an
+    ``InvalidArgument``.
     """
-    found, links = sorted_dots(dots), sorted_lines(lines)
+    found, links = sorted_by_id(dots, "dots"), sorted_lines(lines)
     known = {dot.id for dot in found}
     whole = [line for line in links if line.source in known and line.target in known]
     degree = Counter(end for line in whole for end in {line.source, line.target})
@@ -68,13 +62,16 @@ def _data(dots: list[Dot], links: list[Line], left_out: int, line_noun: str) -> 
     pairs = [(number[line.source], number[line.target]) for line in lines]
     layout = lay_out([dot.kind for dot in dots], pairs)
     degree = Counter(end for pair in pairs for end in set(pair))
-    kinds = _by_count(dot.kind for dot in dots)
-    line_kinds = _by_count((line.alarm, line.kind) for line in lines)
+    kinds = by_count(dot.kind for dot in dots)
+    line_kinds = by_count((line.alarm, line.kind) for line in lines)
     plain = sum(not line.alarm for line in lines)
     alarms = [counted(count, excerpt(kind, 80)) for (alarm, kind), count in line_kinds if alarm]
     kind_number = {kind: place for place, (kind, _) in enumerate(kinds)}
     line_number = {kind: place for place, (kind, _) in enumerate(line_kinds)}
     most = max(degree.values(), default=1)
+    weights = [
+        (degree[place] / most) ** 0.5 if dot.weight is None else dot.weight for place, dot in enumerate(dots)
+    ]
     return {
         "kinds": [[excerpt(kind, 80), count, " ".join(label_lines(kind, lines=1))] for kind, count in kinds],
         "lineKinds": [[excerpt(kind, 80), count, alarm] for (alarm, kind), count in line_kinds],
@@ -88,7 +85,7 @@ def _data(dots: list[Dot], links: list[Line], left_out: int, line_noun: str) -> 
                 [[excerpt(name, 80), excerpt(value, _FACT_LETTERS)] for name, value in dot.facts],
                 *layout.places[place],
                 layout.community[place],
-                _size(dot.weight if dot.weight is not None else (degree[place] / most) ** 0.5),
+                round(_DOT_PIXELS + _GROWTH_PIXELS * min(1.0, max(0.0, weights[place])), 1),
             ]
             for place, dot in enumerate(dots)
         ],
@@ -104,11 +101,3 @@ def _data(dots: list[Dot], links: list[Line], left_out: int, line_noun: str) -> 
         "circles": layout.circles,
         "leftOut": left_out,
     }
-
-
-def _size(weight: float) -> float:
-    return round(_DOT_PIXELS + _GROWTH_PIXELS * min(1.0, max(0.0, weight)), 1)
-
-
-def _by_count(names: Iterable[Any]) -> list[tuple[Any, int]]:
-    return sorted(Counter(names).items(), key=lambda pair: (-pair[1], pair[0]))

@@ -279,9 +279,6 @@ _FITTED = 220
 #: So few dots are seen at one glance: only those that no line connects lie apart.
 _AT_A_GLANCE = 60
 _DIRECTIONS = 32
-_TURNS = 24
-#: A screen is so many times wider than high, the panel beside the picture taken off.
-_ASPECT = 1.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,8 +308,7 @@ def lay_out(kinds: Sequence[str], links: Sequence[tuple[int, int]]) -> Layout:
     inner = _inner_places(dots, member, links)
     radii = np.array([np.hypot(near[:, 0], near[:, 1]).max() + _MARGIN for near in inner])
     outer = _outer_links(count, member, links)
-    middles = _lying(_packed(radii, outer), radii)
-    _turned(inner, middles, dots, member, links)
+    middles = _centred(_packed(radii, outer))
     places = np.zeros((size, 2))
     for number, near in enumerate(inner):
         places[dots[number]] = near + middles[number]
@@ -335,8 +331,7 @@ def _together(kinds: Sequence[str], links: Sequence[tuple[int, int]]) -> list[in
     for dot, kind in enumerate(kinds):
         if dot not in linked:
             member[dot] = homes.setdefault(kind, member[dot])
-    numbers: dict[int, int] = {}
-    return [numbers.setdefault(place, len(numbers)) for place in member]
+    return _numbered(member)
 
 
 def _connected(size: int, links: Sequence[tuple[int, int]]) -> list[int]:
@@ -377,9 +372,8 @@ def _packed(radii: NDArray[np.float64], outer: list[dict[int, int]]) -> Places:
     turns = np.arange(_DIRECTIONS) * (2 * pi / _DIRECTIONS)
     around = np.stack([np.cos(turns), np.sin(turns)], axis=1)
     placed: list[int] = []
-    waiting = {place for place in range(count) if outer[place]}
+    waiting = set(range(count))
     pull = [0] * count
-    alone = [place for place in range(count) if not outer[place]]
     while waiting and len(placed) < _FITTED:
         place = max(waiting, key=lambda one: (pull[one], radii[one], -one))
         waiting.remove(place)
@@ -387,29 +381,8 @@ def _packed(radii: NDArray[np.float64], outer: list[dict[int, int]]) -> Places:
         placed.append(place)
         for other, weight in outer[place].items():
             pull[other] += weight
-    rest = sorted(waiting) + alone
-    rest.sort(key=lambda one: (-radii[one], one))
-    if not placed and len(rest) <= _FITTED:
-        for place in rest:
-            middles[place] = _fitted(place, placed, middles, radii, {}, around)
-            placed.append(place)
-        return middles
-    _ringed(rest, placed, middles, radii)
+    _ringed(sorted(waiting, key=lambda one: (-radii[one], one)), placed, middles, radii)
     return middles
-
-
-def _lying(middles: Places, radii: NDArray[np.float64]) -> Places:
-    """Turn the whole so that it fills a screen that is wider than high; a page on its side turns it again."""
-    best, least = middles, np.inf
-    for angle in np.arange(_TURNS) * (pi / _TURNS):
-        turned = middles @ _turn(angle, 1.0)
-        wide, high = (turned + radii[:, None]).max(axis=0) - (turned - radii[:, None]).min(axis=0)
-        need = round(float(max(wide / _ASPECT, high)), 6)
-        if need < least - 1e-6:
-            best, least = turned, need
-    low, high_end = (best - radii[:, None]).min(axis=0), (best + radii[:, None]).max(axis=0)
-    lying: Places = best - (low + high_end) / 2
-    return lying
 
 
 def _fitted(
@@ -437,56 +410,17 @@ def _fitted(
 
 
 def _ringed(rest: list[int], placed: list[int], middles: Places, radii: NDArray[np.float64]) -> None:
-    """Put what belongs to nothing in rings around the rest, the largest first."""
-    middle = middles[placed].mean(axis=0) if placed else np.zeros(2)
-    edge = max((hypot(*(middles[one] - middle)) + radii[one] for one in placed), default=0.0)
+    """Put the remaining circles in rings around those that were placed, the largest first."""
+    middle = middles[placed].mean(axis=0)
+    edge = max(hypot(*(middles[one] - middle)) + radii[one] for one in placed)
     start = 0
     while start < len(rest):
         wide = radii[rest[start]]
-        ring = edge + wide if edge else 0.0
-        holds = max(1, int(pi / np.arcsin(min(1.0, wide / ring)))) if ring > wide else 1
+        ring = edge + wide
+        holds = max(1, int(pi / np.arcsin(wide / ring)))
         inside = rest[start : start + holds]
         for number, place in enumerate(inside):
             turn = 2 * pi * number / len(inside) + GOLDEN * start
             middles[place] = middle + ring * np.array([np.cos(turn), np.sin(turn)])
         edge = ring + wide
         start += len(inside)
-
-
-def _turned(
-    inner: list[Places],
-    middles: Places,
-    dots: list[list[int]],
-    member: list[int],
-    links: Sequence[tuple[int, int]],
-) -> None:
-    """Turn each community, or turn it over, so that its dots look towards those that they have lines to."""
-    number = {dot: place for inside in dots for place, dot in enumerate(inside)}
-    leaving: list[list[tuple[int, int]]] = [[] for _ in dots]
-    for one, other in links:
-        if member[one] != member[other]:
-            leaving[member[one]].append((number[one], other))
-            leaving[member[other]].append((number[other], one))
-    angles = np.arange(_TURNS) * (2 * pi / _TURNS)
-    for _ in range(2):
-        for place, lines in enumerate(leaving):
-            if not lines or len(inner[place]) < 2:
-                continue
-            ends = np.array(
-                [inner[member[other]][number[other]] + middles[member[other]] for _, other in lines]
-            )
-            targets = ends - middles[place]
-            own = inner[place][[dot for dot, _ in lines]]
-            best, least = inner[place], np.inf
-            for flip in (1.0, -1.0):
-                turns = [_turn(angle, flip) for angle in angles]
-                for turn in turns:
-                    cost = round(float(np.square(own @ turn - targets).sum()), 6)
-                    if cost < least - 1e-6:
-                        best, least = inner[place] @ turn, cost
-            inner[place] = best
-
-
-def _turn(angle: float, flip: float) -> Places:
-    cosine, sine = np.cos(angle), np.sin(angle)
-    return np.array([[cosine, sine], [-flip * sine, flip * cosine]])

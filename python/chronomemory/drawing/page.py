@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from html import escape
 from importlib import resources
@@ -37,12 +38,9 @@ _ELLIPSIS = "…"
 
 def clean(text: str) -> str:
     """Return a text with hidden characters made visible."""
-    return text if text.isascii() and text.isprintable() else _HIDDEN.sub(_visible, text)
-
-
-def _visible(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    return chr(0x2400 + code) if code < 0x20 else "\ufffd"
+    if text.isascii() and text.isprintable():
+        return text
+    return _HIDDEN.sub(lambda found: chr(0x2400 + ord(found[0])) if found[0] < " " else "\ufffd", text)
 
 
 def excerpt(text: str, letters: int = EXCERPT_LETTERS) -> str:
@@ -150,7 +148,7 @@ def page_of(body: str, scripts: tuple[str, ...], data: dict[str, Any], texts: di
             "__TITLE__": escape(excerpt(texts["__HEADING__"], TITLE_LETTERS)),
             "__STYLE__": style,
             "__BODY__": _filled(_file(body), safe),
-            "__DATA__": _spelled(data),
+            "__DATA__": json.dumps(data, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES),
             "__SCRIPT__": script,
         },
     )
@@ -159,6 +157,11 @@ def page_of(body: str, scripts: tuple[str, ...], data: dict[str, Any], texts: di
 def counted(count: int, noun: str) -> str:
     """Spell a number of things as the pages do."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def by_count(names: Iterable[Any]) -> list[tuple[Any, int]]:
+    """Return each name with how often it occurs, the most frequent first."""
+    return sorted(Counter(names).items(), key=lambda pair: (-pair[1], pair[0]))
 
 
 def _file(name: str) -> str:
@@ -176,7 +179,3 @@ def _filled(page: str, parts: dict[str, str]) -> str:
         before, rest = rest.split(mark, 1)
         made += [before, part]
     return "".join((*made, rest))
-
-
-def _spelled(data: dict[str, Any]) -> str:
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES)

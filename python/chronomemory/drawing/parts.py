@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter
+from typing import TypeVar
 
 from chronomemory.errors import InvalidArgument
 
@@ -59,12 +60,15 @@ class Step:
     place: int = 0
 
 
-def sorted_dots(dots: Iterable[Dot]) -> list[Dot]:
-    """Return dots sorted by id; two with one id are an ``InvalidArgument``."""
-    found = sorted(dots, key=attrgetter("id"))
+_Item = TypeVar("_Item", Dot, Branch, Step)
+
+
+def sorted_by_id(items: Iterable[_Item], noun: str) -> list[_Item]:
+    """Return dots, branches or steps sorted by id; two with one id are an ``InvalidArgument``."""
+    found = sorted(items, key=attrgetter("id"))
     for one, other in pairwise(found):
         if one.id == other.id:
-            raise InvalidArgument(f"ids of dots must differ, got {one.id!r} twice", field="id")
+            raise InvalidArgument(f"ids of {noun} must differ, got {one.id!r} twice", field="id")
     return found
 
 

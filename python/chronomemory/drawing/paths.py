@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
-from itertools import pairwise
-from operator import attrgetter
-from typing import TypeVar
 
-from chronomemory.drawing.page import clean, counted, excerpt, page_of
-from chronomemory.drawing.parts import Branch, Step
-from chronomemory.errors import InvalidArgument
+from chronomemory.drawing.page import by_count, clean, counted, excerpt, page_of
+from chronomemory.drawing.parts import Branch, Step, sorted_by_id
 
 #: What a row tells of its path.
 BEGUN, EVENT, COMPACTED, MERGED, ABANDONED = "begun", "event", "compacted", "merged", "abandoned"
 
 _Moment = tuple[int, str]
-_T = TypeVar("_T", Branch, Step)
+#: A path, and the place of a row in its chain.
+_RowKey = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +52,8 @@ class Timeline:
 
 def timeline(branches: Iterable[Branch], steps: Iterable[Step]) -> Timeline:
     """Lay paths out; a missing parent or a cycle is drawn without its curve."""
-    found = _check_ids(sorted(branches, key=attrgetter("id")), "paths")
-    known = {step.id: step for step in _check_ids(sorted(steps, key=attrgetter("id")), "steps")}
+    found = sorted_by_id(branches, "paths")
+    known = {step.id: step for step in sorted_by_id(steps, "steps")}
     number = {branch.id: place for place, branch in enumerate(found)}
     chains = [_chain(place, branch, known) for place, branch in enumerate(found)]
     named = {row.step.id for chain in chains for row in chain if row.step is not None}
@@ -69,15 +67,7 @@ def timeline(branches: Iterable[Branch], steps: Iterable[Step]) -> Timeline:
     return Timeline(found, lanes, rows, columns, len(known.keys() - named))
 
 
-def _check_ids(found: list[_T], noun: str) -> list[_T]:
-    for one, other in pairwise(found):
-        if one.id == other.id:
-            raise InvalidArgument(f"ids of {noun} must differ, got {one.id!r} twice", field="id")
-    return found
-
-
 def _chain(place: int, branch: Branch, known: dict[str, Step]) -> list[Row]:
-    """Return the rows of one path in order."""
     special = {branch.begun_by, branch.ended_by, branch.compacted_by} - {None}
 
     def row(what: str, step_id: str | None) -> Row:
@@ -122,42 +112,42 @@ def _moments(chain: Sequence[Row]) -> list[_Moment]:
 def _ordered(branches: list[Branch], chains: list[list[Row]], number: dict[str, int]) -> list[Row]:
     """Merge the rows of all paths by time, a parent's beginning before its children's."""
     due = [_moments(chain) for chain in chains]
-    after: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    blocked: dict[tuple[int, int], int] = {}
+    before: dict[_RowKey, set[_RowKey]] = {
+        (place, at): {(place, at - 1)} if at else set()
+        for place, chain in enumerate(chains)
+        for at in range(len(chain))
+    }
+    across = list(_across(branches, chains, number))
+    try:
+        sorter = TopologicalSorter(before)
+        for later, earlier in across:
+            sorter.add(later, earlier)
+        sorter.prepare()
+    except CycleError:  # paths that wait for each other are ordered by time alone
+        sorter = TopologicalSorter(before)
+        sorter.prepare()
+    ready: list[tuple[_Moment, int, int]] = []
+    rows = []
+    while sorter.is_active():
+        for place, at in sorter.get_ready():
+            heappush(ready, (due[place][at], place, at))
+        _, place, at = heappop(ready)
+        rows.append(chains[place][at])
+        sorter.done((place, at))
+    return rows
 
-    def hold(later: tuple[int, int], earlier: tuple[int, int]) -> None:
-        after.setdefault(earlier, []).append(later)
-        blocked[later] = blocked.get(later, 0) + 1
 
+def _across(
+    branches: list[Branch], chains: list[list[Row]], number: dict[str, int]
+) -> Iterator[tuple[_RowKey, _RowKey]]:
+    """Yield which row of a path comes after which row of another."""
     for place, (branch, chain) in enumerate(zip(branches, chains, strict=True)):
-        for at in range(1, len(chain)):
-            hold((place, at), (place, at - 1))
         parent = number.get(branch.parent_id or "")
         if parent is not None and parent != place:
-            hold((place, 0), (parent, 0))
+            yield (place, 0), (parent, 0)
         target = number.get(branch.merged_into or "")
         if target is not None and target != place and chains[target][-1].what in (MERGED, ABANDONED):
-            hold((target, len(chains[target]) - 1), (place, len(chain) - 1))
-    everything = [
-        (due[place][at], place, at) for place, chain in enumerate(chains) for at in range(len(chain))
-    ]
-    ready = sorted(entry for entry in everything if not blocked.get(entry[1:]))
-    stuck = iter(sorted(everything))
-    done: set[tuple[int, int]] = set()
-    rows = []
-    while len(done) < len(everything):
-        # Paths that wait for each other in a circle: the earliest goes first.
-        entry = heappop(ready) if ready else next(one for one in stuck if one[1:] not in done)
-        place, at = entry[1:]
-        if (place, at) in done:
-            continue
-        done.add((place, at))
-        rows.append(chains[place][at])
-        for later in after.get((place, at), ()):
-            blocked[later] -= 1
-            if not blocked[later]:
-                heappush(ready, (due[later[0]][later[1]], *later))
-    return rows
+            yield (target, len(chains[target]) - 1), (place, len(chain) - 1)
 
 
 def _joined(lane: Lane, branch: Branch, laid: list[Lane], number: dict[str, int], rows: list[Row]) -> None:
@@ -185,19 +175,16 @@ def _columned(lanes: list[Lane]) -> int:
     taken: list[list[list[int]]] = []
     for place in sorted(range(len(lanes)), key=lambda one: (lanes[one].rows[0], one)):
         first, last = spans[place]
-        column = next(_free(taken, first, last))
-        lanes[place].column = column
+        free = (
+            column
+            for column, others in enumerate(taken)
+            if all(end < first or last < begin for begin, end in others)
+        )
+        column = lanes[place].column = next(free, len(taken))
         if column == len(taken):
             taken.append([])
         taken[column].append(spans[place])
     return len(taken)
-
-
-def _free(taken: list[list[list[int]]], first: int, last: int) -> Iterator[int]:
-    for column, spans in enumerate(taken):
-        if all(end < first or last < begin for begin, end in spans):
-            yield column
-    yield len(taken)
 
 
 _SCRIPTS = ("shell.js", "paths.js")
@@ -218,20 +205,12 @@ def paths_page(
     """Return the page; the same paths and steps give the same page, in whatever order they come.
 
     The events of a path are in its order. Those of which no step tells are drawn by their ids alone;
-    steps that no path names are counted and left out.
-
-    Raises:
-        InvalidArgument: Two paths, or two steps, have the same id.
-
-    >>> page = paths_page([Branch("main"), Branch("try", "main", abandoned_reason="too slow")])
-    >>> "too slow" in page
-    True
+    steps that no path names are counted and left out. Two with the same id are an ``InvalidArgument``.
     """
     laid = timeline(branches, steps)
     states = [_state(branch) for branch in laid.branches]
     count = Counter(states)
-    kinds = sorted(Counter(_kind(row) for row in laid.rows if row.what == EVENT).items())
-    kinds.sort(key=lambda pair: (-pair[1], pair[0]))
+    kinds = by_count(row.step.kind if row.step else "" for row in laid.rows if row.what == EVENT)
     kind_number = {kind: place for place, (kind, _) in enumerate(kinds)}
     events = sum(row.what == EVENT for row in laid.rows)
     counts = [counted(len(laid.branches), "path"), counted(events, "event")]
@@ -265,10 +244,6 @@ def _state(branch: Branch) -> str:
     if branch.abandoned_reason is not None:
         return "abandoned"
     return "open" if branch.active else "closed"
-
-
-def _kind(row: Row) -> str:
-    return row.step.kind if row.step is not None else ""
 
 
 def _row_data(row: Row, laid: Timeline, kinds: dict[str, int]) -> list[object]:

@@ -14,7 +14,14 @@ from chronomemory.embedders.endpoint import (
     EndpointError,
 )
 from chronomemory.embedders.lexical import LexicalEmbedder
-from chronomemory.embedders.protocol import Embedder, Matrix, TokenEmbedder, Vector, check_embedder
+from chronomemory.embedders.protocol import (
+    Embedder,
+    Matrix,
+    TokenEmbedder,
+    Vector,
+    check_embedder,
+    usual_floor,
+)
 
 __all__ = [
     "CallableEmbedder",
@@ -27,4 +34,5 @@ __all__ = [
     "TokenEmbedder",
     "Vector",
     "check_embedder",
+    "usual_floor",
 ]

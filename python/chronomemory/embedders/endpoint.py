@@ -15,13 +15,8 @@ from chronomemory.errors import ChronoError, InvalidArgument
 from chronomemory.face.arguments import must
 
 
-class CallableEmbedder:
-    """Wraps a function that takes a list of texts and returns a row of numbers for each.
-
-    >>> embedder = CallableEmbedder("length", lambda texts: [[float(len(text))] for text in texts])
-    >>> embedder.embed("four").tolist()
-    [4.0]
-    """
+class _Named:
+    """A model's name, under which vectors are kept, and the function that embeds."""
 
     def __init__(self, model_name: str, function: Callable[[list[str]], object]) -> None:
         if not model_name:
@@ -31,20 +26,26 @@ class CallableEmbedder:
 
     @property
     def model_name(self) -> str:
-        """The name that was given."""
         return self._name
 
+
+class CallableEmbedder(_Named):
+    """Wraps a function that takes a list of texts and returns a row of numbers for each.
+
+    >>> embedder = CallableEmbedder("length", lambda texts: [[float(len(text))] for text in texts])
+    >>> embedder.embed("four").tolist()
+    [4.0]
+    """
+
     def embed(self, text: str) -> Vector:
-        """Return the vector of a text."""
         row: Vector = self.embed_batch([text])[0]
         return row
 
     def embed_batch(self, texts: Sequence[str]) -> Matrix:
-        """Return the vectors of texts, one a row."""
         return as_matrix(self._function(list(texts)), len(texts))
 
 
-class CallableTokenEmbedder:
+class CallableTokenEmbedder(_Named):
     """Wraps a function that takes a list of texts and returns a row of numbers for each token of each.
 
     Questions are read by the same function, unless ``query`` is another.
@@ -60,23 +61,13 @@ class CallableTokenEmbedder:
         function: Callable[[list[str]], object],
         query: Callable[[list[str]], object] | None = None,
     ) -> None:
-        if not model_name:
-            raise must("model_name", "not be empty: tokens are kept under it", model_name)
-        self._name = model_name
-        self._function = function
+        super().__init__(model_name, function)
         self._query = query or function
 
-    @property
-    def model_name(self) -> str:
-        """The name that was given."""
-        return self._name
-
     def embed_tokens(self, texts: Sequence[str]) -> list[Matrix]:
-        """Return the vectors of the tokens of texts."""
         return as_tokens(self._function(list(texts)), len(texts))
 
     def embed_query_tokens(self, text: str) -> Matrix:
-        """Return the vectors of the tokens of a question."""
         return as_tokens(self._query([text]), 1)[0]
 
 
@@ -134,14 +125,14 @@ class EndpointEmbedder(CallableEmbedder):
         request = urllib.request.Request(self._url, json.dumps(asked).encode("utf-8"), headers)
         try:
             with urllib.request.urlopen(request, timeout=self._timeout_seconds) as answer:
-                told = parse_json(answer.read(_MOST_BYTES))
-            found = sorted(told["data"], key=lambda item: int(item["index"]))
+                content = parse_json(answer.read(_MOST_BYTES))
+            found = sorted(content["data"], key=lambda item: int(item["index"]))
             rows = [item["embedding"] for item in found]
         except urllib.error.HTTPError as fault:
             with fault:
-                said = fault.read(500).decode("utf-8", "replace")
+                reason = fault.read(500).decode("utf-8", "replace")
             raise EndpointError(
-                f"{self._url} answered {fault.code}: {said}", recovery="Check model, address and key."
+                f"{self._url} answered {fault.code}: {reason}", recovery="Check model, address and key."
             ) from fault
         except (OSError, ValueError, KeyError, TypeError) as fault:
             raise EndpointError(

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from chronomemory.errors import InvalidArgument, InvalidRecord
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-else:
-    from chronomemory import numpy_later as np
+from chronomemory.numpy_later import np, npt
 
 Vector: TypeAlias = "npt.NDArray[np.float32]"
 Matrix: TypeAlias = "npt.NDArray[np.float32]"
@@ -60,6 +55,15 @@ def check_embedder(given: Embedder) -> Embedder:
             recovery="Wrap a function in CallableEmbedder(model_name, function), or take an adapter.",
         )
     return given
+
+
+#: The relevance floor for embedders that state none; cosines of unrelated texts differ between models.
+_USUAL_FLOOR = 0.334
+
+
+def usual_floor(embedder: Embedder) -> float:
+    """Return how similar a text must be to a question to be relevant, as the embedder states."""
+    return float(getattr(embedder, "min_similarity", _USUAL_FLOOR))
 
 
 def as_matrix(rows: object, texts: int) -> Matrix:

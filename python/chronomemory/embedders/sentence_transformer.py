@@ -22,12 +22,10 @@ class SentenceTransformerEmbedder(CallableEmbedder):
         )
 
     def embed_tokens(self, texts: Sequence[str]) -> list[Matrix]:
-        """Return the vectors of the tokens of texts."""
         rows = self._model.encode(
             list(texts), output_value="token_embeddings", convert_to_numpy=False, show_progress_bar=False
         )
         return as_tokens([one.cpu().numpy() for one in rows], len(texts))
 
     def embed_query_tokens(self, text: str) -> Matrix:
-        """Return the vectors of the tokens of a question."""
         return self.embed_tokens([text])[0]

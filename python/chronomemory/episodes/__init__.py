@@ -18,16 +18,16 @@ from chronomemory.episodes.models import (
     Episode,
     Fact,
     FactPattern,
+    FactStore,
     MemoryDelta,
+    MemoryStore,
     MigrationPlan,
     NoopDelta,
     StoreHealth,
     UpdateDelta,
 )
-from chronomemory.episodes.protocols import FactStore, MemoryStore
 from chronomemory.episodes.runner import ConsolidationRunner, RuleRun, RunReport
-from chronomemory.episodes.session import ChronoSession
-from chronomemory.episodes.stores import ChronoFactStore, ChronoMemoryStore, open_memory_store
+from chronomemory.episodes.stores import ChronoFactStore, ChronoMemoryStore, ChronoSession, open_memory_store
 
 __all__ = [
     "AddDelta",

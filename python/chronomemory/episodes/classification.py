@@ -25,12 +25,7 @@ from chronomemory.types import HasEngine
 #: The model of each kind.
 _KINDS = (AddDelta, UpdateDelta, DeleteDelta, NoopDelta)
 #: What the fields are called that the engine fills in.
-_NAMES = {
-    "sources": "source_episode_ids",
-    "confidence": "confidence",
-    "replaces": "replaces",
-    "payload": "fact_payload",
-}
+_NAMES = ("source_episode_ids", "confidence", "replaces", "fact_payload")
 #: Of fewer deltas the collector is soon done.
 _MANY = 100_000
 #: The fields of each: every one is in each delta, so nobody has anything to add to them.
@@ -91,16 +86,7 @@ def sort(
     # What all deltas of a pass have in common is checked once; the rest is right by the way it is made.
     common: dict[str, Any] = {"rule_id": rule_id, "promotion_ts": promotion_ts}
     check_provenance(NoopDelta(kind="noop", source_episode_ids=["any"], confidence=1.0, **common))
-    terms = query_terms(
-        kind=EPISODE,
-        status="active",
-        rag_filter=False,
-        min_confidence=0.0,
-        limit=None,
-        faces=False,
-        where=where or None,
-    )
-    order = walk_terms(terms, "happened")
+    order = walk_terms(query_terms(kind=EPISODE, where=where or None), "happened")
     made = {"kinds": _KINDS, "fields": _begun(**common), "names": _NAMES}
     pages = store.engine.deltas(FACE, order, {"after": after, "until": until, **made})
     classified = Sorted()
@@ -139,7 +125,6 @@ def _made(kinds: list[Any], fields: list[dict[str, Any]]) -> list[Any]:
 
 
 def _each(steps: Iterable[None]) -> None:
-    """Take all steps."""
     deque(steps, maxlen=0)
 
 
@@ -179,8 +164,8 @@ def _topic(delta: MemoryDelta) -> bytes | None:
     """Return of what a delta makes a fact, and whose; None if that has no subject or no predicate."""
     if not isinstance(delta, AddDelta | UpdateDelta):
         return None
-    said = [delta.fact_payload.get(name) for name in ("user", "agent", "subject", "predicate")]
-    return None if None in said[2:] else canonical_json(said)
+    topic = [delta.fact_payload.get(name) for name in ("user", "agent", "subject", "predicate")]
+    return None if None in topic[2:] else canonical_json(topic)
 
 
 def narrowed(classified: Sorted, users: Iterable[str], most: int) -> dict[str, Any] | None:

@@ -10,62 +10,38 @@ from typing import Any
 
 from chronomemory.errors import ChronoError
 
-__all__ = [
-    "ConsolidationRuleError",
-    "FactConflictError",
-    "MemoryScopeError",
-    "MigrationNotSupported",
-    "StoreError",
-]
-
 
 class StoreError(ChronoError):
     """The root of these: ``message``, ``context`` with the details by name, ``recovery``."""
 
     usual_recovery = "Look at context for what it is about, correct it and call again."
 
-    def __init__(
-        self, message: str = "", *, context: dict[str, Any] | None = None, recovery: str = ""
-    ) -> None:
-        super().__init__(message, recovery=recovery)
-        self.message = message
-        self.context: dict[str, Any] = context or {}
+    def __init__(self, message: str = "", *, recovery: str = "", **details: Any) -> None:
+        super().__init__(message, recovery=recovery, **details)
+        self.message = str(self)
+        self.context: dict[str, Any] = details
 
 
 class MigrationNotSupported(StoreError):
     """A plan has an operation other than adding a column that may be empty; nothing was changed."""
 
     usual_recovery = "Plan add_column operations with nullable=True, and nothing else."
+    template = "{0.store}: {0.operation!r} is not supported: {0.reason}"
 
-    def __init__(
-        self, message: str = "", *, store: str = "", operation: str = "", reason: str = "", recovery: str = ""
-    ) -> None:
-        context = {"store": store, "operation": operation, "reason": reason}
-        super().__init__(
-            message or f"{store}: {operation!r} is not supported: {reason}",
-            context=context,
-            recovery=recovery,
-        )
-        self.store, self.operation, self.reason = store, operation, reason
+    store: str = ""
+    operation: str = ""
+    reason: str = ""
 
 
 class MemoryScopeError(StoreError):
     """A name that is none, or something of another owner; nothing was written."""
 
     usual_recovery = "Name the user, session and agent whose episode or fact it is."
+    template = "{0.operation}: {0.violation}"
 
-    def __init__(
-        self,
-        message: str = "",
-        *,
-        scope: str = "",
-        operation: str = "",
-        violation: str = "",
-        recovery: str = "",
-    ) -> None:
-        context = {"scope": scope, "operation": operation, "violation": violation}
-        super().__init__(message or f"{operation}: {violation}", context=context, recovery=recovery)
-        self.scope, self.operation, self.violation = scope, operation, violation
+    scope: str = ""
+    operation: str = ""
+    violation: str = ""
 
 
 class ConsolidationRuleError(StoreError):
@@ -75,6 +51,11 @@ class ConsolidationRuleError(StoreError):
     """
 
     usual_recovery = "Correct what the message names in the rule or in the episodes, and consolidate again."
+
+    rule_id: str = ""
+    violation: str = ""
+    delta_type: str = ""
+    episode_ids: Sequence[str] = ()
 
     def __init__(
         self,
@@ -88,29 +69,19 @@ class ConsolidationRuleError(StoreError):
         report: Any = None,
         recovery: str = "",
     ) -> None:
-        context: dict[str, Any] = {"rule_id": rule_id, "violation": violation}
-        if delta_type:
-            context["delta_type"] = delta_type
-        if episode_ids:
-            context["episode_ids"] = list(episode_ids)
+        details: dict[str, Any] = {"delta_type": delta_type, "episode_ids": list(episode_ids)}
+        given = {name: detail for name, detail in details.items() if detail}
         subject = f"{delta_type} of rule {rule_id!r}" if delta_type and rule_id else delta_type
-        subject = subject or f"rule {rule_id!r}"
-        super().__init__(message or f"{subject}: {violation}", context=context, recovery=recovery)
-        self.rule_id, self.violation, self.delta_type = rule_id, violation, delta_type
-        self.deltas, self.episode_ids = list(deltas), list(episode_ids)
-        self.report = report
+        message = message or f"{subject or f'rule {rule_id!r}'}: {violation}"
+        super().__init__(message, rule_id=rule_id, violation=violation, recovery=recovery, **given)
+        self.deltas, self.episode_ids, self.report = list(deltas), list(episode_ids), report
 
 
 class FactConflictError(StoreError):
     """A fact that is to be replaced or unpinned is not there; nothing was written."""
 
     usual_recovery = "Look the fact up with query(), or give missing_ok=True."
+    template = "{0.operation}: there is no fact {0.fact_id!r}"
 
-    def __init__(
-        self, message: str = "", *, fact_id: str = "", operation: str = "", recovery: str = ""
-    ) -> None:
-        context = {"fact_id": fact_id, "operation": operation}
-        super().__init__(
-            message or f"{operation}: there is no fact {fact_id!r}", context=context, recovery=recovery
-        )
-        self.fact_id, self.operation = fact_id, operation
+    fact_id: str = ""
+    operation: str = ""

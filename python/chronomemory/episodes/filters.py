@@ -3,32 +3,25 @@
 The fragment is parsed, and only what stands in a short list is taken: comparisons of a column with values,
 ``AND OR NOT IN LIKE BETWEEN IS NULL``, parentheses, ``json_extract(metadata, '$.x')`` and ``metadata.x``.
 Everything else is refused before any episode is read. What is taken is data that the engine evaluates.
+
+SQL has three answers, a where has two. Of each expression two wheres are made: where it is true, and where
+it is false; what neither lets through is unknown. NOT exchanges the two, so the size stays linear. The order
+of types is that of SQLite: numbers, booleans among them as 0 and 1, come before all text. Arrays and objects
+are text there, as canonical JSON, and a pattern is asked of numbers as they are printed.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 from chronomemory.episodes.errors import ConsolidationRuleError
 from chronomemory.episodes.ids import episode_key
-from chronomemory.episodes.rails import (
-    Both,
-    Compared,
-    Either,
-    Expression,
-    Is,
-    Like,
-    Not,
-    Null,
-    Place,
-    Value,
-    where_true,
-)
-from chronomemory.episodes.storage.episodes import utc_text
+from chronomemory.episodes.memory import utc_text
 from chronomemory.errors import InvalidArgument
 from chronomemory.face.moments import parse_instant
 
@@ -38,6 +31,122 @@ try:
     from sqlglot.errors import SqlglotError
 except ImportError as error:  # pragma: no cover (the tests have it)
     raise ImportError("a when_filter needs sqlglot: pip install 'chronomemory-rs[episodes]'") from error
+
+Where: TypeAlias = dict[str, Any]
+Value: TypeAlias = str | int | float | None
+
+#: Holds for nothing.
+NEVER: Where = {"or": []}
+
+_TYPES = ["number", "string", "bool", "array", "object"]
+#: What is text to SQLite.
+_TEXTS = ["string", "array", "object"]
+#: Only a text that begins so can be that of an array or an object.
+_OPENING = ("[", "{")
+_ORDER = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
+_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A field of a record; ``spell`` says how a text of SQL stands in it."""
+
+    path: tuple[str, ...]
+    spell: Callable[[str], str] = str
+    #: Whether anything may stand there, and not only text.
+    is_free: bool = False
+
+    def test(self, **operators: Any) -> Where:
+        """Return a where that asks this field."""
+        return {"path": list(self.path), **operators}
+
+
+class Rails(NamedTuple):
+    """Where an expression is true, and where it is false; it is unknown where neither holds.
+
+    >>> _negated(_null(Place(("data", "content")))).true
+    {'path': ['data', 'content'], 'type': ['number', 'string', 'bool', 'array', 'object']}
+    """
+
+    true: Where
+    false: Where
+
+
+def _negated(one: Rails) -> Rails:
+    """Return the opposite; unknown stays unknown."""
+    return Rails(one.false, one.true)
+
+
+def _both(parts: Sequence[Rails]) -> Rails:
+    return Rails({"and": [part.true for part in parts]}, {"or": [part.false for part in parts]})
+
+
+def _either(parts: Sequence[Rails]) -> Rails:
+    return Rails({"or": [part.true for part in parts]}, {"and": [part.false for part in parts]})
+
+
+def _null(place: Place) -> Rails:
+    """Return whether a field is missing or null."""
+    return Rails({"not": place.test(type=_TYPES)}, place.test(type=_TYPES))
+
+
+def _one_of(place: Place, values: Sequence[Value]) -> Rails:
+    """Return whether a field has one of several values."""
+    others: Where = {"and": [_compared(place, "<>", value) for value in values]}
+    return Rails({"or": [_equal(place, value) for value in values]}, NEVER if None in values else others)
+
+
+def _like(place: Place, pattern: str) -> Rails:
+    """Return whether a field fits a pattern, in which a backslash escapes."""
+    holds = place.test(text={"like": pattern}) if place.is_free else place.test(like=pattern)
+    return Rails(holds, {"and": [place.test(type=_TYPES), {"not": holds}]})
+
+
+def _comparison(place: Place, op: str, value: Value) -> Rails:
+    """Return a comparison of a field with a value: ``= <> < <= > >=``."""
+    return Rails(_compared(place, op, value), _compared(place, _OPPOSITE[op], value))
+
+
+def _compared(place: Place, op: str, value: Value) -> Where:
+    if value is None:
+        return NEVER
+    if op == "=":
+        return _equal(place, value)
+    if op == "<>":
+        return {"and": [place.test(type=_TYPES), {"not": _equal(place, value)}]}
+    if isinstance(value, str):
+        own = _of_text(place, **{_ORDER[op]: place.spell(value)})
+        return {"or": [own, place.test(type=["number", "bool"])]} if "<" in op else own
+    holds: dict[str, Callable[[int], bool]] = {
+        "<": lambda truth: truth < value,
+        "<=": lambda truth: truth <= value,
+        ">": lambda truth: truth > value,
+        ">=": lambda truth: truth >= value,
+    }
+    ways = [place.test(**{_ORDER[op]: value})]
+    if booleans := [truth for truth in (False, True) if holds[op](int(truth))]:
+        ways.append(place.test(**{"in": booleans}))
+    if ">" in op:
+        ways.append(place.test(type=_TEXTS))
+    return {"or": ways}
+
+
+def _of_text(place: Place, **operator: str) -> Where:
+    """Return a where that asks what is text to SQLite."""
+    return place.test(type=_TEXTS, text=operator) if place.is_free else place.test(**operator)
+
+
+def _equal(place: Place, value: Value) -> Where:
+    if value is None:
+        return NEVER
+    if isinstance(value, str):
+        spelled = place.spell(value)
+        # An index answers this one, so it stays as plain as it can be.
+        return _of_text(place, eq=spelled) if spelled.startswith(_OPENING) else place.test(eq=spelled)
+    if value in (0, 1):
+        return place.test(**{"in": [value, bool(value)]})
+    return place.test(eq=value)
+
 
 #: More than this is no filter that somebody wrote.
 _MOST_LETTERS, _MOST_TOKENS, _DEEPEST = 65_536, 4_096, 24
@@ -78,7 +187,7 @@ def where_of(rule_id: str, text: str, columns: Collection[str] = ()) -> dict[str
     >>> where_of("r", "user = 'ann'")
     {'path': ['data', '@scope', 'user'], 'eq': 'ann'}
     """
-    return where_true(_Reader(rule_id, columns).read(text))
+    return _Reader(rule_id, columns).read(text).true
 
 
 class _Reader:
@@ -98,7 +207,7 @@ class _Reader:
         }
         self._added = frozenset(columns)
 
-    def read(self, text: str) -> Expression:
+    def read(self, text: str) -> Rails:
         if len(text) > _MOST_LETTERS:
             raise self._refused(f"more than {_MOST_LETTERS:,} characters")
         try:
@@ -143,7 +252,7 @@ class _Reader:
 
     # Expressions.
 
-    def _expression(self, node: Any, depth: int) -> Expression:
+    def _expression(self, node: Any, depth: int) -> Rails:
         if depth > _DEEPEST:
             raise self._refused(f"nested more than {_DEEPEST} deep")
         kind = type(node)
@@ -151,20 +260,20 @@ class _Reader:
         if kind is exp.Paren:
             return self._expression(node.this, depth)
         if kind is exp.Not:
-            return Not(self._expression(node.this, depth))
+            return _negated(self._expression(node.this, depth))
         if kind in (exp.And, exp.Or):
-            parts = tuple(self._expression(part, depth + 1) for part in _joined(node, kind))
-            return Both(parts) if kind is exp.And else Either(parts)
+            parts = [self._expression(part, depth + 1) for part in _joined(node, kind)]
+            return _both(parts) if kind is exp.And else _either(parts)
         if kind in _OPERATORS:
             return self._comparison(node, _OPERATORS[kind])
         if kind is exp.In:
             return self._in(node)
         if kind is exp.Between:
             place, low, high = self._place(node.this), node.args["low"], node.args["high"]
-            return Both((self._compared(place, ">=", low), self._compared(place, "<=", high)))
+            return _both([self._compared(place, ">=", low), self._compared(place, "<=", high)])
         if kind is exp.Is and type(node.expression) is exp.Null:
             is_whole = type(node.this) is exp.Column and _names(node.this) == ["metadata"]
-            return Null(Place(_METADATA) if is_whole else self._place(node.this))
+            return _null(Place(_METADATA) if is_whole else self._place(node.this))
         if kind is exp.Like:
             return self._like(node, None)
         if kind is exp.Escape and type(node.this) is exp.Like:
@@ -177,31 +286,31 @@ class _Reader:
         if not held <= _HELD.get(type(node), frozenset()):
             raise self._refused(f"{_spelled(node)} is not taken")
 
-    def _comparison(self, node: Any, op: str) -> Expression:
+    def _comparison(self, node: Any, op: str) -> Rails:
         left, right = node.this, node.expression
         if self._value(left) is not _NO_VALUE:
             left, right, op = right, left, _TURNED[op]
         return self._compared(self._place(left), op, right)
 
-    def _compared(self, place: Place, op: str, node: Any) -> Compared:
-        return Compared(place, op, self._operand(place, node))
+    def _compared(self, place: Place, op: str, node: Any) -> Rails:
+        return _comparison(place, op, self._operand(place, node))
 
-    def _in(self, node: Any) -> Expression:
+    def _in(self, node: Any) -> Rails:
         listed = node.args.get("expressions") or []
         if not listed:
             raise self._refused("IN takes a list of values")
         place = self._place(node.this)
-        return Is(place, tuple(self._operand(place, one) for one in listed))
+        return _one_of(place, [self._operand(place, one) for one in listed])
 
-    def _like(self, node: Any, escape: str | None) -> Expression:
+    def _like(self, node: Any, escape: str | None) -> Rails:
         place = self._place(node.this)
         if escape is not None and len(escape) != 1:
             raise self._refused("ESCAPE takes one character")
         pattern = self._pattern(self._text(node.expression, "LIKE"), escape)
         prefix = episode_key("") if place.path == ("id",) else ""
-        like = Like(place, prefix + pattern)
+        like = _like(place, prefix + pattern)
         # Some versions of the parser say NOT LIKE as one.
-        return Not(like) if node.args.get("negate") else like
+        return _negated(like) if node.args.get("negate") else like
 
     def _pattern(self, given: str, escape: str | None) -> str:
         """Say a pattern with the backslash as what escapes; in SQL without ESCAPE it is a letter."""
@@ -326,7 +435,6 @@ def _names(column: Any) -> list[str] | None:
 
 
 def _dotted(node: Any) -> list[str] | None:
-    """Return the names of a longer way."""
     left = _dotted(node.this) if type(node.this) is exp.Dot else _names(node.this)
     is_name = type(node.expression) is exp.Identifier
     return None if left is None or not is_name else [*left, node.expression.this]

@@ -24,12 +24,10 @@ _DIGITS = 32
 
 
 def episode_key(episode_id: str) -> str:
-    """Return the record id of an episode."""
     return f"{EPISODE}:{episode_id}"
 
 
 def fact_key(fact_id: str) -> str:
-    """Return the record id of a fact."""
     return f"{FACT}:{fact_id}"
 
 
@@ -54,11 +52,7 @@ def columns_key(kind: str) -> str:
 
 
 def plain_id(record_id: str) -> str:
-    """Return an id without the prefix of its kind.
-
-    >>> plain_id(episode_key("turn:7"))
-    'turn:7'
-    """
+    """Return an id without the prefix of its kind, such as ``turn:7`` of ``episode:turn:7``."""
     return record_id.partition(":")[2]
 
 
@@ -80,8 +74,9 @@ def taken(operation: str, *, user: object, session: object = None, agent: object
         return _scope_of(user, session, agent)
     except InvalidArgument as error:
         given = {"user": user, "session": session, "agent": agent}
+        scope = ", ".join(f"{level}={name!r}" for level, name in given.items() if name is not None)
         violation = str(error).partition(";")[0]
-        raise MemoryScopeError(scope=_shown(given), operation=operation, violation=violation) from None
+        raise MemoryScopeError(scope=scope, operation=operation, violation=violation) from None
 
 
 def _scope_of(user: Any, session: Any, agent: Any) -> Scope:
@@ -113,7 +108,3 @@ def scope_key(scope: Scope) -> str:
     '/user/ann/session/s1/agent/helper/'
     """
     return f"/user/{scope.user}/session/{scope.session}/agent/{scope.agent}/"
-
-
-def _shown(given: dict[str, object]) -> str:
-    return ", ".join(f"{level}={name!r}" for level, name in given.items() if name is not None)

@@ -1,34 +1,139 @@
-"""The base of the stores of episodes and of facts: opening, health, migration, closing."""
+"""What stores of episodes and of facts share: lifecycle, added columns, and the books about rules."""
 
 from __future__ import annotations
 
 import fcntl
 import os
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from chronomemory._core import Engine
-from chronomemory.episodes.ids import FACE
-from chronomemory.episodes.models import MigrationPlan, StoreHealth
-from chronomemory.episodes.storage.books import add_columns, columns_of
-from chronomemory.face.arguments import public_names
-from chronomemory.face.batch import Face
-from chronomemory.face.handle import Handle, open_handle
+from chronomemory.episodes.errors import MigrationNotSupported
+from chronomemory.episodes.ids import FACE, RULE, columns_key, noop_key, run_key
+from chronomemory.episodes.models import MigrationPlan, NoopDelta, StoreHealth
+from chronomemory.face.arguments import LAST_SEQ, public_names
+from chronomemory.face.batch import Connection, Face
+from chronomemory.face.handle import Closing, Handle, open_handle
+from chronomemory.face.moments import is_instant
 from chronomemory.layout import file_system, log_folder, network_file_system
+from chronomemory.record import ChronoRecord
+from chronomemory.scope import Scope, carrying
+from chronomemory.selection import page_of, query_terms
 from chronomemory.store import ChronoStore
 
-EPISODES = Face(name=FACE)
+#: What a store is before any migration.
+FIRST_VERSION = 1
+#: These are no knowledge: they stay out of answers, and the log has them.
+_STATUS = "archived"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns that were added, and the version that they make."""
+
+    version: int = FIRST_VERSION
+    names: tuple[str, ...] = ()
+
+
+def columns_of(engine: Engine, kind: str) -> Columns:
+    return _columns_in(engine.get(columns_key(kind)))
+
+
+def _columns_in(record: ChronoRecord | None) -> Columns:
+    if record is None or record.status == "tombstone":
+        return Columns()
+    match record.data:
+        case {"target_version": int(version), "columns": [*names]} if all(
+            type(name) is str for name in names
+        ):
+            return Columns(version, tuple(names))
+    # Another tool wrote it: what it added is unknown.
+    return Columns()
+
+
+def add_columns(conn: Connection, store: str, kind: str, plan: MigrationPlan) -> None:
+    """Put a plan on record, or refuse it: only columns that may be empty can be added."""
+    # Two plans at once: the second finds this changed, and begins again.
+    known = _columns_in(conn.record(columns_key(kind)))
+    if not min(max(known.version, FIRST_VERSION), LAST_SEQ) <= plan.target_version <= LAST_SEQ:
+        raise MigrationNotSupported(
+            store=store,
+            operation=f"target_version {plan.target_version}",
+            reason=f"a version goes up from {known.version}, to 2**63 - 1 at most",
+        )
+    names = list(known.names)
+    for operation in plan.operations:
+        op = operation.get("op", operation.get("kind", operation.get("operation", "")))
+        if op != "add_column":
+            raise MigrationNotSupported(store=store, operation=str(op), reason="v1-add-column-only")
+        if operation.get("nullable") is not True:
+            raise MigrationNotSupported(store=store, operation=op, reason="non-nullable-add")
+        name = operation.get("name", operation.get("column"))
+        if not isinstance(name, str) or not name.strip():
+            raise MigrationNotSupported(store=store, operation=op, reason="a column needs a name")
+        if name not in names:
+            names.append(name)
+    data = {"target_version": plan.target_version, "operations": plan.operations, "columns": names}
+    _put(conn, columns_key(kind), data)
+
+
+def _put(conn: Connection, record_id: str, data: dict[str, Any], **fields: Any) -> None:
+    """Write a record of the books."""
+    # What belongs to the store is seen by all: words in it would change what words are worth to each.
+    fields = {"label": "", **fields}
+    conn.put(ChronoRecord(id=record_id, kind=RULE, status=_STATUS, data=data, **fields))
+
+
+def keep_noop(conn: Connection, delta: NoopDelta, user: str | None) -> None:
+    """Put on record that a rule looked at something and left it: the history of one record has them all."""
+    scope = Scope() if user is None else Scope(user=user)
+    data = carrying(scope, delta.model_dump(mode="json"))
+    label = f"noop of rule {delta.rule_id}"
+    _put(conn, noop_key(delta.rule_id, user), data, label=label, confidence=delta.confidence)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a rule got: up to which event, and when it ran, or was seen first, last."""
+
+    seq: int
+    at: str
+    #: The hash of that event: a store that went back to a copy and on again has another with this seq.
+    #: Earlier versions noted none.
+    head: str | None = None
+
+
+def progress_of(conn: Connection, runner: str, rule_id: str) -> Progress | None:
+    """Return how far a rule got; None if it was never seen. It must stay so until the batch is written."""
+    return _progress_in(conn.record(run_key(runner, rule_id)))
+
+
+def progress_of_all(conn: Connection, rule_id: str) -> list[Progress]:
+    """Return how far a rule got under each name of a runner; all books are gone through for it."""
+    where = {"data.rule_id": rule_id, "data.runner": {"exists": True}}
+    terms = query_terms(kind=RULE, status=_STATUS, where=where)
+    found = map(_progress_in, page_of(conn.store.engine, terms, None, None))
+    return [progress for progress in found if progress is not None]
+
+
+def _progress_in(record: ChronoRecord | None) -> Progress | None:
+    match None if record is None else record.data:
+        case {"seq": int(seq), "at": str(at), **more} if seq >= 0 and is_instant(at):
+            head = more.get("head")
+            return Progress(seq, at, head if isinstance(head, str) else None)
+    return None
+
+
+def put_progress(conn: Connection, runner: str, rule_id: str, progress: Progress) -> None:
+    """Put on record how far a rule got, with what it made."""
+    _put(conn, run_key(runner, rule_id), {"runner": runner, "rule_id": rule_id, **asdict(progress)})
 
 
 class EpisodesHandle(Handle):
     """Episodes and facts of one project, whosever they are: every call above names a user."""
 
-    face = EPISODES
-
-
-def open_episodes(place: str | os.PathLike[str] | ChronoStore) -> EpisodesHandle:
-    """Stand on a project folder or on a store that is there; nothing is opened before it is asked."""
-    return open_handle(EpisodesHandle, place, everyone=True)
+    face = Face(name=FACE)
 
 
 #: The lock of those who write, in the folder of a store.
@@ -77,11 +182,8 @@ def _lock_state(folder: Path) -> str:
         os.close(file)
 
 
-Own = TypeVar("Own", bound="Kept")
-
-
 @public_names
-class Kept:
+class Kept(Closing):
     """Records of one kind of this face, whosever they are."""
 
     #: The kind, and what a migration calls the store.
@@ -89,7 +191,7 @@ class Kept:
     called: ClassVar[str]
 
     def __init__(self, path: str | os.PathLike[str] | ChronoStore) -> None:
-        self.handle: EpisodesHandle = open_episodes(path)
+        self.handle = open_handle(EpisodesHandle, path, everyone=True)
 
     @property
     def store(self) -> ChronoStore:
@@ -108,12 +210,6 @@ class Kept:
     def close(self) -> None:
         """Let go of the store, if it was opened here; closing twice is fine."""
         self.handle.close()
-
-    def __enter__(self: Own) -> Own:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def bootstrap(self) -> None:
         """Make the folder, with those above it, and open the store; doing so twice is fine."""

@@ -1,31 +1,122 @@
-"""Episodes of many users, for scripts: put, recent, consolidate."""
+"""Episodes of many users, for scripts: their records, and the verbs put, recent and consolidate."""
 
 from __future__ import annotations
 
 import importlib
 import os
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta, timezone
+from typing import Any, TypeVar
 
 from chronomemory.episodes.classification import Sorted, joined, narrowed, sort, users_with_topics
 from chronomemory.episodes.errors import ConsolidationRuleError, MemoryScopeError
-from chronomemory.episodes.ids import EPISODE, FACE, episode_key, taken
-from chronomemory.episodes.kept import Kept
+from chronomemory.episodes.ids import EPISODE, FACE, episode_key, has_all_names, plain_id, scope_key, taken
+from chronomemory.episodes.kept import Kept, Progress, columns_of
 from chronomemory.episodes.models import (
     ConsolidationRule,
     Episode,
     MemoryDelta,
 )
-from chronomemory.episodes.storage.books import Progress, columns_of
-from chronomemory.episodes.storage.episodes import episode_of, is_episode, later, record_of
 from chronomemory.errors import ChronoError, HistoryUnavailable, InvalidArgument, InvalidRecord
-from chronomemory.face.arguments import LAST_SEQ, contents, count
-from chronomemory.face.moments import Now, instant, utc_now
+from chronomemory.face.arguments import LAST_SEQ, contents, count, string
+from chronomemory.face.moments import Now, instant, is_instant, utc_now
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 from chronomemory.store import ChronoStore, ScopedStore
 from chronomemory.types import HasEngine
+
+T = TypeVar("T")
+
+#: Episodes are ordered by their moments: turns must not share one.
+_STEP = timedelta(microseconds=1)
+_TITLE_LETTERS = 80
+_PREFIX = episode_key("")
+_PREFIX_LETTERS = len(_PREFIX)
+
+
+def utc_text(moment: datetime) -> str:
+    """Return a moment so that texts sort as moments do.
+
+    >>> from datetime import timedelta
+    >>> utc_text(datetime(2026, 5, 18, 11, tzinfo=timezone(timedelta(hours=2))))
+    '2026-05-18T09:00:00.000000Z'
+    """
+    return moment.astimezone(timezone.utc).isoformat(timespec="microseconds")[:26] + "Z"
+
+
+def later(moment: datetime, steps: int) -> datetime:
+    """Return the moment of the turn that comes a number of turns after a moment."""
+    try:
+        return moment + steps * _STEP
+    except OverflowError:
+        raise InvalidRecord(f"timestamp: no turn can come after {moment}", field="timestamp") from None
+
+
+@contents
+def record_of(episode: Episode, scope: Scope) -> ChronoRecord:
+    """Return the record of an episode: searched by its content, ordered by its moment in UTC."""
+    moment = instant("timestamp", episode.timestamp)
+    try:
+        time = utc_text(moment)
+    except OverflowError:
+        raise InvalidRecord(f"timestamp: {moment} is out of reach in UTC", field="timestamp") from None
+    episode_id = string("id", episode.id, empty=False)
+    if not episode_id.strip():
+        raise InvalidRecord("id must not be blank", field="id")
+    data: dict[str, Any] = {
+        "@scope": scope.to_dict(),
+        "content": string("content", episode.content),
+        "metadata": episode.metadata,
+        "scope_key": scope_key(scope),
+        "source_node": string("source_node", episode.source_node),
+        "time": time,
+        "timestamp": moment.isoformat(),
+    }
+    return ChronoRecord(
+        id=episode_key(episode_id),
+        kind=EPISODE,
+        label=_title(episode.content),
+        confidence=1.0,
+        data=data,
+    )
+
+
+def _title(content: str) -> str:
+    """Return the beginning of a text, for lists; ``data.content`` has all of it."""
+    line = content.strip().partition("\n")[0]
+    return line if len(line) <= _TITLE_LETTERS else f"{line[: _TITLE_LETTERS - 1]}…"
+
+
+def is_episode(record: ChronoRecord) -> bool:
+    """Say whether a record is an episode as this face writes it, with a moment that can be read.
+
+    A plain record of the same kind is not. A record of another tool under the prefix that lacks a field is
+    passed over.
+    """
+    data = record.data
+    return (
+        record.id.startswith(_PREFIX)
+        and bool(record.id[_PREFIX_LETTERS:].strip())
+        and has_all_names(data.get("@scope"))
+        and isinstance(data.get("metadata"), dict)
+        and isinstance(data.get("content"), str)
+        and isinstance(data.get("source_node"), str)
+        and is_instant(data.get("timestamp"))
+    )
+
+
+def episode_of(record: ChronoRecord, columns: Iterable[str] = ()) -> Episode:
+    """Return the episode of a record; columns that were added are None until they are set."""
+    data, names = record.data, record.data["@scope"]
+    return Episode(
+        id=plain_id(record.id),
+        content=data["content"],
+        timestamp=datetime.fromisoformat(data["timestamp"]),
+        source_node=data["source_node"],
+        metadata={**dict.fromkeys(columns), **data["metadata"]},
+        **names,
+    )
+
 
 #: Which index answers for which names.
 _INDEXES = {
@@ -65,7 +156,7 @@ class Episodes(Kept):
         scope = _whole("put", user=user, session=session, agent=agent)
         record = _record(episode, scope)
         try:
-            return engine.upsert_at_once(record, FACE)
+            return engine.upsert_if("at once", record, FACE)
         except InvalidRecord as error:
             raise _refused(error, scope, episode.id) from None
 
@@ -96,11 +187,8 @@ class Episodes(Kept):
         """
         scope = taken("recent", user=user, session=session, agent=agent)
         most = count("limit", limit, 1)
-        names = {
-            level: scope.to_dict()[level]
-            for level in ("user", "session", "agent")
-            if level in scope.to_dict()
-        }
+        given = scope.to_dict()
+        names = {level: given[level] for level in ("user", "session", "agent") if level in given}
         engine = self._engine
         index, values = _INDEXES[tuple(names)], list(names.values())
         asked: dict[str, Any] = {
@@ -114,7 +202,7 @@ class Episodes(Kept):
             return past.query(kind=EPISODE, where=asked, order_by="-happened", limit=wanted)
 
         columns = columns_of(engine, EPISODE).names
-        return [episode_of(record, columns) for record in _latest(read, most)]
+        return [episode_of(record, columns) for record in latest(read, most, is_episode)]
 
     def next_moment(self, now: datetime, *, user: str, session: str, agent: str) -> datetime:
         """Return when the next turn of a scope is: now, or just behind the last one if a clock went back."""
@@ -207,7 +295,7 @@ class Episodes(Kept):
         is noted of them goes back with them.
         """
         if one_store or progress.seq == 0 or progress.head is None:
-            return min(progress.seq, self._engine.wal_seq())
+            return min(progress.seq, self._engine.last_seq())
         try:
             return progress.seq if self._engine.has_event(progress.seq, progress.head) else 0
         except HistoryUnavailable:
@@ -215,7 +303,7 @@ class Episodes(Kept):
 
     def may_have_reached(self, progress: Progress) -> bool:
         """Say whether a runner may have got there in this log; runners of other names may have another."""
-        if progress.seq > self._engine.wal_seq():
+        if progress.seq > self._engine.last_seq():
             return False
         try:
             return progress.head is None or self._engine.has_event(progress.seq, progress.head)
@@ -228,7 +316,7 @@ class Episodes(Kept):
             changed = self._engine.changed_since(after + 1, faces=True)
         except HistoryUnavailable:
             return None
-        return sorted(name for name in changed if _is_key(name))
+        return sorted(name for name in changed if name.startswith(episode_key("")))
 
     def _where(self, rule: ConsolidationRule) -> dict[str, Any]:
         if not rule.when_filter.strip():
@@ -238,15 +326,15 @@ class Episodes(Kept):
         return where
 
 
-def _latest(read: Callable[[int], Iterable[ChronoRecord]], most: int) -> list[ChronoRecord]:
-    """Read on until there are enough episodes: what another tool left among them is none, and counts not."""
-    wanted = most
+def latest(read: Callable[[int], Iterable[T]], most: int, is_wanted: Callable[[T], bool]) -> list[T]:
+    """Read on until there are enough that are wanted; what another tool left among them does not count."""
+    limit = most
     while True:
-        found = list(read(wanted))
-        good = [record for record in found if is_episode(record)]
-        if len(good) >= most or len(found) < wanted:
+        found = list(read(limit))
+        good = [one for one in found if is_wanted(one)]
+        if len(good) >= most or len(found) < limit:
             return good[:most]
-        wanted = min(2 * wanted, LAST_SEQ)
+        limit = min(2 * limit, LAST_SEQ)
 
 
 def _whole(operation: str, *, user: str, session: str, agent: str) -> Scope:
@@ -261,9 +349,9 @@ def _whole(operation: str, *, user: str, session: str, agent: str) -> Scope:
 
 def _record(episode: Episode, scope: Scope) -> ChronoRecord:
     if (episode.user, episode.agent, episode.session) != scope.names:
-        said = Scope(user=episode.user, agent=episode.agent, session=episode.session)
+        named = Scope(user=episode.user, agent=episode.agent, session=episode.session)
         raise MemoryScopeError(
-            scope=str(scope), operation="put", violation=f"the episode says that it is of {said}"
+            scope=str(scope), operation="put", violation=f"the episode says that it is of {named}"
         )
     return record_of(episode, scope)
 
@@ -275,7 +363,3 @@ def _refused(error: InvalidRecord, scope: Scope, episode_id: str) -> ChronoError
     return MemoryScopeError(
         scope=str(scope), operation="put", violation=f"the id {episode_id!r} is taken in this store"
     )
-
-
-def _is_key(name: str) -> bool:
-    return name.startswith(f"{EPISODE}:")

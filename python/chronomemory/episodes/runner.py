@@ -11,17 +11,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 from chronomemory.episodes.classification import Sorted
 from chronomemory.episodes.errors import ConsolidationRuleError, MemoryScopeError
-from chronomemory.episodes.facts import apply
+from chronomemory.episodes.facts import Step, apply, is_fact, lineage_in, sources_of, whole
 from chronomemory.episodes.ids import episode_key, fact_key
+from chronomemory.episodes.kept import Progress, progress_of, progress_of_all, put_progress
 from chronomemory.episodes.memory import Episodes
 from chronomemory.episodes.models import AddDelta, ConsolidationRule, DeleteDelta, MemoryDelta, UpdateDelta
-from chronomemory.episodes.storage.books import Progress, progress_of, progress_of_all, put_progress
-from chronomemory.episodes.storage.facts import Step, is_fact, lineage_in, sources_of, whole
 from chronomemory.episodes.stores import ChronoFactStore, ChronoMemoryStore
 from chronomemory.errors import RecordTooLarge
 from chronomemory.face.arguments import string
@@ -117,15 +116,15 @@ class Past:
         else:
             return False
         engine = self._episodes.handle.store.engine
-        said = [one for name in delta.source_episode_ids if (one := engine.get(episode_key(name)))]
+        sources = [one for name in delta.source_episode_ids if (one := engine.get(episode_key(name)))]
         return any(
             record is not None
-            and all(_is_later(record, one, self._one_store) for one in said)
-            and self._led_to(record, delta, said)
+            and all(_is_later(record, one, self._one_store) for one in sources)
+            and self._led_to(record, delta, sources)
             for record in known
         )
 
-    def _led_to(self, record: ChronoRecord, delta: MemoryDelta, said: list[ChronoRecord]) -> bool:
+    def _led_to(self, record: ChronoRecord, delta: MemoryDelta, sources: list[ChronoRecord]) -> bool:
         """Say whether the rule led to a fact: by the very step of an add or update, by any if it is to go.
 
         What nobody has added to since is made of its episode as it is. Else it may have been long ago, and
@@ -136,11 +135,10 @@ class Past:
         steps = lineage_in(record).steps
         if not isinstance(delta, DeleteDelta) and any(_is_step(step, delta) for step in steps[-1:]):
             return True
-        return _is_in_lineage(self._conn, record, delta) and (self._is_whole or self._took_in(said))
-
-    def _took_in(self, said: list[ChronoRecord]) -> bool:
-        """Say whether a runner of any name got as far as these episodes."""
-        return all((one.updated_seq or 0) <= self._reached for one in said)
+        # Else a runner of any name must have got as far as these episodes.
+        return _is_in_lineage(self._conn, record, delta) and (
+            self._is_whole or all((one.updated_seq or 0) <= self._reached for one in sources)
+        )
 
     @cached_property
     def _reached(self) -> int:
@@ -202,7 +200,6 @@ class RuleRun(Result):
 
     @property
     def summary(self) -> str:
-        """What happened, in one line."""
         if not self.due:
             return f"{self.rule_id}: not due, {counted(self.matched, 'new episode')}"
         did = f"{self.added} added, {self.updated} updated, {self.deleted} deleted, {self.left} left"
@@ -224,7 +221,6 @@ class RunReport(Result):
 
     @property
     def summary(self) -> str:
-        """What happened, in one line."""
         due = sum(run.due for run in self.rules)
         return f"{due} of {counted(len(self.rules), 'rule')} due, {counted(self.applied, 'delta')} applied"
 
@@ -260,7 +256,7 @@ class Runner:
         bad: list[ConsolidationRuleError] = []
         for rule, cadence in self._rules:
             try:
-                runs.append(self._run(rule, cadence))
+                runs.append(self._facts.handle.run(partial(self._attempt, rule=rule, cadence=cadence)))
             except ConsolidationRuleError as error:
                 bad.append(error)
         report = RunReport(tuple(runs))
@@ -272,9 +268,6 @@ class Runner:
                 report=report,
             ) from bad[0]
         return report
-
-    def _run(self, rule: ConsolidationRule, cadence: Cadence) -> RuleRun:
-        return self._facts.handle.run(lambda conn: self._attempt(conn, rule, cadence))
 
     def _attempt(self, conn: Connection, rule: ConsolidationRule, cadence: Cadence) -> RuleRun:
         now = self._clock()

@@ -18,15 +18,10 @@ from functools import wraps
 from numbers import Integral, Real
 from pathlib import Path
 from types import FunctionType, TracebackType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar, cast
+from typing import Any, TypeAlias, TypeGuard, TypeVar, cast
 
 from chronomemory.errors import InvalidArgument, InvalidRecord
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-else:
-    from chronomemory import numpy_later as np
+from chronomemory.numpy_later import np, npt
 
 Floats: TypeAlias = "npt.NDArray[np.float32]"
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -132,8 +127,17 @@ def string(field: str, given: object, *, empty: bool = True) -> str:
     return given
 
 
+def log_reason(field: str, given: object, *, empty: bool = False) -> str:
+    """Take a reason that stays in the log for ever: one line, and empty only with ``empty``."""
+    reason = string(field, given)
+    if hidden := HIDDEN.search(reason):
+        raise refuse(f"the character U+{ord(hidden[0]):04X} at {hidden.start()} cannot be seen", field)
+    if not reason.strip() and (reason or not empty):
+        raise must(field, "say why: it stays in the log", reason)
+    return reason
+
+
 def string_or_none(field: str, given: object) -> str | None:
-    """Take the same, or None."""
     return None if given is None else string(field, given)
 
 
@@ -168,7 +172,6 @@ def unique_strings(field: str, given: object, *, empty: bool = True) -> list[str
 
 
 def one_of(field: str, given: object, choices: type[_Choice]) -> _Choice:
-    """Take a word that stands for one of several things."""
     try:
         return choices(given)
     except ValueError:
@@ -177,7 +180,6 @@ def one_of(field: str, given: object, choices: type[_Choice]) -> _Choice:
 
 
 def word(field: str, given: str, known: tuple[str, ...]) -> str:
-    """Take one of the words there are."""
     if given not in known:
         raise must(field, f"be one of {', '.join(known)}", given)
     return given
@@ -219,7 +221,6 @@ def finite(field: str, given: object, *, least: float = -math.inf) -> float:
 
 
 def within(field: str, given: object, least: float = 0.0, most: float = 1.0) -> float:
-    """Take a number between two others, or one of them."""
     value = finite(field, given)
     if not least <= value <= most:
         raise must(field, f"be from {least:g} to {most:g}", given)
@@ -227,7 +228,6 @@ def within(field: str, given: object, least: float = 0.0, most: float = 1.0) -> 
 
 
 def count(field: str, given: object, least: int = 0, most: int | None = LAST_SEQ) -> int:
-    """Take a whole number that is not too small and not too large."""
     if type(given) is not int and (isinstance(given, bool) or not isinstance(given, Integral)):
         raise must(field, "be a whole number", given)
     value = int(given)
@@ -239,21 +239,18 @@ def count(field: str, given: object, least: int = 0, most: int | None = LAST_SEQ
 
 
 def flag(field: str, given: object) -> bool:
-    """Take yes or no."""
     if not isinstance(given, bool) and not isinstance(given, np.bool_):
         raise must(field, "be True or False", given)
     return bool(given)
 
 
 def function(field: str, given: _Function) -> _Function:
-    """Take what can be called."""
     if not callable(given):
         raise must(field, "be a function", given)
     return given
 
 
 def function_or_none(field: str, given: _Function | None) -> _Function | None:
-    """Take the same, or None."""
     return None if given is None else function(field, given)
 
 
@@ -265,7 +262,6 @@ def many(field: str, given: Iterable[_One]) -> Iterable[_One]:
 
 
 def path(field: str, given: str | os.PathLike[str]) -> Path:
-    """Take a place on the disk."""
     try:
         return Path(given)
     except TypeError:

@@ -19,12 +19,7 @@ Plain = TypeVar("Plain")
 
 
 def awaited(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
-    """Return the same function as a coroutine function that runs on the spot.
-
-    >>> length = awaited(len)
-    >>> asyncio.run(length("four"))
-    4
-    """
+    """Return the same function as a coroutine function that runs on the spot."""
 
     @functools.wraps(function)
     async def call(*args: P.args, **kwargs: P.kwargs) -> T:

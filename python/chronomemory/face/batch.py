@@ -12,23 +12,17 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from chronomemory._core import Edition, Engine, WalEvent
-from chronomemory.errors import ChronoError, EmbeddingMismatch, StoreLocked, WriteConflict
+from chronomemory.errors import ChronoError, StoreLocked, WriteConflict
 from chronomemory.face.arguments import contents, within
 from chronomemory.face.moments import Now, micros
+from chronomemory.numpy_later import np, npt
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import SHARED, Scope
 from chronomemory.types import HasEngine
-from chronomemory.updates import retry_in_turn
-from chronomemory.vectors import Vectors
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-else:
-    from chronomemory import numpy_later as np
+from chronomemory.updates import merged, retry_in_turn
 
 
 class PrefixReader:
@@ -53,7 +47,6 @@ class PrefixReader:
         return of_face
 
     def count(self, engine: Engine, kind: str, status: str, *, own: bool = False) -> int:
-        """Return how many there are."""
         if own:
             return len(self.records(engine, kind, status, None, own=True))
         return sum(
@@ -102,42 +95,23 @@ class Attachments:
         self._codes[record_id] = (codes, space, model, dim)
 
     def drop(self, record_id: str) -> None:
-        """Carry no embedding for a record any more."""
         self._pending.pop(record_id, None)
         self._codes.pop(record_id, None)
 
     def get(self, record_id: str) -> Vector | None:
-        """Return the embedding that is carried for a record, or None."""
         found = self._pending.get(record_id)
         return None if found is None else found[0]
 
-    def check(self, store: HasEngine) -> None:
-        """Refuse vectors that their space cannot hold before anything is written."""
-        bound = {space.name: (space.model, space.dim) for space in Vectors(store).spaces()}
-        carried = [*self._pending.values(), *(codes[:3] for codes in self._codes.values())]
-        for vector, space, model in carried:
-            known = bound.setdefault(space, (model, len(vector)))
-            # A space whose line was lost in a repair has no model until somebody names one.
-            if known not in ((model, len(vector)), ("", len(vector))):
-                raise EmbeddingMismatch(
-                    f"embedding: {len(vector)} numbers of {model!r} do not fit {known[1]} of {known[0]!r}",
-                    space=space,
-                    model=known[0],
-                    dim=known[1],
-                    field="embedding",
-                    recovery="Name the model: each has a space of its own.",
-                )
-
     def by_space(self) -> list[Attachment]:
-        """Return the embeddings as the engine takes them."""
-        members: dict[tuple[str, str, int], dict[str, Vector]] = {}
+        """Return the embeddings as the engine takes them; it refuses those that their space cannot hold."""
+        members: dict[tuple[str, str, int, int], dict[str, Vector]] = {}
         for record_id, (vector, space, model) in self._pending.items():
-            members.setdefault((space, model, 0), {})[record_id] = vector
+            members.setdefault((space, model, 0, len(vector)), {})[record_id] = vector
         for record_id, (codes, space, model, dim) in self._codes.items():
-            members.setdefault((space, model, dim), {})[record_id] = codes
+            members.setdefault((space, model, dim, len(codes)), {})[record_id] = codes
         return [
             (list(rows), np.stack(list(rows.values())), space, model, dim)
-            for (space, model, dim), rows in members.items()
+            for (space, model, dim, _), rows in members.items()
         ]
 
 
@@ -146,19 +120,6 @@ _PATIENCE_SECONDS = 5.0
 _LOOK_SECONDS = 0.001
 
 T = TypeVar("T")
-
-
-def merged(value: Any, patch: Any) -> Any:
-    """Apply an RFC 7396 merge patch, as the engine does."""
-    if not isinstance(patch, dict):
-        return patch
-    result = dict(value) if isinstance(value, dict) else {}
-    for name, part in patch.items():
-        if part is None:
-            result.pop(name, None)
-        else:
-            result[name] = merged(result.get(name), part)
-    return result
 
 
 class Connection:
@@ -302,14 +263,14 @@ class Connection:
             self._seen[record_id] = replace(known, status="tombstone")
             self._attachments.drop(record_id)
 
-    def act(self, said: dict[str, Any]) -> None:
+    def act(self, event: dict[str, Any]) -> None:
         """Say what happened to several records; what follows from it is the engine's to tell.
 
         It happens when the batch ends, after everything else in it: nothing that the batch reads knows of it,
         and what others write meanwhile is no conflict with it.
         """
         self._check_writable()
-        self._acts.append(("act", said))
+        self._acts.append(("act", event))
 
     def attach(self, record_id: str, vector: Vector, space: str, model: str) -> None:
         """Give a record that this batch writes an embedding, when it is written."""
@@ -330,8 +291,6 @@ class Connection:
         changes, face = [*self._changes, *self._acts], self._face
         if not changes:
             return
-        if self._attachments:
-            self._attachments.check(self.store)
         watched, attachments = list(self._watched), self._attachments.by_space()
         engine, since = self.store.engine, self._since or ("", 0)
         at_us = None if self._clock is None else micros("clock", self._clock())

@@ -124,12 +124,10 @@ class Folder:
             return []
 
     def read(self, name: str, within: str = "") -> bytes:
-        """Return what is in a file."""
         with self._entered(within) as here:
             return read_bounded(name, self._most_bytes, here)
 
     def stamp(self, name: str, within: str = "") -> Stamp:
-        """Return the stamp of a file."""
         try:
             found = (self.root / within / name).lstat()
         except FileNotFoundError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import threading
 import weakref
@@ -21,10 +22,24 @@ _MEMORY_FOLDER = Path("/dev/shm")
 
 T = TypeVar("T")
 Own = TypeVar("Own", bound="Handle")
+Closed = TypeVar("Closed", bound="Closing")
+
+
+class Closing:
+    """Closes itself at the end of a ``with`` block."""
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self: Closed) -> Closed:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 @public_names
-class Handle:
+class Handle(Closing):
     """The records of one face in one project; a face makes it its own with a class that has ``face``.
 
     ``begin`` and ``connect`` work with ``with`` and with ``async with``.
@@ -59,11 +74,18 @@ class Handle:
         #: Says when a batch happened, for runs that are to be repeated; without it the engine does.
         self._clock = clock
         self._turn = threading.Lock()
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        #: Removes a temporary store.
+        self._discard: Callable[[], object] | None = None
 
     def begin(self) -> Batch:
         """Return one atomic batch: all of it is written when its block ends, or nothing if it raises."""
-        return Batch(self._writer, self.store, self._turn, writable=True)
+
+        def writer() -> Connection:
+            return Connection(
+                self.face, self.store, writable=True, echo=self._echo, scope=self.scope, clock=self._clock
+            )
+
+        return Batch(writer, self.store, self._turn, writable=True)
 
     def connect(self) -> Batch:
         """Return a look at the store."""
@@ -72,11 +94,6 @@ class Handle:
     def look(self) -> Connection:
         """Return a look at the store that needs no block around it."""
         return Connection(self.face, self.store, writable=False, scope=self.scope)
-
-    def _writer(self) -> Connection:
-        return Connection(
-            self.face, self.store, writable=True, echo=self._echo, scope=self.scope, clock=self._clock
-        )
 
     def run(self, work: Callable[[Connection], T]) -> T:
         """Run a batch and return what it returned; after a lost race again, while no one else writes."""
@@ -90,18 +107,10 @@ class Handle:
         """Let go of the store, if it was opened here; closing twice is fine."""
         if self._owned:
             self.project.close()
-        if self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None
+        if self._discard is not None:
+            self._discard()
 
     async def dispose(self) -> None:
-        """Let go of the store, as ``close`` does."""
-        self.close()
-
-    def __enter__(self: Own) -> Own:
-        return self
-
-    def __exit__(self, *_: object) -> None:
         self.close()
 
     async def __aenter__(self: Own) -> Own:
@@ -134,10 +143,12 @@ def open_handle(
 def open_test_handle(kind: type[Own]) -> Own:
     """Open one that is gone when it is closed, in memory where the system has a folder for that."""
     memory = _MEMORY_FOLDER if _MEMORY_FOLDER.is_dir() and os.access(_MEMORY_FOLDER, os.W_OK) else None
-    folder = tempfile.TemporaryDirectory(prefix="chronomemory-", dir=memory)
-    head_file = Path(folder.name) / "head"
-    handle = kind(ChronoStore(folder.name, durability="off", head_file=head_file), owned=True)
-    handle._folder = folder
-    # At exit the latest comes first: the store is let go before its folder is taken away.
-    weakref.finalize(handle, handle.project.close)
+    folder = Path(tempfile.mkdtemp(prefix="chronomemory-", dir=memory))
+    handle = kind(ChronoStore(folder, durability="off", head_file=folder / "head"), owned=True)
+    handle._discard = weakref.finalize(handle, _discard, handle.project, folder)
     return handle
+
+
+def _discard(project: ChronoStore, folder: Path) -> None:
+    project.close()
+    shutil.rmtree(folder)

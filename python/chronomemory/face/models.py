@@ -51,11 +51,9 @@ class KeptAnswers:
         self._look = threading.Lock()
 
     def get(self, question: Question) -> Any:
-        """Return an answer, or None."""
         return self._given.get(question)
 
     def keep(self, question: Question, answer: Any) -> None:
-        """Keep an answer."""
         with self._look:
             if len(self._given) >= _MOST_ANSWERS:
                 del self._given[next(iter(self._given))]

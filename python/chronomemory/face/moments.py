@@ -19,7 +19,6 @@ EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def utc_now() -> datetime:
-    """Return the present moment, in UTC."""
     return datetime.now(timezone.utc)
 
 

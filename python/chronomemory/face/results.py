@@ -44,10 +44,10 @@ def plain(value: Any) -> Any:
     return value
 
 
-def counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str, plural: str = "") -> str:
     """Return a number of things in words.
 
-    >>> counted(1, "block"), counted(2, "block")
-    ('1 block', '2 blocks')
+    >>> counted(1, "block"), counted(2, "block"), counted(2, "entry", "entries")
+    ('1 block', '2 blocks', '2 entries')
     """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"

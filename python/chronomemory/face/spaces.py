@@ -11,22 +11,17 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chronomemory.embedders import Embedder, Matrix, Vector
 from chronomemory.embedders.protocol import as_matrix, as_tokens, offers_tokens
 from chronomemory.errors import InvalidArgument, UnknownSpace
 from chronomemory.face.arguments import contents
 from chronomemory.face.batch import Connection
+from chronomemory.numpy_later import np, npt
 from chronomemory.record import ChronoRecord
 from chronomemory.types import HasEngine
 from chronomemory.vectors import Vectors
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-else:
-    from chronomemory import numpy_later as np
 
 #: How much of a model stands in the name of its space, and what the engine takes for a name at most.
 _LONGEST_MODEL_LETTERS, _LONGEST_NAME_LETTERS = 40, 64
@@ -48,7 +43,6 @@ def bytes_to_embedding(data: bytes) -> Vector:
 
 
 def has_embedding(record: ChronoRecord) -> bool:
-    """Say whether a record has an embedding."""
     return "space" in record.data
 
 
@@ -137,7 +131,7 @@ class Spaces:
         """Return the vector of a question, which must fit those of the records that it is compared with."""
         vector = self.vector_of(text, embedder)
         space = self.of(embedder.model_name)
-        dims = {known["name"]: known["dim"] for known in store.engine.spaces()}
+        dims = {known["name"]: known["dim"] for known in store.engine.vectors.spaces()}
         known = dims.get(space, len(vector))
         if known != len(vector):
             raise InvalidArgument(
@@ -170,11 +164,9 @@ class Reading:
     token_dim: int = 0
 
     def part(self, start: int, end: int) -> Reading:
-        """Return what was made of the texts from one place to another."""
         return Reading(self.vectors[start:end], self.codes[start:end], self.token_dim)
 
     def codes_of(self, place: int) -> Vector | None:
-        """Return the codes of a text, if it has any."""
         return self.codes[place] if self.codes else None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chronomemory.graph.changes import MemoryHome
+from chronomemory.graph.changes import GraphSnapshot
 from chronomemory.graph.envelope import Imported, KeyMap
 from chronomemory.graph.errors import (
     ActionError,
@@ -16,7 +16,7 @@ from chronomemory.graph.errors import (
     UnknownNode,
     WorkspaceError,
 )
-from chronomemory.graph.logs import InMemoryAuditSink, InMemoryEventLog, JsonlAuditSink, JsonlMemoryEventLog
+from chronomemory.graph.log_home import MemoryHome
 from chronomemory.graph.models import (
     Action,
     ActivationPlan,
@@ -30,11 +30,17 @@ from chronomemory.graph.models import (
     Profile,
 )
 from chronomemory.graph.paths import abandon, branch, compact, merge, record
-from chronomemory.graph.protocols import AuditSink, MemoryEventLog, MemoryGraphStore
-from chronomemory.graph.replaying import GraphSnapshot
-from chronomemory.graph.runtime import PhaseMemoryRuntime
-from chronomemory.graph.stores import FileBackedMemoryGraphStore, InMemoryGraphStore
-from chronomemory.graph.walks import Route, Subgraph
+from chronomemory.graph.runtime import AuditSink, MemoryEventLog, MemoryGraphStore, PhaseMemoryRuntime
+from chronomemory.graph.stores import (
+    FileBackedMemoryGraphStore,
+    InMemoryAuditSink,
+    InMemoryEventLog,
+    InMemoryGraphStore,
+    JsonlAuditSink,
+    JsonlMemoryEventLog,
+    Route,
+    Subgraph,
+)
 from chronomemory.graph.workspace import Rebuilt, Workspace
 
 __all__ = [

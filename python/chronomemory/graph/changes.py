@@ -1,14 +1,13 @@
-"""A set of changes to a graph, the protocols to read and write one, and a graph kept in memory."""
+"""A set of changes to a graph, the protocols to read and write one, and the replay of events into one."""
 
 from __future__ import annotations
 
-import threading
-from collections import defaultdict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
-from chronomemory.graph.errors import DuplicateEventError, PathError
+from chronomemory._core import canonical_json
+from chronomemory.graph.errors import DuplicateEventError, ModelError, PathError
 from chronomemory.graph.models import (
     ActivationPlan,
     AuditRecord,
@@ -18,7 +17,7 @@ from chronomemory.graph.models import (
     Model,
     Node,
     Profile,
-    spellings,
+    exact,
 )
 
 One = TypeVar("One", bound=Model)
@@ -54,11 +53,9 @@ class GraphReader:
         raise NotImplementedError
 
     def every(self, cls: type[One]) -> list[One]:
-        """Return all items of a kind."""
         raise NotImplementedError
 
     def nodes(self, kind: str | None = None) -> list[Node]:
-        """Return the nodes of a kind, or all."""
         raise NotImplementedError
 
     def edges(
@@ -132,15 +129,12 @@ class Draft:
         self.events: list[MemoryEvent] = []
 
     def node(self, item_id: str) -> Node | None:
-        """Return a node as it will be, or None."""
         return self._nodes[item_id] if item_id in self._nodes else self._look.node(item_id)
 
     def edge(self, item_id: str) -> Edge | None:
-        """Return an edge as it will be, or None."""
         return self._edges[item_id] if item_id in self._edges else self._look.edge(item_id)
 
     def path(self, item_id: str) -> MemoryPath | None:
-        """Return a path as it will be, or None."""
         return self._paths.get(item_id) or self._look.path(item_id)
 
     def event(self, item_id: str) -> MemoryEvent | None:
@@ -157,7 +151,6 @@ class Draft:
         return [found[name] for name in sorted(found)]
 
     def put(self, item: Node | Edge | MemoryPath) -> None:
-        """Write a node, an edge or a path."""
         if isinstance(item, Node):
             self._nodes[item.id] = item
         elif isinstance(item, Edge):
@@ -166,11 +159,9 @@ class Draft:
             self._paths[item.id] = item
 
     def drop_node(self, item_id: str) -> None:
-        """Take a node away."""
         self._nodes[item_id] = None
 
     def drop_edge(self, item_id: str) -> None:
-        """Take an edge away."""
         self._edges[item_id] = None
 
     def changes(self) -> Changes:
@@ -193,11 +184,15 @@ def numbered(changes: Changes, look: Look) -> Changes:
     taken: set[str] = set()
     number = look.event_count()
     paths = {path.id: path for path in changes.paths}
+
+    def is_taken(event_id: str) -> bool:
+        return event_id in taken or look.event(event_id) is not None
+
     for event in changes.events:
         number += 1
         if not event.id:
-            event = replace(event, id=_free_id(event.kind, number, taken, look))
-        elif event.id in taken or look.event(event.id) is not None:
+            event = replace(event, id=free_id(event.kind, number, is_taken))
+        elif is_taken(event.id):
             raise DuplicateEventError(event_id=event.id)
         taken.add(event.id)
         _check_path_is_open(event, paths, look)
@@ -211,8 +206,9 @@ def numbered(changes: Changes, look: Look) -> Changes:
     return replace(changes, events=tuple(events), audits=tuple(audits))
 
 
-def _free_id(kind: str, number: int, taken: set[str], look: Look) -> str:
-    while (name := f"{kind}-{number:08d}") in taken or look.event(name) is not None:
+def free_id(kind: str, number: int, is_taken: Callable[[str], bool]) -> str:
+    """Return the first id of a kind that is not taken, counted from a number."""
+    while is_taken(name := f"{kind}-{number:08d}"):
         number += 1
     return name
 
@@ -226,95 +222,160 @@ def _check_path_is_open(event: MemoryEvent, changed: Mapping[str, MemoryPath], l
         raise PathError(f"path {path.id!r} has ended: it takes no new events", path_id=path.id)
 
 
-class MemoryHome(Look):
-    """A graph in memory; what comes in and goes out are copies."""
+#: The prefix of the ids of events that record an applied action.
+APPLIED = "action.applied:"
+#: What a graph is made of, and the kind of the event that saves it.
+FAMILIES: dict[str, tuple[type[Model], str]] = {
+    "profiles": (Profile, "profile.saved"),
+    "nodes": (Node, "node.saved"),
+    "edges": (Edge, "edge.saved"),
+    "paths": (MemoryPath, "path.branched"),
+}
 
-    def __init__(self) -> None:
-        #: Whether a graph store uses it: then its events must lead to that graph.
-        self.keeps_graph = False
-        self._turn = threading.RLock()
-        self._items: dict[type[Model], dict[str, Any]] = defaultdict(dict)
-        self._audits: list[AuditRecord] = []
-        #: The ids of edges by source and by target, and of nodes by kind.
-        self._out: dict[str, set[str]] = defaultdict(set)
-        self._in: dict[str, set[str]] = defaultdict(set)
-        self._by_kind: dict[str, set[str]] = defaultdict(set)
-
-    def look(self) -> Look:
-        """Return a reader of the current state."""
-        return self
-
-    def run(self, work: Callable[[Look], Changes]) -> Changes:
-        """Write the changes that a function returns, all or nothing."""
-        with self._turn:
-            changes = numbered(work(self), self)
-            self._take(changes)
-            return changes
-
-    def _take(self, changes: Changes) -> None:
-        nodes, edges = self._items[Node], self._items[Edge]
-        for name in (*changes.gone_nodes, *(item.id for item in changes.nodes)):
-            if (node := nodes.pop(name, None)) is not None:
-                self._by_kind[node.kind].discard(name)
-        for name in (*changes.gone_edges, *(item.id for item in changes.edges)):
-            if (edge := edges.pop(name, None)) is not None:
-                self._out[edge.source].discard(name)
-                self._in[edge.target].discard(name)
-        for node in changes.nodes:
-            self._by_kind[node.kind].add(node.id)
-        for edge in changes.edges:
-            self._out[edge.source].add(edge.id)
-            self._in[edge.target].add(edge.id)
-        written = (
-            changes.profiles,
-            changes.nodes,
-            changes.edges,
-            changes.paths,
-            changes.plans,
-            changes.events,
-        )
-        for items in written:
-            for item in items:
-                self._items[type(item)][item.id] = _copy(item)
-        self._audits += [_copy(item) for item in changes.audits]
-
-    def one(self, cls: type[One], item_id: str) -> One | None:
-        items = self._items[cls]
-        return next((_copy(items[one]) for one in spellings(item_id) if one in items), None)
-
-    def every(self, cls: type[One]) -> list[One]:
-        items = self._items[cls]
-        return [_copy(items[name]) for name in sorted(items)]
-
-    def nodes(self, kind: str | None = None) -> list[Node]:
-        names = self._items[Node] if kind is None else self._by_kind.get(kind, ())
-        return [_copy(self._items[Node][name]) for name in sorted(names)]
-
-    def edges(
-        self, *, source: str | None = None, target: str | None = None, kind: str | None = None
-    ) -> list[Edge]:
-        names: Any = self._items[Edge].keys()
-        if source is not None:
-            names = self._out.get(source, set())
-        if target is not None:
-            names = names & self._in.get(target, set())
-        found = (self._items[Edge][name] for name in sorted(names))
-        return [_copy(edge) for edge in found if kind is None or edge.kind == kind]
-
-    def events(self, kind: str | None = None) -> list[MemoryEvent]:
-        events = self._items[MemoryEvent].values()
-        return [_copy(event) for event in events if kind is None or event.kind == kind]
-
-    def audits(self) -> list[AuditRecord]:
-        return [_copy(record) for record in self._audits]
-
-    def event_count(self) -> int:
-        return len(self._items[MemoryEvent])
-
-    def audit_count(self) -> int:
-        return len(self._audits)
+#: The kinds of events that change a graph; all others are skipped.
+GRAPH_KINDS = frozenset(
+    {"path.recorded", "path.merged", "path.abandoned", "path.compacted", "action.applied"}
+    | {kind for _, kind in FAMILIES.values()}
+)
+#: Maximum number of items and bytes in one event: a line holds 16 MiB.
+_AT_ONCE = 500
+_BYTES_AT_ONCE = 4 * 1024 * 1024
 
 
-def _copy(item: One) -> One:
-    """Return the same with containers of its own."""
-    return type(item).from_dict(item.to_dict())
+@dataclass(frozen=True, slots=True)
+class GraphSnapshot:
+    """A graph at some moment, by id, and how many events led to it."""
+
+    profiles: dict[str, Profile] = field(default_factory=dict)
+    nodes: dict[str, Node] = field(default_factory=dict)
+    edges: dict[str, Edge] = field(default_factory=dict)
+    paths: dict[str, MemoryPath] = field(default_factory=dict)
+    #: How many events changed it and were of no kind that does, and which could not be read; not compared.
+    applied: int = field(default=0, compare=False)
+    skipped: int = field(default=0, compare=False)
+    unreadable_ids: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def unreadable(self) -> int:
+        return len(self.unreadable_ids)
+
+
+def reserved(event: MemoryEvent) -> str:
+    """Return why only the verbs of the graph write such an event, or an empty text."""
+    if event.id.startswith(APPLIED):
+        return f"event.id: {event.id!r} is reserved for a change of the graph by an action"
+    if event.kind in GRAPH_KINDS or event.kind.startswith("path."):
+        return f"event.kind: {event.kind!r} describes a change of the graph"
+    return ""
+
+
+def misnamed(event: MemoryEvent) -> str:
+    """Return why an event is not what its id or kind says of an applied action, or an empty text."""
+    action = event.data.get("action", {"id": event.id[len(APPLIED) :]})  # an erasure may have removed it
+    is_named = isinstance(action, dict) and event.id == f"{APPLIED}{action.get('id')}"
+    if (event.kind == "action.applied") == event.id.startswith(APPLIED) == is_named:
+        return ""
+    return f"event {event.id!r}: kind action.applied and ids {APPLIED}ACTION are reserved for each other"
+
+
+def own_events(events: Iterable[MemoryEvent]) -> tuple[MemoryEvent, ...]:
+    """Return events of the caller's own kinds; refuse those that only the verbs of the graph write."""
+    listed = exact(MemoryEvent, events)
+    for event in listed:
+        if reason := reserved(event):
+            raise ModelError(
+                reason,
+                field=reason[len("event.") :].partition(":")[0],
+                recovery="Change the graph by its verbs, which write such events, or rename yours.",
+            )
+    return tuple(listed)
+
+
+def snapshot_of(look: Look) -> GraphSnapshot:
+    kept: list[Any] = [{item.id: item for item in getattr(look, name)()} for name in FAMILIES]
+    return GraphSnapshot(*kept)
+
+
+def replayed(events: Iterable[MemoryEvent]) -> GraphSnapshot:
+    """Return the graph that events lead to; one that cannot be read changes nothing."""
+    graph = GraphSnapshot()
+    applied = skipped = 0
+    unreadable = []
+    for event in events:
+        if event.kind not in GRAPH_KINDS:
+            skipped += 1
+            continue
+        try:
+            _take(graph, event)
+        except (ModelError, KeyError, TypeError, AttributeError):
+            # Anybody may append an event of these kinds: what it says need not make sense.
+            unreadable.append(event.id)
+        else:
+            applied += 1
+    return replace(graph, applied=applied, skipped=skipped, unreadable_ids=tuple(unreadable))
+
+
+def _take(graph: GraphSnapshot, event: MemoryEvent) -> None:
+    data = event.data
+    saved: dict[str, list[Any]] = {
+        name: [cls.from_dict(item) for item in data.get(name, ())] for name, (cls, _) in FAMILIES.items()
+    }
+    gone_nodes, gone_edges = list(data.get("gone_nodes", ())), list(data.get("gone_edges", ()))
+    if event.kind.startswith("path.") and event.path_id is not None:
+        saved["paths"].append(_path_after(graph, event.path_id, event.kind, data))
+    for name, items in saved.items():
+        getattr(graph, name).update((item.id, item) for item in items)
+    for name in gone_nodes:
+        graph.nodes.pop(name, None)
+    for name in gone_edges:
+        graph.edges.pop(name, None)
+
+
+def _path_after(graph: GraphSnapshot, path_id: str, kind: str, data: Mapping[str, Any]) -> MemoryPath:
+    if kind == "path.branched":
+        return MemoryPath(path_id, parent_id=data["parent_id"])
+    path = graph.paths[path_id]
+    if kind == "path.recorded":
+        return replace(path, event_ids=(*path.event_ids, *data["event_ids"]))
+    if kind == "path.merged":
+        return replace(path, active=False, merged_into=data["merged_into"])
+    if kind == "path.abandoned":
+        return replace(path, active=False, abandoned_reason=data["reason"])
+    return replace(path, compaction=data["compaction"])
+
+
+def change_data(changes: Changes) -> dict[str, Any]:
+    """Return changes as the data of an event, which ``replayed`` reads."""
+    data = {name: [item.to_dict() for item in getattr(changes, name)] for name in FAMILIES}
+    data |= {"gone_nodes": list(changes.gone_nodes), "gone_edges": list(changes.gone_edges)}
+    return {name: items for name, items in data.items() if items}
+
+
+def saved_events(changes: Changes, ts: str) -> tuple[MemoryEvent, ...]:
+    """Return the events that say that things were saved, many of them in one."""
+    events = []
+    for name, (_, kind) in FAMILIES.items():
+        for some in _portions(item.shown() for item in getattr(changes, name)):
+            data = {name: some}
+            # What is in it was looked at when it was made: a large graph is not looked at twice.
+            events.append(
+                MemoryEvent.known(
+                    {"id": "", "kind": kind, "ts": ts, "path_id": None, "refs": (), "data": data}
+                )
+            )
+    return tuple(events)
+
+
+def _portions(items: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Yield items in lists that fit one event each."""
+    some: list[dict[str, Any]] = []
+    room = _BYTES_AT_ONCE
+    for item in items:
+        taken = len(canonical_json(item))
+        if some and (len(some) >= _AT_ONCE or taken > room):
+            yield some
+            some, room = [], _BYTES_AT_ONCE
+        some.append(item)
+        room -= taken
+    if some:
+        yield some

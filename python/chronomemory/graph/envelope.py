@@ -7,11 +7,19 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from chronomemory.face.results import Result, counted
-from chronomemory.graph.changes import Changes, Look
+from chronomemory.graph.changes import (
+    FAMILIES,
+    Changes,
+    Look,
+    misnamed,
+    replayed,
+    reserved,
+    saved_events,
+    snapshot_of,
+)
 from chronomemory.graph.errors import DuplicateEventError, EnvelopeError, ModelError
-from chronomemory.graph.json_files import ENVELOPE, page_of
 from chronomemory.graph.models import ActivationPlan, MemoryEvent, Model
-from chronomemory.graph.replaying import FAMILIES, misnamed, replayed, reserved, saved_events, snapshot_of
+from chronomemory.graph.view import ENVELOPE, page_of
 from chronomemory.record import is_same
 
 #: For each array of an envelope: which field of ours is called how there. ``"nodes": {"kind": "type"}`` reads
@@ -173,5 +181,4 @@ def _is_same(one: Model | None, other: Model) -> bool:
 
 
 def report_of(changes: Changes) -> Imported:
-    """Return how much was written."""
     return Imported(**{name: len(getattr(changes, name)) for name in _ARRAYS})

@@ -21,19 +21,16 @@ class ModelError(GraphError, ValueError):
 
     usual_recovery = "Correct the field that the message names."
 
-    def __init__(self, message: str = "", *, field: str = "", recovery: str = "") -> None:
-        super().__init__(message, recovery=recovery)
-        self.field = field
+    field: str = ""
 
 
 class DuplicateEventError(GraphError, ValueError):
     """An event with this id was appended before; nothing was written."""
 
     usual_recovery = "Give the event another id: what was appended never changes."
+    template = "there is an event {0.event_id!r} already"
 
-    def __init__(self, message: str = "", *, event_id: str = "", recovery: str = "") -> None:
-        super().__init__(message or f"there is an event {event_id!r} already", recovery=recovery)
-        self.event_id = event_id
+    event_id: str = ""
 
 
 class PathError(GraphError, ValueError):
@@ -41,9 +38,7 @@ class PathError(GraphError, ValueError):
 
     usual_recovery = "Look at the path: only an active one takes events, and it ends only once."
 
-    def __init__(self, message: str = "", *, path_id: str = "", recovery: str = "") -> None:
-        super().__init__(message, recovery=recovery)
-        self.path_id = path_id
+    path_id: str = ""
 
 
 class ActionError(GraphError, ValueError):
@@ -51,9 +46,7 @@ class ActionError(GraphError, ValueError):
 
     usual_recovery = "Correct the action that the message names, and apply the whole batch again."
 
-    def __init__(self, message: str = "", *, action_id: str = "", recovery: str = "") -> None:
-        super().__init__(message, recovery=recovery)
-        self.action_id = action_id
+    action_id: str = ""
 
 
 class ApprovalRequired(GraphError):
@@ -82,9 +75,7 @@ class EnvelopeError(GraphError, ValueError):
         "Correct the place that the message names, or give a key map that says what it is called."
     )
 
-    def __init__(self, message: str = "", *, path: str = "", recovery: str = "") -> None:
-        super().__init__(message, recovery=recovery)
-        self.path = path
+    path: str = ""
 
 
 class WorkspaceError(GraphError):
@@ -97,10 +88,9 @@ class UnknownNode(GraphError, KeyError):
     """There is no such node, or it was not there at the moment asked for."""
 
     usual_recovery = "Check the id: nodes() lists what there is."
+    template = "there is no node {0.node_id!r}"
 
-    def __init__(self, message: str = "", *, node_id: str = "", recovery: str = "") -> None:
-        super().__init__(message or f"there is no node {node_id!r}", recovery=recovery)
-        self.node_id = node_id
+    node_id: str = ""
 
     # A KeyError would show its message as the repr of a key.
     __str__ = Exception.__str__

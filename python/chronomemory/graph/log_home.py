@@ -16,11 +16,10 @@ from chronomemory._core import WalEvent
 from chronomemory.errors import ChronoError, HistoryUnavailable, InvalidArgument
 from chronomemory.face.batch import Connection, Face, PrefixReader
 from chronomemory.face.files import Folder
-from chronomemory.face.handle import Handle, open_handle
+from chronomemory.face.handle import Handle, open_handle, open_test_handle
 from chronomemory.face.moments import Now
 from chronomemory.graph.changes import Changes, Look, numbered
 from chronomemory.graph.errors import ModelError, WorkspaceError
-from chronomemory.graph.json_files import WORKSPACE
 from chronomemory.graph.models import (
     ActivationPlan,
     AuditRecord,
@@ -32,7 +31,7 @@ from chronomemory.graph.models import (
     Profile,
     spellings,
 )
-from chronomemory.graph.view import FOLDERS, Shown, View
+from chronomemory.graph.view import FOLDERS, WORKSPACE, Shown, View
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 from chronomemory.selection import view_of
@@ -40,11 +39,8 @@ from chronomemory.types import HasEngine
 
 FACE = "graph"
 
-PROFILE = "profile"
 NODE = "node"
 EDGE = "gedge"
-PATH = "path"
-PLAN = "plan"
 EVENT = "event"
 AUDIT = "audit"
 
@@ -55,32 +51,24 @@ META_ID = f"{AUDIT}:@workspace"
 def key_of(kind: str, item_id: str) -> str:
     """Return the record id of something.
 
-    >>> key_of(EDGE, "a-b"), plain_id(key_of(EDGE, "a:b"))
-    ('gedge:a-b', 'a:b')
+    >>> key_of(EDGE, "a:b")
+    'gedge:a:b'
     """
     return f"{kind}:{item_id}"
-
-
-def plain_id(record_id: str) -> str:
-    """Return an id without the prefix of its kind."""
-    return record_id.partition(":")[2]
-
-
-GRAPH = Face(name=FACE)
 
 
 class GraphHandle(Handle):
     """The graph of one project, as one scope sees it."""
 
-    face = GRAPH
+    face = Face(name=FACE)
 
 
 KINDS: dict[type[Model], str] = {
-    Profile: PROFILE,
+    Profile: "profile",
     Node: NODE,
     Edge: EDGE,
-    MemoryPath: PATH,
-    ActivationPlan: PLAN,
+    MemoryPath: "path",
+    ActivationPlan: "plan",
     MemoryEvent: EVENT,
     AuditRecord: AUDIT,
 }
@@ -104,11 +92,6 @@ def record_of(item: Model, place: int = 0) -> ChronoRecord:
         fields[PLACE] = place
     label = fields.get("label") or fields.get("name") or ""
     return ChronoRecord(id=key_of(kind, fields["id"]), kind=kind, label=label, confidence=1.0, data=fields)
-
-
-def item_of(cls: type[One], record: ChronoRecord) -> One:
-    """Return the item of a record, which must not be used afterwards."""
-    return cls.known(record.data)
 
 
 _READER = PrefixReader()
@@ -241,10 +224,36 @@ def _readable(cls: type[One], records: Iterable[ChronoRecord]) -> list[One]:
     found = []
     for record in records:
         try:
-            found.append(item_of(cls, record))
+            found.append(cls.known(record.data))
         except (ModelError, KeyError, TypeError):
             continue
     return found
+
+
+class MemoryHome:
+    """A graph in a temporary log, in memory where the system has a folder for that."""
+
+    def __init__(self) -> None:
+        self.handle = open_test_handle(GraphHandle)
+        #: Whether a graph store uses it: then its events must lead to that graph.
+        self.keeps_graph = False
+
+    def look(self) -> LogLook:
+        return LogLook(self.handle.store)
+
+    def run(self, work: Callable[[Look], Changes]) -> Changes:
+        """Write the changes that a function returns, all or nothing."""
+
+        def attempt(conn: Connection) -> Changes:
+            look = BatchLook(conn)
+            count = look.event_count()
+            changes = numbered(work(look), look)
+            _put(conn, changes, count + 1)
+            if changes.events:
+                conn.put(Books(events=count + len(changes.events)).record())
+            return changes
+
+        return self.handle.run(attempt)
 
 
 class LogHome:
@@ -258,15 +267,12 @@ class LogHome:
         self._turn = threading.RLock()
 
     def look(self) -> LogLook:
-        """Return a look at what the log says now."""
         return LogLook(self.handle.store)
 
     def look_back(self, as_of: int | datetime) -> PastLook:
-        """Return a look at what the log said after an event, or at a moment."""
         return PastLook(self.handle.store, as_of)
 
     def books(self) -> Books:
-        """Return what the workspace knows of itself."""
         books = self.look().books()
         if books is None:
             raise WorkspaceError(f"{self.view.folder.root} is no workspace of {self.handle.scope}")
@@ -300,7 +306,7 @@ class LogHome:
 
     def is_stale(self) -> bool:
         """Return whether an erasure happened after the files were written."""
-        erasures = self.handle.store.engine.everyone().query(kind="erasure", status="", faces=True)
+        erasures = self.handle.store.engine.unscoped().query(kind="erasure", status="", faces=True)
         if not erasures:
             return False
         since = self._shown_until()
@@ -328,7 +334,7 @@ class LogHome:
                 self._commit(lambda conn: (Changes(), anew), before)
 
     def _is_sound(self) -> bool:
-        return bool(self.handle.store.engine.findings()["valid"])
+        return bool(self.handle.store.engine.upkeep.findings()["valid"])
 
     def run(self, work: Callable[[Look], Changes]) -> Changes:
         """Write the changes that a function returns as one batch, then update the files."""

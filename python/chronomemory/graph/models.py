@@ -332,11 +332,9 @@ class Approval(Model):
 
     @classmethod
     def of(cls, action: Action, reviewer: str, note: str = "") -> Approval:
-        """Approve an action as it is now."""
         return cls(action.id, reviewer, action.digest, note)
 
     def covers(self, action: Action) -> bool:
-        """Return whether this approval is for this action."""
         return self.action_id == action.id and self.action_digest == action.digest
 
 

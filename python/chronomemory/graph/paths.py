@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from chronomemory._core import canonical_json
 from chronomemory.graph.errors import PathError
 from chronomemory.graph.models import MemoryEvent, MemoryPath, moment_of
 
@@ -75,11 +73,7 @@ def compact(
     """Mark the events of a path as summed up, by a node if one is named; all of them stay where they are."""
     if not path.event_ids:
         raise PathError(f"path {path.id!r} has no events to compact", path_id=path.id)
-    compaction = {
-        "events": len(path.event_ids),
-        "sha256": hashlib.sha256(canonical_json(list(path.event_ids))).hexdigest(),
-        "summary_id": summary_id,
-    }
+    compaction = {"events": len(path.event_ids), "summary_id": summary_id}
     done = replace(path, compaction=compaction)
     return done, _event("path.compacted", path.id, ts, event_id, compaction=compaction)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Iterable
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from chronomemory import drawing
 from chronomemory.drawing import Branch, Dot, Line, Step
 from chronomemory.graph.models import MemoryEvent, MemoryPath, Node
-from chronomemory.graph.protocols import MemoryGraphStore
+from chronomemory.graph.runtime import MemoryGraphStore
 
 #: Events that begin a path, end it, and sum it up.
 _BEGINS, _ENDS, _SUMS_UP = "path.branched", ("path.merged", "path.abandoned"), "path.compacted"
@@ -41,17 +42,14 @@ def paths_page(paths: Iterable[MemoryPath], events: Iterable[MemoryEvent], *, ti
         )
         for path in paths
     ]
-    shown = {name for path in branches for name in (*path.event_ids, *_marks(path))}
+    marks = [name for path in branches for name in (path.begun_by, path.ended_by, path.compacted_by)]
+    shown = {*marks, *(name for path in branches for name in path.event_ids)}
     steps = [
         Step(event.id, event.kind, event.ts, ", ".join(event.refs), place)
         for place, event in enumerate(listed, 1)
         if event.id in shown
     ]
     return drawing.paths_page(branches, steps, title=title)
-
-
-def _marks(path: Branch) -> tuple[str | None, ...]:
-    return path.begun_by, path.ended_by, path.compacted_by
 
 
 def to_dot(graph: MemoryGraphStore, *, name: str = "graph") -> str:
@@ -66,7 +64,10 @@ def to_graphml(graph: MemoryGraphStore) -> str:
 
 def to_networkx(graph: MemoryGraphStore) -> Any:
     """Return a ``MultiDiGraph`` of networkx, without edges whose ends are missing."""
-    made = drawing.to_networkx([], [])
+    try:
+        made = importlib.import_module("networkx").MultiDiGraph()
+    except ImportError as error:  # pragma: no cover (the tests have it)
+        raise ImportError("to_networkx needs networkx: pip install 'chronomemory-rs[graph]'") from error
     for node in graph.nodes():
         made.add_node(node.id, kind=node.kind, label=node.label, phase=node.phase, data=node.data)
     for edge in graph.edges():

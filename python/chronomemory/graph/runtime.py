@@ -1,17 +1,31 @@
-"""Applies actions behind a review gate, and changes paths; every outcome is audited."""
+"""The protocols of a graph store, event log and audit sink, and the runtime that applies actions to them.
+
+Actions pass a review gate, and every outcome is audited.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from heapq import merge
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from chronomemory.errors import ChronoError
 from chronomemory.face.moments import Now, utc_now
 from chronomemory.graph import paths
-from chronomemory.graph.changes import Changes, Draft, Look, numbered
+from chronomemory.graph.changes import (
+    APPLIED,
+    Changes,
+    Draft,
+    GraphSnapshot,
+    Home,
+    Look,
+    change_data,
+    numbered,
+    own_events,
+    reserved,
+)
 from chronomemory.graph.errors import (
     ActionError,
     ApprovalRequired,
@@ -31,14 +45,68 @@ from chronomemory.graph.models import (
     MemoryEvent,
     MemoryPath,
     Node,
+    Profile,
     exact,
     moment_of,
     spellings,
 )
-from chronomemory.graph.protocols import AuditSink, MemoryEventLog, MemoryGraphStore
-from chronomemory.graph.replaying import APPLIED, change_data, own_events, reserved
 from chronomemory.graph.view import hanging, replay_findings
 from chronomemory.record import is_same
+
+
+@runtime_checkable
+class MemoryGraphStore(Protocol):
+    """Profiles, nodes, edges and paths; every list is sorted by id."""
+
+    @property
+    def home(self) -> Home:
+        """Where it is kept: stores, logs and sinks of one home are changed together."""
+
+    def save_profile(self, profile: Profile) -> None: ...
+    def save_node(self, node: Node) -> None: ...
+    def save_edge(self, edge: Edge) -> None: ...
+    def save_path(self, path: MemoryPath) -> None: ...
+    def profile(self, profile_id: str) -> Profile | None: ...
+    def node(self, node_id: str) -> Node | None: ...
+    def edge(self, edge_id: str) -> Edge | None: ...
+    def path(self, path_id: str) -> MemoryPath | None: ...
+    def profiles(self) -> list[Profile]: ...
+    def nodes(self, kind: str | None = None) -> list[Node]: ...
+    def edges(
+        self, *, source: str | None = None, target: str | None = None, kind: str | None = None
+    ) -> list[Edge]: ...
+    def paths(self) -> list[MemoryPath]: ...
+    def export(self) -> dict[str, Any]:
+        """Return all of it as one envelope."""
+
+
+@runtime_checkable
+class MemoryEventLog(Protocol):
+    """Events in the order in which they were appended; none of them ever changes."""
+
+    def append(self, event: MemoryEvent) -> MemoryEvent:
+        """Append an event and return it, with the id that it was given if it had none."""
+
+    def append_many(self, events: Iterable[MemoryEvent]) -> list[MemoryEvent]:
+        """Append several, all of them or none."""
+
+    def event(self, event_id: str) -> MemoryEvent | None: ...
+    def events(self, kind: str | None = None) -> list[MemoryEvent]: ...
+    def replay(self) -> GraphSnapshot:
+        """Return the graph that the events lead to."""
+
+    def diagnose(self) -> list[Diagnostic]:
+        """Return the problems of the log; nothing is written."""
+
+
+@runtime_checkable
+class AuditSink(Protocol):
+    """Stores audit records of applied and denied actions."""
+
+    def record(self, entry: AuditRecord) -> AuditRecord:
+        """Put something down, and return it with the id that it was given."""
+
+    def records(self) -> Sequence[AuditRecord]: ...
 
 
 def applied_id(action: Action) -> str:
@@ -98,8 +166,7 @@ def _done(draft: Draft, action: Action, ts: str) -> Changes:
 
 
 def _edge(draft: Draft, action: Action) -> Edge:
-    payload = dict(action.payload)
-    edge = Edge.from_dict({**payload, "id": _same_id(action)})
+    edge = Edge.from_dict({**action.payload, "id": _same_id(action)})
     for end in (edge.source, edge.target):
         if draft.node(end) is None:
             raise _wrong(action, f"there is no node {end!r} at its end")
@@ -200,11 +267,12 @@ class PhaseMemoryRuntime:
         # INVARIANT: what is checked, audited and applied is this one copy, whatever happens to the originals.
         given = [Action.from_dict(action.to_dict()) for action in exact(Action, actions, ActionError)]
         approved = exact(Approval, approvals, ActionError)
-        reviewed = [(action, _approver(action, approved)) for action in given]
+        reviewed = [
+            (action, next((approval.reviewer for approval in approved if approval.covers(action)), None))
+            for action in given
+        ]
         ts = moment_of(self._clock())
-        entry = AuditRecord(
-            "", ts, "applied", tuple(self._audit_entry(action, by) for action, by in reviewed)
-        )
+        entry = AuditRecord("", ts, "applied", tuple(self._audit_entry(*pair) for pair in reviewed))
         denied = [action.id for action, by in reviewed if self.needs_review(action) and by is None]
         if denied:
             self._audit(replace(entry, outcome="denied", reason=f"not approved: {', '.join(denied)}"))
@@ -260,8 +328,10 @@ class PhaseMemoryRuntime:
             "id": action.id,
             "op": action.op,
             "target": action.target,
-            # The digest covers the payload: an erasure of either item takes it away.
+            # The digest covers the payload: an erasure of any of these items takes it away.
             "other": action.payload.get("by", action.payload.get("summary_id")),
+            "source": action.payload.get("source"),
+            "end": action.payload.get("target"),
             "digest": action.digest,
             "needed_review": self.needs_review(action),
             "approved_by": approver,
@@ -373,10 +443,6 @@ class _JoinedLook(Look):
 
     def event_count(self) -> int:
         return len(self._log)
-
-
-def _approver(action: Action, approvals: Iterable[Approval]) -> str | None:
-    return next((approval.reviewer for approval in approvals if approval.covers(action)), None)
 
 
 def _is_there(look: Look, event: MemoryEvent) -> bool:

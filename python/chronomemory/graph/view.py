@@ -1,34 +1,148 @@
-"""The files of a workspace: writing them from the log, and diagnostics of files, graph and chain."""
+"""The files of a workspace: their JSON, writing them from the log, and diagnostics of files and chain."""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
+from chronomemory._core import canonical_json, indented_json, parse_json
 from chronomemory.errors import ChronoError
 from chronomemory.face.files import Folder, is_draft
-from chronomemory.graph.changes import Changes, Look
-from chronomemory.graph.errors import WorkspaceError
-from chronomemory.graph.json_files import (
-    PAGE,
-    SCHEMAS,
-    WORKSPACE,
-    Line,
-    file_name,
-    line_of,
-    page_of,
-    read_lines,
-    read_object,
-    tagged,
-)
+from chronomemory.graph.changes import FAMILIES, Changes, Look, misnamed, replayed, snapshot_of
+from chronomemory.graph.errors import ModelError, WorkspaceError
 from chronomemory.graph.models import AuditRecord, Diagnostic, MemoryEvent, Model
 from chronomemory.graph.paths import origins_of
-from chronomemory.graph.replaying import FAMILIES, misnamed, replayed, snapshot_of
 from chronomemory.record import is_same
 from chronomemory.scope import Scope
 from chronomemory.types import VerifyReport
+
+#: The schema of the workspace itself, of what is exported, and of each kind of file and line.
+WORKSPACE = "chronomemory.workspace/1"
+ENVELOPE = "chronomemory.graph/1"
+SCHEMAS = {
+    "profiles": "chronomemory.profile/1",
+    "nodes": "chronomemory.node/1",
+    "edges": "chronomemory.edge/1",
+    "paths": "chronomemory.path/1",
+    "activation_plans": "chronomemory.activation-plan/1",
+    "events": "chronomemory.event/1",
+    "audit": "chronomemory.audit/1",
+}
+
+#: How the name of a file ends that shows one thing.
+PAGE = ".json"
+#: Characters that a file name keeps. Capitals are encoded: some file systems ignore case.
+_PLAIN = re.compile(rb"[^a-z0-9_-]")
+#: A longer name is cut and gets the digest of its id.
+_LONGEST_NAME = 180
+_CUT_NAME = 100
+#: Careless readers take these for the end of a line.
+_LINE_ENDS = (("\x85", "\\u0085"), ("\u2028", "\\u2028"), ("\u2029", "\\u2029"))
+
+
+def file_name(item_id: str, suffix: str = PAGE) -> str:
+    """Return a file name that no other id has, on any file system.
+
+    >>> file_name("a/b"), file_name("Ann"), file_name("..")
+    ('a%2Fb.json', '%41nn.json', '%2E%2E.json')
+    """
+    spelled = item_id.encode()
+    name = _PLAIN.sub(lambda found: b"%%%02X" % found[0][0], spelled).decode()
+    if len(name) > _LONGEST_NAME:
+        name = f"{name[:_CUT_NAME]}~{hashlib.sha256(spelled).hexdigest()}"
+    return f"{name}{suffix}"
+
+
+def page_of(value: Mapping[str, Any]) -> bytes:
+    """Spell a value as a file of its own: sorted keys, two spaces, a newline at the end."""
+    return indented_json(dict(value)) + b"\n"
+
+
+def line_of(value: Mapping[str, Any]) -> bytes:
+    """Spell a value as one line: sorted keys, no spaces, nothing in it that ends a line elsewhere."""
+    spelled = canonical_json(dict(value))
+    if not spelled.isascii():
+        text = spelled.decode()
+        for raw, escaped in _LINE_ENDS:
+            text = text.replace(raw, escaped)
+        spelled = text.encode()
+    return spelled + b"\n"
+
+
+def tagged(schema: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields with the schema that says how they are to be read."""
+    return {"schema": schema, **fields}
+
+
+One = TypeVar("One", bound=Model)
+#: Maximum number of bad lines that are reported one by one.
+_MOST_BAD = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Line(Generic[One]):
+    """One line: the item on it, or a code and a reason why there is none."""
+
+    number: int
+    content: bytes
+    item: One | None = None
+    code: str = ""
+    reason: str = ""
+    #: The id that a line has which is no item.
+    id: str | None = None
+
+
+def read_object(content: bytes) -> dict[str, object] | str:
+    """Return the object that bytes spell, or why they spell none."""
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return f"it is not UTF-8 at byte {error.start}"
+    try:
+        value = parse_json(content)
+    except (ValueError, RecursionError) as error:
+        return f"it is not JSON: {error}"
+    return value if isinstance(value, dict) else f"it is no object but {type(value).__name__}"
+
+
+def read_lines(content: bytes, cls: type[One], schema: str) -> Iterator[Line[One]]:
+    """Yield every line that is not blank; of those that are no items only the first, and a count."""
+    parts, bad = content.split(b"\n"), 0
+    for number, part in enumerate(parts, 1):
+        if not part.strip():
+            continue
+        line = _read(number, part, cls, schema, torn=number == len(parts))
+        bad += line.item is None
+        if line.item is not None or bad <= _MOST_BAD:
+            yield line
+    if bad > _MOST_BAD:
+        reason = f"{bad - _MOST_BAD:,} more lines cannot be read"
+        yield Line(len(parts), b"", code="malformed-line", reason=reason)
+
+
+def _read(number: int, part: bytes, cls: type[One], schema: str, *, torn: bool) -> Line[One]:
+    fields = read_object(part)
+    if isinstance(fields, str):
+        reason = "the last line was not finished" if torn else fields
+        return Line(number, part, code="malformed-line", reason=reason)
+    given = fields.get("id")
+    item_id = given if isinstance(given, str) and given else None
+    if fields.get("schema", schema) != schema:
+        reason = f"the schema {fields['schema']!r} is not known"
+        return Line(number, part, code="unknown-schema", reason=reason, id=item_id)
+    if item_id is None:
+        return Line(number, part, code="malformed-line", reason="there is no id")
+    try:
+        item = cls.from_dict({name: value for name, value in fields.items() if name != "schema"})
+    except ModelError as error:
+        return Line(number, part, code="malformed-line", reason=str(error), id=item_id)
+    return Line(number, part, item)
+
 
 META_FILE = "workspace.json"
 EVENTS_FILE = "events.jsonl"
@@ -58,7 +172,6 @@ class View:
         self._scope = scope
 
     def make(self) -> None:
-        """Make the folders, unless they are there."""
         self.folder.make(*FOLDERS)
 
     def check_strangers(self) -> None:
@@ -93,11 +206,9 @@ class View:
             return None
 
     def is_of_scope(self) -> bool:
-        """Return whether the files name this scope."""
         return self.scope_shown() == self._scope
 
     def meta_page(self, shown: Shown) -> bytes:
-        """Spell ``workspace.json``."""
         return page_of(
             {
                 "schema": WORKSPACE,
@@ -197,14 +308,12 @@ def expected_pages(look: Look) -> Iterator[tuple[str, dict[str, bytes]]]:
 
 
 def pages(within: str, items: Iterable[Model]) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of some items, by their names."""
     for item in items:
         fields = item.shown()
         yield file_name(fields["id"]), page_of(tagged(SCHEMAS[within], fields))
 
 
 def lines(name: str, items: Iterable[Model]) -> Iterator[bytes]:
-    """Yield the lines of some events or audit records."""
     schema = SCHEMAS[name.removesuffix(".jsonl")]
     for item in items:
         yield line_of(tagged(schema, item.shown()))
@@ -218,19 +327,6 @@ def _content(folder: Folder, name: str, within: str = "") -> bytes | None:
         return None
 
 
-#: Every code there is.
-CODES = (
-    "missing-endpoint",
-    "orphan-event",
-    "orphan-path",
-    "orphan-plan",
-    "unknown-schema",
-    "malformed-line",
-    "duplicate-id",
-    "view-drift",
-    "chain-break",
-    "replay-drift",
-)
 #: What the kinds of things are called in front of an id, where a reference says which one it means.
 _PREFIXES = ("profile", "node", "edge", "path", "plan", "event")
 
@@ -319,14 +415,10 @@ def chain_findings(report: VerifyReport) -> list[Diagnostic]:
     return found
 
 
-def event_findings(where: str, read: Iterable[Line[MemoryEvent]]) -> list[Diagnostic]:
-    """Return the problems of the lines of a stand-alone log."""
-    return list(_line_findings(where, list(read)))
-
-
-def _line_findings(
-    where: str, read: list[Line[MemoryEvent]] | list[Line[AuditRecord]]
+def line_findings(
+    where: str, read: Iterable[Line[MemoryEvent]] | Iterable[Line[AuditRecord]]
 ) -> Iterator[Diagnostic]:
+    """Yield the problems of lines: those that cannot be read, and ids that are there twice."""
     seen: dict[str, int] = {}
     for line in read:
         if line.item is None:
@@ -344,9 +436,9 @@ def view_findings(view: View, look: Look | None, shown: Shown | None) -> list[Di
     found: list[Diagnostic] = []
     if look is None:
         for name, cls in ((EVENTS_FILE, MemoryEvent), (AUDIT_FILE, AuditRecord)):
-            content = _read(folder, name)
+            content = _content(folder, name)
             if content is not None:
-                found += _line_findings(name, _lines(name, content, cls))
+                found += line_findings(name, _lines(name, content, cls))
         return found
     for within, expected in expected_pages(look):
         found += _page_findings(folder, within, expected)
@@ -358,18 +450,14 @@ def view_findings(view: View, look: Look | None, shown: Shown | None) -> list[Di
 
 
 def _meta_findings(view: View, shown: Shown) -> Iterator[Diagnostic]:
-    content = _read(view.folder, META_FILE)
+    content = _content(view.folder, META_FILE)
     if not shown.log_head and (claimed := view.shown()) is not None:
         # The log has lost the line that the hash is of: what the view says of it cannot be held against it.
         shown = Shown(shown.revision, shown.log_seq, claimed.log_head)
     if content != view.meta_page(shown):
-        said_at = view.shown()
-        behind = said_at is not None and said_at.revision < shown.revision
-        message = (
-            f"it shows revision {said_at.revision}, the log is at {shown.revision}"
-            if behind and said_at
-            else ""
-        )
+        claimed, message = view.shown(), ""
+        if claimed is not None and claimed.revision < shown.revision:
+            message = f"it shows revision {claimed.revision}, the log is at {shown.revision}"
         yield _drift(META_FILE, content, WORKSPACE, message)
 
 
@@ -381,7 +469,7 @@ def _page_findings(folder: Folder, within: str, expected: Mapping[str, bytes]) -
         return
     for name in sorted({*names, *expected}):
         where = f"{within}/{name}"
-        content = _read(folder, name, within)
+        content = _content(folder, name, within)
         if name not in expected and not is_draft(name) and not _is_page(name, content):
             continue  # a foreign file
         if name not in expected:
@@ -414,13 +502,13 @@ def _log_findings(
     folder: Folder, name: str, cls: type[MemoryEvent] | type[AuditRecord], expected: list[bytes]
 ) -> list[Diagnostic]:
     """Return the lines that cannot be read, and those that are not the ones of the log, in its order."""
-    content = _read(folder, name)
+    content = _content(folder, name)
     if content == b"".join(expected):
         return []
     if content is None:
         return [Diagnostic("view-drift", "error", name, None, None, "the file is missing or cannot be read")]
     read = _lines(name, content, cls)
-    found = list(_line_findings(name, read))
+    found = list(line_findings(name, read))
     wrong = {finding.line for finding in found}
     # A line that cannot be read stands for one that is missed, and so does one that says something else.
     missed = len(expected) - sum(finding.code != "duplicate-id" for finding in found)
@@ -444,11 +532,3 @@ def _log_findings(
 
 def _lines(name: str, content: bytes, cls: type[Model]) -> list[Line[MemoryEvent]]:
     return list(read_lines(content, cls, SCHEMAS[name.removesuffix(".jsonl")]))  # type: ignore[arg-type]
-
-
-def _read(folder: Folder, name: str, within: str = "") -> bytes | None:
-    try:
-        return folder.read(name, within)
-    except OSError:
-        # An unreadable file is reported as a drift.
-        return None

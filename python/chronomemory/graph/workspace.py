@@ -13,17 +13,16 @@ from typing import Any
 
 from chronomemory.errors import LogCorrupted
 from chronomemory.face.arguments import path as path_argument
+from chronomemory.face.handle import Closing
 from chronomemory.face.moments import Now, utc_now
 from chronomemory.face.results import Result, counted
-from chronomemory.graph.changes import Changes, Look
+from chronomemory.graph.changes import Changes, GraphSnapshot, Look, snapshot_of
 from chronomemory.graph.envelope import Imported, KeyMap, changes_of, envelope_page, read_envelope, report_of
 from chronomemory.graph.errors import WorkspaceError
 from chronomemory.graph.log_home import LogHome, open_home
-from chronomemory.graph.logs import HomeAuditSink, HomeEventLog
 from chronomemory.graph.models import Diagnostic, moment_of
-from chronomemory.graph.replaying import GraphSnapshot, snapshot_of
 from chronomemory.graph.runtime import PhaseMemoryRuntime
-from chronomemory.graph.stores import FileBackedMemoryGraphStore
+from chronomemory.graph.stores import FileBackedMemoryGraphStore, HomeAuditSink, HomeEventLog
 from chronomemory.graph.view import chain_findings, hanging, replay_findings, view_findings
 from chronomemory.scope import NOT_GIVEN, Scope
 from chronomemory.store import ChronoStore
@@ -46,7 +45,7 @@ class Rebuilt(Result):
         return f"wrote {counted(self.written, 'file')}, removed {counted(self.removed, 'file')}{aside}"
 
 
-class Workspace:
+class Workspace(Closing):
     """A graph workspace; the log in ``.chronomemory`` is the truth, the other files show it.
 
     Make one with ``create``, open it with ``open``. It belongs to the names that it was made with, if any.
@@ -129,7 +128,6 @@ class Workspace:
 
     @property
     def folder(self) -> Path:
-        """Where it is."""
         return self.home.view.folder.root
 
     @property
@@ -145,12 +143,6 @@ class Workspace:
     def close(self) -> None:
         """Let go of the folder; closing twice is fine."""
         self.home.handle.close()
-
-    def __enter__(self) -> Workspace:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Workspace {os.fspath(self.folder)!r}, {self.scope}>"

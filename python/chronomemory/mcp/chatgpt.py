@@ -13,6 +13,7 @@ from chronomemory.mcp.reading import Answer, Question
 from chronomemory.mcp.rendering import clipped, quoted, text_of
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.mcp.toolbox import MEMORY_URI, READS, Row
+from chronomemory.tools import is_generic
 
 #: How much of a memory is its title, and how much of a document is fetched, in tokens.
 _TITLE, _DOCUMENT = 20, 10_000
@@ -39,20 +40,20 @@ class Document(TypedDict):
 
 def search(
     served: ServedStore,
-    query: Annotated[str, Field(max_length=10_000, description="Words to look for; empty: the newest")],
+    query: Annotated[
+        str, Field(max_length=10_000, description="Words to look for; empty: the newest memories")
+    ],
 ) -> Answer:
     """Find memories by their words, best first; fetch has what each of them says."""
-    found = reading.search(served, Question(query=query, limit=20, max_tokens=20_000)).structured
+    words = "" if is_generic(query) else query
+    found = reading.search(served, Question(query=words, limit=20, max_tokens=20_000)).structured
     rows = [
         {"id": item["id"], "title": _title(item["text"]), "url": _url(item["id"])}
         for item in found["memories"]
     ]
-    metadata = {**served.named(), "left_out": _left_out(found), "notes": "; ".join(found["notes"])}
+    left_out = f"{found['left_out']}{'' if found['left_out_is_exact'] else ' or more'}"
+    metadata = {**served.named(), "left_out": left_out, "notes": "; ".join(found["notes"])}
     return _both({"results": rows, "metadata": metadata})
-
-
-def _left_out(found: dict[str, Any]) -> str:
-    return f"{found['left_out']}{'' if found['left_out_is_exact'] else ' or more'}"
 
 
 def fetch(
@@ -90,4 +91,4 @@ def _both(value: dict[str, Any]) -> Answer:
     return Answer(value, [quoted(value)])
 
 
-ROWS = [Row(search, "Search", ResultList, READS), Row(fetch, "Fetch", Document, READS)]
+ROWS = [Row(search, "Search", READS, ResultList), Row(fetch, "Fetch", READS, Document)]

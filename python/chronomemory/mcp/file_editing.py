@@ -62,7 +62,6 @@ def chosen_lines(given: list[int], count: int) -> tuple[int, int]:
 
 
 def numbered(lines: list[str], first: int, last: int) -> list[str]:
-    """Return some lines with their numbers in front."""
     return [f"{number:>6}\t{visible(lines[number - 1])}" for number in range(first, last + 1)]
 
 
@@ -77,7 +76,6 @@ def _spelled(letter: str) -> str:
 
 
 def size(count: int) -> str:
-    """Spell how long a file is."""
     return f"{count / 1024:.1f}K" if count >= 1024 else f"{count}B"
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from chronomemory.mcp.lazy import LazyModule
 from chronomemory.mcp.reading import Answer
 from chronomemory.mcp.served_store import ServedStore
-from chronomemory.mcp.shapes import FileTold
-from chronomemory.mcp.toolbox import READS, RETRACTS, WRITES, OperationId, Row
+from chronomemory.mcp.toolbox import ADDS, READS, RETRACTS, WRITES, OperationId, Row
 
 if TYPE_CHECKING:
     from chronomemory.mcp import file_editing
@@ -23,11 +21,6 @@ _PATH, _TEXT = 300, 100_000
 
 Path = Annotated[str, Field(min_length=1, max_length=_PATH, description="Such as /memories/topic-rust.md")]
 Text = Annotated[str, Field(max_length=_TEXT)]
-
-#: A tool that adds as often as it is called.
-ADDS = ToolAnnotations(
-    read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
-)
 
 
 def view(
@@ -88,10 +81,10 @@ def rename(served: ServedStore, old_path: Path, new_path: Path, operation_id: Op
 
 
 ROWS = [
-    Row(view, "View memory files", FileTold, READS),
-    Row(create, "Create a memory file", FileTold, WRITES),
-    Row(str_replace, "Replace text in a memory file", FileTold, RETRACTS),
-    Row(insert, "Insert text into a memory file", FileTold, ADDS),
-    Row(delete, "Delete a memory file", FileTold, RETRACTS),
-    Row(rename, "Rename a memory file", FileTold, RETRACTS),
+    Row(view, "View memory files", READS),
+    Row(create, "Create a memory file", WRITES),
+    Row(str_replace, "Replace text in a memory file", RETRACTS),
+    Row(insert, "Insert text into a memory file", ADDS),
+    Row(delete, "Delete a memory file", RETRACTS),
+    Row(rename, "Rename a memory file", RETRACTS),
 ]

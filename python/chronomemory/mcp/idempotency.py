@@ -18,7 +18,7 @@ from chronomemory.blocks.ids import CONFIG, config_key
 from chronomemory.errors import InvalidArgument
 from chronomemory.face.arguments import must
 from chronomemory.face.batch import Connection
-from chronomemory.mcp.shapes import OPERATION_LETTERS
+from chronomemory.mcp.served_store import OPERATION_LETTERS
 from chronomemory.record import OPERATION_KIND, ChronoRecord
 from chronomemory.scope import Scope, carrying
 from chronomemory.store import Records
@@ -58,7 +58,6 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """The digest under which the operation is stored."""
         return hashlib.sha256(self.operation_id.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
 
     @property
@@ -70,19 +69,23 @@ class Operation:
         digits = self.scope.digits
         return f"OPERATION-{self.name}@{digits}" if digits else f"OPERATION-{self.name}"
 
+    @property
+    def keys(self) -> list[str]:
+        """The ids under which the operation may be stored; none without an operation id."""
+        return [self._block_key, self._plain_key] if self.operation_id else []
+
     def check(self, door: Records) -> None:
-        """Raise if it is known already, before any work is done."""
-        if self.operation_id:
-            for key in (self._block_key, self._plain_key):
-                self._compare(door.get(key))
+        """Raise if the operation was done before."""
+        for key in self.keys:
+            self._compare(door.get(key))
 
     def begin_blocks(self, conn: Connection) -> None:
-        """Mind the operation in a batch of blocks; raise if another has done it."""
-        if self.operation_id:
-            self._compare(conn.record(self._block_key))
-            # A face sees no plain record, but the batch is not written if this one comes to be meanwhile.
-            conn.record(self._plain_key)
-            self._compare(conn.store.engine.get(self._plain_key))
+        """Raise if the operation was done before, and fail the batch if another writer does it meanwhile.
+
+        The batch has fetched ``keys``: without that a face does not see plain records.
+        """
+        for key in self.keys:
+            self._compare(conn.record(key))
 
     def keep_beside_blocks(self, conn: Connection, result: Mapping[str, Any]) -> None:
         """Write it down in the batch, with what the call will answer."""

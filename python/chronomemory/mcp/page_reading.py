@@ -6,33 +6,29 @@ Shared pages are read by every scope and changed by none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 
-from chronomemory._core import canonical_json
 from chronomemory.errors import ChronoError
 from chronomemory.face.files import Stamp
-from chronomemory.mcp.reading import Answer, Question, heading, search
-from chronomemory.mcp.rendering import Budget, clipped, one_line, quoted, tokens_of
+from chronomemory.mcp.reading import Answer, answered, heading
+from chronomemory.mcp.rendering import Budget, Item, clipped, one_line, quoted
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.pages import Entry, FolderError, PageInfo, UnknownFolder, UnknownPage, schema
 from chronomemory.pages.ids import entry_key, file_of
 from chronomemory.pages.reading import PageReader
-from chronomemory.pages.settings import Settings
 from chronomemory.pages.storage.home import Home, open_home
 from chronomemory.pages.syncing import sync, write_index
+from chronomemory.pages.writing import Settings
 from chronomemory.scope import Scope
 
 T = TypeVar("T")
-Item = dict[str, Any]
 
-#: So many more entries are counted, so that an answer can say how many it left out.
+#: How many entries beyond the limit are counted, for the number that an answer leaves out.
 _COUNTED = 100
-#: No single entry takes more than this share of an answer; what it takes to say that one was cut.
-_SHARE, _CUT_TOKENS = 0.5, 14
-#: How long the description of a page may be in a list, and a note, in tokens; how many notes there are.
+#: The most tokens of a page description and of a note, and the most notes.
 _DESCRIPTION, _NOTE, _NOTES = 60, 40, 3
 _MAKE = "Make the first with `chronomemory pages create`, or check the names that the server was started with"
 
@@ -49,22 +45,16 @@ class PageFolder:
     notes: list[str] = field(default_factory=list)
 
     def need(self) -> Home:
-        """Return the home of the pages, which must be there."""
         if self.home is None:
             raise UnknownFolder(self.notes[0].partition(";")[0], recovery=f"{_MAKE}.")
         return self.home
-
-    def note_memories(self) -> None:
-        """Say how memories are listed that are on no page, if there are any."""
-        if self.served.door.engine.count(kind="block"):
-            self.notes.append("memories that are on no page: search_memories with an empty query lists them")
 
     def take_in(self, names: Sequence[str]) -> None:
         """Take in edits of some pages made by hand; failures become notes."""
         notes = [note for name in names if (note := self._behind(self.need(), name))]
         self.notes += notes[:_NOTES]
         if len(notes) > _NOTES:
-            self.notes.append(f"so it is with {len(notes) - _NOTES} more pages")
+            self.notes.append(f"the same holds for {len(notes) - _NOTES} more pages")
 
     def take_in_all(self) -> None:
         """The same for all pages whose files are not as they were when this server looked last."""
@@ -92,14 +82,14 @@ class PageFolder:
                 return ""
             if self.served.read_only or not self.is_own:
                 return (
-                    f"{file_of(name)} was edited by hand, which this server may not take in: told is what was"
+                    f"{file_of(name)} was edited by hand; this server may not take that in and shows what was"
                 )
             with home.locked():
                 home.catch_up(name)
                 write_index(home)
         except ChronoError as error:
             reason = quoted(clipped(str(error), _NOTE)[0])
-            return f"what was edited by hand cannot be taken in, told is what was said before: {reason}"
+            return f"an edit by hand cannot be taken in, so this is what the page said before: {reason}"
         return ""
 
 
@@ -127,12 +117,8 @@ def _found(served: ServedStore) -> PageFolder:
         return PageFolder(
             served, home, is_own, notes if is_own else [*notes, "these pages are shared by all"]
         )
-    place = quoted(str(home.folder.root).encode("utf-8", "backslashreplace").decode())
-    return PageFolder(
-        served,
-        None,
-        notes=[f"there are no pages for {served.scope} in {place}; {_MAKE[0].lower()}{_MAKE[1:]}", *notes],
-    )
+    note = f"there are no pages for {served.scope}; {_MAKE[0].lower()}{_MAKE[1:]}"
+    return PageFolder(served, None, notes=[note, *notes])
 
 
 def list_pages(
@@ -141,22 +127,15 @@ def list_pages(
     """Return the pages by their names, as many as fit."""
     with opened(served) as folder:
         folder.take_in_all()
-        if folder.home is None:
-            return _newest(folder, {"pages": [], "next_offset": 0}, max_tokens)
-        folder.note_memories()
-        found = PageReader(folder.home).list(
-            include_dormant=include_dormant, include_archived=include_archived
-        )
+        found: Sequence[PageInfo] = []
+        if folder.home is not None:
+            found = PageReader(folder.home).list(
+                include_dormant=include_dormant, include_archived=include_archived
+            )
         items, left_out, following = _fitting(folder, found[offset:], _page_item, max_tokens, offset)
-        structured = {
-            **served.named(),
-            "pages": items,
-            "left_out": left_out,
-            "next_offset": following,
-            "notes": folder.notes,
-        }
         words = _words(f"{len(items)} of the pages, by name", left_out, following)
-        return Answer(structured, [*heading(served, words, folder.notes), *map(_line, items)])
+        counts = {"left_out": left_out, "next_offset": following}
+        return answered(served, words, folder.notes, map(_line, items), pages=items, **counts)
 
 
 def read_page(served: ServedStore, path: str, *, offset: int, max_tokens: int, **asked: Any) -> Answer:
@@ -168,7 +147,7 @@ def read_page(served: ServedStore, path: str, *, offset: int, max_tokens: int, *
             info = PageReader(home).info(name)
             found = PageReader(home).read(name, **asked)
         except UnknownPage as error:
-            raise UnknownPage(str(error), recovery="Look the name up with list_memories.") from None
+            raise UnknownPage(str(error), recovery="Look the name up with list_pages.") from None
         page = _page_item(folder, info, _DESCRIPTION)
         budget = served.budget(max_tokens, folder.notes)
         budget.take({}, _line(page))
@@ -183,11 +162,8 @@ def search_entries(served: ServedStore, query: str, *, limit: int, max_tokens: i
     """Return the entries that fit a text best, as many as fit."""
     with opened(served) as folder:
         folder.take_in_all()
-        found = (
-            []
-            if folder.home is None
-            else PageReader(folder.home).search(query, limit=limit + _COUNTED, **asked)
-        )
+        home = folder.home
+        found = [] if home is None else PageReader(home).search(query, limit=limit + _COUNTED, **asked)
         pairs = [(hit.entry, hit.score) for hit in found]
         return _best(folder, pairs, limit, max_tokens, "entries that match, best first")
 
@@ -196,30 +172,16 @@ def recent_entries(served: ServedStore, *, limit: int, max_tokens: int, **asked:
     """Return the latest entries of all pages, as many as fit."""
     with opened(served) as folder:
         folder.take_in_all()
-        if folder.home is None:
-            return _newest(folder, {"entries": []}, max_tokens, limit=limit, since=asked["since"] or "")
-        folder.note_memories()
-        found = PageReader(folder.home).recent(limit=limit + _COUNTED, **asked)
-        return _best(
-            folder, [(entry, None) for entry in found], limit, max_tokens, "entries, the latest first"
-        )
+        home = folder.home
+        found = [] if home is None else PageReader(home).recent(limit=limit + _COUNTED, **asked)
+        pairs = [(entry, None) for entry in found]
+        return _best(folder, pairs, limit, max_tokens, "entries, the latest first")
 
 
 def tell_schema(served: ServedStore) -> Answer:
     """Return the guide for writing pages; it is ours, so it is not quoted."""
     text = schema()
     return Answer({**served.named(), "schema": text}, [*heading(served, "how pages are written"), text])
-
-
-def _newest(folder: PageFolder, empty: Item, max_tokens: int, *, limit: int = 100, since: str = "") -> Answer:
-    """Return the newest memories, for a scope that has no pages to list."""
-    with suppress(ValueError):  # a local time, as pages have them
-        since = since if len(since) < 11 else datetime.fromisoformat(since).astimezone().isoformat()
-    note, left = folder.notes[0], max_tokens - 2 * tokens_of(folder.notes[0])
-    answer = search(folder.served, Question(query="", limit=limit, since=since, max_tokens=left))
-    first, *lines = answer.lines
-    notes = [note, *answer.structured["notes"]]
-    return Answer({**empty, **answer.structured, "notes": notes}, [first, f"note: {note}", *lines])
 
 
 def _best(
@@ -238,8 +200,8 @@ def _best(
 
 
 def _entries_answer(folder: PageFolder, items: list[Item], left_out: int, words: str, *lines: str) -> Answer:
-    structured = {**folder.served.named(), "entries": items, "left_out": left_out, "notes": folder.notes}
-    return Answer(structured, [*heading(folder.served, words, folder.notes), *lines, *map(_line, items)])
+    rows = [*lines, *map(_line, items)]
+    return answered(folder.served, words, folder.notes, rows, entries=items, left_out=left_out)
 
 
 def _words(what: str, left_out: int, following: int) -> str:
@@ -254,18 +216,9 @@ def _fitting(
     offset: int,
     budget: Budget | None = None,
 ) -> tuple[list[Item], int, int]:
-    """Return the first things, as many as there is room for, how many there are more, and where to go on."""
+    """Return the items that fit, the number left out, and the offset of the first of these."""
     room = folder.served.budget(max_tokens, folder.notes) if budget is None else budget
-    items: list[Item] = []
-    for thing in things:
-        most = int(max_tokens * _SHARE / 2)
-        if not items:
-            bare = make(folder, thing, 1)
-            most = min(most, (room.left - tokens_of(canonical_json(bare), _line(bare))) // 2 - _CUT_TOKENS)
-        item = make(folder, thing, max(most, 1))
-        if not room.take(item, _line(item)):
-            break
-        items.append(item)
+    items = room.fit_texts(things, partial(make, folder), _line, max_tokens)
     if things and not items:
         folder.notes.append("not one fits: ask again with a larger max_tokens")
     left_out = len(things) - len(items)

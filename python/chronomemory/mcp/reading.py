@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from chronomemory._core import canonical_json
-from chronomemory.errors import InvalidArgument, UnknownRecord
+from chronomemory.errors import UnknownRecord
 from chronomemory.face.arguments import word
 from chronomemory.face.moments import parse_instant
 from chronomemory.face.results import counted
 from chronomemory.mcp.lazy import LazyModule
-from chronomemory.mcp.rendering import Budget, clipped, item_of, line_of, more_of, quoted, tokens_of
+from chronomemory.mcp.rendering import clipped, item_of, line_of, more_of, one_line, quoted, tokens_of
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
 from chronomemory.search import Hit, Hits
 from chronomemory.selection import Page
+from chronomemory.tools import cursor_errors, find_record, profile
 
 #: Loaded by the first search of a server that has an embedder.
 _searching = LazyModule("chronomemory.blocks.retrieval")
 
-#: So many more hits are counted, so that an answer can say how many it left out.
+#: How many hits beyond the limit are counted, for the number that an answer leaves out.
 _COUNTED = 100
-#: What it takes to say that a text was cut.
-_CUT_TOKENS = 14
-#: No single memory takes more than this share of an answer.
-_SHARE = 0.5
 #: How many places of damage a report lists.
 _PLACES = 20
 #: What the ids of records begin with that a list of memories leaves out: bookkeeping, and entries of pages.
@@ -36,13 +32,13 @@ _BOOKS = (
     *("bedge:", "contradiction:", "frame:", "session:", "config:", "rule:", "profile:"),
     *("gedge:", "path:", "plan:", "event:", "audit:", "page:", "entry:", "vector:"),
 )
-#: The statuses that memories are given here; ``any`` stands for all.
+#: The statuses that tools give to memories; ``any`` means all.
 _STATUSES = ("active", "archived", "superseded", "invalidated", "hypothesis", "inbox", "any")
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer in both channels, each complete in itself."""
+    """One answer: its text, and the same facts for the structured channel."""
 
     structured: dict[str, Any]
     lines: list[str]
@@ -57,11 +53,17 @@ class Answer:
 
 
 def heading(served: ServedStore, words: str, notes: Sequence[str] = ()) -> list[str]:
-    """Return how every text begins: with the store, the scope and what the answer is."""
-    return [
-        f"store {quoted(served.place)}, scope {quoted(str(served.scope))}: {words}",
-        *(f"note: {n}" for n in notes),
-    ]
+    """Return how every text begins: with the project, the scope and what the answer is."""
+    project, scope = (quoted(name)[1:-1] for name in (served.place, str(served.scope)))
+    return [f"{project}, {scope}: {words}", *(f"note: {note}" for note in notes)]
+
+
+def answered(
+    served: ServedStore, words: str, notes: list[str], lines: Iterable[str], **fields: Any
+) -> Answer:
+    """Return an answer that names the project and the scope."""
+    structured = {**served.named(), **fields, "notes": notes}
+    return Answer(structured, [*heading(served, words, notes), *lines])
 
 
 def moment(name: str, spelled: str, *, ends: bool = True) -> datetime | None:
@@ -84,7 +86,7 @@ def as_of(spelled: str) -> int | datetime | None:
 
 @dataclass(frozen=True)
 class Question:
-    """A search; an empty query lists memories, newest first."""
+    """A search, or without a query a list of memories, newest first."""
 
     query: str
     limit: int = 10
@@ -121,7 +123,7 @@ class Question:
     def ask(
         self, served: ServedStore, limit: int, after: str | None, reading: Mapping[str, Any]
     ) -> Hits | Page:
-        """Put it to the store."""
+        """Return a page of the answer of the store."""
         terms: dict[str, Any] = {
             "status": None if self.status == "any" else self.status,
             "min_confidence": self.min_confidence,
@@ -137,7 +139,7 @@ class Question:
                 self.query, **reading, kind=list(self.kinds) or None, as_of=when, **terms
             )
         asked = served.door if when is None else served.door.as_of(when)
-        return asked.query(faces=True, order_by="-created", **terms)
+        return asked.query(faces=True, order_by="-created_at", **terms)
 
 
 def search(served: ServedStore, asked: Question) -> Answer:
@@ -146,17 +148,14 @@ def search(served: ServedStore, asked: Question) -> Answer:
         seen = {status for _, status, _, _ in served.door.engine.tally()}
         word("status", asked.status, tuple(sorted(seen.union(_STATUSES))))
     reading = asked.reading(served)
-    try:
+    with cursor_errors():
         hits = asked.ask(served, asked.limit, asked.cursor, reading)
-    except InvalidArgument as error:
-        if error.field != "after":
-            raise
-        message = str(error).replace("after", "cursor", 1)  # as the argument is called here
-        raise type(error)(message, field="cursor", recovery=error.recovery) from None
     notes = served.notes(nothing_found=not hits)
     if asked.query and not hits and served.door.engine.is_known():
-        notes.append("no memory matched; an empty query lists the memories, newest first")
-    items = _fitting(hits, served.budget(asked.max_tokens, notes), asked.max_tokens)
+        notes.append("no memory matched; an empty query shows what is known")
+    budget = served.budget(asked.max_tokens, notes)
+    things: list[Hit | ChronoRecord] = list(hits)
+    items = budget.fit_texts(things, _item, line_of, asked.max_tokens)
     cursor = hits.cursor
     if len(items) < len(hits):
         cursor = asked.ask(served, len(items), asked.cursor, reading).cursor if items else None
@@ -166,77 +165,78 @@ def search(served: ServedStore, asked: Question) -> Answer:
         left_out, is_exact = left_out + len(more), more.cursor is None
     if hits and not items:
         notes.append("not one memory fits: ask again with a larger max_tokens")
-    structured = {
-        **served.named(),
-        "memories": items,
-        "left_out": left_out,
-        "left_out_is_exact": is_exact,
-        "next_cursor": cursor or "",
-        "notes": notes,
-    }
-    more_words = f"{left_out}{'' if is_exact else ' or more'} left out"
+    order = "best first" if asked.query else "newest first"
+    words = f"{counted_memories(len(items))}, {order}" if hits else "nothing found"
+    if left_out:
+        words += f"; {left_out}{'' if is_exact else ' or more'} left out"
     if cursor:
-        more_words += f", next_cursor={cursor}"
-    which = " that match, best first" if asked.query else ", newest first"
-    words = f"{len(items)} of the memories{which}, {more_words}" if hits else "nothing found"
-    return Answer(structured, [*heading(served, words, notes), *map(line_of, items)])
+        words += f", next_cursor={cursor}"
+    counts = {"left_out": left_out, "left_out_is_exact": is_exact, "next_cursor": cursor or ""}
+    return answered(served, words, notes, map(line_of, items), memories=items, **counts)
 
 
-def _fitting(hits: Hits | Page, budget: Budget, max_tokens: int) -> list[dict[str, Any]]:
-    """Return the first hits, as many as there is room for; of the very first as much as there is room for."""
-    items: list[dict[str, Any]] = []
-    for hit in hits:
-        record, score = (hit.record, hit.score) if isinstance(hit, Hit) else (hit, None)
-        item = item_of(record, tokens=int(max_tokens * _SHARE / 2), score=score)
-        if not items:
-            bare = {**item, "text": ""}
-            room = (budget.left - tokens_of(canonical_json(bare), line_of(bare))) // 2 - _CUT_TOKENS
-            if room > 0:
-                item = item_of(record, tokens=min(int(max_tokens * _SHARE / 2), room), score=score)
-        if not budget.take(item, line_of(item)):
-            break
-        items.append(item)
-    return items
+def counted_memories(number: int) -> str:
+    """Return a number of memories in words."""
+    return "1 memory" if number == 1 else f"{number} memories"
+
+
+#: The sections of a profile, with their titles.
+_SECTIONS = {"constitution": "always true:", "most_used": "most used:", "newest": "newest:"}
+
+
+def show_profile(served: ServedStore, *, limit: int, max_tokens: int) -> Answer:
+    """Return what is known: the constitution, what is used most, and the newest memories."""
+    every = Question(query="").ask(served, _COUNTED, None, {})
+    sections = profile(served.door, [thing for thing in every if isinstance(thing, ChronoRecord)], limit)
+    notes = served.notes(nothing_found=not every)
+    budget = served.budget(max_tokens, notes)
+    shown: dict[str, list[dict[str, Any]]] = {}
+    lines: list[str] = []
+    for name, title in _SECTIONS.items():
+        shown[name] = budget.fit_texts(sections[name], _item, line_of, max_tokens)
+        lines += [title, *map(line_of, shown[name])] if shown[name] else []
+    total = f"{len(every)}{'' if every.cursor is None else ' or more'}"
+    words = f"what is known, out of {total}; list_memories lists all" if every else "nothing found"
+    return answered(served, words, notes, lines, **shown, total=len(every))
+
+
+def _item(hit: Hit | ChronoRecord, tokens: int) -> dict[str, Any]:
+    if isinstance(hit, Hit):
+        return item_of(hit.record, tokens=tokens, score=hit.score)
+    return item_of(hit, tokens=tokens)
 
 
 def get(served: ServedStore, memory_id: str, *, as_of_spelled: str, offset: int, max_tokens: int) -> Answer:
     """Return one memory whole, now or as it was; a long text in pieces."""
     record = _record(served, memory_id, as_of_spelled)
     item = item_of(record, tokens=2**31)
-    text, room = item["text"][offset:], max(served.budget(max_tokens, served.notes()).left, 50)
+    budget = served.budget(max_tokens, served.notes())
+    text, room = item["text"][offset:], max(budget.left, 50)
     more = more_of(record)
-    told_more = quoted(more)
-    if tokens_of(told_more) * 2 > room // 2:
+    more_text = quoted(more)
+    if tokens_of(more_text) * budget.channels > room // 2:
         more = {"evidence": [], "data": {}}
-        told_more = "left out, being too long: ask with a larger max_tokens"
+        more_text = "left out, being too long: ask with a larger max_tokens"
         room -= 20
     else:
-        room -= 2 * tokens_of(told_more)
-    shown, is_cut = clipped(text, max(room // 2 - 40, 10))
+        room -= budget.channels * tokens_of(more_text)
+    shown, is_cut = clipped(text, max(room // budget.channels - 40, 10))
     shown = shown[:-1] if is_cut else shown
     end = offset + len(shown)
     item = {**item, "text": shown}
-    structured = {
-        **served.named(),
-        "memory": item,
-        **more,
-        "left_out": max(len(text) - len(shown), 0),
-        "next_offset": end if is_cut else 0,
-        "notes": served.notes(),
-    }
-    words = f"one memory; {structured['left_out']} characters of its text left out"
-    if is_cut:
-        words += f", next_offset={end}"
-    lines = [*heading(served, words, structured["notes"]), line_of(item), f"more: {told_more}"]
-    return Answer(structured, lines)
+    left_out = max(len(text) - len(shown), 0)
+    words = f"one memory; {left_out} characters left out, next_offset={end}" if is_cut else "one memory"
+    counts = {"left_out": left_out, "next_offset": end if is_cut else 0}
+    times = {name: item[name] for name in ("created_at", "updated_at", "status", "confidence", "kind")}
+    lines = [line_of(item), f"- {one_line({'whole_id': record.id, **times})}", f"more: {more_text}"]
+    return answered(served, words, served.notes(), lines, memory=item, **more, **counts)
 
 
 def _record(served: ServedStore, memory_id: str, as_of_spelled: str) -> ChronoRecord:
     when = as_of(as_of_spelled)
     if when is None:
         return served.find(memory_id)
-    view = served.door.as_of(when)
-    found = view.get(memory_id) or view.get(f"block:{memory_id}")
+    found = find_record(served.door.as_of(when), memory_id)
     if found is None:
         raise UnknownRecord(
             f'there was no memory "{memory_id[:200]}" in {served.scope} then',
@@ -262,23 +262,14 @@ def verify(served: ServedStore) -> Answer:
     if report.scopes:
         notes.append(f"{len(report.scopes)} records changed their scope or have none that is one")
     advice = "" if report.valid else "Run `chronomemory repair` in the project, or restore a backup."
-    structured = {
-        **served.named(),
-        "valid": report.valid,
-        "rung": report.rung,
-        "events": report.events,
-        "last_seq": report.last_seq,
-        "head": report.head,
-        "damage": damage,
-        "left_out": len(places) - len(damage),
-        "advice": advice,
-        "notes": notes,
-    }
+    left_out = len(places) - len(damage)
+    names = ("valid", "rung", "events", "last_seq", "head")
+    facts = {name: getattr(report, name) for name in names}
     words = (
         f"{report.rung}; {report.events} events, the last is {report.last_seq}, head {report.head or 'none'}"
     )
-    lines = heading(served, words, notes)
-    lines += [f"- damage: {quoted(place)}" for place in damage]
-    if structured["left_out"]:
-        lines.append(f"{structured['left_out']} more kinds of damage left out")
-    return Answer(structured, [*lines, advice] if advice else lines)
+    lines = [f"- damage: {quoted(place)}" for place in damage]
+    if left_out:
+        lines.append(f"{left_out} more kinds of damage left out")
+    lines += [advice] if advice else []
+    return answered(served, words, notes, lines, **facts, damage=damage, left_out=left_out, advice=advice)

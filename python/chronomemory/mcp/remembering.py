@@ -7,18 +7,24 @@ one, with its edges and rollbacks.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from chronomemory.blocks import Blocks
-from chronomemory.blocks.ids import plain_id
-from chronomemory.blocks.life.asking import BlockAnswers
-from chronomemory.blocks.life.consolidation import Consolidation
-from chronomemory.blocks.life.learning import drafted, forget, inherit, return_to_inbox, supersede
+from chronomemory.blocks.ids import block_key, plain_id
+from chronomemory.blocks.life.learning import (
+    CREATED,
+    DUPLICATE,
+    REACTIVATED,
+    drafted,
+    forget,
+    put_into_inbox,
+    supersede,
+)
 from chronomemory.blocks.memory import Memory
 from chronomemory.blocks.storage.blocks import tags_of
-from chronomemory.blocks.types import BlockStatus
+from chronomemory.blocks.types import BlockStatus, LearnResult
 from chronomemory.deps import DependencyEdge, edge_in
 from chronomemory.embedders import LexicalEmbedder
 from chronomemory.errors import ChronoError, InvalidArgument, InvalidRecord, UnknownRecord
@@ -46,42 +52,43 @@ _GONE = WITHDRAWN | {SUPERSEDED}
 #: Why a block is no longer found; one that comes back has no such reason any more.
 _BECAUSE = ("superseded_because", "retracted_because")
 
+_OUTCOMES = {CREATED: ADDED, REACTIVATED: RETURNED, DUPLICATE: KNOWN}
+
 Result = dict[str, Any]
 
 
-class _Apart(BlockAnswers):
-    """Answers that no two texts are the same, and notes no contradiction."""
+class Keeper(Memory):
+    """A memory that makes a new block active just as it was said, together with a change, in one batch."""
 
-    def contradiction(self, content: str, other: str) -> float:
-        return 1.0
+    def take_in(
+        self, record: ChronoRecord, change: Callable[[Connection], LearnResult], fetched: Iterable[str]
+    ) -> None:
+        """Run a change that puts a block into the inbox, link the block and make it active; merge nothing."""
+        self._taken_at_once(record, lambda conn, _: change(conn), merge="never", fetched=fetched)
+
+    def change(self, work: Callable[[Connection], None], fetched: Iterable[str]) -> None:
+        """Run a batch that depends on some records."""
+
+        def fetch_and_work(conn: Connection) -> None:
+            self._look_at(conn, fetched)
+            work(conn)
+
+        self._write(fetch_and_work)
 
 
-class _Keeper(Memory):
-    """A memory that takes a block in just as it was said, together with a change, in one batch."""
-
-    def take_in(self, record: ChronoRecord, change: Callable[[Connection, float], None]) -> None:
-        answers = _Apart(None, None, self._counter)
-        Consolidation(self.blocks, self.embedder, answers, self._write, self._hour).take_at_once(
-            record, change
-        )
-
-    def change(self, work: Callable[[Connection], None]) -> None:
-        self._write(work)
-
-
-def _keeper(served: ServedStore) -> _Keeper:
+def open_keeper(served: ServedStore) -> Keeper:
+    """Open the memory of a scope for writes."""
     embedder = LexicalEmbedder() if served.embedder is None else served.embedder
-    return _Keeper(open_handle(Blocks, served.store, scope=served.scope), embedder=embedder)
+    return Keeper(open_handle(Blocks, served.store, scope=served.scope), embedder=embedder)
 
 
 def _once(served: ServedStore, operation: Operation, work: Callable[[], Result]) -> Result:
     served.check_writable()
     try:
-        operation.check(served.door)
         try:
             return {**work(), "repeated": False}
         except ChronoError:
-            # What stands in the way may be what another has done under this very operation meanwhile.
+            # The reason may be that this very operation was done before.
             operation.check(served.door)
             raise
     except RepeatedError as done:
@@ -106,12 +113,16 @@ def add(
         record = _draft(content, tags, category, source, confidence, served.scope)
         result: Result = {}
 
-        def change(conn: Connection, _: float) -> None:
+        def change(conn: Connection) -> LearnResult:
             operation.begin_blocks(conn)
-            result.update(outcome=_put(conn, record), memory_id=record.id)
+            learned = put_into_inbox(conn, record)
+            if learned.status == REACTIVATED:
+                _drop_reasons(conn, block_key(learned.block_id))
+            result.update(outcome=_OUTCOMES[learned.status], memory_id=block_key(learned.block_id))
             operation.keep_beside_blocks(conn, result)
+            return learned
 
-        _keeper(served).take_in(record, change)
+        served.keeper.take_in(record, change, operation.keys)
         return result
 
     return _once(served, operation, work)
@@ -124,19 +135,6 @@ def _draft(
     with contents:
         record.confidence = within("confidence", confidence)
     return record
-
-
-def _put(conn: Connection, record: ChronoRecord) -> str:
-    known = conn.record(record.id)
-    if known is None:
-        conn.put(record)
-        return ADDED
-    if known.status == BlockStatus.ARCHIVED:
-        return_to_inbox(conn, record)
-        _drop_reasons(conn, record.id)
-        return RETURNED
-    inherit(conn, known, tags_of(record))
-    return KNOWN
 
 
 def _drop_reasons(conn: Connection, record_id: str) -> None:
@@ -167,17 +165,19 @@ def _supersede_block(
 ) -> Result:
     tags, category = tags_of(old), old.data["category"]
     new = _draft(content, tags, category, source, old.confidence, served.scope)
-    result = {"outcome": SUPERSEDED, "memory_id": new.id, "superseded_id": old.id}
+    result: Result = {"outcome": SUPERSEDED, "superseded_id": old.id}
 
-    def change(conn: Connection, _: float) -> None:
+    def change(conn: Connection) -> LearnResult:
         operation.begin_blocks(conn)
-        supersede(conn, new, plain_id(old.id))
-        _drop_reasons(conn, new.id)
+        learned = supersede(conn, new, plain_id(old.id))
+        result["memory_id"] = block_key(learned.block_id)
+        _drop_reasons(conn, result["memory_id"])
         if reason:
             conn.patch(old.id, {"data": {"superseded_because": reason}})
         operation.keep_beside_blocks(conn, result)
+        return learned
 
-    _keeper(served).take_in(new, change)
+    served.keeper.take_in(new, change, [*operation.keys, old.id])
     return result
 
 
@@ -240,7 +240,7 @@ def _retract_block(served: ServedStore, old: ChronoRecord, reason: str, operatio
         conn.patch(old.id, {"data": {"retracted_because": reason}})
         operation.keep_beside_blocks(conn, result)
 
-    _keeper(served).change(work)
+    served.keeper.change(work, [*operation.keys, old.id])
     return result
 
 
@@ -261,7 +261,7 @@ def _retract_record(served: ServedStore, old: ChronoRecord, reason: str, operati
 
 
 def _changeable(served: ServedStore, memory_id: str) -> ChronoRecord:
-    """Return a memory that may be changed here: it keeps no books."""
+    """Return a memory that is no bookkeeping record, so that tools may change it."""
     found = served.find(memory_id)
     if found.kind in INFRASTRUCTURE_KINDS:
         raise _not_here(found)

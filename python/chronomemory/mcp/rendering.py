@@ -8,20 +8,27 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from itertools import takewhile
+from typing import Any, TypeVar
 
 from chronomemory._core import canonical_json
 from chronomemory.record import ChronoRecord
+from chronomemory.tools import short_id
 
-#: A token is about so many bytes; what is counted is what goes over the wire, both channels together.
+#: Bytes per token, as budgets count them.
 _BYTES_A_TOKEN = 4
 #: Invisible characters: control, format, private use, line separators and surrogates.
 _HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
 #: Variation selectors, which can encode an invisible text.
 _LOOKS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _CUT = "…"
+#: What it takes to say that a text was cut.
+_CUT_TOKENS = 14
+
+T = TypeVar("T")
+Item = dict[str, Any]
 
 
 def quoted(value: Any) -> str:
@@ -80,24 +87,53 @@ def clipped(text: str, tokens: int) -> tuple[str, bool]:
 
 
 class Budget:
-    """The tokens left for an answer, counting both channels."""
+    """The tokens left for an answer: of its text, and with ``both`` of its structured content too."""
 
-    #: What the words around an answer take, without the names in it.
-    FRAME_TOKENS = 110
+    #: The fixed words of an answer, in one channel.
+    FRAME_TOKENS = 55
 
-    def __init__(self, tokens: int, *named: str) -> None:
-        self.left = tokens - self.FRAME_TOKENS - 2 * tokens_of(*named)
+    def __init__(self, tokens: int, *named: str, both: bool) -> None:
+        self.channels = 2 if both else 1
+        self.left = tokens - self.channels * (self.FRAME_TOKENS + tokens_of(*named))
+
+    def cost(self, item: Mapping[str, Any], line: str) -> int:
+        """Return the tokens of an item."""
+        return tokens_of(line, canonical_json(dict(item)) if self.channels == 2 else "") + 1
 
     def take(self, item: Mapping[str, Any], line: str) -> bool:
-        """Reserve room for an item in both channels; return whether there was enough."""
-        cost = tokens_of(canonical_json(dict(item)), line) + 1
+        """Reserve room for an item; return whether there was enough."""
+        cost = self.cost(item, line)
         if cost > self.left:
             return False
         self.left -= cost
         return True
 
+    def fit(self, items: Iterable[Item], line: Callable[[Item], str]) -> list[Item]:
+        """Return the first items, as many as there is room for."""
+        return list(takewhile(lambda item: self.take(item, line(item)), items))
 
-#: Where a record says what it says, the first that is there.
+    def fit_texts(
+        self, things: Iterable[T], make: Callable[[T, int], Item], line: Callable[[Item], str], tokens: int
+    ) -> list[Item]:
+        """Return items of the first things; ``make`` is given how many tokens the text of one may have.
+
+        No text takes more than a quarter of the tokens, and of the first one as much is shown as fits.
+        """
+        most = tokens // 4
+
+        def made() -> Iterator[Item]:
+            for number, thing in enumerate(things):
+                room = most
+                if not number:
+                    bare = make(thing, 1)
+                    fitting = (self.left - self.cost(bare, line(bare))) // self.channels - _CUT_TOKENS
+                    room = min(most, max(fitting, 1))
+                yield make(thing, room)
+
+        return self.fit(made(), line)
+
+
+#: Fields that may hold the text of a record, in order of preference.
 _TEXTS = ("content", "text", "body", "summary", "description", "title", "name")
 #: Fields of ``data`` that an answer shows elsewhere or not at all.
 _OWN_FIELDS = frozenset({"@scope", "content", "source", "tags"})
@@ -114,7 +150,7 @@ def text_of(record: ChronoRecord) -> str:
 
 
 def source_of(record: ChronoRecord) -> str:
-    """Return where it comes from, as far as it says so."""
+    """Return the source of a record."""
     source = record.data.get("source")
     return source if isinstance(source, str) and source else record.source_type
 
@@ -156,18 +192,20 @@ def more_of(record: ChronoRecord) -> dict[str, Any]:
     return {"evidence": list(record.evidence), "data": more}
 
 
+#: Values that a line leaves out, because most memories have them.
+_USUAL = {"kind": "block", "status": "active", "confidence": 0.5}
+
+
 def line_of(item: Mapping[str, Any]) -> str:
-    """Return a memory as one line: its fields, then its quoted text."""
+    """Return a memory as one line: short id, day, source, tags and unusual fields, then its quoted text."""
+    unusual = {name: item[name] for name, usual in _USUAL.items() if item[name] != usual}
     facts = {
-        "id": item["id"],
-        "kind": item["kind"],
-        "status": item["status"],
-        "confidence": item["confidence"],
+        "id": short_id(item["id"]),
+        "day": item["created_at"][:10],
+        "updated": item["updated_at"][:10] if item["updated_at"][:10] != item["created_at"][:10] else "",
         "source": item["source"],
-        "created": item["created_at"],
-        "updated": item["updated_at"] if item["updated_at"] != item["created_at"] else "",
         "tags": item["tags"],
-        "score": item.get("score"),
+        **unusual,
     }
     cut = " (cut: get_memory has all of it)" if item.get("cut") else ""
     return f"- {one_line(facts)} text={quoted(item['text'])}{cut}"

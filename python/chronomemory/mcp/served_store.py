@@ -10,18 +10,23 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chronomemory.complaints import complaints
 from chronomemory.errors import ChronoError, InvalidArgument, UnknownRecord, UnknownScope
+from chronomemory.mcp.lazy import LazyModule
 from chronomemory.mcp.rendering import Budget
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 from chronomemory.store import ChronoStore, Records, ScopedStore
+from chronomemory.tools import find_record
+from chronomemory.watching import complaints
 
 if TYPE_CHECKING:
     from chronomemory.embedders import Embedder
 
-#: The prefix of block ids, which is reserved for blocks.
-_BLOCK = "block:"
+#: It loads the face of blocks, which only a write needs.
+_remembering = LazyModule("chronomemory.mcp.remembering")
+
+#: How long an operation id may be.
+OPERATION_LETTERS = 200
 _CHECK_NAMES = "Check --user, --agent, --session and --project, with which the server was started."
 
 
@@ -53,7 +58,7 @@ def checked_project(project: Path) -> Path:
 
 def is_block(record: ChronoRecord) -> bool:
     """Return whether a record is a block, by its id: any record may claim that kind."""
-    return record.id.startswith(_BLOCK)
+    return record.id.startswith("block:")
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,8 @@ class ServedStore:
     must_exist: bool = False
     #: What reads texts and questions, chosen at the start as well; without one words are compared.
     embedder: Embedder | None = None
+    #: Add structured content to the text of every answer, for programs.
+    structured: bool = False
 
     @cached_property
     def door(self) -> Records:
@@ -76,16 +83,21 @@ class ServedStore:
 
     @property
     def place(self) -> str:
-        """Where the store is, as text that JSON can carry."""
-        return str(self.store.project_root).encode("utf-8", "backslashreplace").decode()
+        """The name of the project's folder, without the path to it, as text that JSON can carry."""
+        return self.store.project_root.name.encode("utf-8", "backslashreplace").decode()
 
     def named(self) -> dict[str, Any]:
         """Return what every answer says: which store and scope it is about."""
         return {"store": self.place, "scope": str(self.scope)}
 
-    def budget(self, max_tokens: int, notes: list[str]) -> Budget:
-        """Return how much room there is for an answer, beside what every answer says."""
-        return Budget(max_tokens, self.place, str(self.scope), *notes)
+    def budget(self, max_tokens: int, notes: list[str], *, both: bool = False) -> Budget:
+        """Return the room for an answer beside its heading; ``both`` is for tools that use both channels."""
+        return Budget(max_tokens, self.place, str(self.scope), *notes, both=both or self.structured)
+
+    @cached_property
+    def keeper(self) -> Any:
+        """The memory that writes blocks for the scope, opened by the first write."""
+        return _remembering.open_keeper(self)
 
     @cached_property
     def seen_files(self) -> dict[str, Any]:
@@ -94,7 +106,9 @@ class ServedStore:
 
     @cached_property
     def _found_at_opening(self) -> tuple[str, ...]:
-        return tuple(complaints(self.store.project_root, self.door.engine.findings()))
+        root = self.store.project_root
+        findings = complaints(root, self.door.engine.upkeep.findings())
+        return tuple(finding.replace(str(root), self.place) for finding in findings)
 
     def notes(self, *, nothing_found: bool = False) -> list[str]:
         """Return notes for the reader: damage, or a scope without any records."""
@@ -107,7 +121,6 @@ class ServedStore:
         return notes
 
     def check_writable(self) -> None:
-        """Raise if the server only reads."""
         if self.read_only:
             raise ChronoError(
                 "this server only reads: nothing was written",
@@ -115,7 +128,6 @@ class ServedStore:
             )
 
     def check_scope(self) -> None:
-        """Raise if the scope must be known and is not."""
         if self.must_exist and not self.door.engine.is_known():
             raise self._unknown_scope()
 
@@ -131,10 +143,9 @@ class ServedStore:
             self.door.search("a", limit=1)
 
     def find(self, memory_id: str) -> ChronoRecord:
-        """Return a memory by its id, with or without the prefix of blocks."""
-        for name in (memory_id, f"{_BLOCK}{memory_id}"):
-            if name and (record := self.door.get(name)) is not None:
-                return record
+        """Return a memory by its id, whole or short."""
+        if (record := find_record(self.door, memory_id)) is not None:
+            return record
         known = self.door.engine.is_known()
         raise UnknownRecord(
             f'there is no memory "{memory_id[:200]}" in {self.scope}',

@@ -1,4 +1,4 @@
-"""Tells who listens what changed, whoever changed it: while somebody listens, the log is looked at."""
+"""Notifies subscribed clients of changes by this server and, by polling the log, by other processes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from chronomemory.errors import ChronoError
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.mcp.toolbox import MEMORY_URI, PAGE_URI
 
-#: How often the log is looked at; where it is still the same, that takes microseconds.
+#: Seconds between two polls of the log; one without changes takes microseconds.
 LOOK_SECONDS = 1.0
 #: The ids of pages and of their entries, with the name of the page in them.
 _PAGE = re.compile(r"(?:page|entry):[0-9a-f]+:([^:]+)")
 
 
 class Notices(InMemorySubscriptionBus):
-    """Passes on what the tools here changed, at once, and what others wrote, a little later."""
+    """Announces changes by the tools of this server at once, and those of others after the next poll."""
 
     def __init__(self, served: ServedStore) -> None:
         super().__init__()
@@ -35,7 +35,6 @@ class Notices(InMemorySubscriptionBus):
         self._announced: dict[str, int] = {}
 
     async def publish(self, event: ServerEvent) -> None:
-        """Tell all listeners."""
         if isinstance(event, ResourceUpdated) and self._listeners:
             self._announced[event.uri] = await anyio.to_thread.run_sync(self._last)
         await super().publish(event)
@@ -64,7 +63,7 @@ class Notices(InMemorySubscriptionBus):
                     if self._announced.pop(uri, 0) <= seen:
                         await super().publish(ResourceUpdated(uri=uri))
                 self._announced = {uri: seq for uri, seq in self._announced.items() if seq > now}
-            # It is smaller after a restore, and nothing where the store could not be asked.
+            # The number is smaller after a restore, and 0 if the store could not be read.
             seen = now or seen
 
     def _last(self) -> int:
@@ -101,7 +100,7 @@ def add_subscriptions(server: MCPServer[Any], notices: Notices) -> None:
             try:
                 await session.send_resource_updated(uri)
             except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-                # The client has gone without a word.
+                # The client disconnected without unsubscribing.
                 forget(client, uri)
 
         def listener(event: ServerEvent) -> None:

@@ -1,12 +1,8 @@
-"""Makes tools of functions: arguments checked strictly, errors with what to do next, both channels filled."""
+"""Turns tool definitions into tools of the SDK: annotations, errors as text, and one or both channels."""
 
 from __future__ import annotations
 
 import functools
-import inspect
-import re
-import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -14,69 +10,50 @@ import anyio.to_thread
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
-from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata, func_metadata
+from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import Field, ValidationError
+from pydantic import ConfigDict, Field
 
 from chronomemory.errors import ChronoError
 from chronomemory.mcp.reading import Answer
-from chronomemory.mcp.served_store import ServedStore
-from chronomemory.mcp.shapes import OPERATION_LETTERS, slim
+from chronomemory.mcp.served_store import OPERATION_LETTERS, ServedStore
+from chronomemory.tools import Definition, slim
 
-#: Where a memory can be read as a resource.
+#: Addresses of memories and pages as resources.
 MEMORY_URI = "memory://record/"
-#: Where a page can.
 PAGE_URI = "memory://page/"
 
-#: A tool that only reads; one that adds; one after which something is not found any more.
-READS = ToolAnnotations(
-    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-)
-WRITES = ToolAnnotations(
-    read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-)
-RETRACTS = ToolAnnotations(
-    read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
-)
+#: Annotations of a tool that reads, one that adds, one that adds again when repeated, and one after which
+#: something is no longer found. No tool reaches beyond the store.
+READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+WRITES = ToolAnnotations(destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+ADDS = ToolAnnotations(destructive_hint=False, idempotent_hint=False, open_world_hint=False)
+RETRACTS = ToolAnnotations(destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 
 OperationId = Annotated[
-    str,
-    Field(
-        max_length=OPERATION_LETTERS,
-        description="Unique per call; repeat a call with the same one and it is written once",
-    ),
+    str, Field(max_length=OPERATION_LETTERS, description="Unique per call; a repeat writes nothing")
 ]
+MaxTokens = Annotated[int, Field(ge=300, le=20_000)]
 
-#: What a model need not know of an argument, for it is told when it oversteps a length; and of an answer, in
-#: which all fields are there that say something. Whoever lists the tools pays for every word.
-_UNSHOWN = ("title", "maxLength", "minLength", "maxItems")
-_UNSHOWN_OF_ANSWERS = ("title", "description", "required", "additionalProperties")
-
-#: Argument names by which models ask for another scope, and the answer.
-_WHOSE = re.compile(r"(user|agent|app|session|run|group|project)(_?id)?|scope|namespace|store", re.IGNORECASE)
-_CHOSEN = "whose memories are asked was chosen when the server was started, and no call changes it"
-
-#: How much of a refused argument is shown, and how many of them.
-_SHOWN_LETTERS, _SHOWN_ERRORS = 80, 8
+#: Keywords of output schemas that clients do not need.
+_UNSHOWN = ("title", "description", "required", "additionalProperties")
 
 
 @dataclass(frozen=True)
-class Row:
-    """One tool of a profile: its function, title, output schema and annotations."""
+class Row(Definition):
+    """One tool of a profile.
 
-    work: Callable[..., Answer]
+    With an ``output`` type, which the contract of some clients requires, answers are in both channels. All
+    others are text, unless the server was started with ``--structured``.
+    """
+
     title: str
-    output: Any
     annotations: ToolAnnotations
-
-    @property
-    def name(self) -> str:
-        """What the tool is called: as the function is."""
-        return self.work.__name__
+    output: Any = None
 
 
 def failure(error: Exception) -> str:
-    """Say what went wrong and, in one sentence, what to do next."""
+    """Say what went wrong and what to do next."""
     if isinstance(error, ChronoError):
         return f"{str(error).rstrip('.')}. {error.recovery}"
     if isinstance(error, OSError):
@@ -86,92 +63,62 @@ def failure(error: Exception) -> str:
     return f"{type(error).__name__}: {error}. Report it with what you called."
 
 
-class StrictTool(Tool):
-    """A tool whose refusals name the bad and the expected arguments."""
+class _Arguments(ArgModelBase):
+    """Passes any arguments on: ``Definition`` checks them, and the SDK would drop unknown ones."""
 
-    async def run(
-        self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False
-    ) -> Any:
-        """Run it, and tell a refusal of arguments in a few words."""
-        try:
-            return await super().run(arguments, context, convert_result)
-        except ToolError as error:
-            if not isinstance(error.__cause__, ValidationError):
-                raise
-            raise ToolError(self._refusal(error.__cause__)) from error.__cause__
+    model_config = ConfigDict(extra="allow")
 
-    def _refusal(self, error: ValidationError) -> str:
-        problems = []
-        for found in error.errors(include_url=False)[:_SHOWN_ERRORS]:
-            path = ".".join(str(part)[:_SHOWN_LETTERS] for part in found["loc"]) or "arguments"
-            given = repr(found["input"])
-            shown = given if len(given) <= _SHOWN_LETTERS else f"{given[:_SHOWN_LETTERS]}…"
-            if found["type"] == "extra_forbidden":
-                problems.append(f"{path}: there is no such argument")
-            elif found["type"] == "missing":
-                problems.append(f"{path}: it is required")
-            else:
-                problems.append(f"{path}: {found['msg']}, got {shown}")
-            if found["type"] == "extra_forbidden" and _WHOSE.fullmatch(path):
-                problems.append(_CHOSEN)
-        known = ", ".join(self.parameters.get("properties", {}))
-        then = f"call again with these arguments: {known}" if known else "call again without arguments"
-        return f"{self.name}: {'; '.join(problems)}. Nothing was done; {then}."
+    def model_dump_one_level(self) -> dict[str, Any]:
+        return {"arguments": self.model_extra or {}}
 
 
 def _tool(served: ServedStore, row: Row) -> Tool:
-    work = functools.partial(row.work, served)
-    vars(work)["__name__"] = row.name  # by which the SDK calls what holds the arguments
-    model = func_metadata(work, structured_output=False).arg_model
-    # What the SDK does not know it would drop without a word: a misspelled limit would be no limit.
-    model.model_config["extra"] = "forbid"
-    model.model_rebuild(force=True)
+    is_structured = row.output is not None or served.structured
 
-    async def call(ctx: Context[Any, Any], **arguments: Any) -> CallToolResult:
-        answer = await anyio.to_thread.run_sync(functools.partial(_answer, served, work, arguments))
+    async def call(ctx: Context[Any, Any], arguments: dict[str, Any]) -> CallToolResult:
+        answer = await anyio.to_thread.run_sync(functools.partial(_answer, served, row, arguments))
         for memory_id in answer.changed:
             await ctx.notify_resource_updated(MEMORY_URI + memory_id)
         for page in answer.changed_pages:
             await ctx.notify_resource_updated(PAGE_URI + page)
         return CallToolResult(
-            content=[TextContent(type="text", text=answer.text)], structured_content=answer.structured
+            content=[TextContent(type="text", text=answer.text)],
+            structured_content=answer.structured if is_structured else None,
         )
 
-    return StrictTool(
+    return Tool(
         fn=call,
         is_async=True,
         context_kwarg="ctx",
         name=row.name,
         title=row.title,
-        description=inspect.getdoc(row.work) or "",
+        description=row.description,
         annotations=row.annotations,
-        parameters=slim(model.model_json_schema(by_alias=True), *_UNSHOWN),
+        parameters=row.schema,
         fn_metadata=FuncMetadata(
-            arg_model=model, output_model=row.output, output_schema=_shown_schema(row.output)
+            arg_model=_Arguments,
+            output_model=row.output,
+            output_schema=None if row.output is None else _output_schema(row.output),
         ),
     )
 
 
 @functools.cache
-def _shown_schema(output: Any) -> dict[str, Any]:
-    """Return the schema of an answer, as a client lists it; several tools may answer alike."""
+def _output_schema(output: Any) -> dict[str, Any]:
     made = FuncMetadata(arg_model=ArgModelBase, output_model=output)
-    return dict(slim(made.output_schema, *_UNSHOWN_OF_ANSWERS))
+    return dict(slim(made.output_schema, *_UNSHOWN))
 
 
-def _answer(served: ServedStore, work: Callable[..., Answer], arguments: dict[str, Any]) -> Answer:
-    # INVARIANT: only the text of a ToolError reaches a model, so whatever goes wrong becomes one.
+def _answer(served: ServedStore, row: Row, arguments: dict[str, Any]) -> Answer:
+    # INVARIANT: only the text of a ToolError reaches a model, so every expected error becomes one.
     try:
+        checked = row.checked(arguments)
         served.check_scope()
-        return work(**arguments)
+        answer: Answer = row.work(served, **checked)
+        return answer
     except (ChronoError, OSError, Warning) as error:
         raise ToolError(failure(error)) from error
 
 
 def tools_of(served: ServedStore, rows: list[Row]) -> list[Tool]:
-    """Return the tools of a profile."""
-    with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", UserWarning
-        )  # of pydantic: an argument may be called as a method of its models
-        return [_tool(served, row) for row in rows]
+    return [_tool(served, row) for row in rows]

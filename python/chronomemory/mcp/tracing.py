@@ -1,4 +1,4 @@
-"""Tells the life of a memory, event by event, and what it stands on."""
+"""Shows the history of a memory and the grounds on which it is believed."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from chronomemory.blocks.ids import block_key, plain_id
 from chronomemory.blocks.life.outcomes import in_words
 from chronomemory.blocks.storage.edges import open_contradictions, shown_edges
 from chronomemory.errors import HistoryUnavailable
-from chronomemory.face.batch import merged
 from chronomemory.face.handle import open_handle
-from chronomemory.mcp.reading import Answer, heading
+from chronomemory.mcp.reading import Answer, answered
 from chronomemory.mcp.rendering import clipped, item_of, line_of, one_line, quoted, text_of
 from chronomemory.mcp.served_store import ServedStore, is_block
 from chronomemory.reasons import Reason
-from chronomemory.record import ChronoRecord, is_same
+from chronomemory.record import ChronoRecord, is_same, leaves
+from chronomemory.rollback import WHOLE_OPS
+from chronomemory.tools import short_id
+from chronomemory.updates import merged
 
-#: Events that say everything of a record; the others say what they change.
-_WHOLE = frozenset({"upsert", "migrate"})
 #: Tokens of a value that are shown, and changes of one event.
 _VALUE_TOKENS, _CHANGES = 30, 12
 #: How many links of a block are shown, the strongest first.
@@ -27,7 +27,7 @@ _LINKS = 10
 
 
 def history(served: ServedStore, memory_id: str, *, max_tokens: int) -> Answer:
-    """Return what happened to a memory, the newest first, as much of it as fits."""
+    """Return the events of a memory, newest first, as many as fit."""
     record = served.find(memory_id)
     events = served.door.history(record.id)
     if not events:
@@ -36,15 +36,12 @@ def history(served: ServedStore, memory_id: str, *, max_tokens: int) -> Answer:
             recovery="get_memory shows the memory as it is; a backup from before may have its events.",
         )
     notes = served.notes()
-    rows, budget = [], served.budget(max_tokens, notes)
-    for row in reversed(_story(events, record.id)):
-        if not budget.take(row, _event_line(row)):
-            break
-        rows.append(row)
+    rows = served.budget(max_tokens, notes).fit(reversed(_story(events, record.id)), _event_line)
     left_out = len(events) - len(rows)
-    structured = {**served.named(), "id": record.id, "events": rows, "left_out": left_out, "notes": notes}
-    words = f"{len(rows)} events of {quoted(record.id)}, the newest first, {left_out} older ones left out"
-    return Answer(structured, [*heading(served, words, notes), *map(_event_line, rows)])
+    words = f"{len(rows)} events of {one_line({'id': short_id(record.id)})}, newest first"
+    words += f"; {left_out} older ones left out" if left_out else ""
+    lines = map(_event_line, rows)
+    return answered(served, words, notes, lines, id=record.id, events=rows, left_out=left_out)
 
 
 def _story(events: list[WalEvent], record_id: str) -> list[dict[str, Any]]:
@@ -55,27 +52,18 @@ def _story(events: list[WalEvent], record_id: str) -> list[dict[str, Any]]:
         if event.op == "act":
             changes = [in_words(fields, record_id)]
         else:
-            now = dict(fields) if event.op in _WHOLE else merged(before, fields)
-            changes = _changes(_leaves(before), _leaves(now))
+            now = dict(fields) if event.op in WHOLE_OPS else merged(before, fields)
+            changes = _changes(leaves(before), leaves(now))
             before = now
         row = {"seq": event.seq, "time": event.ts, "op": event.op, "changes": changes or ["nothing changed"]}
         rows.append(row)
     return rows
 
 
-def _leaves(value: Any, path: str = "") -> dict[str, Any]:
-    if not isinstance(value, dict) or not value:
-        return {path: value}
-    found: dict[str, Any] = {}
-    for name, part in value.items():
-        found.update(_leaves(part, f"{path}.{name}" if path else str(name)))
-    return found
-
-
 def _changes(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     changes = []
     for path in dict.fromkeys([*old, *new]):
-        if path in ("", "id", "recursion_depth") or is_same(old.get(path), new.get(path)):
+        if path in ("id", "recursion_depth") or is_same(old.get(path), new.get(path)):
             continue
         # What is empty at the beginning was not changed.
         if path not in old and new[path] in ("", [], {}, False, None):
@@ -101,28 +89,16 @@ def explain(served: ServedStore, memory_id: str, *, depth: int, max_tokens: int)
     notes = served.notes()
     budget = served.budget(max_tokens, notes)
     budget.take(item, line_of(item))
-    grounds: list[dict[str, Any]] = []
     around, more = _of_block(served, record)
     every = [*_because(record), *_of_record(tree.root), *around]
-    for ground in every:
-        if not budget.take(ground, _ground_line(ground)):
-            break
-        grounds.append(ground)
+    grounds = budget.fit(every, _ground_line)
     left_out = tree.left_out + more + len(every) - len(grounds)
-    structured = {
-        **served.named(),
-        "memory": item,
-        "grounds": grounds,
-        "circles": list(tree.circles),
-        "left_out": left_out,
-        "notes": notes,
-    }
-    what = "what it stands on" if grounds else "nothing is on record that it stands on but its source"
-    words = f"{what}; {left_out} places left out"
+    what = "grounds and replacements" if grounds else "no grounds on record but its source"
+    words = f"{what}; {left_out} places left out" if left_out else what
     circles = [f"circles: {', '.join(map(quoted, tree.circles))}"] if tree.circles else []
-    return Answer(
-        structured, [*heading(served, words, notes), line_of(item), *map(_ground_line, grounds), *circles]
-    )
+    lines = [line_of(item), *map(_ground_line, grounds), *circles]
+    fields = {"grounds": grounds, "circles": list(tree.circles), "left_out": left_out}
+    return answered(served, words, notes, lines, memory=item, **fields)
 
 
 def _of_record(root: Reason) -> list[dict[str, Any]]:
@@ -192,7 +168,7 @@ def _of_block(served: ServedStore, record: ChronoRecord) -> tuple[list[dict[str,
 
 
 def _ground_line(ground: dict[str, Any]) -> str:
-    facts = {name: ground[name] for name in ("relation", "id", "status")}
+    facts = {"relation": ground["relation"], "id": short_id(ground["id"]), "status": ground["status"]}
     indent = "  " * ground["depth"]
     confidence = f" confidence={ground['confidence']:.3g}" if ground["confidence"] else ""
     return f"{indent}- {one_line(facts)}{confidence} text={quoted(ground['text'])}"

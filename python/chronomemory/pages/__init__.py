@@ -18,7 +18,6 @@ from chronomemory.pages.errors import (
 )
 from chronomemory.pages.ids import PREFIXES
 from chronomemory.pages.pages import AsyncPages, Pages, schema
-from chronomemory.pages.settings import Settings
 from chronomemory.pages.types import (
     Cleaned,
     Compaction,
@@ -32,6 +31,7 @@ from chronomemory.pages.types import (
     Rebuilt,
     Synced,
 )
+from chronomemory.pages.writing import Settings
 
 __all__ = [
     "PREFIXES",

@@ -59,19 +59,17 @@ class Losses:
 
     @property
     def are_too_many(self) -> bool:
-        """Whether the rewrite must be rejected."""
         kept = self.words_in_all - len(self.words)
         too_few_words = 100 * kept < LEAST_PERCENT * self.words_in_all
         return too_few_words or bool(self.numbers or self.cjk or self.ids or self.links or self.tags)
 
     @property
     def words_kept(self) -> float:
-        """The share of the words that was kept."""
         return 1.0 if not self.words_in_all else 1 - len(self.words) / self.words_in_all
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _PageParts:
     """The text of a page that holds, and the text that is hidden, struck or superseded."""
 
     holding: str
@@ -88,28 +86,23 @@ def losses(before: PageText, after: PageText) -> Losses:
     What held must still hold; superseded text may be anywhere. An entry that holds keeps its id, time and
     tags; a superseded one stays so, or becomes a note with its id.
     """
-    old, new = _said(before), _said(after)
+    old, new = _parts_of(before), _parts_of(after)
 
-    def lost(facts: Callable[[str], list[str]]) -> tuple[list[str], tuple[str, ...]]:
-        held, kept, kept_at_all = facts(old.holding), set(facts(new.holding)), set(facts(new.whole))
-        known = set(held)
-        besides = [fact for fact in facts(old.hidden) if fact not in known]
-        gone = [fact for fact in held if fact not in kept]
-        return held + besides, (*gone, *(fact for fact in besides if fact not in kept_at_all))
+    def lost(facts: Callable[[str], list[str]], *, parts: bool = False) -> tuple[str, ...]:
+        """Return the facts that are gone; with ``parts`` one that is part of another is not."""
+        held = facts(old.holding)
+        besides = _missing(facts(old.hidden), held)
+        gone = _missing(held, facts(new.holding), parts=parts)
+        return (*gone, *_missing(besides, facts(new.whole), parts=parts))
 
-    words, lost_words = lost(_words)
-    runs, kept_runs, kept_at_all = _runs(old.holding), _runs(new.holding), _runs(new.whole)
-    cjk = _without(runs, kept_runs)
-    held_runs = set(runs)
-    cjk += [run for run in _without(_runs(old.hidden), kept_at_all) if run not in held_runs]
     return Losses(
-        words_in_all=len(words),
-        words=lost_words,
-        numbers=lost(_numbers)[1],
-        cjk=tuple(cjk),
+        words_in_all=len(_words(old.whole)),
+        words=lost(_words),
+        numbers=lost(_numbers),
+        cjk=lost(_runs, parts=True),
         ids=tuple(_lost_ids(before, after, new.holding)),
-        links=lost(_links)[1],
-        tags=tuple(_once([*_lost_tags(before, after, new), *lost(hashtags_in)[1]])),
+        links=lost(_links),
+        tags=tuple(_once([*_lost_tags(before, after, new), *lost(hashtags_in)])),
     )
 
 
@@ -119,18 +112,15 @@ def _lost_ids(before: PageText, after: PageText, shown: str) -> Iterable[str]:
     for entry in before.entries:
         now = there.get(entry.entry_id)
         if entry.superseded:
-            is_kept = entry.entry_id in named if now is None else _is_still_struck(entry, now)
+            is_marked = now is not None and (entry.superseded_by is None or now.superseded_by is not None)
+            is_kept = entry.entry_id in named if now is None else now.superseded and is_marked
         else:
             is_kept = now is not None and not now.superseded and now.timestamp == entry.timestamp
         if not is_kept:
             yield entry.entry_id
 
 
-def _is_still_struck(before: EntryText, now: EntryText) -> bool:
-    return now.superseded and (before.superseded_by is None or now.superseded_by is not None)
-
-
-def _lost_tags(before: PageText, after: PageText, new: _Said) -> Iterable[str]:
+def _lost_tags(before: PageText, after: PageText, new: _PageParts) -> Iterable[str]:
     """Yield the tags of headings that are gone; those of an entry that is a note by now stand there."""
     there = {entry.entry_id: entry.tags for entry in after.entries}
     for entry in before.entries:
@@ -143,7 +133,7 @@ def _lost_tags(before: PageText, after: PageText, new: _Said) -> Iterable[str]:
                 yield tag
 
 
-def _said(page: PageText) -> _Said:
+def _parts_of(page: PageText) -> _PageParts:
     """Return both texts of a page, with the tags of headings as words."""
     holding, hidden = ([part] for part in divided(page.preamble))
     for stretch in page.stretches:
@@ -154,13 +144,13 @@ def _said(page: PageText) -> _Said:
             shown, behind = divided(body_of(stretch.raw))
             holding += [shown, *entry.tags]
             hidden.append(behind)
-    return _Said("\n".join(holding), "\n".join(hidden))
+    return _PageParts("\n".join(holding), "\n".join(hidden))
 
 
-def _without(runs: list[str], kept: list[str]) -> list[str]:
-    """Return the runs that are part of no kept one; most are one themselves."""
-    known, joined = set(kept), "\n".join(kept)
-    return [run for run in runs if run not in known and run not in joined]
+def _missing(facts: list[str], kept: list[str], *, parts: bool = False) -> list[str]:
+    """Return the facts that are not kept; with ``parts`` neither as a part of another."""
+    known, joined = set(kept), "\n".join(kept) if parts else ""
+    return [fact for fact in facts if fact not in known and fact not in joined]
 
 
 def _runs(text: str) -> list[str]:
@@ -237,10 +227,15 @@ def _living(
 
 
 def _note(entry: EntryText) -> str:
+    """Return the note of an entry: one paragraph, so that an erasure knows where it ends.
+
+    The notes that the entry has itself follow it.
+    """
     about = [entry.timestamp, *(f"#{tag}" for tag in entry.tags)]
     if entry.reason:
         about.append(f"superseded: {' '.join(entry.reason.split())}")
-    return f"{NOTE}: {entry.entry_id} ({', '.join(about)}): {entry.content}"
+    content = re.sub(rf"\n\s*\n(?!{NOTE}: )", "\n", entry.content)
+    return f"{NOTE}: {entry.entry_id} ({', '.join(about)}): {content}"
 
 
 Rewrite = Callable[[str], str]
@@ -339,7 +334,6 @@ def _commit(home: Home, name: str, settled: Settled, after: PageText, report: Co
 
 
 def compact_flagged(home: Home, rewrite: Rewrite = merge_superseded) -> list[Compaction]:
-    """Compact every page that is flagged, and report on each."""
     reports = []
     for name in home.look.flagged():
         try:

@@ -23,9 +23,7 @@ class PageNameError(PageError, ValueError):
 class EntryError(PageError, ValueError):
     """A content, tag, title, description or reason that no page can hold; ``field`` names it."""
 
-    def __init__(self, message: str = "", *, field: str = "", recovery: str = "") -> None:
-        super().__init__(message, recovery=recovery)
-        self.field = field
+    field: str = ""
 
 
 class PageExists(PageError, ValueError):
@@ -56,9 +54,7 @@ class NotAPage(PageError, ValueError):
 
     usual_recovery = "Correct the file by hand, then sync."
 
-    def __init__(self, message: str = "", *, line: int | None = None, recovery: str = "") -> None:
-        super().__init__(message, recovery=recovery)
-        self.line = line
+    line: int | None = None
 
 
 class PageConflict(PageError):

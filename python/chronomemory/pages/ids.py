@@ -118,12 +118,10 @@ def folder_key(folder: str) -> str:
 
 
 def page_key(folder: str, name: str) -> str:
-    """Return the record id of a page."""
     return f"{PAGE}:{folder}:{name}"
 
 
 def entry_key(folder: str, name: str, entry_id: str) -> str:
-    """Return the record id of an entry."""
     return f"{ENTRY}:{folder}:{name}:{entry_id}"
 
 

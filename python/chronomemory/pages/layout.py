@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from chronomemory.page_files import INDEX_FILE, OUR_MARK
@@ -62,7 +62,6 @@ def _why_not(name: str) -> str | None:
 
 
 def is_vault(folder: Path) -> bool:
-    """Return whether a folder is an Obsidian vault."""
     return (folder / ".obsidian").is_dir()
 
 
@@ -105,11 +104,19 @@ def notes_in(root: Path, problems: list[Problem] | None = None) -> Iterator[tupl
                 report(file, f"it is not read, since its name does not end in {SUFFIX}; rename it")
             elif reason := _why_not(name):
                 report(file, f"it is not read, since {reason}; rename it")
-            elif name in seen or file not in spellings(f"{name}{SUFFIX}"):
+            elif name in seen:
+                report(file, "it is not read, nor the other note of this name in Unicode; rename one of them")
+            elif file not in spellings(f"{name}{SUFFIX}"):
                 report(file, "it is not read, since its name is spelled in two forms of Unicode; rename it")
             else:
                 seen.add(name)
                 yield file, name
+
+
+def refused_notes(problems: Iterable[Problem]) -> set[str]:
+    """Return the names of the notes that are there and are not read."""
+    files = [problem.file for problem in problems if problem.file.endswith(SUFFIX)]
+    return {unicodedata.normalize("NFC", file.removesuffix(SUFFIX)) for file in files}
 
 
 def _composed_first(name: str) -> tuple[bool, str]:

@@ -13,17 +13,17 @@ from typing import Any
 from chronomemory.face.arguments import flag, function, function_or_none
 from chronomemory.face.arguments import path as path_argument
 from chronomemory.face.awaited import Awaited, awaited_verb
+from chronomemory.face.handle import Closing
 from chronomemory.face.moments import Now
 from chronomemory.page_files import INDEX_FILE
 from chronomemory.pages import compaction, syncing
 from chronomemory.pages.compaction import Rewrite, merge_superseded
 from chronomemory.pages.errors import PageConflict
 from chronomemory.pages.layout import FREE, PREFIXED
-from chronomemory.pages.settings import Settings
 from chronomemory.pages.storage.home import open_home
 from chronomemory.pages.syncing import OF_OTHERS, write_index
 from chronomemory.pages.types import Cleaned, Compaction, Indexed, Rebuilt, Synced
-from chronomemory.pages.writing import PageWriter
+from chronomemory.pages.writing import PageWriter, Settings
 from chronomemory.scope import NOT_GIVEN, Scope
 from chronomemory.store import ChronoStore
 from chronomemory.types import Progress
@@ -42,7 +42,7 @@ def schema() -> str:
     return resources.files("chronomemory.pages").joinpath("schema.md").read_text(encoding="utf-8")
 
 
-class Pages(PageWriter):
+class Pages(Closing, PageWriter):
     """Markdown pages in a folder of the project, ``memory`` unless told, over the project's log.
 
     The log is the truth for what was written here; the files may be edited by hand, and ``sync`` takes that
@@ -106,7 +106,6 @@ class Pages(PageWriter):
 
     @property
     def folder(self) -> Path:
-        """Where the pages are."""
         return self._home.folder.root
 
     @property
@@ -133,12 +132,6 @@ class Pages(PageWriter):
                     self._write_index()
         finally:
             self._home.handle.close()
-
-    def __enter__(self) -> Pages:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Pages {os.fspath(self.folder)!r}, {self.scope}>"

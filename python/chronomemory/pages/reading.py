@@ -281,7 +281,6 @@ def _pattern(folder: str, glob: str) -> str | dict[str, str]:
 
 
 def links_from(look: Look, page: PageState) -> list[Link]:
-    """Return the links of a page."""
     records = look.entry_records(page.name, superseded=False)
     texts = [(None, page.head[frontmatter_end(page.head) :])]
     texts += [(record.data["id"], record.data["content"]) for record in records]

@@ -14,11 +14,12 @@ from typing import Any
 from chronomemory.errors import InvalidArgument, Limit, LogCorrupted
 from chronomemory.face.arguments import word
 from chronomemory.face.batch import Connection
+from chronomemory.face.results import counted
 from chronomemory.page_files import INDEX_FILE, OUR_MARK
 from chronomemory.pages.errors import NotAPage, PageConflict, PageError
 from chronomemory.pages.ids import SUFFIX, file_of, is_page_file, page_key
+from chronomemory.pages.layout import refused_notes
 from chronomemory.pages.reading import PageReader
-from chronomemory.pages.settings import Settings
 from chronomemory.pages.storage.changes import PageChange, change_to, remove_page
 from chronomemory.pages.storage.home import Home, owner_line
 from chronomemory.pages.storage.records import BY_US, NO_FILE, Origin, PageState, digest_of
@@ -26,7 +27,7 @@ from chronomemory.pages.text.entries import escape
 from chronomemory.pages.text.frontmatter import read_values, utc_text
 from chronomemory.pages.text.page import is_section
 from chronomemory.pages.types import Cleaned, Indexed, PageInfo, Problem, Rebuilt, Synced
-from chronomemory.pages.writing import set_state
+from chronomemory.pages.writing import Settings, set_state
 from chronomemory.record import ChronoRecord
 from chronomemory.selection import query
 from chronomemory.types import Progress
@@ -80,7 +81,7 @@ def write_index(home: Home) -> str | None:
 
 
 def _of_page(page: PageInfo) -> str:
-    entries = "1 entry" if page.entry_count == 1 else f"{page.entry_count:,} entries"
+    entries = counted(page.entry_count, "entry", "entries")
     line = f"- [{_short(page.title)}]({_way(page.name)}): {_short(page.description)} ({entries})"
     flagged = " **to be compacted**" if page.needs_compact else ""
     return line + "".join(f" #{tag}" for tag in page.tags) + flagged
@@ -110,7 +111,10 @@ def clear_drafts(home: Home, known: Mapping[str, PageState]) -> list[Problem]:
         if page is None:
             continue
         try:
-            if _is_ours(home.folder.read(file, within), home, page):
+            content = home.folder.read(file, within)
+            # A text of its page, or its beginning after a crash.
+            is_ours = digest_of(content) in (page.digest, *page.earlier)
+            if is_ours or home.look.text(page).encode().startswith(content.rstrip(b"\x00")):
                 home.folder.remove([file], within)
                 continue
             message = (
@@ -120,13 +124,6 @@ def clear_drafts(home: Home, known: Mapping[str, PageState]) -> list[Problem]:
             message = f"a killed writer left it, and it cannot be taken away: {error.strerror or error}"
         problems.append(Problem("strange", f"{within}/{file}".removeprefix("/"), message))
     return problems
-
-
-def _is_ours(content: bytes, home: Home, page: PageState) -> bool:
-    """Return whether a draft holds a text of its page, or its beginning after a crash."""
-    if digest_of(content) in (page.digest, *page.earlier):
-        return True
-    return home.look.text(page).encode().startswith(content.rstrip(b"\x00"))
 
 
 #: Files are written so many at a time when all of them are: each time the system is synced once.
@@ -168,15 +165,14 @@ class _Found:
                 self.new.setdefault(key, name)
 
     def alike(self, page: PageState, entries: list[ChronoRecord]) -> str:
-        """Return the name of a new page with the text of this one, or with most of its entries."""
+        """Return the name of a new page with the text of this one, or with half of its entries."""
         if page.digest in self.new:
             return self.new[page.digest]
         known = Counter(self.new[key] for key in map(_key, entries) if key in self.new)
         name, count = max(known.items(), key=itemgetter(1), default=("", 0))
-        return name if count * 2 > len(entries) else ""
+        return name if count * 2 >= len(entries) else ""
 
     def caught(self, home: Home, name: str) -> None:
-        """Bring the file of a page up to date."""
         if home.catch_up(name):
             self.caught_up.append(name)
         else:
@@ -205,10 +201,10 @@ def sync(
     forget_missing: bool = False,
     progress: Progress | None = None,
 ) -> Synced:
-    """Take in edits made by hand, update stale files, and report problems."""
     with home.locked():
         found = _Found()
-        known = {page.name: page for page in home.look.pages()} if names is None else _known(home, names)
+        pages = home.look.pages() if names is None else map(home.look.page, names)
+        known = {page.name: page for page in pages if page is not None}
         there, problems = home.files()
         found.problems += problems if names is None else []
         files = sorted(there if names is None else there.keys() & set(names))
@@ -235,14 +231,8 @@ def sync(
 
 
 def _index_problems(home: Home) -> list[Problem]:
-    """Write ``index.md``, and return its problems."""
     why = write_index(home)
     return [] if why is None else [Problem("strange", INDEX_FILE, why)]
-
-
-def _known(home: Home, names: Iterable[str]) -> dict[str, PageState]:
-    pages = {name: home.look.page(name) for name in names}
-    return {name: page for name, page in pages.items() if page is not None}
 
 
 def _doubtful(home: Home) -> set[str]:
@@ -250,11 +240,6 @@ def _doubtful(home: Home) -> set[str]:
     where = {"data.folder": home.look.folder, "data.@unsettled": {"exists": True}}
     found = query(home.handle.store, status=None, faces=True, where=where)
     return {str(record.data.get("page", record.id)) for record in found}
-
-
-def _has_lost(home: Home, page: PageState, content: bytes) -> bool:
-    """Return whether the log lost a part of a page whose file is intact."""
-    return home.look.text(page).encode() != content
 
 
 def _sync_file(home: Home, name: str, known: dict[str, PageState], doubtful: set[str], found: _Found) -> None:
@@ -265,7 +250,8 @@ def _sync_file(home: Home, name: str, known: dict[str, PageState], doubtful: set
             return
         shown = digest_of(content)
         if page is not None and shown == page.digest:
-            if page_key(home.look.folder, name) in doubtful and _has_lost(home, page, content):
+            is_doubtful = page_key(home.look.folder, name) in doubtful
+            if is_doubtful and home.look.text(page).encode() != content:
                 # The digest proves the file: what the log has lost of it comes back from there.
                 change = _indexed(home, name, page)
                 home.commit([change], show=False)
@@ -291,7 +277,8 @@ def _sync_deleted(
     A folder without any note may be an unmounted disk: then nothing is dropped without ``forget``.
     """
     unread = tuple("" if problem.file == "." else f"{problem.file}/" for problem in problems)
-    gone = [page for page in missing if not page.name.startswith(unread)]
+    refused = refused_notes(problems)
+    gone = [page for page in missing if page.name not in refused and not page.name.startswith(unread)]
     if gone and not forget:
         message = f"no note is left of {len(gone):,}; sync with forget_missing lets go of them"
         found.problems.append(Problem("missing", str(home.folder.root), message))
@@ -302,8 +289,8 @@ def _sync_deleted(
 
 def _sync_missing(home: Home, missing: list[PageState], found: _Found, *, forget: bool) -> None:
     for page in missing:
-        if NO_FILE in page.earlier:
-            # Its file was never written: the writer was killed before.
+        if NO_FILE in page.earlier or not page.digest:
+            # Its file was never written, since the writer was killed before, or an erasure removed it.
             found.caught(home, page.name)
             continue
         if forget:
@@ -313,8 +300,16 @@ def _sync_missing(home: Home, missing: list[PageState], found: _Found, *, forget
         kind, reason = "missing", "its file is gone"
         if alike := found.alike(page, home.look.entry_records(page.name)):
             kind, reason = "renamed", f"its file is gone, and {file_of(alike)} says the same"
+            _note_alike(home, page.name, alike)
         message = f"{reason}; rebuild writes it anew, sync with forget_missing lets go of the page"
         found.problems.append(Problem(kind, file_of(page.name), message))
+
+
+def _note_alike(home: Home, name: str, alike: str) -> None:
+    """Let the record of a page name the new one that says the same: an erasure of that one mentions it."""
+    digits = home.look.folder
+    patch = {"data": {"alike": page_key(digits, alike)}}
+    home.handle.run(lambda conn: conn.patch(page_key(digits, name), patch))
 
 
 def _forget(home: Home, pages: list[PageState], origin: Origin, found: _Found, **notes: object) -> int:
@@ -350,7 +345,6 @@ def _let_sleep(home: Home, settings: Settings, found: _Found) -> None:
 
 
 def rebuild(home: Home, progress: Progress | None = None) -> Rebuilt:
-    """Write all files that are missing or stale; edited files are reported and kept."""
     _check_log(home)
     home.folder.make()
     with home.locked():
@@ -390,7 +384,8 @@ def _text_to_write(home: Home, page: PageState, problems: list[Problem]) -> tupl
         problems.append(Problem("conflict", file, _EDITED))
         return None, shown
     text = home.look.text(page)
-    if digest_of(text.encode()) != page.digest:
+    # An erasure clears the digest.
+    if page.digest and digest_of(text.encode()) != page.digest:
         message = "the log has lost a part of it: its entries do not make up the text that was written"
         problems.append(Problem("conflict", file, message))
     return text, shown
@@ -489,6 +484,11 @@ def watch(
     """Sync once, and then each page that changes, until ``stop`` is set; ``tell`` gets the reports."""
     ending = stop or threading.Event()
     root = home.folder.root
+
+    def is_watched(path: Path) -> bool:
+        is_hidden = any(step.startswith(".") for step in path.parts)
+        return not is_hidden if home.is_free else is_page_file(path.name)
+
     tell(sync(home, settings))
     changed = watch_files(
         root,
@@ -497,7 +497,7 @@ def watch(
         debounce=_TOGETHER_MS,
         rust_timeout=_LOOK_MS,
         raise_interrupt=True,
-        watch_filter=lambda _, place: _is_watched(home, Path(place).relative_to(root)),
+        watch_filter=lambda _, place: is_watched(Path(place).relative_to(root)),
     )
     for some in changed:
         # A folder of notes that is moved is reported without the notes in it: then all are looked at.
@@ -505,8 +505,3 @@ def watch(
         report = sync(home, settings, names)
         if report != Synced():
             tell(report)
-
-
-def _is_watched(home: Home, path: Path) -> bool:
-    """Return whether a change of a file may concern a page."""
-    return not any(step.startswith(".") for step in path.parts) if home.is_free else is_page_file(path.name)

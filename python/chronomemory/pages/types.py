@@ -51,12 +51,11 @@ class PageInfo(Result):
 
     @property
     def path(self) -> str:
-        """Its file."""
         return f"{self.name}.md"
 
     @property
     def summary(self) -> str:
-        return f"{self.name}: {self.description} ({_entries(self.entry_count)})"
+        return f"{self.name}: {self.description} ({counted(self.entry_count, 'entry', 'entries')})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,7 @@ class Synced(Result):
                 f"{self.added} added, {self.changed} changed, {self.deleted} deleted"
             )
         if self.kept:
-            parts.append(f"kept {_entries(len(self.kept))} that the edit did not know")
+            parts.append(f"kept {counted(len(self.kept), 'entry', 'entries')} that the edit did not know")
         for verb, names in (
             ("brought up to date", self.caught_up),
             ("dormant now", self.dormant),
@@ -150,7 +149,8 @@ class Indexed(Result):
 
     @property
     def summary(self) -> str:
-        text = f"{counted(self.pages, 'page')} with {_entries(self.entries)}, {self.corrected:,} corrected"
+        entries = counted(self.entries, "entry", "entries")
+        text = f"{counted(self.pages, 'page')} with {entries}, {self.corrected:,} corrected"
         return f"{text}; {counted(len(self.problems), 'problem')}" if self.problems else text
 
 
@@ -166,7 +166,7 @@ class Cleaned(Result):
 
     @property
     def summary(self) -> str:
-        text = f"took away {counted(self.pages, 'page')} with {_entries(self.entries)}"
+        text = f"took away {counted(self.pages, 'page')} with {counted(self.entries, 'entry', 'entries')}"
         return f"{text}; left {', '.join(self.left)}" if self.left else text
 
 
@@ -230,7 +230,3 @@ class Links(Result):
     @property
     def summary(self) -> str:
         return f"{self.page}: {counted(len(self.links), 'link')}, {counted(len(self.backlinks), 'backlink')}"
-
-
-def _entries(number: int) -> str:
-    return "1 entry" if number == 1 else f"{number:,} entries"

@@ -1,20 +1,22 @@
-"""The verbs that write: create, append, supersede, flag, and the state of a page."""
+"""The verbs that write pages, and the settings of a writer: ``[writer]`` in ``.chronomemory/config.toml``."""
 
 from __future__ import annotations
 
+import sys
 import warnings
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from chronomemory.face.arguments import string, word
 from chronomemory.face.batch import Connection
 from chronomemory.face.moments import instant
-from chronomemory.pages.errors import EntryError, PageExists, UnknownEntry
+from chronomemory.layout import log_folder, read_config
+from chronomemory.pages.errors import EntryError, PageExists, SettingsError, UnknownEntry
 from chronomemory.pages.ids import draw_id, entry_key
 from chronomemory.pages.reading import PageReader
-from chronomemory.pages.settings import Settings
 from chronomemory.pages.storage.changes import change_to, put_page
 from chronomemory.pages.storage.home import Home, Settled
 from chronomemory.pages.storage.records import BY_US, EntryState, PageState, entry_record, following
@@ -29,6 +31,45 @@ from chronomemory.pages.text.frontmatter import (
     utc_text,
 )
 from chronomemory.pages.text.page import PageText, Stretch, is_section, tokens_of
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:  # pragma: no cover (the tests run where it is part of Python)
+    import tomli as tomllib
+
+CONFIG_FILE = "config.toml"
+_SECTION = "writer"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """When a page is long, and when it sleeps."""
+
+    #: Above this an append suggests to compact the page, and above the other it flags it.
+    soft_limit_tokens: int = 20_000
+    hard_limit_tokens: int = 50_000
+    #: The number of days without writes after which a page becomes dormant.
+    auto_dormant_days: int = 30
+
+    @classmethod
+    def of_project(cls, project: Path) -> Settings:
+        """Read the settings of a project; without a file or section they are the defaults."""
+        place = log_folder(project) / CONFIG_FILE
+        try:
+            config = tomllib.loads(read_config(place))
+        except (FileNotFoundError, NotADirectoryError):
+            return cls()
+        except (ValueError, OSError, RecursionError) as error:
+            raise SettingsError(f"{place} cannot be read: {error}") from None
+        section = config.get(_SECTION, {})
+        if not isinstance(section, dict):
+            raise SettingsError(f"{place}: [{_SECTION}] must be a section")
+        values = {knob.name: section[knob.name] for knob in fields(cls) if knob.name in section}
+        for name, value in values.items():
+            if type(value) is not int or value < 1:
+                raise SettingsError(f"{place}: {name} must be a whole number of at least 1, got {value!r}")
+        return cls(**values)
+
 
 _MOST_ENTRY_TAGS = 3
 
@@ -94,10 +135,7 @@ class PageWriter(PageReader):
             body = settled.text[len(page.head) : end] + stretch.raw
             return self._added(conn, settled, stretch, body, now)
 
-        entry_id, page = self._home.change(name, work)
-        self._is_index_due = True
-        _suggest(page, self.settings)
-        return entry_id
+        return self._write(name, work)
 
     def supersede(
         self, path: str, old_id: str, new_content: str, reason: str, tags: Iterable[str] | None = None
@@ -127,10 +165,22 @@ class PageWriter(PageReader):
             raws = [struck.raw if entry is old else entry.stretch.raw for entry in entries]
             return self._added(conn, settled, stretch, "".join((*raws, stretch.raw)), now)
 
-        new_id, page = self._home.change(name, work)
+        return self._write(name, work)
+
+    def _write(
+        self, name: str, work: Callable[[Connection, Settled], tuple[tuple[str, PageState], str]]
+    ) -> str:
+        entry_id, page = self._home.change(name, work)
         self._is_index_due = True
-        _suggest(page, self.settings)
-        return new_id
+        tokens = tokens_of(page.letters)
+        if tokens > self.settings.soft_limit_tokens and not page.meta.needs_compact:
+            warnings.warn(
+                f"{page.name} has about {tokens:,} tokens, more than {self.settings.soft_limit_tokens:,}: "
+                "flag_compact() asks for it to be compacted",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+        return entry_id
 
     def _added(
         self, conn: Connection, settled: Settled, stretch: Stretch, body: str, now: datetime
@@ -159,7 +209,6 @@ class PageWriter(PageReader):
 
 
 def set_state(home: Home, name: str, state: str) -> None:
-    """Write the state of a page into its frontmatter."""
     _change_head(home, name, {"status": state}, state=state)
 
 
@@ -174,7 +223,6 @@ def _change_head(home: Home, name: str, changes: dict[str, Any], **known: Any) -
 
 
 def with_head(settled: Settled, changes: dict[str, Any], **known: Any) -> PageState:
-    """Return a page with other values in its frontmatter."""
     page = settled.page
     head, plain = edit(page.head, changes, plain=page.plain, eol=page.eol)
     return replace(page, head=head, plain=plain, meta=replace(page.meta, **known))
@@ -213,17 +261,6 @@ def touched(
     return following(
         settled.page, settled.shown, text, tail=tail, count=count, written=utc_text(now), **_of_head(page)
     ), text
-
-
-def _suggest(page: PageState, settings: Settings) -> None:
-    tokens = tokens_of(page.letters)
-    if tokens > settings.soft_limit_tokens and not page.meta.needs_compact:
-        warnings.warn(
-            f"{page.name} has about {tokens:,} tokens, more than {settings.soft_limit_tokens:,}: "
-            "flag_compact() asks for it to be compacted",
-            RuntimeWarning,
-            stacklevel=3,
-        )
 
 
 def _to_strike(entries: list[EntryState], name: str, old_id: str) -> EntryState:

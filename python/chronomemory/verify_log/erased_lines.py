@@ -1,6 +1,7 @@
 """Reads what is left of what was erased, and what it still proves. Section 16 of docs/format.md."""
 
 import hashlib
+import json
 import re
 from typing import Any
 
@@ -36,20 +37,18 @@ def without_salt(record: Any) -> Any:
     return {key: value for key, value in record.items() if key != "~"}
 
 
-def is_mark(event: dict[str, Any], op: str, prefix: str) -> bool:
-    """Whether an event names its own seq as one that is written on behalf of the store itself does."""
-    record, name = event["record"], f"{prefix}:{event['seq']}"
-    return event["op"] == op and event["record_id"] == name and (record or {}).get("id") == name
+def marked_data(event: dict[str, Any], op: str, kind: str) -> dict[str, Any]:
+    """The data of a record that the store itself writes, named by its own seq; nothing of any other."""
+    record, name = event["record"] or {}, f"{kind}:{event['seq']}"
+    if (event["op"], event["record_id"], record.get("id"), record.get("kind")) != (op, name, name, kind):
+        return {}
+    data = record.get("data")
+    return data if isinstance(record.get("label"), str) and isinstance(data, dict) else {}
 
 
 def is_erasure(event: dict[str, Any]) -> bool:
     """Whether this is an `erase` of our shape; any other is an op like one that nobody knows."""
-    if not is_mark(event, "erase", "erasure"):
-        return False
-    record = event["record"]
-    data, label = record.get("data"), record.get("label")
-    if record.get("kind") != "erasure" or not isinstance(label, str) or not isinstance(data, dict):
-        return False
+    data = marked_data(event, "erase", "erasure")
     removed = data.get("removed")
     ends = (data.get("first_seq"), data.get("last_seq"))
     return (
@@ -63,13 +62,26 @@ def is_erasure(event: dict[str, Any]) -> bool:
 
 def is_pruning(event: dict[str, Any]) -> bool:
     """Whether this is a `prune` of our shape."""
-    if not is_mark(event, "prune", "pruned"):
-        return False
-    record = event["record"]
-    data, label = record.get("data"), record.get("label")
-    if record.get("kind") != "pruned" or not isinstance(label, str) or not isinstance(data, dict):
-        return False
+    data = marked_data(event, "prune", "pruned")
     return all(is_count(data.get(name)) for name in ("archives", "last_seq"))
+
+
+def sentinel_data(event: dict[str, Any] | None) -> dict[str, Any]:
+    """What a compaction of ours says about base and history; nothing for any other event."""
+    data = event["record"].get("data") if event and event["op"] == "compact" and event["record"] else None
+    return data if isinstance(data, dict) and "base_sha256" in data else {}
+
+
+def base_records(folder: Any, first: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """The records with an id in the base that a compaction of ours names, if it can be read."""
+    sha256 = sentinel_data(first).get("base_sha256")
+    if folder is None or not is_digest(sha256):
+        return []
+    try:
+        records = list(json.loads(folder.read(f"base/{sha256}.json"))["records"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return []
+    return [one for one in records if isinstance(one, dict) and isinstance(one.get("id"), str)]
 
 
 class Trail:
@@ -148,9 +160,9 @@ def unbound(
         or any(one["old"] == one["new"] for one in listed)
     ):
         return "a file is replaced twice, by one that replaces another, or by itself"
-    said = erasure["record"]["data"]
+    counts = erasure["record"]["data"]
     is_dropped = data.get("archive") is None
-    if is_dropped != (said["history"] == "dropped") or (is_dropped and (erased or listed)):
+    if is_dropped != (counts["history"] == "dropped") or (is_dropped and (erased or listed)):
         return "what became of the history is not what the event says"
     archives = [one for one in listed if "erased" in one]
     unknown = [one for one in archives if one["old"] not in before.archives]
@@ -160,6 +172,6 @@ def unbound(
     more = [one["erased"] - before.archives[one["old"]] for one in archives]
     if any(number < 1 for number in more):
         return "a file was replaced in which nothing was erased"
-    if not is_dropped and said["lines"] != erased + sum(more):
+    if not is_dropped and counts["lines"] != erased + sum(more):
         return "the event counts other lines than were erased"
     return None

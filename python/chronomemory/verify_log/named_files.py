@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 import lost_base
 import past_logs
 import replaced_log
+from erased_lines import is_digest, sentinel_data
 from erased_lines import is_erasure as is_erasure
 
 LOG = "events.wal"
@@ -156,6 +157,7 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.unseen: list[str] = []
+        self.has_empty_hint = False
         self.returned: list[dict[str, Any]] = []
         self._held: dict[str, BinaryIO] = {}
         for _ in range(MOST_TRIES):
@@ -172,12 +174,16 @@ class Folder:
         self.log: BinaryIO = io.BufferedReader(Beginning(self._file, self._then.st_size))
 
     def _hint(self) -> bytes:
+        self.has_empty_hint = False
         try:
-            return read_hint(self.path / "synced")
+            hint = read_hint(self.path / "synced")
         except PermissionError as error:
             self.cannot_look("synced", str(error))
         except OSError:
             pass
+        else:
+            self.has_empty_hint = not hint
+            return hint
         return b""
 
     def _now(self) -> os.stat_result | None:
@@ -306,7 +312,7 @@ def _has_sound_moments(state: dict[str, Any], reader: Any) -> bool:
 
 def _check_named_base(folder: Folder, log: Any, sha256: Any, good: str, reader: Any) -> str:
     # The path comes from the digest and never from the log, which therefore cannot point outside its folder.
-    name = f"base/{sha256}.json" if _is_digest(sha256) else "base"
+    name = f"base/{sha256}.json" if is_digest(sha256) else "base"
     exists = folder.exists(name)
     try:
         if exists and folder.digest(name) == sha256 and _read_state(folder, name, reader) is not None:
@@ -323,7 +329,7 @@ def _check_past(folder: Folder, log: Any, reader: Any) -> None:
     past = past_logs.Past(folder, log, reader, _read_state)
     past.find(log.known.first, log.known.first_at, log)
     past.judge()
-    base = past_logs.sentinel_data(log.known.first).get("base_sha256")
+    base = sentinel_data(log.known.first).get("base_sha256")
     if _is_unfinished(folder, base):
         log.notes.append("erasure unfinished: whoever opens the store next with the right to write ends it")
         return
@@ -336,10 +342,10 @@ def _check_past(folder: Folder, log: Any, reader: Any) -> None:
 
 def _is_unfinished(folder: Folder, base: Any) -> bool:
     try:
-        told = json.loads(folder.read("erasing"))
+        note = json.loads(folder.read("erasing"))
     except (OSError, ValueError, RecursionError):
         return False
-    return isinstance(told, dict) and _is_digest(base) and told.get("base") == base
+    return isinstance(note, dict) and is_digest(base) and note.get("base") == base
 
 
 def check_base(folder: Folder, stream: BinaryIO, synced: bytes, log: Any, reader: Any) -> str:
@@ -361,7 +367,7 @@ def check_base(folder: Folder, stream: BinaryIO, synced: bytes, log: Any, reader
         return lost_base.check(log, left, has_past, state, hashes_at)
     if first is None or first["op"] != "compact":
         return "none"
-    if data := past_logs.sentinel_data(first):
+    if data := sentinel_data(first):
         return _check_named_base(folder, log, data["base_sha256"], "anchored", reader)
     if adopt := log.known.adopt:
         return _check_named_base(folder, log, adopt["record"]["base_sha256"], "adopted", reader)
@@ -409,15 +415,11 @@ def replaced_by(folder: Folder, log: Any, stream: BinaryIO, reader: Any) -> str 
     return replaced_log.how(folder, log, stream, reader, lambda name: _read_state(folder, name, reader))
 
 
-def _is_digest(value: Any) -> bool:
-    return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{64}", value) is not None
-
-
 def has_findings(found: dict[str, Any]) -> bool:
     """Whether a verdict has anything against a store that a writer may have caused meanwhile."""
     return any(found[name] for name in ("damage", "notes", "damaged_synced"))
 
 
-def spoken_of(found: dict[str, Any]) -> str:
+def findings_of(found: dict[str, Any]) -> str:
     """What a verdict has against a store, to be compared with that of the next look."""
     return json.dumps([found[name] for name in ("damage", "notes", "damaged_synced", "cannot_tell")])

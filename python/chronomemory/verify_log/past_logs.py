@@ -13,16 +13,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import erased_lines
-from erased_lines import ERASED, Bound, Trail, is_count, is_digest, replacements
+from erased_lines import ERASED, Bound, Trail, is_count, is_digest, replacements, sentinel_data
 from retired_log import Records, segment_of
 
 ARCHIVE = re.compile(r"archive/[0-9A-Za-z_-][0-9A-Za-z._-]*")
-
-
-def sentinel_data(event: dict[str, Any] | None) -> dict[str, Any]:
-    """What a compaction of ours says about base and history; nothing for any other event."""
-    data = event["record"].get("data") if event and event["op"] == "compact" and event["record"] else None
-    return data if isinstance(data, dict) and "base_sha256" in data else {}
 
 
 def read(folder: Any, path: str, reader: Any, law: Any) -> Any:
@@ -191,7 +185,7 @@ class Past:
                 if found == "differs":
                     differing.add(number - 1)
                 state = None
-        self._tell(differing)
+        self._report(differing)
 
     def _ask_for_trails(self) -> None:
         """From where on the trail of each log is asked for, by the sentinel behind it or a later one."""
@@ -250,18 +244,18 @@ class Past:
 
     def _is_compared(self, hop: Hop) -> bool:
         """Whether a base is nobody's word, as that of a repair, of another tool, or without a trail is."""
-        told = any(key in hop.data for key in ("trail", "trail_from", "erased", "replaced"))
-        return told and not hop.data.get("repaired")
+        is_ours = any(key in hop.data for key in ("trail", "trail_from", "erased", "replaced"))
+        return is_ours and not hop.data.get("repaired")
 
     def _held_against(self, hop: Hop, state: Records) -> str:
         """Whether the base that a log starts from is what came before it adds up to: nothing if it is."""
         if hop.data.get("repaired"):
-            return "said"
+            return "not compared"
         base = self._state(hop) if is_digest(hop.base) else None
         if base is None:
             return ""
         if not self._is_compared(hop):
-            return "said"
+            return "not compared"
         if state.acted:
             self.log.notes.append(f"acts not derived: blocks of base/{hop.base}.json not compared")
         is_same = Records(base).spelled(self.law, not state.acted) == state.spelled(self.law, not state.acted)
@@ -296,7 +290,7 @@ class Past:
         on_the_way |= {f"base/{hop.base}.json{end}" for hop in self.hops for end in ("", ".zst")}
         return [name for name in found if name not in on_the_way]
 
-    def _tell(self, differing: set[int]) -> None:
+    def _report(self, differing: set[int]) -> None:
         is_all_known = self.end is None
         before = [Bound() for _ in self.hops]
         for number in range(len(self.hops) - 1, 0, -1):
@@ -312,18 +306,18 @@ class Past:
                 return
             if number:
                 is_added_up = number + 1 < len(self.hops) and not self._wrong_with(number + 1)
-                self._tell_of_segment(hop, is_added_up and self._is_compared(hop))
-            self._tell_of_erasure(hop, before[number], is_all_known)
-            self._tell_of_trail(number)
+                self._report_segment(hop, is_added_up and self._is_compared(hop))
+            self._report_erasure(hop, before[number], is_all_known)
+            self._report_trail(number)
             if number in differing:
                 reason = "not what the history before it adds up to"
                 self.log.report("base-differs", reason, None, self._name(hop))
         what, path, reason = self.end or ("", "", "")
         if what == "note":
             first, pruned = self.hops[-1].event["seq"], self._pruned()  # type: ignore[index]
-            if not any(told["data"]["last_seq"] == first - 1 for told in pruned):
+            if not any(record["data"]["last_seq"] == first - 1 for record in pruned):
                 self.log.notes.append(f"history unavailable: before seq {first}")
-            self.log.notes += [f"pruned: {told['label']!r}, {told['data']}" for told in pruned]
+            self.log.notes += [f"pruned: {record['label']!r}, {record['data']}" for record in pruned]
         elif what == "unseen":
             self.folder.cannot_look(path, reason)
         elif what:
@@ -340,7 +334,7 @@ class Past:
                 found += [event["record"]] if not wrong and erased_lines.is_pruning(event) else []
         return [one for one in found if isinstance(one.get("data"), dict) and "last_seq" in one["data"]]
 
-    def _tell_of_segment(self, hop: Hop, is_added_up: bool) -> None:
+    def _report_segment(self, hop: Hop, is_added_up: bool) -> None:
         """A base that the history before adds up to is not missed; a different one is damage."""
         sha256 = hop.base
         if hop.segment.redacted:
@@ -366,9 +360,9 @@ class Past:
         except PermissionError as error:
             self.folder.cannot_look(name, str(error))
 
-    def _tell_of_erasure(self, hop: Hop, before: Bound, is_all_known: bool) -> None:
+    def _report_erasure(self, hop: Hop, before: Bound, is_all_known: bool) -> None:
         """An erasure is told by a sentinel and the event behind it, together or not at all."""
-        found = hop.segment.told_erasures()
+        found = hop.segment.erasures()
         is_told = "erased" in hop.data or "replaced" in hop.data
         bound = found[0][1] if is_told and found and found[0][0] == 1 else None
         if is_told and (reason := erased_lines.unbound(hop.data, bound, before, is_all_known)):
@@ -376,10 +370,10 @@ class Past:
         for _, event, at in found[1 if bound else 0 :]:
             self.log.report("erase-unbound", "no sentinel tells of it", event["seq"], hop.path, at)
         if bound:
-            data, said = bound["record"]["data"], bound["record"]["label"]
-            self.log.notes.append(f"erased at seq {bound['seq']}, {bound['ts']}: {said!r}, {data}")
+            data, reason = bound["record"]["data"], bound["record"]["label"]
+            self.log.notes.append(f"erased at seq {bound['seq']}, {bound['ts']}: {reason!r}, {data}")
 
-    def _tell_of_trail(self, number: int) -> None:
+    def _report_trail(self, number: int) -> None:
         hop = self.hops[number]
         if "trail" not in hop.data and "trail_from" not in hop.data:
             return

@@ -4,6 +4,8 @@ import json
 import re
 from typing import Any
 
+from erased_lines import base_records
+
 LEVELS = frozenset(["user", "agent", "session"])
 MOST_BYTES = 256
 UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -30,7 +32,7 @@ def carried(record: Any) -> Any:
     return json.dumps(data["@scope"], sort_keys=True)
 
 
-def told(event: dict[str, Any]) -> list[tuple[int, str, Any]]:
+def scopes_in(event: dict[str, Any]) -> list[tuple[int, str, Any]]:
     """What an event says of what a record carries: its seq, the id and the value."""
     op, record = event["op"], event["record"]
     if op == "patch":
@@ -46,23 +48,14 @@ def told(event: dict[str, Any]) -> list[tuple[int, str, Any]]:
 
 def in_base(folder: Any, first: dict[str, Any] | None) -> list[tuple[int | None, str, Any]]:
     """The same of the records of an anchored base; no event says it."""
-    data = ((first or {}).get("record") or {}).get("data") if (first or {}).get("op") == "compact" else None
-    sha256 = str(data.get("base_sha256")) if isinstance(data, dict) else ""
-    if folder is None or not re.fullmatch(r"[0-9a-f]{64}", sha256):
-        return []
-    try:
-        records = list(json.loads(folder.read(f"base/{sha256}.json"))["records"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return []
-    named = [one for one in records if isinstance(one, dict) and isinstance(one.get("id"), str)]
-    return [(None, one["id"], carried(one)) for one in named]
+    return [(None, one["id"], carried(one)) for one in base_records(folder, first)]
 
 
-def judge(said: list[tuple[int | None, str, Any]]) -> list[dict[str, Any]]:
+def judge(scopes: list[tuple[int | None, str, Any]]) -> list[dict[str, Any]]:
     """What is wrong with all of it, in order. It is no damage: the log counts as it stands."""
     known: dict[str, Any] = {}
     found = []
-    for seq, name, value in said:
+    for seq, name, value in scopes:
         is_new = name not in known
         if not is_new and known[name] != value:
             found.append({"kind": "scope-changed", "id": name, "seq": seq})

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from erased_lines import sentinel_data
 from past_logs import file_digest
 
 LOG = "events.wal"
@@ -40,17 +41,10 @@ def how(folder: Any, log: Any, stream: BinaryIO, reader: Any, read_state: State)
     if first["prev_hash"] or _holds(stream, known, reader):
         return None
     found = _set_aside(aside, stream, range(log.bytes))
-    if found or _previous_head(first) == synced[56:88].hex():
+    if found or sentinel_data(first).get("previous_head") == synced[56:88].hex():
         return found
     copy = _copy_with(folder, stream, log.bytes, reader, ("backup", "quarantine"))
     return _later_base(folder, first, read_state) or (f"{copy} holds it as it was once" if copy else None)
-
-
-def _previous_head(first: dict[str, Any]) -> Any:
-    """The head of the log before, if a compaction of ours names it."""
-    data = (first["record"] or {}).get("data")
-    is_ours = first["op"] == "compact" and isinstance(data, dict) and "base_sha256" in data
-    return data.get("previous_head") if is_ours and isinstance(data, dict) else None
 
 
 def _was_left(folder: Path, synced: bytes, reader: Any) -> bool:
@@ -85,13 +79,12 @@ def _copy_with(
 
 def _later_base(folder: Any, first: dict[str, Any], read_state: State) -> str | None:
     """The base of a log that came later, if this one was compacted by nobody else."""
-    data = (first["record"] or {}).get("data")
-    is_foreign = first["op"] == "compact" and not (isinstance(data, dict) and "base_sha256" in data)
+    is_foreign = first["op"] == "compact" and not sentinel_data(first)
     if is_foreign or first["prev_hash"]:
         return None
-    for one in _files(folder.path / "base"):
+    for one in _entries(folder.path / "base"):
         named = BASE_NAME.fullmatch(one.name)
-        if named is None or file_digest(one) != named[1]:
+        if named is None or not one.is_file() or file_digest(one) != named[1]:
             continue
         state = read_state(f"base/{one.name}")
         if state is not None and state["seq"] >= first["seq"]:
@@ -119,10 +112,6 @@ def _holds(stream: BinaryIO, digest: str, reader: Any) -> bool:
 
 def _folders(parent: Path) -> list[Path]:
     return [one for one in _entries(parent) if one.is_dir()]
-
-
-def _files(parent: Path) -> list[Path]:
-    return [one for one in _entries(parent) if one.is_file()]
 
 
 def _entries(parent: Path) -> list[Path]:

@@ -7,6 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
+from erased_lines import base_records
+from retired_log import merged
+
 Verdict = dict[str, Any]
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 MAX_DIM = 65_536
@@ -14,29 +17,16 @@ MAX_DIM = 65_536
 MOST_FINDINGS = 100
 
 
-def merged(old: Any, patch: Any) -> Any:
-    """RFC 7396."""
-    if not isinstance(patch, dict):
-        return patch
-    kept = dict(old) if isinstance(old, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            kept.pop(key, None)
-        else:
-            kept[key] = merged(kept.get(key), value)
-    return kept
-
-
 def hearing(log_class: Any) -> Any:
-    """A log that also remembers what is said about embeddings, and where the commit that says it begins."""
+    """A log that also remembers the events about embeddings, and where the commit that says it begins."""
 
     class Hearing(log_class):  # type: ignore[misc]
         def __init__(self, stream: BinaryIO, synced: bytes) -> None:
-            self.said: list[tuple[int, dict[str, Any]]] = []
+            self.embeddings: list[tuple[int, dict[str, Any]]] = []
             self.broken: set[int] = set()
             super().__init__(stream, synced)
-            whole = (one for one in self.said if one[0] not in self.broken)
-            self.said = [(at, event) for at, event in whole if at < self.committed_end]
+            whole = (one for one in self.embeddings if one[0] not in self.broken)
+            self.embeddings = [(at, event) for at, event in whole if at < self.committed_end]
 
         def _takes(self, line: Any) -> bool:
             events, batch = self.known.events, self._batch
@@ -45,7 +35,7 @@ def hearing(log_class: Any) -> Any:
                 event = json.loads(line.raw)
                 if event["record_id"].startswith("vector:"):
                     member = batch is not None and batch.seq < event["seq"] <= batch.last
-                    self.said.append((batch.begin.offset if member else line.offset, event))
+                    self.embeddings.append((batch.begin.offset if member else line.offset, event))
             return taken
 
         def _close(self, batch: Any) -> None:
@@ -54,20 +44,6 @@ def hearing(log_class: Any) -> Any:
                 self.broken.add(batch.begin.offset)
 
     return Hearing
-
-
-def base_records(folder: Any, first: dict[str, Any] | None) -> dict[str, Any]:
-    """What the base of a compaction of ours says about embeddings."""
-    data = ((first or {}).get("record") or {}).get("data") if (first or {}).get("op") == "compact" else None
-    sha256 = str(data.get("base_sha256")) if isinstance(data, dict) else ""
-    if not re.fullmatch(r"[0-9a-f]{64}", sha256):
-        return {}
-    try:
-        records = list(json.loads(folder.read(f"base/{sha256}.json"))["records"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return {}
-    named = [one for one in records if isinstance(one, dict) and isinstance(one.get("id"), str)]
-    return {one["id"]: one for one in named if one["id"].startswith("vector:")}
 
 
 def applied(records: dict[str, Any], event: dict[str, Any]) -> None:
@@ -158,8 +134,9 @@ def bad_rows(folder: Any, records: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def judge(found: Verdict, folder: Any, log_class: Any) -> Verdict:
     """Add what is to be said about rows to the verdict on a folder."""
     log = hearing(log_class)(folder.log, folder.synced)
-    records = base_records(folder, log.known.first)
-    for _, event in log.said:
+    named = base_records(folder, log.known.first)
+    records = {one["id"]: one for one in named if one["id"].startswith("vector:")}
+    for _, event in log.embeddings:
         applied(records, event)
     bad = list(bad_rows(folder, records))
     counts: dict[str, int] = {}

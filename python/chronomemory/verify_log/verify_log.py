@@ -148,7 +148,7 @@ def is_own_form(raw: bytes | None, event: dict[str, Any]) -> bool:
 
 @dataclass
 class Known:
-    """What the lines so far have told; copied where a batch begins, so that a half batch can be forgotten."""
+    """What the lines so far say; copied where a batch begins, so that a half batch can be forgotten."""
 
     events: int = 0
     lines: int = 0
@@ -196,7 +196,7 @@ class Log:
         self.known, self.tail, self.watched_seq = Known(), "", watched_seq
         self.damage, self.notes = list[dict[str, Any]](), list[str]()
         self._batch: Batch | None = None
-        self._said, self._dropped = list[tuple[int, Any]](), set[int]()
+        self._scopes, self._dropped = list[tuple[int, Any]](), set[int]()
         self._erasures = list[tuple[int, int, dict[str, Any], tuple[int, int]]]()
         self._broken = self.fits_synced = self._synced_is_ours = False
         is_whole = synced[:8] == b"CMSYNC\x00\x01" and synced[88:] == hashlib.sha256(synced[:88]).digest()
@@ -282,11 +282,11 @@ class Log:
 
     def _heard(self, line: Line, event: dict[str, Any], begin: int) -> None:
         """Remember what an event says that was loaded; `begin` is where its commit begins."""
-        self._said += [(begin, one) for one in (SCOPES.told(event) if SCOPES else [])]
+        self._scopes += [(begin, one) for one in (SCOPES.scopes_in(event) if SCOPES else [])]
         if event["op"] == "erase" and NAMED and NAMED.is_erasure(event):
             self._erasures.append((begin, self.known.events - 1, event, line[:2]))
 
-    def told_erasures(self) -> list[Any]:
+    def erasures(self) -> list[Any]:
         """The erase events of our shape: which of all events it is, the event and its place."""
         return [one[1:] for one in self._erasures if one[0] < self.committed_end]
 
@@ -297,12 +297,14 @@ class Log:
             self._dropped.add(batch.begin.offset)
             self.report("broken-batch", "not whole: nothing of it is applied", batch.seq, at=batch.begin[:2])
 
-    def said_of_scopes(self) -> list[Any]:
+    def scopes(self) -> list[Any]:
         """What the events that count say of whose their records are."""
-        return [one for at, one in self._said if at < self.committed_end and at not in self._dropped]
+        return [one for at, one in self._scopes if at < self.committed_end and at not in self._dropped]
 
 
-def _verdict(stream: BinaryIO, synced: bytes = b"", folder: Any = None) -> dict[str, Any]:
+def _verdict(
+    stream: BinaryIO, synced: bytes = b"", folder: Any = None, *, has_empty_hint: bool = False
+) -> dict[str, Any]:
     log = Log(stream, synced)
     if NAMED:
         NAMED.look_for_lost(folder, stream, synced, log, sys.modules[__name__])
@@ -324,9 +326,9 @@ def _verdict(stream: BinaryIO, synced: bytes = b"", folder: Any = None) -> dict[
         "damage": log.damage,
         "tail": {"offset": end, "length": log.bytes - end, "reason": log.tail} if log.tail else None,
         "notes": log.notes,
-        "damaged_synced": log.damaged_synced,
+        "damaged_synced": log.damaged_synced or (has_empty_hint and log.bytes > 0),
         "scopes": SCOPES.judge(
-            (SCOPES.in_base(folder, log.known.first) if base == "anchored" else []) + log.said_of_scopes()
+            (SCOPES.in_base(folder, log.known.first) if base == "anchored" else []) + log.scopes()
         )
         if SCOPES
         else [],
@@ -337,7 +339,7 @@ def _verdict(stream: BinaryIO, synced: bytes = b"", folder: Any = None) -> dict[
 
 def verify_bytes(data: bytes, synced: bytes | None = None) -> dict[str, Any]:
     """The verdict on the bytes of a log alone: no base, no archives."""
-    return _verdict(io.BytesIO(data), synced or b"")
+    return _verdict(io.BytesIO(data), synced or b"", has_empty_hint=synced == b"")
 
 
 def _find(path: Path) -> Path | None:
@@ -360,9 +362,9 @@ def verify_folder(path: str | Path) -> dict[str, Any]:
                 is_quiet = folder.is_untouched() or not NAMED.has_findings(found)
         except FileNotFoundError:
             return _without_log(Path(path))
-        if is_quiet or (said := NAMED.spoken_of(found)) == before:
+        if is_quiet or (findings := NAMED.findings_of(found)) == before:
             break
-        before = said
+        before = findings
     return found
 
 
@@ -384,7 +386,7 @@ def verify_log_alone(path: Path) -> dict[str, Any]:
 
 
 def _look(folder: Any) -> dict[str, Any]:
-    found = _verdict(folder.log, folder.synced, folder)
+    found = _verdict(folder.log, folder.synced, folder, has_empty_hint=folder.has_empty_hint)
     if ROWS:
         found = ROWS.judge(found, folder, Log)
     elif folder.names("vectors", ".f32"):
@@ -411,7 +413,7 @@ def main() -> int:
         arguments.error(f"cannot tell: {str(error) or type(error).__name__}")
     unseen = [f"cannot tell: {what}" for what in found["cannot_tell"]]
     rung = "corrupt" if not found["valid"] else "cannot tell" if unseen else "chain ok"
-    said = (
+    findings = (
         *found["damage"],
         *found["returned"],
         *unseen,
@@ -421,7 +423,7 @@ def main() -> int:
         *found["scopes"],
         f"tail: {found['tail']}",
     )
-    lines = (f"{found['events']} events, {rung}", *map(str, said))
+    lines = (f"{found['events']} events, {rung}", *map(str, findings))
     print(json.dumps(found, indent=2) if asked.json else "\n".join(lines))
     is_suspect = found["returned"] or found["damaged_synced"]
     return 1 if not found["valid"] else 3 if is_suspect else 2 if unseen else 0

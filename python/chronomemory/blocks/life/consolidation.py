@@ -1,16 +1,15 @@
 """Makes blocks of the inbox active: duplicates are archived, better versions replace, others are linked.
 
 Finding neighbours takes long, so it is done before a batch begins. Every batch that makes blocks active
-leaves a mark: one that finds another mark than before reads what has come since, and one that is overtaken
+leaves a mark: one that finds another mark than before looks for neighbours again, and one that is overtaken
 by a mark is not written. A batch is in conflict only with changes of the blocks that it changes.
 """
 
 from __future__ import annotations
 
 import math
-import re
 import uuid
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,7 +25,7 @@ from chronomemory.blocks.ids import (
 )
 from chronomemory.blocks.life.asking import BlockAnswers
 from chronomemory.blocks.life.curation import CurateResult, is_permanent
-from chronomemory.blocks.life.learning import archive, inherit
+from chronomemory.blocks.life.learning import archive, inherit, same_circumstances
 from chronomemory.blocks.storage.blocks import learned_at, tags_of
 from chronomemory.blocks.storage.config import hours_for
 from chronomemory.blocks.storage.edges import LIKENESS, new_contradiction, new_edge, scope_of_pair
@@ -34,11 +33,10 @@ from chronomemory.blocks.storage.forming import FORMING
 from chronomemory.blocks.types import BlockStatus, DecayTier, Edge
 from chronomemory.embedders import Embedder, Matrix
 from chronomemory.embedders.protocol import as_matrix
-from chronomemory.errors import HistoryUnavailable, LogCorrupted
 from chronomemory.face.batch import Connection
 from chronomemory.face.models import NoAnswer, Unanswered, rehearse
 from chronomemory.face.results import Result, counted
-from chronomemory.face.spaces import Reading, bytes_to_embedding, embedding_of
+from chronomemory.face.spaces import Reading
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope, carrying
 from chronomemory.types import HasEngine
@@ -80,77 +78,24 @@ class Neighbours:
     """The active neighbours of some vectors, as of the moment in which they were looked for."""
 
     def __init__(self, blocks: Blocks, model: str, vectors: Matrix, least: float) -> None:
-        self._space = SPACES.of(model)
+        self._model = model
         self._vectors = vectors
         self._least = least
-        self._seq = blocks.project.wal_seq()
         self._known = _mark(blocks.look())
         self._near = self._looked(blocks.store)
 
     def caught_up(self, conn: Connection) -> Near:
         """Return them with those that have come since; the batch is in conflict with any that come now."""
-        if _mark(conn) == self._known:
-            return self._near
-        try:
-            came = self._came(conn)
-        except HistoryUnavailable:  # someone has compacted without keeping the events of meanwhile
-            return self._looked(conn.store)
-        if not came:
-            return self._near
-        rows = np.stack(list(came.values()))
-        cosines = np.clip(unit_rows(self._vectors) @ unit_rows(rows).T, -1.0, 1.0)
-        return [
-            [(block_id, cosine) for block_id, cosine in near if block_id not in came]
-            + [
-                (block_id, float(cosine))
-                for block_id, cosine in zip(came, cosines[at], strict=True)
-                if cosine >= self._least
-            ]
-            for at, near in enumerate(self._near)
-        ]
+        return self._near if _mark(conn) == self._known else self._looked(conn.store)
 
     def _looked(self, store: HasEngine) -> Near:
-        dim = self._vectors.shape[1]
-        return store.engine.nearest_blocks(
-            self._space, self._vectors.tobytes(), dim, _NEIGHBOURS, self._least
-        )
-
-    def _came(self, conn: Connection) -> dict[str, np.ndarray]:
-        """Return the vectors of the active blocks that something was written about since."""
-        came = {}
-        for record_id in conn.store.engine.changed_since(self._seq + 1, faces=True):
-            record = conn.glimpse(record_id) if record_id.startswith(block_key("")) else None
-            if record is None or record.kind != BLOCK or record.status != "active":
-                continue
-            if record.data.get("space") != self._space:
-                continue
-            try:
-                vector = embedding_of(conn, record)
-            except LogCorrupted:  # a damaged row is never compared; verify tells of it
-                continue
-            if vector is not None:
-                came[plain_id(record_id)] = bytes_to_embedding(vector)
-        return came
+        return nearest(store, self._model, self._vectors, self._least)
 
 
-_WORD = re.compile(r"\w+(?:['’]\w+)?")
-_DENYING_WORDS = """no not never none nobody nothing nowhere neither nor cannot without hardly
-dont doesnt didnt isnt arent wasnt werent cant couldnt wont wouldnt shouldnt hasnt havent hadnt mustnt"""
-_DENYING = frozenset(_DENYING_WORDS.split())
-
-
-def one_denies(one: str, other: str) -> bool:
-    """Say whether two texts differ in how often they deny something; English words only.
-
-    >>> one_denies("Ice is safe", "Ice isn't safe"), one_denies("Never go there", "Do not go there")
-    (True, False)
-    """
-    return _denials(one) != _denials(other)
-
-
-def _denials(text: str) -> int:
-    words = (word.replace("’", "'") for word in _WORD.findall(text.casefold()))
-    return sum(word in _DENYING or word.endswith("n't") for word in words)
+def nearest(store: HasEngine, model: str, vectors: Matrix, least: float) -> Near:
+    """Return the active blocks that are near each of some vectors."""
+    rows = np.ascontiguousarray(vectors, dtype=np.float32)
+    return store.engine.blocks.nearest(SPACES.of(model), rows, _NEIGHBOURS, least)
 
 
 #: So alike is the same; so alike says the same better.
@@ -171,12 +116,13 @@ class ConsolidateResult(Result):
     promoted: list[str] = field(default_factory=list)
     duplicates: list[str] = field(default_factory=list)
     superseded: list[str] = field(default_factory=list)
+    #: Each block that was archived because another states the same, with that other one.
+    merged: dict[str, str] = field(default_factory=dict)
     edges: int = 0
     contradictions: int = 0
 
     @property
     def summary(self) -> str:
-        """How many came, and what became of them."""
         return (
             f"{counted(self.processed, 'block')} taken in: {len(self.promoted)} active, "
             f"{len(self.duplicates)} known already, {len(self.superseded)} superseded; "
@@ -189,6 +135,7 @@ class ConsolidateResult(Result):
         self.promoted += other.promoted
         self.duplicates += other.duplicates
         self.superseded += other.superseded
+        self.merged |= other.merged
         self.edges += other.edges
         self.contradictions += other.contradictions
 
@@ -249,13 +196,14 @@ class Arrival:
         alike = (
             other for other in ranked if active[other][0] >= BETTER and active[other][1].scope == record.scope
         )
-        old = next((other for other in alike if self._agree(record, active[other][1])), None)
+        old = next((other for other in alike if self._state_the_same(record, active[other][1])), None)
         if old is not None:
             self.conn.record(block_key(old))  # what takes over, or is taken over, must be there in the end
             if active[old][0] >= SAME:
-                inherit(self.conn, active[old][1], tags_of(record))
+                inherit(self.conn, active[old][1], record)
                 archive(self.conn, block_id, "superseded", superseded_by=old)
                 self.result.duplicates.append(block_id)
+                self.result.merged[block_id] = old
                 return False
         analysed = self.answers.analysis(record.data["content"])
         tags = {*tags_of(record), *analysed.get("tags", ())}
@@ -265,6 +213,7 @@ class Arrival:
             tags |= set(tags_of(active[old][1]))
             archive(self.conn, old, "superseded", superseded_by=block_id)
             self.result.superseded.append(old)
+            self.result.merged[old] = block_id
             data["supersedes"] = old
         patch: dict[str, Any] = {
             "status": BlockStatus.ACTIVE.value,
@@ -283,10 +232,12 @@ class Arrival:
     def _hour(self, record: ChronoRecord) -> float:
         return hours_for(self.conn, record, self.hours)
 
-    def _agree(self, record: ChronoRecord, other: ChronoRecord) -> bool:
-        """Texts that are nearly the same say the same, unless one denies the other or a judge says no."""
-        one, two = record.data["content"], other.data["content"]
-        return not one_denies(one, two) and self.answers.contradiction(one, two) <= _CONTRADICTS_ABOVE
+    def _state_the_same(self, record: ChronoRecord, other: ChronoRecord) -> bool:
+        """Return whether one of two texts with nearly the same vector may stand for both."""
+        new, old = record.data["content"], other.data["content"]
+        if not same_circumstances(record, other):
+            return False
+        return self.answers.may_merge(old, new) and self.answers.contradiction(new, old) <= _CONTRADICTS_ABOVE
 
     def _may_replace(self, old: ChronoRecord, tags: set[str]) -> bool:
         """What never fades is replaced only by what never fades either."""
@@ -370,15 +321,16 @@ def _fading(record: ChronoRecord, tags: set[str]) -> float:
 #: How many blocks are embedded at once, and how many become part of the memory at once.
 _EMBEDDED_BLOCKS, _TOGETHER = 500, 32
 
-#: Something to do in the same batch, at an hour.
-Change = Callable[[Connection, float], object]
+#: Puts a block into the inbox at an hour, as part of a batch, and returns its id.
+Change = Callable[[Connection, float], str]
 
 
 @dataclass
 class Consolidation:
     """One walk through the inbox.
 
-    ``write`` runs a batch; ``hour`` writes down how late it is.
+    ``write`` runs a batch, ``hour`` writes down how late it is. As part of a batch, ``look`` fetches records
+    and ``tick`` writes the hour.
     """
 
     blocks: Blocks
@@ -386,6 +338,8 @@ class Consolidation:
     answers: BlockAnswers
     write: Callable[[Callable[[Connection], ConsolidateResult]], ConsolidateResult]
     hour: Callable[[], float]
+    look: Callable[[Connection, Iterable[str]], object]
+    tick: Callable[[Connection], float]
     result: ConsolidateResult = field(default_factory=ConsolidateResult)
     #: The blocks that stay in the inbox, and why.
     failed: dict[str, Exception] = field(default_factory=dict)
@@ -396,7 +350,7 @@ class Consolidation:
         """Take in what waits, or so much of it; what went wrong with some of it is told at the end."""
         while limit is None or self.result.processed < limit:
             most = _EMBEDDED_BLOCKS if limit is None else min(_EMBEDDED_BLOCKS, limit - self.result.processed)
-            waiting = self.blocks.store.engine.block_records(
+            waiting = self.blocks.store.engine.blocks.records(
                 BLOCK, "inbox", most + len(self.failed), own=True
             )
             records = [record for record in waiting if record.id not in self.failed][:most]
@@ -418,32 +372,58 @@ class Consolidation:
         elif len(self.failed) - self._failed_before >= _TOGETHER:
             raise next(reversed(self.failed.values()))
 
-    def take_at_once(self, record: ChronoRecord, change: Change) -> None:
-        """Take in a block that a change puts into the inbox, both in one batch, or neither."""
-        content = _content(record)
+    def take_at_once(
+        self, record: ChronoRecord, change: Change, fetched: Iterable[str] = ()
+    ) -> ConsolidateResult:
+        """Take in a block that a change puts into the inbox, both in one batch, or neither.
+
+        The batch calls the engine four times: it fetches the block and the ``fetched`` records, looks for
+        neighbours, fetches them, and is written. Another batch that makes blocks active meanwhile writes the
+        same mark, so that this one is run again.
+        """
+        content, model = _content(record), self.embedder.model_name
         vectors = as_matrix(self.embedder.embed_batch([content]), 1)
         reading = READER.with_tokens(self.blocks.store, vectors, [content], self.embedder)
-        self._take([record], reading, change)
+        looked_at = [record.id, config_key(_MARK, self.blocks.scope.of_owner), *fetched]
 
-    def _take(self, records: Sequence[ChronoRecord], reading: Reading, change: Change | None = None) -> None:
-        model = self.embedder.model_name
+        def work(conn: Connection) -> ConsolidateResult:
+            for error in self.failed.values():
+                raise error
+            self.look(conn, looked_at)
+            hours = self.tick(conn)
+            block_id = change(conn, hours)
+            placed = conn.record(block_key(block_id))
+            if placed is None or placed.status != BlockStatus.INBOX:
+                return ConsolidateResult()
+            _mark(conn)
+            near = nearest(conn.store, model, vectors, least_cosine(self.answers))
+            others = [other for other, _ in near[0] if other != block_id]
+            links = (edge_key(*Edge.canonical(block_id, other)) for other in others)
+            conn.fetch([*map(block_key, others), *links])
+            arrival = Arrival(conn, hours, model, self.answers)
+            return arrival.run([placed], reading, near, self.failed)
+
+        self._write(work)
+        return self.result
+
+    def _take(self, records: Sequence[ChronoRecord], reading: Reading) -> None:
+        model, hours = self.embedder.model_name, self.hour()
+        found = Neighbours(self.blocks, model, reading.vectors, least_cosine(self.answers))
+
+        def work(conn: Connection) -> ConsolidateResult:
+            arrival = Arrival(conn, hours, model, self.answers)
+            return arrival.run(records, reading, found.caught_up(conn), self.failed)
+
+        self._write(work)
+
+    def _write(self, work: Callable[[Connection], ConsolidateResult]) -> None:
+        """Run a batch; the models are asked outside of it, until all their answers are known."""
         while True:
-            hours = self.hour()
-            found = Neighbours(self.blocks, model, reading.vectors, least_cosine(self.answers))
-
-            def work(conn: Connection, hours: float = hours, found: Neighbours = found) -> ConsolidateResult:
-                if change is not None:
-                    change(conn, hours)
-                arrival = Arrival(conn, hours, model, self.answers)
-                return arrival.run(records, reading, found.caught_up(conn), self.failed)
-
             try:
                 self.result.add(self.write(work))
                 return
             except Unanswered:
                 self._rehearse(work)
-                if change is not None and self.failed:
-                    raise next(iter(self.failed.values())) from None
 
     def _rehearse(self, work: Callable[[Connection], ConsolidateResult]) -> None:
         """Put the questions of a batch, by one that is never written; what nobody answers is left out."""
@@ -474,7 +454,6 @@ class DreamResult(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """What was taken in, and what was let go."""
         return f"{self.consolidated.summary} {self.curated.summary}"
 
     def to_dict(self) -> dict[str, Any]:

@@ -93,7 +93,6 @@ class CurateResult(Result):
 
     @property
     def summary(self) -> str:
-        """How much was let go."""
         return (
             f"{counted(len(self.archived), 'block')} archived, "
             f"{counted(self.edges_pruned, 'link')} taken away, "

@@ -32,7 +32,6 @@ class ReembedResult(Result):
 
     @property
     def summary(self) -> str:
-        """How many, and of which model."""
         return f"{counted(self.embedded, 'block')} embedded anew with {self.model}."
 
 
@@ -82,7 +81,7 @@ def _content(record: ChronoRecord) -> str:
 
 def _owners(store: HasEngine, space: str) -> set[str | None]:
     try:
-        return set(store.engine.matrix(space=space)[3])
+        return set(store.engine.vectors.matrix(space=space)[3])
     except UnknownSpace:
         return set()
 

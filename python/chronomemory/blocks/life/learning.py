@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import Any
 
+from chronomemory._core import canonical_json
 from chronomemory.blocks.engine import READER, Blocks
 from chronomemory.blocks.errors import IntegrityError
-from chronomemory.blocks.ids import BLOCK, FACE, block_key, content_hash, plain_id
+from chronomemory.blocks.ids import BLOCK, FACE, block_key, content_hash, given_id, plain_id
 from chronomemory.blocks.storage.blocks import (
     add_tags,
     blocks_among,
@@ -34,15 +35,15 @@ from chronomemory.blocks.types import ArchiveReason, BlockStatus, DecayTier, Edg
 from chronomemory.errors import InvalidArgument, InvalidRecord, OutOfScope
 from chronomemory.face.arguments import contents, count, function, must, string, string_list, unique_strings
 from chronomemory.face.batch import Connection
-from chronomemory.face.moments import instant
+from chronomemory.face.moments import instant, now, parse_instant
 from chronomemory.face.results import Result, counted
 from chronomemory.filters import Where
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope, carrying
 from chronomemory.selection import query
 
-#: The fields of a block that hold them; the engine reads them, and so does a search of the whole store.
-CIRCUMSTANCES = ("conversation", "previous", "speaker", "time")
+#: The fields of a block that hold its circumstances; the engine reads all but the metadata.
+CIRCUMSTANCES = ("conversation", "previous", "speaker", "time", "metadata", "expires_at", "turns")
 
 
 def circumstances(
@@ -51,26 +52,37 @@ def circumstances(
     previous: str | None = None,
     time: datetime | None = None,
     speaker: str | None = None,
-) -> dict[str, str]:
+    metadata: Mapping[str, Any] | None = None,
+    expires_at: datetime | None = None,
+    turns: Sequence[str] = (),
+) -> dict[str, Any]:
     """Return what is known of these as fields of a block.
 
     >>> circumstances(previous="3f2a", speaker="Anna")
     {'previous': 'block:3f2a', 'speaker': 'Anna'}
     """
-    said: dict[str, str] = {}
+    details: dict[str, Any] = {}
     if conversation is not None:
-        said["conversation"] = string("conversation", conversation, empty=False)
+        details["conversation"] = string("conversation", conversation, empty=False)
     if previous is not None:
-        said["previous"] = block_key(string("previous", previous, empty=False))
+        details["previous"] = block_key(given_id(string("previous", previous, empty=False)))
     if speaker is not None:
-        said["speaker"] = string("speaker", speaker, empty=False)
+        details["speaker"] = string("speaker", speaker, empty=False)
     if time is not None:
-        said["time"] = instant("time", time).isoformat()
-    return said
+        details["time"] = instant("time", time).isoformat()
+    if metadata is not None:
+        if not isinstance(metadata, Mapping):
+            raise must("metadata", "be a mapping", metadata)
+        details["metadata"] = dict(metadata)
+    if expires_at is not None:
+        details["expires_at"] = instant("expires_at", expires_at).astimezone(timezone.utc).isoformat()
+    if turns:
+        details["turns"] = string_list("turns", turns, empty=False)
+    return details
 
 
 CREATED, DUPLICATE, REACTIVATED = "created", "duplicate_rejected", "reactivated"
-EDITED = "edited"
+EDITED, MERGED, RESTORED = "edited", "merged", "restored"
 
 #: What a block that was put away and is learned again does not keep.
 _PAST = (
@@ -83,7 +95,7 @@ _PAST = (
     "summary",
 )
 #: What a block in other words keeps.
-_STANDING = ("decay_lambda", "evidence", "learned_at", "reinforcement_count", *CIRCUMSTANCES)
+_STANDING = ("decay_lambda", "evidence", "learned_at", "reinforcement_count")
 
 
 @contents
@@ -96,7 +108,7 @@ def drafted(
     hours: float,
     session_id: str | None,
     scope: Scope,
-    said: Mapping[str, str] | None = None,
+    details: Mapping[str, Any] | None = None,
 ) -> ChronoRecord:
     """Return the inbox block of something new, with the circumstances in which it was said."""
     if not isinstance(content, str) or not content.strip():
@@ -114,54 +126,86 @@ def drafted(
         session_id=session_id,
         scope=scope,
     )
-    record.data.update(said or {})
+    record.data.update(details or {})
     return record
 
 
-def learn(blocks: Blocks, record: ChronoRecord) -> LearnResult:
+def learn(
+    blocks: Blocks, record: ChronoRecord, *, again: bool = True, ignores_case: bool = False
+) -> LearnResult:
     """Put a block into the inbox: one event. The same content again is refused, unless it was archived.
 
-    Tags that are new come to the block that says it already.
+    The block that states it already gets the new tags and, with ``again``, the time of this statement.
     """
-    block_id = plain_id(record.id)
-    if blocks.store.engine.insert(record, FACE) is not None:
+    if blocks.store.engine.upsert_if("new", record, FACE):
+        return LearnResult(plain_id(record.id), CREATED)
+    return blocks.run(lambda conn: put_into_inbox(conn, record, again=again, ignores_case=ignores_case))
+
+
+def _named_apart(known: ChronoRecord | None, record: ChronoRecord) -> ChronoRecord:
+    """Return a new block under an id of its own if the block with its id states something else.
+
+    Ids ignore case, which tells units apart (5 mW and 5 MW), speakers, times and metadata.
+    """
+    if known is None or (
+        known.data["content"].strip() == record.data["content"].strip() and same_circumstances(known, record)
+    ):
+        return record
+    metadata = canonical_json(record.data.get("metadata", {})).decode()
+    text = "\n".join([record.data["content"].strip(), *_who_and_when(record), metadata])
+    return replace(record, id=block_key(content_hash(text, record.scope or Scope(), exact=True)))
+
+
+def _who_and_when(record: ChronoRecord) -> tuple[str, str]:
+    return str(record.data.get("speaker", "")), str(record.data.get("time", ""))
+
+
+def same_circumstances(one: ChronoRecord, other: ChronoRecord) -> bool:
+    """Return whether two blocks have the same speaker and time, and no metadata that differ."""
+    known, new = (record.data.get("metadata") or {} for record in (one, other))
+    return _who_and_when(one) == _who_and_when(other) and all(
+        known[name] == new[name] for name in known.keys() & new.keys()
+    )
+
+
+def put_into_inbox(
+    conn: Connection, record: ChronoRecord, *, again: bool = True, ignores_case: bool = False
+) -> LearnResult:
+    """Put a block into the inbox as part of a batch; a block that states the same gets its tags instead."""
+    if not ignores_case:
+        record = _named_apart(conn.record(record.id), record)
+    block_id, known = plain_id(record.id), conn.record(record.id)
+    if known is None:
+        conn.put(record)
         return LearnResult(block_id, CREATED)
-    known = blocks.store.engine.block_record(record.id)
-    if known is None:  # something is there that is no block
-        return blocks.run(lambda conn: _in_place(conn, record))
     if known.status == BlockStatus.ARCHIVED:
-        return blocks.run(lambda conn: return_to_inbox(conn, record))
-    if not record.data.get("tags", {}).keys() <= known.data.get("tags", {}).keys():
-        return blocks.run(lambda conn: _tagged(conn, record))
+        return return_to_inbox(conn, record)
+    inherit(conn, known, record, again=again)
     return LearnResult(block_id, DUPLICATE)
 
 
-def _tagged(conn: Connection, record: ChronoRecord) -> LearnResult:
-    """Give the tags of a block to the one that says the same."""
-    known = known_block(conn, plain_id(record.id))
-    if known.status == BlockStatus.ARCHIVED:
-        return return_to_inbox(conn, record)
-    inherit(conn, known, tags_of(record))
-    return LearnResult(plain_id(record.id), DUPLICATE)
+def inherit(conn: Connection, survivor: ChronoRecord, record: ChronoRecord, *, again: bool = True) -> None:
+    """Give a block the tags, the metadata and the later expiry of one that states the same.
 
-
-def inherit(conn: Connection, survivor: ChronoRecord, tags: Sequence[str]) -> None:
-    """Give a block the tags of one that says the same: a guarantee outlives the words it came in."""
-    has = survivor.data.get("tags", {})
-    new = {tag: True for tag in tags if tag not in has}
+    With ``again`` it was stated again just now, which makes it newer than other values of its subject.
+    """
+    has, data = survivor.data.get("tags", {}), record.data
+    patch: dict[str, Any] = {"restated_at": now()} if again else {}
+    new = {tag: True for tag in tags_of(record) if tag not in has}
     if new:
         tier = DecayTier.of([*has, *new], survivor.data["category"]).value
-        fading = min(survivor.data.get("decay_lambda", tier), tier)
-        conn.patch(survivor.id, {"data": {"tags": new, "decay_lambda": fading}})
-
-
-def _in_place(conn: Connection, record: ChronoRecord) -> LearnResult:
-    """Put a block where there is none."""
-    block_id = plain_id(record.id)
-    if conn.record(record.id) is not None:
-        return LearnResult(block_id, DUPLICATE)
-    conn.put(record)
-    return LearnResult(block_id, CREATED)
+        patch |= {"tags": new, "decay_lambda": min(survivor.data.get("decay_lambda", tier), tier)}
+    if data.get("metadata"):
+        patch["metadata"] = data["metadata"]
+    if turns := data.get("turns"):
+        patch["turns"] = list(dict.fromkeys([*survivor.data.get("turns", ()), *turns]))
+    ends, later = survivor.data.get("expires_at"), data.get("expires_at")
+    if ends is not None and (
+        later is None or parse_instant("expires_at", later) > parse_instant("expires_at", ends)
+    ):
+        patch["expires_at"] = later
+    if patch:
+        conn.patch(survivor.id, {"data": patch})
 
 
 def return_to_inbox(conn: Connection, record: ChronoRecord) -> LearnResult:
@@ -174,6 +218,8 @@ def return_to_inbox(conn: Connection, record: ChronoRecord) -> LearnResult:
     data: dict[str, Any] = {name: new[name] for name in ("content", "category", "source", "decay_lambda")}
     data["last_reinforced_at"] = max(new["last_reinforced_at"], known.data.get("last_reinforced_at", 0.0))
     data |= dict.fromkeys(_PAST) | {name: new.get(name) for name in CIRCUMSTANCES}
+    if "metadata" in new:
+        data["metadata"] = dict.fromkeys(known.data.get("metadata") or {}) | new["metadata"]
     data["tags"] = dict.fromkeys(known.data.get("tags", {})) | new.get("tags", {})
     data["learned_at"] = new["learned_at"]
     conn.patch(record.id, {"status": BlockStatus.INBOX.value, "confidence": record.confidence, "data": data})
@@ -186,6 +232,7 @@ def return_to_inbox(conn: Connection, record: ChronoRecord) -> LearnResult:
 
 def supersede(conn: Connection, record: ChronoRecord, old_id: str) -> LearnResult:
     """Put a block into the inbox that takes the place of another, which is put away."""
+    record = _named_apart(conn.record(record.id), record)
     new_id = plain_id(record.id)
     if new_id == old_id:
         raise InvalidRecord(
@@ -193,14 +240,10 @@ def supersede(conn: Connection, record: ChronoRecord, old_id: str) -> LearnResul
         )
     if known_block(conn, old_id).status == BlockStatus.ARCHIVED:
         raise IntegrityError(f"the block {old_id!r} is archived", recovery="Learn the new content alone.")
-    known = conn.record(record.id)
-    if known is not None and known.status == BlockStatus.ARCHIVED:
-        learned = return_to_inbox(conn, record)
-    else:
-        learned = _in_place(conn, record)
+    learned = put_into_inbox(conn, record)
     conn.patch(record.id, {"data": {"supersedes": old_id}})
     archive(conn, old_id, "superseded", superseded_by=new_id)
-    return learned
+    return replace(learned, superseded=(old_id,))
 
 
 def archive(conn: Connection, block_id: str, reason: str, *, superseded_by: str | None = None) -> None:
@@ -210,8 +253,21 @@ def archive(conn: Connection, block_id: str, reason: str, *, superseded_by: str 
         conn.patch(block_key(block_id), {"data": {"superseded_by": superseded_by}})
 
 
+def restore(conn: Connection, block_id: str) -> LearnResult:
+    """Put an archived block back into the inbox as it was, with its tags."""
+    known = known_block(conn, block_id)
+    if known.status != BlockStatus.ARCHIVED:
+        raise IntegrityError(f"the block {block_id!r} is not archived", recovery="Restore an archived block.")
+    gone = dict.fromkeys(("archive_reason", "superseded_by", "supersedes"))
+    conn.patch(known.id, {"status": BlockStatus.INBOX.value, "data": gone})
+    return LearnResult(block_id, RESTORED)
+
+
 def forget(conn: Connection, block_id: str) -> ForgetResult:
-    """Put a block away because someone asked for it; the log still knows it."""
+    """Archive a block because someone asked for it; the log still has it."""
+    known = conn.record(block_key(block_id))
+    if known is not None and (new := known.data.get("superseded_by")) is not None:
+        raise IntegrityError(f"the block {block_id!r} was replaced", recovery=f"Forget {new!r} instead.")
     archive(conn, block_id, ArchiveReason.FORGOTTEN.value)
     return ForgetResult(block_id)
 
@@ -238,8 +294,11 @@ def edit(
     if new_id == block_id:
         conn.patch(old.id, {"data": {"content": content}})
         return LearnResult(block_id, EDITED)
+    record = _named_apart(conn.record(record.id), record)
+    new_id = plain_id(record.id)
     links, contradictions = shown_edges(conn, [block_id]), open_contradictions(conn, [block_id])
     known = conn.record(record.id)
+    record.data |= {name: old.data[name] for name in CIRCUMSTANCES if name in old.data}
     if known is None:
         conn.put(record)
     elif known.status == BlockStatus.ARCHIVED:
@@ -280,6 +339,9 @@ _TAKEN = (
     "source",
     "speaker",
     "time",
+    "metadata",
+    "expires_at",
+    "turns",
     "created_at",
     "decay_lambda",
     "embedding_model",
@@ -300,7 +362,6 @@ class KeepResult(Result):
 
     @property
     def summary(self) -> str:
-        """How many there are."""
         return f"{counted(len(self.kept), 'block')} kept beyond the session."
 
 
@@ -310,7 +371,7 @@ def chosen_to_keep(blocks: Blocks, block_ids: Sequence[str] | None, where: Where
         got = "neither" if where is None else "both"
         raise InvalidArgument(f"either block_ids or where must be given, got {got}", field="block_ids")
     if block_ids is not None:
-        return list(unique_strings("block_ids", block_ids))
+        return [given_id(block_id) for block_id in unique_strings("block_ids", block_ids)]
     named = query(blocks.store, kind=BLOCK, status=None, where=where, faces=True)
     found = blocks_among(blocks.store, named)
     waiting = (BlockStatus.INBOX.value, BlockStatus.ACTIVE.value)
@@ -344,7 +405,10 @@ def _session_of(record: ChronoRecord) -> str | None:
 def _kept(conn: Connection, old: ChronoRecord, hours: float) -> str:
     """Write one block anew and return its id; one that says the same is there already, and takes its tags."""
     scope = (old.scope or Scope()).without("session")
-    new_id = content_hash(old.data["content"], scope)
+    draft = replace(
+        old, id=block_key(content_hash(old.data["content"], scope)), data=carrying(scope, old.data)
+    )
+    new_id = plain_id(_named_apart(conn.record(draft.id), draft).id)
     known = conn.record(block_key(new_id))
     if known is not None and known.status != BlockStatus.ARCHIVED:
         add_tags(conn, new_id, list(tags_of(old)))
@@ -377,8 +441,8 @@ Chunker = Callable[[str], Sequence[str]]
 #: So many words a block of a document has at most, unless a single sentence is longer.
 CHUNK_WORDS = 256
 
-_BETWEEN_PARAGRAPHS = re.compile(r"\n[^\S\n]*\n+")
-_BETWEEN_SENTENCES = re.compile(r"(?<=[.!?…])\s+")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+SENTENCE_ENDS = re.compile(r"(?<=[.!?…])\s+")
 _HEADING = re.compile(r"#{1,6}\s+\S.*")
 
 
@@ -395,7 +459,6 @@ class LearnDocumentResult(Result):
 
     @property
     def summary(self) -> str:
-        """How much was learned."""
         return (
             f"{counted(self.chunks_total, 'piece')} of a document: {self.chunks_created} learned, "
             f"{self.chunks_duplicate} known already, {self.blocks_promoted} active now."
@@ -418,10 +481,28 @@ def chunks(text: str, size: int = CHUNK_WORDS, chunker: Chunker | None = None) -
     return [piece for paragraph in _paragraphs(text) for piece in _of_paragraph(paragraph, size)]
 
 
+def _parted(text: str) -> Iterator[str]:
+    """Return what stands between empty lines; a fenced block of code is never parted."""
+    lines: list[str] = []
+    fence = ""
+    for line in text.splitlines():
+        mark = _FENCE.match(line)
+        if mark and not fence:
+            fence = mark[1]
+        elif mark and mark[1][0] == fence[0] and len(mark[1]) >= len(fence):
+            fence = ""
+        if line.strip() or fence:
+            lines.append(line)
+        elif lines:
+            yield "\n".join(lines)
+            lines = []
+    if lines:
+        yield "\n".join(lines)
+
+
 def _paragraphs(text: str) -> Iterator[str]:
     heading = ""
-    for paragraph in _BETWEEN_PARAGRAPHS.split("\n".join(text.splitlines())):
-        paragraph = paragraph.strip()
+    for paragraph in map(str.strip, _parted(text)):
         if _HEADING.fullmatch(paragraph):
             # One heading right below another: both stand above what follows.
             heading += paragraph + "\n"
@@ -433,10 +514,10 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _of_paragraph(paragraph: str, size: int) -> Iterator[str]:
-    if _words(paragraph) <= size:
+    if _words(paragraph) <= size or _FENCE.search(paragraph):
         yield paragraph
     else:
-        yield from _together(_BETWEEN_SENTENCES.split(paragraph), size)
+        yield from _together(SENTENCE_ENDS.split(paragraph), size)
 
 
 def _together(sentences: Sequence[str], size: int) -> Iterator[str]:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from chronomemory.blocks.errors import IntegrityError
-from chronomemory.blocks.ids import edge_key
+from chronomemory.blocks.ids import edge_key, given_id
 from chronomemory.blocks.storage.blocks import known_block
 from chronomemory.blocks.storage.config import hours_for
 from chronomemory.blocks.storage.edges import check_joinable, new_edge, reinforce_edges, scope_of_pair
 from chronomemory.blocks.storage.forming import FORMING
 from chronomemory.blocks.types import BlockStatus, Edge
 from chronomemory.errors import InvalidRecord
-from chronomemory.face.arguments import contents, one_of, string, within
+from chronomemory.face.arguments import contents, string, within, word
 from chronomemory.face.batch import Connection
 from chronomemory.face.results import Result
 from chronomemory.record import ChronoRecord
@@ -24,13 +23,6 @@ IfExists = Literal["reinforce", "update", "skip", "error"]
 
 #: How strongly blocks are linked that someone linked by hand.
 _LINK_WEIGHT = 0.65
-
-
-class _IfExists(str, Enum):
-    REINFORCE = "reinforce"
-    UPDATE = "update"
-    SKIP = "skip"
-    ERROR = "error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +41,6 @@ class ConnectResult(Result):
 
     @property
     def summary(self) -> str:
-        """Which blocks, and what was done."""
         how = "" if self.relation is None else f" ({self.relation})"
         return f"Link {self.source_id} – {self.target_id}{how}: {self.action}, weight {self.weight:.2f}."
 
@@ -67,7 +58,6 @@ class DisconnectResult(Result):
 
     @property
     def summary(self) -> str:
-        """Which blocks, and what was done."""
         return f"Link {self.source_id} – {self.target_id}: {self.action.replace('_', ' ')}."
 
 
@@ -83,24 +73,24 @@ def connect(
     hours: float,
 ) -> ConnectResult:
     """Link two blocks; a link that is there is used once more, unless ``if_exists`` says otherwise."""
-    pair = Edge.canonical(string("source", source), string("target", target))
+    pair = Edge.canonical(given_id(source), given_id(target))
     if pair.from_id == pair.to_id:
         raise InvalidRecord(
             f"target: a block cannot be linked to itself, and {source!r} is both ends",
             field="target",
             recovery="Name two different blocks.",
         )
-    said: dict[str, Any] = {}
+    details: dict[str, Any] = {}
     if not isinstance(relation, str | None):  # as it was called before there were relations
         relation, weight = None, relation if weight is None else weight
     with contents:
         if relation is not None:
-            said["relation"] = string("relation", relation, empty=False)
+            details["relation"] = string("relation", relation, empty=False)
         if note is not None:
-            said["note"] = string("note", note)
+            details["note"] = string("note", note)
         if weight is not None:
             weight = within("weight", weight)
-    mode = one_of("if_exists", if_exists, _IfExists)
+    word("if_exists", if_exists, get_args(IfExists))
     for block_id in pair:
         if known_block(conn, block_id).status == BlockStatus.ARCHIVED:
             raise IntegrityError(f"the block {block_id!r} is archived", recovery="Learn it again first.")
@@ -110,21 +100,21 @@ def connect(
         scope = scope_of_pair(conn, *pair)
         link = new_edge(*pair, _LINK_WEIGHT if weight is None else weight, scope=scope)
         link.data["last_active_hours"] = hours_for(conn, link, hours)
-        link.data |= said
+        link.data |= details
         conn.put(link)
-        return _told(link, "created")
-    if mode is _IfExists.SKIP:
-        return _told(known, "skipped")
-    if mode is _IfExists.ERROR:
+        return _result(link, "created")
+    if if_exists == "skip":
+        return _result(known, "skipped")
+    if if_exists == "error":
         raise IntegrityError(
             f"{source!r} and {target!r} are linked already",
             recovery='Give if_exists="reinforce", "update" or "skip".',
         )
     hours = hours_for(conn, known, hours)
-    if mode is _IfExists.UPDATE:
-        changed = said if weight is None else {**said, "weight": weight}
+    if if_exists == "update":
+        changed = details if weight is None else {**details, "weight": weight}
         conn.patch(known.id, {"data": {**changed, "last_active_hours": hours, "made_by": None}})
-        return _told(conn.record(known.id) or known, "updated")
+        return _result(conn.record(known.id) or known, "updated")
     known_relation = known.data.get("relation")
     if relation is not None and known_relation is not None and known_relation != relation:
         raise IntegrityError(
@@ -132,12 +122,12 @@ def connect(
             recovery='Give if_exists="update" to call the link otherwise, or leave relation out.',
         )
     reinforce_edges(conn, [pair], hours)
-    if said or "made_by" in known.data:
-        conn.patch(known.id, {"data": {**said, "made_by": None}})
-    return _told(conn.record(known.id) or known, "reinforced")
+    if details or "made_by" in known.data:
+        conn.patch(known.id, {"data": {**details, "made_by": None}})
+    return _result(conn.record(known.id) or known, "reinforced")
 
 
-def _told(link: ChronoRecord, action: str) -> ConnectResult:
+def _result(link: ChronoRecord, action: str) -> ConnectResult:
     data = link.data
     return ConnectResult(
         data["from_id"], data["to_id"], data["weight"], action, data.get("relation"), data.get("note")
@@ -146,7 +136,7 @@ def _told(link: ChronoRecord, action: str) -> ConnectResult:
 
 def disconnect(conn: Connection, source: str, target: str) -> DisconnectResult:
     """Take the link of two blocks away, also one that is still forming; say whether there was one."""
-    pair = Edge.canonical(string("source", source), string("target", target))
+    pair = Edge.canonical(given_id(source), given_id(target))
     known = conn.record(edge_key(*pair))
     if known is not None:
         conn.delete(known.id)

@@ -36,10 +36,10 @@ def note_shown(
     passed: float,
 ) -> None:
     """Take note that blocks, those of one scope together, were shown together, the first of them first."""
-    said: dict[str, Any] = {"act": _SHOWN_IN_SCOPE if conn.scope.to_dict() else _SHOWN}
+    fields: dict[str, Any] = {"act": _SHOWN_IN_SCOPE if conn.scope.to_dict() else _SHOWN}
     if session_id:
-        said["session"] = session_id
-    _act(conn, said, block_ids, passed, frame=frame)
+        fields["session"] = session_id
+    _act(conn, fields, block_ids, passed, frame=frame)
 
 
 def note_outcome(
@@ -57,18 +57,18 @@ def note_outcome(
 
 
 def _act(
-    conn: Connection, said: dict[str, Any], block_ids: Iterable[Sequence[str]], passed: float, **words: str
+    conn: Connection, fields: dict[str, Any], block_ids: Iterable[Sequence[str]], passed: float, **words: str
 ) -> None:
-    said = {**said, "at": now(), **{name: word for name, word in words.items() if word}}
+    fields = {**fields, "at": now(), **{name: word for name, word in words.items() if word}}
     if names := conn.scope.to_dict():
-        said["scope"] = names
+        fields["scope"] = names
     for together in block_ids:
         # The clock goes on once.
-        conn.act({**said, "ids": list(together), **({"passed": passed} if passed > 0.0 else {})})
+        conn.act({**fields, "ids": list(together), **({"passed": passed} if passed > 0.0 else {})})
         passed = 0.0
 
 
-def in_words(said: Mapping[str, Any], record_id: str) -> str:
+def in_words(fields: Mapping[str, Any], record_id: str) -> str:
     """Tell what an act says of a record, for people.
 
     >>> in_words({"act": "shown/1", "frame": "task", "ids": ["a", "b", "c"]}, "block:a")
@@ -76,20 +76,20 @@ def in_words(said: Mapping[str, Any], record_id: str) -> str:
     >>> in_words({"act": "outcome/1", "ids": ["a", "b"], "signal": 1.0, "source": "tests"}, "bedge:a:b")
     'both ends: outcome 1.0 from tests'
     """
-    act, kind = said.get("act"), record_id.partition(":")[0]
+    act, kind = fields.get("act"), record_id.partition(":")[0]
     if kind == CONFIG:
-        return f"{said.get('passed', 0.0)} hours passed"
+        return f"{fields.get('passed', 0.0)} hours passed"
     if act in (_SHOWN, _SHOWN_IN_SCOPE):
-        words = _where("shown", " in frame ", said.get("frame"))
+        words = _where("shown", " in frame ", fields.get("frame"))
     elif act in (_OUTCOME, _OUTCOME_IN_SCOPE):
-        words = _where(f"outcome {said.get('signal')}", " from ", said.get("source"))
-        if said.get("weight", 1.0) != 1.0:
-            words += f", weight {said['weight']}"
+        words = _where(f"outcome {fields.get('signal')}", " from ", fields.get("source"))
+        if fields.get("weight", 1.0) != 1.0:
+            words += f", weight {fields['weight']}"
     else:
         return f"{act}, which this version does not know"
     if kind != BLOCK:
         return f"both ends: {words}"
-    ids = said.get("ids")
+    ids = fields.get("ids")
     others = len(ids) - 1 if isinstance(ids, list) else 0
     return words + (f" with {others} other{'s' * (others != 1)}" if others > 0 else "")
 
@@ -110,10 +110,11 @@ class OutcomeResult(Result):
     unknown: tuple[str, ...] = ()
     #: What is wider than the handle: it is read here, and learns from those whose it is.
     wider: tuple[str, ...] = ()
+    #: Blocks that were shown although they were not relevant to the query: they get no credit.
+    not_relevant: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
-        """How many heard of it."""
         missing = f", {len(self.unknown)} not active" if self.unknown else ""
         wider = f", {len(self.wider)} not yours to change" if self.wider else ""
         return f"{counted(len(self.confidence), 'block')} heard of the outcome{missing}{wider}."

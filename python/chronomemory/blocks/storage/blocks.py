@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from chronomemory.blocks.engine import SPACES
-from chronomemory.blocks.errors import IntegrityError
+from chronomemory.blocks.errors import IntegrityError, UnknownBlock
 from chronomemory.blocks.ids import BLOCK, block_key, plain_id
 from chronomemory.blocks.storage.forming import drop_forming
 from chronomemory.blocks.types import ArchiveReason, BlockStatus, DecayTier
@@ -138,11 +139,21 @@ def learned_at(record: ChronoRecord) -> float:
     return float(record.data.get("learned_at", record.data.get("last_reinforced_at", 0.0)))
 
 
+def time_of(data: Mapping[str, Any], created_at: datetime | None) -> datetime | None:
+    """Return when something happened, was stated again, or was learned."""
+    stated = data.get("time", data.get("restated_at", data.get("created_at")))
+    try:
+        moment = datetime.fromisoformat(stated) if isinstance(stated, str) else created_at
+    except ValueError:
+        return created_at
+    return moment if moment is None or moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)
+
+
 def known_block(conn: Connection, block_id: str) -> ChronoRecord:
     """Return the record of a block that must be there."""
     record = conn.record(block_key(string("block_id", block_id)))
     if record is None:
-        raise IntegrityError(f"there is no block {block_id!r}", recovery="Check the id: list() lists them.")
+        raise UnknownBlock(f"there is no block {block_id!r}", id=block_id)
     return record
 
 
@@ -152,7 +163,7 @@ def blocks_among(store: HasEngine, records: Iterable[ChronoRecord]) -> list[Chro
     A plain record may be of any kind, and what no verb of the face can use is none of its blocks.
     """
     named = (record for record in records if record.id.startswith(block_key("")))
-    return [record for record in named if store.engine.block_record(record.id) is not None]
+    return [record for record in named if store.engine.blocks.get(record.id) is not None]
 
 
 def own_of(conn: Connection, block_ids: Sequence[str]) -> list[str]:
@@ -310,7 +321,7 @@ def add_tags(conn: Connection, block_id: str, tags: list[str]) -> None:
     patch: dict[str, Any] = {"tags": new}
     before, tier = (DecayTier.of(tags, data["category"]).value for tags in (list(has), [*has, *new]))
     # Tags that ask for nothing leave what outcomes have taught the block.
-    if tier < before and conn.store.engine.block_record(block_key(block_id)) is not None:
+    if tier < before and conn.store.engine.blocks.get(block_key(block_id)) is not None:
         patch["decay_lambda"] = min(data.get("decay_lambda", tier), tier)
     conn.patch(block_key(block_id), {"data": patch})
 
@@ -325,7 +336,7 @@ def get_blocks_by_tag_pattern(conn: Connection, pattern: str) -> list[str]:
     """Return the ids of inbox and active blocks that have a tag like the pattern, sorted."""
     string("pattern", pattern)
     pending = {plain_id(record.id): tags_of(record) for record in conn.pending(BLOCK)}
-    found = {block_id for block_id in conn.store.engine.blocks_tagged(pattern) if block_id not in pending}
+    found = {block_id for block_id in conn.store.engine.blocks.tagged(pattern) if block_id not in pending}
     found |= {block_id for block_id, tags in pending.items() if any(like(pattern, tag) for tag in tags)}
     return sorted(found)
 

@@ -94,7 +94,7 @@ def edge_dict(record: ChronoRecord) -> dict[str, Any]:
 def shown_edges(conn: Connection, block_ids: list[str]) -> list[ChronoRecord]:
     """Return the links of these blocks whose ends are not archived, each once, in order of their ids."""
     wanted = set(unique_strings("ids", block_ids))
-    keys = {edge_key(*pair) for pair in conn.store.engine.block_links(list(wanted))}
+    keys = {edge_key(*pair) for pair in conn.store.engine.blocks.links(list(wanted))}
     keys |= {
         record.id
         for record in conn.pending(EDGE)
@@ -215,7 +215,7 @@ def get_contradictions_for_blocks(conn: Connection, block_ids: list[str]) -> lis
 def open_contradictions(conn: Connection, block_ids: list[str]) -> list[ChronoRecord]:
     """Return the records behind them; those of archived blocks are hidden."""
     wanted = set(unique_strings("ids", block_ids))
-    pairs = conn.store.engine.block_contradictions(list(wanted))
+    pairs = conn.store.engine.blocks.contradictions(list(wanted))
     keys = {contradiction_key(*pair) for pair in pairs}
     keys |= {
         record.id for record in conn.pending(CONTRADICTION) if wanted & {record.data[name] for name in _NAMES}

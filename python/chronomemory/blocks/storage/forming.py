@@ -26,7 +26,7 @@ def forming_links(conn: Connection, block_id: str) -> list[ChronoRecord]:
     """Return the links of a block that are forming, as the batch sees them."""
     keys = {
         edge_key(*Edge.canonical(block_id, other))
-        for other in conn.store.engine.blocks_forming([block_id])[0]
+        for other in conn.store.engine.blocks.forming([block_id])[0]
     }
     keys |= {record.id for record in conn.pending(EDGE) if block_id in _names(record)}
     found = (conn.glimpse(key) for key in sorted(keys))
@@ -43,10 +43,11 @@ def letting_go(conn: Connection, hours: float) -> Iterator[str]:
     """Yield the keys of those not worth waiting for: of blocks that left, long unseen, or too many."""
     kept = []
     for link in conn.records(EDGE, FORMING, own=True):
-        if not _ends_are_seen(conn, link):
+        # A link of two sessions is wider than either: both ends must be known here.
+        if any(conn.glimpse(block_key(name)) is None for name in _names(link)):
             continue
         since = hours_for(conn, link, hours) - _last_seen(conn, link)
-        if _ends_are_active(conn, link) and since <= _SEEN_WITHIN_HOURS:
+        if len(_ends(conn, link)) == 2 and since <= _SEEN_WITHIN_HOURS:
             kept.append(link)
         else:
             yield link.id
@@ -66,15 +67,6 @@ def _promise(conn: Connection, link: ChronoRecord) -> tuple[int, float, str]:
 def _ends(conn: Connection, link: ChronoRecord) -> list[ChronoRecord]:
     found = (conn.glimpse(block_key(name)) for name in _names(link))
     return [end for end in found if end is not None and end.status == BlockStatus.ACTIVE]
-
-
-def _ends_are_seen(conn: Connection, link: ChronoRecord) -> bool:
-    """Say whether it joins what is known here: a link of two sessions is wider than either."""
-    return all(conn.glimpse(block_key(name)) is not None for name in _names(link))
-
-
-def _ends_are_active(conn: Connection, link: ChronoRecord) -> bool:
-    return len(_ends(conn, link)) == 2
 
 
 def _last_seen(conn: Connection, link: ChronoRecord) -> float:

@@ -27,7 +27,7 @@ from chronomemory.pages.storage.records import (
 )
 from chronomemory.pages.text.entries import local_text
 from chronomemory.pages.text.frontmatter import Mark, edit, is_plain, mark_after, mark_of
-from chronomemory.pages.text.page import PageText, Stretch
+from chronomemory.pages.text.page import PageText, Stretch, is_section
 from chronomemory.record import ChronoRecord
 
 
@@ -48,16 +48,22 @@ class PageChange:
 
     @property
     def corrections(self) -> int:
-        """How many entries are not what the log said."""
         return len(self.added) + len(self.changed) + len(self.gone)
 
     def put(self, conn: Connection, folder: str) -> None:
-        """Write it as part of a batch."""
+        # A section under a reworded heading is a new entry with the text of the old one.
+        moved = {_body(record): record.id for record in self.added} | {"": ""}
         for record in self.gone:
-            _remove(conn, record.id, self.origin)
+            _remove(conn, record.id, self.origin, moved.get(_body(record), ""))
         for record in (*self.changed, *self.added):
             conn.put(record)
         put_page(conn, folder, self.page, self.origin)
+
+
+def _body(record: ChronoRecord) -> str:
+    """Return the text of an entry below its heading."""
+    content: str = record.data["content"]
+    return content.partition("\n")[2] if is_section(record.data["id"]) else content
 
 
 def remove_page(
@@ -83,10 +89,10 @@ def remove_page(
 def _remove(conn: Connection, record_id: str, origin: Origin, renamed_to: str = "") -> None:
     """Delete a record; the event before says who deleted it."""
     if origin.evidence:
-        said: dict[str, Any] = {"source_type": origin.source_type, "evidence": list(origin.evidence)}
+        patch: dict[str, Any] = {"source_type": origin.source_type, "evidence": list(origin.evidence)}
         if renamed_to:
-            said["data"] = {"renamed_to": renamed_to}
-        conn.patch(record_id, said)
+            patch["data"] = {"renamed_to": renamed_to}
+        conn.patch(record_id, patch)
     conn.delete(record_id)
 
 
@@ -142,46 +148,32 @@ def change_to(
     known = {entry.stretch.entry.entry_id: entry for entry in entries}
     orders = _orders([known.get(entry.entry_id) for entry in new.entries])
     text = new.text
-    digest = digest_of(text.encode())
-    if page is None:
-        state = PageState(
-            name=name,
-            head="",
-            tail="",
-            eol=new.eol,
-            meta=new.meta,
-            plain=False,
-            count=0,
-            letters=0,
-            digest=digest,
-            earlier=(NO_FILE,),
-            next_order=0,
-        )
-    else:
-        state = following(page, shown, text)
-    state = replace(
-        state,
+    before = None if page is None else following(page, shown, text)
+    earlier = (NO_FILE,) if before is None else before.earlier
+    state = PageState(
+        name=name,
         head=new.head,
         tail=new.tail,
         eol=new.eol,
         meta=new.meta,
-        title=new.title,
         plain=page.plain if page is not None and page.head == new.head else is_plain(new.head),
         count=len(new.entries),
         letters=len(text),
-        digest=digest,
-        earlier=() if on_disk else state.earlier,
-        written=state.written if written is None else written,
+        digest=digest_of(text.encode()),
+        earlier=() if on_disk else earlier,
         next_order=max([*orders, -1, (page.next_order if page else 0) - 1]) + 1,
+        written=("" if page is None else page.written) if written is None else written,
+        source=None if page is None else page.source,
+        title=new.title,
     )
     change = PageChange(state, text, origin)
     for stretch, order in zip(new.stretches, orders, strict=True):
-        before = known.get(stretch.entry.entry_id)
-        came = mark if before is None else before.came
+        entry = known.get(stretch.entry.entry_id)
+        came = mark if entry is None else entry.came
         record = entry_record(folder, name, stretch, order, new.eol, origin, came, within=state.within)
-        if before is None:
+        if entry is None:
             change.added.append(record)
-        elif not _says_the_same(before.record, record):
+        elif not _says_the_same(entry.record, record):
             change.changed.append(record)
     kept = {entry.entry_id for entry in new.entries}
     change.gone = [entry.record for entry_id, entry in known.items() if entry_id not in kept]

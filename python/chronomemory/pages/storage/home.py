@@ -43,6 +43,7 @@ from chronomemory.pages.layout import (
     is_vault,
     note_name,
     notes_in,
+    refused_notes,
     spellings,
 )
 from chronomemory.pages.storage.changes import PageChange, change_to, merged
@@ -58,13 +59,11 @@ from chronomemory.scope import Scope
 from chronomemory.store import ChronoStore
 from chronomemory.updates import retry_in_turn
 
-PAGES = Face(name=FACE)
-
 
 class PagesHandle(Handle):
     """The pages of one project, as one scope sees them."""
 
-    face = PAGES
+    face = Face(name=FACE)
 
 
 _OWNER = re.compile(rb"<!-- The pages of ([a-z]+|[0-9a-f]{16}) -->")
@@ -107,7 +106,6 @@ class Settled:
 
     @property
     def is_shown(self) -> bool:
-        """Whether the file has the text."""
         return self.shown == self.page.digest
 
 
@@ -270,7 +268,9 @@ class Home:
         """Return the file of each page by name, and problems with other files."""
         problems: list[Problem] = []
         if self.is_free:
-            return {name: file for file, name in notes_in(self.folder.root, problems)}, problems
+            notes = {name: file for file, name in notes_in(self.folder.root, problems)}
+            # Which of two notes whose names differ in their form only a page is of, cannot be told.
+            return {name: notes[name] for name in notes.keys() - refused_notes(problems)}, problems
         found = {}
         for file in self.folder.names(""):
             if is_page_file(file):
@@ -283,12 +283,17 @@ class Home:
     def file(self, name: str) -> tuple[str, str]:
         """Return the folder that the file of a page lies in, and its name there, as it is spelled on disk."""
         files = spellings(file_of(name)) if self.is_free else (file_of(name),)
-        there = next((file for file in files if os.path.lexists(self.folder.root / file)), files[0])
+        found = [file for file in files if os.path.lexists(self.folder.root / file)]
+        if len(found) > 1 and len({os.lstat(self.folder.root / file).st_ino for file in found}) > 1:
+            raise PageConflict(
+                f"there are two files {found[0]}, spelled in two forms of Unicode",
+                recovery="Rename one of them.",
+            )
+        there = found[0] if found else files[0]
         within, _, leaf = there.rpartition("/")
         return within, leaf
 
     def remove(self, name: str) -> None:
-        """Take the file of a page away."""
         within, leaf = self.file(name)
         self.folder.remove([leaf], within)
 
@@ -509,7 +514,6 @@ class Home:
 
         def attempt() -> tuple[T, bool]:
             settled = self._lasting(self.settle(name))
-
             written: str | None = None
             try:
                 with self.handle.begin() as conn:
@@ -525,13 +529,8 @@ class Home:
                 if written is not None:
                     self.show({name: settled.text}, {name: digest_of(written.encode())}, lasting=True)
                 raise
-            if self.is_free:
-                is_left = False
-            elif text != settled.text or not settled.is_shown:
-                is_left = bool(self.show({name: text}, {name: settled.shown}))
-            else:
-                is_left = False
-            return result, is_left
+            is_stale = not self.is_free and (text != settled.text or not settled.is_shown)
+            return result, is_stale and bool(self.show({name: text}, {name: settled.shown}))
 
         with self.locked():
             result, is_left = retry_in_turn(self.handle.store, attempt)

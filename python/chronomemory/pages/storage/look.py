@@ -38,7 +38,6 @@ class Look:
         return page_state(record) if record is not None and is_there else None
 
     def pages(self) -> list[PageState]:
-        """Return all pages, by their names."""
         return [page_state(record) for record in self._found("pages.by_name", self.folder)]
 
     def in_state(self, state: str, before: str | None = None) -> list[PageState]:
@@ -51,7 +50,6 @@ class Look:
         return found
 
     def flagged(self) -> list[str]:
-        """Return the names of the pages that are to be compacted."""
         return [record.data["name"] for record in self._found("pages.flagged", self.folder, True)]
 
     def called(self, call: str) -> list[str]:
@@ -60,7 +58,6 @@ class Look:
         return [record.data["name"] for record in sorted(found, key=lambda record: _nearness(record, call))]
 
     def entries(self, page: PageState) -> list[EntryState]:
-        """Return the entries of a page, in their order."""
         return [entry_state(record, page.eol) for record in self.entry_records(page.name)]
 
     def entry_records(self, name: str, *, superseded: bool = True) -> list[ChronoRecord]:

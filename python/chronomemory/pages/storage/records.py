@@ -32,6 +32,12 @@ class Origin:
     source_type: str
     evidence: tuple[str, ...]
 
+    def record(self, record_id: str, kind: str, label: str, data: dict[str, Any]) -> ChronoRecord:
+        evidence = list(self.evidence)
+        return ChronoRecord(
+            record_id, kind, "active", label, 1.0, source_type=self.source_type, evidence=evidence, data=data
+        )
+
 
 BY_US = Origin("inferred", ())
 BY_HAND = Origin("observed", ("edited by hand",))
@@ -127,16 +133,9 @@ def entry_record(
         data["came"] = list(came)
     if stretch.raw != spell_entry(entry, eol):
         data["raw"] = stretch.raw
-    return ChronoRecord(
-        id=entry_key(folder, name, entry.entry_id),
-        kind=ENTRY,
-        status=SUPERSEDED if entry.superseded else "active",
-        label=_line(entry.content),
-        confidence=1.0,
-        source_type=origin.source_type,
-        evidence=list(origin.evidence),
-        data=data,
-    )
+    record = origin.record(entry_key(folder, name, entry.entry_id), ENTRY, _line(entry.content), data)
+    record.status = SUPERSEDED if entry.superseded else "active"
+    return record
 
 
 def _all_tags(first: tuple[str, ...], text: str) -> list[str]:
@@ -164,15 +163,7 @@ def preamble_record(folder: str, page: PageState, origin: Origin = BY_US) -> Chr
         "headed": len(page.meta.tags),
         "content": content,
     }
-    return ChronoRecord(
-        id=entry_key(folder, page.name, ""),
-        kind=PREAMBLE,
-        label=_line(content),
-        confidence=1.0,
-        source_type=origin.source_type,
-        evidence=list(origin.evidence),
-        data=data,
-    )
+    return origin.record(entry_key(folder, page.name, ""), PREAMBLE, _line(content), data)
 
 
 def preamble_of(page: PageState) -> str:
@@ -187,7 +178,6 @@ def _line(content: str) -> str:
 
 
 def entry_state(record: ChronoRecord, eol: str) -> EntryState:
-    """Return the entry of a record."""
     data = record.data
     entry = EntryText(entry_id=data["id"], **_entry_fields(record))
     raw = data.get("raw") or None
@@ -201,7 +191,6 @@ def entry_state(record: ChronoRecord, eol: str) -> EntryState:
 
 
 def entry_of(record: ChronoRecord) -> Entry:
-    """Return an entry as it is handed out."""
     data = record.data
     return Entry(id=data["id"], page=data["page"].split(":", 2)[2], **_entry_fields(record))
 
@@ -219,7 +208,6 @@ def _entry_fields(record: ChronoRecord) -> dict[str, Any]:
 
 
 def page_record(folder: str, page: PageState, origin: Origin = BY_US) -> ChronoRecord:
-    """Return the record of a page."""
     meta, title = page.meta, page.title or title_of(page.head)
     preamble = page.head[frontmatter_end(page.head) :]
     calls = [page.name, *([page.name.partition("-")[2]] if prefix_of(page.name) else ()), *meta.aliases]
@@ -243,19 +231,10 @@ def page_record(folder: str, page: PageState, origin: Origin = BY_US) -> ChronoR
     }
     if page.source is not None:
         data["source"] = list(page.source)
-    return ChronoRecord(
-        id=page_key(folder, page.name),
-        kind=PAGE,
-        label=title or page.name,
-        confidence=1.0,
-        source_type=origin.source_type,
-        evidence=list(origin.evidence),
-        data=data,
-    )
+    return origin.record(page_key(folder, page.name), PAGE, title or page.name, data)
 
 
 def page_state(record: ChronoRecord) -> PageState:
-    """Return the page of a record."""
     data = record.data
     source = data.get("source")
     return PageState(
@@ -275,7 +254,6 @@ def _frozen(value: Any) -> Any:
 
 
 def info_of(page: PageState) -> PageInfo:
-    """Return a page as it is handed out."""
     meta = page.meta
     return PageInfo(
         name=page.name,

@@ -85,20 +85,6 @@ def _has_open_fence(content: str) -> bool:
     return bool(opened)
 
 
-def escape_reason(reason: str) -> str:
-    """Return a reason as one line that cannot end its comment."""
-    text = reason.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
-    return re.sub("-(?=-)", r"-\\", text)
-
-
-def unescape_reason(text: str) -> str:
-    """Return the reason of a comment."""
-    return re.sub(r"\\(.)", lambda sign: _SIGNS.get(sign[1], sign[1]), text, flags=re.DOTALL)
-
-
-_SIGNS = {"n": "\n", "r": "\r"}
-
-
 #: Seconds and a time zone may be left out.
 MOMENT = r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2})?"
 ENTRY_ID = r"[A-Za-z0-9-]+"
@@ -108,20 +94,10 @@ HEADING = re.compile(
     r"(?P<rest>[^\r\n]*)(?=\r?$)",
     re.MULTILINE | re.ASCII,
 )
-MARKER = re.compile(rf"#superseded-by:({ENTRY_ID})", re.ASCII)
+_MARKER = re.compile(rf"#superseded-by:({ENTRY_ID})", re.ASCII)
 _TAG = re.compile(r"(?<!\S)#([^\s#:]+)(?!\S)")
 LONGEST_TAG = 64
 _IN_TAGS = "_-/.+"
-
-
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """The parts of a heading."""
-
-    timestamp: str
-    entry_id: str
-    tags: tuple[str, ...]
-    superseded_by: str | None = None
 
 
 @lru_cache(maxsize=4096)
@@ -155,30 +131,6 @@ def local_text(moment: datetime) -> str:
     return moment.astimezone().isoformat(timespec="seconds")
 
 
-def read_heading(found: re.Match[str]) -> Heading:
-    """Read a line that begins an entry."""
-    rest = found["rest"]
-    marker = MARKER.search(rest)
-    return Heading(
-        timestamp=found["moment"],
-        entry_id=found["id"],
-        tags=tuple(dict.fromkeys(_TAG.findall(rest))),
-        superseded_by=None if marker is None else marker[1],
-    )
-
-
-def spell_heading(heading: Heading) -> str:
-    """Spell the line that begins an entry.
-
-    >>> spell_heading(Heading("2026-04-20T14:02:11", "20260420-1402-a1b23c", ("identity",)))
-    '## [2026-04-20T14:02:11] {id: 20260420-1402-a1b23c} #identity'
-    """
-    parts = [f"## [{heading.timestamp}] {{id: {heading.entry_id}}}", *(f"#{tag}" for tag in heading.tags)]
-    if heading.superseded_by is not None:
-        parts.append(f"#superseded-by:{heading.superseded_by}")
-    return " ".join(parts)
-
-
 def check_tag(given: object, field: str = "tags") -> str:
     """Take a tag, with or without its number sign."""
     if not isinstance(given, str):
@@ -194,7 +146,6 @@ def check_tag(given: object, field: str = "tags") -> str:
 
 
 def check_tags(given: Iterable[object], field: str, *, least: int, most: int | None) -> tuple[str, ...]:
-    """Take tags, each once."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise EntryError(f"{field} must be a list of words", field=field)
     tags = tuple(dict.fromkeys(check_tag(tag, field) for tag in given))
@@ -237,22 +188,39 @@ class EntryText:
 
 
 def spell_entry(entry: EntryText, eol: str) -> str:
-    """Spell an entry as we write it: with the empty line before it, without a line end behind it."""
-    heading = spell_heading(Heading(entry.timestamp, entry.entry_id, entry.tags, entry.superseded_by))
+    r"""Spell an entry as we write it: with the empty line before it, without a line end behind it.
+
+    >>> spell_entry(EntryText("20260420-1402-a1b23c", "2026-04-20T14:02:11", ("identity",), "Ann."), "\n")
+    '\n\n## [2026-04-20T14:02:11] {id: 20260420-1402-a1b23c} #identity\nAnn.'
+    """
+    parts = [f"## [{entry.timestamp}] {{id: {entry.entry_id}}}", *(f"#{tag}" for tag in entry.tags)]
+    if entry.superseded_by is not None:
+        parts.append(f"#superseded-by:{entry.superseded_by}")
+    heading = " ".join(parts)
     body = escape(entry.content)
     if entry.superseded:
         body = f"~~{body}~~"
         if entry.reason is not None:
-            body += f"\n<!-- reason: {escape_reason(entry.reason)} -->"
+            body += f"\n<!-- reason: {_escape_reason(entry.reason)} -->"
     return f"\n\n{heading}\n{body}".replace("\n", eol)
 
 
+def _escape_reason(reason: str) -> str:
+    """Return a reason as one line that cannot end its comment."""
+    text = reason.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    return re.sub("-(?=-)", r"-\\", text)
+
+
+def _unescape_reason(text: str) -> str:
+    signs = {"n": "\n", "r": "\r"}
+    return re.sub(r"\\(.)", lambda sign: signs.get(sign[1], sign[1]), text, flags=re.DOTALL)
+
+
 def read_entry(stretch: str, eol: str) -> EntryText:
-    """Read the stretch of a page that is an entry."""
     found = HEADING.search(stretch)
     if found is None:
         raise AssertionError("a stretch of a page begins with a heading")
-    heading = read_heading(found)
+    marker = _MARKER.search(found["rest"])
     body = stretch[found.end() :].lstrip(_LINE_ENDS)
     if eol != "\n":
         body = body.replace(eol, "\n")
@@ -260,16 +228,16 @@ def read_entry(stretch: str, eol: str) -> EntryText:
     struck = None if end < 0 else _BEHIND.match(body, end + 2)
     if struck is not None and "--" in (struck["reason"] or ""):
         struck = None
-    by, reason = heading.superseded_by, None
+    by, reason = None if marker is None else marker[1], None
     if struck is not None:
         body, by = body[2:end], by or struck["by"]
-        reason = None if struck["reason"] is None else unescape_reason(struck["reason"])
+        reason = None if struck["reason"] is None else _unescape_reason(struck["reason"])
     elif (left := _REASON.search(body)) is not None and "--" not in left["reason"]:
-        body, reason = body[: left.start()], None if by is None else unescape_reason(left["reason"])
+        body, reason = body[: left.start()], None if by is None else _unescape_reason(left["reason"])
     return EntryText(
-        entry_id=heading.entry_id,
-        timestamp=heading.timestamp,
-        tags=heading.tags,
+        entry_id=found["id"],
+        timestamp=found["moment"],
+        tags=tuple(dict.fromkeys(_TAG.findall(found["rest"]))),
         content=unescape(body),
         superseded=struck is not None or by is not None,
         superseded_by=by,

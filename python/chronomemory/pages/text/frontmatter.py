@@ -154,22 +154,19 @@ class Meta:
     @property
     def last_update(self) -> str:
         """When it was updated, in UTC, as text that can be ordered; nothing if unsaid."""
-        moment = moment_of(self.updated)
-        try:
-            return "" if moment is None else utc_text(moment)
-        except (OverflowError, ValueError):  # beyond the calendar in UTC
-            return ""
+        return _utc_or_nothing(self.updated)
 
     @property
     def written(self) -> str:
         """When the page was written last, in UTC, as text that can be ordered; nothing if unsaid."""
-        for text in (self.updated, self.created):
-            moment = moment_of(text)
-            if moment is not None:
-                try:
-                    return utc_text(moment)
-                except (OverflowError, ValueError):  # beyond the calendar in UTC
-                    continue
+        return _utc_or_nothing(self.updated) or _utc_or_nothing(self.created)
+
+
+def _utc_or_nothing(text: str) -> str:
+    moment = moment_of(text)
+    try:
+        return "" if moment is None else utc_text(moment)
+    except (OverflowError, ValueError):  # beyond the calendar in UTC
         return ""
 
 
@@ -322,7 +319,6 @@ def _moment(values: Mapping[str, Any], field: str) -> str:
 
 
 def new_frontmatter(values: Mapping[str, Any], eol: str = "\n") -> str:
-    """Spell a frontmatter."""
     lines = ["---", *(f"{key}: {spell_value(value)}" for key, value in values.items()), "---"]
     return eol.join(lines)
 

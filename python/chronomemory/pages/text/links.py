@@ -122,22 +122,27 @@ def links_in(text: str) -> list[LinkText]:
     """
     if "](" not in text and "[[" not in text and "://" not in text:
         return []
-    found: list[tuple[int, LinkText]] = []
+    # Where each link is first: a text may repeat a few links a million times.
+    found: dict[LinkText, int] = {}
     covered: list[tuple[int, int]] = []
+    has_addresses = "://" in text
     for wiki in _WIKI.finditer(text):
-        found.append((wiki.start(), LinkText("wiki", wiki[1].strip().rstrip("\\"), (wiki[2] or "").strip())))
-        covered.append(wiki.span())
+        named = LinkText("wiki", wiki[1].strip().rstrip("\\"), (wiki[2] or "").strip())
+        found.setdefault(named, wiki.start())
+        if has_addresses:
+            covered.append(wiki.span())
     for link in _MARKDOWN.finditer(text):
-        found.append((link.start(), LinkText("markdown", link[2] or link[3], link[1])))
-        covered.append(link.span())
+        found.setdefault(LinkText("markdown", link[2] or link[3], link[1]), link.start())
+        if has_addresses:
+            covered.append(link.span())
     covered.sort(reverse=True)
     end = 0
     for start, address in _addresses(text):
         while covered and covered[-1][0] <= start:
             end = max(end, covered.pop()[1])
         if start >= end:
-            found.append((start, LinkText("address", address.rstrip(".,;:!?)*_~"))))
-    return list(dict.fromkeys(link for _, link in sorted(found, key=lambda one: one[0])))
+            found.setdefault(LinkText("address", address.rstrip(".,;:!?)*_~")), start)
+    return sorted(found, key=found.__getitem__)
 
 
 def without_links(text: str) -> str:

@@ -34,7 +34,6 @@ class Stretch:
 
     @classmethod
     def of(cls, entry: EntryText, eol: str) -> Stretch:
-        """Spell an entry."""
         return cls(entry, spell_entry(entry, eol))
 
 
@@ -52,12 +51,10 @@ class PageText:
 
     @property
     def text(self) -> str:
-        """The text of the file."""
         return "".join((self.head, *(stretch.raw for stretch in self.stretches), self.tail))
 
     @property
     def entries(self) -> list[EntryText]:
-        """Its entries, in their order."""
         return [stretch.entry for stretch in self.stretches]
 
     @property
@@ -95,13 +92,11 @@ def eol_of(text: str) -> str:
 
 
 def title_of(head: str) -> str:
-    """Return the title of a page, or nothing."""
     found = _TITLE.search(head, frontmatter_end(head))
     return "" if found is None else found[1]
 
 
 def without_title(preamble: str) -> str:
-    """Return a preamble without its title."""
     return _TITLE.sub("", preamble, count=1)
 
 
@@ -111,7 +106,6 @@ def tokens_of(letters: int) -> int:
 
 
 def decoded(content: bytes) -> str:
-    """Return the text of a file."""
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
