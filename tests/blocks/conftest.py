@@ -8,7 +8,7 @@ import pytest
 from chronomemory.blocks import Blocks, Memory, open_test_blocks, sync
 from chronomemory.embedders import CallableEmbedder
 from chronomemory.face.batch import Connection
-from living import Time, angles
+from living import REFERENCE_RULES, Time, angles
 
 
 @pytest.fixture
@@ -35,5 +35,7 @@ def time() -> Time:
 
 @pytest.fixture
 def memory(time: Time) -> Iterator[Memory]:
-    with Memory(open_test_blocks(), embedder=CallableEmbedder("angles", angles), seconds=time) as opened:
+    """A memory with the rules of the reference system."""
+    embedder = CallableEmbedder("angles", angles)
+    with Memory(open_test_blocks(), embedder=embedder, seconds=time, **REFERENCE_RULES) as opened:
         yield opened

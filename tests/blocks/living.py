@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from chronomemory.blocks import Memory, content_hash, sync
+
+#: Options that restore the rules of the reference system: texts merge by their vectors alone, no floor keeps
+#: unrelated blocks out, and newer values have no precedence.
+REFERENCE_RULES: dict[str, Any] = {"merge": "similar", "min_similarity": 0.0, "prefer_newest": False}
 
 
 class Time:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import bm25
@@ -37,7 +38,7 @@ def write_block(conn: Connection, block: reference.Block) -> None:
         last_reinforced_at=block.last_reinforced_at,
     )
     sync.add_tags(conn, block.id, list(block.tags))
-    sync.update_block_scoring(conn, block.id, token_count=block.tokens, embedding=block.embedding)
+    sync.update_block_scoring(conn, block.id, embedding=block.embedding)
     known = {"reinforcement_count": block.reinforcement_count, "evidence": block.evidence}
     conn.patch(block_key(block.id), {"data": known})
 
@@ -65,18 +66,19 @@ def question_of(question: reference.Question) -> dict[str, Any]:
     return {
         "hours": question.hours,
         "k": question.k,
+        "further": 0,
         "weights": question.weights,
         "tag_patterns": list(question.tag_patterns),
         "tags": [],
         "categories": list(question.categories),
         "window": question.window,
+        "min_similarity": 0.0,
         "min_confidence": question.min_confidence,
         "guarantees": list(question.guarantees),
         "space": "blocks",
-        "query": None if question.query is None else question.query.tobytes(),
-        "tokens": None,
+        "vector": question.query,
+        "query_tokens": None,
         "token_space": "blocks-tokens",
-        "token_dim": 0,
         "text": question.text,
         "by_words": question.by_words,
         "now_us": 0,
@@ -84,7 +86,6 @@ def question_of(question: reference.Question) -> dict[str, Any]:
         "diversify": question.diversify,
         "exploration": question.exploration,
         "frame": question.frame,
-        "budget": question.budget,
         "condition": None,
     }
 
@@ -118,7 +119,6 @@ def memory_of(blocks: Blocks) -> reference.Memory:
                     last_reinforced_at=data["last_reinforced_at"],
                     decay_lambda=data["decay_lambda"],
                     reinforcement_count=data.get("reinforcement_count", 0),
-                    tokens=data.get("token_count") or len(data["content"]) // 4,
                     tags=tuple(data.get("tags", ())),
                     embedding=None if raw is None else sync.bytes_to_embedding(raw),
                     evidence=data.get("evidence", 0.0),
@@ -126,6 +126,7 @@ def memory_of(blocks: Blocks) -> reference.Memory:
                     conversation=data.get("conversation"),
                     speaker=data.get("speaker"),
                     previous=data.get("previous", "").removeprefix("block:") or None,
+                    moment=datetime.fromisoformat(data.get("time", data["created_at"])),
                 )
             )
     for record in blocks.store.query(kind="bedge"):
@@ -152,18 +153,17 @@ def assert_agrees(
     blocks: Blocks, memory: reference.Memory, question: reference.Question, where: str = ""
 ) -> None:
     """Hold the engine's answer against the reference's: order, scores, all five components."""
-    told = blocks.store.engine.recall_blocks(question_of(question))
+    told = blocks.store.engine.blocks.recall(question_of(question))
     question = replace(question, words=words_of(blocks.store, question.text))
     right = reference.recall(memory, question)
     assert [row[0] for row in told["results"]] == [item.id for item in right.results], where
     for row, item in zip(told["results"], right.results, strict=True):
-        _, score, components, tokens, expanded, guaranteed, record, own_scope = row
+        _, score, components, _, expanded, guaranteed, record, own_scope = row
         assert abs(score - item.score) < 1e-6, where
         assert all(abs(one - other) < 1e-6 for one, other in zip(components, item.components, strict=True))
         assert (expanded, guaranteed) == (item.expanded, item.guaranteed)
-        assert tokens == memory.block(item.id).tokens
         assert record.id == f"block:{item.id}"
         assert own_scope is not None
-    assert told["dropped"] == right.dropped
+    assert told["suppressed"] == right.suppressed
     assert told["clashes"] == right.clashes
     assert told["candidates"] == len(right.candidates)

@@ -208,7 +208,7 @@ def candidates(memory: Memory, question: Question) -> list[Scored]:
     scored = []
     for block_id in chosen:
         block = memory.block(block_id)
-        fresh = recency(block, question.hours)
+        fresh = recency(block, question)
         components = (
             similar.get(block_id, 0.0),
             block.confidence,
@@ -276,16 +276,16 @@ def recall(memory: Memory, question: Question) -> Answer:
 
 
 def framed(memory: Memory, question: Question, scored: list[Scored]) -> Answer:
-    """Guarantees first, then contradictions, then the budget."""
+    """Guarantees first, then contradictions."""
     sure = [item for item in scored if item.guaranteed]
     places = max(question.k - len(sure), 0)
     parts = parted(question, [item for item in scored if not item.guaranteed], places)
     order = diversified(memory, parts, sure)
     results, waiting = sure + order[:places], order[places:]
-    dropped: list[tuple[str, str]] = []
+    suppressed: list[str] = []
     while (loser := first_loser(memory, question, results)) is not None:
         results.remove(loser)
-        dropped.append((loser.id, "contradiction"))
+        suppressed.append(loser.id)
         if waiting:
             results.append(waiting.pop(0))
     clashes = sorted(
@@ -293,16 +293,7 @@ def framed(memory: Memory, question: Question, scored: list[Scored]) -> Answer:
         for pair in map(canonical, shown_contradictions(memory))
         if set(pair) <= {item.id for item in sure}
     )
-    kept, tokens = [], 0
-    for item in results:
-        size = memory.block(item.id).tokens
-        fits = question.budget is None or tokens + size <= question.budget
-        if item.guaranteed or fits or not kept:
-            kept.append(item)
-            tokens += size
-        else:
-            dropped.append((item.id, "budget"))
-    return Answer(kept, scored, dropped, clashes, tokens)
+    return Answer(results, scored, suppressed, clashes)
 
 
 def canonical(pair: tuple[str, str]) -> tuple[str, str]:
@@ -326,7 +317,7 @@ def first_loser(memory: Memory, question: Question, results: list[Scored]) -> Sc
 
             def standing(item: Scored) -> tuple[float, float]:
                 block = memory.block(item.id)
-                return (block.confidence, recency(block, question.hours))
+                return (block.confidence, recency(block, question))
 
             # Of two that stand alike the one with the greater id goes.
             if standing(one) != standing(other):

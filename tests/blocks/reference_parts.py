@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 import numpy as np
 
@@ -31,7 +32,6 @@ class Block:
     last_reinforced_at: float = 0.0
     decay_lambda: float = 0.01
     reinforcement_count: int = 0
-    tokens: int = 1
     tags: tuple[str, ...] = ()
     embedding: np.ndarray | None = None
     evidence: float = 0.0
@@ -40,6 +40,8 @@ class Block:
     speaker: str | None = None
     #: The block that it was said after.
     previous: str | None = None
+    #: When it happened or was made.
+    moment: datetime | None = None
     #: How close it is to a time that the question names.
     closeness: float = 0.0
 
@@ -84,9 +86,9 @@ class Question:
     expansion: int = 20
     diversify: bool = False
     exploration: float = 0.0
-    #: Frames guarantee, suppress and keep to a budget.
+    now: datetime | None = None
+    #: Frames guarantee and suppress.
     frame: bool = False
-    budget: int | None = None
 
 
 @dataclass
@@ -102,13 +104,12 @@ class Scored:
 
 @dataclass
 class Answer:
-    """What a recall gives, or a frame: then also what was dropped, and why."""
+    """What a recall gives, or a frame: then also what was suppressed."""
 
     results: list[Scored]
     candidates: list[Scored]
-    dropped: list[tuple[str, str]] = field(default_factory=list)
+    suppressed: list[str] = field(default_factory=list)
     clashes: list[tuple[str, str]] = field(default_factory=list)
-    tokens: int = 0
 
 
 def like(pattern: str, text: str) -> bool:
@@ -126,8 +127,12 @@ def cosine(one: np.ndarray | None, other: np.ndarray | None) -> float:
     return float(np.clip(np.float32((wide @ wider) / norms), -1.0, 1.0)) if norms > 0 else 0.0
 
 
-def recency(block: Block, hours: float) -> float:
-    return math.exp(-block.decay_lambda * max(0.0, hours - block.last_reinforced_at))
+def recency(block: Block, question: Question) -> float:
+    since = question.hours - block.last_reinforced_at
+    if question.hours <= 0 and block.moment is not None and question.now is not None:
+        # No session ever advanced the clock: ten hours of wall-clock time count as one.
+        since = (question.now - block.moment) // timedelta(hours=1) / 10
+    return math.exp(-block.decay_lambda * max(0.0, since))
 
 
 def weighted_degree(memory: Memory, block_id: str) -> float:

@@ -65,11 +65,11 @@ def test_the_clock_goes_on_once_however_many_scopes_were_shown(tmp_path: Path) -
             with Memory(tmp_path, user="ann", agent=agent) as memory:
                 memory.remember(f"I live with {agent}")
         with ann.session("work"):
-            before = ann.active_hours()
+            before = ann.status().active_hours
             seconds[0] += 2 * 3600.0
             assert len(ann.frame("attention", "live").blocks) == 3
-            assert ann.active_hours() - before == 2.0
-        assert ann.active_hours() - before == 2.0
+            assert ann.status().active_hours - before == 2.0
+        assert ann.status().active_hours - before == 2.0
 
 
 def test_status_counts_links_whose_ends_are_both_seen(tmp_path: Path) -> None:

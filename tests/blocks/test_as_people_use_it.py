@@ -102,7 +102,7 @@ class TestSuperseding:
         old = memory.remember("The user lives in Paris").block_id
         head = memory.blocks.project.health().head
         with pytest.raises(InvalidRecord, match="says just that"):
-            memory.learn("the user lives in PARIS", supersedes=old)
+            memory.learn("The user lives in Paris ", supersedes=old)
         with pytest.raises(IntegrityError, match="there is no block"):
             memory.learn("The user moved", supersedes="nothing")
         assert memory.blocks.project.health().head == head

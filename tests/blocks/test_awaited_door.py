@@ -8,8 +8,6 @@ from types import FunctionType
 import pytest
 from chronomemory.blocks import Memory, MemorySystem, queries, sync
 
-#: What only scripts need: a task enters a session with ``async with``.
-PLAIN_ONLY = {"active_hours"}
 #: What is not awaited, or is written out: it gives out the system, not the memory.
 OWN = {"from_config", "guide", "session"}
 
@@ -20,10 +18,10 @@ def verbs(door: type) -> dict[str, FunctionType]:
 
 
 def test_no_verb_is_missing_and_none_is_new() -> None:
-    assert verbs(Memory).keys() - PLAIN_ONLY == verbs(MemorySystem).keys()
+    assert verbs(Memory).keys() == verbs(MemorySystem).keys()
 
 
-@pytest.mark.parametrize("name", sorted(verbs(Memory).keys() - PLAIN_ONLY - OWN))
+@pytest.mark.parametrize("name", sorted(verbs(Memory).keys() - OWN))
 def test_a_twin_says_what_the_plain_verb_says(name: str) -> None:
     plain, twin = getattr(Memory, name), getattr(MemorySystem, name)
     assert inspect.iscoroutinefunction(twin)

@@ -17,6 +17,7 @@ from chronomemory.blocks import Frame, Memory, ScoringWeights, sync
 from chronomemory.errors import ChronoError, OutOfScope
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from living import REFERENCE_RULES
 from scopes_seen import Names, seen
 
 #: Who sees one of these sees all that it sees: so its steps can be taken again without the others.
@@ -70,7 +71,7 @@ class World:
         self.memories[0].remember("a seed", ["seed"])
 
     def _memory(self, number: int) -> Memory:
-        return Memory(self.store, seconds=lambda: self.seconds[number], **SCOPES[number])  # type: ignore[arg-type]
+        return Memory(self.store, **REFERENCE_RULES, seconds=lambda: self.seconds[number], **SCOPES[number])  # type: ignore[arg-type]
 
     def __enter__(self) -> World:
         return self
@@ -122,7 +123,7 @@ class World:
     def _pass(self, memory: Memory, number: int, hours: int) -> Any:
         with memory.session():
             self.seconds[number] += 3600.0 * hours
-        return memory.active_hours().hex()
+        return memory.status().active_hours.hex()
 
     def _curate(self, memory: Memory, _: int) -> Any:
         return memory.dream().to_dict()
@@ -150,7 +151,7 @@ def shown(result: Any) -> Any:
 
 def answers(memory: Memory) -> dict[str, Any]:
     """Return all that can be asked without writing anything; moments are left out."""
-    told: dict[str, Any] = {"ls": [without_moments(block) for block in memory.list(status=None)]}
+    told: dict[str, Any] = {"ls": [without_moments(block.to_dict()) for block in memory.list(status=None)]}
     status = memory.status().to_dict()
     told["status"] = {name: value for name, value in status.items() if name != "session"}
     for query in (None, "tea", "green river", "stone lamp music tea"):
@@ -169,7 +170,11 @@ def answers(memory: Memory) -> dict[str, Any]:
 
 
 def without_moments(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name not in ("created_at", "last_session_id")}
+    return {
+        name: value
+        for name, value in row.items()
+        if name not in ("created_at", "updated_at", "time", "last_session_id")
+    }
 
 
 def is_seen(step: tuple[Any, ...], names: Names) -> bool:
@@ -200,7 +205,7 @@ def test_a_link_of_two_other_sessions_is_nothing_to_curate(tmp_path: Path) -> No
         assert ann.status().forming == 1
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=steps)
 def test_a_memory_without_the_others_answers_alike(
     steps: list[tuple[Any, ...]], tmp_path_factory: pytest.TempPathFactory
@@ -236,7 +241,7 @@ class TestFrictions:
             assert (one.status, other.status) == ("created", "created")
             assert one.block_id != other.block_id
             assert [block.id for block in bob.recall("tea")] == [other.block_id]
-            assert bob.remember("likes GREEN tea").status == "duplicate_rejected"
+            assert bob.remember(" Likes green tea").status == "duplicate_rejected"
 
 
 class TestWhatIsSeenAlone:
@@ -272,7 +277,11 @@ class TestWhatIsSeenAlone:
             assert fresh[Scope()] == shared.recall("tea")[0].recency == 1.0
             assert fresh[Scope(user="ann")] < 1.0
             assert {block.recency for block in bob.recall("tea")} == {1.0}
-            assert (ann.active_hours(), bob.active_hours(), later.active_hours()) == (100.0, 0.0, 100.0)
+            assert (ann.status().active_hours, bob.status().active_hours, later.status().active_hours) == (
+                100.0,
+                0.0,
+                100.0,
+            )
 
     def test_what_is_shared_does_not_follow_who_uses_it(self, tmp_path: Path) -> None:
         with ChronoStore(tmp_path, durability="off") as store:

@@ -50,6 +50,6 @@ def test_known_words_take_over_new_tags(store: ChronoStore) -> None:
     memory.remember("The key is under the mat", tags=["home"])
     assert memory.learn("The key is under the mat", tags=["home"]).status == "duplicate_rejected"
     before = store.wal_seq()
-    assert memory.learn("THE KEY is under the mat", tags=["door", "home"]).status == "duplicate_rejected"
+    assert memory.learn(" The key is under the mat", tags=["door", "home"]).status == "duplicate_rejected"
     assert store.wal_seq() == before + 1
     assert [block.tags for block in memory.recall("key", tags=["door"])] == [("door", "home")]

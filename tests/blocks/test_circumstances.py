@@ -15,6 +15,7 @@ from chronomemory.embedders import CallableEmbedder
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lifting import closeness
+from living import REFERENCE_RULES
 from recalling import assert_same, memory_of, words_of
 
 WORDS = ("tea", "green", "black", "coffee", "cup", "house", "garden", "river")
@@ -29,7 +30,7 @@ def spread(texts: list[str]) -> list[list[float]]:
 
 @pytest.fixture
 def memory() -> Iterator[Memory]:
-    with Memory(open_test_blocks()) as opened:
+    with Memory(open_test_blocks(), **REFERENCE_RULES) as opened:
         yield opened
 
 
@@ -86,10 +87,19 @@ def test_a_block_in_other_words_keeps_them_and_one_that_returns_does_not(memory:
     assert record is not None and record.data["previous"] == f"block:{asked}"
     assert (record.data["speaker"], record.data["conversation"]) == ("Bo", "c")
     memory.forget(asked)
-    memory.learn("Where did you find the violin?", speaker="Cy")
+    assert memory.learn("Where did you find the violin?", speaker="Anna", time=DAY).status == "reactivated"
     again = memory.blocks.store.get(f"block:{asked}")
-    assert again is not None and again.data["speaker"] == "Cy"
-    assert not {"conversation", "time", "previous"} & again.data.keys()
+    assert again is not None and again.data["speaker"] == "Anna"
+    assert not {"conversation", "previous"} & again.data.keys()
+
+
+def test_the_same_words_of_another_speaker_are_another_block() -> None:
+    with Memory(open_test_blocks()) as memory:
+        asked = memory.learn("I live in Paris", speaker="Anna")
+        other = memory.learn("I live in Paris", speaker="Bo")
+        again = memory.learn("I live in Paris ", speaker="Bo")
+    assert (other.status, again.status) == ("created", "duplicate_rejected")
+    assert asked.block_id != other.block_id == again.block_id
 
 
 @pytest.mark.parametrize(
@@ -126,7 +136,7 @@ def fill(store: ChronoStore, said: list[dict[str, object]], users: tuple[str, ..
         if turn["user"] not in users:
             continue
         names = {"user": str(turn["user"])} if turn["user"] else {}
-        memory = Memory(store, embedder=CallableEmbedder("spread", spread), **names)  # type: ignore[arg-type]
+        memory = Memory(store, embedder=CallableEmbedder("spread", spread), **REFERENCE_RULES, **names)  # type: ignore[arg-type]
         previous = turn["previous"]
         learned = memory.learn(
             f"{' '.join(turn['words'])} {at}",  # type: ignore[arg-type]
@@ -149,7 +159,7 @@ def test_any_talk_is_recalled_as_the_reference_does(
 ) -> None:
     with ChronoStore(tmp_path_factory.mktemp("talk"), durability="off") as store:
         fill(store, [turn | {"user": ""} for turn in said], ("",))
-        with Memory(store, embedder=CallableEmbedder("spread", spread)) as memory:
+        with Memory(store, embedder=CallableEmbedder("spread", spread), **REFERENCE_RULES) as memory:
             known = memory_of(memory.blocks)
             for text in QUESTIONS:
                 for block in known.blocks:
@@ -160,11 +170,12 @@ def test_any_talk_is_recalled_as_the_reference_does(
                     block.closeness = closeness(day, named)
                 for k in (1, 4):
                     asked = reference.Question(
-                        hours=memory.active_hours(),
+                        hours=memory.status().active_hours,
                         k=k,
                         query=np.asarray(memory.embedder.embed(text), dtype=np.float32),
                         text=text,
                         words=words_of(store, text),
+                        now=datetime.now(timezone.utc),
                     )
                     assert_same(memory.recall(text, top_k=k), reference.recall(known, asked))
 
@@ -177,7 +188,7 @@ def test_what_others_say_changes_nothing(
     def answers(folder: Path, users: tuple[str, ...]) -> list[object]:
         with ChronoStore(folder, durability="off") as store:
             fill(store, said, users)
-            memory = Memory(store, user="ann", embedder=CallableEmbedder("spread", spread))
+            memory = Memory(store, user="ann", embedder=CallableEmbedder("spread", spread), **REFERENCE_RULES)
             return [
                 [
                     (block.content, block.score.hex(), [part.hex() for part in block.components])

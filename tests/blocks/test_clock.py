@@ -19,9 +19,9 @@ def test_a_refused_change_does_not_eat_the_hours(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="signal"):
             memory.outcome([one], 1.5)
         memory.forget(other)
-        assert memory.active_hours() == pytest.approx(5.0)
+        assert memory.status().active_hours == pytest.approx(5.0)
         memory.end_session()
-        assert memory.active_hours() == pytest.approx(5.0)
+        assert memory.status().active_hours == pytest.approx(5.0)
 
 
 def test_hours_that_are_being_written_down_count_once(
@@ -36,7 +36,7 @@ def test_hours_that_are_being_written_down_count_once(
         confirm = Clock.ticked
 
         def look_first(clock: Clock) -> None:
-            looker = threading.Thread(target=lambda: seen.append(memory.active_hours()))
+            looker = threading.Thread(target=lambda: seen.append(memory.status().active_hours))
             looker.start()
             looker.join()
             confirm(clock)
@@ -45,7 +45,7 @@ def test_hours_that_are_being_written_down_count_once(
         memory.outcome([block_id], 0.9)
         monkeypatch.undo()
         assert seen == [pytest.approx(10.0)]
-        assert memory.active_hours() == pytest.approx(10.0)
+        assert memory.status().active_hours == pytest.approx(10.0)
 
 
 def test_the_hour_is_written_when_it_has_moved(tmp_path: Path) -> None:
@@ -59,10 +59,10 @@ def test_the_hour_is_written_when_it_has_moved(tmp_path: Path) -> None:
             memory.outcome([block_id], 0.9)
             record = memory.blocks.store.get(f"block:{block_id}")
             assert record.data["last_reinforced_at"] * 3600 == pytest.approx(written)
-            assert memory.active_hours() * 3600 == pytest.approx(second)
+            assert memory.status().active_hours * 3600 == pytest.approx(second)
         seconds[0] = 9.0
         memory.end_session()
-        assert memory.active_hours() * 3600 == pytest.approx(9.0)
+        assert memory.status().active_hours * 3600 == pytest.approx(9.0)
 
 
 @pytest.mark.parametrize("top_k", [0, -1, 2**62])

@@ -67,7 +67,7 @@ class TestAnotherProcess:
     def test_the_same_said_a_moment_ago_is_found(
         self, tmp_path: Path, overtaken: Callable[..., None]
     ) -> None:
-        with Memory(tmp_path, embedder=ANGLES) as mine, Memory(tmp_path) as yours:
+        with Memory(tmp_path, embedder=ANGLES, merge="similar") as mine, Memory(tmp_path) as yours:
             for number in range(3):
                 mine.learn(f"Fact {number * 60}")
             overtaken(mine, lambda: arrive(yours, "Other 60"))

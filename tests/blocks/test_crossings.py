@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 from chronomemory import ChronoStore, WalEvent
-from chronomemory._core import Engine
 from chronomemory.blocks import Memory, sync
 from chronomemory.embedders import CallableEmbedder
-from living import Time, angles
+from living import REFERENCE_RULES, Time, angles
 
 MOST_CROSSINGS, MOST_EVENTS, MOST_BYTES = 4, 4, 2_000
 
@@ -24,9 +23,9 @@ NAMES = [SHARED, USER, {"user": "ann", "agent": "a", "session": "s"}]
 
 
 def is_crossing(called: object) -> bool:
-    """Say whether a builtin is a method of an engine, or a function of the library behind it."""
-    owner = getattr(called, "__self__", None)
-    return isinstance(owner, Engine) or getattr(called, "__module__", None) == "chronomemory._core"
+    """Say whether a builtin is a method or a function of the library."""
+    owner = type(getattr(called, "__self__", None)).__module__
+    return "chronomemory._core" in (owner, getattr(called, "__module__", None))
 
 
 @contextmanager
@@ -47,7 +46,9 @@ def border() -> Iterator[list[str]]:
 
 
 def remembering(place: Path | ChronoStore, time: Time, **names: str) -> Memory:
-    return Memory(place, embedder=CallableEmbedder("angles", angles), seconds=time, **names)
+    return Memory(
+        place, embedder=CallableEmbedder("angles", angles), seconds=time, **REFERENCE_RULES, **names
+    )
 
 
 def learn(memory: Memory, number: int) -> None:
@@ -167,3 +168,13 @@ def test_blocks_of_several_scopes_take_one_act_for_each(tmp_path: Path, time: Ti
     named = [event.record["ids"] for event in events if event.op == "act"]
     assert all(len({whose[block_id] for block_id in ids}) == 1 for ids in named)
     assert length(events) <= len(named) * 600
+
+
+@pytest.mark.parametrize("names", NAMES, ids=str)
+def test_remembering_crosses_four_times(tmp_path: Path, names: dict[str, str]) -> None:
+    with remembering(tmp_path, Time(), **names) as memory:
+        for angle in (0, 40, 90):
+            memory.remember(f"Fact {angle}")
+        with border() as crossed:
+            assert memory.remember("Fact 130").status == "created"
+    assert len(crossed) == 4, crossed

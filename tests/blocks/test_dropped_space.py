@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from chronomemory.blocks import Blocks, sync
 
-QUERY = np.array([1.0, 0.0], dtype="<f4").tobytes()
+QUERY = np.array([[1.0, 0.0]], dtype=np.float32)
 
 
 def near(blocks: Blocks, space: str) -> list[str]:
-    (found,) = blocks.store.engine.nearest_blocks(space, QUERY, 2, 9, -1.0)
+    (found,) = blocks.store.engine.blocks.nearest(space, QUERY, 9, -1.0)
     return [name for name, _ in found]
 
 

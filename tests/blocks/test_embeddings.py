@@ -12,7 +12,7 @@ from chronomemory import InvalidRecord
 from chronomemory.blocks import BatchConflict, Blocks, Memory, embedding_to_bytes, open_blocks, sync
 from chronomemory.blocks.engine import SPACES
 from chronomemory.embedders import CallableEmbedder
-from living import angles
+from living import REFERENCE_RULES, angles
 
 
 def insert(blocks: Blocks, block_id: str, vector: list[float], model: str | None = None) -> None:
@@ -36,7 +36,7 @@ def test_they_never_travel_through_json(blocks: Blocks) -> None:
 def test_what_does_not_fit_is_refused_before_anything_is_written(blocks: Blocks) -> None:
     insert(blocks, "a", [1.0, 0.0], "m")
     before = blocks.store.wal_seq()
-    with pytest.raises(InvalidRecord, match="3 numbers of 'm'"):
+    with pytest.raises(InvalidRecord, match='bound to "m" with 2 dimensions, not to "m" with 3'):
         insert(blocks, "b", [1.0, 0.0, 0.0], "m")
     assert blocks.store.wal_seq() == before
 
@@ -49,13 +49,13 @@ def test_names_of_spaces_on_disk_stay_what_they_are() -> None:
 
 
 def test_vectors_of_another_model_are_not_compared(blocks: Blocks) -> None:
-    Memory(blocks, embedder=CallableEmbedder("one", angles)).remember("Fact 0")
-    other = Memory(blocks, embedder=CallableEmbedder("two", angles))
+    Memory(blocks, embedder=CallableEmbedder("one", angles), **REFERENCE_RULES).remember("Fact 0")
+    other = Memory(blocks, embedder=CallableEmbedder("two", angles), **REFERENCE_RULES)
     assert [found.similarity for found in other.recall("about 360")] == [0.0]
 
 
 def test_a_new_vector_replaces_the_old_one(blocks: Blocks) -> None:
-    memory = Memory(blocks, embedder=CallableEmbedder("one", angles))
+    memory = Memory(blocks, embedder=CallableEmbedder("one", angles), **REFERENCE_RULES)
     block_id = memory.remember("Fact 0").block_id
     assert memory.recall("about 90")[0].similarity == pytest.approx(0.0, abs=1e-6)
     with blocks.begin() as conn:
@@ -65,13 +65,13 @@ def test_a_new_vector_replaces_the_old_one(blocks: Blocks) -> None:
 
 def test_a_damaged_row_is_never_scored(tmp_path: Path) -> None:
     with open_blocks(tmp_path) as blocks:
-        memory = Memory(blocks, embedder=CallableEmbedder("one", angles))
+        memory = Memory(blocks, embedder=CallableEmbedder("one", angles), **REFERENCE_RULES)
         memory.remember("Fact 0")
         assert memory.recall("about 360")[0].similarity == pytest.approx(1.0)
     (rows,) = (tmp_path / ".chronomemory" / "vectors").glob("*.f32")
     rows.write_bytes(np.array([0.5, 0.5], dtype="<f4").tobytes() + rows.read_bytes()[8:])
     with open_blocks(tmp_path) as blocks:
-        memory = Memory(blocks, embedder=CallableEmbedder("one", angles))
+        memory = Memory(blocks, embedder=CallableEmbedder("one", angles), **REFERENCE_RULES)
         assert [found.similarity for found in memory.recall("about 360")] == [0.0]
         (by_words,) = memory.recall("about 0")
         assert by_words.similarity == pytest.approx(2 / 3.25)
@@ -80,7 +80,7 @@ def test_a_damaged_row_is_never_scored(tmp_path: Path) -> None:
 
 def test_compaction_and_reopening_keep_them(tmp_path: Path) -> None:
     with open_blocks(tmp_path) as blocks:
-        memory = Memory(blocks, embedder=CallableEmbedder("one", angles))
+        memory = Memory(blocks, embedder=CallableEmbedder("one", angles), **REFERENCE_RULES)
         for angle in range(0, 300, 30):
             memory.learn(f"Fact {angle}")
         memory.consolidate()
@@ -88,7 +88,7 @@ def test_compaction_and_reopening_keep_them(tmp_path: Path) -> None:
         blocks.store.compact()
         assert memory.recall("about 100", top_k=9) == before
     with open_blocks(tmp_path) as blocks:
-        again = Memory(blocks, embedder=CallableEmbedder("one", angles))
+        again = Memory(blocks, embedder=CallableEmbedder("one", angles), **REFERENCE_RULES)
         assert again.recall("about 100", top_k=9) == before
 
 

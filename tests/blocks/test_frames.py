@@ -269,19 +269,33 @@ class TestOwnFrames:
 
 
 class TestBudget:
-    def test_at_least_one_block_is_shown(self, memory: Memory) -> None:
-        memory.remember("Word " * 100 + "0")
-        result = memory.frame("attention", "about 0", token_budget=1)
-        assert len(result.blocks) == 1
-        assert result.overflow == result.tokens - 1
+    def test_a_block_that_does_not_fit_is_left_out(self, memory: Memory) -> None:
+        long = memory.remember("Word " * 100 + "0").block_id
+        result = memory.frame("attention", "about 0", token_budget=50)
+        assert (result.blocks, result.text, result.tokens) == ((), "", 0)
+        assert [(item.block_id, item.reason) for item in result.dropped] == [(long, "budget")]
+
+    def test_a_long_block_is_cut_behind_a_sentence(self, memory: Memory) -> None:
+        memory.remember("First sentence. Second sentence. " + "Third " * 100 + "0")
+        result = memory.frame("attention", "about 0", token_budget=40)
+        (shown,) = result.blocks
+        assert shown.cut
+        assert result.text.endswith("- First sentence. Second sentence. […]")
+        assert result.tokens <= 40
+
+    def test_guaranteed_blocks_may_exceed_it(self, memory: Memory) -> None:
+        memory.remember("Word " * 100 + "0", ["self/constitutional"])
+        result = memory.frame("self", token_budget=10)
+        assert result.overflow == result.tokens - 10 > 0
         assert "budget" in result.warnings[0]
 
     def test_a_counter_may_be_given(self, memory: Memory) -> None:
         for angle in (0, 90, 180):
             memory.remember(f"Fact {angle}")
-        result = memory.frame("attention", "about 0", token_budget=20, token_counter=lambda text: 10)
-        assert (len(result.blocks), result.tokens) == (2, 20)
-        assert [item.reason for item in result.dropped] == ["budget"]
+        counter = lambda text: len(text.splitlines())  # noqa: E731
+        result = memory.frame("attention", "about 0", token_budget=5, token_counter=counter)
+        assert (len(result.blocks), result.tokens) == (1, 2)
+        assert [item.reason for item in result.dropped] == ["budget", "budget"]
 
 
 class TestRecall:
@@ -318,9 +332,9 @@ class TestExplanation:
         memory.remember("Fact 0")
         told = memory.frame("attention", "about 0", explain=True).explanation
         lines = told.splitlines()
-        assert len(lines) == 6
+        assert len(lines) == 7
         assert "similarity     1.000 × 0.35 =  0.350  ████████▍" in told
-        total = sum(float(line.split("=")[1].split()[0]) for line in lines[1:])
+        total = sum(float(line.split("=")[1].split()[0]) for line in lines[2:])
         assert total == pytest.approx(float(lines[0].split()[1]), abs=0.003)
 
     def test_without_asking_there_is_none(self, memory: Memory) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from chronomemory.blocks import Memory
-from chronomemory.blocks.page import graph_data, graph_page
+from chronomemory.blocks.page import block_graph
 
 BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None
@@ -21,14 +21,14 @@ def test_many_blocks_are_cut_to_those_with_the_most_links(memory: Memory) -> Non
     ids = [memory.remember(f"Fact {angle}").block_id for angle in (0, 90, 180, 270)]
     memory.connect(ids[1], ids[2])
     with memory.blocks.connect() as conn:
-        data = graph_data(conn, limit=2)
-    assert {block["id"] for block in data["blocks"]} == {ids[1], ids[2]}
-    assert (len(data["edges"]), data["left_out"]) == (1, 2)
+        graph = block_graph(conn, limit=2)
+    assert {block.id for block in graph.blocks} == {ids[1], ids[2]}
+    assert (len(graph.edges), graph.left_out) == (1, 2)
 
 
 def test_the_page_says_what_its_marks_mean(memory: Memory) -> None:
     with memory.blocks.connect() as conn:
-        page = graph_page(conn)
+        page = block_graph(conn).page()
     assert '<p id="key">A larger dot is believed more, a dashed red line is a contradiction.</p>' in page
     assert "There are no blocks to draw yet" in page
 
@@ -39,8 +39,8 @@ def test_a_browser_draws_it(memory: Memory, tmp_path: Path) -> None:
     for one, other in pairwise(ids):
         memory.connect(one, other)
     with memory.blocks.connect() as conn:
-        data = graph_data(conn)
-        (tmp_path / "graph.html").write_text(graph_page(conn), encoding="utf-8")
+        graph = block_graph(conn)
+        (tmp_path / "graph.html").write_text(graph.page(), encoding="utf-8")
     assert BROWSER is not None
     done = subprocess.run(
         [
@@ -52,8 +52,8 @@ def test_a_browser_draws_it(memory: Memory, tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert re.findall(r"CONSOLE.*", done.stderr) == []
-    assert f'data-dots="{len(data["blocks"])}"' in done.stdout
-    assert f'data-lines="{len(data["edges"]) + len(data["contradictions"])}"' in done.stdout
+    assert f'data-dots="{len(graph.blocks)}"' in done.stdout
+    assert f'data-lines="{len(graph.edges) + len(graph.contradictions)}"' in done.stdout
     assert 'data-drawn="true"' in done.stdout
     assert "&lt;b&gt;Fact&lt;/b&gt; 27" in done.stdout
-    assert f"{len(data['blocks'])} blocks, {len(data['edges'])} links" in done.stdout
+    assert f"{len(graph.blocks)} blocks, {len(graph.edges)} links" in done.stdout

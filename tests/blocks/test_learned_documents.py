@@ -70,9 +70,9 @@ class TestLearning:
             assert isinstance(told, LearnDocumentResult)
             assert (told.chunks_total, told.chunks_created, told.chunks_duplicate) == (3, 3, 0)
             rows = memory.list(status="inbox")
-            assert [row["id"] for row in rows] == list(told.block_ids)
+            assert [row.id for row in rows] == list(told.block_ids)[::-1]
             for row in rows:
-                assert (row["tags"], row["category"], row["source"]) == (["house"], "manual", "house.md")
+                assert (row.tags, row.category, row.source) == (("house",), "manual", "house.md")
             memory.dream()
             assert "cellar" in memory.recall("is the cellar dry?")[0].content
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from chronomemory import InvalidRecord
 from chronomemory.blocks import Memory, content_hash, open_test_blocks, sync
+from chronomemory.blocks.life.asking import estimated_tokens
 from chronomemory.embedders import CallableEmbedder, LexicalEmbedder
 from living import angles, block, degrees_for
 
@@ -89,7 +90,7 @@ class TestConsolidation:
             "angles",
         )
         assert found["embedding"] == np.array([1.0, 0.0], dtype=np.float32).tobytes()
-        assert found["token_count"] == len("Fact 0") // 4
+        assert found["token_count"] == estimated_tokens("Fact 0")
 
     def test_each_text_is_embedded_once_and_nothing_again(self) -> None:
         seen: list[str] = []
@@ -167,7 +168,7 @@ class TestConsolidation:
             memory.remember("Fact 0")
             found = block(memory, "Fact 0")
             assert (found["confidence"], found["self_alignment"], found["decay_lambda"]) == (0.8, 0.8, 1e-3)
-            assert memory.list()[0]["tags"] == ["self/value"]
+            assert memory.list()[0].tags == ("self/value",)
             assert memory.blocks.store.get(f"block:{content_hash('Fact 0')}").data["summary"] == "Fact"
 
     def test_a_judge_is_asked_about_those_that_are_near(self) -> None:
@@ -215,7 +216,7 @@ class TestWhatIsDenied:
                 memory.consolidate()
             memory.remember(self.UNSAFE)
             assert {row["content"] for row in memory.list()} == {self.SAFE, self.UNSAFE}
-            assert memory.remember(self.UNSAFE + "!").status == "created"
+            assert memory.remember(self.UNSAFE + ".").merged_into is not None
             assert len(memory.list()) == 2
 
     def test_a_judge_is_asked(self, tmp_path: Path) -> None:

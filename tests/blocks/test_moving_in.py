@@ -38,7 +38,7 @@ class TestLearning:
         async def story(system: MemorySystem) -> None:
             await system.learn("Fact 0", tags=None)
             await system.remember("Fact 90", None)
-            assert [row["tags"] for row in await system.list()] == [[], []]
+            assert [item.tags for item in await system.list()] == [(), ()]
 
         live(story)
 
@@ -83,7 +83,7 @@ class TestSessions:
             time.pass_hours(0.5)
             assert await system.end_session() == pytest.approx(2.5)
             assert (system.session_id, (await system.status()).session) == (None, None)
-            assert system.memory.active_hours() == pytest.approx(2.5)
+            assert system.memory.status().active_hours == pytest.approx(2.5)
             assert await system.begin_session() != one
 
         live(story)
@@ -172,7 +172,7 @@ class TestTheGuide:
     VERBS = (
         "learn", "remember", "learn_document", "consolidate", "dream", "recall", "frame", "outcome",
         "connect", "disconnect", "edit", "forget", "keep", "reembed", "curate", "session",
-        "list", "status", "history",
+        "list", "status", "history", "get", "restore",
     )  # fmt: skip
 
     def test_it_names_every_verb(self, memory: Memory) -> None:

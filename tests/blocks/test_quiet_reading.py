@@ -17,7 +17,7 @@ def look_around(memory: Memory) -> None:
     assert [memory.frame(name, "anything").text for name in FRAMES] == [""] * 4
     assert memory.list(status=None) == []
     assert memory.status().active == 0
-    assert (memory.should_dream, memory.active_hours(), memory.history("nobody")) == (False, 0.0, [])
+    assert (memory.should_dream, memory.status().active_hours, memory.history("nobody")) == (False, 0.0, [])
     assert not memory.dream()
     assert memory.curate().archived == ()
     assert memory.outcome(["nobody"], 1.0).unknown == ("nobody",)

@@ -44,7 +44,6 @@ def memories(draw: st.DrawFn) -> Memory:
             last_reinforced_at=draw(hours),
             decay_lambda=draw(st.sampled_from((1e-5, 1e-3, 1e-2, 5e-2))),
             reinforcement_count=draw(st.integers(0, 6)),
-            tokens=draw(st.integers(1, 60)),
             tags=tuple(draw(st.sets(st.sampled_from(TAGS), max_size=2))),
             embedding=draw(st.none() | vectors),
             evidence=draw(st.sampled_from((0.0, 3.0))),
@@ -84,7 +83,6 @@ def questions(draw: st.DrawFn) -> Question:
         diversify=draw(st.booleans()),
         exploration=draw(st.sampled_from((0.0, 0.3))),
         frame=draw(st.booleans()),
-        budget=draw(st.sampled_from((None, 40, 150))),
     )
 
 
@@ -128,7 +126,6 @@ class Dice:
                 last_reinforced_at=self.pick(*HOURS),
                 decay_lambda=self.pick(1e-5, 1e-3, 1e-2, 5e-2),
                 reinforcement_count=self.random.randrange(6),
-                tokens=self.random.randint(1, 60),
                 tags=tuple(self.random.sample(TAGS, self.random.randrange(3))),
                 embedding=self.pick(None, self.vector(), self.vector(), self.vector()),
                 evidence=self.pick(0.0, 3.0),
@@ -157,7 +154,6 @@ class Dice:
             diversify=self.pick(True, False),
             exploration=self.pick(0.0, 0.3),
             frame=self.pick(True, False),
-            budget=self.pick(None, 40, 150),
         )
 
 
@@ -189,7 +185,6 @@ def test_it_agrees_on_larger_stores(seed: int) -> None:
                 last_reinforced_at=float(chance.random() * 300),
                 decay_lambda=float(chance.choice((1e-5, 1e-3, 1e-2, 5e-2))),
                 reinforcement_count=int(chance.integers(0, 30)),
-                tokens=int(chance.integers(1, 200)),
                 tags=("self/constitutional",) if chance.random() < 0.01 else (),
                 embedding=chance.standard_normal(16).astype(np.float32) if chance.random() < 0.95 else None,
                 content=" ".join(chance.choice(WORDS, int(chance.integers(1, 9)))),
@@ -217,7 +212,6 @@ def test_it_agrees_on_larger_stores(seed: int) -> None:
                         guarantees=("self/constitutional",),
                         frame=frame,
                         diversify=True,
-                        budget=600,
                     )
                     assert_agrees(blocks, memory, question)
 
@@ -229,7 +223,6 @@ def test_the_columns_follow_every_change() -> None:
         [
             Block(
                 f"b{n:02d}",
-                tokens=3,
                 embedding=chance.standard_normal(4).astype(np.float32),
                 content=" ".join(chance.choice(WORDS, 4)),
             )

@@ -12,6 +12,7 @@ import reference
 from chronomemory.blocks import Frame, FrameFilters, Memory, ScoringWeights, open_test_blocks, sync
 from chronomemory.blocks.storage.blocks import new_block
 from chronomemory.embedders import CallableEmbedder
+from living import REFERENCE_RULES
 from recalling import assert_agrees, assert_same, memory_of, words_of
 from reference import Question
 
@@ -31,7 +32,9 @@ def meanings(texts: list[str]) -> list[list[float]]:
 
 @pytest.fixture
 def memory() -> Iterator[Memory]:
-    with Memory(open_test_blocks(), embedder=CallableEmbedder("noise", meanings)) as opened:
+    with Memory(
+        open_test_blocks(), embedder=CallableEmbedder("noise", meanings), **REFERENCE_RULES
+    ) as opened:
         chance = random.Random(5)
         for subject in SUBJECTS:
             for deed in DEEDS:
@@ -47,7 +50,7 @@ def memory() -> Iterator[Memory]:
 
 def question(memory: Memory, text: str | None, **terms: object) -> Question:
     query = None if text is None else np.asarray(memory.embedder.embed(text), dtype=np.float32)
-    hours = memory.active_hours()
+    hours = memory.status().active_hours
     asked = Question(hours=hours, query=query, text=text, **terms)  # type: ignore[arg-type]
     asked.words = words_of(memory.blocks.store, text)
     return asked
@@ -79,7 +82,7 @@ def test_all_five_components_are_those_of_the_reference(memory: Memory, text: st
 @pytest.mark.parametrize("text", ["which ferry needs a permit?", "Who owns the violin near Lisbon"])
 def test_without_a_model_words_count_alone(memory: Memory, text: str) -> None:
     """The lexical embedder reads nothing but words, and the index weighs them better."""
-    with Memory(open_test_blocks()) as plain:
+    with Memory(open_test_blocks(), **REFERENCE_RULES) as plain:
         for block in memory.list():
             plain.learn(block["content"], category=block["category"])
         plain.consolidate()
@@ -126,9 +129,7 @@ def test_guaranteed_blocks_have_their_words_counted_too(memory: Memory) -> None:
     )
     memory.define_frame(frame)
     text = "the violin near Lisbon costs nine crowns"
-    expected = right(
-        memory, text, k=40, categories=("decision",), guarantees=("self/goal",), frame=True, budget=10_000
-    )
+    expected = right(memory, text, k=40, categories=("decision",), guarantees=("self/goal",), frame=True)
     assert any(item.guaranteed and item.components[0] > 0 for item in expected.results)
     assert_same(list(memory.frame("decided", text, top_k=40).blocks), expected)
 
@@ -171,8 +172,8 @@ def test_every_write_is_known_to_the_next_recall(memory: Memory) -> None:
 
 def test_writes_of_others_are_known_too(tmp_path: Path) -> None:
     with (
-        Memory(tmp_path, embedder=CallableEmbedder("noise", meanings)) as one,
-        Memory(tmp_path, embedder=CallableEmbedder("noise", meanings)) as other,
+        Memory(tmp_path, embedder=CallableEmbedder("noise", meanings), **REFERENCE_RULES) as one,
+        Memory(tmp_path, embedder=CallableEmbedder("noise", meanings), **REFERENCE_RULES) as other,
     ):
         one.remember("The ferry leaves at noon")
         assert one.recall("ferry", top_k=1)[0].similarity >= 4 / 7
@@ -180,7 +181,7 @@ def test_writes_of_others_are_known_too(tmp_path: Path) -> None:
         found = one.recall("funicular", top_k=2)
         assert found[0].id == known.block_id
         assert_same(found, right(one, "funicular", k=2))
-    with Memory(tmp_path, embedder=CallableEmbedder("noise", meanings)) as again:
+    with Memory(tmp_path, embedder=CallableEmbedder("noise", meanings), **REFERENCE_RULES) as again:
         assert_same(again.recall("funicular", top_k=2), right(again, "funicular", k=2))
 
 

@@ -31,6 +31,7 @@ VERBS: dict[str, Callable[[Memory], Any]] = {
     "ScoredBlock": lambda m: (two(m), m.recall("about 0"))[1][0],
     "FrameResult": lambda m: (two(m), m.frame("attention", "about 0", token_budget=1))[1],
     "Dropped": lambda m: (two(m), m.frame("attention", "about 0", token_budget=1))[1].dropped[0],
+    "MemoryItem": lambda m: (two(m), m.list())[1][0],
     "MemoryStatus": lambda m: (two(m), m.status())[1],
 }
 
@@ -67,8 +68,8 @@ def test_a_dict_has_what_the_result_has(memory: Memory) -> None:
         "note": "why",
     }
     frame = memory.frame("attention", "about 0", token_budget=1).to_dict()
-    assert frame["dropped"] == [{"block_id": ids[1], "reason": "budget"}]
-    assert frame["blocks"][0]["tags"] == ["work"]
+    assert frame["dropped"] == [{"block_id": name, "reason": "budget"} for name in ids]
+    assert memory.frame("attention", "about 0").to_dict()["blocks"][0]["tags"] == ["work"]
     assert "weights" not in frame
 
 

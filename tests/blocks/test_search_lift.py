@@ -9,6 +9,7 @@ from typing import Literal
 import pytest
 from chronomemory import ChronoRecord, ChronoStore
 from chronomemory.blocks import Memory, content_hash, sync
+from living import REFERENCE_RULES
 
 CABLE, MOTOR = "The red cable hums", "A motor was replaced on Monday"
 
@@ -23,7 +24,7 @@ def linked(memory_of_words: Memory) -> Memory:
 
 @pytest.fixture
 def memory_of_words(tmp_path: Path) -> Iterator[Memory]:
-    with Memory(tmp_path) as opened:
+    with Memory(tmp_path, **REFERENCE_RULES) as opened:
         yield opened
 
 

@@ -63,9 +63,12 @@ def test_what_is_refused_is_told(run: Run, rules: Path, tmp_path: Path) -> None:
     for words, reason in (
         (("put", "x", "--user", "a/b", "--session", "s", "--agent", "a"), "must be without /, got"),
         (("put", "x", *ANN, "--at", "2026-05-18"), "time zone"),
-        (("put", "x", *ANN, "--metadata", "[]"), "must be an object"),
-        (("put", "x", *ANN, "--metadata", "{"), "is no JSON"),
-        (("put", "x", *ANN, "--metadata", f'{{"a": {"[" * 60_000}{"]" * 60_000}}}'), "nested"),
+        (("put", "x", *ANN, "--metadata", "[]"), "must be a JSON object"),
+        (("put", "x", *ANN, "--metadata", "{"), "is not JSON"),
+        (
+            ("put", "x", *ANN, "--metadata", f'{{"a": {"[" * 60_000}{"]" * 60_000}}}'),
+            "--metadata is not JSON",
+        ),
         (("consolidate", "--when", "1=1; DROP TABLE episodes"), "; is not taken"),
         (("recent", "--user", ""), "non-empty"),
     ):

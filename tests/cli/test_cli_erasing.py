@@ -116,3 +116,20 @@ def test_the_certificate_is_written_to_a_file_without_ids_unless_asked(run: Run,
     assert run("erase", "--check", "ann-of-elm-street").code == 0
     assert run("erase", "X", *order, tmp_path / "none.json").code == 1
     assert not (tmp_path / "none.json").exists()
+
+
+def test_a_certificate_that_cannot_be_written_stops_the_erasure(run: Run, tmp_path: Path) -> None:
+    run("put", "mia", "--label", "Mia")
+    (tmp_path / "file").touch()
+    asked = ("erase", "mia", "--reason", "asked for", "--yes", "--certificate")
+    for place, code in (("missing/c.json", 1), ("file/c.json", 1), ("file", 2)):
+        assert run(*asked, str(tmp_path / place)).code == code
+        assert run("get", "mia").code == 0
+    assert run(*asked, str(tmp_path / "c.json")).code == 0
+
+
+def test_a_dry_run_needs_no_reason(run: Run) -> None:
+    run("put", "mia", "--label", "Mia")
+    planned = run("erase", "mia", "--dry-run", "--json")
+    assert planned.code == 0 and planned.document["ids"] == ["mia"]
+    assert run("get", "mia").code == 0

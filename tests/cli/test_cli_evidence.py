@@ -138,7 +138,7 @@ def test_history_tells_true_from_one(run: Run) -> None:
 def test_history_of_a_faces_record_follows_its_patches(run: Run, tmp_path: Path) -> None:
     with ChronoStore(tmp_path) as store:
         store.engine.upsert({"id": "block:1", "data": {"a": 1, "b": {"c": 2}}}, "blocks")
-        store.engine.patch("block:1", {"data": {"a": None, "b": {"c": 3}}}, "blocks")
+        store.engine.write([("patch", ("block:1", {"data": {"a": None, "b": {"c": 3}}}))], "blocks")
     shown = run("history", "block:1").stdout
     assert "data.b.c 2 → 3" in shown
     assert "data.a 1 → (none)" in shown
@@ -189,9 +189,14 @@ def test_a_record_in_doubt_is_shown_as_such_and_exits_with_3(run: Run, log: Path
         assert answer.code == 3 and "in doubt: a damaged line of the log names this record" in answer.stderr
         assert "the bridge holds" in answer.stdout
         assert run("get", "B", *more).code == 0
-    assert "1 record in doubt" in run("query").stderr
-    assert "in doubt: a damaged line" in " ".join(run("why", "B").stdout.split())
-    assert run("why", "B", "--json").document["grounds"][0]["in_doubt"] is not None
+    why = "1 record in doubt: a damaged line of the log names this record"
+    for command in (["get", "A"], ["query"], ["search", "bridge"], ["why", "A"], ["why", "B"]):
+        shown, told = run(*command), run(*command, "--json")
+        assert (shown.code, told.code) == (3, 3), command
+        assert why in shown.stderr and why in told.stderr
+        assert "in doubt" in shown.stdout
+        assert '"in_doubt":"a damaged line' in told.stdout
+    assert run("query", "--kind", "fact", "--status", "deprecated").code == 0
 
 
 def test_a_damaged_synced_is_a_finding_until_the_next_sync(run: Run, log: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from chronomemory import ChronoStore
 from chronomemory._core import canonical_json
 from chronomemory.blocks import Memory
-from chronomemory.cli.archive_format import bring_records, events_of, records_of
+from chronomemory.cli.transfer import bring_records, events_of, records_of
 from cli_answer import Run
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from chronomemory import WalEvent
-from chronomemory.cli.output import clean, counted, size
+from chronomemory.cli.output import clean, size
+from chronomemory.face.results import counted
 from cli_answer import Run
 
 NASTY = "[/red] [bold]x \x1b[31m \x9b2J \u202e \r\n :smile: {x}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -189,3 +190,18 @@ def test_the_server_serves_the_store_above(project: Path) -> None:
     )
     assert str(project) in done.stderr.decode()
     assert stores(project) == [project]
+
+
+def test_a_hostile_pyproject_is_refused_or_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    file = tmp_path / "pyproject.toml"
+    file.write_text("chronomemory = " + "[" * 5_000)
+    refused = call(tmp_path / "below", "query", COLUMNS="400")
+    assert refused.code == 2 and f"{file} cannot be read as TOML" in refused.stderr
+    file.write_text("[tool.chronomemory]\nproject = 'below'\n" + "#" * (1 << 20))
+    assert call(tmp_path, "put", "A").code == 0
+    assert stores(tmp_path) == [tmp_path]
+    shutil.rmtree(tmp_path / ".chronomemory")
+    file.unlink()
+    os.mkfifo(file)
+    assert call(tmp_path / "below", "query").code == 0

@@ -50,7 +50,7 @@ def test_users_have_blocks_of_their_own(run: Run) -> None:
 def test_who_only_reads_a_block_is_told_so(run: Run) -> None:
     shared = run("blocks", "remember", "The office opens at nine", "--json").document["block_id"]
     told = run("outcome", shared, "--signal", "1", "--user", "ann", "--json").document
-    assert told == {"confidence": {}, "unknown": [], "wider": [shared]}
+    assert told == {"confidence": {}, "unknown": [], "wider": [shared], "not_relevant": []}
     misspelled = run("recall", "office", "--user", "anm")
     assert "opens at nine" in misspelled.stdout
     assert "nothing was ever written for user=anm" in misspelled.stderr

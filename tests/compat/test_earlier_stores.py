@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from chronomemory import ChronoStore
-from chronomemory.blocks import Memory
+from chronomemory.blocks import Memory, sync
 
 EARLIER = Path(__file__).parents[1] / "data" / "november"
 
@@ -52,8 +52,14 @@ def answers(root: Path) -> dict[str, Any]:
             ],
             "changed": store.engine.changed_since(60),
         }
-        with Memory(store) as memory:
-            told["blocks"] = memory.list(status=None)
+        # The rules of the version that wrote the store.
+        with Memory(store, min_similarity=0.0, prefer_newest=False) as memory:
+            items = memory.list(status=None)[::-1]
+            with memory.blocks.connect() as conn:
+                rows = [{**(sync.get_block(conn, item.id) or {}), "tags": list(item.tags)} for item in items]
+            told["blocks"] = [
+                {name: value for name, value in row.items() if name != "embedding"} for row in rows
+            ]
             found = memory.recall("harbour lantern", top_k=8)
             told["recall"] = [[block.id, block.score, *block.components] for block in found]
             told["edges"] = sorted(

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from xml.etree import ElementTree
 
 import pytest
-from chronomemory.drawing import Dot, Line, to_dot, to_graphml, to_networkx
+from chronomemory.drawing import Dot, Line, to_dot, to_graphml
 from pictures import HOSTILE, graph
 
 GRAPHML = "{http://graphml.graphdrawing.org/xmlns}"
@@ -27,7 +26,7 @@ def test_the_order_in_which_a_graph_comes_does_not_matter() -> None:
 
 
 def test_lines_to_nothing_are_left_out() -> None:
-    assert to_dot([Dot("a")], [Line("a", "b")], directed=False) == 'graph "graph" {\n  "a" [label="a"];\n}\n'
+    assert to_dot([Dot("a")], [Line("a", "b")]) == 'digraph "graph" {\n  "a" [label="a"];\n}\n'
     assert "<edge" not in to_graphml([Dot("a")], [Line("a", "b")])
 
 
@@ -62,17 +61,6 @@ def test_graphml_is_xml_with_everything_in_it() -> None:
     assert {one.get("key") for one in root.iter(f"{GRAPHML}data")} <= keys
 
 
-def test_networkx_gets_everything_as_it_is() -> None:
-    pytest.importorskip("networkx")
-    dots, lines = odd_graph()
-    made = to_networkx(dots, lines)
-    assert made.is_directed()
-    assert set(made.nodes) == set(ODD.values())
-    assert made.number_of_edges() == len(lines)
-    assert made.nodes["node"] == {"kind": "is a word", "label": "node", "facts": {"is a word": "node"}}
-    assert not to_networkx(dots, lines, directed=False).is_directed()
-
-
 def test_networkx_reads_the_graphml() -> None:
     networkx = pytest.importorskip("networkx")
     dots, lines = graph(30)
@@ -80,9 +68,3 @@ def test_networkx_reads_the_graphml() -> None:
     assert set(read.nodes) == {dot.id for dot in dots}
     assert read.nodes["node:3"]["label"] == "Label of number 3"
     assert read.number_of_edges() == len(lines)
-
-
-def test_without_networkx_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "networkx", None)
-    with pytest.raises(ImportError, match=r"pip install 'chronomemory-rs\[graph\]'"):
-        to_networkx([Dot("a")], [])

@@ -25,9 +25,9 @@ from chronomemory.episodes import (
     MigrationPlan,
     NoopDelta,
 )
+from chronomemory.episodes.kept import Progress, put_progress
+from chronomemory.episodes.memory import utc_text
 from chronomemory.episodes.runner import RuleRun, Runner
-from chronomemory.episodes.storage.books import Progress, put_progress
-from chronomemory.episodes.storage.episodes import utc_text
 from conversing import START, episode, put, rule
 
 LIVES = {"subject": "ann", "predicate": "lives in"}
@@ -170,7 +170,7 @@ def test_the_latest_are_as_many_as_are_wanted(store: ChronoStore, episodes: Epis
     put(episodes, *(episode(f"e{number}", minute=number) for number in range(6)))
     for number in range(5):
         store.everyone().upsert(plain(f"note {number}", 9 + number))
-    for as_of in (None, store.engine.wal_seq()):
+    for as_of in (None, store.engine.last_seq()):
         for limit in (1, 2, 5, 6, 7):
             found = episodes.recent("ann", limit=limit, as_of=as_of)
             assert [one.id for one in found] == [f"e{5 - number}" for number in range(min(limit, 6))]

@@ -153,9 +153,9 @@ def test_confidence_is_a_number_from_0_to_1(episodes: Episodes, given: object, c
 
 def test_consolidating_writes_nothing_and_repeats_itself(episodes: Episodes) -> None:
     put(episodes, episode("e"), episode("f", minute=1))
-    head = episodes.store.engine.head()
+    head = episodes.store.engine.last_event()[1]
     assert episodes.consolidate(rule()) == episodes.consolidate(rule())
-    assert episodes.store.engine.head() == head
+    assert episodes.store.engine.last_event()[1] == head
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_many_are_sorted_as_few_are(store: ChronoStore) -> None:
         found = [(one.kind, getattr(one, "replaces", []), one.confidence) for one in told.deltas]
         assert found == by_the_table(turns)
         assert told.users == [user for user, _, _ in turns]
-        half = store.engine.wal_seq()
+        half = store.engine.last_seq()
         put(episodes, episode("late", minute=total))
         late = episodes.sort(rule(), START, after=half)
         assert [one.source_episode_ids for one in late.deltas] == [["late"]]
@@ -292,7 +292,7 @@ def test_a_face_that_declares_nothing_to_sort_by_has_no_deltas(store: ChronoStor
         faces=False,
         where=None,
     )
-    names = {name: name for name in ("sources", "confidence", "replaces", "payload")}
+    names = ["sources", "confidence", "replaces", "payload"]
     wanted = {"after": -1, "until": 1, "kinds": [None] * 4, "fields": [{}] * 4, "names": names}
     with pytest.raises(InvalidArgument, match=rf'^face must be one that declares a sorting, got "{face}"'):
         store.engine.deltas(face, walk_terms(asked, "happened"), wanted)

@@ -102,7 +102,7 @@ AHEAD = [
 ]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(said=conversations(intents=True), apart=st.booleans(), after=st.lists(between, min_size=9, max_size=9))
 @example(said=AHEAD, apart=False, after=["other", "", "", "run", "", "other"])
 @example(said=AHEAD, apart=True, after=["other", "", "", "run", "compact", "other"])
@@ -128,7 +128,7 @@ def test_any_division_into_runs_makes_the_same_facts(
             assert place.believed() == wanted
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(said=conversations(intents=False), data=st.data())
 def test_so_does_any_order_in_which_turns_are_heard(
     said: list[Episode], data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
@@ -146,7 +146,7 @@ def test_so_does_any_order_in_which_turns_are_heard(
         }
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(said=conversations(intents=True, ahead=False), data=st.data())
 def test_several_rules_believe_the_same_however_they_are_run(
     said: list[Episode], data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
@@ -338,10 +338,10 @@ def run_elsewhere(folder: Path, place: Place) -> None:
     """Let the rule get as far in another log, of other episodes, as this one is long."""
     with ChronoStore(folder, durability="off") as store:
         memory = ChronoMemoryStore(store)
-        length = place.store.engine.wal_seq()
+        length = place.store.engine.last_seq()
         for minute in range(length):
             put(memory.episodes, episode("elsewhere", minute=minute, intent="noop"))
-        assert store.engine.wal_seq() == length
+        assert store.engine.last_seq() == length
         Runner(memory, place.kept, place.rules, name="elsewhere").run()
 
 

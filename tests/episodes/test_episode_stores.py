@@ -59,7 +59,7 @@ class TestRecent:
 
     def test_the_past_is_there(self, episodes: Episodes, store: ChronoStore) -> None:
         put(episodes, episode("a"), episode("b", minute=1))
-        then = store.engine.wal_seq()
+        then = store.engine.last_seq()
         put(episodes, episode("c", minute=2), episode("a", "in other words"))
         moment = datetime.fromisoformat(store.everyone().history("episode:b")[-1].ts)
         for when in (then, moment):

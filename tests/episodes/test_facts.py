@@ -101,7 +101,7 @@ class TestPinning:
 
     def test_the_past_is_there(self, facts: Facts, store: ChronoStore) -> None:
         facts.apply_delta(add("a"))
-        then = store.engine.wal_seq()
+        then = store.engine.last_seq()
         event = store.everyone().history("fact:a")[-1]
         facts.apply_delta(update("b", "a"))
         facts.apply_delta(add("c", user="bob"))
@@ -116,7 +116,7 @@ class TestPinning:
 
     def test_unpinning_keeps_the_history(self, facts: Facts, store: ChronoStore) -> None:
         facts.pin(fact("f"))
-        then = store.engine.wal_seq()
+        then = store.engine.last_seq()
         with pytest.raises(MemoryScopeError):
             facts.unpin("f", user="bob")
         facts.unpin("f", user="ann")
@@ -153,7 +153,7 @@ class TestDeltas:
 
     def test_unpin_and_pin_are_one_batch(self, facts: Facts, store: ChronoStore) -> None:
         facts.apply_delta(add("a"))
-        before = store.engine.wal_seq()
+        before = store.engine.last_seq()
         facts.apply_delta(update("b", "a"))
         events = list(store.everyone().engine.replay(before + 1))
         assert len(events) == 3
@@ -162,7 +162,7 @@ class TestDeltas:
 
     def test_a_delta_that_fails_leaves_nothing(self, facts: Facts, store: ChronoStore) -> None:
         facts.apply_delta(add("a"))
-        head = store.engine.head()
+        head = store.engine.last_event()[1]
         for bad in (
             update("b", "a", "missing"),
             DeleteDelta(kind="delete", replaces=["a", "x"], **provenance("e")),
@@ -172,7 +172,7 @@ class TestDeltas:
             assert caught.value.fact_id in ("missing", "x")
         with pytest.raises(ConsolidationRuleError):
             facts.apply_delta(update("b", "a").model_copy(update={"confidence": 2.0}))
-        assert store.engine.head() == head
+        assert store.engine.last_event()[1] == head
         facts.apply_delta(update("b", "a", "missing"), missing_ok=True)
         assert ids(facts) == ["b"]
 
@@ -183,10 +183,10 @@ class TestDeltas:
         assert ids(facts) == ["b"]
 
     def test_a_noop_leaves_its_event_and_nothing_else(self, facts: Facts, store: ChronoStore) -> None:
-        before = store.engine.wal_seq()
+        before = store.engine.last_seq()
         for _ in range(2):
             facts.apply_delta(NoopDelta(kind="noop", **provenance("e")))
-        assert store.engine.wal_seq() == before + 2
+        assert store.engine.last_seq() == before + 2
         assert ids(facts) == []
         assert store.everyone().query(faces=True) == []
 
@@ -215,14 +215,14 @@ class TestDeltas:
     ) -> None:
         put(episodes, episode("bob's", user="bob"))
         facts.apply_delta(add("a"))
-        head = store.engine.head()
+        head = store.engine.last_event()[1]
         gone = DeleteDelta(kind="delete", replaces=["a"], **provenance("bob's"))
         for bad in (update("b", "a", user="bob"), add("a", user="bob"), gone):
             with pytest.raises(MemoryScopeError):
                 facts.apply_delta(bad)
         with pytest.raises(MemoryScopeError):
             facts.apply_delta(gone.model_copy(update={"source_episode_ids": ["elsewhere"]}), user="bob")
-        assert store.engine.head() == head
+        assert store.engine.last_event()[1] == head
         assert ids(facts, user="ann") == ["a"]
 
     def test_a_delete_whose_episodes_are_elsewhere_is_of_one_owner(
@@ -230,11 +230,11 @@ class TestDeltas:
     ) -> None:
         for one in (add("a"), add("b"), add("c", user="bob")):
             facts.apply_delta(one)
-        head = store.engine.head()
+        head = store.engine.last_event()[1]
         gone = DeleteDelta(kind="delete", replaces=["a", "c"], **provenance("elsewhere"))
         with pytest.raises(MemoryScopeError, match="'c' is of another owner"):
             facts.apply_delta(gone)
-        assert store.engine.head() == head
+        assert store.engine.last_event()[1] == head
         facts.apply_delta(gone.model_copy(update={"replaces": ["a", "b"]}))
         assert ids(facts) == ["c"]
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from chronomemory import ChronoStore
 from chronomemory.episodes import Episodes
-from chronomemory.episodes.storage.episodes import utc_text
+from chronomemory.episodes.memory import utc_text
 from conversing import START, episode, put, rule
 
 #: A soak asks for more.

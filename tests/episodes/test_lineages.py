@@ -16,9 +16,9 @@ from chronomemory.episodes import (
     Facts,
     UpdateDelta,
 )
+from chronomemory.episodes import facts as lineages
+from chronomemory.episodes.facts import Lineage, joined, whole
 from chronomemory.episodes.runner import Runner
-from chronomemory.episodes.storage import facts as lineages
-from chronomemory.episodes.storage.facts import Lineage, joined, whole
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 from conversing import START, episode, put, rule
@@ -89,7 +89,7 @@ def test_a_fact_speaks_of_an_episode_however_long_ago(facts: Facts, store: Chron
 
 def test_so_it_was_at_every_moment(facts: Facts, store: ChronoStore) -> None:
     updated(facts, 40)
-    then = store.engine.wal_seq()
+    then = store.engine.last_seq()
     for number in range(40, 80):
         facts.apply_delta(delta(str(number), str(number - 1)))
     for pattern in (FactPattern(), FactPattern(user="ann")):

@@ -17,7 +17,7 @@ from chronomemory.episodes import (
     Facts,
 )
 from chronomemory.episodes.runner import Runner
-from chronomemory.graph import Action, Edge, MemoryEvent, Node, Workspace
+from chronomemory.graph import Action, ActionError, Edge, MemoryEvent, Node, Workspace
 from chronomemory.graph.models import ActivationPlan, Profile
 from chronomemory.mcp import file_editing
 from chronomemory.mcp.served_store import ServedStore
@@ -70,6 +70,41 @@ def test_entries_that_a_rename_left_are_erased_with_the_entry(tmp_path: Path) ->
         assert inside(tmp_path, "zq4711") == []
         left = pages.store.query(kind="entry", faces=True)
         assert [record.data["content"] for record in left] == ["Tea is green."]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_renamed_page_is_erased_with_its_old_ids(tmp_path: Path, whole: bool) -> None:
+    with Pages(tmp_path) as pages:
+        pages.create("topic-zqold", "drinks", ["tea"])
+        secret = pages.append("topic-zqold", "The pin is zq4711.")
+        pages.append("topic-zqold", "Tea is green.")
+        old = [name for name in ids_of(pages.store, "") if ":topic-zqold" in name]
+        served = ServedStore(pages.store, Scope())
+        for number, (before, after) in enumerate([("zqold", "mid"), ("mid", "new")]):
+            file_editing.rename(
+                served,
+                f"/memories/topic-{before}.md",
+                f"/memories/topic-{after}.md",
+                operation_id=str(number),
+            )
+        asked = old if whole else [name for name in old if name.endswith(secret)]
+        told = pages.store.erase(ids=asked, reason="asked for")
+        assert f":topic-new:{secret}" in "".join(told.belonging)
+        for needle in ("zq4711", "zqold") if whole else ("zq4711",):
+            assert holding(tmp_path, needle) == []
+        left = pages.store.query(kind="entry", faces=True)
+        assert [record.data["content"] for record in left] == ([] if whole else ["Tea is green."])
+        assert is_valid_for_both(pages.store)
+
+
+def test_a_page_whose_file_was_renamed_by_hand_is_mentioned(tmp_path: Path) -> None:
+    with Pages(tmp_path) as pages:
+        pages.create("topic-old", "drinks", ["tea"])
+        pages.append("topic-old", "The pin is zq4711.")
+        (tmp_path / "memory" / "topic-old.md").rename(tmp_path / "memory" / "topic-new.md")
+        assert [problem.kind for problem in pages.sync().problems] == ["renamed"]
+        told = pages.store.erase(ids=ids_of(pages.store, ":topic-new"), reason="asked for")
+        assert [name for name in told.mentions if name.endswith(":topic-old")]
 
 
 def test_a_page_of_the_name_that_a_rename_freed_is_kept(tmp_path: Path) -> None:
@@ -144,14 +179,27 @@ def test_a_compacted_page_does_not_quote_an_erased_entry(tmp_path: Path) -> None
         record = store.get(successor)
         assert record is not None
         assert (record.data["content"], record.data["tags"]) == ("Mia is well. #well", ["health", "well"])
-        (tmp_path / "memory" / "topic-mia.md").unlink()
-        pages.rebuild()
         assert [(one.content, one.tags) for one in pages.read("topic-mia")] == [
             ("Mia is well. #well", ("health",))
         ]
 
 
-def test_a_fact_keeps_no_content_of_an_erased_episode(tmp_path: Path) -> None:
+def test_a_paragraph_below_the_note_of_an_erased_entry_stays(tmp_path: Path) -> None:
+    with Pages(tmp_path) as pages:
+        pages.create("topic-mia", "of Mia", ["mia"])
+        first = pages.append("topic-mia", "Mia has zqpox.\n\nAnd zqfever.", ["health"])
+        second = pages.supersede("topic-mia", first, "Mia is well.", reason="a mistake")
+        pages.compact("topic-mia")
+        file = pages.folder / "topic-mia.md"
+        file.write_text(f"{file.read_text().rstrip()}\n\nWritten by hand.\n")
+        pages.sync()
+        pages.store.erase(ids=ids_of(pages.store, first), reason="asked for")
+        assert inside(tmp_path, "zqpox") == inside(tmp_path, "zqfever") == []
+        (entry,) = pages.read("topic-mia")
+        assert (entry.id, entry.content) == (second, "Mia is well.\n\nWritten by hand.")
+
+
+def test_a_fact_that_copies_an_erased_episode_goes_with_it(tmp_path: Path) -> None:
     owner = {"user": "ann", "agent": "bot"}
     meaning = {"subject": "ann", "predicate": "lives in", "object": "Rome"}
     with ChronoStore(tmp_path) as store, Episodes(store) as episodes, Facts(store) as facts:
@@ -174,12 +222,43 @@ def test_a_fact_keeps_no_content_of_an_erased_episode(tmp_path: Path) -> None:
         Runner(memory, kept, [rule]).run()
         assert facts.get("turn") is not None
         told = store.erase(ids=["episode:turn"], reason="asked for")
-        assert "fact:turn" in told.mentions
-        assert inside(tmp_path, "zqturn") == []
+        assert told.belonging == ("fact:turn",)
+        assert (
+            inside(tmp_path, "zqturn")
+            == inside(tmp_path, "episode:turn")
+            == inside(tmp_path, "fact:turn")
+            == []
+        )
         assert inside(tmp_path, "zqother") != []
-        fact = facts.get("turn")
-        assert fact is not None
-        assert fact.payload == {**owner, **meaning, "subject": "turn", "content": "", "source_node": "n"}
+        assert facts.get("turn") is None and facts.get("other") is not None
+
+
+def test_the_text_above_the_entries_of_a_page_goes_and_its_title_stays(tmp_path: Path) -> None:
+    with Pages(tmp_path) as pages:
+        pages.create("topic-mia", "of Mia", ["mia"])
+        file = pages.folder / "topic-mia.md"
+        file.write_text(f"{file.read_text()}\nzqpreamble text\n")
+        pages.sync()
+        entry = pages.append("topic-mia", "Mia is well.", ["health"])
+        digits = pages._home.digits
+        pages.store.erase(ids=[f"entry:{digits}:topic-mia:"], reason="asked for")
+        assert inside(tmp_path, "zqpreamble") == []
+        assert [one.id for one in pages.read("topic-mia")] == [entry]
+        assert pages.sync().problems == ()
+        assert "description: of Mia" in (pages.folder / "topic-mia.md").read_text()
+
+
+def test_records_whose_ids_contain_an_erased_id_go_with_it(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "TASK-zq4713", "label": "x"})
+        store.upsert({"id": "SKILL-zq4713", "kind": "skill", "label": "y"})
+        store.record_token_metric("TASK-zq4713", 1, 2, 3)
+        store.record_skill_run("SKILL-zq4713", True, 1, {})
+        kept = store.record_token_metric("TASK-other", 1, 2, 3)
+        report = store.erase(ids=["TASK-zq4713", "SKILL-zq4713"], reason="asked for")
+        assert len(report.belonging) == 2
+        assert inside(tmp_path, "zq4713") == []
+        assert [record.id for record in store.query()] == [kept.id]
 
 
 def fill(root: Path, **names: str) -> None:
@@ -192,6 +271,34 @@ def fill(root: Path, **names: str) -> None:
         graph.save_plan(ActivationPlan("plan", "p", ("zqmia", "tea"), {}))
         workspace.events.append(MemoryEvent("said", "said", "2026-05-18T09:00:00Z", refs=("zqmia", "tea")))
         runtime.apply([Action("act", "set_phase", "zqmia", {"phase": "new"})])
+
+
+def test_events_and_audits_of_a_graph_keep_nothing_of_erased_items(tmp_path: Path) -> None:
+    """The reason of an abandoned path, earlier ends of an edge, and digests of refused actions."""
+    refused = Action("no", "put_edge", "e3", {"source": "zqmia", "target": "nobody", "kind": "likes"})
+    mine = MemoryEvent("mine", "said", "2026-05-18T09:01:00Z", data={"reason": "my own"})
+    with Workspace.create(tmp_path) as workspace:
+        graph, runtime = workspace.graph, workspace.runtime
+        for name in ("zqmia", "tea", "milk"):
+            graph.save_node(Node(name, "person", name))
+        graph.save_edge(Edge("e1", "zqmia", "tea", "likes"))
+        graph.save_edge(Edge("e1", "tea", "milk", "likes"))
+        for number, source in enumerate(("zqmia", "milk")):
+            payload = {"source": source, "target": "tea", "kind": "likes"}
+            runtime.apply([Action(f"a{number}", "put_edge", "e2", payload)])
+        with pytest.raises(ActionError):
+            runtime.apply([refused])
+        runtime.branch("zqpath")
+        runtime.record("zqpath", [mine])
+        runtime.abandon("zqpath", "zqsecret reason")
+        runtime.branch("kept")
+        runtime.abandon("kept", "kept reason")
+        workspace.store.erase(ids=["node:zqmia", "path:zqpath"], reason="asked for")
+        for needle in ("zqmia", "zqpath", "zqsecret", refused.digest):
+            assert inside(tmp_path, needle) == [], needle
+        assert inside(tmp_path, "kept reason") != [] and inside(tmp_path, "my own") != []
+        assert {edge.id for edge in graph.edges()} == {"e1", "e2"}
+        assert workspace.diagnose() == []
 
 
 @pytest.mark.parametrize("is_open", [False, True])

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from chronomemory import ChronoStore, upkeep
-from chronomemory._core import Engine
+from chronomemory import ChronoStore
+from chronomemory._core import Upkeep
 from test_erase import holding
 
 SECRET = "Elm Street 17"
@@ -69,45 +69,21 @@ def test_what_is_swept_leaves_a_copy_too(store: ChronoStore) -> None:
         assert told is not None and told.new_backup is None and len(copies(store)) == 1
 
 
-def test_without_a_new_copy_the_erasure_stands_and_says_why(
-    store: ChronoStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> str:
-        raise OSError(28, "No space left on device")
-
-    with store:
-        store.backup()
-        monkeypatch.setattr(Engine, "backup", fail)
-        told = store.erase(ids=["mia"], reason="asked for")
-        assert told.seq is not None and told.new_backup is None
-        assert "No space left" in str(told.backup_fault)
-        assert store.get("mia") is None and holding(store.project_root, SECRET) == []
-
-
-def test_a_copy_that_is_not_whole_is_told(store: ChronoStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = {"valid": False, "damage": ["a line"]}
-    with store:
-        store.backup()
-        monkeypatch.setattr(upkeep, "verify_path", lambda _: found)
-        told = store.erase(ids=["mia"], reason="asked for")
-        assert told.new_backup is None and "not whole" in str(told.backup_fault)
-
-
 def test_a_copy_that_somebody_else_takes_away_is_made_again(
     store: ChronoStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with store, ChronoStore(store.project_root, head_file=store._head_file()) as other:
-        make, number = Engine.backup, 0
+        make, number = Upkeep.backup, 0
 
-        def backup(engine: Engine, progress: object = None) -> str:
+        def backup(upkeep: Upkeep, progress: object = None) -> str:
             nonlocal number
-            folder = make(engine)
+            folder = make(upkeep, None)
             if number == 0:
                 number += 1
                 other.erase(ids=["mia"], reason="asked for", backup=False)
             return folder
 
-        monkeypatch.setattr(Engine, "backup", backup)
+        monkeypatch.setattr(Upkeep, "backup", backup)
         saved = store.backup()
         assert saved.is_dir() and number == 1
         assert ChronoStore(saved).verify().valid and holding(saved, SECRET) == []

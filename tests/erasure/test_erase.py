@@ -383,3 +383,14 @@ def test_of_a_scope_that_is_emptied_not_even_the_name_is_left(tmp_path: Path, se
                     assert {scope.scope.user for scope in handle.scopes()} - {None} == present
                     assert not handle.scoped(user=user).known
         assert is_valid_for_both(store)
+
+
+@pytest.mark.parametrize("reason", ["", "  ", "a\nfake line", "\x1b[31m", "a\u2028b"])
+def test_a_reason_is_one_line_that_can_be_read(tmp_path: Path, reason: str) -> None:
+    with ChronoStore(tmp_path) as store:
+        store.upsert({"id": "x"})
+        with pytest.raises(InvalidArgument) as refused:
+            store.erase(ids=["x"], reason=reason)
+        assert refused.value.field == "reason"
+        assert "x" in store
+        assert store.erase(ids=["x"], reason="", dry_run=True).ids == ("x",)

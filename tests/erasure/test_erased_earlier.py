@@ -17,7 +17,6 @@ import pytest
 from chronomemory import ChronoStore
 from chronomemory.blocks import Memory
 from chronomemory.errors import Busy, ChronoError, HistoryUnavailable, InvalidRecord
-from test_earlier_stores import EARLIER
 from test_erase import holding
 from verdicts import CORPUS, FOLDERS, verify_log
 
@@ -26,6 +25,7 @@ from cases_base import state_file
 from cases_packed import frame
 from craft import Chain, sha256
 
+EARLIER = Path(__file__).parents[1] / "data" / "november"
 SOUND = sorted(name for name, verdict in FOLDERS.items() if verdict["valid"] and not verdict.get("returned"))
 #: Of these nothing can be erased: history has a hole, or the log has lost its end, or something is no file.
 REFUSED = {

@@ -15,7 +15,7 @@ from chronomemory._core import canonical_json, file_holds
 from chronomemory.blocks import Memory
 from chronomemory.episodes import FactPattern, Facts
 from chronomemory.graph import Workspace
-from chronomemory.mcp.reference import KnowledgeGraph
+from chronomemory.mcp.reference import read_graph
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.pages import Pages
 from chronomemory.scope import Scope
@@ -75,7 +75,7 @@ def check_faces(root: Path, user: str) -> None:
             for page in pages.list():
                 assert pages.text(page.name)
                 pages.read(page.name)
-        KnowledgeGraph(ServedStore(store, Scope.of(**names) if user else Scope())).read(20_000)
+        read_graph(ServedStore(store, Scope.of(**names) if user else Scope()), 20_000)
         store.search("number")
     with Workspace.open(root) as workspace:
         assert workspace.replay() == workspace.snapshot()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from chronomemory import ChronoStore, DepGraph
 from chronomemory.blocks import Memory
 from chronomemory.blocks.ids import content_hash
 from chronomemory.episodes import AddDelta, Episode, Episodes, Facts
+from chronomemory.graph import Action, ActionError, Approval, Node, Workspace
 from chronomemory.mcp import file_editing, remembering
-from chronomemory.mcp.reference import KnowledgeGraph
+from chronomemory.mcp.reference import Entity, Relation, create_entities, create_relations, read_graph
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.pages import Pages
 from chronomemory.scope import Scope
@@ -88,26 +90,21 @@ def test_an_entry_is_erased_with_the_digests_of_its_page(tmp_path: Path) -> None
 def test_relations_go_with_their_entity(tmp_path: Path) -> None:
     for number, names in enumerate(({}, {"user": "ann"})):
         with ChronoStore(tmp_path / str(number)) as store:
-            graph = KnowledgeGraph(ServedStore(store, Scope(**names)))
-            graph.create_entities(
-                [
-                    {"name": name, "entityType": "person", "observations": []}
-                    for name in ("Zqmia", "Tom", "Ann")
-                ]
+            served = ServedStore(store, Scope(**names))
+            people = ("Zqmia", "Tom", "Ann")
+            create_entities(
+                served, [Entity(name=name, entityType="person", observations=[]) for name in people]
             )
-            graph.create_relations(
-                [
-                    {"from": "Zqmia", "to": "Tom", "relationType": "knows"},
-                    {"from": "Tom", "to": "Zqmia", "relationType": "likes"},
-                    {"from": "Tom", "to": "Ann", "relationType": "likes"},
-                ]
+            rows = [("Zqmia", "Tom", "knows"), ("Tom", "Zqmia", "likes"), ("Tom", "Ann", "likes")]
+            create_relations(
+                served, [Relation(from_=one, to=other, relationType=how) for one, other, how in rows]
             )
             door = store.everyone()
             (entity,) = (one for one in door.query(kind="entity") if one.label == "Zqmia")
             told = store.erase(ids=[entity.id], reason="asked for")
             assert len(told.belonging) == 2
             assert inside(store.project_root, "Zqmia") == []
-            assert [row["to"] for row in graph.read(4000).relations] == ["Ann"]
+            assert [row["to"] for row in read_graph(served, 4000).structured["relations"]] == ["Ann"]
             assert is_valid_for_both(store)
 
 
@@ -167,3 +164,37 @@ def test_evidence_is_cut_and_embeddings_of_what_is_kept_stay(tmp_path: Path) -> 
     with ChronoStore(tmp_path) as store:
         assert store.vectors.get("W") is not None
         assert is_valid_for_both(store)
+
+
+def test_a_report_keeps_no_id_of_a_later_rollback_in_a_text(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path, salt=True) as store:
+        store.upsert_many([{"id": "mia@example.org"}, {"id": "beta"}, {"id": "C"}])
+        graph = DepGraph(store)
+        graph.add_edge("C", "mia@example.org", "depends_on")
+        graph.add_edge("C", "beta", "depends_on")
+        store.invalidate("beta", "wrong")
+        store.invalidate("mia@example.org", "wrong too")
+        (left,) = store.reinstate("ROLLBACK-beta", "it was right").left
+        assert left.why.endswith(", by ROLLBACK-mia@example.org: take that back first")
+        store.erase(ids=["mia@example.org"], reason="asked for")
+        assert inside(tmp_path, "mia@example.org") == []
+        assert is_valid_for_both(store)
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        Action("a", "delete_edge", "supersedes:third:m%3Aia%25"),
+        Action("a", "put_node", "third", {"kind": "p", "label": "x", "data": {"superseded_by": "m:ia%"}}),
+    ],
+)
+def test_audit_and_events_forget_the_node_that_an_action_names(tmp_path: Path, action: Action) -> None:
+    with Workspace.create(tmp_path) as made:
+        made.graph.save(nodes=[Node("m:ia%", "p", "Mia"), Node("third", "p", "T")])
+        with suppress(ActionError):
+            made.runtime.apply([action], [Approval.of(action, "ann")])
+    with ChronoStore(tmp_path) as store:
+        store.erase(ids=["node:m:ia%"], reason="asked for")
+        assert is_valid_for_both(store)
+    for name in ("m:ia%", "m%3Aia%25"):
+        assert holding(tmp_path, name) == []

@@ -16,8 +16,7 @@ from chronomemory.embedders import LexicalEmbedder
 from chronomemory.episodes import AddDelta, Episode, Episodes, Facts, NoopDelta, UpdateDelta
 from chronomemory.graph import Action, Approval, Edge, MemoryEvent, Node, Profile, Workspace
 from chronomemory.graph.models import ActivationPlan
-from chronomemory.mcp import file_editing, remembering
-from chronomemory.mcp.reference import KnowledgeGraph
+from chronomemory.mcp import file_editing, reference, remembering
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.pages import Pages
 from chronomemory.scope import Scope
@@ -235,16 +234,15 @@ class World:
 
     def entities(self, store: ChronoStore) -> None:
         """Write a graph as the profile ``reference`` of the MCP server does."""
-        graph = KnowledgeGraph(ServedStore(store, Scope(**self.names)))
+        served = ServedStore(store, Scope(**self.names))
         names = [self.secret() for _ in range(4)]
-        graph.create_entities(
-            [{"name": name, "entityType": "person", "observations": [self.secret()]} for name in names]
-        )
-        graph.create_relations(
-            [
-                {"from": one, "to": other, "relationType": "knows"}
-                for one, other in (self.chance.sample(names, 2) for _ in range(4))
-            ]
+        entities = [
+            reference.Entity(name=name, entityType="person", observations=[self.secret()]) for name in names
+        ]
+        pairs = [self.chance.sample(names, 2) for _ in range(4)]
+        reference.create_entities(served, entities)
+        reference.create_relations(
+            served, [reference.Relation(from_=one, to=other, relationType="knows") for one, other in pairs]
         )
         for record in store.everyone().query(kind="entity"):
             if record.label in names:

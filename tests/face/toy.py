@@ -1,6 +1,6 @@
-"""A small face of its own on the ground: what someone must write who adds one.
+"""A small face as an example: notes that count how often they are read.
 
-Notes, which count how often they are read. They borrow a prefix that the engine keeps for a face to come.
+It borrows the prefix of ``episodes``; a real face declares its own.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ import signal
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ import harness
 import numpy as np
 from children import FAILED, Child, Tell, start
 from chronomemory import ChronoStore
-from chronomemory.errors import ChronoError
+from chronomemory.errors import ChronoError, HistoryUnavailable
 from traces import found_in, secret
 from workload import second_opinion
 
@@ -87,14 +88,19 @@ def writing(project: Path, words: list[str], name_of: Callable[[int], str]) -> C
     return work
 
 
-def reading(project: Path) -> Callable[[Tell], None]:
-    """One who holds what it has read: rows, and views of the past."""
+def reading(project: Path, history: str) -> Callable[[Tell], None]:
+    """A process that keeps what it has read: rows, and views of the past.
+
+    An erasure that drops the history may finish between reading the seq and asking for its view.
+    """
 
     def work(tell: Tell) -> None:
         with opened(project) as store:
-            held = []
+            held: list[object] = []
             while True:
-                held = [*held[-3:], store.vectors.matrix(), store.as_of(store.wal_seq())]
+                held = [*held[-3:], store.vectors.matrix()]
+                with suppress(*([HistoryUnavailable] if history == "drop" else [])):
+                    held.append(store.as_of(store.wal_seq()))
                 store.vectors.nearest(np.ones(DIM, dtype=np.float32), k=5)
                 store.search("harbour")
                 store.verify()
@@ -186,7 +192,10 @@ def live_once(
     ]
     # Two writers of the same record: who was last is told by the log alone.
     writers = [start(writing(project, *pair)) for pair in zip(words, names, strict=True)]
-    others = [start(reading(project)), start(caring(project, dice.getrandbits(32), in_place=in_place))]
+    others = [
+        start(reading(project, history)),
+        start(caring(project, dice.getrandbits(32), in_place=in_place)),
+    ]
     sealer = start(sealing(project))
     eraser = start(erasing)
     while not eraser.told() and eraser.listen(1):

@@ -27,8 +27,8 @@ import harness
 from chronomemory import ChronoStore
 from chronomemory.blocks.configuration import configured
 from chronomemory.bridge import EsdbBridge
-from chronomemory.cli.archive_format import bring_history, bring_records
 from chronomemory.cli.session import RefusedError
+from chronomemory.cli.transfer import bring_history, bring_records
 from chronomemory.cli.workspace import read_json
 from chronomemory.errors import ChronoError
 from chronomemory.graph import JsonlMemoryEventLog, Workspace

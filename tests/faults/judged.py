@@ -123,7 +123,7 @@ def opened(project: Path) -> list[str]:
             found = _of_report("opened", store.verify().to_dict())
             found += [
                 f"opened: stands as {standing}"
-                for standing in [store.engine.findings()["remembered"]]
+                for standing in [store.engine.upkeep.findings()["remembered"]]
                 if standing != "kept"
             ]
     return found + [f"opened: {warning.message}" for warning in told]

@@ -142,7 +142,7 @@ def seen_through(records: Records, names: Iterable[str]) -> dict[str, dict[str, 
     with suppress(HistoryUnavailable, LogCorrupted):
         seen["changed_since"] = dict.fromkeys(records.changed_since(0), "")
     with suppress(HistoryUnavailable, LogCorrupted):
-        past = records.as_of(records.engine.wal_seq() // 2).query(status=None)
+        past = records.as_of(records.engine.last_seq() // 2).query(status=None)
         seen["as_of"] = {record.id: str(record) for record in past}
     for user in filter(None, lives.USERS):
         for hit in records.search(lives.word_of(user), limit=100):

@@ -202,7 +202,9 @@ class Person:
         if self.store.get(name) is None:
             self.store.engine.upsert({"id": name, "kind": "node", "label": "drawn"}, "graph")
         else:
-            self.store.engine.patch(name, {"label": " ".join(self.dice.sample(WORDS, 2))}, "graph")
+            self.store.engine.write(
+                [("patch", (name, {"label": " ".join(self.dice.sample(WORDS, 2))}))], "graph"
+            )
 
     def act(self) -> None:
         """Do any one thing."""

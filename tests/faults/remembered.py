@@ -96,7 +96,9 @@ class Action:
         elif self.verb == "forget":
             known[0].status = "archived"
         elif self.verb == "edit":
-            known[1].uses, known[1].evidence = known[0].uses, known[0].evidence
+            is_active = known[0].status == "active"
+            known[1].status = known[0].status
+            known[1].uses, known[1].evidence = known[0].uses + is_active, known[0].evidence
             known[0].status = "archived"
         if self.verb in ("connect", "outcome"):
             books.links |= {frozenset(pair) for pair in combinations(self.contents, 2)}
@@ -141,7 +143,7 @@ def live_on(project: Path, actions: list[Action], tell: Tell) -> None:
 
 def shown(memory: Memory) -> Books:
     """What a memory says that it holds."""
-    books, contents = Books(hours=memory.active_hours()), {}
+    books, contents = Books(hours=memory.status().active_hours), {}
     for row in memory.list(status=None):
         record = memory.blocks.store.get(f"block:{row['id']}")
         assert record is not None

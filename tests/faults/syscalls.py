@@ -38,7 +38,7 @@ MORE = {
     "?flock": ["ENOLCK"],
 }
 #: The fast selection takes every so manieth call of each sort.
-STRIDE = 18
+STRIDE = 36
 WRITES = {"put", "batch", "delete", "compact", "drop", "backup"}
 
 

@@ -24,8 +24,7 @@ from chronomemory.graph import (
     Profile,
     Workspace,
 )
-from chronomemory.graph.changes import Changes
-from chronomemory.graph.replaying import GRAPH_KINDS
+from chronomemory.graph.changes import GRAPH_KINDS, Changes
 from workbench import TS, Bench, Clock, event, furnish, in_folder
 
 

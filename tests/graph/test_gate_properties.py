@@ -30,7 +30,7 @@ from chronomemory.graph import (
     Profile,
     Workspace,
 )
-from chronomemory.graph.replaying import GRAPH_KINDS
+from chronomemory.graph.changes import GRAPH_KINDS
 from chronomemory.graph.stores import GraphStore
 from workbench import Clock, event
 

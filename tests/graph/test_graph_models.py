@@ -17,8 +17,8 @@ from chronomemory.graph import (
     Node,
     Profile,
 )
-from chronomemory.graph.json_files import file_name, line_of, page_of
 from chronomemory.graph.models import Model
+from chronomemory.graph.view import file_name, line_of, page_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from workbench import START, TS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,12 @@ def test_networkx_gets_all_of_it() -> None:
     }
     assert graph.edges["a", "b", "e1"] == {"kind": "lives in", "data": {"since": 2020}}
     assert set(graph["a"]["b"]) == {"e1", "e2"}
+
+
+def test_without_networkx_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    with pytest.raises(ImportError, match=r"pip install 'chronomemory-rs\[graph\]'"):
+        pictures.to_networkx(made())
 
 
 def test_dot_and_graphml_name_every_node_and_edge() -> None:

@@ -219,6 +219,8 @@ def test_the_audit_says_who_approved_what(bench: Bench) -> None:
             "op": "delete_node",
             "target": "bob",
             "other": None,
+            "source": None,
+            "end": None,
             "digest": DELETE.digest,
             "needed_review": True,
             "approved_by": "ann",

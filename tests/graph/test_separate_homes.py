@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -27,6 +27,7 @@ from chronomemory.graph import (
     PhaseMemoryRuntime,
     Workspace,
 )
+from chronomemory.graph.changes import Changes, Look
 from workbench import Clock, event
 
 PUT = Action("p", "put_node", "cat", {"kind": "pet"})
@@ -169,7 +170,8 @@ def test_a_duplicate_event_leaves_the_path_unchanged(runtime: PhaseMemoryRuntime
 class UnwillingHome(MemoryHome):
     """A home that accepts no change, even after it was worked out."""
 
-    def _take(self, changes: object) -> None:
+    def run(self, work: Callable[[Look], Changes]) -> Changes:
+        work(self.look())
         raise ChronoError("the disk is full")
 
 

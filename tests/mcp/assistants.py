@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -71,12 +72,13 @@ def talk(server: Any, work: Callable[[Talk], Awaitable[T]], mode: str = "auto") 
 def with_served(
     served: ServedStore, work: Callable[[Talk], Awaitable[T]], mode: str = "auto", profile: str = "memories"
 ) -> T:
-    """The same in this process."""
-    return talk(make_server(served, profile), work, mode)
+    """The same in this process; the server adds structured content, which the tests read."""
+    return talk(make_server(replace(served, structured=True), profile), work, mode)
 
 
 def command(project: Path, *options: str) -> list[str]:
-    return [sys.executable, "-m", "chronomemory", "mcp", "--project", str(project), *options]
+    """The command of a server that adds structured content, which the tests read."""
+    return [sys.executable, "-m", "chronomemory", "mcp", "--structured", "--project", str(project), *options]
 
 
 def process(project: Path, *options: str) -> StdioServerParameters:

@@ -63,7 +63,7 @@ def take_scope(project: Path) -> None:
     rows = project / "rows.ndjson"
     rows.write_text(json.dumps({"id": f"{SECRET}-9", "data": {"@scope": "none"}}) + "\n")
     with ChronoStore(project) as store:
-        store.engine.everyone().ingest(rows, faces=True)
+        store.engine.unscoped().ingest(rows, faces=True)
 
 
 def words_of(error: BaseException) -> str:

@@ -107,7 +107,7 @@ def test_it_is_named_at_the_start_and_says_nothing_on_the_wire(
         "from word_embedder import SynonymEmbedder\n"
         "def make(model):\n    print('loading')\n    return SynonymEmbedder(model)\n"
     )
-    folders = [str(tmp_path), str(Path(__file__).parents[1] / "support")]
+    folders = [str(tmp_path), str(Path(__file__).parents[1] / "support"), os.environ.get("PYTHONPATH", "")]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(folders))
     project = tmp_path / "project"
     project.mkdir()

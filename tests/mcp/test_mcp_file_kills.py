@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,7 @@ def test_an_edit_that_was_given_up_and_repeated_is_done_once(served: ServedStore
 
     async def run() -> tuple[dict[str, Any], str]:
         call = {**CALLS["insert"], "operation_id": "a"}
-        async with Client(make_server(served, "files"), mode=mode) as client:
+        async with Client(make_server(replace(served, structured=True), "files"), mode=mode) as client:
             await Talk(client).call("create", path=OLD, file_text=TEXT)
             with pytest.MonkeyPatch.context() as patched:
                 patched.setattr(file_editing, "insert", slow)

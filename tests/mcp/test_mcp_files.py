@@ -19,7 +19,7 @@ TEXT = "# Tea\n\nGreen at 70\nBlack at 95\n"
 async def told(talk: Talk, tool: str, **arguments: Any) -> str:
     """Call a tool; both channels say the same."""
     answer, text = await talk.both(tool, **arguments)
-    assert answer["scope"] == "user=ann" and 'scope "user=ann"' in text
+    assert answer["scope"] == "user=ann" and ", user=ann: " in text
     assert text.endswith(answer["result"])
     return str(answer["result"])
 
@@ -294,11 +294,11 @@ def test_a_vault_is_served_in_place(served: ServedStore) -> None:
 
     async def read(talk: Talk) -> None:
         assert "Oolong" in (await talk.both("search_pages", query="oolong"))[1]
-        assert "Oolong" in (await talk.both("read_memory", path="tea house"))[1]
+        assert "Oolong" in (await talk.both("read_page", page="tea house"))[1]
         (vault / "Old.md").unlink()
         (vault / "New.md").write_text("Sencha.")
         assert (await talk.call("search_pages", query="erh"))["entries"] == []
-        assert [page["page"] for page in (await talk.call("list_memories"))["pages"]] == [
+        assert [page["page"] for page in (await talk.call("list_pages"))["pages"]] == [
             "New",
             "Sub folder/Tea House",
         ]
@@ -316,7 +316,7 @@ def test_a_vault_is_served_in_place(served: ServedStore) -> None:
         files = sorted(path.relative_to(vault).as_posix() for path in vault.rglob("*.md"))
         assert files == ["Any name.md", "Moved/House.md"]
 
-    with_served(served, read)
+    with_served(served, read, profile="pages")
     with_served(served, write, profile="files")
     with Pages(served.store, user="ann") as pages:
         assert pages.sync().summary == "pages and log agree"

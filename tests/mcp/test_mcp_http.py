@@ -45,7 +45,8 @@ def port(tmp_path: Path) -> Iterator[int]:
     with ChronoStore(tmp_path) as store, socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         number: int = listening.getsockname()[1]
-        served_app = make_server(ServedStore(store, Scope(user="ann")), token=TOKEN).streamable_http_app(
+        served = ServedStore(store, Scope(user="ann"), structured=True)
+        served_app = make_server(served, token=TOKEN).streamable_http_app(
             host="127.0.0.1", **http_options(number)
         )
         server = Server(Config(served_app, log_level="error", lifespan="on"))
@@ -94,7 +95,7 @@ def test_who_may_not_come_in(port: int) -> None:
         assert post(port, Host=host)[0] == 421
     for host in ("127.0.0.1", f"127.0.0.1:{port}.evil.example", f"127.0.0.1:{port}0", "localhost:1"):
         assert post(port, Host=host)[0] == 421
-    for origin in ("https://evil.example", "null", f"http://evil.example:{port}"):
+    for origin in ("", " ", "https://evil.example", "null", f"http://evil.example:{port}"):
         assert post(port, Origin=origin)[0] == 403
     for origin in (
         f"http://127.0.0.1:{port}.evil.example",
@@ -123,6 +124,11 @@ class TestSessions:
         time.sleep(1.5)
         assert post(port, listing, Mcp_Session_Id=session)[0] == 404
         assert post(port)[0] == 200
+
+    @pytest.mark.parametrize("body", [b"\xff\xfe", b"{", b"[" * 100_000, b"[]", b"{}"])
+    def test_what_cannot_be_read_opens_no_session(self, few_and_short: None, port: int, body: bytes) -> None:
+        assert {post(port, body)[0] for _ in range(5)} == {400}
+        assert [post(port)[0] for _ in range(2)] == [200, 200]
 
     def test_no_more_sessions_are_opened_than_the_limit(self, few_and_short: None, port: int) -> None:
         assert [post(port)[0] for _ in range(3)] == [200, 200, 503]

@@ -8,23 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 from chronomemory.cli import app, serving
-from chronomemory.errors import ChronoError
-from chronomemory.mcp.clients import CLIENTS, command_of, value_of, with_member, without_member
+from chronomemory.mcp.clients import CLIENTS, command_of, value_of
 from typer.testing import CliRunner
 
 tomlkit = pytest.importorskip("tomlkit", reason="the extra mcp is not installed")
 
-COMMENTED = """\
-// servers of this project
-{
-    /* the others { are: "ours" */
-    "servers": {
-        "other": {"command": "x", "args": ["a", "b",],}, // keep me
-        // and me
-    },
-    "inputs": [], // "chronomemory": {}
-}
-"""
+LISTED = {"servers": {"other": {"command": "x", "args": ["a", "b"]}}, "inputs": []}
 
 
 @pytest.fixture
@@ -52,7 +41,7 @@ def run(*words: str | Path, code: int = 0, stdin: str | None = None) -> str:
 
 def entry(path: Path, group: str) -> object:
     text = path.read_text()
-    found = tomlkit.parse(text).unwrap() if path.suffix == ".toml" else value_of(text)
+    found = tomlkit.parse(text).unwrap() if path.suffix == ".toml" else value_of(text, group)
     return found.get(group, {}).get("chronomemory")
 
 
@@ -65,7 +54,7 @@ def test_install_and_uninstall_leave_everything_else_as_it_was(name: str, home: 
     if client.is_toml:
         before = f'model = "x" # mine\n\n[{client.group}.other]\ncommand = "y" # theirs\n'
     else:
-        before = COMMENTED.replace("servers", client.group)
+        before = json.dumps(LISTED, indent="\t").replace("servers", client.group) + "\n"
     path.write_text(before)
     told = run("install", name, "--project", project, "--user", "ann", "--profile", "reference", "--yes")
     assert "+" in told
@@ -76,7 +65,7 @@ def test_install_and_uninstall_leave_everything_else_as_it_was(name: str, home: 
     assert Path(made["command"]).exists()
     assert Path(made["args"][made["args"].index("--project") + 1]).is_absolute()
     for line in before.splitlines():
-        assert line.strip() in path.read_text()
+        assert line.rstrip(",") in path.read_text()
     assert [each.read_text() for each in path.parent.glob(f"{path.name}.backup-*")] == [before]
     assert "says so already" in run(
         "install", name, "--project", project, "--user", "ann", "--profile", "reference", "--yes"
@@ -116,13 +105,22 @@ def test_it_asks_and_a_no_writes_nothing(home: Path, project: Path, monkeypatch:
 
 
 @pytest.mark.parametrize(
-    "text", ["[]", "{", '{"a": 1', '{"mcpServers": []}', '{"a" 1}', "{'a': 1}", '{"a": nope}', "{} {}", '"x"']
+    ("text", "reason"),
+    [
+        ("[]", "an object with an object 'mcpServers' is expected"),
+        ('{"mcpServers": []}', "an object with an object 'mcpServers' is expected"),
+        ('{\n"a": 1, // mine\n}', "line 2: "),
+        ("{} {}", "line 1: Extra data; comments and trailing commas are not supported"),
+        ('{"a":' * 100_000, "nested too deeply"),
+    ],
+    ids=["list", "group", "comment", "two", "deep"],
 )
-def test_a_file_that_cannot_be_read_is_left_alone(home: Path, project: Path, text: str) -> None:
+def test_a_file_that_cannot_be_read_is_left_alone(home: Path, project: Path, text: str, reason: str) -> None:
     path = project / ".mcp.json"
     path.write_text(text)
-    told = run("install", "claude-code", "--project", project, "--yes", code=2)
-    assert "config: line" in told
+    refusal = " ".join(run("install", "claude-code", "--project", project, "--yes", code=2).split())
+    assert reason in refusal
+    assert "--print" in refusal
     assert path.read_text() == text
     assert list(project.glob("*.backup-*")) == []
 
@@ -131,7 +129,7 @@ def test_toml_that_is_none_is_left_alone(home: Path, project: Path) -> None:
     path = home / ".codex" / "config.toml"
     path.parent.mkdir()
     path.write_text("a = = 1")
-    assert "it is no TOML" in run("install", "codex", "--project", project, "--yes", code=2)
+    assert "the file is not TOML" in run("install", "codex", "--project", project, "--yes", code=2)
     assert path.read_text() == "a = = 1"
 
 
@@ -150,46 +148,6 @@ def test_an_unknown_client_is_named_with_those_there_are(project: Path) -> None:
     told = run("install", "emacs", "--project", project, code=2)
     assert "there is no client 'emacs'" in told
     assert "claude-desktop" in told
-
-
-SHAPES = [
-    "",
-    "{}",
-    "{ }",
-    "{\n}",
-    "{ // nothing\n}",
-    '{"a":1}',
-    '{"a": 1,}',
-    '{"g": {}}',
-    '{"g": {"x": 1}}',
-    '{"g": {"x": 1,}, "b": [1, 2, ], }',
-    '{\n\t"g": {\n\t\t"x": {"y": "}"} // last\n\t}\n}\n',
-    '{"g": {"n": {"old": true}}}',
-    '{"g": {"n": 1, "x": 2}}',
-    '{"g": {"x": 2, /* c */ "n": 1 /* d */}}',
-    '{"g": {"x": "//", "n": 1, "y": "/*"}, "n": "g"}',
-    '\ufeff{"g": {}}'.removeprefix("\ufeff"),
-]
-
-
-@pytest.mark.parametrize("text", SHAPES)
-def test_one_member_changes_and_the_rest_stays(text: str) -> None:
-    value = {"command": "c", "args": ["a, b", "// no comment"]}
-    was = value_of(text)
-    after = with_member(text, "g", "n", value)
-    assert value_of(after) == {**was, "g": {**was.get("g", {}), "n": value}}
-    assert all(comment in after for comment in ("// last", "/* c */", "// nothing") if comment in text)
-    back = without_member(after, "g", "n")
-    assert back is not None
-    kept = {name: each for name, each in was.get("g", {}).items() if name != "n"}
-    assert value_of(back) == {**was, "g": kept}
-    assert without_member(back, "g", "n") is None
-    json.loads(json.dumps(value_of(back)))
-
-
-def test_what_is_nested_too_deeply_is_refused() -> None:
-    with pytest.raises(ChronoError, match="nested too deeply"):
-        value_of('{"a":' * 150 + "1" + "}" * 150)
 
 
 def test_the_embedder_of_a_server_is_written_down_with_it(home: Path, project: Path) -> None:

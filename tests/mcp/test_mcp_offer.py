@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import warnings
+from dataclasses import replace
 
 import pytest
 from assistants import ERAS, Talk, with_served
 from chronomemory import ChronoStore, Memory
 from chronomemory.mcp import subscriptions
 from chronomemory.mcp.memories import ROWS
-from chronomemory.mcp.rendering import tokens_of
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.mcp.server import INSTRUCTIONS, PROFILES, make_server
 from chronomemory.pages import Pages
@@ -27,13 +27,14 @@ class TestWhatAModelReadsFirst:
             return [tool.model_dump(by_alias=True, exclude_none=True) for tool in listed.tools]
 
         listed = with_served(served, tools, profile=profile)
-        assert tokens_of(json.dumps(listed, separators=(",", ":"))) <= 4_000
+        # Characters by 3.5 is about a fifth more than common tokenizers count in such JSON.
+        assert len(json.dumps(listed, ensure_ascii=False, separators=(",", ":"))) / 3.5 <= 2_500
         for tool in listed:
             assert 0 < len(str(tool["description"]).encode()) <= 2_000
-            assert tool["outputSchema"]["type"] == "object"
+            assert ("outputSchema" in tool) == (profile in ("reference", "chatgpt"))
             assert tool["inputSchema"]["additionalProperties"] is False
             hints = tool["annotations"]
-            assert {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"} <= set(hints)
+            assert hints.get("readOnlyHint") or {"destructiveHint", "idempotentHint"} <= set(hints)
             assert hints["openWorldHint"] is False
             assert len(f"mcp__chronomemory__{tool['name']}") <= 128
         assert len(INSTRUCTIONS.encode()) <= 2_000
@@ -108,7 +109,9 @@ class TestResourcesAndPrompts:
                 if isinstance(message, ResourceUpdatedNotification):
                     await heard.put(str(message.params.uri))
 
-            async with Client(make_server(served), mode="legacy", message_handler=hear) as client:
+            async with Client(
+                make_server(replace(served, structured=True)), mode="legacy", message_handler=hear
+            ) as client:
                 talk = Talk(client)
                 assert client.server_capabilities.resources.subscribe
                 memory_id = (await talk.call("add_memory", content="Tea at four"))["memory_id"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Literal
 
 import pytest
@@ -37,7 +39,7 @@ def test_a_repeated_call_writes_nothing_and_answers_the_same(served: ServedStore
             return told
 
         added = await twice("add_memory", content="Tea at four", operation_id="a")
-        known = await twice("add_memory", content="tea at four", operation_id="b")
+        known = await twice("add_memory", content=" Tea at four", operation_id="b")
         assert known["outcome"] == "known already"
         other = await twice(
             "supersede_memory", memory_id=added["memory_id"], content="Tea at five", operation_id="c"
@@ -176,7 +178,7 @@ def test_a_call_that_was_given_up_and_repeated_writes_once(served: ServedStore, 
 
     async def run() -> tuple[dict[str, Any], int]:
         call = {"content": "Tea at four", "operation_id": "a"}
-        async with Client(make_server(served), mode=mode) as client:
+        async with Client(make_server(replace(served, structured=True)), mode=mode) as client:
             with pytest.MonkeyPatch.context() as patched:
                 patched.setattr(remembering, "add", slow)
                 given_up = asyncio.ensure_future(client.call_tool("add_memory", call))
@@ -194,3 +196,28 @@ def test_a_call_that_was_given_up_and_repeated_writes_once(served: ServedStore, 
     record = served.door.get(again["memory_id"])
     assert record is not None
     assert sum(event.op == "upsert" for event in served.door.history(record.id)) == 1
+
+
+def test_an_add_with_an_operation_id_takes_four_engine_calls(served: ServedStore) -> None:
+    for number in range(5):
+        remembering.add(served, f"Order {number} was shipped", operation_id=f"op {number}", **MORE)
+    calls: list[str] = []
+
+    def note(_frame: object, event: str, called: Any) -> None:
+        owner = type(getattr(called, "__self__", None))
+        if event == "c_call" and owner.__module__ == "chronomemory._core":
+            calls.append(f"{owner.__name__}.{called.__name__}")
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        added = remembering.add(served, "Order 77 was shipped", operation_id="op 77", **MORE)
+    finally:
+        sys.setprofile(before)
+    assert added["outcome"] == "added"
+    assert calls == [
+        "Engine.records_at_once",
+        "Blocks.nearest",
+        "Engine.records_at_once",
+        "Engine.write_unless_changed",
+    ]

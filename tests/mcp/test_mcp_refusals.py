@@ -131,7 +131,7 @@ def test_stored_text_stays_data(served: ServedStore, content: str) -> None:
         assert found["memories"][0]["text"] == content
         lines = text.split("\n")
         assert len(lines) == 2, text
-        assert lines[1].startswith(f"- id={memory_id} kind=block status=active")
+        assert lines[1].startswith(f"- id={memory_id.removeprefix('block:')[:8]} day=")
         said = lines[1].partition(" text=")[2]
         assert json.loads(said) == content
         assert said.replace("\\n", "").isprintable() or "\ufe0f" not in said

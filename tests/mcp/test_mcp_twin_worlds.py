@@ -38,11 +38,15 @@ CALLS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("retract_memory", {"memory_id": NOBODY, "reason": "it was not so"}),
         ("verify", {}),
         ("list_memories", {}),
-        ("read_memory", {"page": "user-profile"}),
-        ("read_memory", {"page": "topic-none"}),
+        ("search_memories", {}),
+    ],
+    "pages": [
+        ("list_pages", {}),
+        ("read_page", {"page": "user-profile"}),
+        ("read_page", {"page": "topic-none"}),
         ("search_pages", {"query": "tea"}),
-        ("recent_activity", {}),
-        ("get_schema", {}),
+        ("recent_entries", {}),
+        ("page_schema", {}),
     ],
     "reference": [
         ("create_entities", {"entities": [ENTITY, TEA]}),
@@ -108,7 +112,8 @@ def test_every_tool_tells_the_same_alone_and_among_others(tmp_path: Path, profil
 
     told = told_in_both(tmp_path, life)
     called = {name.split()[1] for name in told if name != "events"}
-    assert called == {row.work.__name__ for row in PROFILES[profile]}, "each tool is part of the comparison"
+    called |= {tool for tool, _ in CALLS["memories"]} if profile == "pages" else set()
+    assert called == {row.name for row in PROFILES[profile]}, "each tool is part of the comparison"
 
 
 def test_resources_and_prompts_tell_the_same_alone_and_among_others(tmp_path: Path) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import warnings
 from pathlib import Path
 
 import pytest
+from chronomemory import erasure
 from chronomemory.pages import Pages
 from chronomemory.store import ChronoStore
 
@@ -63,20 +65,50 @@ def test_the_index_does_not_come_back_with_what_was_erased(tmp_path: Path) -> No
     assert holding(tmp_path) == []
 
 
+def test_a_process_that_is_killed_while_it_erases_leaves_no_file_to_read_in_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with filled(tmp_path) as pages:
+        monkeypatch.setattr(erasure, "_clear_files", killed)
+        with pytest.raises(KeyboardInterrupt):
+            pages.store.erase(ids=[f"page:{pages._home.digits}:topic-travel"], reason="asked")
+    with Pages(tmp_path) as pages:
+        pages.sync()
+    assert holding(tmp_path) == []
+
+
 def test_a_page_that_keeps_the_text_is_named(tmp_path: Path) -> None:
-    """Of a single entry, of a page that is kept, and of one that was edited by hand."""
+    """Of a page that is kept, and of one that was edited by hand."""
     with filled(tmp_path) as pages:
         file = pages.folder / "topic-travel.md"
         page = f"page:{pages._home.digits}:topic-travel"
-        (entry,) = pages.read("topic-travel")
-        one = f"entry:{pages._home.digits}:topic-travel:{entry.id}"
-        for order in ({"ids": [one]}, {"ids": [page], "again": [page]}):
-            report = pages.store.erase(reason="asked", **order)
-            assert report.page_files == (str(file),) and SECRET in file.read_text()
-            assert not (pages.folder / "index.md").exists()
+        report = pages.store.erase(ids=[page], again=[page], reason="asked")
+        assert report.page_files == (str(file),) and SECRET in file.read_text()
+        assert not (pages.folder / "index.md").exists()
         file.write_text(file.read_text() + "\nWritten by hand.\n")
         report = pages.store.erase(ids=[page], reason="asked")
         assert report.page_files == (str(file),) and "by hand" in file.read_text()
+
+
+@pytest.mark.parametrize("verb", ["append", "sync", "rebuild"])
+def test_an_erased_entry_does_not_come_back_from_a_file_of_ours(tmp_path: Path, verb: str) -> None:
+    with filled(tmp_path) as pages:
+        other = pages.append("topic-travel", "Packs lightly.")
+        one = f"entry:{pages._home.digits}:topic-travel:{pages.append('topic-travel', 'Flew to Zcuba.')}"
+        report = pages.store.erase(ids=[one], reason="asked")
+        assert [Path(file).name for file in report.removed_files] == ["index.md", "topic-travel.md"]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            if verb == "append":
+                pages.append("topic-travel", "Likes trains.")
+            else:
+                assert getattr(pages, verb)().problems == ()
+        assert holding(tmp_path, "Zcuba") == []
+        assert other in (pages.folder / "topic-travel.md").read_text()
+        assert pages.sync().problems == ()
 
 
 def test_erasing_something_else_touches_no_file(tmp_path: Path) -> None:
@@ -127,3 +159,23 @@ def test_notes_of_a_user_are_named_and_stay(tmp_path: Path) -> None:
         assert pages.search(SECRET) == []
         # The file is the user's: as long as it is there, a sync reads it in again, which the guide says.
         assert pages.sync().created == ("Trip",)
+
+
+def test_a_section_under_a_reworded_heading_leaves_nothing_behind(tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    note = vault / "Note.md"
+    note.write_text(f"# Old heading\nWent to {SECRET}.\n\n# Other\nmore\n")
+    (vault / "Second.md").write_text("x")
+    with Pages(tmp_path, "vault") as pages:
+        note.write_text(f"# New heading\nWent to {SECRET}.\n\n# Other\nmore\n")
+        pages.sync()
+        (section,) = (
+            one.id
+            for one in pages.store.query(kind="entry", faces=True)
+            if SECRET in one.label + one.data["content"]
+        )
+        report = pages.store.erase(ids=[section], reason="asked")
+        assert report.page_files == (str(note),)
+        assert holding(tmp_path / ".chronomemory") == []
+        assert [one.content for one in pages.read("Note")] != []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -186,3 +187,13 @@ def test_a_way_on_a_page_of_ours_leads_to_a_page(pages: Pages) -> None:
     pages.append("user-profile", "See [it](../user-preferences.md) and [[../user-preferences]].", ["a"])
     assert [link.page for link in pages.links("user-profile").links] == ["user-preferences"] * 2
     assert len(pages.links("user-preferences").backlinks) == 2
+
+
+def test_a_link_that_is_repeated_takes_no_memory_again() -> None:
+    text = "[[a]] [b](c.md) " * 60_000
+    tracemalloc.start()
+    links = links_in(text)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert [link.target for link in links] == ["a", "c.md"]
+    assert peak < 1_000_000

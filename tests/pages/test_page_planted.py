@@ -15,7 +15,7 @@ NAMES = ("../../../secret", "..", ".hidden", "a\nb", "user-a/b", "user-../../x",
 
 
 def exported(pages: Pages, kind: str) -> dict[str, Any]:
-    found = pages.store.everyone().engine.export(status=None, faces=True)
+    found = pages.store.everyone().export_records(status=None, faces=True)
     return next(
         copy.deepcopy(record)
         for record in found
@@ -27,7 +27,7 @@ def plant(pages: Pages, *records: dict[str, Any]) -> None:
     lines = "".join(json.dumps(record) + "\n" for record in records)
     source = pages.store.project_root / "planted.ndjson"
     source.write_text(lines)
-    pages.store.engine.everyone().ingest(source, None, faces=True)
+    pages.store.engine.unscoped().ingest(source, None, faces=True)
 
 
 def used(pages: Pages) -> None:

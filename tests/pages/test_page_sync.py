@@ -330,7 +330,7 @@ class TestRebuild:
     def test_what_another_tool_spoiled_is_corrected(self, pages: Pages, page: Path) -> None:
         first = pages.read("topic-tea")[0]
         key = f"entry:{pages._home.digits}:topic-tea:{first.id}"
-        pages.store.engine.patch(key, {"data": {"content": "spoiled", "tags": []}}, "pages")
+        pages.store.engine.write([("patch", (key, {"data": {"content": "spoiled", "tags": []}}))], "pages")
         assert contents_of(pages)[0] == "spoiled"
         assert pages.rebuild_index().corrected == 1
         assert pages.read("topic-tea")[0] == first

@@ -231,9 +231,19 @@ class TestReading:
             assert notes.first_sync is not None and notes.first_sync.problems == ()
             notes.append("Früchte", "Birnen.")
             assert "Birnen." in (vault / f"{name}.md").read_text()
+            before = notes.text("Früchte")
             (vault / "Früchte.md").write_text("A twin.")
-            (problem,) = notes.sync().problems
-            assert problem.file == f"{name}.md"
+            report = notes.sync()
+            (problem,) = report.problems
+            assert problem.file == f"{name}.md" and report.deleted == 0 and report.forgotten == ()
+            with pytest.warns(RuntimeWarning, match="two files"):
+                assert notes.text("Früchte") == before
+            with pytest.raises(PageConflict, match="two forms of Unicode"):
+                notes.append("Früchte", "Kirschen.")
+            assert (vault / "Früchte.md").read_text() == "A twin."
+            (vault / "Früchte.md").unlink()
+            assert notes.sync().problems == ()
+            assert notes.text("Früchte") == before
 
 
 class TestWriting:

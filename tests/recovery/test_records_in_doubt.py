@@ -138,7 +138,7 @@ def test_writing_all_of_a_record_ends_the_doubt_and_a_part_does_not(project: Pat
     change_line(log, 5, unreadable)
     with ChronoStore(project) as store:
         assert store.health().records_in_doubt == 4
-        store.engine.patch("page:1", {"label": "changed in part"}, "pages")
+        store.engine.write([("patch", ("page:1", {"label": "changed in part"}))], "pages")
         store.upsert({"id": "BEFORE", "label": "said again"})
     for _ in range(2):
         with ChronoStore(project) as store:
@@ -186,8 +186,8 @@ def test_a_handle_is_told_only_of_what_it_sees(tmp_path: Path, log: Path) -> Non
         ann, bob, everyone = store.scoped(user="ann"), store.scoped(user="bob"), store.everyone()
         assert ann.get("ANN-1").in_doubt and everyone.get("ANN-1").in_doubt  # type: ignore[union-attr]
         assert bob.get("ANN-1") is None and bob.get("BOB-1").in_doubt is None  # type: ignore[union-attr]
-        assert ann.engine.in_doubt() == (1, ["ANN-1"]) == everyone.engine.in_doubt()
-        assert bob.engine.in_doubt() == (0, [])
+        assert ann.engine.upkeep.in_doubt() == (1, ["ANN-1"]) == everyone.engine.upkeep.in_doubt()
+        assert bob.engine.upkeep.in_doubt() == (0, [])
         health = store.health()
         assert (health.records_in_doubt, health.ids_in_doubt) == (1, ())
     assert not any("ANN-1" in str(one.message) for one in warned)

@@ -119,7 +119,7 @@ def test_a_lost_patch_of_a_lost_record_puts_no_other_on_hold(tmp_path: Path) -> 
     with ChronoStore(tmp_path) as store:
         for number in (1, 2, 3):
             store.engine.upsert({"id": f"node:{number}", "kind": "node"}, "graph")
-        store.engine.patch("node:2", {"label": "deux"}, "graph")
+        store.engine.write([("patch", ("node:2", {"label": "deux"}))], "graph")
         store.upsert({"id": "last"})
     for op in ("upsert", "patch"):
         at, line = line_with(tmp_path, '"node:2"', f'"op":"{op}"')

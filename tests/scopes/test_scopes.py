@@ -19,7 +19,7 @@ from chronomemory import (
     invalidate,
 )
 from chronomemory._core import canonical_json
-from chronomemory.cli.archive_format import bring_records
+from chronomemory.cli.transfer import bring_records
 from chronomemory.errors import IdTaken, OutOfScope, UnknownScope
 from chronomemory.store import ScopedStore
 from recovering import chained
@@ -286,7 +286,7 @@ def test_what_is_malformed_is_imported_as_it_stands(tmp_path: Path, store: Chron
     with pytest.raises(InvalidRecord):
         store.everyone().ingest(export)
     for _ in range(2):
-        store.engine.everyone().ingest(export, faces=True)
+        store.engine.unscoped().ingest(export, faces=True)
     kept = store.everyone().get("A")
     assert kept is not None and kept.data == {"@scope": 7} and kept.scope is None
     assert store.get("A") is None and labels(store.scoped(user="ann")) == {""}
@@ -404,7 +404,7 @@ def test_spaces_count_what_is_seen(store: ChronoStore) -> None:
             *("default", "m"),
             *(rows, rows, 8 * rows),
         )
-        assert handle.engine.spaces()[0]["dim"] == 2
+        assert handle.engine.vectors.spaces()[0]["dim"] == 2
 
 
 def test_a_damaged_row_of_another_says_nothing_to_who_asks_for_it(tmp_path: Path) -> None:
@@ -493,7 +493,7 @@ def test_what_names_embeddings_is_for_who_sees_all(store: ChronoStore) -> None:
         assert "ANN-SECRET" not in json.dumps(told)
         assert all(handle.get(f"vector:default:{number}") is None for number in range(3))
         assert "vector" not in handle.count(by="kind", faces=True, status="")
-    ids = store.engine.matrix()[3]
+    ids = store.engine.vectors.matrix()[3]
     assert "S" in ids and "ANN-SECRET" not in ids
     assert store.everyone().query(kind="vector")
 

@@ -190,7 +190,7 @@ def is_seen(step: tuple[Any, ...], names: Names) -> bool:
     return scope is None or seen(SCOPES[scope], names) is not None
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=steps)
 def test_a_store_without_the_others_answers_alike(
     steps: list[tuple[Any, ...]], tmp_path_factory: pytest.TempPathFactory

@@ -80,4 +80,4 @@ def test_python_spells_it_as_the_engine_does(
     scope = Scope(*given)
     assert scope.spelled == canonical_json(scope.to_dict())
     with ChronoStore(tmp_path_factory.getbasetemp()) as store:
-        assert store.engine.scoped(*scope.names).scope_digits() == scope.digits
+        assert store.engine.scoped(scope.names).scope_digits() == scope.digits

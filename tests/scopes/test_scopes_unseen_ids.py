@@ -106,3 +106,31 @@ def test_a_verb_of_a_memory_answers_alike(store: ChronoStore, verb: str) -> None
     for name in (theirs, forgotten):
         never = name[:-4] + ("0000" if name[-4:] != "0000" else "0001")
         assert said(BLOCK_VERBS[verb], memory, name, "ID") == said(BLOCK_VERBS[verb], memory, never, "ID")
+
+
+def test_a_sweep_changes_no_record_that_its_handle_does_not_see(tmp_path: Path) -> None:
+    """Not even one that names an id which is erased: only an operator's erasure cuts that."""
+    with ChronoStore(tmp_path) as store:
+        ann, bob = store.scoped(user="ann"), store.scoped(user="bob")
+        named = {"data": {"from_id": "ann-1", "to_id": "q", "edge_type": "depends_on"}}
+        records = [
+            {"id": "B1", "label": "first", "evidence": ["ann-1"]},
+            {"id": "B1", "label": "second", "evidence": ["ann-1"]},
+            {"id": "B2", "kind": "edge", "label": "x", **named},
+            {"id": "B3", "kind": "rollback_event", "label": "x", "data": {"target_id": "ann-1"}},
+        ]
+        for record in records:
+            bob.upsert(record)
+        ann.upsert({"id": "A2", "label": "of ann", "evidence": ["ann-1"]})
+        ann.upsert({"id": "ann-1", "label": "x", "data": {"expires_at": "2020-01-01T00:00:00Z"}})
+        before = [[event.to_json_line() for event in bob.history(name)] for name in ("B1", "B2", "B3")]
+        assert ann.sweep(erase=True).ids == ("ann-1",)
+        assert [
+            [event.to_json_line() for event in bob.history(name)] for name in ("B1", "B2", "B3")
+        ] == before
+        own = ann.get("A2")
+        assert own is not None and own.evidence == []
+        assert store.verify().valid
+        store.erase(ids=["ann-1"], reason="asked for")
+        kept = bob.get("B1")
+        assert kept is not None and kept.evidence == []

@@ -200,7 +200,7 @@ def live(world: World, memory: Memory) -> None:
     tell("frame mine", lambda: memory.frame("mine", "tea"))
     tell("keep", lambda: memory.keep(made[:1]))
     world.seconds += 3600 * 400
-    tell("active_hours", memory.active_hours)
+    tell("active_hours", lambda: memory.status().active_hours)
     tell("should_dream", lambda: memory.should_dream)
     tell("curate", memory.curate)
     tell("dream", memory.dream)

@@ -141,12 +141,12 @@ def test_any_sequence_of_writes_is_searched_as_brute_force_would(
 ) -> None:
     Searching.make_folder = staticmethod(lambda: str(tmp_path_factory.mktemp("searching")))  # type: ignore[method-assign]
     run_state_machine_as_test(
-        Searching, settings=settings(max_examples=60, stateful_step_count=30, deadline=None, phases=QUICK)
+        Searching, settings=settings(max_examples=30, stateful_step_count=30, deadline=None, phases=QUICK)
     )
     assert Searching.searches > 20
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(batch=st.lists(records, max_size=40), question=texts, limit=st.integers(0, 50))
 def test_a_random_corpus_is_ranked_as_brute_force_ranks_it(
     tmp_path_factory: pytest.TempPathFactory, batch: list[ChronoRecord], question: str, limit: int

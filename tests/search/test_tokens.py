@@ -64,7 +64,7 @@ def tokens_file(store: ChronoStore) -> Path:
 class TestRows:
     def test_codes_are_those_of_the_format(self, store: ChronoStore) -> None:
         for name, tokens in GIVEN.items():
-            kept = store.engine.embedding(name, space="tokens")
+            kept = store.engine.vectors.embedding(name, space="tokens")
             assert kept == row_of(tokens, MOST)
 
     def test_a_space_says_that_it_holds_tokens(self, store: ChronoStore) -> None:
@@ -126,7 +126,7 @@ class TestRoom:
             kept = {name: signs_of(tokens, 11) for name, tokens in self.FEW.items()}
             assert {len(signs[0]) // 124 for signs in kept.values()} == {1, 2, 3, 4}
             for name, tokens in self.FEW.items():
-                assert store.engine.embedding(name, space="tokens") == row_of(tokens, 11)
+                assert store.engine.vectors.embedding(name, space="tokens") == row_of(tokens, 11)
             hits = store.search(query_tokens=self.ASKED, limit=COUNT, context=False, explain=True)
             assert {hit.id: (hit.why or {})["tokens"] for hit in hits} == scores(self.ASKED, kept)
 
@@ -137,7 +137,7 @@ class TestRoom:
             store.upsert_many(RECORDS)
             plain = np.frombuffer(row_of(one, len(one)), np.float32)
             filled = np.concatenate([plain, np.tile(plain[-4:], 11 - len(one))])[None]
-            store.engine.attach(["R3"], filled, space="tokens", model="m", tokens=300)
+            store.engine.vectors.attach((["R3"], filled, "tokens", "m", 300))
             (hit,) = store.search(query_tokens=self.ASKED, context=False, explain=True)
             assert (hit.why or {})["tokens"] == scores(self.ASKED, {"R3": signs_of(one, len(one))})["R3"]
 
@@ -317,12 +317,12 @@ def test_an_erased_record_leaves_no_code(tmp_path: Path) -> None:
     with ChronoStore(tmp_path) as store:
         store.upsert_many([{"id": one, "label": one} for one in ids])
         store.vectors.attach_tokens_many(ids, tokens, model="noise")
-        row = store.engine.embedding("R2", space="tokens")
-        others = [store.engine.embedding(one, space="tokens") for one in ids if one != "R2"]
+        row = store.engine.vectors.embedding("R2", space="tokens")
+        others = [store.engine.vectors.embedding(one, space="tokens") for one in ids if one != "R2"]
         store.erase(ids=["R2"], reason="asked for")
         assert row is not None
         assert "R2" not in {hit.id for hit in store.search(query_tokens=tokens[2])}
-        assert [store.engine.embedding(one, space="tokens") for one in ids if one != "R2"] == others
+        assert [store.engine.vectors.embedding(one, space="tokens") for one in ids if one != "R2"] == others
         assert store.verify().valid
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert files and not any(row in path.read_bytes() for path in files)

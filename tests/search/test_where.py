@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from where_model import RECORDS, WHERES, holds
 
 #: How many random stores are asked; a soak asks for more.
-EXAMPLES = int(os.environ.get("CHRONOMEMORY_WHERES", "60"))
+EXAMPLES = int(os.environ.get("CHRONOMEMORY_WHERES", "30"))
 INDEXED = ["data.x", "data.y", "data.z.a", "tags", "label", "confidence", "evidence", "data.z.b\\.c"]
 WRITTEN = st.lists(st.tuples(st.integers(0, 11), RECORDS), min_size=1, max_size=12)
 

@@ -18,9 +18,9 @@ def test_tasks_share_syncs_and_lose_nothing(tmp_path: Path) -> None:
 
     with ChronoStore(tmp_path, durability="full") as store:
         store.upsert({"id": "first"})
-        before = store.engine.syncs()
+        before = store.engine.log_status()["syncs"]
         asyncio.run(write_all(store))
-        syncs = store.engine.syncs() - before
+        syncs = store.engine.log_status()["syncs"] - before
         assert store.record_count() == TASKS + 1
         assert syncs < TASKS, f"{syncs} syncs for {TASKS} writes"
         assert [event.seq for event in store.replay()] == list(range(1, TASKS + 2))

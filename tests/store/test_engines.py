@@ -178,19 +178,19 @@ def test_each_writes_on_its_own_terms(tmp_path: Path) -> None:
         ChronoStore(tmp_path, durability="off") as hasty,
     ):
         usual.upsert({"id": "BORN"})
-        syncs = usual.engine.syncs()
+        syncs = usual.engine.log_status()["syncs"]
         assert careful.upsert({"id": "A"}).recursion_depth == 2
-        assert usual.engine.syncs() == syncs + 1
+        assert usual.engine.log_status()["syncs"] == syncs + 1
         careful.upsert_many({"id": f"M{number}"} for number in range(700))
-        assert usual.engine.pulse()["unsynced_bytes"] == 0
+        assert usual.engine.log_status()["unsynced_bytes"] == 0
         assert usual.upsert({"id": "B"}).recursion_depth == 0
         hasty.upsert({"id": "C"})
-        assert usual.engine.pulse()["unsynced_bytes"] > 0
+        assert usual.engine.log_status()["unsynced_bytes"] > 0
         # What one was promised is kept although another asked for less after it.
         deadline = time.monotonic() + 10
-        while usual.engine.pulse()["unsynced_bytes"] and time.monotonic() < deadline:
+        while usual.engine.log_status()["unsynced_bytes"] and time.monotonic() < deadline:
             time.sleep(0.05)
-        assert usual.engine.pulse()["unsynced_bytes"] == 0
+        assert usual.engine.log_status()["unsynced_bytes"] == 0
 
 
 def test_full_and_normal_writers_together_keep_their_promises(tmp_path: Path) -> None:
@@ -387,9 +387,8 @@ def test_a_folder_that_cannot_be_opened_is_the_error_of_that_call(tmp_path: Path
                     held.append(os.dup(0))
             with pytest.raises(OSError, match="Too many open files"):
                 memory.remember("A fact of no importance")
-            # What was written before waits for its sync, which has to open the file of its rows.
             with pytest.raises(OSError, match="Too many open files"):
-                memory.blocks.store.sync()
+                memory.blocks.store.backup()
         finally:
             for each in held:
                 os.close(each)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from chronomemory import ChronoStore, DepGraph
 from chronomemory.blocks import Memory
-from chronomemory.cli.archive_format import bring_records
+from chronomemory.cli.transfer import bring_records
 from chronomemory.errors import ChronoError, Conflict, InvalidRecord
 from chronomemory.pages import Pages
 from chronomemory.store import Records
@@ -262,7 +262,9 @@ def test_what_is_written_anew_before_it_is_erased_lives(store: ChronoStore) -> N
     assert due == ["old", "renewed"]
     # Somebody is quicker than the erasure.
     put(store, "renewed", 100, label="black tea")
-    told = store.engine.erase(due, reason="expired", due_at=store.engine.moment())
+    order = {"ids": due, "reason": "expired", "due_at": store.engine.clock(), "again": [], "dry_run": False}
+    order |= {"drop_history": False, "derived": False, "new_backup": False}
+    told = store.engine.upkeep.erase(order)
     assert told["ids"] == ["old"]
     record = store.get("renewed")
     assert record is not None and record.label == "black tea"

@@ -16,7 +16,7 @@ from chronomemory import ChronoStore, InvalidArgument
 from chronomemory.blocks import Memory
 from chronomemory.blocks.errors import ConfigError
 from chronomemory.bridge import EsdbBridge
-from chronomemory.cli.archive_format import bring_records
+from chronomemory.cli.transfer import bring_records
 from chronomemory.cli.workspace import read_json
 from chronomemory.pages import Pages
 from chronomemory.pages.compaction import losses

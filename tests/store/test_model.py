@@ -150,7 +150,7 @@ class StoreMachine(RuleBasedStateMachine):
     def patch_block(self, patch: dict[str, Any], data: st.DataObject) -> None:
         blocks = {k: v for k, v in self.model.state().items() if k.startswith("block:")}
         record = copy.deepcopy(blocks[data.draw(st.sampled_from(sorted(blocks)))])
-        self.store.engine.patch(record.id, patch, "blocks")
+        self.store.engine.write([("patch", (record.id, patch))], "blocks")
         record.label = patch.get("label", record.label)
         for key, value in patch.get("data", {}).items():
             if value is None:
@@ -250,7 +250,7 @@ class StoreMachine(RuleBasedStateMachine):
 
 TestStoreAgainstAModel = StoreMachine.TestCase
 TestStoreAgainstAModel.settings = settings(
-    max_examples=60,
+    max_examples=30,
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

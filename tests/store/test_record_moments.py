@@ -328,7 +328,7 @@ class Moments(RuleBasedStateMachine):
         engine = self.stores[which].engine
         if engine.get("block:x") is None:
             engine.upsert(ChronoRecord(id="block:x", kind="block", data={"content": "x"}), "blocks")
-        engine.patch("block:x", {"label": label}, "blocks")
+        engine.write([("patch", ("block:x", {"label": label}))], "blocks")
         self.catch_up()
 
     @rule(which=st.integers(0, 1), keep=st.booleans())

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from chronomemory import ChronoStore
-from chronomemory.cli.archive_format import bring_records
+from chronomemory.cli.transfer import bring_records
 from chronomemory.errors import ChronoError, HistoryUnavailable
 from chronomemory.upkeep import weight_of
 from verdicts import verify_log

@@ -201,7 +201,7 @@ class TestEveryFile:
         assert {name: lines for name, lines in lengths.items() if lines > LONGEST_FILE_LINES} == {}
 
     def test_each_opens_with_a_statement_of_its_own(self) -> None:
-        """The questions stand in ARCHITECTURE.md. What fits two files says too little of either."""
+        """No two files open with the same sentence."""
         opening = re.compile(r'\A(?://! |""")([^\n?]*\.)(?:"""|\n)')
         files = [path for path in code_files(*CODE) if not path.is_symlink()]
         assert len(files) > 1000

@@ -164,7 +164,9 @@ def without_exempt(text: str) -> str:
 
 def told_in_both(tmp_path: Path, life: Callable[[World], None]) -> dict[str, str]:
     """Let ann live the same life alone and among others; return what she was told, which must be the same."""
-    with World(tmp_path / "alone", alone=True) as alone, World(tmp_path / "among", alone=False) as among:
+    # Answers name the folder of the project, which must be the same in both worlds.
+    one, other = tmp_path / "alone" / "web", tmp_path / "among" / "web"
+    with World(one, alone=True) as alone, World(other, alone=False) as among:
         for world in (alone, among):
             life(world)
             world.told["events"] = own_events(world)

@@ -68,7 +68,7 @@ def test_a_file_that_goes_between_the_look_and_the_map_is_not_missed(filled: Chr
     looks = []
 
     def replaced_at_once(**named: Any) -> Any:
-        found = filled.engine.matrix(**named)
+        found = filled.engine.vectors.matrix(**named)
         if not looks:
             with ChronoStore(filled.project_root) as other:
                 other.vectors.attach_many(NAMES, np.ones((COUNT, 4)))
@@ -77,7 +77,7 @@ def test_a_file_that_goes_between_the_look_and_the_map_is_not_missed(filled: Chr
         looks.append(found[0])
         return found
 
-    store: Any = SimpleNamespace(engine=SimpleNamespace(matrix=replaced_at_once))
+    store: Any = SimpleNamespace(engine=SimpleNamespace(vectors=SimpleNamespace(matrix=replaced_at_once)))
     ids, rows = vectors.Vectors(store).matrix()
     assert len(set(looks)) == 2
     assert {name for name in ids if name} == set(NAMES) and np.array_equal(rows, np.ones((COUNT, 4)))

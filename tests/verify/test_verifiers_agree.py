@@ -26,7 +26,7 @@ TOKENS += rb"\u0061 \u001F \ud800 \ude00 \u2028 \u0085 \/ \n \x".split()
 TOKENS += [char.encode() for char in "\x85\u2028\ufeff\U0001f600"]
 TOKENS += [b"\xed\xa0\x80", b"\xc0\x80", b"\n\n", b"9" * 4299, b"[" * 201]
 slow_is_fine = settings(
-    deadline=None, max_examples=400, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 
@@ -241,7 +241,7 @@ def spelled(token: str) -> bytes:
     return b'{"hash":"' + hashlib.sha256(text).hexdigest().encode() + b'",' + text[1:] + b"\n"
 
 
-@settings(parent=slow_is_fine, max_examples=150)
+@settings(parent=slow_is_fine, max_examples=60)
 @given(st.lists(st.tuples(finite, st.sampled_from(SPELLINGS)), min_size=20))
 @example([(562949953421312.25 + step / 4, spelling) for step in range(40) for spelling in SPELLINGS])
 @example([(2.0**power, spelling) for power in range(-1074, 1024, 7) for spelling in SPELLINGS])
@@ -251,7 +251,7 @@ def test_verifiers_agree_on_numbers(tokens: list[tuple[float, str]]) -> None:
     assert_agreed_on(b"".join(spelled(spelling.format(number)) for number, spelling in tokens))
 
 
-@settings(parent=slow_is_fine, max_examples=200)
+@settings(parent=slow_is_fine, max_examples=80)
 @given(st.data())
 def test_verifiers_agree_on_mutated_folders(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(FOLDERS)))
