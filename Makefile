@@ -33,7 +33,7 @@ demo: build  ## see the main job on one screen
 	$(BIN)/python -m chronomemory.demo
 
 test: build  ## run all tests: the engine's, then Python's
-	$(CARGO) test --workspace --quiet
+	$(CARGO) test --workspace --exclude chronomemory-py --profile quick --quiet
 	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 check: build  ## format, lint and types
@@ -60,7 +60,7 @@ soak: release  ## every fault harness for long: crashes, kills, faults, crowds, 
 	$(BIN)/python tests/faults/soak.py $(SOAK)
 
 fuzz: $(STAMP)  ## bend bytes for FUZZ_SECONDS; with cargo-fuzz and nightly its targets too
-	CHRONOMEMORY_FUZZ_SECONDS=$(FUZZ_SECONDS) $(CARGO) test --package chronomemory --test promises no_bytes_break_a_reader
+	CHRONOMEMORY_FUZZ_SECONDS=$(FUZZ_SECONDS) $(CARGO) test --profile quick --package chronomemory --test promises no_bytes_break_a_reader
 	@if cargo fuzz --version >/dev/null 2>&1 && $(CARGO) +nightly --version >/dev/null 2>&1; then \
 	  cd rust/engine && for target in json line log state; do \
 	    $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) || exit 1; done; \

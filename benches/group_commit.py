@@ -35,13 +35,13 @@ def write(project: Path, threads: int, writes: int) -> tuple[float, float]:
         workers = [Thread(target=work, args=(number,)) for number in range(threads)]
         for worker in workers:
             worker.start()
-        before = store.engine.syncs()
+        before = store.engine.log_status()["syncs"]
         start.wait()
         began = perf_counter()
         for worker in workers:
             worker.join()
         seconds = perf_counter() - began
-        syncs = store.engine.syncs() - before
+        syncs = store.engine.log_status()["syncs"] - before
         assert store.record_count() == threads * writes + 1
         assert store.chain_valid()
     return threads * writes / seconds, threads * writes / syncs

@@ -104,7 +104,7 @@ class Server:
     @classmethod
     def of(cls, folder: Path) -> Server:
         """Start ours."""
-        return cls(folder / "compiled", "-m", "chronomemory", "mcp", "--project", str(folder))
+        return cls(folder / "compiled", "-m", "chronomemory", "mcp", "--structured", "--project", str(folder))
 
     @classmethod
     def bare(cls, folder: Path) -> Server:

@@ -35,7 +35,7 @@ def fill(store: ChronoStore, count: int, chance: np.random.Generator) -> None:
         codes = chance.integers(0, 2**32, (len(numbers), TOKENS * 4), dtype=np.uint32) & np.uint32(ALLOWED)
         filled = np.concatenate([codes, np.tile(codes[:, -4:], (1, CODES - TOKENS))], axis=1)
         ids = [f"R{number}" for number in numbers]
-        store.engine.attach(ids, filled.view(np.float32), space="tokens", model="any bits", tokens=DIM)
+        store.engine.vectors.attach((ids, filled.view(np.float32), "tokens", "any bits", DIM))
 
 
 def timed(store: ChronoStore, chance: np.random.Generator, *, with_tokens: bool) -> tuple[Times, Times]:
