@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import hypot, pi
@@ -16,7 +16,8 @@ _LEVELS = 12
 #: A move must gain more than rounding does.
 _GAIN = 1e-9
 
-_Weights = list[dict[int, float]]
+#: Of each dot the weights of its lines to the others; to itself stands what lies inside a merged dot.
+_Weights = list[Counter[int]]
 
 
 def communities(size: int, links: Sequence[tuple[int, int]]) -> list[int]:
@@ -25,67 +26,50 @@ def communities(size: int, links: Sequence[tuple[int, int]]) -> list[int]:
     >>> communities(6, [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (2, 3)])
     [0, 0, 0, 1, 1, 1]
     """
-    weights: _Weights = [{} for _ in range(size)]
+    weights: _Weights = [Counter() for _ in range(size)]
     for one, other in links:
         if one != other:
-            weights[one][other] = weights[one].get(other, 0.0) + 1.0
-            weights[other][one] = weights[other].get(one, 0.0) + 1.0
+            weights[one][other] += 1
+            weights[other][one] += 1
     member = list(range(size))
-    within = [0.0] * size
     for _ in range(_LEVELS):
-        found = _numbered(_moved(weights, within))
+        found = _numbered(_moved(weights))
         if len(set(found)) == len(weights):
             break
         member = [found[place] for place in member]
-        weights, within = _merged(weights, within, found)
+        # Each community becomes one dot.
+        merged: _Weights = [Counter() for _ in range(max(found) + 1)]
+        for dot, near in enumerate(weights):
+            for other, weight in near.items():
+                merged[found[dot]][found[other]] += weight
+        weights = merged
     return _numbered(member)
 
 
-def _moved(weights: _Weights, within: list[float]) -> list[int]:
+def _moved(weights: _Weights) -> list[int]:
     """Let each dot join the neighbours with whom it has more lines than chance gives it."""
-    degree = [sum(near.values()) + own for near, own in zip(weights, within, strict=True)]
+    degree = [sum(near.values()) for near in weights]
     total = sum(degree)
     side = list(range(len(weights)))
     load = list(degree)
     for _ in range(_SWEEPS):
-        changed = False
+        before = list(side)
         for dot, near in enumerate(weights):
-            if not near:
-                continue
-            home = side[dot]
-            load[home] -= degree[dot]
-            pull: dict[int, float] = {home: 0.0}
+            load[side[dot]] -= degree[dot]
+            pull = Counter({side[dot]: 0})
             for other, weight in near.items():
-                pull[side[other]] = pull.get(side[other], 0.0) + weight
-            share = degree[dot] / total
-            best, gain = home, pull[home] - share * load[home]
+                pull[side[other]] += weight if other != dot else 0
+            share = degree[dot] / max(total, 1)
+            best, gain = side[dot], pull[side[dot]] - share * load[side[dot]]
             for place in sorted(pull):
                 here = pull[place] - share * load[place]
                 if here > gain + _GAIN:
                     best, gain = place, here
             load[best] += degree[dot]
             side[dot] = best
-            changed = changed or best != home
-        if not changed:
+        if side == before:
             break
     return side
-
-
-def _merged(weights: _Weights, within: list[float], found: list[int]) -> tuple[_Weights, list[float]]:
-    """Make one dot of each community."""
-    count = max(found) + 1
-    merged: _Weights = [{} for _ in range(count)]
-    inner = [0.0] * count
-    for dot, near in enumerate(weights):
-        here = found[dot]
-        inner[here] += within[dot]
-        for other, weight in near.items():
-            there = found[other]
-            if there == here:
-                inner[here] += weight
-            else:
-                merged[here][there] = merged[here].get(there, 0.0) + weight
-    return merged, inner
 
 
 def _numbered(names: Sequence[int]) -> list[int]:
@@ -139,17 +123,15 @@ def _centred(places: Places) -> Places:
 
 
 def _steps_from(start: int, near: Sequence[Sequence[int]]) -> list[int]:
-    far = [-1] * len(near)
-    far[start] = 0
+    far = {start: 0}
     waiting = deque([start])
     while waiting:
         dot = waiting.popleft()
-        for other in near[dot]:
-            if far[other] < 0:
-                far[other] = far[dot] + 1
-                waiting.append(other)
-    unreached = max(far) + 2
-    return [steps if steps >= 0 else unreached for steps in far]
+        new = [other for other in dict.fromkeys(near[dot]) if other not in far]
+        far.update(dict.fromkeys(new, far[dot] + 1))
+        waiting.extend(new)
+    unreached = max(far.values()) + 2
+    return [far.get(dot, unreached) for dot in range(len(near))]
 
 
 def _sketch(near: Sequence[Sequence[int]]) -> Places:
@@ -296,22 +278,30 @@ def lay_out(kinds: Sequence[str], links: Sequence[tuple[int, int]]) -> Layout:
     if not size:
         return Layout([], [], [])
     member = _together(kinds, links)
-    count = max(member) + 1
-    dots: list[list[int]] = [[] for _ in range(count)]
+    dots: list[list[int]] = [[] for _ in range(max(member) + 1)]
     for dot, place in enumerate(member):
         dots[place].append(dot)
     # The largest is number 0, so that the first colours are those that are seen most.
-    order = sorted(range(count), key=lambda place: (-len(dots[place]), dots[place][0]))
-    rank = {place: number for number, place in enumerate(order)}
-    member = [rank[place] for place in member]
-    dots = [dots[place] for place in order]
-    inner = _inner_places(dots, member, links)
+    dots.sort(key=lambda inside: (-len(inside), inside[0]))
+    for place, inside in enumerate(dots):
+        for dot in inside:
+            member[dot] = place
+    number = {dot: place for inside in dots for place, dot in enumerate(inside)}
+    within: list[list[tuple[int, int]]] = [[] for _ in dots]
+    outer: list[Counter[int]] = [Counter() for _ in dots]
+    for one, other in links:
+        here, there = member[one], member[other]
+        if here != there:
+            outer[here][there] += 1
+            outer[there][here] += 1
+        elif one != other:
+            within[here].append((number[one], number[other]))
+    inner = [settled(len(inside), lines) for inside, lines in zip(dots, within, strict=True)]
     radii = np.array([np.hypot(near[:, 0], near[:, 1]).max() + _MARGIN for near in inner])
-    outer = _outer_links(count, member, links)
     middles = _centred(_packed(radii, outer))
     places = np.zeros((size, 2))
-    for number, near in enumerate(inner):
-        places[dots[number]] = near + middles[number]
+    for inside, near, middle in zip(dots, inner, middles, strict=True):
+        places[inside] = near + middle
     places, middles = places * STEP_PIXELS, middles * STEP_PIXELS
     return Layout(
         [(round(float(x), 1), round(float(y), 1)) for x, y in places],
@@ -346,26 +336,7 @@ def _connected(size: int, links: Sequence[tuple[int, int]]) -> list[int]:
     return first
 
 
-def _inner_places(dots: list[list[int]], member: list[int], links: Sequence[tuple[int, int]]) -> list[Places]:
-    number = {dot: place for inside in dots for place, dot in enumerate(inside)}
-    inner: list[list[tuple[int, int]]] = [[] for _ in dots]
-    for one, other in links:
-        if member[one] == member[other] and one != other:
-            inner[member[one]].append((number[one], number[other]))
-    return [settled(len(inside), lines) for inside, lines in zip(dots, inner, strict=True)]
-
-
-def _outer_links(count: int, member: list[int], links: Sequence[tuple[int, int]]) -> list[dict[int, int]]:
-    outer: list[dict[int, int]] = [{} for _ in range(count)]
-    for one, other in links:
-        here, there = member[one], member[other]
-        if here != there:
-            outer[here][there] = outer[here].get(there, 0) + 1
-            outer[there][here] = outer[there].get(here, 0) + 1
-    return outer
-
-
-def _packed(radii: NDArray[np.float64], outer: list[dict[int, int]]) -> Places:
+def _packed(radii: NDArray[np.float64], outer: list[Counter[int]]) -> Places:
     """Put circles beside each other: each as near as there is room to those that it has lines to."""
     count = len(radii)
     middles = np.zeros((count, 2))
@@ -390,7 +361,7 @@ def _fitted(
     placed: list[int],
     middles: Places,
     radii: NDArray[np.float64],
-    near: dict[int, int],
+    near: Counter[int],
     around: Places,
 ) -> Places:
     """Return the best free place at the edge of the placed circles."""
@@ -402,7 +373,7 @@ def _fitted(
     far = np.hypot(tried[:, 0, None] - there[None, :, 0], tried[:, 1, None] - there[None, :, 1])
     free = (far >= reach[None, :] - 1e-6).all(axis=1)
     # All the ground that is taken pulls a little, so that the whole stays round.
-    weights = np.array([near.get(other, 0) for other in placed], dtype=np.float64)
+    weights = np.array([near[other] for other in placed], dtype=np.float64)
     weights = weights / max(weights.sum(), 1.0) + 0.35 * wide**2 / (wide**2).sum()
     cost = np.where(free, far @ weights, np.inf)
     best: Places = tried[int(np.round(cost, 6).argmin())]

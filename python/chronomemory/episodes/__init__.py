@@ -2,59 +2,30 @@
 
 from __future__ import annotations
 
-from chronomemory.episodes.errors import (
-    ConsolidationRuleError,
-    FactConflictError,
-    MemoryScopeError,
-    MigrationNotSupported,
-    StoreError,
-)
-from chronomemory.episodes.facts import Facts
-from chronomemory.episodes.memory import Episodes
-from chronomemory.episodes.models import (
-    AddDelta,
-    ConsolidationRule,
-    DeleteDelta,
-    Episode,
-    Fact,
-    FactPattern,
-    FactStore,
-    MemoryDelta,
-    MemoryStore,
-    MigrationPlan,
-    NoopDelta,
-    StoreHealth,
-    UpdateDelta,
-)
-from chronomemory.episodes.runner import ConsolidationRunner, RuleRun, RunReport
-from chronomemory.episodes.stores import ChronoFactStore, ChronoMemoryStore, ChronoSession, open_memory_store
-
-__all__ = [
-    "AddDelta",
-    "ChronoFactStore",
-    "ChronoMemoryStore",
-    "ChronoSession",
-    "ConsolidationRule",
-    "ConsolidationRuleError",
-    "ConsolidationRunner",
-    "DeleteDelta",
-    "Episode",
-    "Episodes",
-    "Fact",
-    "FactConflictError",
-    "FactPattern",
-    "FactStore",
-    "Facts",
-    "MemoryDelta",
-    "MemoryScopeError",
-    "MemoryStore",
-    "MigrationNotSupported",
-    "MigrationPlan",
-    "NoopDelta",
-    "RuleRun",
-    "RunReport",
-    "StoreError",
-    "StoreHealth",
-    "UpdateDelta",
-    "open_memory_store",
-]
+from chronomemory.episodes.errors import ConsolidationRuleError as ConsolidationRuleError
+from chronomemory.episodes.errors import FactConflictError as FactConflictError
+from chronomemory.episodes.errors import MemoryScopeError as MemoryScopeError
+from chronomemory.episodes.errors import MigrationNotSupported as MigrationNotSupported
+from chronomemory.episodes.errors import StoreError as StoreError
+from chronomemory.episodes.facts import Facts as Facts
+from chronomemory.episodes.memory import Episodes as Episodes
+from chronomemory.episodes.models import AddDelta as AddDelta
+from chronomemory.episodes.models import ConsolidationRule as ConsolidationRule
+from chronomemory.episodes.models import DeleteDelta as DeleteDelta
+from chronomemory.episodes.models import Episode as Episode
+from chronomemory.episodes.models import Fact as Fact
+from chronomemory.episodes.models import FactPattern as FactPattern
+from chronomemory.episodes.models import FactStore as FactStore
+from chronomemory.episodes.models import MemoryDelta as MemoryDelta
+from chronomemory.episodes.models import MemoryStore as MemoryStore
+from chronomemory.episodes.models import MigrationPlan as MigrationPlan
+from chronomemory.episodes.models import NoopDelta as NoopDelta
+from chronomemory.episodes.models import StoreHealth as StoreHealth
+from chronomemory.episodes.models import UpdateDelta as UpdateDelta
+from chronomemory.episodes.runner import ConsolidationRunner as ConsolidationRunner
+from chronomemory.episodes.runner import RuleRun as RuleRun
+from chronomemory.episodes.runner import RunReport as RunReport
+from chronomemory.episodes.stores import ChronoFactStore as ChronoFactStore
+from chronomemory.episodes.stores import ChronoMemoryStore as ChronoMemoryStore
+from chronomemory.episodes.stores import ChronoSession as ChronoSession
+from chronomemory.episodes.stores import open_memory_store as open_memory_store

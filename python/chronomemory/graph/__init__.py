@@ -2,89 +2,46 @@
 
 from __future__ import annotations
 
-from chronomemory.graph.changes import GraphSnapshot
-from chronomemory.graph.envelope import Imported, KeyMap
-from chronomemory.graph.errors import (
-    ActionError,
-    ApprovalRequired,
-    AuditError,
-    DuplicateEventError,
-    EnvelopeError,
-    GraphError,
-    ModelError,
-    PathError,
-    UnknownNode,
-    WorkspaceError,
-)
-from chronomemory.graph.log_home import MemoryHome
-from chronomemory.graph.models import (
-    Action,
-    ActivationPlan,
-    Approval,
-    AuditRecord,
-    Diagnostic,
-    Edge,
-    MemoryEvent,
-    MemoryPath,
-    Node,
-    Profile,
-)
-from chronomemory.graph.paths import abandon, branch, compact, merge, record
-from chronomemory.graph.runtime import AuditSink, MemoryEventLog, MemoryGraphStore, PhaseMemoryRuntime
-from chronomemory.graph.stores import (
-    FileBackedMemoryGraphStore,
-    InMemoryAuditSink,
-    InMemoryEventLog,
-    InMemoryGraphStore,
-    JsonlAuditSink,
-    JsonlMemoryEventLog,
-    Route,
-    Subgraph,
-)
-from chronomemory.graph.workspace import Rebuilt, Workspace
-
-__all__ = [
-    "Action",
-    "ActionError",
-    "ActivationPlan",
-    "Approval",
-    "ApprovalRequired",
-    "AuditError",
-    "AuditRecord",
-    "AuditSink",
-    "Diagnostic",
-    "DuplicateEventError",
-    "Edge",
-    "EnvelopeError",
-    "FileBackedMemoryGraphStore",
-    "GraphError",
-    "GraphSnapshot",
-    "Imported",
-    "InMemoryAuditSink",
-    "InMemoryEventLog",
-    "InMemoryGraphStore",
-    "JsonlAuditSink",
-    "JsonlMemoryEventLog",
-    "KeyMap",
-    "MemoryEvent",
-    "MemoryEventLog",
-    "MemoryGraphStore",
-    "MemoryHome",
-    "MemoryPath",
-    "ModelError",
-    "Node",
-    "PathError",
-    "PhaseMemoryRuntime",
-    "Profile",
-    "Rebuilt",
-    "Route",
-    "Subgraph",
-    "UnknownNode",
-    "Workspace",
-    "WorkspaceError",
-    "abandon",
-    "branch",
-    "compact",
-    "merge",
-    "record",
-]
+from chronomemory.graph.changes import GraphSnapshot as GraphSnapshot
+from chronomemory.graph.envelope import Imported as Imported
+from chronomemory.graph.envelope import KeyMap as KeyMap
+from chronomemory.graph.errors import ActionError as ActionError
+from chronomemory.graph.errors import ApprovalRequired as ApprovalRequired
+from chronomemory.graph.errors import AuditError as AuditError
+from chronomemory.graph.errors import DuplicateEventError as DuplicateEventError
+from chronomemory.graph.errors import EnvelopeError as EnvelopeError
+from chronomemory.graph.errors import GraphError as GraphError
+from chronomemory.graph.errors import ModelError as ModelError
+from chronomemory.graph.errors import PathError as PathError
+from chronomemory.graph.errors import UnknownNode as UnknownNode
+from chronomemory.graph.errors import WorkspaceError as WorkspaceError
+from chronomemory.graph.log_home import MemoryHome as MemoryHome
+from chronomemory.graph.models import Action as Action
+from chronomemory.graph.models import ActivationPlan as ActivationPlan
+from chronomemory.graph.models import Approval as Approval
+from chronomemory.graph.models import AuditRecord as AuditRecord
+from chronomemory.graph.models import Diagnostic as Diagnostic
+from chronomemory.graph.models import Edge as Edge
+from chronomemory.graph.models import MemoryEvent as MemoryEvent
+from chronomemory.graph.models import MemoryPath as MemoryPath
+from chronomemory.graph.models import Node as Node
+from chronomemory.graph.models import Profile as Profile
+from chronomemory.graph.paths import abandon as abandon
+from chronomemory.graph.paths import branch as branch
+from chronomemory.graph.paths import compact as compact
+from chronomemory.graph.paths import merge as merge
+from chronomemory.graph.paths import record as record
+from chronomemory.graph.runtime import AuditSink as AuditSink
+from chronomemory.graph.runtime import MemoryEventLog as MemoryEventLog
+from chronomemory.graph.runtime import MemoryGraphStore as MemoryGraphStore
+from chronomemory.graph.runtime import PhaseMemoryRuntime as PhaseMemoryRuntime
+from chronomemory.graph.stores import FileBackedMemoryGraphStore as FileBackedMemoryGraphStore
+from chronomemory.graph.stores import InMemoryAuditSink as InMemoryAuditSink
+from chronomemory.graph.stores import InMemoryEventLog as InMemoryEventLog
+from chronomemory.graph.stores import InMemoryGraphStore as InMemoryGraphStore
+from chronomemory.graph.stores import JsonlAuditSink as JsonlAuditSink
+from chronomemory.graph.stores import JsonlMemoryEventLog as JsonlMemoryEventLog
+from chronomemory.graph.stores import Route as Route
+from chronomemory.graph.stores import Subgraph as Subgraph
+from chronomemory.graph.workspace import Rebuilt as Rebuilt
+from chronomemory.graph.workspace import Workspace as Workspace
