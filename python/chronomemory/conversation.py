@@ -1,8 +1,4 @@
-"""Keeps what was said word by word beside a memory of blocks, and recalls over both.
-
-A memory learns what it is told to; a conversation is kept as it was, turn by turn, as episodes. Both are of
-the same user and in the same log, so one question is put to both.
-"""
+"""Keeps a conversation word by word, as episodes beside a memory of blocks, and recalls over both."""
 
 from __future__ import annotations
 
@@ -114,8 +110,7 @@ class Conversation:
     def recall(self, query: str, *, top_k: int = 10) -> Answer[Recollection]:
         """Return what matters to a question, the best first: blocks, what was said, and facts made of it.
 
-        All is what the memory sees: turns of other sessions too, unless it is the memory of one, and never
-        what is another user's. What a fact and its episode say alike comes once. Asking changes nothing.
+        All is what the memory sees, equal texts once. Asking changes nothing.
         """
         most = count("top_k", top_k, 1, _MOST_RECALLED)
         asked = string("query", query)

@@ -194,10 +194,7 @@ def edge_of(record: ChronoRecord) -> DependencyEdge | None:
 def edges_to(
     engine: Engine, record_id: str, types: Sequence[str]
 ) -> list[tuple[DependencyEdge, ChronoRecord]]:
-    """Return the active edges of these types that lead to a record, those of the first type first.
-
-    An index leads to them: what else is joined to what costs nothing.
-    """
+    """Return the active edges of these types that lead to a record, in the order of the types."""
     records = engine.find("edges.by_target", [record_id], limit=LAST_SEQ)
     found = [(edge, record) for record in records if (edge := edge_of(record)) and edge.edge_type in types]
     return sorted(found, key=lambda each: types.index(each[0].edge_type))
@@ -236,8 +233,7 @@ def _remove(look: Look, edge: DependencyEdge) -> bool:
 def _place(edge: DependencyEdge, look: Look) -> tuple[str, bool]:
     """Find the record id of an edge, and whether the store already holds it there.
 
-    Ids may contain ``-``, so ``A-B`` to ``C`` and ``A`` to ``B-C`` ask for the same record id.
-    The first to come has it; the next one takes it with ``-2``, and so on, never overwriting.
+    Ids may contain ``-``, so two edges may ask for one id: the first has it, the next takes it with ``-2``.
     """
     free: str | None = None
     wanted = f"EDGE-{edge.from_id}-{edge.to_id}-{edge.edge_type}"

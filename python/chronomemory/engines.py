@@ -1,8 +1,4 @@
-"""Lends one engine for each folder to all stores of a process that are open on it.
-
-All stores of a process that are open on the same folder share one engine: one thread, one set of file
-handles, one state in memory. What each may choose for itself are the terms of its own writes.
-"""
+"""Lends one engine for each folder to all stores of a process, each on the terms of its own writes."""
 
 from __future__ import annotations
 

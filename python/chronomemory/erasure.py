@@ -47,22 +47,15 @@ class LogHead:
 class Erased:
     """What was erased, or with ``dry_run`` would be.
 
-    ``seq`` is the event that tells of it, None if nothing was found or done. ``unsalted`` of the ``lines``
-    had no salt: who can guess the whole text of one can confirm the guess by the hash that is kept.
-    ``belonging`` went with the ``ids``, ``mentions`` stay and speak of one of them. ``logs``
-    says how many lines went from which log, ``replaced`` how many files of the past were made anew or
-    dropped, ``again`` how many records were said again. ``backups`` and ``quarantine`` held it, and are gone,
-    or may have held it: they could not be read to the end. Where nothing else held it, such files stay, and
-    are listed as ``unread``.
-    ``copies`` are copies outside that the store knows of and that hold it too, or cannot be read to the end;
-    ``missing_copies`` are not there now, and may hold it. To erase those is up to you, as is what else lies
-    outside the store's folder, and what the medium keeps of removed files.
-    ``new_backup`` is the copy that was made in place of the ``backups``, read again and found whole; where
-    that failed, ``backup_fault`` says why, and what was erased is erased all the same.
-    ``asked`` is what was asked for. ``at`` is the time of the erasure, ``before`` and ``after`` are the heads
-    of the log just before and just after it; these three are None if nothing was erased.
-    ``removed_files`` are files of pages that went with it, and indexes that listed it. ``page_files`` still
-    hold it, and a sync reads it in again: a user's notes, pages edited by hand, folders that are not there.
+    ``seq`` is the event that records it, None if nothing was done. ``unsalted`` of the ``lines`` had no salt:
+    a guess of their text can be confirmed by the remaining hash. ``belonging`` went with the ``ids``,
+    ``mentions`` stay and refer to one of them. ``logs`` counts the lines by log, ``replaced`` the rewritten
+    files, ``again`` the records written again. ``backups`` and ``quarantine`` held it or could not be read,
+    and are gone; ``unread`` files stay. ``copies`` outside hold it too, ``missing_copies`` are not there now:
+    erasing these is up to you. ``new_backup`` was made and verified in place of the ``backups``, or
+    ``backup_fault`` says why not. ``asked`` is the request; ``at``, ``before`` and ``after`` are the time and
+    the heads of the log around it, None if nothing was erased. ``removed_files`` are page files that went,
+    ``page_files`` still hold it and a sync reads them in again.
     """
 
     seq: int | None
@@ -92,11 +85,7 @@ class Erased:
     after: LogHead | None = None
 
     def to_dict(self, *, ids: bool = True) -> dict[str, Any]:
-        """Return it as JSON can carry it: the certificate of an erasure.
-
-        Without ``ids`` it tells no id and no name that was asked for, only how many there were: such a
-        certificate may be kept without keeping what was to be forgotten.
-        """
+        """Return the certificate of an erasure as JSON can carry it; without ``ids`` it has only counts."""
         certificate = {**asdict(self), "logs": dict(self.logs), "at": self.at and self.at.isoformat()}
         certificate |= {name: list(value) for name, value in certificate.items() if isinstance(value, tuple)}
         counts = {name: len(certificate[name]) for name in _NAMING}
@@ -133,12 +122,11 @@ def erase(
 ) -> Erased:
     """Erase records from the store and from all of its past; the log still proves everything else.
 
-    They are selected by ``ids``, by ``scope`` (every record that carries its names or ever did, beside others
-    or not), or by ``where``, a condition on what they say now. With ``history="drop"`` the history of all
-    records goes. The current state of the records in ``again`` is written again: their past goes, and they
-    stay. Records that belong to an erased one go with it, with ``derived`` also facts that rest on it. The
-    ``reason`` stays for ever. ``dry_run`` writes nothing. Backups and quarantined files that hold a record go
-    too; one new backup is made and verified in place of the backups, unless ``backup=False``.
+    They are selected by ``ids``, by ``scope`` (every record that carries its names or ever did), or by
+    ``where``. With ``history="drop"`` the history of all records goes; records in ``again`` lose only their
+    past. What belongs to an erased record goes with it, with ``derived`` also facts that rest on it. The
+    ``reason`` stays in the log. Backups that hold a record go; one new is made and verified, unless
+    ``backup=False``.
     """
     given = [ids is not None, scope is not None, where is not None]
     if sum(given) != 1:
@@ -186,10 +174,7 @@ def erase_seen(
     backup: bool = True,
     dry_run: bool = False,
 ) -> Erased:
-    """Erase records, in one erasure that changes and names no other records than those that the handle sees.
-
-    They are selected by ids, of which with ``due_at`` only those that have expired by then, or by a scope.
-    """
+    """Erase records by ids (with ``due_at`` those expired by then) or scope, within what the handle sees."""
     engine = store.engine
     files = PageFiles.of(engine, store.project_root)
     order = {
@@ -274,11 +259,10 @@ def sweep(
     backup: bool = True,
     dry_run: bool = False,
 ) -> Swept:
-    """Delete the handle's own records that have expired, as one batch; return which.
+    """Delete the handle's own expired records as one batch, or with ``erase`` erase them; return which.
 
-    With ``erase`` all of them are erased in one erasure, for this ``reason``: nobody reads them any more.
-    If that takes copies away, one new is made unless ``backup=False``.
-    ``now()`` says which moment it is. ``dry_run`` writes nothing.
+    ``now()`` says which moment it is. ``dry_run`` writes nothing. Removed backups are replaced as by
+    ``erase``.
     """
     moment = None if now is None else micros("now", now())
     engine, dry = store.engine, flag("dry_run", dry_run)

@@ -1,10 +1,9 @@
 """The errors of this package, by what a caller should do next.
 
-Every error of this package is a ``ChronoError``; several also inherit what callers already
-catch (``TimeoutError``, ``ValueError``, ``LookupError``). Plain I/O failures stay ``OSError``.
-One mistake is one error whichever call meets it: ``InvalidArgument`` for what a call is asked with,
-``InvalidRecord`` below it for what would be written, ``Busy`` where somebody else is at work.
-All details are keyword arguments with defaults, so that every error survives pickling.
+Every error is a ``ChronoError``, some also a built-in error; I/O failures stay ``OSError``.
+``InvalidArgument`` is for what a call is given, ``InvalidRecord`` below it for what would be written,
+``Busy`` for other writers. Details are keyword arguments with defaults, so that every error survives
+pickling.
 """
 
 # The names say what happened; the base class already says that it is an error.
@@ -129,11 +128,7 @@ class InvalidArgument(ChronoError, ValueError):
 
 
 class InvalidRecord(InvalidArgument):
-    """A value that the log must not carry; ``field`` names it, and nothing was written.
-
-    Of a batch ``row`` (from 0) and ``id`` say which record it is, of a file ``line`` (from 1); ``path``
-    is the place inside of the field, such as ``data.items[3].price``.
-    """
+    """A value that the log must not carry; nothing was written. ``path`` is the place in the ``field``."""
 
     usual_recovery = "Correct the value and write it again."
 

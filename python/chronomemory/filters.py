@@ -1,8 +1,4 @@
-"""The filters that ``query``, ``search`` and the other readers share, and their form for the engine.
-
-A ``where`` becomes JSON here: datetimes are encoded, and values that JSON cannot carry are refused with their
-path. The engine checks the rest.
-"""
+"""The filters that all readers share, and their JSON for the engine, which checks the rest."""
 
 from __future__ import annotations
 

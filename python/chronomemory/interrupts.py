@@ -1,8 +1,4 @@
-"""Ends a command quietly that is interrupted while it is still being loaded.
-
-Loading takes a moment, and no command has begun: it ends at once and quietly, with the exit code of
-an interrupt. Nothing is changed for programs that only use the package.
-"""
+"""Ends a command quietly that is interrupted while it is still being loaded; other programs keep Ctrl-C."""
 
 from __future__ import annotations
 

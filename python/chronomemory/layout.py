@@ -30,10 +30,7 @@ _LINK = "this is a symbolic link, and nothing in a store is reached through one"
 
 
 def log_folder(project_root: Path) -> Path:
-    """Return the folder that holds a project's store, whether it exists or not.
-
-    A backup, which holds the files themselves, is a store's folder too, and only read.
-    """
+    """Return the folder that holds a project's store, whether it exists or not; a backup is one itself."""
     return store_folder(project_root)
 
 
@@ -51,10 +48,7 @@ def folder_mode(project_root: Path, *, shared: bool = False) -> int:
 
 
 def is_of_a_store(folder: Path) -> bool:
-    """Say whether something was written in a folder of a store, though its log may be gone.
-
-    A folder that cannot be looked into may hold anything: let the store say what is wrong with it.
-    """
+    """Say whether something was written in a folder of a store; one that cannot be read may hold anything."""
     try:
         return any(path.name in _BESIDE_A_LOG for path in folder.iterdir())
     except FileNotFoundError:
@@ -64,10 +58,7 @@ def is_of_a_store(folder: Path) -> bool:
 
 
 def read_bounded(path: str | Path, most_bytes: int, folder: int | None = None) -> bytes:
-    """Return what a file holds; a larger one is refused before it is read.
-
-    In an open ``folder`` the file must be a regular one, and no link.
-    """
+    """Return what a file holds, unless it is too large; in an open ``folder`` it must be a regular file."""
     flags = os.O_RDONLY | (0 if folder is None else os.O_NOFOLLOW | os.O_NONBLOCK)
     handle = os.open(path, flags, dir_fd=folder)
     with os.fdopen(handle, "rb") as file:
@@ -89,10 +80,7 @@ def read_config(path: Path, most_bytes: int = _MOST_CONFIG_BYTES) -> str:
 
 
 def unlinked(folder: Path) -> Callable[[str, int], int]:
-    """Return what ``open(opener=…)`` asks for, for files in a store's folder: no step leads through a link.
-
-    Nor does it wait: a pipe in place of a file would wait for somebody who writes to it.
-    """
+    """Return an opener for files in a store's folder that follows no link and never waits for a pipe."""
 
     def opener(path: str, flags: int) -> int:
         *way, name = Path(path).relative_to(folder).parts

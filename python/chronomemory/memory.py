@@ -135,7 +135,7 @@ class Memory(blocks.Memory):
         """Keep the messages of a conversation as turns, and remember what they state.
 
         A message has a ``role`` and a ``content``. Without an ``extractor`` the user's statements are
-        remembered as they are; questions are not.
+        remembered.
         """
         said = _messages(messages)
         if metadata is not None and not isinstance(metadata, Mapping):
@@ -174,10 +174,10 @@ class Memory(blocks.Memory):
         agent: str = NOT_GIVEN,
         token_counter: TokenCounter | None = None,
     ) -> Context:
-        """Return one text for a prompt: constitution, relevant blocks, recent turns, records and pages.
+        """Return one text for a prompt with citations: constitution, blocks, turns, records and pages.
 
-        Each entry has the number of its citation. Only the constitution may exceed the ``budget``. An empty
-        query, or one like "what do you know about me?", is answered with the most used and the newest blocks.
+        Only the constitution may exceed the ``budget``. A generic query gets the most used and the newest
+        blocks.
         """
         asked = string("query", query)
         writing = _Writing(count("budget", budget), token_counter or self._counter or estimated_tokens)
@@ -203,10 +203,7 @@ class Memory(blocks.Memory):
         reason: str,
         dry_run: bool = False,
     ) -> Erased:
-        """Erase memories from the store and all of its past: by ids, or ``everything`` of these names.
-
-        Nothing of them is left in any file of the store. ``forget`` archives; this cannot be undone.
-        """
+        """Erase memories by ids, or ``everything`` of these names, from all files. It cannot be undone."""
         if (ids is None) != everything:
             raise InvalidArgument("either ids or everything=True must be given", field="ids")
         scope, store = self.blocks.scope, self.blocks.store

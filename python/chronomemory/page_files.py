@@ -50,9 +50,7 @@ class PageFiles:
     def clear(self, ids: Iterable[str], kept: Collection[str], *, dry_run: bool) -> None:
         """Find the files that show erased ids, and remove those that are ours unless ``dry_run``.
 
-        The index of a prefixed folder is derived from the log and always goes. The file of a page goes if
-        the page or one of its entries is erased, the page is not ``kept``, and its file was not edited by
-        hand; the next call that needs the page writes what is left of it.
+        The index always goes; the file of a page only if the page is not ``kept`` and was not edited by hand.
         """
         pages: dict[str, set[str]] = {}
         for record_id in ids:

@@ -1,9 +1,4 @@
-"""Tells why something is believed, or not any more.
-
-A tree: the record, below it what it stands on (its evidence and the edges that lead to its grounds), below
-each of them the same. Each carries the event that made it, the one that spoke of it last, and the rollbacks
-that touched it.
-"""
+"""Tells why something is believed: a tree of evidence, edges, events and rollbacks."""
 
 from __future__ import annotations
 

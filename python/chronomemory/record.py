@@ -98,10 +98,7 @@ class _Stored:
 
     @property
     def in_doubt(self) -> str | None:
-        """Why a later change of this record may be missing: the log is damaged. None if nothing is missing.
-
-        It ends with ``repair()``, or once all of the record is written anew.
-        """
+        """Why a later change of this record may be missing, until ``repair()`` or a new write; or None."""
         packed = self._packed()
         return None if packed is None else _DOUBTS[_MOMENTS.unpack_from(packed)[_DOUBT]]
 

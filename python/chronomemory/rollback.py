@@ -83,11 +83,8 @@ def invalidate(
 ) -> RollbackReport:
     """Invalidate a record and turn all that rests on it into hypotheses, in one atomic batch.
 
-    The cascade also starts from an id that the store does not know (a paper, a person):
-    what rests on it has lost its ground all the same. Without a graph, that of the edges in the
-    store is followed. What another process writes meanwhile to one of the records is kept: all is
-    read again then.
-    ``check`` may refuse it by what the record is, or None, at that moment; ``note`` may add to the batch.
+    It also starts from an id without a record. Without a graph the edges of the store are followed.
+    Concurrent changes are kept. ``check`` may refuse the record, ``note`` may add to the batch.
     """
     string("id", record_id, empty=False)
     with contents:
@@ -126,8 +123,7 @@ def _withdraw(
 ) -> None:
     """Invalidate a record, and turn the ids that rest on it into hypotheses, in one batch.
 
-    The engine of a ``scoped`` handle sees only a part of them, and the report counts that part. Each scope
-    with other dependents gets a report of its own that names them, and that can be taken back there.
+    The report counts what a ``scoped`` engine sees; other scopes get reports of their own.
     """
     changed: list[ChronoRecord] = []
     hidden: dict[Scope, list[tuple[ChronoRecord, RecordStatusChange]]] = {}
@@ -171,9 +167,8 @@ def _withdraw(
 def _resting_on(engine: Engine, record_id: str) -> Iterator[str]:
     """Yield what rests on a record, nearest first, in its scope and in narrower ones.
 
-    An edge counts if who wrote it sees both ends. What rests on something sees it, too: nothing that is
-    shared falls for what one user said. An end that is no record, such as a paper, is seen by all; but who
-    goes on from there must see the edge that led to it.
+    An edge counts if its writer sees both ends: nothing shared falls for what one user said. All see an end
+    that is no record, but who goes on from there must see the edge that led to it.
     """
     whole = engine.unscoped()
     # An edge that has expired leads nowhere; a record that has stands between others still.
@@ -312,8 +307,7 @@ def rollbacks_of(store: HasEngine, ids: Iterable[str]) -> dict[str, list[Rollbac
 def reinstate(store: HasEngine, rollback_id: str, reason: str) -> ReinstateReport:
     """Take a rollback back: put back what it changed, where nothing else has changed since, in one batch.
 
-    What was written after the rollback is left alone and named. So of two rollbacks that touched the same
-    record, the later one is taken back first. If nothing can be put back, nothing is written.
+    What was changed since is left alone and named. If nothing can be put back, nothing is written.
     """
     string("rollback_id", rollback_id, empty=False)
     with contents:

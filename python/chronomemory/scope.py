@@ -1,7 +1,4 @@
-"""A scope: whose a record is.
-
-A *scope* is some of three names: user, agent, session. Who sees what is decided by the engine.
-"""
+"""A scope: some of three names (user, agent, session) that say whose a record is."""
 
 from __future__ import annotations
 
@@ -156,11 +153,7 @@ _Found = TypeVar("_Found")
 
 
 class Answer(list[_Found]):
-    """What was found.
-
-    ``scope`` has the names that were given, None for everyone. ``known`` says whether anything was ever
-    written for them, tombstones too: a misspelled name finds nothing, and is not known.
-    """
+    """What was found. ``known`` is False if nothing was ever written for the names in ``scope``."""
 
     __slots__ = ("known", "scope")
 

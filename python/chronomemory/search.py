@@ -107,21 +107,12 @@ def search(
 ) -> Hits:
     """Return the best records of all faces for a text, a vector, tokens or several of these, best first.
 
-    A ``Filter`` selects the records that may be found; it never changes what a word is worth. Every write
-    before the call is seen, those of other processes too. Infrastructure records are found only if their
-    kind is given. With ``context`` linked records and those of the same group raise each other's score, and
-    so does a time or a speaker that the text names (``now`` is what "yesterday" is counted from). Hits below
-    ``min_score`` are left out; scores of words, of vectors and of both are of different sizes.
+    A ``Filter`` selects records and never changes what a word is worth. With ``context`` linked records,
+    groups, named times and speakers raise scores (``now`` is what "yesterday" is counted from). ``after``
+    takes the ``cursor`` of a page, and raises ``StaleCursor`` if anything seen here has changed.
 
-    The answer has a ``cursor`` if there is more; it is ``after`` for the next page. A page continues the one
-    before only while nothing has changed that is seen here: else ``StaleCursor`` is raised.
-
-    A vector is compared, exactly, with the embeddings of a ``space`` (the default one unless named) whose
-    records pass all filters. ``query_tokens`` has a vector for each token of the question, and is compared
-    with those of a ``token_space`` (``"tokens"`` unless named): of all records that may be found where these
-    are few, or else of those that words and vectors put forward. Embeddings are those of now: ``as_of`` with
-    a vector or tokens is refused. An ``embedder`` reads the text: it gives the vector if the space holds
-    vectors of its model, and the tokens if the token space does, so that neither has to be given.
+    A vector is compared exactly with a ``space``, ``query_tokens`` with a ``token_space``, as they are now.
+    An ``embedder`` reads the text and gives both, as far as there are spaces of its model.
     """
     if embedder is not None:
         words = check.string("text", text)

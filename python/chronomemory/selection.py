@@ -1,9 +1,7 @@
 """Reads records by filters: pages with a cursor, streams, and views of an earlier moment.
 
-A cursor is a position and no resource: the moment or number that orders the last record of a page, the event
-that made the record, and a digest of the question that it belongs to. It has no id and no content: if a field
-gives the order, its value is read from the record. It never expires, and works after a restart and in other
-processes.
+A cursor is a position without id or content: the order of the last record, the event that made it, and a
+digest of the question. It never expires, and works in other processes.
 """
 
 from __future__ import annotations
@@ -138,12 +136,10 @@ def query(
 ) -> Page:
     """Return the records that a ``Filter`` selects, in insertion order.
 
-    ``rag_filter`` keeps those of at least 0.6 confidence. Records of the other faces appear when their kind
-    is given, or with ``faces``; records that have expired appear with ``expired``. ``order_by`` is
-    ``created_at`` (the same order), ``updated_at``, ``happened_at``, ``confidence``, ``id``, or a field that
-    has an index; a ``-`` in front reverses it, and records without a value come last. With a ``limit`` the
-    answer has a ``cursor``, which is ``after`` for the next page. With ``explain`` its ``plan`` says how many
-    records were read.
+    ``rag_filter`` keeps those of at least 0.6 confidence; ``faces`` and ``expired`` add records of faces and
+    expired ones. ``order_by`` is ``created_at``, ``updated_at``, ``happened_at``, ``confidence``, ``id`` or
+    an indexed field, with ``-`` reversed. With a ``limit`` the answer has a ``cursor`` for ``after``; with
+    ``explain`` a ``plan``.
     """
     terms = query_terms(rag_filter=rag_filter, limit=limit, faces=faces, **given)
     for name in ("since", "until"):
@@ -162,11 +158,7 @@ def stream(
     order_by: str | None = None,
     **given: Unpack[Filter],
 ) -> Walk:
-    """Return what ``query`` would return now, one record at a time, whatever is written meanwhile.
-
-    Records are made when they are asked for: a stream costs 16 bytes for each, and keeps what writers replace
-    until it ends, is closed or is collected.
-    """
+    """Return what ``query`` would return now, one record at a time, whatever is written meanwhile."""
     terms = query_terms("stream", rag_filter=rag_filter, limit=limit, faces=faces, **given)
     return engine_of(store, expired).walk(walk_terms(terms, order_by))
 
@@ -271,10 +263,7 @@ def _is_number(given: object) -> bool:
 
 
 def view_of(engine: Engine, when: int | datetime) -> Reader:
-    """Return the engine's view of a store as it was after event ``when``, or at that moment.
-
-    A datetime without a time zone names no moment and is refused, and so is what has not happened yet.
-    """
+    """Return the engine's view as of event ``when``, or a past moment with a time zone."""
     if isinstance(when, datetime):
         moment = micros("as_of", when)
         latest, now = engine.latest_us(), time.time_ns() // 1000

@@ -1,8 +1,7 @@
 """The store and its handles: what a caller may ask of a project's memory.
 
-A handle of a scope (user, agent, session) sees the records that carry its names and wider ones, and whatever
-it writes carries them. Scopes separate, they do not protect: a caller that may choose the names of a handle
-may read what is written under them.
+A handle of a scope sees records that carry its names and wider ones. Scopes separate, they do not protect: a
+caller that chooses the names may read what is written under them.
 """
 
 from __future__ import annotations
@@ -55,11 +54,7 @@ _DELETED = "tombstone"
 
 @check.public_names
 class Records(RecordNames, Store):
-    """What a store and a handle of a scope have in common: records, their past, search and embeddings.
-
-    It is read like a mapping of ids to records, of every face and status that is seen here, without deleted
-    and expired ones. Iteration yields ids one by one, in the order the records came, as of its start.
-    """
+    """What a store and a handle have in common: a mapping of ids to records, searches and the past."""
 
     project_root: Path
 
@@ -76,10 +71,7 @@ class Records(RecordNames, Store):
     # Writing.
 
     def upsert_many(self, records: Iterable[ChronoRecord | Mapping[str, Any]]) -> range:
-        """Write records as one atomic batch, all or none; return the seqs they took.
-
-        A record without an id gets a random one, which a ``ChronoRecord`` is told.
-        """
+        """Write records as one atomic batch; return their seqs. A record without an id gets a random one."""
         if isinstance(records, Mapping | ChronoRecord):
             raise check.must("records", "be a list of records; upsert() takes one", records)
         if ingestion.is_table(records):
@@ -152,10 +144,7 @@ class Records(RecordNames, Store):
         return sum(counts.values()) if group is None else counts
 
     def invalidate(self, record_id: str, reason: str, dep_graph: DepGraph | None = None) -> RollbackReport:
-        """Invalidate an own record and doubt what rests on it, by default along the edges in the store.
-
-        Also what rests on it in narrower scopes, which the report does not count if it is not seen here.
-        """
+        """Invalidate an own record and doubt what rests on it, by default along the stored edges."""
         return rollback.invalidate(record_id, reason, self, dep_graph)
 
     # The past.
@@ -165,11 +154,7 @@ class Records(RecordNames, Store):
         return [WalEvent._of_line(line) for line in self.engine.history(check.string("id", record_id))]
 
     def changed_since(self, seq: int) -> list[str]:
-        """Return the ids upserted at ``seq`` or later, each once, also if the log was compacted since.
-
-        Deletions are left out: ``replay`` has every event since the last compaction, and ``history`` every
-        one of a record.
-        """
+        """Return the ids upserted at ``seq`` or later, each once; deletions are left out."""
         return self.engine.changed_since(check.count("seq", seq))
 
     def as_of(self, when: int | datetime) -> StoreView:
@@ -294,14 +279,12 @@ _VERIFY = ("full", "quick")
 class ChronoStore(StoreNames, Records):
     """The memory of one project: records in a chained log under ``<project_root>/.chronomemory``.
 
-    The first call that needs the store opens it, also after ``close``; reading never creates
-    a file. One store may be shared between threads, and many processes may open the same project.
-    Its files are private to whoever makes it; with ``shared``, the group may read and write too.
+    The first call opens it, also after ``close``; reading creates no file. Threads may share a store,
+    processes a project. Files are private; with ``shared`` the group may read and write.
 
-    All stores of a process on the same folder share one engine, each on its own terms: ``recursion_depth``,
-    ``durability``, ``lock_timeout`` and ``salt`` hold for its writes alone. With ``own_engine`` it shares
-    with nobody, as another process would. Lines of records with a scope carry a salt, so that the hash of
-    one that is erased later cannot be guessed; with ``salt=True`` all do, with ``salt=False`` none.
+    All stores of a process on a folder share one engine, unless ``own_engine``; ``recursion_depth``,
+    ``durability``, ``lock_timeout`` and ``salt`` hold for own writes. Lines with a scope carry a salt, so
+    that the hash of an erased one cannot be guessed; ``salt=True`` is for all, ``salt=False`` for none.
 
     >>> import tempfile
     >>> with ChronoStore(tempfile.mkdtemp()) as store:
@@ -392,10 +375,7 @@ class ChronoStore(StoreNames, Records):
         return folder_mode(self.project_root, shared=self._options["shared"])
 
     def close(self) -> None:
-        """Close the store; closing twice is fine, and the next call opens it again.
-
-        Other stores of this process that are open on the same folder stay open.
-        """
+        """Close the store; the next call opens it again. Other stores on the folder stay open."""
         with self._turn():
             lease, self._lease, self._engine = self._lease, None, None
             for handle in list(self._handles):
@@ -457,8 +437,7 @@ class ChronoStore(StoreNames, Records):
     ) -> ScopedStore:
         """Return a handle for some names: it sees what is theirs and what is wider, writes what is theirs.
 
-        A name that is left out widens within one's own things and never beyond them. With ``shared=False``
-        only own records are seen, and they must carry every name given.
+        With ``shared=False`` it sees only own records, which carry every name given.
         """
         handle = ScopedStore(self, Scope.of(user=user, agent=agent, session=session), shared=shared)
         if check.flag("must_exist", must_exist) and not handle.known:

@@ -1,8 +1,4 @@
-"""Tools for function calling: JSON schemas for any provider, and a dispatcher that checks arguments.
-
-The MCP server builds its tools from the same ``Definition`` and shares short ids, the test for generic
-queries and the profile.
-"""
+"""Tools for function calling, also used by the MCP server: JSON schemas, argument checks and a dispatcher."""
 
 from __future__ import annotations
 
@@ -296,10 +292,7 @@ def is_generic(query: str) -> bool:
 
 
 def profile(door: Door, newest: Sequence[ChronoRecord], limit: int) -> dict[str, list[ChronoRecord]]:
-    """Return up to ``limit`` memories each: constitution, most used, newest; none of them twice.
-
-    ``newest`` are the newest memories, from which the last section is taken.
-    """
+    """Return up to ``limit`` memories each: constitution, most used, and of the ``newest``; none twice."""
 
     def blocks(where: Mapping[str, Any], most: int) -> list[ChronoRecord]:
         return list(door.query(kind="block", where=where, faces=True, order_by="-created_at", limit=most))
@@ -442,11 +435,7 @@ class Tools:
         return [_FORMATS[provider](definition) for definition in self._definitions.values()]
 
     def call(self, name: str, arguments: Mapping[str, Any] | str | None = None) -> dict[str, Any]:
-        """Call a tool and return its result; ``arguments`` may be the JSON text that a model wrote.
-
-        A refused call and an error of the store are results too: ``error`` says what is wrong, ``fix`` how to
-        go on. Other exceptions are raised.
-        """
+        """Call a tool with arguments or their JSON text; a refusal is a result with ``error`` and ``fix``."""
         try:
             definition = self._definitions.get(name)
             if definition is None:

@@ -1,8 +1,4 @@
-"""The types and protocols that the modules hand to each other.
-
-The protocols let the verbs (``invalidate``, ``what_is_known``, …) stand below ``ChronoStore``
-and take any object with its reading or writing methods.
-"""
+"""The types and protocols that modules share; verbs take any object with the methods of a protocol."""
 
 from __future__ import annotations
 

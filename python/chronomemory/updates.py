@@ -1,8 +1,7 @@
 """Changes records: in part, several at once, or only if they are unchanged since they were read.
 
-A ``Look`` notes where the log ended and which ids were read, and the change is written only if none of them
-has changed since. If one has, the writer lost a race: it takes the writer lock, and reads, computes and
-writes again while it holds the lock, so that it cannot lose a second time.
+A ``Look`` notes what was read, and the change is written only if none of it has changed since. A writer that
+loses this race repeats its work while it holds the writer lock.
 """
 
 from __future__ import annotations
@@ -69,8 +68,7 @@ def numbered(name: str) -> Iterator[str]:
 def retry_in_turn(store: HasEngine, attempt: Callable[[], T]) -> T:
     """Make an attempt; if it loses a race, make it again while no other thread or process writes.
 
-    The second attempt still raises ``WriteConflict`` if it writes itself what it has read, or if it takes
-    longer than the second for which the lock is held and another writer comes first after that.
+    The second attempt raises ``WriteConflict`` if it takes longer than a second, or changes what it has read.
     """
     with suppress(WriteConflict):
         return attempt()
@@ -89,8 +87,7 @@ def update_by(
 ) -> WalEvent | None:
     """Write what ``change`` makes of a record, a tombstoned one too, or of None; if that is None, nothing.
 
-    If another process writes the record meanwhile, ``change`` is called once more, with what that one wrote,
-    while no one else may write: no update is lost. It should only compute, in less than a second.
+    After a concurrent write ``change`` is called once more while no other may write, so no update is lost.
 
     >>> import tempfile
     >>> from chronomemory import ChronoStore
@@ -142,9 +139,8 @@ def update(
 ) -> WalEvent | None:
     """Change some fields of a record, or write what a function makes of it; return None if nothing changed.
 
-    ``data`` is merged (RFC 7396): a key whose value is None is taken away, a list is replaced. Other fields
-    are given whole. The change is written only if the record is still what it was made from, and made again
-    if not. With ``if_version`` it must be that version, else a ``Conflict`` tells.
+    ``data`` is merged (RFC 7396): None removes a key, a list is replaced. With ``if_version`` another version
+    is a ``Conflict``.
 
     >>> import tempfile
     >>> from chronomemory import ChronoStore
@@ -230,10 +226,9 @@ def delete_many(
     dry_run: bool = False,
     all: bool = False,
 ) -> list[str]:
-    """Tombstone records, by their ids or by what a ``where`` says, as one batch; return the ids that it was.
+    """Tombstone records, by their ids or by a ``where``, as one batch; return the ids that it was.
 
-    What is not there, is a tombstone already, or is not seen is left out; what is wider than the handle is
-    refused by its id, and passed over by a ``where``. With ``dry_run`` nothing is written.
+    Missing records are left out; wider ones are refused by id, and passed over by a ``where``.
     """
     if (record_ids is None) == (where is None):
         got = "neither" if where is None else "both"

@@ -54,11 +54,9 @@ class Compacted(int):
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """A copy of a store, in its folder (``inside``) or outside.
+    """A copy of a store, in its folder (``inside``) or outside; ``there`` says whether it can be found now.
 
-    ``seq`` and ``head`` are of its last event, 0 and "" if its files do not tell. ``verified`` says that
-    all of it was read again and was right when it was made, and that it still ends so. One that is not
-    ``there`` may lie on a medium that is not attached.
+    ``seq`` and ``head`` are of its last event, 0 and "" if unknown. ``verified``: all of it was read again.
     """
 
     path: Path
@@ -98,10 +96,9 @@ class BackedUp(PosixPath):
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What was removed, or with ``dry_run`` would be.
+    """What was removed, or with ``dry_run`` would be; ``seq`` is the event of it, None if no archive went.
 
-    ``seq`` is the event that tells of it, None if no archive went. ``last_seq`` is the last event in the
-    ``archives``. ``held`` archives are old enough and stay, because no base behind them is there.
+    ``last_seq`` is the last event in the ``archives``. ``held`` archives stay: no base behind them is there.
     """
 
     seq: int | None
@@ -132,10 +129,7 @@ class _Store(HasProject, Protocol):
 
 
 class Upkeep:
-    """Maintenance and settings of a store: ``store.upkeep``.
-
-    An exception that a ``progress`` function raises is raised when the work is done: it cancels nothing.
-    """
+    """Maintenance and settings of a store; an error of a ``progress`` function is raised at the end."""
 
     __slots__ = ("_store",)
 
@@ -145,12 +139,10 @@ class Upkeep:
     # Compaction and backups.
 
     def compact(self, *, keep_history: bool = True, progress: Progress | None = None) -> Compacted:
-        """Start a new log from the present state; return how many events the old one had.
+        """Start a new log from the present state; return how many events the old one had, and sizes.
 
-        The new log commits to the state and to the old log by their hashes. Without
-        ``keep_history`` the old events are dropped and cannot be looked at again. It is refused while
-        a tail with whole events could still be taken back. The answer is a number that also has the size of
-        the folder, ``bytes_before`` and ``bytes_after``.
+        The new log commits to the state and to the old log by hashes. Without ``keep_history`` the old events
+        are dropped. A tail with whole events must be repaired first.
         """
         progress = function_or_none("progress", progress)
         keep_history = flag("keep_history", keep_history)
@@ -169,11 +161,10 @@ class Upkeep:
         now: Now | None = None,
         dry_run: bool = False,
     ) -> Pruned:
-        """Remove the oldest archives, and all backups but the newest; an event says so for ever.
+        """Remove the oldest archives, and all backups but the newest; an event records it.
 
-        Archives go whose log ended ``before`` a moment, or ``older_than`` so long by ``now()``: oldest
-        first, and only up to one that a base which is there stands behind, so that what is kept has no hole.
-        Then ``history`` and ``as_of`` reach back no further. ``dry_run`` writes nothing.
+        Archives go whose log ended ``before`` a moment, or ``older_than`` so long by ``now()``, as long as a
+        base stands behind them. Then ``history`` and ``as_of`` reach back no further.
         """
         if older_than is not None and before is not None:
             raise must("older_than or before", "be one of the two", "both")
@@ -199,12 +190,10 @@ class Upkeep:
         keep: int | None = None,
         progress: Progress | None = None,
     ) -> BackedUp:
-        """Make a consistent copy and return where it is; it is also told what it holds and weighs.
+        """Make a consistent copy and return where it is, with what it holds and weighs.
 
-        Without ``to`` it lies in the store's folder. With it, it gets a folder of its own in that one, which
-        must be outside: it is private, is read again and verified before it has its name, and the store
-        remembers it, so that ``erase`` can tell of it. Of the copies of this store in the same place the
-        newest ``keep`` stay, the new one among them.
+        Without ``to`` it lies in the store's folder. Else it gets a private folder in that one, is verified,
+        and the store remembers it. Of the copies in the same place the newest ``keep`` stay.
         """
         progress = function_or_none("progress", progress)
         newest = None if keep is None else count("keep", keep, least=1)
@@ -225,10 +214,7 @@ class Upkeep:
         return [Backup.of(found) for found in self._store.engine.upkeep.copies()]
 
     def forget_backups(self, *paths: str | os.PathLike[str]) -> int:
-        """Forget copies outside that are gone for good; return how many were known.
-
-        One that is still there is refused: ``erase`` must be able to tell of it.
-        """
+        """Forget copies outside that are gone for good, none that is there; return how many were known."""
         return self._store.engine.upkeep.forget_copies([absolute("paths", given) for given in paths])
 
     def restore(
@@ -241,13 +227,9 @@ class Upkeep:
     ) -> dict[str, Any] | None:
         """Put the store back to a backup, or to what a repair or restore set aside in ``quarantine/``.
 
-        What is replaced is set aside in turn. A damaged copy is refused unless ``damaged`` is given:
-        then it comes back as it is. In a copy from before an erasure that is known here, what was erased
-        since is erased first; where that cannot be told it is refused. With ``bring_back`` what was
-        erased comes back. ``verify`` tells of either for ever. A tail in
-        ``quarantine/`` takes its place behind the bytes that it was cut from and is repaired; only then
-        something is returned, as ``repair`` tells it: what was written since the cut is among
-        ``changed``, and in the folder ``kept``.
+        What is replaced is set aside. A copy with damage needs ``damaged``. What was erased since the copy is
+        erased first; with ``bring_back`` it comes back, and ``verify`` reports that. Only a tail in
+        ``quarantine/`` returns something: the report of its ``repair``.
         """
         folder, damaged = path("source", source), flag("damaged", damaged)
         bring_back = flag("bring_back", bring_back)
@@ -262,41 +244,27 @@ class Upkeep:
     def repair(self, *, unproven: bool = False, progress: Progress | None = None) -> dict[str, Any]:
         """Bring back what something in the folder proves, set damaged bytes aside, and return what was done.
 
-        ``healed`` counts the places and embeddings that came back, ``changed`` has the ids whose records
-        are other now, ``lost`` the events and embeddings that stay lost, ``unsettled`` the ids that those
-        events seem to speak of, ``kept`` the folder of what was set aside, ``quarantine`` what else lies
-        there: tails with whole events, and what a log that was cut is known to have held. Where nothing
-        proves the state that the log starts from, the call is refused; ``unproven=True`` takes it as it
-        is and marks every record of it.
+        ``healed`` counts what came back, ``changed`` has the changed ids, ``lost`` what stays lost,
+        ``unsettled`` the ids in doubt, ``kept`` the folder of what was set aside, ``quarantine`` what else
+        lies there. An unproven start is refused, or with ``unproven=True`` taken and marked.
         """
         unproven, progress = flag("unproven", unproven), function_or_none("progress", progress)
         with watched("repair", self._store.project_root, large=True), self._store._lenient_engine() as engine:
             return engine.upkeep.repair(progress, unproven=unproven)
 
     def accept_head(self) -> None:
-        """Take the log as it is for the right one, after a change that was meant: a checkout, a copy.
-
-        Until then ``verify`` goes on to report that the head it remembers is lost.
-        """
+        """Take the log as it is for the right one, after a change that was meant, such as a checkout."""
         with self._store._lenient_engine() as engine:
             engine.upkeep.accept_head()
 
     # Settings, for every process from now on.
 
     def require_scope(self, level: str, *, wanted: bool = True) -> bool:
-        """Refuse every write without a name of this level; return whether that is new.
-
-        ``level`` is ``user``, ``agent`` or ``session``. Handles made by ``shared()`` and ``everyone()`` may
-        still write without it. With ``wanted=False`` it is not required any more.
-        """
+        """Refuse writes without a name of this level, such as ``user``; return whether that is new."""
         return self._store.engine.upkeep.require(string("level", level), flag("wanted", wanted))
 
     def create_index(self, path: str) -> bool:
-        """Index records by a field; return whether that is new.
-
-        A field is written as in a ``where``, such as ``"data.customer"``; each element of an array is found.
-        An index never changes an answer, only how many records are read. A store has at most 64.
-        """
+        """Index records by a field, such as ``"data.customer"``, at most 64; return whether that is new."""
         return self._store.engine.upkeep.create_index(string("path", path))
 
     def drop_index(self, path: str) -> bool:
@@ -317,19 +285,15 @@ class Upkeep:
         times: Iterable[str] | None = None,
         speakers: Iterable[str] | None = None,
     ) -> None:
-        """Choose which fields of the records are searched.
+        """Choose which fields of the records are searched, by paths such as ``"data.recipe.steps"``.
 
-        Fields are written as paths, such as ``"label"`` or ``"data.recipe.steps"``. ``text`` gives each a
-        weight of 1 to 100. What is not given keeps its default. The choice is a record in the log.
+        ``text`` gives each a weight of 1 to 100. What is not given keeps its default.
         """
         named = {"tags": tags, "links": links, "groups": groups, "times": times, "speakers": speakers}
         set_search_fields(self._store, text, named)
 
     def set_now(self, moment: datetime | None) -> None:
-        """Set the clock that expiries are compared with, for all stores of this process on the same folder.
-
-        None returns to the clock of the machine. It is for tests, and for looking ahead.
-        """
+        """Set the clock of expiries for all stores of this process on the folder; None resets it."""
         self._store.engine.set_clock(None if moment is None else micros("moment", moment))
 
     def folder_mode(self) -> int:

@@ -1,7 +1,6 @@
-"""Embeddings of records: attaches them, finds the nearest, and embeds a space again with another model.
+"""Embeddings of records: attaching, exact search, and embedding a space again with another model.
 
-A *space* holds the vectors of one model, or for a model of tokens a code of 16 bytes for each token. The
-caller brings the vectors: this module knows no model. Every search in a space is exact.
+A *space* holds the vectors of one model, or for a model of tokens a code of 16 bytes for each token.
 """
 
 from __future__ import annotations
@@ -123,8 +122,7 @@ class Vectors:
     ) -> range:
         """Give a record an embedding, in place of the one it had; return the seqs of the events.
 
-        ``model`` names what made the vector. The first embedding binds the space to it and to the
-        vector's length; later ones may leave it out.
+        The first embedding binds the space to its ``model`` and length; later ones may leave ``model`` out.
         """
         name = check.string("id", record_id)
         with check.contents:
@@ -139,11 +137,7 @@ class Vectors:
         space: str | None = None,
         model: str | None = None,
     ) -> range:
-        """Give records embeddings as one atomic batch: row i of ``vectors`` is that of the i-th id.
-
-        Other writers wait until all of it is written. Attach a very large matrix in parts if that is too
-        long.
-        """
+        """Give records embeddings as one atomic batch: row i of ``vectors`` is that of the i-th id."""
         ids = _ids(record_ids)
         with check.contents:
             rows = float_rows(vectors, (2,))
@@ -162,10 +156,8 @@ class Vectors:
     ) -> range:
         """Give a record the vectors of its tokens, in place of those it had; return the seqs of the events.
 
-        ``tokens`` has a row for each token. Of each a code of 16 bytes is kept; the vectors themselves are
-        not. The first tokens bind the ``space`` to their ``model``, to the length of a row, and to how many
-        codes a record has room for, ``most`` of them, by default 48. Where a record has more tokens,
-        neighbours share a code.
+        Of each row a code of 16 bytes is kept. The first tokens bind the ``space`` to their ``model``, length
+        and ``most`` codes of a record (48 by default); of more tokens neighbours share a code.
         """
         with check.contents:
             rows = [_tokens(tokens)]
@@ -216,10 +208,7 @@ class Vectors:
     # Reading.
 
     def get(self, record_id: str, *, space: str | None = None) -> check.Floats | None:
-        """Return the embedding of a record, bit for bit as it was given, or None.
-
-        A row that does not match its hash in the log raises ``LogCorrupted``.
-        """
+        """Return the embedding of a record, bit for bit, or None; a damaged row raises ``LogCorrupted``."""
         found = self._store.engine.vectors.embedding(
             check.string("id", record_id), space=check.string_or_none("space", space)
         )
@@ -242,12 +231,10 @@ class Vectors:
         min_score: float | None = None,
         where: Where | None = None,
     ) -> Any:
-        """Return the ``k`` records nearest to a vector, best first; for a matrix, a list for each row.
+        """Return the ``k`` records nearest to a vector by exact search; for a matrix, a list for each row.
 
-        The search is exact: it finds what comparing the vector with every embedding finds, bit for bit.
-        ``kind``, ``status`` (None means any), ``min_confidence`` and ``where`` filter the records as in
-        ``query``, records of all faces included; ``among`` names the only ids that count; ``min_score`` is
-        the least cosine.
+        Filters are those of ``query``, over records of all faces; ``among`` names the only ids that count,
+        ``min_score`` is the least cosine.
         """
         queries = check.floats("vector", vector, (1, 2))
         if isinstance(among, str):
@@ -269,11 +256,10 @@ class Vectors:
         return answered(engine, named if queries.ndim == 2 else named[0], is_any=any(named))
 
     def matrix(self, *, space: str | None = None) -> tuple[list[str], check.Floats]:
-        """Return the embeddings of the records that the handle sees, in the order of the file, and their ids.
+        """Return the ids and the read-only matrix of the embeddings that the handle sees, in file order.
 
-        The array is read-only. It is a view of the file if each row of the file is the embedding of a record
-        that is seen, and a copy of those rows otherwise. Nothing is checked here but that there is a file of
-        that length: ``verify()`` does the rest.
+        It is a view of the file if all of its rows are seen. Rows are not checked here: ``verify()`` does
+        that.
         """
         tried = None
         while True:
@@ -345,11 +331,7 @@ class StoreVectors(Vectors):
         self._store.engine.vectors.choose_space(name)
 
     def drop(self, space: str, *, force: bool = False) -> int:
-        """Remove a space with all its embeddings; return how many records had one in it.
-
-        The log keeps that it existed, and its rows leave the disk with the next compaction. The default
-        space is dropped only if it is empty, or with ``force=True``.
-        """
+        """Remove a space; return how many embeddings it had. The default space needs ``force``."""
         return self._store.engine.vectors.drop_space(
             check.string("space", space), force=check.flag("force", force)
         )
@@ -367,14 +349,9 @@ class StoreVectors(Vectors):
     ) -> int:
         """Embed every record of a space again, with another model, into another space; return how many.
 
-        The old space stays and can be searched
-        meanwhile. Records that the new space holds already are left alone, so that an interrupted run
-        continues where it stopped. With ``default=True`` the new space becomes the default afterwards, which
-        is refused if no record could be embedded. A name or a model that the new space cannot have is
-        refused before anything is embedded.
-
-        If the space holds codes of tokens, so does the new one: then ``embed`` returns an array for each
-        text, with a row for each of its tokens, as the ``embed_tokens`` of an embedder does.
+        The old space stays. Records that the new space holds are left alone, so that an interrupted run
+        continues. With ``default=True`` the new space becomes the default. For a space of tokens ``embed``
+        returns an array for each text, as ``embed_tokens`` of an embedder does.
         """
         space, default = check.string_or_none("space", space), check.flag("default", default)
         check.function("embed", embed)
@@ -494,10 +471,7 @@ def _rows(
 
 
 def _try_space(vectors: Vectors, name: str, model: str, old: Space) -> None:
-    """Let the engine refuse a name or a model before a long work, rather than after a part of it.
-
-    It looks at the space before it looks at the ids, and knows the names that were dropped as well.
-    """
+    """Let the engine refuse a name or a model before a long work: it checks the space before the ids."""
     known = {space.name: space for space in vectors.spaces()}.get(check.string("into", name))
     tokens = old.tokens if known is None else known.tokens
     dim = (old.dim if old.tokens else 1) if known is None else known.dim

@@ -110,10 +110,7 @@ def _first_of(found: Sequence[object]) -> str:
 
 
 def callers_level() -> int:
-    """Return the ``stacklevel`` at which a warning of who calls this points out of the package.
-
-    A store opens by ``with``, by ``open()`` or by the first call that needs it: each is of another depth.
-    """
+    """Return the ``stacklevel`` at which a warning points out of the package, however deep the call is."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
         frame, level = frame.f_back, level + 1

@@ -45,11 +45,7 @@ class EsdbRecord:
 
 @dataclass(frozen=True, slots=True)
 class EsdbStatus:
-    """What there is to read, and whether it can be trusted.
-
-    ``available`` is False when there is a log that cannot be opened. ``epoch`` is the seq up to
-    which the log was compacted, 0 when it never was.
-    """
+    """What can be read; ``available`` is False for a log that cannot be opened."""
 
     available: bool
     backend: str
@@ -66,10 +62,8 @@ class EsdbStatus:
 class EsdbBridge(Closing):
     """Reads a project's store when it has a log, else its JSON files.
 
-    A log that cannot be opened, or that is gone from beside what belongs to it, is never taken for an
-    empty project: ``status()`` says so, and every other call raises what the store raised.
-    A damaged log that opens warns as a store does.
-    The store stays open between calls until ``close()``, or until the bridge is collected.
+    A log that cannot be opened, or is missing beside its files, is never taken for an empty project:
+    ``status()`` says so, and every other call raises the error of the store.
     """
 
     def __init__(self, project_dir: str | os.PathLike[str] = ".") -> None:

@@ -57,10 +57,7 @@ class ContextPack:
 
 
 class ContextPackCompiler:
-    """Chooses what a prompt may hold.
-
-    With a graph, records that the task leads to win among equally believed ones.
-    """
+    """Chooses what a prompt may hold; with a graph, records that the task leads to come first."""
 
     def __init__(self, store: Readable, dep_graph: DepGraph | None = None) -> None:
         self._store = store

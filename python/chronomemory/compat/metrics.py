@@ -67,10 +67,7 @@ def get_token_metrics(store: Readable, task_id: str) -> list[ChronoRecord]:
 
 
 def token_efficiency_report(store: Readable) -> dict[str, float]:
-    """Summarise all metrics; without any, every figure is zero.
-
-    Tokens per success are those of the successful tasks alone; the other two are means over all.
-    """
+    """Summarise all metrics; tokens per success are of successful tasks, the others are means."""
     metrics = [record.data for record in store.query(kind="token_metric")]
     won = [_number(data, "total_tokens") for data in metrics if data.get("success") is True]
     return {

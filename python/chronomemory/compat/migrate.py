@@ -42,10 +42,7 @@ def confidence_of(entry: dict[str, Any], default: float) -> float:
 
 
 def read_objects(path: Path) -> tuple[list[dict[str, Any]], str | None]:
-    """Read the objects with an id out of a JSON list, and say what could not be used.
-
-    A file that is not there is no problem: it has no objects.
-    """
+    """Read the objects with an id out of a JSON list, and say what could not be used."""
     try:
         entries = json.loads(read_bounded(path, _MOST_BYTES).decode("utf-8-sig"), parse_constant=_refuse)
     except FileNotFoundError:
@@ -63,9 +60,8 @@ def read_objects(path: Path) -> tuple[list[dict[str, Any]], str | None]:
 def migrate_from_json(store: Writable, directory: str | Path) -> dict[str, int]:
     """Bring ``requirements.json`` and ``testcases.json`` into the store as one atomic batch.
 
-    A second run changes nothing: what is there with the same id, label and status is skipped, and so is
-    what was deleted or rolled back since, as long as the file says of it what it said.
-    An id that the files name twice is taken from its last place, for the same reason.
+    A second run changes nothing: it skips equal records, and those deleted or rolled back since. Of an id
+    that is named twice the last counts.
     """
     counts = {"requirements": 0, "testcases": 0, "skipped": 0}
     wanted: dict[str, tuple[str, ChronoRecord]] = {}
@@ -90,10 +86,7 @@ def migrate_from_json(store: Writable, directory: str | Path) -> dict[str, int]:
 
 
 def _bring_in(store: Writable, records: list[ChronoRecord]) -> tuple[set[str], int]:
-    """Write all that are not there at once; if one cannot be carried, write the others and say which it was.
-
-    Return the ids that were written, and how many were refused.
-    """
+    """Write missing records, one by one if the batch is refused; return the ids, and how many were refused."""
     try:
         return run(store, partial(_write_missing, records=records)), 0
     except InvalidRecord:

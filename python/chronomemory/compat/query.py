@@ -1,8 +1,4 @@
-"""The questions that a memory can answer.
-
-Eighteen of them, over any store or view. The questions about relations need a dependency graph;
-without one they answer ``[]`` unless their text says otherwise.
-"""
+"""Eighteen questions over any store or view; those about relations need a dependency graph."""
 
 from __future__ import annotations
 
@@ -59,10 +55,7 @@ def what_depends_on(store: Readable, record_id: str, dep_graph: DepGraph | None 
 
 
 def what_changed_since(store: Journal, seq: int) -> list[ChronoRecord]:
-    """Return the plain records upserted at ``seq`` or later, each once, as they are now.
-
-    A deletion alone is no such change: ``replay(from_seq=seq)`` shows it, with the op ``delete``.
-    """
+    """Return the plain records upserted at ``seq`` or later, as they are now, without deletions."""
     changed = store.changed_since(seq)
     found = [store.get(name) for name in changed]
     return [record for record in found if record is not None]
@@ -140,11 +133,7 @@ def what_confidence_collapsed(store: Readable, threshold: float = RAG_CONFIDENCE
 def what_can_agent_do_next(
     store: Readable, goal_id: str, dep_graph: DepGraph | None = None
 ) -> list[ChronoRecord]:
-    """Return the actions that wait for nothing: every target of their ``depends_on`` is active.
-
-    Actions are not bound to goals, so ``goal_id`` only says on whose behalf one asks.
-    Without a graph all actions are returned.
-    """
+    """Return the actions whose ``depends_on`` targets are all active, or all actions without a graph."""
     actions = store.query(kind="action")
     if dep_graph is None:
         return actions

@@ -37,11 +37,7 @@ class RecordNames:
     def export_records(
         self: HasEngine, *, status: str | None = "active", faces: bool = False, where: Where | None = None
     ) -> list[dict[str, Any]]:
-        """Return the active plain records as dicts, or those of another status, for which ``where`` holds.
-
-        A handle with names exports its own records, not those of wider scopes. Records that have expired and
-        are still there are exported too.
-        """
+        """Return own plain records of a status as dicts, expired ones too, for which ``where`` holds."""
         engine = self.engine.with_expired()
         terms = query_terms("export_records", status=status, faces=faces, where=where)
         found = engine.export(terms)

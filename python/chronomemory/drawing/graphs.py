@@ -34,9 +34,8 @@ def graph_page(
 ) -> str:
     """Return the page; the same dots and lines give the same page, in whatever order they come.
 
-    Of more than ``limit`` dots those with the most lines are drawn, and the page says how many are not.
-    Lines to dots that are not there are counted and left out. Two dots with the same id are an
-    ``InvalidArgument``.
+    Of more than ``limit`` dots the best linked are drawn; the page counts the others, and lines without an
+    end.
     """
     found, links = sorted_by_id(dots, "dots"), sorted_lines(lines)
     known = {dot.id for dot in found}

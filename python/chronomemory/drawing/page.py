@@ -131,10 +131,7 @@ _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 
 def page_of(body: str, scripts: tuple[str, ...], data: dict[str, Any], texts: dict[str, str]) -> str:
-    """Return a page with this body, texts, scripts and data.
-
-    Only its own scripts and style may run, by their digests, and nothing is loaded.
-    """
+    """Return a page with this body, texts, scripts and data; only its own scripts and style may run."""
     style, script = _file("style.css"), "\n".join(map(_file, scripts))
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "

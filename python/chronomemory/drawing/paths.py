@@ -204,8 +204,7 @@ def paths_page(
 ) -> str:
     """Return the page; the same paths and steps give the same page, in whatever order they come.
 
-    The events of a path are in its order. Those of which no step tells are drawn by their ids alone;
-    steps that no path names are counted and left out. Two with the same id are an ``InvalidArgument``.
+    Events without a step are drawn by their ids; steps that no path names are counted and left out.
     """
     laid = timeline(branches, steps)
     states = [_state(branch) for branch in laid.branches]

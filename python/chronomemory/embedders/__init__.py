@@ -1,8 +1,7 @@
-"""Embedders: a protocol, one that needs nothing, and adapters for what people use.
+"""Embedders: a protocol, one that needs nothing, and adapters.
 
-The adapters import what they adapt at their top, so each is a module of its own: import
-``chronomemory.embedders.sentence_transformer`` or ``chronomemory.embedders.fast`` only where the
-package behind it is installed.
+Adapters of other packages are modules of their own, such as ``chronomemory.embedders.sentence_transformer``:
+import one only where its package is installed.
 """
 
 from __future__ import annotations

@@ -83,10 +83,7 @@ class EndpointError(ChronoError, OSError):
 
 
 class EndpointEmbedder(CallableEmbedder):
-    """Asks a server for vectors. ``key_variable`` names the environment variable that has the key.
-
-    Vectors shortened to ``dimensions`` count as those of another model.
-    """
+    """Asks a server for vectors; ``key_variable`` names the environment variable with the key."""
 
     def __init__(
         self,

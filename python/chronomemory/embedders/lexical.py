@@ -1,9 +1,4 @@
-"""Embeds texts without a model, by the words and pieces of words in them.
-
-This is honest hashing, not understanding: texts are alike if they share words or parts of words.
-It knows no synonyms and no other languages. It needs nothing, is the same on every machine, and is
-good enough to find again what was said in similar words.
-"""
+"""Embeds texts by hashing words and pieces of words, without a model."""
 
 from __future__ import annotations
 

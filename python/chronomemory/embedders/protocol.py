@@ -27,10 +27,7 @@ class Embedder(Protocol):
 
 @runtime_checkable
 class TokenEmbedder(Protocol):
-    """Turns texts into a vector for each of their tokens, for ``store.attach_tokens_many``.
-
-    Another model has another name. What asks may be read otherwise than what is asked.
-    """
+    """Turns texts into a vector for each of their tokens; questions may be read differently."""
 
     @property
     def model_name(self) -> str: ...

@@ -81,7 +81,7 @@ def sort(
 ) -> Sorted:
     """Make a delta of each episode for which a where holds, in the order of their time.
 
-    With ``after`` and ``until`` only of those that an event behind the one and up to the other wrote.
+    With ``after`` and ``until`` only episodes that events after the one and up to the other wrote.
     """
     # What all deltas of a pass have in common is checked once; the rest is right by the way it is made.
     common: dict[str, Any] = {"rule_id": rule_id, "promotion_ts": promotion_ts}
@@ -111,11 +111,7 @@ def _begun(rule_id: str, promotion_ts: datetime) -> tuple[dict[str, Any], ...]:
 
 
 def _made(kinds: list[Any], fields: list[dict[str, Any]]) -> list[Any]:
-    """Return models of these kinds with these fields.
-
-    Validation would take longer than all else, ``model_construct`` not much less, and a loop in Python half
-    as long as the engine for everything before it: so each step is taken for all of them at once.
-    """
+    """Return models of these kinds with these fields, made in bulk: validation takes far longer."""
     made = list(map(_new, kinds))
     _each(map(_set_fields, made, fields))
     _each(map(_set_names, made, map(_FIELDS.__getitem__, kinds)))
@@ -130,11 +126,10 @@ def _each(steps: Iterable[None]) -> None:
 
 @contextmanager
 def _uncollected(grown: list[Any]) -> Iterator[None]:
-    """Keep the collector of circles away from a list that grows to millions and has none.
+    """Keep the garbage collector away from a list that grows to millions and has no cycles.
 
-    It would go through all of it again and again, and once more at the end, because all of it is new. So if
-    it is long, what is there then is called old, unless somebody else has set objects aside, whom that would
-    disturb.
+    If it is long, its content is moved to the oldest generation, unless the program has frozen objects
+    itself.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -45,10 +45,7 @@ class MemoryScopeError(StoreError):
 
 
 class ConsolidationRuleError(StoreError):
-    """A rule or a delta that makes no sense; ``deltas`` are those of the same pass that do.
-
-    ``report`` is what a runner did with its other rules; None where it is not from a runner.
-    """
+    """A bad rule or delta; ``deltas`` are the good ones, ``report`` is of the runner's other rules."""
 
     usual_recovery = "Correct what the message names in the rule or in the episodes, and consolidate again."
 

@@ -182,10 +182,7 @@ def is_fact(record: ChronoRecord) -> bool:
 def fact_of(
     record: ChronoRecord, look: Callable[[str], ChronoRecord | None], columns: Iterable[str] = ()
 ) -> Fact:
-    """Return the fact of a record with its whole lineage; ``look`` reads what comes before its last steps.
-
-    Columns that were added are None until they are set.
-    """
+    """Return the fact of a record; ``look`` reads pieces of its lineage, added ``columns`` are None."""
     data = record.data
     return Fact(
         id=plain_id(record.id),
@@ -280,10 +277,7 @@ class Facts(Kept):
         self.handle.run(lambda conn: conn.put(_pinnable(conn, fact, "pin")))
 
     def query(self, pattern: FactPattern, *, as_of: int | datetime | None = None) -> list[Fact]:
-        """Return the facts that have what a pattern says, by when they were pinned and then by their ids.
-
-        With ``as_of`` they are those that were there after an event, or at a moment.
-        """
+        """Return the facts that fit a pattern, by pinning time and id, now or ``as_of`` a moment."""
         tests: list[dict[str, Any]] = [
             {"path": ["data", "payload", slot], "eq": wanted}
             for slot in _SLOTS
@@ -327,8 +321,8 @@ class Facts(Kept):
     ) -> None:
         """Do what a delta says in one atomic batch; a noop leaves only its event.
 
-        A delta is of one owner: the one that is named here, else that of its episodes as far as they are in
-        this store. Its payload says the same, and so do all facts that it replaces.
+        A delta is of one owner: ``user``, or that of its episodes. Its payload and the replaced facts must
+        agree.
         """
         self.handle.run(lambda conn: apply(conn, delta, missing_ok=missing_ok, user=user, channels=channels))
 
@@ -357,9 +351,8 @@ def apply(
 ) -> Applied:
     """Do what a delta says as part of a batch.
 
-    A fact that is there already gets its channels and a further step of its lineage. One that was taken away
-    is pinned again unless ``bring_back`` is False and its episodes have said nothing new since. One that was
-    applied before and comes ``again`` brings nothing back.
+    A known fact gets the channels and a further step. A removed one is pinned again unless ``bring_back`` is
+    False and its episodes say nothing new, or it comes ``again``.
     """
     check_provenance(delta)
     if user is not None:

@@ -1,13 +1,12 @@
-"""Reads a ``when_filter``: the WHERE of an SQL statement, which becomes a where and never a statement.
+"""Reads a ``when_filter``, the WHERE of an SQL statement, as a where for the engine.
 
-The fragment is parsed, and only what stands in a short list is taken: comparisons of a column with values,
-``AND OR NOT IN LIKE BETWEEN IS NULL``, parentheses, ``json_extract(metadata, '$.x')`` and ``metadata.x``.
-Everything else is refused before any episode is read. What is taken is data that the engine evaluates.
+Only comparisons of columns with values, ``AND OR NOT IN LIKE BETWEEN IS NULL``, parentheses,
+``json_extract(metadata, '$.x')`` and ``metadata.x`` are accepted; all else is refused before any episode is
+read.
 
-SQL has three answers, a where has two. Of each expression two wheres are made: where it is true, and where
-it is false; what neither lets through is unknown. NOT exchanges the two, so the size stays linear. The order
-of types is that of SQLite: numbers, booleans among them as 0 and 1, come before all text. Arrays and objects
-are text there, as canonical JSON, and a pattern is asked of numbers as they are printed.
+SQL has three answers, a where has two: of each expression one where says where it is true, one where it is
+false, and NOT exchanges them. Types are ordered as in SQLite: numbers and booleans before text, of which
+arrays and objects are a part, as canonical JSON.
 """
 
 from __future__ import annotations

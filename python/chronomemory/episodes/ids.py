@@ -1,7 +1,4 @@
-"""What episodes, facts and the books about rules are called in the log.
-
-Every id of this face begins with one of its prefixes, and the kind of a record is its prefix.
-"""
+"""Record ids of episodes, facts and rules: the prefix of an id is the kind of the record."""
 
 from __future__ import annotations
 
@@ -64,10 +61,7 @@ _LEVELS = ("user", "session", "agent")
 
 
 def taken(operation: str, *, user: object, session: object = None, agent: object = None) -> Scope:
-    """Return the scope of the names that are not None, or say what is wrong with one of them.
-
-    A name is compared as it is: no case folding, no pattern, no normal form.
-    """
+    """Return the scope of the names that are not None, as they are, or say what is wrong with one."""
     try:
         if all(name is None or type(name) is str for name in (user, session, agent)):
             return _kept_scope(user, session, agent)

@@ -88,11 +88,7 @@ def _title(content: str) -> str:
 
 
 def is_episode(record: ChronoRecord) -> bool:
-    """Say whether a record is an episode as this face writes it, with a moment that can be read.
-
-    A plain record of the same kind is not. A record of another tool under the prefix that lacks a field is
-    passed over.
-    """
+    """Say whether a record has the id and the fields of an episode; plain and foreign records have not."""
     data = record.data
     return (
         record.id.startswith(_PREFIX)
@@ -181,10 +177,7 @@ class Episodes(Kept):
         limit: int,
         as_of: int | datetime | None = None,
     ) -> list[Episode]:
-        """Return the latest episodes, newest first by instant; a name that is left out is any.
-
-        With ``as_of`` they are those that were there after an event, or at a moment.
-        """
+        """Return the latest episodes, newest first; a name left out is any; ``as_of`` looks at the past."""
         scope = taken("recent", user=user, session=session, agent=agent)
         most = count("limit", limit, 1)
         given = scope.to_dict()
@@ -230,8 +223,8 @@ class Episodes(Kept):
     def consolidate(self, rule: ConsolidationRule) -> list[MemoryDelta]:
         """Return what a rule makes of all episodes that it matches, in the order of their time.
 
-        Nothing is written. If an episode wants to update or delete and does not say what, the pass is
-        finished, and then ``ConsolidationRuleError`` has the ``deltas`` and the ``episode_ids``.
+        Nothing is written. For episodes that do not say what they replace, ``ConsolidationRuleError`` is
+        raised.
         """
         classified = self.sort(rule, self._clock())
         if classified.bad:
@@ -246,10 +239,7 @@ class Episodes(Kept):
     def sort(
         self, rule: ConsolidationRule, now: datetime, *, after: int = 0, until: int = LAST_SEQ
     ) -> Sorted:
-        """Do the same as of a moment, and return good and bad together; the filter is read first.
-
-        With ``after`` and ``until`` only of episodes that an event after the one and up to the other wrote.
-        """
+        """Do the same as of a moment, good and bad together, of episodes written between two events."""
         if not rule.id.strip():
             raise ConsolidationRuleError(rule_id=rule.id, violation="id must not be blank")
         where = self._where(rule)
@@ -265,10 +255,7 @@ class Episodes(Kept):
             raise ConsolidationRuleError(rule_id=rule.id, violation=f"when_filter: {error}") from None
 
     def among_all(self, classified: Sorted, rule: ConsolidationRule, now: datetime, *, until: int) -> Sorted:
-        """Return what new episodes make as a pass over all that the rule matches would tell it.
-
-        Older ones that speak of the same later are made again among them.
-        """
+        """Return what new episodes make in a pass over all; later ones on the same topic are made again."""
         users = users_with_topics(classified)
         if not users:
             return classified
@@ -288,12 +275,7 @@ class Episodes(Kept):
         return joined(classified, users, passes)
 
     def reached(self, progress: Progress, *, one_store: bool) -> int:
-        """Return the event that a rule got to; 0 if it is not there any more.
-
-        Episodes that went back to a copy, and on again, have other events with the same numbers. Then, and
-        where nobody can tell any more, all are gone through once more. In ``one_store`` with the facts what
-        is noted of them goes back with them.
-        """
+        """Return the event that a rule got to; 0 if it is not in this log any more."""
         if one_store or progress.seq == 0 or progress.head is None:
             return min(progress.seq, self._engine.last_seq())
         try:

@@ -1,7 +1,7 @@
-"""Runs the rules that are due, applies what they make to facts, and remembers how far each of them got.
+"""Runs the rules that are due, and remembers how far each of them got.
 
-What a rule makes of new episodes and how far it got are one atomic batch, in the store of the facts: a runner
-that dies at any point has done all of a rule or nothing of it, and the next run goes on from there.
+What a rule makes and how far it got are one batch in the store of the facts: a runner that dies has done all
+of a rule or nothing, and the next run goes on from there.
 """
 
 from __future__ import annotations
@@ -88,10 +88,10 @@ def _taken(rule_id: str, cadence: dict[str, Any]) -> Cadence:
 
 
 class Past:
-    """What a rule did before a run, under whatever name.
+    """What a rule did before a run, under any name of a runner.
 
-    ``is_whole`` says that the run goes over all episodes; else over those that are new under its name.
-    ``one_store`` says that facts and episodes are in one log, whose events can be compared.
+    ``is_whole`` says that the run goes over all episodes, ``one_store`` that facts and episodes are in one
+    log.
     """
 
     def __init__(
@@ -125,11 +125,7 @@ class Past:
         )
 
     def _led_to(self, record: ChronoRecord, delta: MemoryDelta, sources: list[ChronoRecord]) -> bool:
-        """Say whether the rule led to a fact: by the very step of an add or update, by any if it is to go.
-
-        What nobody has added to since is made of its episode as it is. Else it may have been long ago, and
-        counts only if the rule had the episode before: it may be new to the rule, and the fact not.
-        """
+        """Say whether the rule led to a fact: by its last step, or by one of episodes that it had before."""
         if not is_fact(record):
             return False
         steps = lineage_in(record).steps
@@ -248,9 +244,8 @@ class Runner:
     def run(self) -> RunReport:
         """Run the rules that are due; a second run over the same episodes makes nothing new.
 
-        However turns are divided among runs, the facts are those that one run over all of them makes.
-        A rule whose filter cannot be taken stops none of the others: all are run, and then
-        ``ConsolidationRuleError`` has the ``report`` of those that were.
+        The facts are those that one run over all turns makes. A bad filter stops only its rule: the
+        ``ConsolidationRuleError`` at the end has the ``report`` of the others.
         """
         runs: list[RuleRun] = []
         bad: list[ConsolidationRuleError] = []
@@ -349,11 +344,7 @@ class Runner:
 
 
 class ConsolidationRunner(Awaited[Runner]):
-    """Runs rules over the episodes of one store, and applies what they make to the facts of one.
-
-    ``name`` tells runners apart that feed the same facts from different episodes; ``clock`` is asked for the
-    time of a run.
-    """
+    """Applies what rules make of episodes to facts; ``name`` tells runners of the same facts apart."""
 
     def __init__(
         self,

@@ -1,8 +1,6 @@
-"""Stores of episodes and facts for tasks, and a session of the OpenAI Agents SDK that is kept as episodes.
+"""Awaited stores of episodes and facts, and a session of the OpenAI Agents SDK that is kept as episodes.
 
-Each verb of ``Episodes`` and ``Facts`` runs in a thread of the loop, so that other tasks go on. Only a
-``put`` that waits for nothing, no other writer and no disk, is done on the spot: while puts follow each
-other, and for two milliseconds at most.
+Verbs run in a thread of the loop. Only a ``put`` that waits for no writer and no disk runs on the spot.
 """
 
 from __future__ import annotations

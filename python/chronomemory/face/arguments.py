@@ -1,9 +1,6 @@
-"""Validates the arguments of public calls.
+"""Validates the arguments of public calls: each function takes the name and the value, and returns the value.
 
-Hints tell a type checker; these tell everyone else, by the name of the argument and with the value that was
-given, before anything is looked at or written. Each takes the name and the value, and returns the value.
-What is refused is an ``InvalidArgument``; within ``contents`` it would have been part of a record, and is an
-``InvalidRecord``.
+What is refused is an ``InvalidArgument``; within ``contents`` it is an ``InvalidRecord``.
 """
 
 from __future__ import annotations

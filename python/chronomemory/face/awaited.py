@@ -1,7 +1,7 @@
-"""Awaited twins of plain functions and verbs, one line each: same arguments, same documentation.
+"""Awaited twins of plain functions and verbs, with the same arguments and documentation.
 
-What takes microseconds runs on the spot (``awaited``). What may take longer runs in a thread of the loop
-(``awaited_verb``, ``entered``), so that other tasks go on; what rarely does, only then (``awaited_at_once``).
+``awaited`` runs on the spot, ``awaited_verb`` and ``entered`` in a thread, ``awaited_at_once`` in a thread
+only if it would wait.
 """
 
 from __future__ import annotations
@@ -76,10 +76,7 @@ def awaited_verb(
 def awaited_at_once(
     verb: Callable[Concatenate[Any, P], None], at_once: Callable[Concatenate[Any, P], bool]
 ) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, None]]:
-    """Return a twin that asks another verb first, which never waits and says whether it did the work.
-
-    Only if it did not, the verb itself runs in a thread: to change threads takes longer than a short write.
-    """
+    """Return a twin that tries another verb first, which never waits and says whether it did the work."""
     name, first = verb.__name__, at_once.__name__
 
     @functools.wraps(verb)

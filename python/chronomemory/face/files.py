@@ -51,10 +51,7 @@ def is_draft(name: str) -> bool:
 
 
 class Folder:
-    """A folder and those in it; no step in it leads through a link, nor to it if it ``is_real``.
-
-    ``mode`` returns the permissions of new folders, and of new files as far as files have them.
-    """
+    """A folder of files, never reached through a link; ``mode`` returns the permissions of new folders."""
 
     def __init__(
         self,
@@ -148,9 +145,8 @@ class Folder:
     ) -> list[str]:
         """Write several files of a folder; each is the old one or the new one, whatever happens.
 
-        Unless they are to be ``lasting``, a machine that loses its power may come back with the old ones. One
-        that has something which is not known has been written by somebody else, and stays: the names of
-        those are returned. ``is_known`` is given the name and what is there, None if there is no file.
+        Unless ``lasting``, a power failure may bring old ones back. A file that ``is_known`` (given its name
+        and content, or None) refuses stays, and its name is returned.
         """
         left: list[str] = []
         if not files:
@@ -220,10 +216,7 @@ class Folder:
         return other
 
     def _draft(self, folder: int, content: bytes, target: str, of: str, *, synced: bool) -> str:
-        """Write a file under another name; one that takes the place of another keeps the mode of that.
-
-        The name says ``of`` which file it is the draft, if it may change places with it.
-        """
+        """Write a draft ``of`` a file, named after it, with the mode of the file that it replaces."""
         name = f".{secrets.token_hex(8)}{'.' if of else ''}{of}{PART}"
         mode = _mode(folder, target)
         handle = create_file(name, os.O_WRONLY | os.O_EXCL, self._mode() if mode is None else PRIVATE, folder)
@@ -256,10 +249,7 @@ class Folder:
 
 
 def create_file(name: str | Path, flags: int, mode: int, folder: int | None = None) -> int:
-    """Open a file, made if it is missing with the permissions of a folder, as far as the umask allows.
-
-    The group of a folder that it may write may read and write the file whatever the umask says.
-    """
+    """Open a file, made with the permissions of a folder: a group that may write the folder may write it."""
     flags |= os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = os.open(name, flags, 0o600 | mode & 0o066, dir_fd=folder)
     if mode & stat.S_IWGRP:
@@ -297,10 +287,9 @@ def _lock(folder: int) -> bool:
 
 
 def _put_over(folder: int, part: str, name: str, is_known: Callable[[str, bytes | None], bool]) -> bool:
-    """Put a draft in the place of what is known, and of nothing else; say whether it is there.
+    """Replace a known file by a draft, and nothing else; return whether it was done.
 
-    The two change places, and what came out is looked at: nobody can write in between. Where the platform
-    cannot do that, it is looked at immediately before.
+    The two change places and the removed content is checked; without such a call it is checked just before.
     """
 
     def is_ours(place: str) -> bool:

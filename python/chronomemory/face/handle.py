@@ -40,10 +40,7 @@ class Closing:
 
 @public_names
 class Handle(Closing):
-    """The records of one face in one project; a face makes it its own with a class that has ``face``.
-
-    ``begin`` and ``connect`` work with ``with`` and with ``async with``.
-    """
+    """The records of one face in one project; a face subclasses it and sets ``face``."""
 
     face: ClassVar[Face]
 

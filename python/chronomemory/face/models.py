@@ -1,8 +1,7 @@
 """Asks models outside the lock: before a batch is written, and each question once.
 
-A model may take seconds, and others must not wait for it. A batch that meets a question nobody has answered
-yet is left, its questions are asked with no lock held, and it is run again with the answers at hand. What was
-answered once is kept, so a model that fails now and then is not asked all over again.
+A batch that meets an unanswered question is left, its questions are asked with no lock held, and it is run
+again. Answers are kept.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Moments in time: how they are told, taken from a caller and compared, and the clocks that a face is given.
-
-A face takes its clock as an argument, with one of these as the default, so that any run can be repeated.
-"""
+"""Moments in time: parsing, checking, comparing, and the clocks that a face takes as an argument."""
 
 from __future__ import annotations
 

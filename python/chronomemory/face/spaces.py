@@ -1,8 +1,4 @@
-"""Which vector space a face uses: one for each model, so that no two models are ever compared.
-
-A record that has an embedding says in which space it lies (``data.space``). Vectors are made before a batch
-begins, and written with it.
-"""
+"""The vector spaces of a face: one for each model, named by ``data.space`` of a record."""
 
 from __future__ import annotations
 
@@ -102,10 +98,7 @@ class Spaces:
         text: Callable[[ChronoRecord], str],
         embedder: Embedder,
     ) -> Matrix:
-        """Return a vector for each record, embedding each text once; a vector of the same model is kept.
-
-        Embedding takes long: this is for a connection that only reads.
-        """
+        """Return a vector for each record, embedding each text once; for connections that only read."""
         rows: list[Any] = [None] * len(records)
         wanted: dict[str, list[int]] = {}
         for at, record in enumerate(records):
@@ -184,10 +177,7 @@ class Reader:
         text: Callable[[ChronoRecord], str],
         embedder: Embedder,
     ) -> Reading:
-        """Return what an embedder makes of records; a vector of the same model is kept as it is.
-
-        Embedding takes long: this is for a connection that only reads.
-        """
+        """Return what an embedder makes of records; for connections that only read, as it takes long."""
         vectors = self.vectors.embedded(conn, records, text, embedder)
         return self.with_tokens(conn.store, vectors, [text(record) for record in records], embedder)
 

@@ -1,7 +1,4 @@
-"""The protocols of a graph store, event log and audit sink, and the runtime that applies actions to them.
-
-Actions pass a review gate, and every outcome is audited.
-"""
+"""The protocols of graph store, event log and audit sink, and the runtime that applies reviewed actions."""
 
 from __future__ import annotations
 
@@ -229,10 +226,9 @@ def _wrong(action: Action, reason: str) -> ActionError:
 
 
 class PhaseMemoryRuntime:
-    """A graph store, an event log and an audit sink.
+    """A graph store, an event log and an audit sink; operations in ``review`` need an approval.
 
-    If they share a home, every apply is one atomic batch; else the audit sink is written first, then the
-    event log, then the graph. ``review`` names the operations that need an approval.
+    If they share a home, every apply is one batch; else audit sink, event log and graph are written in turn.
     """
 
     def __init__(
@@ -259,11 +255,7 @@ class PhaseMemoryRuntime:
         return action.requires_review or action.op in self._review
 
     def apply(self, actions: Iterable[Action], approvals: Iterable[Approval] = ()) -> list[MemoryEvent]:
-        """Apply all actions or none, and return their events.
-
-        An action that needs a review is denied without an approval of its digest. Every outcome is an audit
-        record.
-        """
+        """Apply all actions or none, and return their events; reviewed ones need an approval."""
         # INVARIANT: what is checked, audited and applied is this one copy, whatever happens to the originals.
         given = [Action.from_dict(action.to_dict()) for action in exact(Action, actions, ActionError)]
         approved = exact(Approval, approvals, ActionError)

@@ -68,10 +68,7 @@ _MOST_HOPS = 256
 
 
 class Steps(TypedDict, total=False):
-    """Which edges a walk follows: their direction (out, in or both), their kinds, and the kinds of nodes.
-
-    ``as_of`` walks the graph as it was after an event of the log, or at a moment.
-    """
+    """Which edges a walk follows: direction (out, in or both), kinds of edges and nodes, ``as_of``."""
 
     direction: str
     edge_kinds: Iterable[str] | None
@@ -263,10 +260,7 @@ class GraphStore(Closing, GraphReader):
     def routes(
         self, source: str, target: str, *, hops: int = 6, limit: int = 10, **steps: Unpack[Steps]
     ) -> list[Route]:
-        """Return the ways from one node to another, the shortest first; none meets a node twice.
-
-        Unless a ``direction`` is given, edges are followed outwards.
-        """
+        """Return the ways between two nodes, the shortest first, without loops; along edges by default."""
         steps.setdefault("direction", "out")
         return self._walk(**steps).routes(source, target, hops, limit)
 

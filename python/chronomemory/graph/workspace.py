@@ -150,11 +150,7 @@ class Workspace(Closing):
     # In and out.
 
     def import_graph(self, envelope: Mapping[str, Any], *, keys: KeyMap | None = None) -> Imported:
-        """Import an envelope or a fixture, all or nothing.
-
-        ``keys`` maps our field names to theirs: ``{"nodes": {"kind": "type"}}``; other fields of an item then
-        become part of its ``data``.
-        """
+        """Import an envelope or a fixture, all or nothing; ``keys`` maps our field names to theirs."""
         given = read_envelope(envelope, keys)
 
         def work(look: Look) -> Changes:

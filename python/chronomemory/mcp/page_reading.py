@@ -1,7 +1,4 @@
-"""Lists, reads and searches pages within a budget, after taking in edits made by hand.
-
-Shared pages are read by every scope and changed by none.
-"""
+"""Lists, reads and searches pages within a budget, after taking in edits made by hand."""
 
 from __future__ import annotations
 

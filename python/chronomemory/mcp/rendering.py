@@ -115,10 +115,7 @@ class Budget:
     def fit_texts(
         self, things: Iterable[T], make: Callable[[T, int], Item], line: Callable[[Item], str], tokens: int
     ) -> list[Item]:
-        """Return items of the first things; ``make`` is given how many tokens the text of one may have.
-
-        No text takes more than a quarter of the tokens, and of the first one as much is shown as fits.
-        """
+        """Return the first items that fit; ``make`` is given the tokens of a text, at most a quarter."""
         most = tokens // 4
 
         def made() -> Iterator[Item]:

@@ -81,11 +81,7 @@ class _PageParts:
 
 
 def losses(before: PageText, after: PageText) -> Losses:
-    """Compare two texts of a page.
-
-    What held must still hold; superseded text may be anywhere. An entry that holds keeps its id, time and
-    tags; a superseded one stays so, or becomes a note with its id.
-    """
+    """Compare two texts of a page: what held must still hold, superseded text may be anywhere."""
     old, new = _parts_of(before), _parts_of(after)
 
     def lost(facts: Callable[[str], list[str]], *, parts: bool = False) -> tuple[str, ...]:
@@ -227,10 +223,7 @@ def _living(
 
 
 def _note(entry: EntryText) -> str:
-    """Return the note of an entry: one paragraph, so that an erasure knows where it ends.
-
-    The notes that the entry has itself follow it.
-    """
+    """Return the note of an entry, one paragraph so that an erasure knows its end, then its own notes."""
     about = [entry.timestamp, *(f"#{tag}" for tag in entry.tags)]
     if entry.reason:
         about.append(f"superseded: {' '.join(entry.reason.split())}")
@@ -244,11 +237,7 @@ _COMPACTED = Origin("inferred", ("compacted",))
 
 
 def compact(home: Home, path: str, rewrite: Rewrite = merge_superseded) -> Compaction:
-    """Let a function rewrite a page; a rewrite that loses facts changes nothing.
-
-    No lock is held meanwhile: the function may be a slow model. A page that changes in between is left as it
-    is.
-    """
+    """Let a function rewrite a page, without a lock; a rewrite that loses facts is rejected."""
     name = home.name(path)
     rewriter = function("rewrite", rewrite)
     with home.locked():

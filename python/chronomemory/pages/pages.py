@@ -43,14 +43,11 @@ def schema() -> str:
 
 
 class Pages(Closing, PageWriter):
-    """Markdown pages in a folder of the project, ``memory`` unless told, over the project's log.
+    """Markdown pages in a folder of the project, ``memory`` by default, over the project's log.
 
-    The log is the truth for what was written here; the files may be edited by hand, and ``sync`` takes that
-    in. A folder belongs to the names that it was made with, if any. With ``must_exist`` none is made.
-
-    ``layout`` is ``"prefixed"`` for pages with prefixes, or ``"free"`` for a folder of Markdown notes that
-    stays as it is, such as an Obsidian vault. It is decided when a folder is first opened: free if the folder
-    holds notes without our prefixes. A project that is a vault is its own folder.
+    The files may be edited by hand; ``sync`` takes that in. A folder belongs to the names that it was made
+    with. With ``must_exist`` none is made. The ``layout`` is decided at the first opening: ``"prefixed"``, or
+    ``"free"`` for a folder with notes of any name, such as an Obsidian vault.
 
     >>> import tempfile
     >>> with Pages(tempfile.mkdtemp()) as pages:
@@ -153,10 +150,9 @@ class Pages(Closing, PageWriter):
     # Folder and log.
 
     def sync(self, *, forget_missing: bool = False, progress: Progress | None = None) -> Synced:
-        """Take in edits made by hand, update stale files, and report problems.
+        """Take in edits made by hand, update stale files, and report problems; idle pages become dormant.
 
-        A page whose file is gone is reported, or dropped with ``forget_missing``. Pages without recent writes
-        become dormant.
+        A page whose file is gone is reported, or dropped with ``forget_missing``.
         """
         return syncing.sync(
             self._home,

@@ -92,10 +92,7 @@ class PageReader:
         tail_n: int | None = None,
         include_superseded: bool = False,
     ) -> _Entries:
-        """Return the entries of a page in order; of those that match, the last ``tail_n``.
-
-        A day as ``since`` or ``until`` means all of it.
-        """
+        """Return the entries of a page that match, the last ``tail_n``; a day as a bound means all of it."""
         name = self._known(path).name
         first, last = _bound("since", since, ends=False), _bound("until", until, ends=True)
         wanted = set() if tags is None else set(check_tags(tags, "tags", least=0, most=None))
@@ -172,8 +169,7 @@ class PageReader:
     ) -> _Hits:
         """Return the best entries for a text, by the words of their contents and tags.
 
-        The preamble of a page is an entry without an id. ``path`` is a page name, which may contain ``*`` and
-        ``?``; ``status`` is that of the page.
+        The preamble of a page is an entry without an id. ``path`` may contain ``*`` and ``?``.
         """
         text = string("query", query)
         wanted = count("limit", limit)

@@ -99,10 +99,7 @@ def _short(text: str) -> str:
 
 
 def clear_drafts(home: Home, known: Mapping[str, PageState]) -> list[Problem]:
-    """Remove drafts that hold logged text; report the others.
-
-    A writer that was killed while a page and its draft changed places may have left an edit of a user there.
-    """
+    """Remove drafts that hold logged text, and report the others, which may hold a user's edit."""
     problems = []
     folders = {"", *(name.rpartition("/")[0] for name in known)} if home.is_free else {""}
     drafts = [(within, *draft) for within in sorted(folders) for draft in home.folder.drafts(within)]
@@ -272,10 +269,7 @@ def _sync_file(home: Home, name: str, known: dict[str, PageState], doubtful: set
 def _sync_deleted(
     home: Home, missing: list[PageState], found: _Found, problems: list[Problem], *, forget: bool
 ) -> None:
-    """Drop notes whose files were deleted.
-
-    A folder without any note may be an unmounted disk: then nothing is dropped without ``forget``.
-    """
+    """Drop notes whose files were deleted; if none is left (an unmounted disk?), only with ``forget``."""
     unread = tuple("" if problem.file == "." else f"{problem.file}/" for problem in problems)
     refused = refused_notes(problems)
     gone = [page for page in missing if page.name not in refused and not page.name.startswith(unread)]

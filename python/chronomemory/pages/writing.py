@@ -235,10 +235,7 @@ def _of_head(page: PageState) -> dict[str, Any]:
 def touched(
     home: Home, settled: Settled, body: str, now: datetime, settings: Settings, *, count: int
 ) -> tuple[PageState, str]:
-    """Return a page with other entries, and its text; a write wakes a dormant page.
-
-    The frontmatter of a note is left alone.
-    """
+    """Return a page with other entries, and its text; a write wakes a page and leaves a note's head alone."""
     page = settled.page
     if home.is_free:
         text = page.head + body + page.tail

@@ -75,10 +75,7 @@ def remove_page(
     *,
     renamed_to: str = "",
 ) -> None:
-    """Delete a page with its entries.
-
-    The old records of a renamed page refer to the new ones, so that an erasure of those takes them along.
-    """
+    """Delete a page with its entries; records of a renamed page refer to the new ones, for erasures."""
     for entry_id in ("", *(record.data["id"] for record in entries)):
         old = entry_key(folder, name, entry_id)
         if entry_id or conn.record(old) is not None:

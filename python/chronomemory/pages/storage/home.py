@@ -321,10 +321,10 @@ class Home:
     def show(
         self, texts: Mapping[str, str], shown: Mapping[str, str | None], *, lasting: bool = False
     ) -> list[str] | None:
-        """Write the files of pages in place of known contents.
+        """Write the files of pages in place of known contents, and return the pages whose files differ.
 
-        A file with other contents is left, and its page is returned. Without ``lasting`` a crash may bring an
-        old file back. If the disk refuses, a warning is given and None returned.
+        Without ``lasting`` a crash may bring an old file back. If the disk refuses, it warns and returns
+        None.
         """
         folders: dict[str, dict[str, str]] = {}
         for name in texts:
@@ -368,10 +368,7 @@ class Home:
         )
 
     def settle(self, name: str) -> Settled:
-        """Take in edits of a page made by hand; a stale file is not written yet.
-
-        The caller holds the lock.
-        """
+        """Take in edits of a page made by hand, under the caller's lock; a stale file is not written yet."""
         page = self.look.page(name)
         content = self.content(name)
         shown = None if content is None else digest_of(content)

@@ -259,10 +259,7 @@ def body_of(stretch: str) -> str:
 
 
 def stretches(text: str, start: int) -> tuple[str, list[str], str]:
-    """Split a page behind its frontmatter into preamble, entries and trailing line ends.
-
-    Line ends before a heading belong to its entry, so that an append changes no other entry.
-    """
+    """Split a page behind its frontmatter into preamble, entries with the line ends before them, tail."""
     begins = [
         found.start() for found in HEADING.finditer(text, start) if moment_of(found["moment"]) is not None
     ]

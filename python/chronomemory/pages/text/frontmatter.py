@@ -324,11 +324,7 @@ def new_frontmatter(values: Mapping[str, Any], eol: str = "\n") -> str:
 
 
 def edit(head: str, changes: Mapping[str, Any], *, plain: bool, eol: str) -> tuple[str, bool]:
-    """Return a head with changed keys (None removes one), and whether it is plain.
-
-    Comments, order and spelling of all else stay; a plain frontmatter is changed line by line, without
-    parsing.
-    """
+    """Return a head with changed keys (None removes one), all else as spelled, and whether it is plain."""
     if not _BLOCK.match(head):
         kept = {key: value for key, value in changes.items() if value is not None}
         joined = new_frontmatter(kept, eol)

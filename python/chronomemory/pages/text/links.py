@@ -71,10 +71,7 @@ def _replaced(
     other: Callable[[re.Match[str]], tuple[str, int]],
     code: Callable[[str], str],
 ) -> str:
-    """Replace matches outside of code, and code itself.
-
-    Code ends at the next run of as many backticks as it begins with.
-    """
+    """Replace matches outside of code, and code itself, which ends at as many backticks as it begins with."""
     ends: dict[int, list[int]] = {}
     for run in reversed(list(_TICKS.finditer(text))) if "`" in text else ():
         ends.setdefault(len(run[0]), []).append(run.end())

@@ -224,10 +224,7 @@ def _moment_in(values: Mapping[str, Any], keys: tuple[str, ...]) -> datetime | N
 
 
 def dated(note: PageText, known: Mapping[str, Stretch], created: str, changed: datetime) -> PageText:
-    """Return a note whose sections have times: from its frontmatter, or when they changed.
-
-    ``known`` are the earlier sections by id, ``created`` is when the note was first seen.
-    """
+    """Return a note whose sections have times: of the frontmatter, of ``known`` sections, or now."""
     created_at = moment_of(note.meta.created) if note.meta.created else None
     read = []
     for stretch in note.stretches:
