@@ -37,12 +37,10 @@ class Recollection(Result):
     """Something that matters to a question: a block, an episode or a fact."""
 
     kind: str
-    #: As its face calls it, without a prefix.
     id: str
     content: str
     #: From 0 to 1: its share of the best by words, twice, and of the best block that the memory recalls.
     score: float
-    #: When it was learned, or when it happened.
     moment: datetime | None = field(default=None, compare=False)
 
     @property

@@ -99,9 +99,7 @@ class Lease:
     """One who holds an engine, until it lets go."""
 
     def __init__(self, engines: Engines, shared: _Shared, engine: Engine, findings: dict[str, Any]) -> None:
-        #: The engine, on the terms of whoever asked for it.
         self.engine: Final = engine
-        #: What was found when it was opened.
         self.findings: Final = findings
         self._engines = engines
         self._shared: _Shared | None = shared
@@ -209,7 +207,6 @@ def _held(folder: Path) -> int | None:
         return None
 
 
-#: Those of this process.
 ENGINES: Final = Engines()
 
 

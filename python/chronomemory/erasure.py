@@ -26,7 +26,6 @@ Salt = bool | Literal["scope"]
 
 _HISTORY = ("redact", "drop")
 _LEVELS = ("user", "agent", "session")
-#: What of a report names records.
 _NAMING = ("ids", "belonging", "mentions", "removed_files", "page_files")
 
 

@@ -81,9 +81,7 @@ class Health:
     #: What was written from here and is not on disk yet, and until when everything is.
     unsynced_bytes: int
     synced_until: datetime | None
-    #: How many stores of this process hold the engine.
     open_handles: int
-    #: How much room the disk has left, for whoever writes here.
     disk_free_bytes: int | None
     #: How many fields have an index that was declared, and up to which event the text index on disk goes.
     indexes: int

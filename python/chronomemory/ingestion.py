@@ -95,12 +95,9 @@ def _put(record: dict[str, Any], target: str, value: Any) -> None:
 #: How many rows that are Python objects become one batch, and how much of an open file does.
 _BATCH_ROWS = 1_000
 _PIECE_BYTES = 2 * 1024 * 1024
-#: A longer line is no record.
 MOST_LINE_BYTES = 16 << 20
-#: How many refused rows a report keeps; all are counted.
 _KEPT_ERRORS = 1_000
 
-#: Where rows come from.
 Source = str | os.PathLike[str] | IO[str] | IO[bytes] | Iterable[Any]
 
 
@@ -191,8 +188,6 @@ class _Load:
         first, last = (self._seqs[0], self._seqs[-1]) if self._seqs else (None, None)
         return IngestReport(self._records, self._bytes, first, last, self._files, self._skipped, self._errors)
 
-    # Files that the engine reads itself.
-
     def files(self, sources: list[Any], make: _Made) -> None:
         files = [_existing(name) for name in sources]
         self._files = [str(file) for file in files]
@@ -209,8 +204,6 @@ class _Load:
         """Let the progress of one file among several count as progress of them all."""
         progress, before = self._progress, self._bytes
         return None if progress is None else lambda done, _: progress(before + done, total)
-
-    # An open file is read in pieces, each of whole lines.
 
     def stream(self, source: Any, make: _Made) -> None:
         name = getattr(source, "name", None)
@@ -245,8 +238,6 @@ class _Load:
             self._seqs += (loaded["first_seq"], loaded["last_seq"])
         for line, record_id, where, reason in loaded["refusals"]:
             self._keep(RowError(None, line, name, record_id, where, reason))
-
-    # Rows that are Python objects.
 
     def rows(self, source: Iterable[Any], make: _Made) -> None:
         self._batches((((number, None, ""), row) for number, row in enumerate(source)), make)

@@ -17,7 +17,6 @@ from pathlib import Path
 
 from chronomemory._core import parse_json, store_folder
 
-#: The folder of a store in its project.
 FOLDER = ".chronomemory"
 
 #: Limits of a settings file: its length, and the dots of one line.

@@ -41,7 +41,6 @@ Messages = str | Mapping[str, str] | Sequence[Mapping[str, str]]
 
 #: The session and the agent of turns, where neither the memory nor the call names one.
 _SESSION, _AGENT = "main", "assistant"
-#: How many of each kind a context holds at most.
 _BLOCKS, _TURNS, _RECORDS = 10, 6, 5
 #: A record must have more of the query's words than this share.
 _RECORD_FLOOR = 1 / 3

@@ -21,7 +21,6 @@ from chronomemory.updates import Look, numbered, run
 #: An edge of these types says that its beginning stands on its end.
 _RESTS_ON = ("depends_on", "derived_from")
 
-#: The kind of a report.
 REPORT_KIND = "rollback_event"
 
 #: Hears what the record is that is to fall.
@@ -43,7 +42,6 @@ class RecordStatusChange:
     new_status: str
     previous_confidence: float
     new_confidence: float
-    #: Whether it was marked as a hypothesis before.
     was_hypothesis: bool = False
 
 
@@ -225,7 +223,6 @@ def _event_record(report: RollbackReport, record_id: str) -> ChronoRecord:
     )
 
 
-#: The status of a report whose rollback was taken back.
 _REINSTATED = "reinstated"
 #: Events that say everything of a record; the others say what they change.
 WHOLE_OPS = frozenset({"upsert", "migrate"})

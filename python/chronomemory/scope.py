@@ -23,7 +23,6 @@ _UNSEEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ud800-\\udfff]")
 
 _LEVELS = ("user", "agent", "session")
 _NO_NAMES = (None, None, None)
-#: How many digits stand for a scope in ids.
 _DIGITS = 16
 
 #: Stands for a name that was left out: ``None`` and ``""`` are mistakes that would widen what is seen.

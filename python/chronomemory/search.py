@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 #: The record that holds a store's choice of fields; the engine reads it.
 _CHOICE_ID = "search:fields"
 _FACE = "search"
-#: How a cursor is packed.
 _PACKING = "s3"
 
 

@@ -68,8 +68,6 @@ class Records(RecordNames, Store):
         """The embeddings of the records: ``attach``, ``nearest``, ``spaces`` and more."""
         return Vectors(self)
 
-    # Writing.
-
     def upsert_many(self, records: Iterable[ChronoRecord | Mapping[str, Any]]) -> range:
         """Write records as one atomic batch; return their seqs. A record without an id gets a random one."""
         if isinstance(records, Mapping | ChronoRecord):
@@ -147,8 +145,6 @@ class Records(RecordNames, Store):
         """Invalidate an own record and doubt what rests on it, by default along the stored edges."""
         return rollback.invalidate(record_id, reason, self, dep_graph)
 
-    # The past.
-
     def history(self, record_id: str) -> list[WalEvent]:
         """Return every event of one record that was kept, oldest first."""
         return [WalEvent._of_line(line) for line in self.engine.history(check.string("id", record_id))]
@@ -160,8 +156,6 @@ class Records(RecordNames, Store):
     def as_of(self, when: int | datetime) -> StoreView:
         """Look at the store as it was after event ``when``, or at a moment with a time zone."""
         return StoreView(view_of(self.engine, when))
-
-    # One-line calls of the modules that stand below: the handle is their first argument.
 
     ingest = ingestion.ingest
     query = selection.query
@@ -330,8 +324,6 @@ class ChronoStore(StoreNames, Records):
         self._process = os.getpid()
         self._opened_by = 0
 
-    # Life.
-
     def open(self) -> ChronoStore:
         """Open the store unless it is open, and warn of damage or an interrupted write."""
         self._opened()
@@ -424,8 +416,6 @@ class ChronoStore(StoreNames, Records):
     #: returns the event. It is the engine's own: every call would pay for a function of Python in between.
     upsert = Store.upsert
 
-    # Many users.
-
     def scoped(
         self,
         *,
@@ -459,8 +449,6 @@ class ChronoStore(StoreNames, Records):
         names = None if after is None else after.names
         listed = self.engine.scopes(names, limit=check.count("limit", limit))
         return [ScopeCount(Scope(*each), records) for each, records in listed]
-
-    # Evidence.
 
     def sync(self) -> None:
         """Wait until everything written so far is on disk."""

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     Door: TypeAlias = Records | ChronoStore | ScopedStore | Everyone | StoreView
 
-# Arguments that several tools share. Lengths are in characters.
-
 #: Some models pass one name where a list is expected.
 Names = Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
 Tags = Annotated[Names, Field(max_length=50)]
@@ -67,11 +65,8 @@ Query = Annotated[
 Limit = Annotated[int, Field(ge=1, le=100, validation_alias=AliasChoices("limit", "top_k", "page_size"))]
 Cursor = Annotated[str, Field(max_length=1_000, description="next_cursor of the page before")]
 
-# Schemas and argument checks.
-
 #: Keywords that a model does not need: a call that exceeds a length is refused with the limit.
 _UNSHOWN = ("title", "maxLength", "minLength", "maxItems")
-#: Larger bounds are not shown.
 _LARGEST_SHOWN_BOUND = 10**6
 #: Argument names by which models ask for another scope, and the answer.
 _SCOPE_NAMES = re.compile(
@@ -209,8 +204,6 @@ def _is_superfluous(keyword: str, value: Any) -> bool:
             return value is None
 
 
-# Short ids.
-
 _BLOCK = "block:"
 _SHORT_DIGITS = 8
 _DIGITS = re.compile("[0-9a-f]+")
@@ -258,8 +251,6 @@ def cursor_errors() -> Iterator[None]:
         message = str(error).replace("after", "cursor", 1)
         raise type(error)(message, field="cursor", recovery=error.recovery) from None
 
-
-# Generic queries and the profile that answers them.
 
 _ABOUT_USER = r"(?: (?:about|of|on) (?:me|myself|us|the user|this user))?"
 _KNOW = "(?:know|remember|recall|learned|remembered|stored)"

@@ -120,7 +120,6 @@ def update_by(
 
 #: What ``update`` may change: the id is what a record is found by, and the store gives the depth.
 _FIELDS = frozenset(ChronoRecord(id="x").to_dict()) - {"id", "recursion_depth"}
-#: Where a record says whose it is.
 _SCOPE = "@scope"
 
 

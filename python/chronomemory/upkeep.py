@@ -136,8 +136,6 @@ class Upkeep:
     def __init__(self, store: _Store) -> None:
         self._store = store
 
-    # Compaction and backups.
-
     def compact(self, *, keep_history: bool = True, progress: Progress | None = None) -> Compacted:
         """Start a new log from the present state; return how many events the old one had, and sizes.
 
@@ -256,8 +254,6 @@ class Upkeep:
         """Take the log as it is for the right one, after a change that was meant, such as a checkout."""
         with self._store._lenient_engine() as engine:
             engine.upkeep.accept_head()
-
-    # Settings, for every process from now on.
 
     def require_scope(self, level: str, *, wanted: bool = True) -> bool:
         """Refuse writes without a name of this level, such as ``user``; return whether that is new."""

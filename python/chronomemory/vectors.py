@@ -115,8 +115,6 @@ class Vectors:
     def __init__(self, store: HasEngine) -> None:
         self._store = store
 
-    # Writing.
-
     def attach(
         self, record_id: str, vector: npt.ArrayLike, *, space: str | None = None, model: str | None = None
     ) -> range:
@@ -205,8 +203,6 @@ class Vectors:
         )
         return removed > 0
 
-    # Reading.
-
     def get(self, record_id: str, *, space: str | None = None) -> check.Floats | None:
         """Return the embedding of a record, bit for bit, or None; a damaged row raises ``LogCorrupted``."""
         found = self._store.engine.vectors.embedding(
@@ -280,8 +276,6 @@ class Vectors:
                 raise _cut(path, rows, dim)
             # A compaction may have replaced the file meanwhile; one that is still named is damaged.
             tried = path
-
-    # Spaces.
 
     def spaces(self) -> list[Space]:
         """Return all embedding spaces, by name; their counts are of the records that the handle sees."""

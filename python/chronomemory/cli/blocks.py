@@ -49,7 +49,6 @@ Query = Annotated[str | None, Argument(metavar="[QUERY]", help="What it is about
 TopK = Annotated[int | None, Option("--top-k", "-k", min=1, max=1000, help="How many blocks at most.")]
 Explain = Annotated[bool, Option("--explain", help="Show what each score is made of.")]
 
-#: Maintains a memory.
 Care = Callable[[Memory], DreamResult | CurateResult]
 
 
@@ -78,9 +77,6 @@ def _plain(block_id: str) -> str:
 
 def _answer_learned(out: Output, learned: LearnResult) -> None:
     out.answer(asdict(learned), f"{learned.status.replace('_', ' ')}: ", (learned.block_id, "bold"))
-
-
-# Writing.
 
 
 def learn(content: Content, tag: Tags = None, category: Category = "knowledge", *, at: NamedTarget) -> None:
@@ -148,9 +144,6 @@ def outcome(
                 out.warn(f"{block_id} is not yours to change")
     if not report.confidence:
         raise typer.Exit(FINDING)
-
-
-# Recalling.
 
 
 def recall(
@@ -230,9 +223,6 @@ def frame(
             out.hint(f"left out: {item.block_id} ({item.reason})")
         for warning in result.warnings:
             out.warn(warning)
-
-
-# Listing.
 
 
 @command(blocks, "ls")
@@ -328,9 +318,6 @@ def draw_graph(
         )
         empty = f"there are no blocks to draw yet; the page in {clean(html)} says so"
         out.answer({"path": spelled(html), **counts}, drawn if counts["blocks"] else empty)
-
-
-# Maintenance.
 
 
 def dream(embeds: Embeds, at: ScopedTarget) -> None:

@@ -20,9 +20,7 @@ from chronomemory.cli.output import Output
 from chronomemory.layout import log_folder, read_bounded, read_config
 
 VARIABLE = "CHRONOMEMORY_PROJECT"
-#: TOML is part of Python from 3.11 on.
 _TOML = "tomllib" if sys.version_info >= (3, 11) else "tomli"
-#: A larger pyproject.toml is not read.
 _MOST_BYTES = 1 << 20
 _TRUSTED = frozenset({0, os.getuid()})
 
@@ -87,9 +85,7 @@ def _setting(path: Path) -> Path | None:
 HERE = Path()
 STDIN = Path("-")
 
-#: A seq is a 64-bit number in the engine.
 MAX_SEQ = 2**63 - 1
-#: A day, without a time of day.
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 

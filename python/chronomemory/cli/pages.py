@@ -63,7 +63,6 @@ Prefixes = Annotated[
 ]
 Reason = Annotated[str, Option("--reason", "-r", help="Why.")]
 
-#: A report with the problems that are left.
 Report = Synced | Rebuilt | Indexed
 
 
@@ -134,9 +133,6 @@ def _show_report(out: Output, report: Report) -> None:
         out.show(table("what", "file", "why", rows=rows))
     else:
         out.done(clean(report.summary))
-
-
-# Writing.
 
 
 @command(pages, "create")
@@ -211,9 +207,6 @@ def compact(
             out.hint("no page is flagged")
     if not all(report.accepted for report in reports):
         raise typer.Exit(FINDING)
-
-
-# Reading.
 
 
 @command(pages, "list")
@@ -357,9 +350,6 @@ def status(
             "to be compacted": flagged if info.needs_compact else "no",
         }
         out.report(info.to_dict(), pairs({name: clean(value) for name, value in facts.items()}))
-
-
-# Folder and log.
 
 
 @command(pages, "rebuild")

@@ -29,7 +29,6 @@ from chronomemory.reasons import DEEPEST, LARGEST, Reason, Why
 from chronomemory.record import ChronoRecord
 from chronomemory.rollback import ReinstateReport
 
-#: What is said where a tree does not go on.
 AGAIN = {"circle": "↺ a circle: it stands on itself", "told": "told elsewhere in this tree"}
 
 

@@ -29,7 +29,6 @@ from chronomemory.rollback import invalidate
 from chronomemory.selection import StoreView
 from chronomemory.store import Records
 
-#: Default number of rows in a table; JSON has no limit.
 _ROWS_SHOWN = 50
 #: What the ids of blocks begin with in the log; blocks ls leaves it out.
 _BLOCK = "block:"

@@ -22,7 +22,6 @@ from chronomemory.store import Records
 _BAR = 24
 #: A bar beside ids that are longer than this leaves them more room.
 _LONG_ID, _SHORT_BAR = 30, 8
-#: What a score is made of, how it is called and how it looks.
 _PARTS = (
     ("alone", "alone", "green"),
     ("linked", "linked", "cyan"),

@@ -32,7 +32,6 @@ from chronomemory.mcp.served_store import ServedStore, checked_project
 from chronomemory.scope import Scope
 
 _NAMES = ", ".join(CLIENTS)
-#: A larger settings file is not read.
 _MOST_BYTES = 1 << 20
 
 ClientName = Annotated[str, Argument(metavar="CLIENT", help=f"One of: {_NAMES}.")]

@@ -34,7 +34,6 @@ from chronomemory.record import OPERATION_KIND, ChronoRecord
 from chronomemory.store import ChronoStore, Records
 from chronomemory.types import Progress, VerifyReport
 
-#: How many lines that were left out are named.
 _ERRORS_SHOWN = 20
 _GO_ON = (
     "Run the same command again: a record with an id replaces itself. "
@@ -235,7 +234,6 @@ def _on_disk(path: Path) -> Iterator[Path]:
         yield spooled
 
 
-#: How many records are checked for their scope in one call.
 _LOOKED_AT_ONCE = 1_000
 #: Ids that begin so are of this store alone: embeddings, erasures, settings, clocks and kept answers.
 _INTERNAL = ("vector:", "search:", "erasure:", "pruned:", config_key(""))

@@ -410,7 +410,6 @@ def _places(folder: Path, text: str) -> list[str]:
     return found
 
 
-#: So many ids are shown to people.
 _SHOWN = 20
 
 

@@ -206,7 +206,6 @@ def _events(report: VerifyReport) -> str:
     return f"{counted(report.events, 'event')}, seq {report.first_seq or 0:,} to {report.last_seq:,}"
 
 
-#: Default number of events in a table; JSON has no limit.
 _ROWS_SHOWN = 50
 
 

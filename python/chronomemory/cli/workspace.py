@@ -46,7 +46,6 @@ HtmlFile = Annotated[
     Path | None, Option("--html", metavar="FILE", dir_okay=False, help="Draw it: a page for a browser.")
 ]
 Limit = Annotated[int | None, Option("--limit", "-n", min=1, help="Only the last so many.")]
-#: A larger envelope is not read: its values take many times its bytes.
 _MOST_BYTES = 64 << 20
 
 

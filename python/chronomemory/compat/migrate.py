@@ -22,7 +22,6 @@ _log = logging.getLogger(__name__)
 #: (what is counted, kind of record); the file has the name of what is counted.
 _SOURCES = (("requirements", "requirement"), ("testcases", "testcase"))
 _DEFAULT_CONFIDENCE = 0.7
-#: A larger file is not read: its values take many times its bytes.
 _MOST_BYTES = 16 << 20
 #: What a delete and a rollback make of a record; no file says so.
 _DONE_SINCE = WITHDRAWN | {"hypothesis"}
@@ -86,7 +85,7 @@ def migrate_from_json(store: Writable, directory: str | Path) -> dict[str, int]:
 
 
 def _bring_in(store: Writable, records: list[ChronoRecord]) -> tuple[set[str], int]:
-    """Write missing records, one by one if the batch is refused; return the ids, and how many were refused."""
+    """Write missing records, one by one after a refusal; return their ids, and how many were refused."""
     try:
         return run(store, partial(_write_missing, records=records)), 0
     except InvalidRecord:

@@ -254,7 +254,6 @@ def _apart(places: Places) -> Places:
 
 #: How long a usual line is, in pixels of a page that is not zoomed.
 STEP_PIXELS = 46.0
-#: What is free around a community, in steps.
 _MARGIN = 0.9
 #: Communities are fitted among each other up to so many; the rest goes around them in rings.
 _FITTED = 220

@@ -13,7 +13,6 @@ from importlib import resources
 from typing import Any
 from unicodedata import east_asian_width
 
-#: Maximum number of characters of a text on a page.
 EXCERPT_LETTERS = 4000
 #: A label at a dot: so many lines, each so wide that most words fit.
 LABEL_LINES = 3
@@ -123,7 +122,6 @@ def _columns(text: str) -> int:
     return len(text) if text.isascii() else sum(1 + (east_asian_width(sign) in "WF") for sign in text)
 
 
-#: Maximum length of a title.
 TITLE_LETTERS = 300
 
 #: Nothing in the data may end its element, begin a comment, or end a line of a script.

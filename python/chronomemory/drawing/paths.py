@@ -11,11 +11,9 @@ from heapq import heappop, heappush
 from chronomemory.drawing.page import by_count, clean, counted, excerpt, page_of
 from chronomemory.drawing.parts import Branch, Step, sorted_by_id
 
-#: What a row tells of its path.
 BEGUN, EVENT, COMPACTED, MERGED, ABANDONED = "begun", "event", "compacted", "merged", "abandoned"
 
 _Moment = tuple[int, str]
-#: A path, and the place of a row in its chain.
 _RowKey = tuple[int, int]
 
 

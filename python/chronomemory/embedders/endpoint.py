@@ -72,7 +72,6 @@ class CallableTokenEmbedder(_Named):
 
 
 _BATCH_TEXTS = 128
-#: Of a longer answer no more is read.
 _MOST_BYTES = 64 << 20
 
 

@@ -22,9 +22,7 @@ from chronomemory.filters import Where
 from chronomemory.selection import query_terms, walk_terms
 from chronomemory.types import HasEngine
 
-#: The model of each kind.
 _KINDS = (AddDelta, UpdateDelta, DeleteDelta, NoopDelta)
-#: What the fields are called that the engine fills in.
 _NAMES = ("source_episode_ids", "confidence", "replaces", "fact_payload")
 #: Of fewer deltas the collector is soon done.
 _MANY = 100_000
@@ -50,7 +48,6 @@ class Sorted:
     """What a pass made: deltas in the order of their episodes, whose each is, and what made no sense."""
 
     deltas: list[MemoryDelta] = field(default_factory=list)
-    #: The user of each delta.
     users: list[str] = field(default_factory=list)
     #: Episodes that want to update or delete, and do not say what.
     bad: list[str] = field(default_factory=list)
@@ -143,7 +140,6 @@ def _uncollected(grown: list[Any]) -> Iterator[None]:
             gc.enable()
 
 
-#: Where an episode says what it means.
 _METADATA = ("data", "metadata")
 #: Intents that name what they replace: after them nothing speaks of that any more.
 _BY_NAME = ("update", "delete")

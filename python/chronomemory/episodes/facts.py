@@ -33,7 +33,6 @@ from chronomemory.store import ScopedStore
 
 Step: TypeAlias = dict[str, Any]
 
-#: The number of lineage steps in a fact, unless a fact with more is pinned.
 _MOST_STEPS = 32
 #: A piece is no knowledge: it stays out of answers, and the log has it.
 _STATUS = "archived"
@@ -267,8 +266,6 @@ class Facts(Kept):
 
     kind, called = FACT, "facts"
 
-    # Facts.
-
     def pin(self, fact: Fact) -> None:
         """Keep a fact, in place of the one with its id; one of another owner is not replaced."""
         for place, step in enumerate(fact.lineage):
@@ -331,9 +328,7 @@ class Facts(Kept):
 class Applied:
     """What became of a delta."""
 
-    #: Whether it did what it says.
     done: bool = True
-    #: Facts that were to be replaced and are not there.
     missing: list[str] = field(default_factory=list)
     #: The fact that was not brought back: what it says was replaced or taken away before.
     over: str | None = None

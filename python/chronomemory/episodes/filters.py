@@ -34,7 +34,6 @@ except ImportError as error:  # pragma: no cover (the tests have it)
 Where: TypeAlias = dict[str, Any]
 Value: TypeAlias = str | int | float | None
 
-#: Holds for nothing.
 NEVER: Where = {"or": []}
 
 _TYPES = ["number", "string", "bool", "array", "object"]
@@ -149,7 +148,6 @@ def _equal(place: Place, value: Value) -> Where:
 
 #: More than this is no filter that somebody wrote.
 _MOST_LETTERS, _MOST_TOKENS, _DEEPEST = 65_536, 4_096, 24
-#: So much of a filter is shown.
 _SHOWN_LETTERS = 80
 #: SQLite keeps larger numbers as something else.
 _LEAST_INTEGER, _MOST_INTEGER = -(2**63), 2**63 - 1
@@ -249,8 +247,6 @@ class _Reader:
                 f'the path {path[:_SHOWN_LETTERS]!r} is not taken; write $.name, or $."a name"'
             )
 
-    # Expressions.
-
     def _expression(self, node: Any, depth: int) -> Rails:
         if depth > _DEEPEST:
             raise self._refused(f"nested more than {_DEEPEST} deep")
@@ -324,8 +320,6 @@ class _Reader:
                 made.append("\\\\" if letter == "\\" else letter)
         return "".join(made)
 
-    # Columns.
-
     def _place(self, node: Any) -> Place:
         path = None
         if type(node) is exp.Column:
@@ -360,8 +354,6 @@ class _Reader:
             raise self._refused(
                 f"timestamp: a date or a moment with its time zone was expected, got {text!r}"
             ) from None
-
-    # Values.
 
     def _operand(self, place: Place, node: Any) -> Value:
         value = self._value(node)

@@ -22,9 +22,7 @@ from chronomemory.scope import Scope, carrying
 from chronomemory.selection import page_of, query_terms
 from chronomemory.store import ChronoStore
 
-#: What a store is before any migration.
 FIRST_VERSION = 1
-#: These are no knowledge: they stay out of answers, and the log has them.
 _STATUS = "archived"
 
 
@@ -136,7 +134,6 @@ class EpisodesHandle(Handle):
     face = Face(name=FACE)
 
 
-#: The lock of those who write, in the folder of a store.
 _LOCK = "lock"
 
 

@@ -138,8 +138,6 @@ class Episodes(Kept):
         super().__init__(path)
         self._clock = clock
 
-    # Episodes.
-
     def put(self, episode: Episode, *, user: str, session: str, agent: str) -> None:
         """Keep an episode; one with its id in the same scope is replaced, one of another scope is not."""
         self.put_many([episode], user=user, session=session, agent=agent)
@@ -217,8 +215,6 @@ class Episodes(Kept):
             return True
 
         return self.handle.run(work)
-
-    # Consolidation.
 
     def consolidate(self, rule: ConsolidationRule) -> list[MemoryDelta]:
         """Return what a rule makes of all episodes that it matches, in the order of their time.

@@ -19,7 +19,6 @@ class Episode(_Model):
 
     id: str
     content: str
-    #: With its time zone.
     timestamp: datetime
     source_node: str
     agent: str
@@ -36,7 +35,6 @@ class ConsolidationRule(_Model):
     cadence: dict[str, Any]
     #: A WHERE of SQL over the episodes; nothing for all.
     when_filter: str
-    #: The channels that its facts carry.
     then_emits: list[str]
 
 
@@ -110,7 +108,6 @@ class StoreHealth(_Model):
 
     ok: bool
     version: int
-    #: How many episodes or facts there are.
     fragment_count: int
     node_count: int
     embedding_hash: str | None

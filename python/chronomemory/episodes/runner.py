@@ -180,7 +180,6 @@ class RuleRun(Result):
     rule_id: str
     #: Whether it was due; if not, its episodes wait.
     due: bool
-    #: How many new episodes it matched.
     matched: int = 0
     added: int = 0
     updated: int = 0
@@ -191,7 +190,6 @@ class RuleRun(Result):
     bad_episode_ids: tuple[str, ...] = ()
     #: Episodes that would have changed what is another's, or whose fact would be larger than a record can be.
     refused_episode_ids: tuple[str, ...] = ()
-    #: Facts that were to be replaced and are not there.
     missing_fact_ids: tuple[str, ...] = ()
 
     @property

@@ -106,7 +106,6 @@ def open_memory_store(url: str) -> ChronoMemoryStore:
     return ChronoMemoryStore(place.removeprefix("//"))
 
 
-#: The position of an item in the metadata.
 _ITEM = "item"
 
 

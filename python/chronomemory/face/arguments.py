@@ -32,7 +32,6 @@ HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u
 LAST_SEQ = 2**63 - 1
 #: What an array of numbers may be made of.
 _NUMBERS = "fiu"
-#: So much of a value is shown.
 _SHOWN_LETTERS = 60
 
 
@@ -108,9 +107,6 @@ def _shown(given: object) -> str:
     return type(given).__name__
 
 
-# Texts.
-
-
 def string(field: str, given: object, *, empty: bool = True) -> str:
     """Take a string that UTF-8 can carry; with ``empty=False`` there must be something in it."""
     if not isinstance(given, str):
@@ -180,9 +176,6 @@ def word(field: str, given: str, known: tuple[str, ...]) -> str:
     if given not in known:
         raise must(field, f"be one of {', '.join(known)}", given)
     return given
-
-
-# Numbers.
 
 
 def _is_number(given: object) -> TypeGuard[float]:
@@ -268,9 +261,6 @@ def path(field: str, given: str | os.PathLike[str]) -> Path:
 def absolute(field: str, given: str | os.PathLike[str]) -> Path:
     """Take a place on the disk, seen from here; a link on the way is not followed."""
     return Path(os.path.normpath(path(field, given).absolute()))
-
-
-# Arrays.
 
 
 def floats(field: str, given: object, dimensions: tuple[int, ...]) -> Floats:

@@ -24,7 +24,6 @@ Stamp = tuple[int, int, int] | None
 
 #: A larger file is not read, unless the folder has a limit of its own.
 _MOST_BYTES = 1 << 30
-#: The mode of a folder that only its owner may use.
 PRIVATE = 0o700
 #: How the name of a file ends that is not whole yet.
 PART = ".part"

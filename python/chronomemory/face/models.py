@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 from chronomemory.face.batch import Connection
 from chronomemory.face.handle import Handle
 
-#: So many answers are kept.
 _MOST_ANSWERS = 20_000
 
 T = TypeVar("T")

@@ -153,7 +153,6 @@ class Reading:
     vectors: Matrix
     #: The codes of each, or None for one that has no tokens; none at all if the embedder offers none.
     codes: Sequence[Vector | None] = ()
-    #: The length of the token vectors.
     token_dim: int = 0
 
     def part(self, start: int, end: int) -> Reading:

@@ -32,7 +32,6 @@ class Changes:
     edges: tuple[Edge, ...] = ()
     paths: tuple[MemoryPath, ...] = ()
     plans: tuple[ActivationPlan, ...] = ()
-    #: The ids of nodes and edges that are taken away.
     gone_nodes: tuple[str, ...] = ()
     gone_edges: tuple[str, ...] = ()
     #: In the order in which they are appended; those without an id are given one.

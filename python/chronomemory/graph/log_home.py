@@ -44,7 +44,6 @@ EDGE = "gedge"
 EVENT = "event"
 AUDIT = "audit"
 
-#: The record that every batch of a workspace ends with.
 META_ID = f"{AUDIT}:@workspace"
 
 
@@ -169,8 +168,6 @@ class LogLook(Look):
 
     def every(self, cls: type[One]) -> list[One]:
         return sorted(_readable(cls, self._records(KINDS[cls])), key=attrgetter("id"))
-
-    # Where it looks.
 
     def _record(self, record_id: str) -> ChronoRecord | None:
         record = self._store.engine.get(record_id)

@@ -252,7 +252,6 @@ class MemoryEvent(Model):
     required: ClassVar[tuple[str, ...]] = ("kind",)
     id: str
     kind: str
-    #: With its time zone.
     ts: str
     path_id: str | None = None
     refs: tuple[str, ...] = ()

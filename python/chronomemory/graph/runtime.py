@@ -248,8 +248,6 @@ class PhaseMemoryRuntime:
         if strange := sorted(self._review - set(OPS)):
             raise ActionError(f"review: there is no op {strange[0]!r}")
 
-    # The review gate.
-
     def needs_review(self, action: Action) -> bool:
         """Return whether an action needs an approval."""
         return action.requires_review or action.op in self._review
@@ -329,8 +327,6 @@ class PhaseMemoryRuntime:
             "approved_by": approver,
         }
 
-    # Paths.
-
     def branch(self, path_id: str, parent_id: str | None = None) -> MemoryPath:
         """Begin a path, off another one if its id is given."""
 
@@ -378,8 +374,6 @@ class PhaseMemoryRuntime:
             return Changes(paths=(path,), events=(event,))
 
         return self._run(work).paths[0]
-
-    # Looking.
 
     def export(self) -> dict[str, Any]:
         """Return the graph as one envelope."""

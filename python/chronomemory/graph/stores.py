@@ -61,9 +61,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 _DIRECTIONS = ("out", "in", "both")
-#: The name of the network of edges in the engine.
 _NETWORK = "graph.edges"
-#: The longest route that the engine searches for.
 _MOST_HOPS = 256
 
 
@@ -169,8 +167,6 @@ class GraphStore(Closing, GraphReader):
         """Where it is kept."""
         return self._home
 
-    # Saving.
-
     def save_profile(self, profile: Profile) -> None:
         """Write a profile, in place of the one with its id."""
         self.save(profiles=[profile])
@@ -211,8 +207,6 @@ class GraphStore(Closing, GraphReader):
         given = _once(ActivationPlan, [plan])
         self._home.run(lambda look: Changes(plans=given))
 
-    # Reading.
-
     def one(self, cls: type[One], item_id: str) -> One | None:
         return self._look.one(cls, item_id)
 
@@ -237,8 +231,6 @@ class GraphStore(Closing, GraphReader):
     @property
     def _look(self) -> Look:
         return self._home.look()
-
-    # Walking.
 
     def neighbours(self, node_id: str, **steps: Unpack[Steps]) -> list[Node]:
         """Return the nodes joined to one, sorted by id."""
@@ -277,8 +269,6 @@ class GraphStore(Closing, GraphReader):
 
     def _walk(self, **steps: Unpack[Steps]) -> _Walk:
         return _Walk(self._home.handle.store.engine, **steps)
-
-    # Life.
 
     def close(self) -> None:
         """Close the log; closing twice is fine."""

@@ -80,7 +80,6 @@ def tagged(schema: str, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 One = TypeVar("One", bound=Model)
-#: Maximum number of bad lines that are reported one by one.
 _MOST_BAD = 1_000
 
 
@@ -151,7 +150,6 @@ AUDIT_FILE = "audit.jsonl"
 FOLDERS = {**{name: name for name in FAMILIES}, "activation_plans": "plans"}
 #: The files that stand in the folder itself, and the schema of each, or of its lines.
 _SINGLE = {META_FILE: WORKSPACE, EVENTS_FILE: SCHEMAS["events"], AUDIT_FILE: SCHEMAS["audit"]}
-#: Files are written so many at a time when all of them are.
 _AT_ONCE = 20_000
 
 

@@ -147,8 +147,6 @@ class Workspace(Closing):
     def __repr__(self) -> str:
         return f"<Workspace {os.fspath(self.folder)!r}, {self.scope}>"
 
-    # In and out.
-
     def import_graph(self, envelope: Mapping[str, Any], *, keys: KeyMap | None = None) -> Imported:
         """Import an envelope or a fixture, all or nothing; ``keys`` maps our field names to theirs."""
         given = read_envelope(envelope, keys)
@@ -161,8 +159,6 @@ class Workspace(Closing):
     def export_graph(self) -> bytes:
         """Return the graph as one envelope: the same bytes for the same graph, whenever and wherever."""
         return envelope_page(self.home.look())
-
-    # Is it as it should be?
 
     def replay(self) -> GraphSnapshot:
         """Return the graph that the events lead to; it is the one that ``snapshot`` returns."""

@@ -57,7 +57,6 @@ class Client:
     more: Mapping[str, Any]
     #: Whether its file lies in the project, and where; else in the user's home.
     in_project: str = ""
-    #: What to do after a change.
     then: str = "Start it again, or reload its servers."
 
     def file(self, project: Path) -> Path:

@@ -27,7 +27,6 @@ from chronomemory.pages.syncing import write_index
 from chronomemory.pages.text.frontmatter import utc_text
 from chronomemory.pages.text.page import PageText, read_page
 
-#: Maximum number of line numbers in an error.
 _SHOWN_LINES = 40
 
 
@@ -79,7 +78,6 @@ def size(count: int) -> str:
     return f"{count / 1024:.1f}K" if count >= 1024 else f"{count}B"
 
 
-#: How many are kept of a folder.
 KEPT_OPERATIONS = 50
 _FIELD = "operations"
 

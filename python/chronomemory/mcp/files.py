@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 else:
     file_editing = LazyModule("chronomemory.mcp.file_editing")
 
-#: How long a path and a text may be, in characters.
 _PATH, _TEXT = 300, 100_000
 
 Path = Annotated[str, Field(min_length=1, max_length=_PATH, description="Such as /memories/topic-rust.md")]

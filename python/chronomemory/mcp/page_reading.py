@@ -35,7 +35,6 @@ class PageFolder:
     """The pages that a scope sees, and notes for the reader."""
 
     served: ServedStore
-    #: None if there are none.
     home: Home | None
     #: Whether the pages are of the very names that ask.
     is_own: bool = True

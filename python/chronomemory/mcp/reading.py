@@ -25,7 +25,6 @@ _searching = LazyModule("chronomemory.blocks.retrieval")
 
 #: How many hits beyond the limit are counted, for the number that an answer leaves out.
 _COUNTED = 100
-#: How many places of damage a report lists.
 _PLACES = 20
 #: What the ids of records begin with that a list of memories leaves out: bookkeeping, and entries of pages.
 _BOOKS = (
@@ -180,7 +179,6 @@ def counted_memories(number: int) -> str:
     return "1 memory" if number == 1 else f"{number} memories"
 
 
-#: The sections of a profile, with their titles.
 _SECTIONS = {"constitution": "always true:", "most_used": "most used:", "newest": "newest:"}
 
 

@@ -17,7 +17,6 @@ from chronomemory._core import canonical_json
 from chronomemory.record import ChronoRecord
 from chronomemory.tools import short_id
 
-#: Bytes per token, as budgets count them.
 _BYTES_A_TOKEN = 4
 #: Invisible characters: control, format, private use, line separators and surrogates.
 _HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 #: It loads the face of blocks, which only a write needs.
 _remembering = LazyModule("chronomemory.mcp.remembering")
 
-#: How long an operation id may be.
 OPERATION_LETTERS = 200
 _CHECK_NAMES = "Check --user, --agent, --session and --project, with which the server was started."
 
@@ -67,7 +66,6 @@ class ServedStore:
 
     store: ChronoStore
     scope: Scope
-    #: Refuse every write.
     read_only: bool = False
     #: Refuse every call while nothing was ever written for the scope: a name may be misspelled.
     must_exist: bool = False

@@ -100,7 +100,6 @@ async def run_frames(server: MCPServer[Any]) -> None:
         group.cancel_scope.cancel()
 
 
-#: How long a resource may be: a client takes it whole.
 _TOKENS = 20_000
 
 

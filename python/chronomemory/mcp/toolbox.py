@@ -19,7 +19,6 @@ from chronomemory.mcp.reading import Answer
 from chronomemory.mcp.served_store import OPERATION_LETTERS, ServedStore
 from chronomemory.tools import Definition, slim
 
-#: Addresses of memories and pages as resources.
 MEMORY_URI = "memory://record/"
 PAGE_URI = "memory://page/"
 

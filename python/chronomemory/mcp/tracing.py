@@ -20,9 +20,7 @@ from chronomemory.rollback import WHOLE_OPS
 from chronomemory.tools import short_id
 from chronomemory.updates import merged
 
-#: Tokens of a value that are shown, and changes of one event.
 _VALUE_TOKENS, _CHANGES = 30, 12
-#: How many links of a block are shown, the strongest first.
 _LINKS = 10
 
 

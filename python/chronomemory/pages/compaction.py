@@ -41,7 +41,6 @@ _CJK = re.compile(
     "\uff66-\uffdc\U0001b000-\U0001b16f\U00020000-\U0003ffff]+"
 )
 
-#: The kinds of facts that are compared.
 _KINDS = ("words", "numbers", "cjk", "ids", "links", "tags")
 
 

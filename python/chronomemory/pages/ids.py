@@ -26,7 +26,6 @@ FOLDER_KIND = "page_folder"
 PREFIXES = ("user", "project", "tool", "topic", "person", "org", "event")
 SUFFIX = ".md"
 
-#: A larger file is not read as a page.
 MOST_PAGE_BYTES = 8 << 20
 _DIGITS = 16
 _MOST_BYTES = 200

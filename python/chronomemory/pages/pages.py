@@ -28,7 +28,6 @@ from chronomemory.scope import NOT_GIVEN, Scope
 from chronomemory.store import ChronoStore
 from chronomemory.types import Progress
 
-#: The pages that every folder begins with.
 _SEEDED = {
     "user-profile": ("Who the user is", ("identity",)),
     "user-preferences": ("What the user prefers", ("preferences",)),
@@ -133,8 +132,6 @@ class Pages(Closing, PageWriter):
     def __repr__(self) -> str:
         return f"<Pages {os.fspath(self.folder)!r}, {self.scope}>"
 
-    # Compaction.
-
     def compact(self, path: str, rewrite: Rewrite = merge_superseded) -> Compaction:
         """Let a function rewrite a page, by default into notes; a rewrite that loses facts is rejected."""
         report = compaction.compact(self._home, path, rewrite)
@@ -146,8 +143,6 @@ class Pages(Closing, PageWriter):
         reports = compaction.compact_flagged(self._home, function("rewrite", rewrite))
         self._is_index_due = True
         return reports
-
-    # Folder and log.
 
     def sync(self, *, forget_missing: bool = False, progress: Progress | None = None) -> Synced:
         """Take in edits made by hand, update stale files, and report problems; idle pages become dormant.

@@ -33,7 +33,6 @@ _SURELY_LESS = 1 - 1e-5
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 _Day = str | date | datetime
-#: ``list`` is a method of the reader.
 _Entries = list[Entry]
 _Hits = list[PageHit]
 _Infos = list[PageInfo]

@@ -125,7 +125,6 @@ def clear_drafts(home: Home, known: Mapping[str, PageState]) -> list[Problem]:
 
 #: Files are written so many at a time when all of them are: each time the system is synced once.
 _AT_ONCE = 4_000
-#: What can be cleaned.
 CLEANED = ("memory", "all")
 _EDITED = "it was edited by hand, so it is left alone; sync takes it in"
 _UNWRITTEN = "it is behind the log, and cannot be written now"
@@ -468,7 +467,6 @@ def clean(home: Home, settings: Settings, what: str) -> Cleaned:
 
 #: Editors write a file in several steps: what comes within this time belongs together.
 _TOGETHER_MS = 200
-#: How often is looked whether to stop.
 _LOOK_MS = 200
 
 

@@ -67,7 +67,6 @@ class PagesHandle(Handle):
 
 
 _OWNER = re.compile(rb"<!-- The pages of ([a-z]+|[0-9a-f]{16}) -->")
-#: Stands for what all share.
 _ALL = "all"
 
 
@@ -146,8 +145,6 @@ class Home:
                     yield
                 finally:
                     self._held -= 1
-
-    # What it is, and whose.
 
     @property
     def is_free(self) -> bool:
@@ -242,8 +239,6 @@ class Home:
 
     def _of_others(self) -> FolderError:
         return FolderError(f"{self.folder.root}: the pages there belong to other names")
-
-    # Names and files.
 
     def name(self, given: str) -> str:
         """Return the name of the page that is meant; a note may be called by its title or an alias too."""
@@ -357,8 +352,6 @@ class Home:
                 stacklevel=4,
             )
             return None
-
-    # One page.
 
     def is_edited(self, name: str) -> bool:
         """Return whether the file of a page has a text that the log never had."""

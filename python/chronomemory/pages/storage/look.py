@@ -13,7 +13,6 @@ from chronomemory.pages.storage.records import EntryState, PageState, entry_stat
 from chronomemory.record import ChronoRecord
 from chronomemory.types import HasEngine
 
-#: So many records are fetched at a time where they are gone through one by one.
 _AT_ONCE = 500
 
 

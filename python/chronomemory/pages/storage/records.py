@@ -300,7 +300,6 @@ _MORE: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("order", "headed"), (int,)),
     **dict.fromkeys(("came", "source"), (list,)),
 }
-#: What these lists hold.
 _LISTS: dict[str, tuple[tuple[type, ...], ...]] = {"came": (_TEXT, (int,)), "source": (_TEXT, _TEXT)}
 
 
