@@ -106,10 +106,7 @@ class Conversation:
         return self._episodes.recent(names["user"], names["session"], names["agent"], limit=limit)[::-1]
 
     def recall(self, query: str, *, top_k: int = 10) -> Answer[Recollection]:
-        """Return what matters to a question, the best first: blocks, what was said, and facts made of it.
-
-        All is what the memory sees, equal texts once. Asking changes nothing.
-        """
+        """Return what matters to a question, best first and once: blocks, what was said, and facts."""
         most = count("top_k", top_k, 1, _MOST_RECALLED)
         asked = string("query", query)
         blocks = self._memory.recall(asked, top_k=most)

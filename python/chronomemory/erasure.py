@@ -258,11 +258,7 @@ def sweep(
     backup: bool = True,
     dry_run: bool = False,
 ) -> Swept:
-    """Delete the handle's own expired records as one batch, or with ``erase`` erase them; return which.
-
-    ``now()`` says which moment it is. ``dry_run`` writes nothing. Removed backups are replaced as by
-    ``erase``.
-    """
+    """Delete the handle's own expired records as one batch, or with ``erase`` erase them; return which."""
     moment = None if now is None else micros("now", now())
     engine, dry = store.engine, flag("dry_run", dry_run)
     why, wants_copy = log_reason("reason", reason), flag("backup", backup)

@@ -1,10 +1,4 @@
-"""The errors of this package, by what a caller should do next.
-
-Every error is a ``ChronoError``, some also a built-in error; I/O failures stay ``OSError``.
-``InvalidArgument`` is for what a call is given, ``InvalidRecord`` below it for what would be written,
-``Busy`` for other writers. Details are keyword arguments with defaults, so that every error survives
-pickling.
-"""
+"""The errors of this package, by what a caller should do next. All details survive pickling."""
 
 # The names say what happened; the base class already says that it is an error.
 # ruff: noqa: N818

@@ -1,8 +1,4 @@
-"""Where the files of a store lie: its folder, the file that remembers its head, and the file system below.
-
-A chain cannot miss its own end. So each store's last synced head is noted in a small file under
-``$XDG_STATE_HOME/chronomemory/heads`` (``~/.local/state`` unless set), named by the store's path.
-"""
+"""Where the files of a store lie, its head note under ``$XDG_STATE_HOME``, and the file system below."""
 
 from __future__ import annotations
 

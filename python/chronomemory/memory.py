@@ -131,11 +131,7 @@ class Memory(blocks.Memory):
         extractor: Extractor | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> AddResult:
-        """Keep the messages of a conversation as turns, and remember what they state.
-
-        A message has a ``role`` and a ``content``. Without an ``extractor`` the user's statements are
-        remembered.
-        """
+        """Keep messages (``role``, ``content``) as turns, and remember what they state."""
         said = _messages(messages)
         if metadata is not None and not isinstance(metadata, Mapping):
             raise must("metadata", "be a mapping", metadata)

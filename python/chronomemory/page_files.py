@@ -48,10 +48,7 @@ class PageFiles:
         )
 
     def clear(self, ids: Iterable[str], kept: Collection[str], *, dry_run: bool) -> None:
-        """Find the files that show erased ids, and remove those that are ours unless ``dry_run``.
-
-        The index always goes; the file of a page only if the page is not ``kept`` and was not edited by hand.
-        """
+        """Find the files that show erased ids, and remove ours, unless kept or edited by hand."""
         pages: dict[str, set[str]] = {}
         for record_id in ids:
             kind, _, rest = record_id.partition(":")

@@ -111,10 +111,7 @@ class Why:
 
 
 def why(store: HasEngine, record_id: str, *, depth: int = 12, limit: int = 500) -> Why:
-    """Return what a belief stands on: evidence, edges and rollbacks, as far as this handle sees.
-
-    ``depth`` is how far down the tree goes, ``limit`` how many places it has at most; what they leave out
-    is counted. A record that is met again is followed once, where it is nearest to the top.
+    """Return what a belief stands on, ``depth`` steps down and ``limit`` places at most.
 
     >>> import tempfile
     >>> from chronomemory import ChronoStore

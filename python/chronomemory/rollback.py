@@ -119,10 +119,7 @@ def _withdraw(
     falling: Iterable[str],
     note: Note | None,
 ) -> None:
-    """Invalidate a record, and turn the ids that rest on it into hypotheses, in one batch.
-
-    The report counts what a ``scoped`` engine sees; other scopes get reports of their own.
-    """
+    """Invalidate a record and doubt the ids that rest on it, in one batch with a report for each scope."""
     changed: list[ChronoRecord] = []
     hidden: dict[Scope, list[tuple[ChronoRecord, RecordStatusChange]]] = {}
     if target is not None:
@@ -165,8 +162,7 @@ def _withdraw(
 def _resting_on(engine: Engine, record_id: str) -> Iterator[str]:
     """Yield what rests on a record, nearest first, in its scope and in narrower ones.
 
-    An edge counts if its writer sees both ends: nothing shared falls for what one user said. All see an end
-    that is no record, but who goes on from there must see the edge that led to it.
+    An edge counts if its writer sees both ends, so that nothing shared falls for what one user said.
     """
     whole = engine.unscoped()
     # An edge that has expired leads nowhere; a record that has stands between others still.
@@ -302,10 +298,7 @@ def rollbacks_of(store: HasEngine, ids: Iterable[str]) -> dict[str, list[Rollbac
 
 
 def reinstate(store: HasEngine, rollback_id: str, reason: str) -> ReinstateReport:
-    """Take a rollback back: put back what it changed, where nothing else has changed since, in one batch.
-
-    What was changed since is left alone and named. If nothing can be put back, nothing is written.
-    """
+    """Put back what a rollback changed, in one batch; what has changed since is left alone and named."""
     string("rollback_id", rollback_id, empty=False)
     with contents:
         string("reason", reason)

@@ -1,8 +1,4 @@
-"""Reads records by filters: pages with a cursor, streams, and views of an earlier moment.
-
-A cursor is a position without id or content: the order of the last record, the event that made it, and a
-digest of the question. It never expires, and works in other processes.
-"""
+"""Reads records by filters: pages with a cursor, streams, and views of an earlier moment."""
 
 from __future__ import annotations
 

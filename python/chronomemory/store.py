@@ -1,8 +1,4 @@
-"""The store and its handles: what a caller may ask of a project's memory.
-
-A handle of a scope sees records that carry its names and wider ones. Scopes separate, they do not protect: a
-caller that chooses the names may read what is written under them.
-"""
+"""The store and its handles. Scopes separate, they do not protect: a caller chooses the names of a handle."""
 
 from __future__ import annotations
 

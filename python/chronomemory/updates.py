@@ -1,8 +1,4 @@
-"""Changes records: in part, several at once, or only if they are unchanged since they were read.
-
-A ``Look`` notes what was read, and the change is written only if none of it has changed since. A writer that
-loses this race repeats its work while it holds the writer lock.
-"""
+"""Changes records: in part, several at once, or only if they are unchanged since they were read."""
 
 from __future__ import annotations
 
@@ -66,10 +62,7 @@ def numbered(name: str) -> Iterator[str]:
 
 
 def retry_in_turn(store: HasEngine, attempt: Callable[[], T]) -> T:
-    """Make an attempt; if it loses a race, make it again while no other thread or process writes.
-
-    The second attempt raises ``WriteConflict`` if it takes longer than a second, or changes what it has read.
-    """
+    """Make an attempt; if it loses a race, make it again while no other thread or process writes."""
     with suppress(WriteConflict):
         return attempt()
     return store.engine.in_turn(attempt)
@@ -85,9 +78,7 @@ def update_by(
     record_id: str,
     change: Callable[[ChronoRecord | None], ChronoRecord | Mapping[str, Any] | None],
 ) -> WalEvent | None:
-    """Write what ``change`` makes of a record, a tombstoned one too, or of None; if that is None, nothing.
-
-    After a concurrent write ``change`` is called once more while no other may write, so no update is lost.
+    """Write what ``change`` makes of a record or None; after a concurrent write it is called once more.
 
     >>> import tempfile
     >>> from chronomemory import ChronoStore

@@ -54,10 +54,7 @@ class Compacted(int):
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """A copy of a store, in its folder (``inside``) or outside; ``there`` says whether it can be found now.
-
-    ``seq`` and ``head`` are of its last event, 0 and "" if unknown. ``verified``: all of it was read again.
-    """
+    """A copy of a store, ``inside`` its folder or outside; ``seq`` and ``head`` are of its last event."""
 
     path: Path
     at: datetime
@@ -96,10 +93,7 @@ class BackedUp(PosixPath):
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What was removed, or with ``dry_run`` would be; ``seq`` is the event of it, None if no archive went.
-
-    ``last_seq`` is the last event in the ``archives``. ``held`` archives stay: no base behind them is there.
-    """
+    """What was removed, or with ``dry_run`` would be; ``held`` archives have no base behind them."""
 
     seq: int | None
     archives: tuple[str, ...]
@@ -139,8 +133,7 @@ class Upkeep:
     def compact(self, *, keep_history: bool = True, progress: Progress | None = None) -> Compacted:
         """Start a new log from the present state; return how many events the old one had, and sizes.
 
-        The new log commits to the state and to the old log by hashes. Without ``keep_history`` the old events
-        are dropped. A tail with whole events must be repaired first.
+        Without ``keep_history`` the old events are dropped. A tail with whole events must be repaired first.
         """
         progress = function_or_none("progress", progress)
         keep_history = flag("keep_history", keep_history)
@@ -159,10 +152,10 @@ class Upkeep:
         now: Now | None = None,
         dry_run: bool = False,
     ) -> Pruned:
-        """Remove the oldest archives, and all backups but the newest; an event records it.
+        """Remove archives that ended ``before`` a moment or ``older_than`` so long, and old backups.
 
-        Archives go whose log ended ``before`` a moment, or ``older_than`` so long by ``now()``, as long as a
-        base stands behind them. Then ``history`` and ``as_of`` reach back no further.
+        An event records it. Archives go as long as a base stands behind them; ``history`` reaches back no
+        further.
         """
         if older_than is not None and before is not None:
             raise must("older_than or before", "be one of the two", "both")
@@ -243,8 +236,8 @@ class Upkeep:
         """Bring back what something in the folder proves, set damaged bytes aside, and return what was done.
 
         ``healed`` counts what came back, ``changed`` has the changed ids, ``lost`` what stays lost,
-        ``unsettled`` the ids in doubt, ``kept`` the folder of what was set aside, ``quarantine`` what else
-        lies there. An unproven start is refused, or with ``unproven=True`` taken and marked.
+        ``unsettled`` the ids in doubt. An unproven start is refused, or with ``unproven=True`` taken and
+        marked.
         """
         unproven, progress = flag("unproven", unproven), function_or_none("progress", progress)
         with watched("repair", self._store.project_root, large=True), self._store._lenient_engine() as engine:
@@ -281,10 +274,7 @@ class Upkeep:
         times: Iterable[str] | None = None,
         speakers: Iterable[str] | None = None,
     ) -> None:
-        """Choose which fields of the records are searched, by paths such as ``"data.recipe.steps"``.
-
-        ``text`` gives each a weight of 1 to 100. What is not given keeps its default.
-        """
+        """Choose which fields are searched, by paths; ``text`` gives each a weight of 1 to 100."""
         named = {"tags": tags, "links": links, "groups": groups, "times": times, "speakers": speakers}
         set_search_fields(self._store, text, named)
 

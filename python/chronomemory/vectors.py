@@ -1,7 +1,4 @@
-"""Embeddings of records: attaching, exact search, and embedding a space again with another model.
-
-A *space* holds the vectors of one model, or for a model of tokens a code of 16 bytes for each token.
-"""
+"""Embeddings of records in spaces, one for each model: attaching, exact search, and embedding again."""
 
 from __future__ import annotations
 
@@ -118,10 +115,7 @@ class Vectors:
     def attach(
         self, record_id: str, vector: npt.ArrayLike, *, space: str | None = None, model: str | None = None
     ) -> range:
-        """Give a record an embedding, in place of the one it had; return the seqs of the events.
-
-        The first embedding binds the space to its ``model`` and length; later ones may leave ``model`` out.
-        """
+        """Give a record an embedding, or a new one; the first binds the space to its ``model`` and length."""
         name = check.string("id", record_id)
         with check.contents:
             rows = float_rows(vector, (1,))
@@ -252,11 +246,7 @@ class Vectors:
         return answered(engine, named if queries.ndim == 2 else named[0], is_any=any(named))
 
     def matrix(self, *, space: str | None = None) -> tuple[list[str], check.Floats]:
-        """Return the ids and the read-only matrix of the embeddings that the handle sees, in file order.
-
-        It is a view of the file if all of its rows are seen. Rows are not checked here: ``verify()`` does
-        that.
-        """
+        """Return the ids and the read-only, unchecked matrix of the embeddings seen here, in file order."""
         tried = None
         while True:
             path, rows, dim, owners = self._store.engine.vectors.matrix(

@@ -60,11 +60,7 @@ class EsdbStatus:
 
 
 class EsdbBridge(Closing):
-    """Reads a project's store when it has a log, else its JSON files.
-
-    A log that cannot be opened, or is missing beside its files, is never taken for an empty project:
-    ``status()`` says so, and every other call raises the error of the store.
-    """
+    """Reads a project's store when it has, or ever had, a log, else its JSON files."""
 
     def __init__(self, project_dir: str | os.PathLike[str] = ".") -> None:
         self._root = Path(project_dir)

@@ -57,11 +57,7 @@ def read_objects(path: Path) -> tuple[list[dict[str, Any]], str | None]:
 
 
 def migrate_from_json(store: Writable, directory: str | Path) -> dict[str, int]:
-    """Bring ``requirements.json`` and ``testcases.json`` into the store as one atomic batch.
-
-    A second run changes nothing: it skips equal records, and those deleted or rolled back since. Of an id
-    that is named twice the last counts.
-    """
+    """Bring ``requirements.json`` and ``testcases.json`` in as one batch; a second run changes nothing."""
     counts = {"requirements": 0, "testcases": 0, "skipped": 0}
     wanted: dict[str, tuple[str, ChronoRecord]] = {}
     for counted, kind in _SOURCES:

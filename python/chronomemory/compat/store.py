@@ -1,8 +1,4 @@
-"""The methods of stores that are kept for the tools whose API this package took over.
-
-``record_count`` is ``count``, ``chain_valid`` is ``verify().valid``, ``wal_seq`` is ``health().last_seq``;
-``compact`` and ``backup`` are those of ``upkeep``.
-"""
+"""The methods of stores that are kept for the tools whose API this package took over."""
 
 from __future__ import annotations
 

@@ -32,11 +32,7 @@ def graph_page(
     directed: bool = True,
     limit: int = _MOST_DOTS,
 ) -> str:
-    """Return the page; the same dots and lines give the same page, in whatever order they come.
-
-    Of more than ``limit`` dots the best linked are drawn; the page counts the others, and lines without an
-    end.
-    """
+    """Return the page; of more than ``limit`` dots the best linked are drawn, and the others are counted."""
     found, links = sorted_by_id(dots, "dots"), sorted_lines(lines)
     known = {dot.id for dot in found}
     whole = [line for line in links if line.source in known and line.target in known]

@@ -200,10 +200,7 @@ def paths_page(
     note: str = "",
     empty: str = "There are no paths to draw yet.",
 ) -> str:
-    """Return the page; the same paths and steps give the same page, in whatever order they come.
-
-    Events without a step are drawn by their ids; steps that no path names are counted and left out.
-    """
+    """Return the page, which is the same for the same paths and steps; steps of no path are counted."""
     laid = timeline(branches, steps)
     states = [_state(branch) for branch in laid.branches]
     count = Counter(states)

@@ -1,8 +1,4 @@
-"""Embedders: a protocol, one that needs nothing, and adapters.
-
-Adapters of other packages are modules of their own, such as ``chronomemory.embedders.sentence_transformer``:
-import one only where its package is installed.
-"""
+"""Embedders: a protocol, one that needs nothing, and adapters, which are modules of their own."""
 
 from __future__ import annotations
 

@@ -76,10 +76,7 @@ def sort(
     after: int = -1,
     until: int = LAST_SEQ,
 ) -> Sorted:
-    """Make a delta of each episode for which a where holds, in the order of their time.
-
-    With ``after`` and ``until`` only episodes that events after the one and up to the other wrote.
-    """
+    """Make a delta of each matching episode, by time; with bounds, of those written between two events."""
     # What all deltas of a pass have in common is checked once; the rest is right by the way it is made.
     common: dict[str, Any] = {"rule_id": rule_id, "promotion_ts": promotion_ts}
     check_provenance(NoopDelta(kind="noop", source_episode_ids=["any"], confidence=1.0, **common))
@@ -123,11 +120,7 @@ def _each(steps: Iterable[None]) -> None:
 
 @contextmanager
 def _uncollected(grown: list[Any]) -> Iterator[None]:
-    """Keep the garbage collector away from a list that grows to millions and has no cycles.
-
-    If it is long, its content is moved to the oldest generation, unless the program has frozen objects
-    itself.
-    """
+    """Keep the garbage collector away from a list that grows to millions and has no cycles."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -316,11 +316,7 @@ class Facts(Kept):
         user: str | None = None,
         channels: Sequence[str] = (),
     ) -> None:
-        """Do what a delta says in one atomic batch; a noop leaves only its event.
-
-        A delta is of one owner: ``user``, or that of its episodes. Its payload and the replaced facts must
-        agree.
-        """
+        """Do what a delta of one owner says in one atomic batch; a noop leaves only its event."""
         self.handle.run(lambda conn: apply(conn, delta, missing_ok=missing_ok, user=user, channels=channels))
 
 
@@ -344,11 +340,7 @@ def apply(
     bring_back: bool = True,
     again: bool = False,
 ) -> Applied:
-    """Do what a delta says as part of a batch.
-
-    A known fact gets the channels and a further step. A removed one is pinned again unless ``bring_back`` is
-    False and its episodes say nothing new, or it comes ``again``.
-    """
+    """Do what a delta says as part of a batch; ``bring_back`` may pin a removed fact again."""
     check_provenance(delta)
     if user is not None:
         owner = taken("apply_delta", user=user).user

@@ -217,11 +217,7 @@ class Episodes(Kept):
         return self.handle.run(work)
 
     def consolidate(self, rule: ConsolidationRule) -> list[MemoryDelta]:
-        """Return what a rule makes of all episodes that it matches, in the order of their time.
-
-        Nothing is written. For episodes that do not say what they replace, ``ConsolidationRuleError`` is
-        raised.
-        """
+        """Return what a rule makes of all episodes that it matches, by their time; nothing is written."""
         classified = self.sort(rule, self._clock())
         if classified.bad:
             raise ConsolidationRuleError(

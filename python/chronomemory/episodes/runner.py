@@ -1,8 +1,4 @@
-"""Runs the rules that are due, and remembers how far each of them got.
-
-What a rule makes and how far it got are one batch in the store of the facts: a runner that dies has done all
-of a rule or nothing, and the next run goes on from there.
-"""
+"""Runs the rules that are due, and records with the facts, in one batch, how far each of them got."""
 
 from __future__ import annotations
 
@@ -88,11 +84,7 @@ def _taken(rule_id: str, cadence: dict[str, Any]) -> Cadence:
 
 
 class Past:
-    """What a rule did before a run, under any name of a runner.
-
-    ``is_whole`` says that the run goes over all episodes, ``one_store`` that facts and episodes are in one
-    log.
-    """
+    """What a rule did before a run, under any name of a runner, over all or only new episodes."""
 
     def __init__(
         self, conn: Connection, rule_id: str, episodes: Episodes, *, is_whole: bool, one_store: bool

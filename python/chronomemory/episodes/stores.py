@@ -1,7 +1,4 @@
-"""Awaited stores of episodes and facts, and a session of the OpenAI Agents SDK that is kept as episodes.
-
-Verbs run in a thread of the loop. Only a ``put`` that waits for no writer and no disk runs on the spot.
-"""
+"""Awaited stores of episodes and facts, and a session of the OpenAI Agents SDK over them."""
 
 from __future__ import annotations
 

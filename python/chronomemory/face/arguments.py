@@ -1,7 +1,4 @@
-"""Validates the arguments of public calls: each function takes the name and the value, and returns the value.
-
-What is refused is an ``InvalidArgument``; within ``contents`` it is an ``InvalidRecord``.
-"""
+"""Validates the arguments of public calls; each function takes a name and a value, and returns the value."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Awaited twins of plain functions and verbs, with the same arguments and documentation.
-
-``awaited`` runs on the spot, ``awaited_verb`` and ``entered`` in a thread, ``awaited_at_once`` in a thread
-only if it would wait.
-"""
+"""Awaited twins of plain functions and verbs, on the spot or in a thread of the loop."""
 
 from __future__ import annotations
 

@@ -286,10 +286,7 @@ def _lock(folder: int) -> bool:
 
 
 def _put_over(folder: int, part: str, name: str, is_known: Callable[[str, bytes | None], bool]) -> bool:
-    """Replace a known file by a draft, and nothing else; return whether it was done.
-
-    The two change places and the removed content is checked; without such a call it is checked just before.
-    """
+    """Replace a known file by a draft, and nothing else; return whether it was done."""
 
     def is_ours(place: str) -> bool:
         try:

@@ -1,8 +1,4 @@
-"""Asks models outside the lock: before a batch is written, and each question once.
-
-A batch that meets an unanswered question is left, its questions are asked with no lock held, and it is run
-again. Answers are kept.
-"""
+"""Asks models with no lock held: a batch that meets an unanswered question is run again with the answer."""
 
 from __future__ import annotations
 

@@ -226,10 +226,7 @@ def _wrong(action: Action, reason: str) -> ActionError:
 
 
 class PhaseMemoryRuntime:
-    """A graph store, an event log and an audit sink; operations in ``review`` need an approval.
-
-    If they share a home, every apply is one batch; else audit sink, event log and graph are written in turn.
-    """
+    """A graph store, an event log and an audit sink; operations in ``review`` need an approval."""
 
     def __init__(
         self,

@@ -1,8 +1,4 @@
-"""Views and edits pages as files under ``/memories``, with the commands of a memory tool.
-
-A file is the text of a page, byte for byte. Edits made by hand are taken in first, and an edit that leaves no
-valid page is refused. Nothing is erased: the log keeps what an edit or a deletion removed.
-"""
+"""Views and edits pages as files under ``/memories``; an edit that leaves no valid page is refused."""
 
 from __future__ import annotations
 

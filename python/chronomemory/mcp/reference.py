@@ -1,9 +1,4 @@
-"""The profile ``reference``: entities, observations and relations, as in the reference memory server.
-
-An entity is a record of kind ``entity`` with its name as label, a relation one of kind ``relation``. Their
-ids are digests of their names, so two processes that create the same thing create one record. Each call is
-one atomic batch.
-"""
+"""The profile ``reference``: entities and relations as records whose ids are digests of their names."""
 
 from __future__ import annotations
 

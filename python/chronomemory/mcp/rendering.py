@@ -1,7 +1,4 @@
-"""Rendering of memories for both channels: quoting, token budgets, and one line per memory.
-
-Stored text may be written to steer its reader, so it is always quoted and never a line of its own.
-"""
+"""Rendering of memories: stored text may be hostile, so it is always quoted and never a line of its own."""
 
 from __future__ import annotations
 

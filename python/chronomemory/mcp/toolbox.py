@@ -40,11 +40,7 @@ _UNSHOWN = ("title", "description", "required", "additionalProperties")
 
 @dataclass(frozen=True)
 class Row(Definition):
-    """One tool of a profile.
-
-    With an ``output`` type, which the contract of some clients requires, answers are in both channels. All
-    others are text, unless the server was started with ``--structured``.
-    """
+    """One tool of a profile; with an ``output`` type its answers are in both channels."""
 
     title: str
     annotations: ToolAnnotations

@@ -145,10 +145,7 @@ class Pages(Closing, PageWriter):
         return reports
 
     def sync(self, *, forget_missing: bool = False, progress: Progress | None = None) -> Synced:
-        """Take in edits made by hand, update stale files, and report problems; idle pages become dormant.
-
-        A page whose file is gone is reported, or dropped with ``forget_missing``.
-        """
+        """Take in edits made by hand, update stale files, report problems, and let idle pages sleep."""
         return syncing.sync(
             self._home,
             self.settings,

@@ -166,10 +166,7 @@ class PageReader:
         include_superseded: bool = False,
         limit: int = 10,
     ) -> _Hits:
-        """Return the best entries for a text, by the words of their contents and tags.
-
-        The preamble of a page is an entry without an id. ``path`` may contain ``*`` and ``?``.
-        """
+        """Return the best entries for a text; ``path`` may contain ``*`` and ``?``."""
         text = string("query", query)
         wanted = count("limit", limit)
         where: dict[str, Any] = {"data.folder": self._home.digits}

@@ -316,11 +316,7 @@ class Home:
     def show(
         self, texts: Mapping[str, str], shown: Mapping[str, str | None], *, lasting: bool = False
     ) -> list[str] | None:
-        """Write the files of pages in place of known contents, and return the pages whose files differ.
-
-        Without ``lasting`` a crash may bring an old file back. If the disk refuses, it warns and returns
-        None.
-        """
+        """Write files of pages over known contents; return the pages left, None if the disk refuses."""
         folders: dict[str, dict[str, str]] = {}
         for name in texts:
             within, leaf = self.file(name)
