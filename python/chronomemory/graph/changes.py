@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, Protocol, TypeVar
 
 from chronomemory._core import canonical_json
@@ -44,23 +45,11 @@ class Changes:
         return self != Changes(audits=self.audits)
 
 
-class GraphReader:
-    """Reads a graph; every list is sorted by id."""
+class ItemReader:
+    """Reads items of a graph by their ids."""
 
     def one(self, cls: type[One], item_id: str) -> One | None:
         """Return an item of a kind, or None."""
-        raise NotImplementedError
-
-    def every(self, cls: type[One]) -> list[One]:
-        raise NotImplementedError
-
-    def nodes(self, kind: str | None = None) -> list[Node]:
-        raise NotImplementedError
-
-    def edges(
-        self, *, source: str | None = None, target: str | None = None, kind: str | None = None
-    ) -> list[Edge]:
-        """Return the edges with this source, target and kind, or with any."""
         raise NotImplementedError
 
     def profile(self, profile_id: str) -> Profile | None:
@@ -77,6 +66,22 @@ class GraphReader:
 
     def plan(self, plan_id: str) -> ActivationPlan | None:
         return self.one(ActivationPlan, plan_id)
+
+
+class GraphReader(ItemReader):
+    """Reads a graph; every list is sorted by id."""
+
+    def every(self, cls: type[One]) -> list[One]:
+        raise NotImplementedError
+
+    def nodes(self, kind: str | None = None) -> list[Node]:
+        raise NotImplementedError
+
+    def edges(
+        self, *, source: str | None = None, target: str | None = None, kind: str | None = None
+    ) -> list[Edge]:
+        """Return the edges with this source, target and kind, or with any."""
+        raise NotImplementedError
 
     def profiles(self) -> list[Profile]:
         return self.every(Profile)
@@ -117,24 +122,19 @@ class Home(Protocol):
         """Write the changes that a function returns, all or nothing; return them with their ids."""
 
 
-class Draft:
+class Draft(ItemReader):
     """Uncommitted changes; reads see what was put before."""
 
     def __init__(self, look: Look) -> None:
         self._look = look
-        self._nodes: dict[str, Node | None] = {}
-        self._edges: dict[str, Edge | None] = {}
-        self._paths: dict[str, MemoryPath] = {}
+        #: By class and id; None for what is taken away.
+        self._changed: dict[tuple[type[Model], str], Any] = {}
         self.events: list[MemoryEvent] = []
 
-    def node(self, item_id: str) -> Node | None:
-        return self._nodes[item_id] if item_id in self._nodes else self._look.node(item_id)
-
-    def edge(self, item_id: str) -> Edge | None:
-        return self._edges[item_id] if item_id in self._edges else self._look.edge(item_id)
-
-    def path(self, item_id: str) -> MemoryPath | None:
-        return self._paths.get(item_id) or self._look.path(item_id)
+    def one(self, cls: type[One], item_id: str) -> One | None:
+        key = (cls, item_id)
+        found: One | None = self._changed[key] if key in self._changed else self._look.one(cls, item_id)
+        return found
 
     def event(self, item_id: str) -> MemoryEvent | None:
         """Return an event that was appended, or will be, or None."""
@@ -144,37 +144,30 @@ class Draft:
     def edges_of(self, node_id: str) -> list[Edge]:
         """Return the edges that will begin or end at a node, sorted by id."""
         there = [*self._look.edges(source=node_id), *self._look.edges(target=node_id)]
-        found = {edge.id: edge for edge in there if edge.id not in self._edges}
-        put = (edge for edge in self._edges.values() if edge is not None)
-        found |= {edge.id: edge for edge in put if node_id in (edge.source, edge.target)}
-        return [found[name] for name in sorted(found)]
+        edges: dict[str, Edge | None] = {edge.id: edge for edge in there}
+        edges |= {name: item for (cls, name), item in self._changed.items() if cls is Edge}
+        joined = [edge for edge in edges.values() if edge and node_id in (edge.source, edge.target)]
+        return sorted(joined, key=attrgetter("id"))
 
-    def put(self, item: Node | Edge | MemoryPath) -> None:
-        if isinstance(item, Node):
-            self._nodes[item.id] = item
-        elif isinstance(item, Edge):
-            self._edges[item.id] = item
-        else:
-            self._paths[item.id] = item
-
-    def drop_node(self, item_id: str) -> None:
-        self._nodes[item_id] = None
-
-    def drop_edge(self, item_id: str) -> None:
-        self._edges[item_id] = None
+    def put(self, changes: Changes) -> None:
+        items: list[Any] = [*changes.nodes, *changes.edges, *changes.paths]
+        self._changed |= {(type(item), item.id): item for item in items}
+        self._changed |= {(Node, name): None for name in changes.gone_nodes}
+        self._changed |= {(Edge, name): None for name in changes.gone_edges}
+        self.events += changes.events
 
     def changes(self) -> Changes:
         """Return all of it, sorted by id."""
-        nodes = [self._nodes[name] for name in sorted(self._nodes)]
-        edges = [self._edges[name] for name in sorted(self._edges)]
-        return Changes(
-            nodes=tuple(node for node in nodes if node is not None),
-            edges=tuple(edge for edge in edges if edge is not None),
-            paths=tuple(self._paths[name] for name in sorted(self._paths)),
-            gone_nodes=tuple(name for name in sorted(self._nodes) if self._nodes[name] is None),
-            gone_edges=tuple(name for name in sorted(self._edges) if self._edges[name] is None),
-            events=tuple(self.events),
-        )
+        changed = sorted(self._changed.items(), key=lambda one: one[0][1])
+        kept: dict[str, Any] = {
+            name: tuple(item for (kind, _), item in changed if kind is cls and item is not None)
+            for name, cls in (("nodes", Node), ("edges", Edge), ("paths", MemoryPath))
+        }
+        kept |= {
+            name: tuple(item_id for (kind, item_id), item in changed if kind is cls and item is None)
+            for name, cls in (("gone_nodes", Node), ("gone_edges", Edge))
+        }
+        return Changes(**kept, events=tuple(self.events))
 
 
 def numbered(changes: Changes, look: Look) -> Changes:

@@ -119,14 +119,7 @@ def put_into(draft: Draft, action: Action, *, ts: str, approved_by: str | None) 
         done = _done(draft, action, ts)
     except (ModelError, PathError) as error:
         raise _wrong(action, str(error)) from None
-    put: tuple[Node | Edge | MemoryPath, ...] = (*done.nodes, *done.edges, *done.paths)
-    for item in put:
-        draft.put(item)
-    for name in done.gone_nodes:
-        draft.drop_node(name)
-    for name in done.gone_edges:
-        draft.drop_edge(name)
-    draft.events += done.events
+    draft.put(done)
     # A change of a path has an event of its own.
     data: dict[str, Any] = {"action": action.to_dict(), "approved_by": approved_by}
     data |= change_data(replace(done, paths=(), events=()))
