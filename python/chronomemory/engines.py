@@ -11,7 +11,6 @@ from typing import Any, Final
 from chronomemory._core import Engine, after_fork_in_child, after_fork_in_parent, before_fork
 from chronomemory.errors import Busy, LogCorrupted
 
-#: What they must have chosen alike.
 _ALIKE = ("exclusive", "head_file")
 
 #: The process, and what tells a folder from all others: device and inode, or where it would be.

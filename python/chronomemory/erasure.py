@@ -29,7 +29,6 @@ _LEVELS = ("user", "agent", "session")
 _NAMING = ("ids", "belonging", "mentions", "removed_files", "page_files")
 
 
-#: What the ids begin with of the records that the files of a workspace show.
 _SHOWN_BY_WORKSPACE = {"profile", "node", "gedge", "path", "plan", "event", "audit"}
 
 
@@ -236,7 +235,6 @@ def _spelled(scope: Mapping[str, str]) -> bytes:
     return json.dumps(names, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
 
 
-#: Why records are erased that have expired, unless the caller says why.
 _WHY = "expired"
 
 

@@ -45,7 +45,6 @@ class Filter(TypedDict, total=False):
     where: Where | None
 
 
-#: A filter that selects active records, in the engine's terms.
 _NO_FILTER = {
     "kind": None,
     "status": "active",

@@ -10,7 +10,6 @@ from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 
-#: The exit code of a command that was interrupted: 128 and the number of the signal.
 INTERRUPTED = 130
 _COMMAND = "chronomemory"
 #: The second is that of the package, by which installers that run a package look for a command.

@@ -35,14 +35,12 @@ from chronomemory.tools import Tools, is_generic, memory_tools, profile
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-#: Returns the statements that are worth remembering of some messages.
 Extractor = Callable[[Sequence[Mapping[str, str]]], Iterable[str]]
 Messages = str | Mapping[str, str] | Sequence[Mapping[str, str]]
 
 #: The session and the agent of turns, where neither the memory nor the call names one.
 _SESSION, _AGENT = "main", "assistant"
 _BLOCKS, _TURNS, _RECORDS = 10, 6, 5
-#: A record must have more of the query's words than this share.
 _RECORD_FLOOR = 1 / 3
 #: Ids of what other sections of a context show, and of facts made of turns.
 _SHOWN_ELSEWHERE = (block_key(""), episode_key(""), fact_key(""))

@@ -46,10 +46,8 @@ _DOUBTS = (
     "a damaged line of the log names this record, and what it said cannot be read",
     "a later line of the log is damaged or missing, and may have changed this record",
 )
-#: How the engine packs a moment that nobody knows.
 _UNKNOWN = -(2**63)
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-#: So much of a digest tells two versions of a record apart.
 _VERSION_BYTES = 8
 
 

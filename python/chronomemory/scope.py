@@ -17,7 +17,6 @@ from chronomemory.face.arguments import word
 if TYPE_CHECKING:
     from chronomemory._core import Reader
 
-#: How long a name may be, and what may not stand in it.
 _MOST_BYTES = 256
 _UNSEEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ud800-\\udfff]")
 

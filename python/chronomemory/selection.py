@@ -28,12 +28,10 @@ _MOMENTS = {"created_at": "created", "updated_at": "updated", "happened_at": "ha
 _USUAL_ORDER = "created"
 #: What else records may be ordered by, if an index of it is declared.
 _FIELDS = (*ChronoRecord(id="x").to_dict(), "tags", "scope")
-#: How a cursor is packed; another way gets another number.
 _PACKING = 2
 _MOST_SIBLINGS = 2**32
 #: Terms for which the engine has to read the records.
 _LOOKS_INSIDE = ("condition", "tags", "since_us", "until_us")
-#: So much of a digest tells questions apart.
 _DIGEST_LETTERS = 16
 #: Clocks of machines that share a store differ by so much without anyone minding.
 _CLOCKS_DIFFER_US = 2_000_000

@@ -73,7 +73,6 @@ _SCOPE_NAMES = re.compile(
     r"(user|agent|app|session|run|group|project)(_?id)?|scope|namespace|store", re.IGNORECASE
 )
 _SCOPE_IS_FIXED = "whose memories are used was fixed by the program that offers the tools; no call changes it"
-#: How much of a refused value is shown, and how many problems are listed.
 _SHOWN_LETTERS, _SHOWN_PROBLEMS = 80, 8
 
 
@@ -301,7 +300,6 @@ def profile(door: Door, newest: Sequence[ChronoRecord], limit: int) -> dict[str,
     return sections
 
 
-#: How many used blocks are compared, the newest first.
 _MOST_COMPARED = 1_000
 
 # The tools of a memory. Each function is the only place that uses the verb it wraps.

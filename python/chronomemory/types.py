@@ -15,7 +15,6 @@ Progress = Callable[[int, int], object]
 
 DAMAGED_SYNCED = "synced is damaged: it cannot be told whether the log was cut at its end"
 
-#: What only a key or another person could tell.
 _UNBUILT_RUNGS = ("signed", "witnessed")
 
 

@@ -17,7 +17,6 @@ LOGGER: Final = logging.getLogger("chronomemory")
 # Without a handler of the program's own nothing is printed.
 LOGGER.addHandler(logging.NullHandler())
 
-#: A call that takes longer is told, however small its name.
 SLOW_SECONDS: Final = 1.0
 
 #: Marks what a person at a terminal sees anyway: a warning says it as well, or it is the waiting itself.

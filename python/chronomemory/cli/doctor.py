@@ -33,7 +33,6 @@ _STYLES = {OK: "green", NOTE: "yellow", BAD: "bold red"}
 
 #: Below this a disk is as good as full, and a server that starts slower is given up by some clients.
 _LITTLE_BYTES, _SLOW_SECONDS, _GIVEN_UP_SECONDS = 100_000_000, 5.0, 30.0
-#: A lock file that is so long carries the mark of a failed sync.
 _MARKED_BYTES = 1024
 
 _HELLO = {

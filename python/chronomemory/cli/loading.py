@@ -61,7 +61,6 @@ class _Parameters:
 
 
 _NO_BRACES = {ord("{"): None, ord("}"): None}
-#: The metavar of an option without one, by the type of its value.
 _WORDS: dict[Any, str] = {str: "TEXT", list[str]: "TEXT", int: "N", float: "NUMBER"}
 
 

@@ -37,7 +37,6 @@ _RUNGS = {
     "witnessed": "someone else has seen the same history",
 }
 
-#: What of a report belongs into a status.
 _STATUS_FIELDS = ("valid", "rung", "remembered", "events", "first_seq", "last_seq", "head", "bytes", "base")
 
 

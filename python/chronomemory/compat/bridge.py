@@ -21,7 +21,6 @@ __all__ = ["EsdbBridge", "EsdbRecord", "EsdbStatus"]
 
 _WAL_BACKEND = "ChronoStore WAL"
 _JSON_BACKEND = ".specsmith/ JSON fallback (run migrate_from_json to get a chained log)"
-#: What a record and its form here call the same.
 _SHARED_FIELDS = ("id", "kind", "status", "confidence", "label", "data")
 _FALLBACK_CONFIDENCE = {"requirement": 0.7, "testcase": 1.0}
 

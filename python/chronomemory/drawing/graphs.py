@@ -13,7 +13,6 @@ from chronomemory.drawing.parts import Dot, Line, sorted_by_id, sorted_lines
 #: So many dots are laid out in a few seconds and can still be distinguished.
 _MOST_DOTS = 5000
 _SCRIPTS = ("shell.js", "view.js", "picture.js", "graph.js")
-#: A fact beside a dot is shorter than what the dot itself says.
 _FACT_LETTERS = 1000
 #: The smallest dot, and how much larger the largest is, in pixels.
 _DOT_PIXELS = 4.5

@@ -83,7 +83,6 @@ Places = NDArray[np.float64]
 NEAREST = 0.9
 #: A disc of so many dots is as wide as the root of their number times this.
 EVEN_STEPS = 0.66
-#: How many times longer than wide a community may be.
 _LONGEST = 1.6
 #: Up to so many dots each repels each; of more, each is repelled by so many of them that stand for all.
 _EXACT = 300
@@ -252,7 +251,6 @@ def _apart(places: Places) -> Places:
     return apart
 
 
-#: How long a usual line is, in pixels of a page that is not zoomed.
 STEP_PIXELS = 46.0
 _MARGIN = 0.9
 #: Communities are fitted among each other up to so many; the rest goes around them in rings.

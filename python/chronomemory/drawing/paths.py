@@ -188,7 +188,6 @@ def _columned(lanes: list[Lane]) -> int:
 _SCRIPTS = ("shell.js", "paths.js")
 _NAME_LETTERS = 300
 _NOTE_LETTERS = 1000
-#: The states of a path, in the order of the legend.
 _STATES = ("open", "merged", "abandoned", "closed")
 
 

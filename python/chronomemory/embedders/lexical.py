@@ -13,7 +13,6 @@ from chronomemory.numpy_later import np
 
 _WORD = re.compile(r"\w+")
 
-#: How much a whole word counts, and its pieces together.
 _WORD_WEIGHT, _PIECES_WEIGHT = 0.8, 1.0
 #: Words that say little about what a text is about count so much.
 _COMMON_WEIGHT = 0.15

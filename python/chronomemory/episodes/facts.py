@@ -124,7 +124,6 @@ def sources_of(step: Step) -> list[str]:
 _PREFIX = fact_key("")
 #: What a line of the log holds at most, without the other fields of an event.
 _MOST_BYTES = 16 * 1024 * 1024 - 1024
-#: The size of a record is at most this multiple of the size of its data.
 _TIMES_LARGER = 3
 
 

@@ -37,7 +37,6 @@ Value: TypeAlias = str | int | float | None
 NEVER: Where = {"or": []}
 
 _TYPES = ["number", "string", "bool", "array", "object"]
-#: What is text to SQLite.
 _TEXTS = ["string", "array", "object"]
 #: Only a text that begins so can be that of an array or an object.
 _OPENING = ("[", "{")

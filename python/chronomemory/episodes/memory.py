@@ -114,7 +114,6 @@ def episode_of(record: ChronoRecord, columns: Iterable[str] = ()) -> Episode:
     )
 
 
-#: Which index answers for which names.
 _INDEXES = {
     ("user",): "episodes.by_user",
     ("user", "session"): "episodes.by_session",
@@ -123,7 +122,6 @@ _INDEXES = {
 }
 #: Where a filter is read: a module of its own, since it needs a parser that not everybody has.
 _FILTERS = "chronomemory.episodes.filters"
-#: What a where may name at most; where there are more, all are looked at.
 _MOST_OPERANDS = 10_000
 #: Of so many users each is asked alone; of more, all at once.
 _MOST_DOORS = 256

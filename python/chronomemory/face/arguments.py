@@ -25,9 +25,7 @@ _Base = TypeVar("_Base", bound=type)
 
 #: Characters that no name may have: controls, line separators, and marks that reverse the direction of text.
 HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-#: The greatest whole number that the engine counts to.
 LAST_SEQ = 2**63 - 1
-#: What an array of numbers may be made of.
 _NUMBERS = "fiu"
 _SHOWN_LETTERS = 60
 

@@ -25,17 +25,14 @@ Stamp = tuple[int, int, int] | None
 #: A larger file is not read, unless the folder has a limit of its own.
 _MOST_BYTES = 1 << 30
 PRIVATE = 0o700
-#: How the name of a file ends that is not whole yet.
 PART = ".part"
 #: How the name of a file ends that stood where one of ours belongs.
 ASIDE = ".aside"
 #: With the name of the file that it is of, if it may change places with it.
 _DRAFT = re.compile(rf"\.[0-9a-f]{{16}}(?:\.(.+))?{re.escape(PART)}")
-#: A draft that is older than this is nobody's any more.
 _DRAFT_SECONDS = 60
 #: Of more files than these, one sync of the system is quicker than one of each.
 _MANY_FILES = 256
-#: How long another writer of the folder is waited for, and how often is looked, in seconds.
 _PATIENCE_SECONDS = 10.0
 _LOOK_SECONDS = 0.002
 #: Lets two names change places in one step, on Linux or macOS; both call that flag 2.

@@ -17,7 +17,6 @@ from chronomemory.face.moments import Now
 from chronomemory.scope import SHARED, Scope
 from chronomemory.store import ChronoStore, Everyone, ScopedStore
 
-#: Where a folder is memory, on systems that have such a place.
 _MEMORY_FOLDER = Path("/dev/shm")
 
 T = TypeVar("T")

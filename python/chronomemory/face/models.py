@@ -14,7 +14,6 @@ _MOST_ANSWERS = 20_000
 
 T = TypeVar("T")
 
-#: What was asked: of whom, and about which texts.
 Question = tuple[str, ...]
 
 

@@ -214,7 +214,6 @@ def _check_path_is_open(event: MemoryEvent, changed: Mapping[str, MemoryPath], l
         raise PathError(f"path {path.id!r} has ended: it takes no new events", path_id=path.id)
 
 
-#: The prefix of the ids of events that record an applied action.
 APPLIED = "action.applied:"
 #: What a graph is made of, and the kind of the event that saves it.
 FAMILIES: dict[str, tuple[type[Model], str]] = {
@@ -224,7 +223,6 @@ FAMILIES: dict[str, tuple[type[Model], str]] = {
     "paths": (MemoryPath, "path.branched"),
 }
 
-#: The kinds of events that change a graph; all others are skipped.
 GRAPH_KINDS = frozenset(
     {"path.recorded", "path.merged", "path.abandoned", "path.compacted", "action.applied"}
     | {kind for _, kind in FAMILIES.values()}

@@ -71,7 +71,6 @@ KINDS: dict[type[Model], str] = {
     MemoryEvent: EVENT,
     AuditRecord: AUDIT,
 }
-#: Under which name the index knows all events, and all audit records.
 EVENTS = "all"
 
 _LOG = "log"

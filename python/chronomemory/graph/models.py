@@ -27,7 +27,6 @@ def spellings(item_id: str) -> tuple[str, ...]:
 
 #: The fields that hold one id; those in ``listed`` hold several.
 _IDS = frozenset({"id", "source", "target", "parent_id", "merged_into", "path_id", "profile_id", "action_id"})
-#: What need not be copied.
 _SCALARS = frozenset({str, int, float, bool})
 
 Own = TypeVar("Own", bound="Model")

@@ -9,7 +9,6 @@ from datetime import datetime
 from chronomemory.graph.errors import PathError
 from chronomemory.graph.models import MemoryEvent, MemoryPath, moment_of
 
-#: A path as it will be, and the event that says why.
 PathStep = tuple[MemoryPath, MemoryEvent]
 
 

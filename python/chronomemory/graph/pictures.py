@@ -12,7 +12,6 @@ from chronomemory.drawing import Branch, Dot, Line, Step
 from chronomemory.graph.models import MemoryEvent, MemoryPath, Node
 from chronomemory.graph.runtime import MemoryGraphStore
 
-#: Events that begin a path, end it, and sum it up.
 _BEGINS, _ENDS, _SUMS_UP = "path.branched", ("path.merged", "path.abandoned"), "path.compacted"
 
 

@@ -34,11 +34,9 @@ SCHEMAS = {
     "audit": "chronomemory.audit/1",
 }
 
-#: How the name of a file ends that shows one thing.
 PAGE = ".json"
 #: Characters that a file name keeps. Capitals are encoded: some file systems ignore case.
 _PLAIN = re.compile(rb"[^a-z0-9_-]")
-#: A longer name is cut and gets the digest of its id.
 _LONGEST_NAME = 180
 _CUT_NAME = 100
 #: Careless readers take these for the end of a line.

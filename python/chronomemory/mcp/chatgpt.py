@@ -15,7 +15,6 @@ from chronomemory.mcp.served_store import ServedStore
 from chronomemory.mcp.toolbox import MEMORY_URI, READS, Row
 from chronomemory.tools import is_generic
 
-#: How much of a memory is its title, and how much of a document is fetched, in tokens.
 _TITLE, _DOCUMENT = 20, 10_000
 
 

@@ -128,7 +128,6 @@ _BY_ASSISTANT = Origin("observed", ("edited as a file by an assistant",))
 #: How many lines around a change are shown, and how many tokens of them; how much of a text an error shows;
 #: what it takes to say that something was cut or left out.
 _AROUND, _SNIPPET, _SHOWN, _CUT = 2, 400, 40, 40
-#: So many edits in a row are taken in before a file is taken away.
 _MOST_EDITS = 20
 _EDITED = "The memory file has been edited. Here is the snippet showing the change (with line numbers):"
 _REPEATED = "written before by a call with this operation_id"

@@ -23,9 +23,7 @@ from chronomemory.scope import Scope
 
 T = TypeVar("T")
 
-#: How many entries beyond the limit are counted, for the number that an answer leaves out.
 _COUNTED = 100
-#: The most tokens of a page description and of a note, and the most notes.
 _DESCRIPTION, _NOTE, _NOTES = 60, 40, 3
 _MAKE = "Make the first with `chronomemory pages create`, or check the names that the server was started with"
 

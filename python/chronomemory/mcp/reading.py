@@ -23,7 +23,6 @@ from chronomemory.tools import cursor_errors, find_record, profile
 #: Loaded by the first search of a server that has an embedder.
 _searching = LazyModule("chronomemory.blocks.retrieval")
 
-#: How many hits beyond the limit are counted, for the number that an answer leaves out.
 _COUNTED = 100
 _PLACES = 20
 #: What the ids of records begin with that a list of memories leaves out: bookkeeping, and entries of pages.
@@ -31,7 +30,6 @@ _BOOKS = (
     *("bedge:", "contradiction:", "frame:", "session:", "config:", "rule:", "profile:"),
     *("gedge:", "path:", "plan:", "event:", "audit:", "page:", "entry:", "vector:"),
 )
-#: The statuses that tools give to memories; ``any`` means all.
 _STATUSES = ("active", "archived", "superseded", "invalidated", "hypothesis", "inbox", "any")
 
 

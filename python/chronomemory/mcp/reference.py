@@ -22,7 +22,6 @@ from chronomemory.updates import Look, run
 
 ENTITY, RELATION = "entity", "relation"
 _DIGITS = 32
-#: How many entities a question looks at, at most, and how many observations an entity has.
 _MOST_FOUND, _MOST_OBSERVATIONS = 200, 5_000
 
 T = TypeVar("T")
@@ -121,7 +120,6 @@ def _letters(record: ChronoRecord) -> str:
     return f"{record.label}\n{content if isinstance(content, str) else ''}".casefold()
 
 
-#: How long names and texts may be, and how many come in one call.
 _NAME, _TEXT, _MANY = 500, 20_000, 1_000
 
 

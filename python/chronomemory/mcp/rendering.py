@@ -15,7 +15,6 @@ from chronomemory.record import ChronoRecord
 from chronomemory.tools import short_id
 
 _BYTES_A_TOKEN = 4
-#: Invisible characters: control, format, private use, line separators and surrogates.
 _HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
 #: Variation selectors, which can encode an invisible text.
 _LOOKS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
@@ -126,7 +125,6 @@ class Budget:
         return self.fit(made(), line)
 
 
-#: Fields that may hold the text of a record, in order of preference.
 _TEXTS = ("content", "text", "body", "summary", "description", "title", "name")
 #: Fields of ``data`` that an answer shows elsewhere or not at all.
 _OWN_FIELDS = frozenset({"@scope", "content", "source", "tags"})

@@ -20,7 +20,6 @@ from chronomemory.mcp.toolbox import MEMORY_URI, PAGE_URI
 
 #: Seconds between two polls of the log; one without changes takes microseconds.
 LOOK_SECONDS = 1.0
-#: The ids of pages and of their entries, with the name of the page in them.
 _PAGE = re.compile(r"(?:page|entry):[0-9a-f]+:([^:]+)")
 
 

@@ -34,7 +34,6 @@ OperationId = Annotated[
 ]
 MaxTokens = Annotated[int, Field(ge=300, le=20_000)]
 
-#: Keywords of output schemas that clients do not need.
 _UNSHOWN = ("title", "description", "required", "additionalProperties")
 
 

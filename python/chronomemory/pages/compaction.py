@@ -169,7 +169,6 @@ def _once(found: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-#: What stands before what an entry said once.
 NOTE = "Earlier"
 
 

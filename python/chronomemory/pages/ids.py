@@ -19,7 +19,6 @@ PAGE = "page"
 ENTRY = "entry"
 #: The kind of the record that what stands above the entries of a page is found by.
 PREAMBLE = "preamble"
-#: The kind of the record that says whose a folder is.
 FOLDER_KIND = "page_folder"
 
 #: What the name of a page begins with: of whom or what it speaks.

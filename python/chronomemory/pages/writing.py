@@ -296,7 +296,6 @@ def _content(given: str) -> str:
     return content
 
 
-#: The longest title, description or reason of a page.
 _MOST_LETTERS = 10_000
 
 

@@ -86,7 +86,6 @@ def _owner(scope: Scope) -> str:
 
 
 T = TypeVar("T")
-#: So many edits in a row are taken in before a file is left as it is.
 _MOST_EDITS = 20
 _SCHEMA = "chronomemory.pages.folder"
 _MEMORY = "memory"

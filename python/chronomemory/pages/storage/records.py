@@ -85,7 +85,6 @@ class EntryState:
 
 
 _META_FIELDS = tuple(field.name for field in fields(Meta))
-#: The fields of a page that its record holds under the same names.
 _PAGE_FIELDS = tuple(
     field.name for field in fields(PageState) if field.name not in ("meta", "source", "title")
 )

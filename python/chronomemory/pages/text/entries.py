@@ -88,7 +88,6 @@ def _has_open_fence(content: str) -> bool:
 #: Seconds and a time zone may be left out.
 MOMENT = r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2})?"
 ENTRY_ID = r"[A-Za-z0-9-]+"
-#: A line that begins an entry.
 HEADING = re.compile(
     rf"^##[ \t]+\[(?P<moment>{MOMENT})\][ \t]+\{{id:[ \t]*(?P<id>{ENTRY_ID})[ \t]*\}}"
     r"(?P<rest>[^\r\n]*)(?=\r?$)",
@@ -163,7 +162,6 @@ _LINE_ENDS = "\r\n"
 #: No pattern here repeats a group for each character: that takes many times the memory of the text.
 _REASON_LINE = r"\r?\n<!-- reason: (?P<reason>[^\r\n]*?) -->[ \t]*"
 _REASON = re.compile(rf"{_REASON_LINE}\Z")
-#: What may follow a body that is struck as a whole.
 _BEHIND = re.compile(
     rf"[ \t]*(?:#superseded-by:(?P<by>{ENTRY_ID})[ \t]*)?(?:{_REASON_LINE})?\Z", re.DOTALL | re.ASCII
 )

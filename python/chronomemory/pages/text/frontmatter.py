@@ -62,7 +62,6 @@ _LINE = re.compile(
     r"""|(?P<moment>\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}[+-]\d{2}:\d{2})|(?P<text>[^\r\n]+))\r?""",
     re.ASCII,
 )
-#: The keys whose values are moments; elsewhere one is a text to us.
 _MOMENTS = ("created", "updated")
 _QUOTED = re.compile('"[ !#-\\[\\]-~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe]*"')
 
@@ -113,7 +112,6 @@ STATES = ("active", "dormant", "archived")
 _AHEAD = timedelta(hours=2)
 #: Longer than any line: YAML breaks longer ones.
 _NO_WIDTH = 1 << 30
-#: Limits of a frontmatter: its length in characters, its number of keys and values, and its nesting.
 _MOST_LETTERS = 1 << 16
 _MOST_NODES = 2_000
 _DEEPEST = 50

@@ -21,7 +21,6 @@ from chronomemory.pages.text.entries import (
 from chronomemory.pages.text.frontmatter import Meta, frontmatter_end, read_meta, read_values
 
 _TITLE = re.compile(r"^# ([^\r\n]*[^\r\n \t])[ \t]*(?=\r?$)", re.MULTILINE)
-#: So many characters are about one token.
 _LETTERS_A_TOKEN = 4
 
 
@@ -113,7 +112,6 @@ def decoded(content: bytes) -> str:
         raise NotAPage("the file is not UTF-8", line=line) from None
 
 
-#: The keys of a frontmatter that say when a note was made, and when it was changed; the first that is there.
 _DATES = ("date", "created", "created_at", "timestamp")
 _UPDATES = ("updated", "modified", "updated_at", "lastmod")
 _MOST_LETTERS = 60
