@@ -385,16 +385,8 @@ def _statement(message: Mapping[str, str]) -> str:
 
 
 def _cited_block(block: ScoredBlock | MemoryItem) -> Citation:
-    return Citation(
-        number=0,
-        kind=BLOCK,
-        id=block.id,
-        content=block.content,
-        time=block.time,
-        source=block.source,
-        speaker=block.speaker,
-        metadata=block.metadata,
-    )
+    shared = ("id", "content", "time", "source", "speaker", "metadata")
+    return Citation(number=0, kind=BLOCK, **{name: getattr(block, name) for name in shared})
 
 
 def _cited_turn(turn: Episode) -> Citation:

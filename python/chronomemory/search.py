@@ -22,6 +22,7 @@ from chronomemory.selection import (
     cursor_of,
     digest_of,
     parts_of,
+    question_digest,
     view_of,
     warn_of_stamps,
 )
@@ -156,7 +157,13 @@ def search(
         found, (version, sees_wider, names, known) = asked.search(wanted, explain=explain)
     if least is not None:
         found = [hit for hit in found if hit[1] >= least]
-    digest = partial(_question_digest, question, sees_wider, names)
+    digest = partial(
+        question_digest,
+        question,
+        vector=_hex(wanted["vector"]),
+        query_tokens=_hex(wanted["query_tokens"]),
+        asker=[sees_wider, list(names or ["everyone"])],
+    )
     if begin is not None:
         check_question(begin.question, digest())
         # Embeddings belong to no scope, so no version covers them: compare what was shown before.
@@ -203,20 +210,8 @@ def _read(
     return vector, tokens
 
 
-def _question_digest(
-    wanted: Mapping[str, Any], sees_wider: bool, names: tuple[str | None, ...] | None
-) -> str:
-    """Identify a question and who asks it, whatever the length of its pages."""
-    vector, tokens, condition = (wanted[name] for name in ("vector", "query_tokens", "condition"))
-    question = {
-        **wanted,
-        "vector": None if vector is None else vector.tobytes().hex(),
-        "query_tokens": None if tokens is None else tokens.tobytes().hex(),
-        "condition": None if condition is None else condition.decode(),
-        "asker": [sees_wider, list(names or ["everyone"])],
-        "limit": None,
-    }
-    return digest_of(question)
+def _hex(rows: check.Floats | None) -> str | None:
+    return None if rows is None else rows.tobytes().hex()
 
 
 class _Position(NamedTuple):

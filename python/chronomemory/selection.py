@@ -6,7 +6,7 @@ import base64
 import hashlib
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -78,19 +78,11 @@ def digest_of(value: Any) -> str:
     return hashlib.sha256(canonical_json(value)).hexdigest()[:_DIGEST_LETTERS]
 
 
-def _question_digest(terms: dict[str, Any], by: str, reverse: bool, asker: list[Any]) -> str:
+def question_digest(terms: Mapping[str, Any], **more: Any) -> str:
     """Identify a question and who asks it, whatever the length of its pages."""
     condition = terms["condition"]
-    question = {
-        **terms,
-        "condition": None if condition is None else condition.decode(),
-        "status": terms["status"] or None,
-        "by": by,
-        "reverse": reverse,
-        "asker": asker,
-    }
-    del question["limit"]
-    return digest_of(question)
+    question = {**terms, "condition": None if condition is None else condition.decode(), "limit": None}
+    return digest_of({**question, "status": terms["status"] or None, **more})
 
 
 def query_terms(
@@ -173,7 +165,7 @@ def page_of(
     by, reverse = _order(order_by)
     names = where.scope_names()
     asker = [where.sees_wider(), None if names is None else list(names)]
-    digest = partial(_question_digest, terms, by, reverse, asker)
+    digest = partial(question_digest, terms, by=by, reverse=reverse, asker=asker)
     begin = None if after is None else _position(string("after", after), digest())
     if explain and not looks_inside:
         terms = {**terms, "condition": where_json({})}

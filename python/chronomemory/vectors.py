@@ -151,9 +151,8 @@ class Vectors:
         Of each row a code of 16 bytes is kept. The first tokens bind the ``space`` to their ``model``, length
         and ``most`` codes of a record (48 by default); of more tokens neighbours share a code.
         """
-        with check.contents:
-            rows = [_tokens(tokens)]
-        return self._attach_tokens([check.string("id", record_id)], rows, space, model, most)
+        name = check.string("id", record_id)
+        return self.attach_tokens_many([name], [tokens], space=space, model=model, most=most)
 
     def attach_tokens_many(
         self,
@@ -172,11 +171,6 @@ class Vectors:
             raise check.refuse(
                 f"{len(ids)} ids and {len(rows)} arrays of tokens do not go together", "tokens"
             )
-        return self._attach_tokens(ids, rows, space, model, most)
-
-    def _attach_tokens(
-        self, ids: list[str], rows: list[check.Floats], space: str, model: str | None, most: int | None
-    ) -> range:
         if not rows:
             raise check.refuse("there must be at least one", "ids")
         codes = self.codes(rows, check.string("space", space), most)

@@ -91,18 +91,10 @@ def backup(
         with here.out.progress("copying") as progress:
             made = here.store.backup(to=to, keep=keep, progress=progress)
         if at.as_json:
-            here.out.document(
-                {
-                    "path": spelled(made),
-                    "seq": made.seq,
-                    "head": made.head,
-                    "bytes": made.bytes,
-                    "verified": made.verified,
-                    "removed": [spelled(path) for path in made.removed],
-                    "folder_before": made.bytes_before,
-                    "folder_after": made.bytes_after,
-                }
-            )
+            document = {name: getattr(made, name) for name in ("seq", "head", "bytes", "verified")}
+            document |= {"folder_before": made.bytes_before, "folder_after": made.bytes_after}
+            removed = [spelled(path) for path in made.removed]
+            here.out.document({"path": spelled(made), **document, "removed": removed})
         else:
             checked = ", verified" if made.verified else ""
             facts = {
@@ -441,15 +433,9 @@ def sweep(
             report = here.door.sweep(erase=erase, reason=reason, backup=backup)
         if at.as_json:
             gone = report.erased
-            here.out.document(
-                {
-                    "ids": list(report.ids),
-                    "erased": None if gone is None else gone.seq,
-                    "new_backup": None if gone is None else gone.new_backup,
-                    "backup_fault": None if gone is None else gone.backup_fault,
-                    "dry_run": dry_run,
-                }
-            )
+            document = {"erased": gone and gone.seq, "new_backup": gone and gone.new_backup}
+            document["backup_fault"] = gone and gone.backup_fault
+            here.out.document({"ids": list(report.ids), **document, "dry_run": dry_run})
         elif not report.ids:
             here.out.done("nothing has expired")
         else:

@@ -177,6 +177,11 @@ class EntityItem(TypedDict):
 RelationItem = TypedDict("RelationItem", {"from": str, "to": str, "relationType": str})
 
 
+class Added(TypedDict):
+    entityName: str
+    addedObservations: list[str]
+
+
 class Named(TypedDict):
     store: str
     scope: str
@@ -190,11 +195,6 @@ class RelationList(Named):
     relations: list[RelationItem]
 
 
-class Added(TypedDict):
-    entityName: str
-    addedObservations: list[str]
-
-
 class AddedList(Named):
     results: list[Added]
 
@@ -204,9 +204,7 @@ class Done(Named):
     message: str
 
 
-class GraphResult(Named):
-    entities: list[EntityItem]
-    relations: list[RelationItem]
+class GraphResult(EntityList, RelationList):
     left_out: int
 
 
