@@ -43,14 +43,14 @@ def show(console: Console, folder: Path, records: int = _RECORDS) -> None:
     project = folder / "project"
     project.mkdir()
     with ChronoStore(project, head_file=folder / "head.json") as store:
-        _load(console, store, records)
-        known = _believe(console, store)
-        _find(console, store)
-        _doubt(console, store)
-        _look_back(console, store, known)
-        _verify(console, store)
-        _tamper(console, store, folder / "copy")
-    _point_on(console)
+        _records(console, store, records, folder / "copy")
+    console.print("\nWhere to go next", style="bold")
+    rows = Table.grid(padding=(0, 3))
+    rows.add_row("  chronomemory learn 'Deploys run from main'", "your first memory")
+    rows.add_row("  chronomemory help", "every command")
+    rows.add_row("  README.md, docs/guide/", "the Python side, face by face")
+    rows.columns[0].style = "cyan"
+    console.print(rows)
 
 
 def _memory(console: Console, project: Path) -> None:
@@ -85,7 +85,8 @@ def _memory(console: Console, project: Path) -> None:
     _body(console, "Claude Code, Cursor, VS Code … get tools to search, add and delete memories")
 
 
-def _load(console: Console, store: ChronoStore, records: int) -> None:
+def _records(console: Console, store: ChronoStore, records: int, copy: Path) -> None:
+    """Load records, explain, find, roll back and verify them, and catch a forged copy."""
     _head(console, "Load records", "store.ingest(rows)")
     rows = [{"id": f"NOTE-{n:05}", "label": f"build {n} answered in {n % 900} ms"} for n in range(records)]
     started = time.perf_counter()
@@ -94,9 +95,6 @@ def _load(console: Console, store: ChronoStore, records: int) -> None:
     rate = f"{records / seconds:,.0f} a second"
     _body(console, f"{records:,} records in {seconds:.2f} s: {rate}, hashed and chained")
 
-
-def _believe(console: Console, store: ChronoStore) -> int:
-    """Learn something, learn it better, build on it; return the seq at which all of it was known."""
     fact = ChronoRecord(id=_FACT, label=_FACT_LABEL, confidence=0.6, evidence=["docs/payments.md, line 42"])
     store.upsert(fact)
     fact.confidence = 0.95
@@ -105,20 +103,17 @@ def _believe(console: Console, store: ChronoStore) -> int:
     store.upsert(ChronoRecord(id=_DECISION, kind="decision", label="10 s are enough", confidence=0.9))
     DepGraph(store).add_edge(_DECISION, _FACT, "depends_on")
     _head(console, "Know why", f'store["{_FACT}"], store.history("{_FACT}")')
-    known = store[_FACT]
-    rows = Table.grid(padding=(0, 3))
-    rows.add_row("belief", Text(known.label, style="bold"))
-    rows.add_row("evidence", Text("\n".join(known.evidence), style="green"))
+    known, seq = store[_FACT], store.wal_seq()
+    grounds = Table.grid(padding=(0, 3))
+    grounds.add_row("belief", Text(known.label, style="bold"))
+    grounds.add_row("evidence", Text("\n".join(known.evidence), style="green"))
     for event in store.history(_FACT):
         confidence = confidence_text((event.record or {}).get("confidence"))
         chained = (f"   sha256 {event.hash[:12]}… after {event.prev_hash[:12]}…", "dim")
-        rows.add_row(f"event {event.seq:,}", Text.assemble("confidence ", confidence, chained))
-    rows.columns[0].style = "dim"
-    _body(console, rows)
-    return store.wal_seq()
+        grounds.add_row(f"event {event.seq:,}", Text.assemble("confidence ", confidence, chained))
+    grounds.columns[0].style = "dim"
+    _body(console, grounds)
 
-
-def _find(console: Console, store: ChronoStore) -> None:
     question = "how often does the payment API retry?"
     store.search(question)  # the first search makes the index
     _head(console, "Find", f'store.search("{question}")')
@@ -127,14 +122,10 @@ def _find(console: Console, store: ChronoStore) -> None:
     took = f"in {(time.perf_counter() - started) * 1000:.1f} ms"
     _body(console, Text.assemble((hit.id, "cyan"), f"   {hit.record.label}   ", (took, "dim")))
 
-
-def _doubt(console: Console, store: ChronoStore) -> None:
     _head(console, "Roll back", f'store.invalidate("{_FACT}", "{_REASON}")')
     report = store.invalidate(_FACT, _REASON)
     _body(console, change_table([*filter(None, [report.direct_change]), *report.cascaded]))
 
-
-def _look_back(console: Console, store: ChronoStore, seq: int) -> None:
     _head(console, "Look back", f'store.as_of({seq}).get("{_DECISION}")')
     lines = Text()
     for name, record in (("then: ", store.as_of(seq).get(_DECISION)), ("   now: ", store.get(_DECISION))):
@@ -142,37 +133,22 @@ def _look_back(console: Console, store: ChronoStore, seq: int) -> None:
             lines += Text.assemble(name, status_text(record.status), " ", confidence_text(record.confidence))
     _body(console, lines)
 
-
-def _verify(console: Console, store: ChronoStore) -> None:
     _head(console, "Verify", "store.verify()", "reads every byte on disk again")
     started = time.perf_counter()
-    report = store.verify()
+    proof = store.verify()
     seconds = time.perf_counter() - started
-    verdict = (report.rung, "bold green" if report.valid else "bold red")
-    facts = f": {report.events:,} events, {size(report.bytes)} in {seconds:.2f} s"
+    verdict = (proof.rung, "bold green" if proof.valid else "bold red")
+    facts = f": {proof.events:,} events, {size(proof.bytes)} in {seconds:.2f} s"
     _body(console, Text.assemble(verdict, facts))
 
-
-def _tamper(console: Console, store: ChronoStore, copy: Path) -> None:
     _head(console, "Catch a forger", "ChronoStore(copy).verify()", "3 times became 9 times")
     store.sync()
     shutil.copytree(log_folder(store.project_root), log_folder(copy))
-    log = log_path(copy)
-    at = log.read_bytes().index(_FACT_LABEL.encode()) + _FACT_LABEL.index("3")
-    with log.open("r+b") as file:
+    at = log_path(copy).read_bytes().index(_FACT_LABEL.encode()) + _FACT_LABEL.index("3")
+    with log_path(copy).open("r+b") as file:
         file.seek(at)
         file.write(b"9")
     _body(console, damage_table(ChronoStore(copy).verify().damage))
-
-
-def _point_on(console: Console) -> None:
-    console.print("\nWhere to go next", style="bold")
-    rows = Table.grid(padding=(0, 3))
-    rows.add_row("  chronomemory learn 'Deploys run from main'", "your first memory")
-    rows.add_row("  chronomemory help", "every command")
-    rows.add_row("  README.md, docs/guide/", "the Python side, face by face")
-    rows.columns[0].style = "cyan"
-    console.print(rows)
 
 
 def _head(console: Console, title: str, call: str, remark: str = "") -> None:

@@ -41,42 +41,30 @@ class _Shared:
         return False
 
     def engine_for(self, project_root: Path, options: dict[str, Any]) -> tuple[Engine, dict[str, Any]]:
-        """Return the engine on somebody's terms, and what was found when it was opened, or looked at anew."""
+        """Return the engine with these options, and what was found when it was opened, or looked at anew."""
         if self.engine is None:
             self.engine = Engine(project_root, options)
             self.options = dict(options)
-            findings = self.engine.upkeep.findings()
-        else:
-            self._check_alike(project_root, options)
-            findings = self._looked_at_for(project_root, options)
-        return self.engine.with_options(options), findings
-
-    def _check_alike(self, project_root: Path, options: dict[str, Any]) -> None:
+            return self.engine.with_options(options), self.engine.upkeep.findings()
         # For whom a folder is made matters until it is there.
-        alike = (*_ALIKE, "shared") if self.folder is None else _ALIKE
-        for name in alike:
+        for name in (*_ALIKE, "shared") if self.folder is None else _ALIKE:
             if options[name] != self.options[name]:
                 raise Busy(
                     f"{name}: {project_root} is open in this process with {self.options[name]!r}, "
                     f"not {options[name]!r}",
                     recovery="Close what is open there first, or ask for the same.",
                 )
-
-    def _looked_at_for(self, project_root: Path, options: dict[str, Any]) -> dict[str, Any]:
-        """Return the findings for one who comes later, who may wish for a closer look than the first had."""
-        if self.engine is None:
-            raise AssertionError("there is an engine while somebody has its turn")
         findings = self.engine.upkeep.findings()
         wants_hashes = options["verify"] == "full" and self.options["verify"] != "full"
         if wants_hashes or (options["strict"] and (findings["damage"] or findings["cut"])):
-            # Whoever is strict gets the error that opening would raise.
+            # A closer look than the first had; a strict store gets the error that opening would raise.
             anew = Engine(project_root, {**options, "exclusive": False})
             try:
                 findings = anew.upkeep.findings()
             finally:
                 anew.close()
             self.options["verify"] = options["verify"] if wants_hashes else self.options["verify"]
-        return findings
+        return self.engine.with_options(options), findings
 
     def close(self) -> None:
         """Let go of everything; whoever comes next finds another."""
@@ -173,14 +161,15 @@ class Engines:
         """Return what serves a folder, or will: a folder that was replaced is another one."""
         here = (os.getpid(), os.path.realpath(folder), 0)
         with self._turn:
-            held = _held(folder)
-            if held is None:
+            try:
+                # Held open, so that it stays what it is.
+                held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            except (FileNotFoundError, NotADirectoryError, PermissionError):
                 return self._found(here) or self._put(_Shared(here, None))
             status = os.fstat(held)
             key = (os.getpid(), status.st_dev, status.st_ino)
             shared = self._found(key)
             if shared is None and (shared := self._found(here)) is not None:
-                # It was made since.
                 del self._shared[here]
                 shared.key, shared.folder = key, held
                 return self._put(shared)
@@ -196,14 +185,6 @@ class Engines:
     def _put(self, shared: _Shared) -> _Shared:
         self._shared[shared.key] = shared
         return shared
-
-
-def _held(folder: Path) -> int | None:
-    """Open a folder, so that it stays what it is; None if there is none, or none that may be read."""
-    try:
-        return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
-        return None
 
 
 ENGINES: Final = Engines()

@@ -56,10 +56,8 @@ class Reason:
     edge_id: str = ""
     edge_seq: int | None = None
     edge_at: datetime | None = None
-    #: The record; None if there is none that can be seen.
     record: ChronoRecord | None = None
     rollbacks: tuple[Rollback, ...] = ()
-    #: What it stands on, and what speaks against it.
     grounds: tuple[Reason, ...] = ()
     #: ``circle``: it stands on itself by this way. ``told``: what it stands on is told elsewhere in the tree.
     again: str = ""
@@ -97,11 +95,9 @@ class Why:
     """What a belief stands on; ``root`` is the belief itself."""
 
     root: Reason
-    #: How many places the tree has.
     size: int
     #: The records that stand on themselves, in the order in which they are met.
     circles: tuple[str, ...] = ()
-    #: How many places were left out; 0 if the tree is whole.
     left_out: int = 0
 
     def to_dict(self) -> dict[str, Any]:
@@ -149,7 +145,6 @@ class _Tree:
         self._store = store
         self._depth, self._limit = depth, limit
         self._records: dict[str, ChronoRecord | None] = {}
-        #: Where each record that is followed stands.
         self._followed: dict[str, _Place] = {}
         self._size = 1
 

@@ -228,13 +228,10 @@ WHOLE_OPS = frozenset({"upsert", "migrate"})
 class Rollback:
     """How a rollback touched one record, and whether that was taken back."""
 
-    #: The report that tells of it.
     rollback_id: str
-    #: The record that turned out to be wrong.
     target_id: str
     reason: str
     change: RecordStatusChange
-    #: The event that changed the record, and when that was.
     seq: int | None
     at: datetime | None
     #: Why the record was put back, and by which event; None while the rollback stands.

@@ -60,7 +60,6 @@ class Space:
     bytes: int
     #: How many rows this process has found damaged so far; ``verify()`` checks all of them.
     damaged: int
-    #: Whether it is searched when no space is named.
     is_default: bool
 
     def to_dict(self) -> dict[str, Any]:
@@ -478,9 +477,7 @@ class _Made:
     text: Callable[[ChronoRecord], str]
     space: str
     model: str
-    #: By the ids of their records; a text without tokens has none.
     rows: dict[str, check.Floats]
-    #: The length of the token vectors if the rows are codes of them.
     tokens: int
 
     def attach(self) -> tuple[int, list[str]]:

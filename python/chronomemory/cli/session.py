@@ -50,7 +50,6 @@ class Session:
 
     store: ChronoStore
     out: Output
-    #: The handle of the named scope, of everyone, or the store itself.
     door: Records
 
     def warn_unknown_scope(self) -> None:

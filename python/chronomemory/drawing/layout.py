@@ -37,7 +37,6 @@ def communities(size: int, links: Sequence[tuple[int, int]]) -> list[int]:
         if len(set(found)) == len(weights):
             break
         member = [found[place] for place in member]
-        # Each community becomes one dot.
         merged: _Weights = [Counter() for _ in range(max(found) + 1)]
         for dot, near in enumerate(weights):
             for other, weight in near.items():

@@ -49,7 +49,6 @@ class Sorted:
 
     deltas: list[MemoryDelta] = field(default_factory=list)
     users: list[str] = field(default_factory=list)
-    #: Episodes that want to update or delete, and do not say what.
     bad: list[str] = field(default_factory=list)
     #: The places of deltas whose episodes are not new, and that take the place of what is.
     again: set[int] = field(default_factory=set)

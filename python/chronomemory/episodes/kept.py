@@ -183,7 +183,6 @@ def _lock_state(folder: Path) -> str:
 class Kept(Closing):
     """Records of one kind of this face, whosever they are."""
 
-    #: The kind, and what a migration calls the store.
     kind: ClassVar[str]
     called: ClassVar[str]
 

@@ -33,7 +33,6 @@ class ConsolidationRule(_Model):
 
     id: str
     cadence: dict[str, Any]
-    #: A WHERE of SQL over the episodes; nothing for all.
     when_filter: str
     then_emits: list[str]
 

@@ -170,7 +170,6 @@ class RuleRun(Result):
     """What a rule did in a run."""
 
     rule_id: str
-    #: Whether it was due; if not, its episodes wait.
     due: bool
     matched: int = 0
     added: int = 0
@@ -178,7 +177,6 @@ class RuleRun(Result):
     deleted: int = 0
     #: Noops, what says again what was replaced or taken away before, and what this rule did before.
     left: int = 0
-    #: Episodes that want to update or delete, and do not say what.
     bad_episode_ids: tuple[str, ...] = ()
     #: Episodes that would have changed what is another's, or whose fact would be larger than a record can be.
     refused_episode_ids: tuple[str, ...] = ()

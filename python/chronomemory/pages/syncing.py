@@ -109,7 +109,6 @@ def clear_drafts(home: Home, known: Mapping[str, PageState]) -> list[Problem]:
             continue
         try:
             content = home.folder.read(file, within)
-            # A text of its page, or its beginning after a crash.
             is_ours = digest_of(content) in (page.digest, *page.earlier)
             if is_ours or home.look.text(page).encode().startswith(content.rstrip(b"\x00")):
                 home.folder.remove([file], within)
@@ -145,7 +144,6 @@ class _Found:
     deleted: int = 0
     kept: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    #: New pages by the digests of their texts and by the keys of their entries.
     new: dict[str, str] = field(default_factory=dict)
 
     def take(self, change: PageChange, *, is_new: bool) -> None:

@@ -94,7 +94,6 @@ class Synced(Result):
     caught_up: tuple[str, ...] = ()
     dormant: tuple[str, ...] = ()
     forgotten: tuple[str, ...] = ()
-    #: Entries that were added, changed and taken away by hand.
     added: int = 0
     changed: int = 0
     deleted: int = 0

@@ -22,7 +22,6 @@ class Look:
     def __init__(self, store: HasEngine, folder: str) -> None:
         self._store = store
         self.folder = folder
-        #: Whether the folder may hold notes of any name.
         self.is_free = False
 
     def fits(self, record: ChronoRecord) -> bool:

@@ -52,7 +52,6 @@ class PageState:
     tail: str
     eol: str
     meta: Meta
-    #: Whether its frontmatter can be changed line by line.
     plain: bool
     count: int
     letters: int
@@ -64,7 +63,6 @@ class PageState:
     written: str = ""
     #: The note that it was imported from, and the digest of that.
     source: tuple[str, str] | None = None
-    #: The title of a note, see ``PageText``.
     title: str = ""
 
     @property
