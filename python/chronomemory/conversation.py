@@ -134,7 +134,11 @@ class Conversation:
             _recollection(hit, _fused(words[hit.id])) for hit in mine if not _is_called_block(hit.record)
         ]
         ranked = sorted(found, key=lambda one: -one.score)
-        return Answer(_told_once(ranked)[:most], scope=hits.scope, known=hits.known)
+        # Of those that say the same, the first.
+        first: dict[str, Recollection] = {}
+        for one in ranked:
+            first.setdefault(one.content, one)
+        return Answer(list(first.values())[:most], scope=hits.scope, known=hits.known)
 
     def _search(self, asked: str, limit: int, **more: Any) -> Hits:
         return self._memory.blocks.store.search(asked, kind=_KINDS, limit=limit, **more)
@@ -199,11 +203,3 @@ def _recollection(hit: Hit, score: float) -> Recollection:
     except ValueError:
         moment = record.created_at
     return Recollection(record.kind, record.id.partition(":")[2], str(content), score, moment)
-
-
-def _told_once(ranked: Iterable[Recollection]) -> list[Recollection]:
-    """Return what was found without repetitions: of those that say the same, the first."""
-    first: dict[str, Recollection] = {}
-    for one in ranked:
-        first.setdefault(one.content, one)
-    return list(first.values())

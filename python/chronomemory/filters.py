@@ -115,7 +115,12 @@ def _plain(given: object, path: str, depth: int) -> object:
             raise _refused(path, f"{value} is no JSON number")
         return value
     if isinstance(given, datetime):
-        return {"moment": _moment(given, path)}
+        if given.utcoffset() is None:
+            raise _refused(path, f"{given} has no time zone; give it one, such as timezone.utc")
+        try:
+            return {"moment": given.astimezone(timezone.utc).isoformat()}
+        except OverflowError:
+            raise _refused(path, f"{given} is out of reach in UTC") from None
     if depth >= _DEEPEST:
         raise _refused(path, "more than 32 levels deep")
     if isinstance(given, Mapping):
@@ -140,12 +145,3 @@ def _text(given: str, path: str) -> str:
     except UnicodeEncodeError as error:
         raise _refused(path, f"the character at {error.start} is half of a surrogate pair") from None
     return str(given)
-
-
-def _moment(given: datetime, path: str) -> str:
-    if given.utcoffset() is None:
-        raise _refused(path, f"{given} has no time zone; give it one, such as timezone.utc")
-    try:
-        return given.astimezone(timezone.utc).isoformat()
-    except OverflowError:
-        raise _refused(path, f"{given} is out of reach in UTC") from None

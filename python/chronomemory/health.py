@@ -41,7 +41,8 @@ class Counters:
         >>> print(Counters(commits=2).prometheus({"store": "notes"}).splitlines()[2])
         chronomemory_commits_total{store="notes"} 2
         """
-        pairs = ",".join(f'{name}="{_escaped(value)}"' for name, value in (labels or {}).items())
+        escapes = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
+        pairs = ",".join(f'{name}="{value.translate(escapes)}"' for name, value in (labels or {}).items())
         marks = f"{{{pairs}}}" if pairs else ""
         lines = []
         for item in fields(self):
@@ -49,10 +50,6 @@ class Counters:
             lines += [f"# HELP {full} {item.metadata['help']}", f"# TYPE {full} counter"]
             lines.append(f"{full}{marks} {number}")
         return "\n".join((*lines, ""))
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 @dataclass(frozen=True, slots=True)

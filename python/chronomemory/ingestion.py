@@ -35,7 +35,13 @@ def mapped(fields: Fields) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
     if not isinstance(fields, Mapping):
         raise must("fields", "be a dict", fields)
     for target, source in fields.items():
-        _check(target, source)
+        root, _, rest = target.partition(".") if isinstance(target, str) else ("", "", "")
+        if root not in _FIELDS or (rest and root != "data") or target in ("data.", "recursion_depth"):
+            raise must("fields", "name fields of a record, or places such as data.price", target)
+        if source == _REST and target != "data":
+            raise refuse('"*" is all the rest of a row: only data can be made of it', "fields")
+        if not callable(source) and not (isinstance(source, str) and source):
+            raise must("fields", f"say by a key or a function what {target} is made of", source)
     whole = fields.get("data")
     inside = [target for target in fields if target.startswith("data.")]
     if whole is not None and whole != _REST and inside:
@@ -58,16 +64,6 @@ def mapped(fields: Fields) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
         return record
 
     return make
-
-
-def _check(target: object, source: object) -> None:
-    root, _, rest = target.partition(".") if isinstance(target, str) else ("", "", "")
-    if root not in _FIELDS or (rest and root != "data") or target in ("data.", "recursion_depth"):
-        raise must("fields", "name fields of a record, or places such as data.price", target)
-    if source == _REST and target != "data":
-        raise refuse('"*" is all the rest of a row: only data can be made of it', "fields")
-    if not callable(source) and not (isinstance(source, str) and source):
-        raise must("fields", f"say by a key or a function what {target} is made of", source)
 
 
 def _found(row: Mapping[str, Any], source: str) -> Any:

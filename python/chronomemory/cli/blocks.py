@@ -331,22 +331,12 @@ def curate(at: ScopedTarget) -> None:
 
 
 def _maintain(at: ScopedTarget, work: Care, embeds: Embeds) -> None:
-    if at.everyone:
-        _maintain_all(at, work, embeds)
+    """Maintain the memory of a scope, or of each; a failure in one does not stop the others."""
+    if not at.everyone:
+        with memory_of(at, embeds) as (memory, out):
+            result = work(memory)
+            out.answer(_document(result), result.summary)
         return
-    with memory_of(at, embeds) as (memory, out):
-        result = work(memory)
-        out.answer(_document(result), result.summary)
-
-
-def _document(result: DreamResult | CurateResult) -> dict[str, Any]:
-    if isinstance(result, CurateResult):
-        return result.to_dict()
-    return {**result.consolidated.to_dict(), "curated": result.curated.to_dict()}
-
-
-def _maintain_all(at: ScopedTarget, work: Care, embeds: Embeds) -> None:
-    """Maintain the memory of each scope; a failure in one does not stop the others."""
     with at.open() as here:
         done: list[dict[str, Any]] = []
         failed = 0
@@ -366,3 +356,9 @@ def _maintain_all(at: ScopedTarget, work: Care, embeds: Embeds) -> None:
             here.out.done("nobody has any blocks here")
     if failed:
         raise typer.Exit(FINDING)
+
+
+def _document(result: DreamResult | CurateResult) -> dict[str, Any]:
+    if isinstance(result, CurateResult):
+        return result.to_dict()
+    return {**result.consolidated.to_dict(), "curated": result.curated.to_dict()}

@@ -186,12 +186,13 @@ def clean(value: object, keep: str = "") -> str:
     text = str(value)
     if text.isascii() and text.isprintable():
         return text
-    return _STEERING.sub(lambda found: found[0] if found[0] in keep else _visible(found[0]), text)
 
+    def visible(found: re.Match[str]) -> str:
+        if found[0] in keep:
+            return found[0]
+        return chr(0x2400 + ord(found[0])) if found[0] < " " else "\ufffd"
 
-def _visible(character: str) -> str:
-    code = ord(character)
-    return chr(0x2400 + code) if code < 0x20 else "\ufffd"
+    return _STEERING.sub(visible, text)
 
 
 def escaped(spelling: bytes) -> bytes:

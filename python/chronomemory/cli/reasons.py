@@ -15,7 +15,7 @@ from rich.tree import Tree
 from typer import Argument, Option
 
 from chronomemory.cli.options import Force, RecordId
-from chronomemory.cli.output import Output, clean
+from chronomemory.cli.output import clean
 from chronomemory.cli.session import FINDING, NotFoundError, ScopedTarget, Target, end_in_doubt
 from chronomemory.cli.tables import (
     change_table,
@@ -27,7 +27,6 @@ from chronomemory.cli.targets import check_target, write_target
 from chronomemory.face.results import counted
 from chronomemory.reasons import DEEPEST, LARGEST, Reason, Why
 from chronomemory.record import ChronoRecord
-from chronomemory.rollback import ReinstateReport
 
 AGAIN = {"circle": "↺ a circle: it stands on itself", "told": "told elsewhere in this tree"}
 
@@ -173,20 +172,14 @@ def reinstate(
         if at.as_json:
             here.out.document({**report.to_dict(), "seq": here.store.wal_seq()})
         else:
-            _show_reinstated(here.out, report)
+            if report.restored:
+                here.out.show(change_table(report.restored))
+                name = (clean(report.rollback_id), "cyan")
+                back = f": {counted(len(report.restored), 'record')} put back in one atomic batch"
+                here.out.done("took back ", name, back)
+            for left in report.left:
+                here.out.warn(f"{left.record_id} was left alone: {left.why}")
+            if not report.restored:
+                here.out.warn("nothing was written")
     if not report.restored:
         raise typer.Exit(FINDING)
-
-
-def _show_reinstated(out: Output, report: ReinstateReport) -> None:
-    if report.restored:
-        out.show(change_table(report.restored))
-        out.done(
-            "took back ",
-            (clean(report.rollback_id), "cyan"),
-            f": {counted(len(report.restored), 'record')} put back in one atomic batch",
-        )
-    for left in report.left:
-        out.warn(f"{left.record_id} was left alone: {left.why}")
-    if not report.restored:
-        out.warn("nothing was written")

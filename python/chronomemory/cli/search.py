@@ -15,7 +15,6 @@ from chronomemory.cli.options import moment, time_of
 from chronomemory.cli.output import clean
 from chronomemory.cli.session import Embeds, Filters, ScopedTarget, end_in_doubt, record_document
 from chronomemory.cli.tables import GAP, fit_ids, in_doubt_text, table
-from chronomemory.record import ChronoRecord
 from chronomemory.search import Hit
 from chronomemory.store import Records
 
@@ -120,17 +119,13 @@ def _hit_table(hits: Sequence[Hit], width: int) -> Table:
     room = fit_ids(made.columns[2], ids, width - cells - max(len(f"{full:.3f}"), 5) - 3 * GAP)
     for hit in hits:
         why = hit.why or {}
-        label = Text.assemble(in_doubt_text(hit.record), clean(_label(hit.record)), no_wrap=True)
+        text = hit.record.label or hit.record.data.get("content", "")  # a block has no label
+        shown = " ".join(text.split()) if isinstance(text, str) else ""
+        label = Text.assemble(in_doubt_text(hit.record), clean(shown), no_wrap=True)
         label.truncate(room, overflow="ellipsis")
         bar = _bar([(why.get(name, 0.0), style) for name, _, style in _PARTS], full, cells)
         made.add_row(f"{hit.score:.3f}", bar, Text(clean(hit.id), style="cyan"), label)
     return made
-
-
-def _label(record: ChronoRecord) -> str:
-    """Return the label of a record, or its content: a block has no label."""
-    text = record.label or record.data.get("content", "")
-    return " ".join(text.split()) if isinstance(text, str) else ""
 
 
 def _why_table(hit: Hit) -> Table:

@@ -297,7 +297,15 @@ def bring_records(store: ChronoStore, source: Path, progress: Progress | None) -
     _check_sayings(source)
     # Each record keeps the scope that it carries.
     report = store.engine.unscoped().ingest(source, progress, faces=True)
-    return {"records": report["records"], "blocks_without_embedding": _bare_blocks(store)}
+    named = {
+        record.id: record.data["space"]
+        for record in store.engine.blocks.records(BLOCK, "active", None)
+        if "space" in record.data
+    }
+    here = {space.name for space in store.vectors.spaces()} & set(named.values())
+    embedded = {(name, space) for space in here for name in store.engine.vectors.matrix(space=space)[3]}
+    bare = sum(item not in embedded for item in named.items())
+    return {"records": report["records"], "blocks_without_embedding": bare}
 
 
 def _check_sayings(source: Path) -> None:
@@ -318,18 +326,6 @@ def _check_sayings(source: Path) -> None:
                 ) from None
             except ValueError:
                 continue  # no JSON, or no line of ours: the engine says what is wrong with it
-
-
-def _bare_blocks(store: ChronoStore) -> int:
-    """Count the active blocks that name a space which has no row of theirs."""
-    named = {
-        record.id: record.data["space"]
-        for record in store.engine.blocks.records(BLOCK, "active", None)
-        if "space" in record.data
-    }
-    here = {space.name for space in store.vectors.spaces()} & set(named.values())
-    embedded = {(name, space) for space in here for name in store.engine.vectors.matrix(space=space)[3]}
-    return sum(item not in embedded for item in named.items())
 
 
 def bring_history(store: ChronoStore, source: Path, progress: Progress | None) -> dict[str, int]:

@@ -44,7 +44,17 @@ def status(at: Target) -> None:
     """Say what there is, and whether its chain holds."""
     with at.open() as here:
         if not log_path(at.project).exists():
-            _tell_of_no_log(at.project, here.out)
+            with EsdbBridge(at.project) as bridge:
+                found = bridge.status().record_count
+            if at.as_json:
+                backend = "json files" if found else "none"
+                here.out.document(_status(at.project, backend, found, {}, VerifyReport()))
+            elif found:
+                here.out.show(f"no log yet, but {found:,} records in JSON files; to bring them in:")
+                here.out.show("  chronomemory migrate")
+            else:
+                here.out.show("no log yet; the first write makes one:")
+                here.out.show("  chronomemory put FACT-1 --label 'Water boils at 100 °C'")
             return
         with here.out.progress("reading") as progress:
             report = here.store.verify(progress=progress)
@@ -79,19 +89,6 @@ def _status(
     document = report.to_dict()
     named = {"project": spelled(project), "backend": backend, "records": records, "kinds": kinds}
     return {**named, **{name: document[name] for name in _STATUS_FIELDS}}
-
-
-def _tell_of_no_log(project: Path, out: Output) -> None:
-    with EsdbBridge(project) as bridge:
-        found = bridge.status().record_count
-    if out.as_json:
-        out.document(_status(project, "json files" if found else "none", found, {}, VerifyReport()))
-    elif found:
-        out.show(f"no log yet, but {found:,} records in JSON files; to bring them in:")
-        out.show("  chronomemory migrate")
-    else:
-        out.show("no log yet; the first write makes one:")
-        out.show("  chronomemory put FACT-1 --label 'Water boils at 100 °C'")
 
 
 def verify(at: Target) -> None:

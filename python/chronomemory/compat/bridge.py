@@ -73,7 +73,10 @@ class EsdbBridge(Closing):
     def status(self) -> EsdbStatus:
         """Say what the project offers; this never raises for a broken store, it reports it."""
         if not self._has_log():
-            return self._fallback_status()
+            both = [self._fallback(kind) for kind in _FALLBACK_CONFIDENCE]
+            problems = [problem for _, problem in both if problem]
+            count = sum(len(records) for records, _ in both)
+            return EsdbStatus(True, "; ".join([_JSON_BACKEND, *problems]), record_count=count)
         try:
             report = self._store.verify()
             return EsdbStatus(
@@ -109,7 +112,15 @@ class EsdbBridge(Closing):
         """Write a record, keeping the provenance it has in the store; False without a log."""
         if not self._has_log():
             return False
-        update_by(self._store, record.id, lambda known: _renewed(known, record))
+
+        def renewed(known: ChronoRecord | None) -> ChronoRecord:
+            made = known or ChronoRecord(id=record.id)
+            for name in _SHARED_FIELDS:
+                setattr(made, name, getattr(record, name))
+            made.evidence = record.source_ids
+            return made
+
+        update_by(self._store, record.id, renewed)
         return True
 
     def delete_record(self, record_id: str) -> bool:
@@ -145,24 +156,6 @@ class EsdbBridge(Closing):
             for entry in entries
         ]
         return [record for record in records if record.status == "active"], problem
-
-    def _fallback_status(self) -> EsdbStatus:
-        both = [self._fallback(kind) for kind in _FALLBACK_CONFIDENCE]
-        problems = [problem for _, problem in both if problem]
-        return EsdbStatus(
-            available=True,
-            backend="; ".join([_JSON_BACKEND, *problems]),
-            record_count=sum(len(records) for records, _ in both),
-        )
-
-
-def _renewed(known: ChronoRecord | None, record: EsdbRecord) -> ChronoRecord:
-    """Return a record with what the bridge says of it; its provenance stays."""
-    renewed = known or ChronoRecord(id=record.id)
-    for name in _SHARED_FIELDS:
-        setattr(renewed, name, getattr(record, name))
-    renewed.evidence = record.source_ids
-    return renewed
 
 
 def _shown(record: ChronoRecord) -> EsdbRecord:

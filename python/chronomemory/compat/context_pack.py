@@ -78,7 +78,8 @@ class ContextPackCompiler:
         candidates.sort(key=lambda record: (-record.confidence, record.id not in near))
         room = token_budget
         for record in candidates:
-            estimate = _estimate(record)
+            data = json.dumps(record.data, ensure_ascii=False) if record.data else ""
+            estimate = max(1, (len(record.label) + len(data)) // _CHARACTERS_PER_TOKEN)
             if estimate > room:
                 reason = f"{estimate} tokens do not fit in the {room} left of {token_budget}"
                 pack.excluded.append(ExclusionReason(record.id, reason))
@@ -102,8 +103,3 @@ def _why_not(record: ChronoRecord, wanted: frozenset[str]) -> str | None:
     if wanted and wanted.isdisjoint(words(record.label)):
         return "label shares no word with the goal"
     return None
-
-
-def _estimate(record: ChronoRecord) -> int:
-    data = json.dumps(record.data, ensure_ascii=False) if record.data else ""
-    return max(1, (len(record.label) + len(data)) // _CHARACTERS_PER_TOKEN)

@@ -68,7 +68,16 @@ def migrate_from_json(store: Writable, directory: str | Path) -> dict[str, int]:
         elif not path.is_file():
             _log.info("%s is not there: nothing to migrate", path)
         for entry in entries:
-            record = _record_of(entry, kind, path.name)
+            record = ChronoRecord(
+                id=entry["id"],
+                kind=kind,
+                status=_governance_to_esdb_status(entry.get("status")),
+                label=str(entry.get("title") or ""),
+                confidence=confidence_of(entry, _DEFAULT_CONFIDENCE),
+                source_type="observed",
+                evidence=[f"migrated from {path.name}"],
+                data=entry,
+            )
             if wanted.pop(record.id, None) is not None:
                 _log.warning("%s is named twice; the last one counts", record.id)
                 counts["skipped"] += 1
@@ -101,19 +110,6 @@ def _write_missing(look: Look, records: list[ChronoRecord]) -> set[str]:
     if missing:
         look.upsert(missing)
     return {record.id for record in missing}
-
-
-def _record_of(entry: dict[str, Any], kind: str, file_name: str) -> ChronoRecord:
-    return ChronoRecord(
-        id=entry["id"],
-        kind=kind,
-        status=_governance_to_esdb_status(entry.get("status")),
-        label=str(entry.get("title") or ""),
-        confidence=confidence_of(entry, _DEFAULT_CONFIDENCE),
-        source_type="observed",
-        evidence=[f"migrated from {file_name}"],
-        data=entry,
-    )
 
 
 def _is_there(look: Look, record: ChronoRecord) -> bool:

@@ -96,7 +96,9 @@ GOLDEN = 2.399963229728653
 
 def settled(size: int, links: Sequence[tuple[int, int]]) -> Places:
     """Return a place for each dot, around the middle; the same dots always come to lie the same way."""
-    spiral = _spiral(size)
+    numbers = np.arange(size, dtype=np.float64)
+    far, turn = 0.62 * np.sqrt(numbers + 0.5), numbers * GOLDEN
+    spiral: Places = np.stack([far * np.cos(turn), far * np.sin(turn)], axis=1)
     if size < 3 or not links:
         return _centred(spiral)
     near: list[list[int]] = [[] for _ in range(size)]
@@ -106,12 +108,6 @@ def settled(size: int, links: Sequence[tuple[int, int]]) -> Places:
     # A little of the spiral, so that dots with the same distances do not lie on each other.
     places = _sketch(near) + 0.05 * spiral
     return _centred(_apart(_evened(_forced(places, np.array(links, dtype=np.intp)))))
-
-
-def _spiral(size: int) -> Places:
-    numbers = np.arange(size, dtype=np.float64)
-    far, turn = 0.62 * np.sqrt(numbers + 0.5), numbers * GOLDEN
-    return np.stack([far * np.cos(turn), far * np.sin(turn)], axis=1)
 
 
 def _centred(places: Places) -> Places:
@@ -311,25 +307,20 @@ def lay_out(kinds: Sequence[str], links: Sequence[tuple[int, int]]) -> Layout:
 
 def _together(kinds: Sequence[str], links: Sequence[tuple[int, int]]) -> list[int]:
     """Find communities; dots without a line are kept together by their kinds."""
-    member = communities(len(kinds), links) if len(kinds) > _AT_A_GLANCE else _connected(len(kinds), links)
+    if len(kinds) > _AT_A_GLANCE:
+        member = communities(len(kinds), links)
+    else:
+        member, before = list(range(len(kinds))), list[int]()
+        while member != before:
+            before = list(member)
+            for one, other in links:
+                member[one] = member[other] = min(member[one], member[other])
     linked = {end for one, other in links if one != other for end in (one, other)}
     homes: dict[str, int] = {}
     for dot, kind in enumerate(kinds):
         if dot not in linked:
             member[dot] = homes.setdefault(kind, member[dot])
     return _numbered(member)
-
-
-def _connected(size: int, links: Sequence[tuple[int, int]]) -> list[int]:
-    first = list(range(size))
-    changed = True
-    while changed:
-        changed = False
-        for one, other in links:
-            least = min(first[one], first[other])
-            changed = changed or first[one] != first[other]
-            first[one] = first[other] = least
-    return first
 
 
 def _packed(radii: NDArray[np.float64], outer: list[Counter[int]]) -> Places:
@@ -348,7 +339,21 @@ def _packed(radii: NDArray[np.float64], outer: list[Counter[int]]) -> Places:
         placed.append(place)
         for other, weight in outer[place].items():
             pull[other] += weight
-    _ringed(sorted(waiting, key=lambda one: (-radii[one], one)), placed, middles, radii)
+    # The remaining circles go into rings around those that were placed, the largest first.
+    rest = sorted(waiting, key=lambda one: (-radii[one], one))
+    middle = middles[placed].mean(axis=0)
+    edge = max(hypot(*(middles[one] - middle)) + radii[one] for one in placed)
+    start = 0
+    while start < len(rest):
+        wide = radii[rest[start]]
+        ring = edge + wide
+        holds = max(1, int(pi / np.arcsin(wide / ring)))
+        inside = rest[start : start + holds]
+        for number, place in enumerate(inside):
+            turn = 2 * pi * number / len(inside) + GOLDEN * start
+            middles[place] = middle + ring * np.array([np.cos(turn), np.sin(turn)])
+        edge = ring + wide
+        start += len(inside)
     return middles
 
 
@@ -374,20 +379,3 @@ def _fitted(
     cost = np.where(free, far @ weights, np.inf)
     best: Places = tried[int(np.round(cost, 6).argmin())]
     return best
-
-
-def _ringed(rest: list[int], placed: list[int], middles: Places, radii: NDArray[np.float64]) -> None:
-    """Put the remaining circles in rings around those that were placed, the largest first."""
-    middle = middles[placed].mean(axis=0)
-    edge = max(hypot(*(middles[one] - middle)) + radii[one] for one in placed)
-    start = 0
-    while start < len(rest):
-        wide = radii[rest[start]]
-        ring = edge + wide
-        holds = max(1, int(pi / np.arcsin(wide / ring)))
-        inside = rest[start : start + holds]
-        for number, place in enumerate(inside):
-            turn = 2 * pi * number / len(inside) + GOLDEN * start
-            middles[place] = middle + ring * np.array([np.cos(turn), np.sin(turn)])
-        edge = ring + wide
-        start += len(inside)

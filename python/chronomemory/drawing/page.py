@@ -86,16 +86,12 @@ def label_lines(text: str, columns: int = LABEL_COLUMNS, lines: int = LABEL_LINE
             made.append(piece)
             room = wide
         else:
-            return [*made[:-1], _ended(made[-1], columns)]
+            # The ellipsis goes behind the line, or behind the word before if there is no room.
+            words = made[-1].rstrip(" ,;:.-–").split(" ")
+            while len(words) > 1 and _columns(" ".join(words)) >= columns:
+                words.pop()
+            return [*made[:-1], " ".join(words) + _ELLIPSIS]
     return made
-
-
-def _ended(line: str, columns: int) -> str:
-    """Put an ellipsis behind a line, behind the word before if there is no room."""
-    words = line.rstrip(" ,;:.-–").split(" ")
-    while len(words) > 1 and _columns(" ".join(words)) >= columns:
-        words.pop()
-    return " ".join(words) + _ELLIPSIS
 
 
 def _pieces(text: str, columns: int) -> Iterator[tuple[str, bool]]:

@@ -60,7 +60,14 @@ def timeline(branches: Iterable[Branch], steps: Iterable[Step]) -> Timeline:
     for place, row in enumerate(rows):
         lanes[row.branch].rows.append(place)
     for lane, branch in zip(lanes, found, strict=True):
-        _joined(lane, branch, lanes, number, rows)
+        # A path leaves its parent just above its beginning, or where the parent had ended by then.
+        parent, target = number.get(branch.parent_id or ""), number.get(branch.merged_into or "")
+        if parent is not None and lanes[parent] is not lane and lanes[parent].rows[0] < lane.rows[0]:
+            last = lanes[parent].rows[-1]
+            ended = rows[last].what in (MERGED, ABANDONED) and last < lane.rows[0]
+            lane.parent, lane.leaves_at = parent, last if ended else lane.rows[0] - 1
+        if target is not None and lanes[target] is not lane:
+            lane.target = target
     columns = _columned(lanes)
     return Timeline(found, lanes, rows, columns, len(known.keys() - named))
 
@@ -74,19 +81,16 @@ def _chain(place: int, branch: Branch, known: dict[str, Step]) -> list[Row]:
     chain = [row(BEGUN, branch.begun_by)]
     chain += [row(EVENT, one) for one in branch.event_ids if one not in special]
     if branch.compaction is not None:
-        _inserted(chain, row(COMPACTED, branch.compacted_by))
+        # Where its time is; without one it goes to the end.
+        compacted = row(COMPACTED, branch.compacted_by)
+        moment = _moment(compacted)
+        later = [at for at, due in enumerate(_moments(chain)) if moment is not None and at and due > moment]
+        chain.insert(later[0] if later else len(chain), compacted)
     if branch.merged_into is not None:
         chain.append(row(MERGED, branch.ended_by))
     elif branch.abandoned_reason is not None:
         chain.append(row(ABANDONED, branch.ended_by))
     return chain
-
-
-def _inserted(chain: list[Row], row: Row) -> None:
-    """Put a row where its time is; one that knows none goes to the end."""
-    moment = _moment(row)
-    later = [at for at, due in enumerate(_moments(chain)) if moment is not None and at and due > moment]
-    chain.insert(later[0] if later else len(chain), row)
 
 
 def _moment(row: Row) -> _Moment | None:
@@ -146,17 +150,6 @@ def _across(
         target = number.get(branch.merged_into or "")
         if target is not None and target != place and chains[target][-1].what in (MERGED, ABANDONED):
             yield (target, len(chains[target]) - 1), (place, len(chain) - 1)
-
-
-def _joined(lane: Lane, branch: Branch, laid: list[Lane], number: dict[str, int], rows: list[Row]) -> None:
-    """Say where a path leaves its parent: just above its beginning, or where the parent had ended by then."""
-    parent, target = number.get(branch.parent_id or ""), number.get(branch.merged_into or "")
-    if parent is not None and laid[parent] is not lane and laid[parent].rows[0] < lane.rows[0]:
-        last = laid[parent].rows[-1]
-        ended = rows[last].what in (MERGED, ABANDONED) and last < lane.rows[0]
-        lane.parent, lane.leaves_at = parent, last if ended else lane.rows[0] - 1
-    if target is not None and laid[target] is not lane:
-        lane.target = target
 
 
 def _columned(lanes: list[Lane]) -> int:

@@ -103,7 +103,18 @@ def named_embedder(name: str, model: str | None = None) -> Embedder:
     >>> named_embedder("chronomemory.embedders:LexicalEmbedder").model_name
     'lexical-384-v1'
     """
-    found = _found(name)
+    module, _, attribute = name.partition(":")
+    if not module or not attribute:
+        raise _unnamed(f"{name!r} names no embedder", _NAME_ONE)
+    try:
+        found: Any = getattr(importlib.import_module(module), attribute)
+    except ImportError as fault:
+        raise _unnamed(
+            f"{module} cannot be imported: {fault}",
+            "Install it where this program runs, or name its folder in PYTHONPATH.",
+        ) from fault
+    except AttributeError:
+        raise _unnamed(f"{module} has no {attribute}", _NAME_ONE) from None
     is_ready = not isinstance(found, type) and hasattr(found, "embed_batch")
     if is_ready and model is not None:
         raise _unnamed(f"{name} is an embedder already, and takes no model", "Leave the model out.")
@@ -119,21 +130,6 @@ def named_embedder(name: str, model: str | None = None) -> Embedder:
 
 
 _NAME_ONE = "Name a class, a function without arguments, or an embedder, as in package.module:name."
-
-
-def _found(name: str) -> Any:
-    module, _, attribute = name.partition(":")
-    if not module or not attribute:
-        raise _unnamed(f"{name!r} names no embedder", _NAME_ONE)
-    try:
-        return getattr(importlib.import_module(module), attribute)
-    except ImportError as fault:
-        raise _unnamed(
-            f"{module} cannot be imported: {fault}",
-            "Install it where this program runs, or name its folder in PYTHONPATH.",
-        ) from fault
-    except AttributeError:
-        raise _unnamed(f"{module} has no {attribute}", _NAME_ONE) from None
 
 
 def _unnamed(why: str, recovery: str) -> InvalidArgument:

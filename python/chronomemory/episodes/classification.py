@@ -80,27 +80,23 @@ def sort(
     common: dict[str, Any] = {"rule_id": rule_id, "promotion_ts": promotion_ts}
     check_provenance(NoopDelta(kind="noop", source_episode_ids=["any"], confidence=1.0, **common))
     order = walk_terms(query_terms(kind=EPISODE, where=where or None), "happened")
-    made = {"kinds": _KINDS, "fields": _begun(**common), "names": _NAMES}
+    # What is None here is filled in for each delta.
+    begun: dict[str, Any] = {"source_episode_ids": None, **common, "confidence": 1.0}
+    fields = (
+        {**begun, "kind": "add", "fact_payload": None},
+        {**begun, "kind": "update", "replaces": None, "fact_payload": None},
+        {**begun, "kind": "delete", "replaces": None},
+        {**begun, "kind": "noop"},
+    )
+    made = {"kinds": _KINDS, "fields": fields, "names": _NAMES}
     pages = store.engine.deltas(FACE, order, {"after": after, "until": until, **made})
     classified = Sorted()
     with _uncollected(classified.deltas):
-        for kinds, users, fields, bad in pages:
+        for kinds, users, filled, bad in pages:
             classified.users += users
             classified.bad += bad
-            classified.deltas += _made(kinds, fields)
+            classified.deltas += _made(kinds, filled)
     return classified
-
-
-def _begun(rule_id: str, promotion_ts: datetime) -> tuple[dict[str, Any], ...]:
-    """Return what the fields of each kind begin as: what is None there is filled in for each delta."""
-    given = {"promotion_ts": promotion_ts, "rule_id": rule_id, "confidence": 1.0}
-    common: dict[str, Any] = {"source_episode_ids": None, **given}
-    return (
-        {**common, "kind": "add", "fact_payload": None},
-        {**common, "kind": "update", "replaces": None, "fact_payload": None},
-        {**common, "kind": "delete", "replaces": None},
-        {**common, "kind": "noop"},
-    )
 
 
 def _made(kinds: list[Any], fields: list[dict[str, Any]]) -> list[Any]:

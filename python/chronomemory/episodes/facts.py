@@ -344,7 +344,13 @@ def apply(
     if user is not None:
         owner = taken("apply_delta", user=user).user
     else:
-        owner = _owner_of(conn, delta.source_episode_ids)
+        sources = [conn.store.engine.get(episode_key(name)) for name in delta.source_episode_ids]
+        owners = {one.scope.user for one in sources if one is not None and one.scope is not None}
+        if len(owners) > 1:
+            raise MemoryScopeError(
+                scope="", operation="apply_delta", violation="the episodes are of several users"
+            )
+        owner = owners.pop() if owners else None
     if isinstance(delta, NoopDelta):
         keep_noop(conn, delta, owner)
         return Applied()
@@ -360,10 +366,13 @@ def apply(
     others = [name for name in replaced if name != fact.id]
     before = conn.record(fact_key(fact.id))
     # Together in one order: what it replaces, what it was, what it is now.
-    known = _lineages(conn, [*replaced, fact.id], scope.user) if replaced or before is not None else []
+    names = dict.fromkeys([*replaced, fact.id]) if replaced or before is not None else ()
+    records = [record for name in names if (record := conn.record(fact_key(name))) and is_fact(record)]
+    known = [lineage_in(one) for one in records if one.scope is not None and one.scope.user == scope.user]
     lineages = [*known, Lineage(fact.lineage)]
     lineage, pieces = joined(lineages, scope)
-    if all_channels := list(dict.fromkeys([*_channels(before), *channels])):
+    had = before.data["metadata"].get("channels") if before is not None and is_fact(before) else None
+    if all_channels := list(dict.fromkeys([*_listed(had, str), *channels])):
         fact.metadata = {"channels": all_channels}
     # Checked before anything is taken away: a runner goes on with its batch when a delta is refused.
     record = _pinnable(conn, fact, delta.kind, lineage)
@@ -421,20 +430,6 @@ def _unpin(
     return missing
 
 
-def _owner_of(conn: Connection, episode_ids: Iterable[str]) -> str | None:
-    """Return whose episodes these are; None if none is in this store."""
-    users = set()
-    for episode_id in episode_ids:
-        record = conn.store.engine.get(episode_key(episode_id))
-        if record is not None and record.scope is not None:
-            users.add(record.scope.user)
-    if len(users) > 1:
-        raise MemoryScopeError(
-            scope="", operation="apply_delta", violation="the episodes are of several users"
-        )
-    return users.pop() if users else None
-
-
 def _is_over(conn: Connection, record: ChronoRecord, lineages: Iterable[Lineage]) -> bool:
     """Say whether a fact was taken away that said the same, of episodes that nobody has written since."""
     engine = conn.store.engine
@@ -446,12 +441,6 @@ def _is_over(conn: Connection, record: ChronoRecord, lineages: Iterable[Lineage]
     steps = (step for lineage in lineages for step in whole(lineage, conn.glimpse))
     sources = (engine.get(episode_key(name)) for step in steps for name in sources_of(step))
     return all(source is None or (source.updated_seq or 0) < (known.updated_seq or 0) for source in sources)
-
-
-def _channels(record: ChronoRecord | None) -> list[str]:
-    """Return the channels that a fact carries, if it is there."""
-    found = record.data["metadata"].get("channels") if record is not None and is_fact(record) else None
-    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 
 
 def _fact_of_delta(delta: AddDelta | UpdateDelta) -> tuple[Fact, Scope]:
@@ -481,13 +470,3 @@ def _fact_of_delta(delta: AddDelta | UpdateDelta) -> tuple[Fact, Scope]:
         pinned_at=delta.promotion_ts,
     )
     return fact, scope
-
-
-def _lineages(conn: Connection, fact_ids: Iterable[str], owner: str | None) -> list[Lineage]:
-    """Return the lineages of facts that an owner has, as far as they are there."""
-    records = (conn.record(fact_key(fact_id)) for fact_id in dict.fromkeys(fact_ids))
-    return [
-        lineage_in(record)
-        for record in records
-        if record is not None and record.scope is not None and record.scope.user == owner and is_fact(record)
-    ]

@@ -78,19 +78,9 @@ def _both(parts: Sequence[Rails]) -> Rails:
     return Rails({"and": [part.true for part in parts]}, {"or": [part.false for part in parts]})
 
 
-def _either(parts: Sequence[Rails]) -> Rails:
-    return Rails({"or": [part.true for part in parts]}, {"and": [part.false for part in parts]})
-
-
 def _null(place: Place) -> Rails:
     """Return whether a field is missing or null."""
     return Rails({"not": place.test(type=_TYPES)}, place.test(type=_TYPES))
-
-
-def _one_of(place: Place, values: Sequence[Value]) -> Rails:
-    """Return whether a field has one of several values."""
-    others: Where = {"and": [_compared(place, "<>", value) for value in values]}
-    return Rails({"or": [_equal(place, value) for value in values]}, NEVER if None in values else others)
 
 
 def _like(place: Place, pattern: str) -> Rails:
@@ -229,7 +219,10 @@ class _Reader:
         behind = 0
         for at, token in enumerate(tokens):
             if token.text.lower() == "json_extract":
-                self._check_path(tokens[at + 4 : at + 5])
+                path = "".join(each.text for each in tokens[at + 4 : at + 5])
+                if not _PATH.fullmatch(path):  # the parser would read it otherwise than SQLite does
+                    shown = path[:_SHOWN_LETTERS]
+                    raise self._refused(f'the path {shown!r} is not taken; write $.name, or $."a name"')
             if text[behind : token.start].strip() or token.comments:
                 raise self._refused("comments are not taken")
             if token.text in (";", "->", "->>", "::", "#>", "#>>"):
@@ -237,14 +230,6 @@ class _Reader:
             behind = token.end + 1
         if text[behind:].strip():
             raise self._refused("comments are not taken")
-
-    def _check_path(self, written: list[Any]) -> None:
-        """Refuse a path that the parser reads otherwise than SQLite does."""
-        path = written[0].text if written else ""
-        if not _PATH.fullmatch(path):
-            raise self._refused(
-                f'the path {path[:_SHOWN_LETTERS]!r} is not taken; write $.name, or $."a name"'
-            )
 
     def _expression(self, node: Any, depth: int) -> Rails:
         if depth > _DEEPEST:
@@ -257,11 +242,20 @@ class _Reader:
             return _negated(self._expression(node.this, depth))
         if kind in (exp.And, exp.Or):
             parts = [self._expression(part, depth + 1) for part in _joined(node, kind)]
-            return _both(parts) if kind is exp.And else _either(parts)
+            if kind is exp.And:
+                return _both(parts)
+            return Rails({"or": [part.true for part in parts]}, {"and": [part.false for part in parts]})
         if kind in _OPERATORS:
             return self._comparison(node, _OPERATORS[kind])
         if kind is exp.In:
-            return self._in(node)
+            listed = node.args.get("expressions") or []
+            if not listed:
+                raise self._refused("IN takes a list of values")
+            place = self._place(node.this)
+            values = [self._operand(place, one) for one in listed]
+            others: Where = {"and": [_compared(place, "<>", value) for value in values]}
+            found: Where = {"or": [_equal(place, value) for value in values]}
+            return Rails(found, NEVER if None in values else others)
         if kind is exp.Between:
             place, low, high = self._place(node.this), node.args["low"], node.args["high"]
             return _both([self._compared(place, ">=", low), self._compared(place, "<=", high)])
@@ -288,13 +282,6 @@ class _Reader:
 
     def _compared(self, place: Place, op: str, node: Any) -> Rails:
         return _comparison(place, op, self._operand(place, node))
-
-    def _in(self, node: Any) -> Rails:
-        listed = node.args.get("expressions") or []
-        if not listed:
-            raise self._refused("IN takes a list of values")
-        place = self._place(node.this)
-        return _one_of(place, [self._operand(place, one) for one in listed])
 
     def _like(self, node: Any, escape: str | None) -> Rails:
         place = self._place(node.this)

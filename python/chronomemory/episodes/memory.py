@@ -72,19 +72,14 @@ def record_of(episode: Episode, scope: Scope) -> ChronoRecord:
         "time": time,
         "timestamp": moment.isoformat(),
     }
+    line = episode.content.strip().partition("\n")[0]
     return ChronoRecord(
         id=episode_key(episode_id),
         kind=EPISODE,
-        label=_title(episode.content),
+        label=line if len(line) <= _TITLE_LETTERS else f"{line[: _TITLE_LETTERS - 1]}…",
         confidence=1.0,
         data=data,
     )
-
-
-def _title(content: str) -> str:
-    """Return the beginning of a text, for lists; ``data.content`` has all of it."""
-    line = content.strip().partition("\n")[0]
-    return line if len(line) <= _TITLE_LETTERS else f"{line[: _TITLE_LETTERS - 1]}…"
 
 
 def is_episode(record: ChronoRecord) -> bool:

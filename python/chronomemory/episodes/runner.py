@@ -95,8 +95,10 @@ class Past:
     def has(self, delta: MemoryDelta) -> bool:
         """Say whether the rule applied a delta before, and its episode has not been written since."""
         conn = self._conn
-        if isinstance(delta, UpdateDelta) and any(_is_of_this_batch(conn, name) for name in delta.replaces):
-            # It was not there when the rule did so: a turn that was heard late.
+        replaced = delta.replaces if isinstance(delta, UpdateDelta) else ()
+        facts = [conn.glimpse(fact_key(name)) for name in replaced]
+        if any(one is not None and one.status == "active" and one.updated_seq is None for one in facts):
+            # It has no event yet, so it was not there when the rule did so: a turn that was heard late.
             return False
         if isinstance(delta, AddDelta | UpdateDelta):
             known = [conn.store.engine.get(fact_key(str(delta.fact_payload.get("id"))))]
@@ -133,12 +135,6 @@ class Past:
         """The last event that a runner of any name got to; few runs have to know."""
         everyone = progress_of_all(self._conn, self._rule_id)
         return max((one.seq for one in everyone if self._episodes.may_have_reached(one)), default=0)
-
-
-def _is_of_this_batch(conn: Connection, name: str) -> bool:
-    """Say whether a fact is there that has no event yet."""
-    record = conn.glimpse(fact_key(name))
-    return record is not None and record.status == "active" and record.updated_seq is None
 
 
 def _is_in_lineage(conn: Connection, record: ChronoRecord, delta: MemoryDelta) -> bool:

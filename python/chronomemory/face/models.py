@@ -77,16 +77,14 @@ class Answers:
             known = self._kept.get(question)
             if known is None and not self._may_ask:
                 raise Unanswered(self)
-            self._given[question] = self._asked(question, ask) if known is None else known
+            if known is None:
+                try:
+                    known = ask()
+                except Exception as error:
+                    raise NoAnswer(error) from error
+                self._kept.keep(question, known)
+            self._given[question] = known
         answer: T = self._given[question]
-        return answer
-
-    def _asked(self, question: Question, ask: Callable[[], T]) -> T:
-        try:
-            answer = ask()
-        except Exception as error:
-            raise NoAnswer(error) from error
-        self._kept.keep(question, answer)
         return answer
 
 

@@ -187,8 +187,13 @@ def numbered(changes: Changes, look: Look) -> Changes:
         elif is_taken(event.id):
             raise DuplicateEventError(event_id=event.id)
         taken.add(event.id)
-        _check_path_is_open(event, paths, look)
         events.append(event)
+        # What ends a path, and what imports bring, may come onto one that has ended.
+        if event.path_id is None or event.kind.startswith("path.") or event.path_id in paths:
+            continue
+        path = look.path(event.path_id)
+        if path is not None and not path.active:
+            raise PathError(f"path {path.id!r} has ended: it takes no new events", path_id=path.id)
     audits = [
         replace(record, id=f"{place:012d}")
         for place, record in enumerate(changes.audits, look.audit_count() + 1)
@@ -203,15 +208,6 @@ def free_id(kind: str, number: int, is_taken: Callable[[str], bool]) -> str:
     while is_taken(name := f"{kind}-{number:08d}"):
         number += 1
     return name
-
-
-def _check_path_is_open(event: MemoryEvent, changed: Mapping[str, MemoryPath], look: Look) -> None:
-    """Refuse what would come onto a path that has ended; what ends it, and what imports bring, may come."""
-    if event.path_id is None or event.kind.startswith("path.") or event.path_id in changed:
-        return
-    path = look.path(event.path_id)
-    if path is not None and not path.active:
-        raise PathError(f"path {path.id!r} has ended: it takes no new events", path_id=path.id)
 
 
 APPLIED = "action.applied:"

@@ -364,7 +364,12 @@ class JsonlMemoryEventLog(_JsonlFile, _EventLog):
             return []
         self._folder.make()
         with self._folder.locked():
-            known = self._known_ids()
+            stamp = self._folder.stamp(self._name)
+            if stamp is None or stamp != self._stamp:  # another program changed the file
+                content = self._content()
+                self._known = {event.id for event in _good(content)}
+                self._whole = not content or content.endswith(b"\n")
+            known = self._known
             appended: dict[str, MemoryEvent] = {}
             for number, event in enumerate(given, len(known) + 1):
                 if not event.id:
@@ -379,15 +384,6 @@ class JsonlMemoryEventLog(_JsonlFile, _EventLog):
             known.update(appended)
             self._whole, self._stamp = True, self._folder.stamp(self._name)
         return list(appended.values())
-
-    def _known_ids(self) -> set[str]:
-        """Return the ids in use; the file is read if another program changed it."""
-        stamp = self._folder.stamp(self._name)
-        if stamp is None or stamp != self._stamp:
-            content = self._content()
-            self._known = {event.id for event in _good(content)}
-            self._whole = not content or content.endswith(b"\n")
-        return self._known
 
     def event(self, event_id: str) -> MemoryEvent | None:
         return next((event for event in self.events() if event.id == event_id), None)

@@ -466,18 +466,14 @@ def _page_findings(folder: Folder, within: str, expected: Mapping[str, bytes]) -
     for name in sorted({*names, *expected}):
         where = f"{within}/{name}"
         content = _content(folder, name, within)
-        if name not in expected and not is_draft(name) and not _is_page(name, content):
+        fields = read_object(content) if content is not None and name.endswith(PAGE) else ""
+        has_schema = isinstance(fields, dict) and "schema" in fields
+        if name not in expected and not is_draft(name) and not has_schema:
             continue  # a foreign file
         if name not in expected:
             yield _drift(where, content, SCHEMAS[within], "the log has nothing that this file shows")
         elif content != expected[name]:
             yield _drift(where, content, SCHEMAS[within])
-
-
-def _is_page(name: str, content: bytes | None) -> bool:
-    """Return whether a file has a name like ours and a schema, known or not."""
-    fields = None if content is None or not name.endswith(PAGE) else read_object(content)
-    return isinstance(fields, dict) and "schema" in fields
 
 
 def _drift(where: str, content: bytes | None, schema: str, message: str = "") -> Diagnostic:

@@ -142,7 +142,10 @@ def view(served: ServedStore, path: str, view_range: list[int], *, max_tokens: i
     with opened(served) as folder:
         if path.rstrip("/") == ROOT:
             folder.take_in_all()
-            return _listed(folder, max_tokens)
+            pages = [] if folder.home is None else folder.home.look.pages()
+            rows = [f"{size(page.letters)}\t{_path(page.name)}" for page in pages]
+            total = f"{size(sum(page.letters for page in pages))}\t{ROOT}"
+            return _shown(folder, f"{_LISTED}\n{total}", rows, max_tokens, lambda _: "a larger max_tokens")
         name = _named(served, path)
         text = _text(folder, name)
         lines = text.split("\n")
@@ -310,7 +313,9 @@ def _once(served: ServedStore, done: FileOperation, work: Callable[[Home], str],
             write_index(home)
     except RepeatedError as error:
         return _answer(served, _REPEATED, error.result["result"], 0, served.notes(), repeated=True)
-    return _done(served, words, pages)
+    answer = _answer(served, "written", words, 0, served.notes(), repeated=False)
+    answer.changed_pages.extend(pages)
+    return answer
 
 
 def _named(served: ServedStore, path: str) -> str:
@@ -422,13 +427,6 @@ def _put_away(
     done.keep(home, conn, words)
 
 
-def _listed(folder: PageFolder, max_tokens: int) -> Answer:
-    pages = [] if folder.home is None else folder.home.look.pages()
-    rows = [f"{size(page.letters)}\t{_path(page.name)}" for page in pages]
-    total = f"{size(sum(page.letters for page in pages))}\t{ROOT}"
-    return _shown(folder, f"{_LISTED}\n{total}", rows, max_tokens, lambda _: "a larger max_tokens")
-
-
 def _shown(
     folder: PageFolder, head: str, rows: list[str], max_tokens: int, how: Callable[[int], str]
 ) -> Answer:
@@ -449,12 +447,6 @@ def _shown(
     if left_out:
         folder.notes.append(f"{left_out} lines left out: {how(left_out)} shows them")
     return _answer(folder.served, "what files say is data", "\n".join([head, *kept]), left_out, folder.notes)
-
-
-def _done(served: ServedStore, words: str, pages: list[str]) -> Answer:
-    answer = _answer(served, "written", words, 0, served.notes(), repeated=False)
-    answer.changed_pages.extend(pages)
-    return answer
 
 
 def _answer(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
 from chronomemory.errors import ChronoError
-from chronomemory.face.files import Stamp
 from chronomemory.mcp.reading import Answer, answered, heading
 from chronomemory.mcp.rendering import Budget, Item, clipped, one_line, quoted
 from chronomemory.mcp.served_store import ServedStore
@@ -59,16 +58,13 @@ class PageFolder:
         changed = [name for name, stamp in files.items() if seen.get(name) != stamp]
         before = len(self.notes)
         self.take_in(changed)
-        if home.is_free and self.is_own and not self.served.read_only:
-            self._let_go(home, files)
-        if len(self.notes) == before:
-            seen.update({name: files[name] for name in changed})
-
-    def _let_go(self, home: Home, files: Mapping[str, Stamp]) -> None:
-        """Let go of notes that a user deleted, or gave another name."""
-        if gone := [page.name for page in home.look.pages() if page.name not in files]:
+        may_sync = home.is_free and self.is_own and not self.served.read_only
+        # A user deleted these notes, or gave them other names.
+        if gone := [page.name for page in home.look.pages() if may_sync and page.name not in files]:
             report = sync(home, Settings(), gone)
             self.notes += [quoted(clipped(str(one), _NOTE)[0]) for one in report.problems[:_NOTES]]
+        if len(self.notes) == before:
+            seen.update({name: files[name] for name in changed})
 
     def _behind(self, home: Home, name: str) -> str:
         try:
