@@ -60,7 +60,13 @@ def mapped(fields: Fields) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
                 if target == "id":
                     raise refuse(f"the row has no {source!r}", "id")
                 continue
-            _put(record, target, value)
+            *steps, last = target.split(".")
+            inner = record
+            for step in steps:
+                inner = inner.setdefault(step, {})
+                if not isinstance(inner, dict):
+                    raise refuse(f"{step} is both a value and what {target} stands in", "fields")
+            inner[last] = value
         return record
 
     return make
@@ -78,17 +84,6 @@ def _found(row: Mapping[str, Any], source: str) -> Any:
     return value
 
 
-def _put(record: dict[str, Any], target: str, value: Any) -> None:
-    *steps, last = target.split(".")
-    inner = record
-    for step in steps:
-        inner = inner.setdefault(step, {})
-        if not isinstance(inner, dict):
-            raise refuse(f"{step} is both a value and what {target} stands in", "fields")
-    inner[last] = value
-
-
-#: How many rows that are Python objects become one batch, and how much of an open file does.
 _BATCH_ROWS = 1_000
 _PIECE_BYTES = 2 * 1024 * 1024
 MOST_LINE_BYTES = 16 << 20

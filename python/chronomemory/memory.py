@@ -268,7 +268,9 @@ class Memory(blocks.Memory):
         """Return plain records and entries of pages that have a third of the words of a query."""
         found = self.blocks.store.search(query, limit=4 * _RECORDS)
         others = [hit for hit in found if not hit.id.startswith(_SHOWN_ELSEWHERE)]
-        return [hit for hit in others if _coverage(query, _text_of(hit)) > _RECORD_FLOOR][:_RECORDS]
+        asked = _stems(query)
+        enough = len(asked) * _RECORD_FLOOR
+        return [hit for hit in others if len(asked & _stems(_text_of(hit))) > enough][:_RECORDS]
 
 
 class MemorySystem(blocks.MemorySystem):
@@ -426,10 +428,6 @@ _WORD = re.compile(r"\w+")
 _STEM_LETTERS = 4
 
 
-def _coverage(query: str, text: str) -> float:
-    """Return the share of a query's words that a text has, common ones aside."""
-    asked, had = (
-        {word[:_STEM_LETTERS] for word in _WORD.findall(one.lower()) if word not in COMMON_WORDS}
-        for one in (query, text)
-    )
-    return len(asked & had) / len(asked) if asked else 0.0
+def _stems(text: str) -> set[str]:
+    """Return the first letters of the words of a text, common ones aside."""
+    return {word[:_STEM_LETTERS] for word in _WORD.findall(text.lower()) if word not in COMMON_WORDS}

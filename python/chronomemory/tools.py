@@ -7,7 +7,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_hints
@@ -434,7 +434,17 @@ class Tools:
                     field="name",
                     recovery=f"Call one of: {known}.",
                 )
-            checked = definition.checked(_decoded(arguments))
+            decoded: Any = arguments or {}
+            if isinstance(decoded, str):
+                with suppress(ValueError, RecursionError):
+                    decoded = json.loads(decoded)
+            if not isinstance(decoded, Mapping):
+                raise InvalidArgument(
+                    "arguments: a JSON object expected",
+                    field="arguments",
+                    recovery="Pass an object of named arguments.",
+                )
+            checked = definition.checked(decoded)
             result: dict[str, Any] = definition.work(self._memory, **checked)
             return result
         except ChronoError as error:
@@ -446,22 +456,6 @@ class Tools:
     async def acall(self, name: str, arguments: Mapping[str, Any] | str | None = None) -> dict[str, Any]:
         """Call a tool in a thread, for programs that use ``MemorySystem``."""
         return await asyncio.to_thread(partial(self.call, name, arguments))
-
-
-def _decoded(arguments: Mapping[str, Any] | str | None) -> Mapping[str, Any]:
-    decoded: Any = arguments or {}
-    if isinstance(decoded, str):
-        try:
-            decoded = json.loads(decoded)
-        except (ValueError, RecursionError):
-            decoded = None
-    if not isinstance(decoded, Mapping):
-        raise InvalidArgument(
-            "arguments: a JSON object expected",
-            field="arguments",
-            recovery="Pass an object of named arguments.",
-        )
-    return decoded
 
 
 _FORMATS: dict[str, Callable[[Definition], dict[str, Any]]] = {

@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import chain, count
 from typing import Any, TypeVar
 
-from chronomemory._core import Engine, WalEvent, canonical_json, parse_json
+from chronomemory._core import WalEvent, canonical_json, parse_json
 from chronomemory.errors import Conflict, InvalidArgument, UnknownRecord, WriteConflict
 from chronomemory.face.arguments import flag, string, string_or_none, strings
 from chronomemory.filters import Where
@@ -165,7 +165,12 @@ def update(
             for side in (before, after):
                 if isinstance(side["data"], dict) and side["data"].get(_SCOPE) == record.data.get(_SCOPE):
                     side["data"] = {key: value for key, value in side["data"].items() if key != _SCOPE}
-        return None if _is_written_alike(before, after) else look.upsert([after])
+        # What would be refused counts as a change.
+        is_same_in_log = all(
+            after[part] is before[part] or is_same(_spelled(part, before[part]), _spelled(part, after[part]))
+            for part in before
+        )
+        return None if is_same_in_log else look.upsert([after])
 
     return run(store, work)
 
@@ -231,7 +236,13 @@ def delete_many(
     given = None if record_ids is None else strings("ids", record_ids)
 
     def work(look: Look) -> list[str]:
-        names = _owned(store.engine, where) if given is None else list(dict.fromkeys(given))
+        if given is None:
+            matching = page_of(store.engine, query_terms(status=None, where=where), None, None)
+            found_ids = [record.id for record in matching]
+            owned = zip(found_ids, store.engine.are_own(found_ids), strict=True)
+            names = [name for name, is_own in owned if is_own]
+        else:
+            names = list(dict.fromkeys(given))
         found = [(name, look.get(name)) for name in names]
         known = [name for name, record in found if record is not None and record.status != "tombstone"]
         if known and not dry_run:
@@ -239,13 +250,6 @@ def delete_many(
         return known
 
     return run(store, work)
-
-
-def _owned(engine: Engine, where: Where | None) -> list[str]:
-    """Return the ids of own records, of any status, for which a where holds."""
-    terms = query_terms(status=None, where=where)
-    names = [record.id for record in page_of(engine, terms, None, None)]
-    return [name for name, owned in zip(names, engine.are_own(names), strict=True) if owned]
 
 
 def _check_version(name: str, record: ChronoRecord | None, expected: str | None) -> None:
@@ -259,14 +263,6 @@ def _conflict(name: str, expected: str | None, found: str | None) -> Conflict:
     wanted = "no record" if expected is None else f"version {expected}"
     there = "there is none" if found is None else f"it is version {found}"
     return Conflict(f'id "{name}": {wanted} expected, and {there}', id=name, expected=expected, found=found)
-
-
-def _is_written_alike(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Say whether the log would have the same of two records; what would be refused is a change."""
-    return all(
-        after[name] is before[name] or is_same(_spelled(name, before[name]), _spelled(name, after[name]))
-        for name in before
-    )
 
 
 def _spelled(name: str, value: Any) -> Any:

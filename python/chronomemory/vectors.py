@@ -256,7 +256,16 @@ class Vectors:
                     mapped.flags.writeable = False
                 return ids, mapped
             if path == tried:
-                raise _cut(path, rows, dim)
+                file = Path(path)
+                there = file.stat().st_size if file.exists() else 0
+                name = f"{file.parent.name}/{file.name}"
+                raise LogCorrupted(
+                    f"{name}: it holds {there // (dim * _FLOAT_BYTES)} of the {rows} rows that the log names",
+                    path=name,
+                    offset=there,
+                    damage="row-missing",
+                    recovery="nearest() goes on without them; verify() lists them, repair() takes them back.",
+                )
             # A compaction may have replaced the file meanwhile; one that is still named is damaged.
             tried = path
 
@@ -407,19 +416,6 @@ def _mapped(path: str, rows: int, dim: int) -> check.Floats | None:
             return np.memmap(file, dtype="<f4", mode="r", shape=(rows, dim))
     except FileNotFoundError:
         return None
-
-
-def _cut(path: str, rows: int, dim: int) -> LogCorrupted:
-    file = Path(path)
-    there = file.stat().st_size if file.exists() else 0
-    name = f"{file.parent.name}/{file.name}"
-    return LogCorrupted(
-        f"{name}: it holds {there // (dim * _FLOAT_BYTES)} of the {rows} rows that the log names",
-        path=name,
-        offset=there,
-        damage="row-missing",
-        recovery="nearest() goes on without the others; verify() lists them, repair() takes them back.",
-    )
 
 
 def _rows(

@@ -294,22 +294,7 @@ def history_of(project_root: Path, report: VerifyReport) -> Iterator[bytes]:
 
 def bring_records(store: ChronoStore, source: Path, progress: Progress | None) -> dict[str, int]:
     """Import the records of a file; count them, and the active blocks without an embedding."""
-    _check_sayings(source)
-    # Each record keeps the scope that it carries.
-    report = store.engine.unscoped().ingest(source, progress, faces=True)
-    named = {
-        record.id: record.data["space"]
-        for record in store.engine.blocks.records(BLOCK, "active", None)
-        if "space" in record.data
-    }
-    here = {space.name for space in store.vectors.spaces()} & set(named.values())
-    embedded = {(name, space) for space in here for name in store.engine.vectors.matrix(space=space)[3]}
-    bare = sum(item not in embedded for item in named.items())
-    return {"records": report["records"], "blocks_without_embedding": bare}
-
-
-def _check_sayings(source: Path) -> None:
-    """Refuse frames and settings that their face would refuse; of shapes the engine knows."""
+    # Frames and settings that their face would refuse are refused here; the engine knows the shapes.
     with source.open("rb") as lines:
         for number, line in enumerate(lines_of(lines, source.name), 1):
             if not any(mark in line for mark in _OF_SAYINGS):
@@ -326,6 +311,17 @@ def _check_sayings(source: Path) -> None:
                 ) from None
             except ValueError:
                 continue  # no JSON, or no line of ours: the engine says what is wrong with it
+    # Each record keeps the scope that it carries.
+    report = store.engine.unscoped().ingest(source, progress, faces=True)
+    named = {
+        record.id: record.data["space"]
+        for record in store.engine.blocks.records(BLOCK, "active", None)
+        if "space" in record.data
+    }
+    here = {space.name for space in store.vectors.spaces()} & set(named.values())
+    embedded = {(name, space) for space in here for name in store.engine.vectors.matrix(space=space)[3]}
+    bare = sum(item not in embedded for item in named.items())
+    return {"records": report["records"], "blocks_without_embedding": bare}
 
 
 def bring_history(store: ChronoStore, source: Path, progress: Progress | None) -> dict[str, int]:

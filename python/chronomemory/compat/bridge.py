@@ -136,7 +136,10 @@ class EsdbBridge(Closing):
 
     def _active(self, kind: str) -> list[EsdbRecord]:
         if self._has_log():
-            return [_shown(record) for record in self._store.query(kind=kind)]
+            found = self._store.query(kind=kind)
+            shared = [{name: getattr(record, name) for name in _SHARED_FIELDS} for record in found]
+            pairs = zip(shared, found, strict=True)
+            return [EsdbRecord(**fields, source_ids=record.evidence) for fields, record in pairs]
         records, problem = self._fallback(kind)
         if problem:
             warnings.warn(problem, RuntimeWarning, stacklevel=3)
@@ -156,8 +159,3 @@ class EsdbBridge(Closing):
             for entry in entries
         ]
         return [record for record in records if record.status == "active"], problem
-
-
-def _shown(record: ChronoRecord) -> EsdbRecord:
-    fields = {name: getattr(record, name) for name in _SHARED_FIELDS}
-    return EsdbRecord(**fields, source_ids=record.evidence)

@@ -80,11 +80,13 @@ def token_efficiency_report(store: Readable) -> dict[str, float]:
 def find_skills(store: Readable, label: str) -> list[ChronoRecord]:
     """Return the skills that one of the label's words activates."""
     wanted = words(string("label", label))
-    return [
-        record
-        for record in store.query(kind="skill")
-        if not wanted.isdisjoint(_activation(record.data.get("activation")))
-    ]
+    found = []
+    for record in store.query(kind="skill"):
+        given = record.data.get("activation")
+        phrases = given if isinstance(given, list) else [given]
+        if wanted & words(" ".join(phrase for phrase in phrases if isinstance(phrase, str))):
+            found.append(record)
+    return found
 
 
 @contents
@@ -113,11 +115,6 @@ def record_skill_run(
 def _new_id(prefix: str, name: str) -> str:
     """Return an id that does not depend on what other scopes hold: the millisecond and random digits."""
     return f"{prefix}-{name}-{time.time_ns() // 1_000_000}-{secrets.token_hex(8)}"
-
-
-def _activation(words_or_text: object) -> frozenset[str]:
-    phrases = words_or_text if isinstance(words_or_text, list) else [words_or_text]
-    return words(" ".join(phrase for phrase in phrases if isinstance(phrase, str)))
 
 
 def _number(data: dict[str, Any], name: str) -> float:

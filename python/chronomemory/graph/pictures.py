@@ -9,7 +9,7 @@ from typing import Any
 
 from chronomemory import drawing
 from chronomemory.drawing import Branch, Dot, Line, Step
-from chronomemory.graph.models import MemoryEvent, MemoryPath, Node
+from chronomemory.graph.models import MemoryEvent, MemoryPath
 from chronomemory.graph.runtime import MemoryGraphStore
 
 _BEGINS, _ENDS, _SUMS_UP = "path.branched", ("path.merged", "path.abandoned"), "path.compacted"
@@ -76,19 +76,18 @@ def to_networkx(graph: MemoryGraphStore) -> Any:
 
 
 def _dots(graph: MemoryGraphStore) -> list[Dot]:
-    return [Dot(node.id, node.kind, node.label, _facts(node)) for node in graph.nodes()]
+    dots = []
+    for node in graph.nodes():
+        data: dict[str, Any] = node.data if node.phase is None else {"phase": node.phase, **node.data}
+        spelled = (
+            one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in data.values()
+        )
+        dots.append(Dot(node.id, node.kind, node.label, tuple(zip(data, spelled, strict=True))))
+    return dots
 
 
 def _lines(graph: MemoryGraphStore) -> list[Line]:
     return [Line(edge.source, edge.target, edge.kind) for edge in graph.edges()]
-
-
-def _facts(node: Node) -> tuple[tuple[str, str], ...]:
-    data: dict[str, Any] = node.data if node.phase is None else {"phase": node.phase, **node.data}
-    return tuple(
-        (key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-        for key, value in data.items()
-    )
 
 
 def _compaction(compaction: dict[str, Any]) -> str:

@@ -138,7 +138,14 @@ class _Walk:
         found = self._engine.routes(_NETWORK, {**self._steps, **request})
         keys = list(dict.fromkeys(key for route in found for key in route))
         edges = {record.id: Edge.known(record.data) for record in self._records(keys)}
-        return [_route(start, [edges[key] for key in route]) for route in found]
+        routes = []
+        for keys in found:
+            nodes = [start]
+            for key in keys:
+                edge = edges[key]
+                nodes.append(edge.target if edge.source == nodes[-1] else edge.source)
+            routes.append(Route(tuple(nodes), tuple(edges[key] for key in keys)))
+        return routes
 
     def components(self) -> list[list[str]]:
         return self._engine.islands(_NETWORK, self._steps)
@@ -146,13 +153,6 @@ class _Walk:
     def _records(self, keys: list[str]) -> Iterator[Any]:
         found = self._engine.get_many(keys)
         return (record for record in found if record is not None and record.status == "active")
-
-
-def _route(source: str, edges: list[Edge]) -> Route:
-    nodes = [source]
-    for edge in edges:
-        nodes.append(edge.target if edge.source == nodes[-1] else edge.source)
-    return Route(tuple(nodes), tuple(edges))
 
 
 class GraphStore(Closing, GraphReader):

@@ -63,11 +63,8 @@ def numbered(lines: list[str], first: int, last: int) -> list[str]:
 def visible(line: str) -> str:
     """Return a line with hidden characters escaped, except tabs and the line end."""
     body, end = (line[:-1], "\r") if line.endswith("\r") else (line, "")
-    return "".join(letter if letter == "\t" else _spelled(letter) for letter in body) + end
-
-
-def _spelled(letter: str) -> str:
-    return letter if letter.isascii() and letter.isprintable() else quoted(letter)[1:-1]
+    plain = (one == "\t" or (one.isascii() and one.isprintable()) for one in body)
+    return "".join(one if keep else quoted(one)[1:-1] for one, keep in zip(body, plain, strict=True)) + end
 
 
 def size(count: int) -> str:

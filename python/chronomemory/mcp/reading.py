@@ -98,18 +98,6 @@ class Question:
     until: str = ""
     as_of: str = ""
 
-    def _where(self) -> dict[str, Any] | None:
-        """Return all that must hold; tags are asked for so that those of blocks count, which are keys."""
-        parts: list[dict[str, Any]] = [dict(self.where)] if self.where else []
-        if self.tags:
-            parts.append({"tags": {"all": list(self.tags)}})
-        if not self.query and self.kinds:
-            parts.append({"kind": {"in": list(self.kinds)}})
-        elif not self.query:
-            books: list[dict[str, Any]] = [{"id": {"starts": prefix}} for prefix in _BOOKS]
-            parts.append({"not": {"or": [{"kind": {"in": sorted(INFRASTRUCTURE_KINDS)}}, *books]}})
-        return {"and": parts} if len(parts) > 1 else next(iter(parts), None)
-
     def reading(self, served: ServedStore) -> dict[str, Any]:
         """Return the search arguments of the embedder, if any; the past has no embeddings."""
         if served.embedder is None or self.as_of or not self.query:
@@ -121,10 +109,18 @@ class Question:
         self, served: ServedStore, limit: int, after: str | None, reading: Mapping[str, Any]
     ) -> Hits | Page:
         """Return a page of the answer of the store."""
+        parts: list[dict[str, Any]] = [dict(self.where)] if self.where else []
+        if self.tags:  # of blocks they are keys
+            parts.append({"tags": {"all": list(self.tags)}})
+        if not self.query and self.kinds:
+            parts.append({"kind": {"in": list(self.kinds)}})
+        elif not self.query:
+            books: list[dict[str, Any]] = [{"id": {"starts": prefix}} for prefix in _BOOKS]
+            parts.append({"not": {"or": [{"kind": {"in": sorted(INFRASTRUCTURE_KINDS)}}, *books]}})
         terms: dict[str, Any] = {
             "status": None if self.status == "any" else self.status,
             "min_confidence": self.min_confidence,
-            "where": self._where(),
+            "where": {"and": parts} if len(parts) > 1 else next(iter(parts), None),
             "since": moment("since", self.since, ends=False),
             "until": moment("until", self.until),
             "limit": limit,

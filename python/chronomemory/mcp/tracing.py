@@ -88,7 +88,9 @@ def explain(served: ServedStore, memory_id: str, *, depth: int, max_tokens: int)
     budget = served.budget(max_tokens, notes)
     budget.take(item, line_of(item))
     around, more = _of_block(served, record)
-    every = [*_because(record), *_of_record(tree.root), *around]
+    why = ((name, record.data.get(name)) for name in ("superseded_because", "retracted_because"))
+    said = [_said(name.replace("_", " "), text) for name, text in why if isinstance(text, str) and text]
+    every = [*said, *_of_record(tree.root), *around]
     grounds = budget.fit(every, _ground_line)
     left_out = tree.left_out + more + len(every) - len(grounds)
     what = "grounds and replacements" if grounds else "no grounds on record but its source"
@@ -128,16 +130,6 @@ def _ground(
         "status": "not a record here" if record is None else record.status,
         "confidence": 0.0 if record is None else round(record.confidence, 4),
     }
-
-
-def _because(record: ChronoRecord) -> list[dict[str, Any]]:
-    """Return why a memory is no longer found, in the words of who said so."""
-    reasons = ((name, record.data.get(name)) for name in ("superseded_because", "retracted_because"))
-    return [
-        _said(name.replace("_", " "), reason)
-        for name, reason in reasons
-        if isinstance(reason, str) and reason
-    ]
 
 
 def _said(relation: str, text: str, *, level: int = 1, name: str = "") -> dict[str, Any]:

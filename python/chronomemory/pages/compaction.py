@@ -182,7 +182,13 @@ def merge_superseded(text: str) -> str:
     for entry in page.entries:
         living = _living(entry, by_id, ends) if entry.superseded else None
         if living is not None:
-            notes.setdefault(living.entry_id, []).append(_note(entry))
+            about = [entry.timestamp, *(f"#{tag}" for tag in entry.tags)]
+            if entry.reason:
+                about.append(f"superseded: {' '.join(entry.reason.split())}")
+            # One paragraph, so that an erasure knows where it ends; notes of the entry itself follow.
+            content = re.sub(rf"\n\s*\n(?!{NOTE}: )", "\n", entry.content)
+            note = f"{NOTE}: {entry.entry_id} ({', '.join(about)}): {content}"
+            notes.setdefault(living.entry_id, []).append(note)
             merged.add(entry.entry_id)
     kept = []
     for stretch in page.stretches:
@@ -218,15 +224,6 @@ def _living(
     end = ends[here.entry_id] if here is not None and here.superseded else here
     ends.update(dict.fromkeys(passed, end))
     return end
-
-
-def _note(entry: EntryText) -> str:
-    """Return the note of an entry, one paragraph so that an erasure knows its end, then its own notes."""
-    about = [entry.timestamp, *(f"#{tag}" for tag in entry.tags)]
-    if entry.reason:
-        about.append(f"superseded: {' '.join(entry.reason.split())}")
-    content = re.sub(rf"\n\s*\n(?!{NOTE}: )", "\n", entry.content)
-    return f"{NOTE}: {entry.entry_id} ({', '.join(about)}): {content}"
 
 
 Rewrite = Callable[[str], str]

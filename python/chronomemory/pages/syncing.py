@@ -202,7 +202,10 @@ def sync(
         there, problems = home.files()
         found.problems += problems if names is None else []
         files = sorted(there if names is None else there.keys() & set(names))
-        doubtful = _doubtful(home)
+        # The pages of which a repair has put something on hold.
+        where = {"data.folder": home.look.folder, "data.@unsettled": {"exists": True}}
+        on_hold = query(home.handle.store, status=None, faces=True, where=where)
+        doubtful = {str(record.data.get("page", record.id)) for record in on_hold}
         for number, name in enumerate(files):
             _sync_file(home, name, known, doubtful, found)
             if progress is not None:
@@ -227,13 +230,6 @@ def sync(
 def _index_problems(home: Home) -> list[Problem]:
     why = write_index(home)
     return [] if why is None else [Problem("strange", INDEX_FILE, why)]
-
-
-def _doubtful(home: Home) -> set[str]:
-    """Return the keys of the pages of which a repair has put something on hold."""
-    where = {"data.folder": home.look.folder, "data.@unsettled": {"exists": True}}
-    found = query(home.handle.store, status=None, faces=True, where=where)
-    return {str(record.data.get("page", record.id)) for record in found}
 
 
 def _sync_file(home: Home, name: str, known: dict[str, PageState], doubtful: set[str], found: _Found) -> None:

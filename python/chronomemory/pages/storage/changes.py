@@ -211,7 +211,12 @@ def merged(
         for entry in entries
         if entry.stretch.entry.superseded_by in later
     }
-    kept = [_struck(stretch, struck.get(stretch.entry.entry_id)) for stretch in edited.stretches]
+    kept = []
+    for stretch in edited.stretches:
+        entry, ours = stretch.entry, struck.get(stretch.entry.entry_id)
+        if ours is not None and not entry.superseded and entry.content == ours.entry.content:
+            stretch = ours  # as it was struck meanwhile
+        kept.append(stretch)
     added = tuple(Stretch.of(stretch.entry, edited.eol) for stretch in unseen)
     count = len(kept) + len(added)
     # Younger than all that is on it, so that who deletes an entry from now on has seen it.
@@ -233,10 +238,3 @@ def _came_later(entry: EntryState, number: int, base: Mark | None, latest: Mark 
     if latest is not None and base[0] > latest[0]:  # an editor that writes its own time: the count is left
         return base[1] < entry.came[1]
     return base < entry.came
-
-
-def _struck(edited: Stretch, ours: Stretch | None) -> Stretch:
-    """Return an entry as it was struck meanwhile, unless its content was edited."""
-    if ours is None or edited.entry.superseded or edited.entry.content != ours.entry.content:
-        return edited
-    return ours

@@ -306,8 +306,10 @@ def fits(record: ChronoRecord, is_name: Callable[[str], bool]) -> bool:
     if not all(_is_of(data[name], types) for name, types in _MORE.items() if name in data):
         return False
     # An erasure empties lists that were computed from what it erased.
-    if not all(_holds(data[name], types) for name, types in _LISTS.items() if data.get(name)):
-        return False
+    for name, types in _LISTS.items():
+        listed = data.get(name) or ()
+        if listed and not (len(listed) == len(types) and all(map(_is_of, listed, types))):
+            return False
     if record.kind == PAGE:
         return (
             all(_is_of(data.get(name), types) for name, types in _PAGE.items())
@@ -331,7 +333,3 @@ def _is_of(value: Any, types: tuple[type, ...]) -> bool:
 
 def _are_texts(values: list[Any]) -> bool:
     return all(type(value) is str for value in values)
-
-
-def _holds(values: list[Any], types: tuple[tuple[type, ...], ...]) -> bool:
-    return len(values) == len(types) and all(map(_is_of, values, types))
