@@ -223,18 +223,18 @@ class _Tree:
         for place in self._all(root):
             if place.again and place.above is not None:
                 if place.record_id not in reach:
-                    seen, waiting = {place.record_id}, deque([place.record_id])
-                    while waiting:
-                        new = [
-                            each.record_id
-                            for each in self._followed[waiting.popleft()].below
-                            if not each.beside
-                        ]
-                        waiting.extend(name for name in dict.fromkeys(new) if name not in seen)
-                        seen.update(new)
-                    reach[place.record_id] = seen
+                    reach[place.record_id] = self._reached(place.record_id)
                 if place.above.record_id in reach[place.record_id]:
                     place.again = "circle"
+
+    def _reached(self, start: str) -> set[str]:
+        seen, waiting = {start}, deque([start])
+        while waiting:
+            for below in self._followed[waiting.popleft()].below:
+                if not below.beside and below.record_id not in seen:
+                    seen.add(below.record_id)
+                    waiting.append(below.record_id)
+        return seen
 
     def _built(self, root: _Place) -> Why:
         """Make what is handed out, from the leaves up: a tree may be deeper than calls may go."""
