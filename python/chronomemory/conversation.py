@@ -180,7 +180,6 @@ def _name(level: str, own: str | None, given: str) -> str:
 
 
 def _shares(scores: dict[str, float]) -> dict[str, float]:
-    """Return what each score is of the best of them."""
     best = max(scores.values(), default=0.0)
     return {name: score / best if best > 0 else 0.0 for name, score in scores.items()}
 

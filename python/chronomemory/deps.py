@@ -169,7 +169,6 @@ def _neighbours(adjacency: _Adjacency, here: str, types: Collection[str] | None)
 
 
 def _reached(start: str, neighbours: Callable[[str], Iterable[str]]) -> Iterator[str]:
-    """Yield all that can be reached from a record, nearest first, itself left out."""
     seen = {start}
     waiting = deque([start])
     while waiting:

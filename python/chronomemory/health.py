@@ -129,7 +129,6 @@ def _size(path: Path) -> int:
 
 
 def _text_index(folder: Path) -> int | None:
-    """Return the event up to which the newest text index goes, as its name says."""
     try:
         seqs = [path.name.partition("-")[0] for path in folder.iterdir() if path.suffix == ".text"]
     except OSError:

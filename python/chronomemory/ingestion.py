@@ -73,7 +73,6 @@ def mapped(fields: Fields) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
 
 
 def _found(row: Mapping[str, Any], source: str) -> Any:
-    """Return what a row has under a key, or at the end of a path through it."""
     if source in row:
         return row[source]
     value: Any = row

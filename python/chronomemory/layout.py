@@ -185,7 +185,6 @@ def head_file(project_root: Path) -> Path | None:
 
 
 def _sweep(folder: Path) -> None:
-    """Forget the heads of stores whose project is gone, once there are many notes."""
     try:
         named = [note for note in folder.iterdir() if _NOTE_NAME.fullmatch(note.name)]
         notes = [note for note in named if stat.S_ISREG(note.lstat().st_mode)]

@@ -340,7 +340,6 @@ def _rendered(sections: Mapping[str, Sequence[str]]) -> str:
 
 
 def _messages(given: Messages) -> list[dict[str, str]]:
-    """Take a text, a message or several, or say what is wrong with them."""
     if isinstance(given, str):
         given = {"role": "user", "content": given}
     if isinstance(given, Mapping):
@@ -361,7 +360,6 @@ def _messages(given: Messages) -> list[dict[str, str]]:
 
 
 def _text_of_parts(content: Any) -> Any:
-    """Return the text of a content that is given in parts, or is missing."""
     if content is None:
         return ""
     if not isinstance(content, Sequence) or isinstance(content, str):

@@ -100,6 +100,5 @@ class PageFiles:
 
 
 def _root(project: Path, data: dict[str, Any]) -> Path | None:
-    """Return where a folder is, by its record; None if the record does not tell."""
     place = data.get("place") or (_DEFAULT_PLACE if data.get("folder") == _DEFAULT_DIGITS else None)
     return None if place is None else project.resolve().joinpath(*map(str, place[1:]))

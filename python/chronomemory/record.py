@@ -29,7 +29,6 @@ def words(text: str) -> frozenset[str]:
 
 
 def _fresh(value: Any) -> Any:
-    """Copy the containers of a JSON value, so that two holders never share one."""
     if isinstance(value, dict):
         return {key: _fresh(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -460,7 +460,6 @@ def _parsed_change(item: Any) -> RecordStatusChange | None:
 
 
 def _taken_back(report: ChronoRecord) -> list[dict[str, Any]]:
-    """Read how often a rollback was taken back, and whom that put back."""
     listed = report.data.get("reinstated")
     items = listed if isinstance(listed, list) else []
     return [each for each in items if isinstance(each, dict) and isinstance(each.get("restored"), list)]

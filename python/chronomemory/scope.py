@@ -131,7 +131,6 @@ def carrying(scope: Scope, data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _name(level: str, name: object) -> str:
-    """Return a name if it can be one."""
     if not isinstance(name, str) or not name:
         given = repr(name) if name is None or isinstance(name, str) else type(name).__name__
         raise _refused(level, f"non-empty text expected, got {given}; leave it out for what is shared")

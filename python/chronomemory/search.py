@@ -194,7 +194,6 @@ def _read(
     space: str | None,
     token_space: str | None,
 ) -> tuple[npt.ArrayLike | None, npt.ArrayLike | None]:
-    """Return the vector and the tokens of a question, as far as a space can be asked for them."""
     known_spaces = [Space(**known) for known in store.engine.vectors.spaces()]
     own = [known for known in known_spaces if known.model == embedder.model_name]
     embed, embed_tokens = (getattr(embedder, name, None) for name in ("embed", "embed_query_tokens"))

@@ -356,7 +356,6 @@ class ChronoStore(StoreNames, Records):
         return ENGINES.borrow(self.project_root, folder, options, own=self._own_engine)
 
     def _head_file(self) -> Path | None:
-        """Return where the last head is remembered: the given file, or one in the user's state folder."""
         return self._given_head_file or head_file(self.project_root)
 
     def _folder_mode(self) -> int:

@@ -48,7 +48,6 @@ class Compacted(int):
         return compacted
 
     def __reduce__(self) -> tuple[type[Compacted], tuple[int, int, int]]:
-        """Say what a copy is made of, in another process too."""
         return type(self), (int(self), self.bytes_before, self.bytes_after)
 
 

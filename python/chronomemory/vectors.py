@@ -405,7 +405,6 @@ def _least(score: float) -> float:
 
 
 def _mapped(path: str, rows: int, dim: int) -> check.Floats | None:
-    """Map a file of rows that is there and holds all of them."""
     try:
         with open(path, "rb", opener=unlinked(Path(path).parents[1])) as file:
             found = os.fstat(file.fileno())

@@ -24,7 +24,6 @@ _NO_BOUND = 2**31
 
 
 def _checked_text(ctx: Any, param: Any, value: Any) -> Any:
-    """Refuse texts that are not UTF-8."""
     for text in value if isinstance(value, list | tuple) else (value,):
         try:
             isinstance(text, str) and text.encode("utf-8")

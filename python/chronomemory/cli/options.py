@@ -61,7 +61,6 @@ def _check_owner(path: Path) -> None:
 
 
 def _setting(path: Path) -> Path | None:
-    """Return the project that a pyproject.toml names, if it names one."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             return None

@@ -95,7 +95,6 @@ def opened(
 
 
 def _content(given: str) -> str:
-    """Return a content, or what stdin holds for ``-``."""
     if given != STDIN:
         return given
     try:

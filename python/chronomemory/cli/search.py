@@ -129,7 +129,6 @@ def _hit_table(hits: Sequence[Hit], width: int) -> Table:
 
 
 def _why_table(hit: Hit) -> Table:
-    """Set every part of one score below each other, each with its bar."""
     why = hit.why or {}
     made = Table.grid(padding=(0, 2))
     made.add_column(style="dim", no_wrap=True)

@@ -182,7 +182,6 @@ def what_context_pack_minimizes_tokens(
 
 
 def _records(store: Readable, ids: Iterable[str]) -> list[ChronoRecord]:
-    """Fetch what the store still holds; a graph may name ids that it never knew or deleted."""
     found = (store.get(name) for name in ids)
     return [r for r in found if r is not None and r.status != "tombstone"]
 

@@ -324,7 +324,6 @@ def _together(kinds: Sequence[str], links: Sequence[tuple[int, int]]) -> list[in
 
 
 def _packed(radii: NDArray[np.float64], outer: list[Counter[int]]) -> Places:
-    """Put circles beside each other: each as near as there is room to those that it has lines to."""
     count = len(radii)
     middles = np.zeros((count, 2))
     turns = np.arange(_DIRECTIONS) * (2 * pi / _DIRECTIONS)
@@ -365,7 +364,6 @@ def _fitted(
     near: Counter[int],
     around: Places,
 ) -> Places:
-    """Return the best free place at the edge of the placed circles."""
     if not placed:
         return np.zeros(2)
     there, wide = middles[placed], radii[placed]

@@ -100,7 +100,6 @@ def _moment(row: Row) -> _Moment | None:
 
 
 def _moments(chain: Sequence[Row]) -> list[_Moment]:
-    """Say when each row is due; one that does not know is due with the row before it."""
     due = [_moment(row) for row in chain]
     last = next((moment for moment in due if moment is not None), (0, ""))
     moments = []
@@ -142,7 +141,6 @@ def _ordered(branches: list[Branch], chains: list[list[Row]], number: dict[str, 
 def _across(
     branches: list[Branch], chains: list[list[Row]], number: dict[str, int]
 ) -> Iterator[tuple[_RowKey, _RowKey]]:
-    """Yield which row of a path comes after which row of another."""
     for place, (branch, chain) in enumerate(zip(branches, chains, strict=True)):
         parent = number.get(branch.parent_id or "")
         if parent is not None and parent != place:

@@ -24,7 +24,6 @@ _PIECE_LETTERS = 3
 
 @lru_cache(maxsize=65_536)
 def _places(word: str, dim: int) -> tuple[tuple[int, float], ...]:
-    """Return where a word stands in a vector, and with which value."""
     weight = _COMMON_WEIGHT if word in COMMON_WORDS else 1.0
     padded = f"^{word}$"
     pieces = [padded[at : at + _PIECE_LETTERS] for at in range(max(1, len(padded) - _PIECE_LETTERS + 1))]

@@ -70,7 +70,6 @@ class Rails(NamedTuple):
 
 
 def _negated(one: Rails) -> Rails:
-    """Return the opposite; unknown stays unknown."""
     return Rails(one.false, one.true)
 
 
@@ -79,18 +78,15 @@ def _both(parts: Sequence[Rails]) -> Rails:
 
 
 def _null(place: Place) -> Rails:
-    """Return whether a field is missing or null."""
     return Rails({"not": place.test(type=_TYPES)}, place.test(type=_TYPES))
 
 
 def _like(place: Place, pattern: str) -> Rails:
-    """Return whether a field fits a pattern, in which a backslash escapes."""
     holds = place.test(text={"like": pattern}) if place.is_free else place.test(like=pattern)
     return Rails(holds, {"and": [place.test(type=_TYPES), {"not": holds}]})
 
 
 def _comparison(place: Place, op: str, value: Value) -> Rails:
-    """Return a comparison of a field with a value: ``= <> < <= > >=``."""
     return Rails(_compared(place, op, value), _compared(place, _OPPOSITE[op], value))
 
 
@@ -119,7 +115,6 @@ def _compared(place: Place, op: str, value: Value) -> Where:
 
 
 def _of_text(place: Place, **operator: str) -> Where:
-    """Return a where that asks what is text to SQLite."""
     return place.test(type=_TEXTS, text=operator) if place.is_free else place.test(**operator)
 
 
@@ -330,7 +325,6 @@ class _Reader:
         raise self._refused(f"no such column: {'.'.join(path)}")
 
     def _moment(self, text: str) -> str:
-        """Return a moment as it stands in an episode; a date is the beginning of one already."""
         if _DATE.fullmatch(text):
             return text
         try:
@@ -405,7 +399,6 @@ def _joined(node: Any, kind: type[Any]) -> list[Any]:
 
 
 def _names(column: Any) -> list[str] | None:
-    """Return the names of a column, the outermost first; None for what is no plain one."""
     parts = [column.args.get(level) for level in ("catalog", "db", "table", "this")]
     named = [part for part in parts if part is not None]
     return [part.this for part in named] if all(type(part) is exp.Identifier for part in named) else None

@@ -77,7 +77,6 @@ def add_columns(conn: Connection, store: str, kind: str, plan: MigrationPlan) ->
 
 
 def _put(conn: Connection, record_id: str, data: dict[str, Any], **fields: Any) -> None:
-    """Write a record of the books."""
     # What belongs to the store is seen by all: words in it would change what words are worth to each.
     fields = {"label": "", **fields}
     conn.put(ChronoRecord(id=record_id, kind=RULE, status=_STATUS, data=data, **fields))
@@ -164,7 +163,6 @@ def health_of(handle: EpisodesHandle, kind: str) -> StoreHealth:
 
 
 def _lock_state(folder: Path) -> str:
-    """Say whether somebody writes at this moment, by trying to share the lock without waiting for it."""
     try:
         file = os.open(folder / _LOCK, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:

@@ -278,7 +278,6 @@ class Episodes(Kept):
             return True
 
     def _changed(self, after: int) -> list[str] | None:
-        """Return which episodes were written after an event; None if the log does not tell any more."""
         try:
             changed = self._engine.changed_since(after + 1, faces=True)
         except HistoryUnavailable:
@@ -305,7 +304,6 @@ def latest(read: Callable[[int], Iterable[T]], most: int, is_wanted: Callable[[T
 
 
 def _whole(operation: str, *, user: str, session: str, agent: str) -> Scope:
-    """Take all three names: to write, none may be left out."""
     for level, name in (("session", session), ("agent", agent)):
         if name is None:
             raise MemoryScopeError(

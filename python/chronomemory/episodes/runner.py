@@ -138,7 +138,6 @@ class Past:
 
 
 def _is_in_lineage(conn: Connection, record: ChronoRecord, delta: MemoryDelta) -> bool:
-    """Say whether a step of a fact is that of a delta."""
     lineage = lineage_in(record)
     if any(_is_step(step, delta) for step in lineage.steps):
         return True
@@ -275,7 +274,6 @@ class Runner:
 
     @property
     def _one_store(self) -> bool:
-        """Whether episodes and facts are in one log."""
         roots = {kept.store.project_root.resolve() for kept in (self._episodes, self._facts)}
         return len(roots) == 1
 

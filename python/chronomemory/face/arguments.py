@@ -174,7 +174,6 @@ def word(field: str, given: str, known: tuple[str, ...]) -> str:
 
 
 def _is_number(given: object) -> TypeGuard[float]:
-    """Say whether this is a real number, also one of NumPy; those of Python are known at a glance."""
     return type(given) in (float, int) or (isinstance(given, Real) and not isinstance(given, bool))
 
 

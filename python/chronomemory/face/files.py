@@ -313,14 +313,12 @@ def _put_over(folder: int, part: str, name: str, is_known: Callable[[str, bytes 
 
 
 def _exchange(folder: int, one: str, other: str) -> bool:
-    """Let two files change places; say whether they did."""
     if _EXCHANGE is None:
         return False
     return bool(_EXCHANGE(folder, os.fsencode(one), folder, os.fsencode(other), _SWAP) == 0)
 
 
 def _mode(folder: int, name: str) -> int | None:
-    """Return who may read and write a file; None if there is none."""
     try:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:

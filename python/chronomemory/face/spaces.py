@@ -136,7 +136,6 @@ class Spaces:
 
 
 def _checked(vector: npt.ArrayLike) -> Vector:
-    """Return a vector as the space will hold it, or refuse what is none."""
     try:
         row: Vector = as_matrix(np.asarray(vector)[np.newaxis], 1)[0]
     except ValueError as fault:

@@ -353,7 +353,6 @@ def saved_events(changes: Changes, ts: str) -> tuple[MemoryEvent, ...]:
 
 
 def _portions(items: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Yield items in lists that fit one event each."""
     some: list[dict[str, Any]] = []
     room = _BYTES_AT_ONCE
     for item in items:

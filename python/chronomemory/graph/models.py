@@ -106,7 +106,6 @@ class Model:
         return made
 
     def _check(self, *, texts: Iterable[str] = (), objects: Iterable[str] = ()) -> None:
-        """Refuse fields that are no text, no object, or not JSON."""
         for name in self.required:
             if not self._text(name):
                 raise self._refused(name, "must not be empty")
@@ -148,7 +147,6 @@ class Model:
             raise self._refused(name, "must be None or a text that is not empty")
 
     def _texts(self, name: str) -> None:
-        """Take a list of texts, and keep it as a tuple."""
         given = getattr(self, name)
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise self._refused(name, "must be a list of texts")
@@ -375,7 +373,6 @@ class Diagnostic(Model):
 
 
 def _fresh(value: Any) -> Any:
-    """Copy the containers of a JSON value; tuples become lists."""
     if value is None or type(value) in _SCALARS:
         return value
     if isinstance(value, Mapping):

@@ -422,7 +422,6 @@ class _JoinedLook(Look):
 
 
 def _is_there(look: Look, event: MemoryEvent) -> bool:
-    """Return whether an event was appended before, on any path."""
     known = look.event(event.id) if event.id else None
     if known is None:
         return False

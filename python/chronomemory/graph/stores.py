@@ -296,7 +296,6 @@ class FileBackedMemoryGraphStore(GraphStore):
 
 
 def _once(cls: type[Model], items: Iterable[Any]) -> tuple[Any, ...]:
-    """Return items of a kind each once, by id, sorted."""
     last = {item.id: item for item in exact(cls, items)}
     return tuple(last[name] for name in sorted(last))
 
@@ -398,7 +397,6 @@ class JsonlMemoryEventLog(_JsonlFile, _EventLog):
 
 
 def _good(content: bytes) -> list[MemoryEvent]:
-    """Return the events that can be read, each id once."""
     found: dict[str, MemoryEvent] = {}
     for line in read_lines(content, MemoryEvent, SCHEMAS["events"]):
         if line.item is not None:

@@ -228,7 +228,6 @@ class View:
             self._write({META_FILE: self.meta_page(shown)}, "", WORKSPACE)
 
     def _write(self, files: dict[str, bytes], within: str, schema: str) -> None:
-        """Write files where there are none, or ours."""
         there = {name: page for name, page in files.items() if self.folder.has(name, within)}
         self.folder.write_all({name: page for name, page in files.items() if name not in there}, within)
         left = self.folder.write_all(

@@ -39,7 +39,6 @@ def value_of(text: str, group: str) -> dict[str, Any]:
 
 
 def _json_text(value: dict[str, Any], before: str) -> str:
-    """Return a settings file as JSON, indented as it was before."""
     indent = re.search(r"^[ \t]+(?=\S)", before, re.MULTILINE)
     return json.dumps(value, indent=indent[0] if indent else 2, ensure_ascii=False) + "\n"
 

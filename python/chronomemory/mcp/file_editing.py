@@ -107,7 +107,6 @@ class FileOperation:
 
 
 def _kept(books: dict[str, Any]) -> dict[str, tuple[int, str]]:
-    """Return number and content of each stored operation; malformed ones are skipped."""
     stored = books.get(_FIELD)
     pairs = stored.items() if isinstance(stored, dict) else ()
     return {
@@ -362,7 +361,6 @@ def _check_free(home: Home, name: str, message: str) -> None:
 
 @contextmanager
 def _writing(served: ServedStore) -> Iterator[Home]:
-    """Be the only writer of the pages of a scope."""
     served.check_writable()
     with opened(served) as folder:
         home = folder.need()
@@ -376,7 +374,6 @@ def _writing(served: ServedStore) -> Iterator[Home]:
 
 
 def _page(home: Home | None, name: str, text: str, page: PageState | None = None) -> PageText:
-    """Read a text as a page, or say why it cannot be one."""
     try:
         text.encode()
         new = read_page(text) if home is None else home.read(text, page)

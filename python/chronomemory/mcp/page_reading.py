@@ -249,7 +249,6 @@ def _entry_item(folder: PageFolder, entry: Entry, tokens: int) -> Item:
 
 
 def _line(item: Item) -> str:
-    """Return a page or an entry as one line: its fields, then its quoted text."""
     facts = {name: value for name, value in item.items() if name not in ("text", "cut")}
     text = f" text={quoted(item['text'])}" if "text" in item else ""
     return f"- {one_line(facts)}{text}{' (cut: ask with a larger max_tokens)' if item.get('cut') else ''}"

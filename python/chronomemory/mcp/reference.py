@@ -34,7 +34,6 @@ def _run(served: ServedStore, work: Callable[[Look], T]) -> T:
 
 
 def _write(look: Look, made: Mapping[str, tuple[Fields, ChronoRecord]]) -> list[Fields]:
-    """Write new records, and return the rows that they were made of."""
     if made:
         look.upsert([record for _, record in made.values()])
     return [row for row, _ in made.values()]
@@ -46,7 +45,6 @@ def _delete(look: Look, records: Sequence[ChronoRecord]) -> None:
 
 
 def _visible(served: ServedStore, kind: str) -> list[tuple[bool, ChronoRecord]]:
-    """Return the visible records of a kind, own ones first, each with whether it is one's own."""
     found = list(served.door.query(kind=kind))
     own = served.door.engine.are_own([record.id for record in found])
     return sorted(zip(own, found, strict=True), key=lambda pair: not pair[0])
@@ -92,7 +90,6 @@ def _data(observations: Sequence[str], before: Fields) -> Fields:
 
 
 def _entity(record: ChronoRecord) -> Fields | None:
-    """Return an entity, or None for a foreign record of that kind."""
     observations = record.data.get("observations")
     if not isinstance(observations, list) or not all(isinstance(text, str) for text in observations):
         return None

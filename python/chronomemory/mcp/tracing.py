@@ -102,7 +102,6 @@ def explain(served: ServedStore, memory_id: str, *, depth: int, max_tokens: int)
 
 
 def _of_record(root: Reason) -> list[dict[str, Any]]:
-    """Return the tree of reasons, from the top down, each with how deep it lies."""
     found: list[dict[str, Any]] = []
     waiting = [(root, 0)]
     while waiting:
@@ -137,7 +136,6 @@ def _said(relation: str, text: str, *, level: int = 1, name: str = "") -> dict[s
 
 
 def _of_block(served: ServedStore, record: ChronoRecord) -> tuple[list[dict[str, Any]], int]:
-    """Return replacements, contradictions and links of a block, and how many are left out."""
     if not is_block(record):
         return [], 0
     name = plain_id(record.id)

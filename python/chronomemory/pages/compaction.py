@@ -129,7 +129,6 @@ def _lost_tags(before: PageText, after: PageText, new: _PageParts) -> Iterable[s
 
 
 def _parts_of(page: PageText) -> _PageParts:
-    """Return both texts of a page, with the tags of headings as words."""
     holding, hidden = ([part] for part in divided(page.preamble))
     for stretch in page.stretches:
         entry = stretch.entry
@@ -157,7 +156,6 @@ def _words(text: str) -> list[str]:
 
 
 def _numbers(text: str) -> list[str]:
-    """Return the numbers of a text; one that is spelled with another dash or gap is the same."""
     return _once("".join(found.translate(_SPELLINGS).split()) for found in _NUMBER.findall(text))
 
 

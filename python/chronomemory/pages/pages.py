@@ -170,7 +170,6 @@ class Pages(Closing, PageWriter):
         return syncing.clean(self._home, self.settings, what)
 
     def _take_in(self, name: str) -> None:
-        """Take in edits of a page made by hand; on a conflict, warn and keep the known state."""
         home = self._home
         try:
             if not home.is_edited(name):

@@ -76,7 +76,6 @@ class PageReader:
         return self._home.look.text(self._known(path))
 
     def _known(self, path: str) -> PageState:
-        """Return a page that must be there, after taking in edits made by hand."""
         name = self._home.name(path)
         self._take_in(name)
         return known_page(self._home.look, name)
@@ -284,7 +283,6 @@ def links_from(look: Look, page: PageState) -> list[Link]:
 
 
 def _page_called(look: Look, link: LinkText, within: str) -> str | None:
-    """Return the first existing page that a link may mean."""
     return next((names[0] for call in calls_of(link, within) if (names := look.called(call))), None)
 
 

@@ -315,7 +315,6 @@ def _forget(home: Home, pages: list[PageState], origin: Origin, found: _Found, *
 
 
 def _let_sleep(home: Home, settings: Settings, found: _Found) -> None:
-    """Mark pages without recent writes as dormant."""
     before = utc_text(home.clock() - timedelta(days=settings.auto_dormant_days))
     busy = {problem.file for problem in found.problems}
     for page in home.look.in_state("active", before):

@@ -278,7 +278,6 @@ def _to_strike(entries: list[EntryState], name: str, old_id: str) -> EntryState:
 
 
 def _free_id(home: Home, conn: Connection, name: str, now: datetime) -> str:
-    """Draw an id that no entry of the page has, or ever had."""
     while True:
         drawn = draw_id(now.astimezone())
         if home.handle.store.engine.get(entry_key(home.digits, name, drawn)) is None:

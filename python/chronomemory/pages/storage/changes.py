@@ -61,7 +61,6 @@ class PageChange:
 
 
 def _body(record: ChronoRecord) -> str:
-    """Return the text of an entry below its heading."""
     content: str = record.data["content"]
     return content.partition("\n")[2] if is_section(record.data["id"]) else content
 

@@ -172,7 +172,6 @@ class Home:
         return dict(record.data)
 
     def _is_known(self) -> bool:
-        """Return whether the folder is on record, and apply its layout."""
         if (books := self.books()) is None:
             return False
         self._settle_layout(books.get("layout", PREFIXED))
@@ -209,7 +208,6 @@ class Home:
         self.create()
 
     def _moved_here(self) -> bool:
-        """Return whether the folder holds pages of this scope that were written elsewhere."""
         try:
             is_ours = owner_in(self.folder.read(INDEX_FILE), self.handle.scope)
         except OSError:

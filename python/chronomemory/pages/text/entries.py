@@ -74,7 +74,6 @@ def _without_backslashes(run: re.Match[str]) -> str:
 
 
 def _has_open_fence(content: str) -> bool:
-    """Return whether a code fence is never closed."""
     opened = 0
     for fence in _FENCE_LINE.finditer(content):
         ticks = len(fence[1])
@@ -204,7 +203,6 @@ def spell_entry(entry: EntryText, eol: str) -> str:
 
 
 def _escape_reason(reason: str) -> str:
-    """Return a reason as one line that cannot end its comment."""
     text = reason.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
     return re.sub("-(?=-)", r"-\\", text)
 

@@ -148,7 +148,6 @@ def without_links(text: str) -> str:
 
 
 def _addresses(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the bare addresses of a text, and where they begin."""
     here = 0
     while (colon := text.find("://", here)) >= 0:
         start = colon

@@ -208,7 +208,6 @@ def _section_id(raw: str, taken: set[str], numbers: Counter[str]) -> str:
 
 
 def _moment_in(values: Mapping[str, Any], keys: tuple[str, ...]) -> datetime | None:
-    """Return the first moment that a frontmatter has under one of some keys."""
     for key in keys:
         value = values.get(key)
         spelled = value.isoformat() if isinstance(value, date) else value
