@@ -61,10 +61,7 @@ _ok, _note, _bad = (partial(Finding, how) for how in (OK, NOTE, BAD))
 
 
 def doctor(at: Target) -> None:
-    """Look at versions, store, locks, disk, indexes, head notes and the MCP server.
-
-    Each finding says what to do. Nothing is changed. The exit code is 1 if something is bad.
-    """
+    """Look at versions, store, locks, disk, indexes and MCP server; the exit code is 1 if one is bad."""
     with at.open() as here, warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # each is a finding of its own
         found = [finding for look in _LOOKS for finding in _looked(look, here, at.project.absolute())]

@@ -115,10 +115,7 @@ def loaded(name: str) -> ModuleType:
 
 
 def with_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command with the options of its bundles: a parameter of a dataclass type becomes its fields.
-
-    The fields of a subclass come before those of its bases.
-    """
+    """Return a command whose parameters of dataclass types are replaced by their fields as options."""
     bundles: dict[str, tuple[Any, list[str]]] = {}
     parameters: list[inspect.Parameter] = []
     hints = get_type_hints(function, include_extras=True)

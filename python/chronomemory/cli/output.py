@@ -1,7 +1,4 @@
-"""Answers on stdout, messages on stderr, without terminal control characters.
-
-With ``--json`` stdout holds one JSON document, or one object a line.
-"""
+"""Answers on stdout, as JSON with ``--json``, and messages on stderr, without terminal control characters."""
 
 from __future__ import annotations
 

@@ -124,9 +124,8 @@ def why(
 ) -> None:
     """Say why something is believed, or not any more.
 
-    A tree: what the record stands on by its evidence and its edges, and so on down, with the events that
-    made each, and the rollbacks that touched it. A circle is named, and what --depth and --limit leave out
-    is counted. The exit code is 3 if a record in it is in doubt: the log is damaged.
+    The tree shows evidence, edges, events and rollbacks; --depth and --limit cut it. The exit code is 3 if a
+    record in it is in doubt: the log is damaged.
     """
     with at.open() as here:
         if html is not None:
@@ -162,10 +161,9 @@ def reinstate(
     *,
     at: Target,
 ) -> None:
-    """Take a rollback back: put back what it changed.
+    """Take a rollback back: put back what it changed, as one atomic batch.
 
-    What was written since is left alone and named. All of it is one atomic batch, and the report of the
-    rollback keeps who was put back, and why. The exit code is 1 if nothing could be put back.
+    What was written since is left alone and named. The exit code is 1 if nothing could be put back.
     """
     with at.open() as here:
         report = here.store.reinstate(rollback_id, reason)

@@ -58,11 +58,7 @@ def put(
     *,
     at: ScopedTarget,
 ) -> None:
-    """Write a record.
-
-    An option that is given replaces that field. What is not given stays as it is in the store, or
-    gets its default in a new record; a deleted record starts anew.
-    """
+    """Write a record: an option replaces that field, and others stay; a deleted record starts anew."""
     given: dict[str, Any] = {
         "kind": kind,
         "label": label,
@@ -132,10 +128,7 @@ def _whereabouts(here: Session, record_id: str) -> str:
 
 
 def delete(record_id: RecordId, *, at: ScopedTarget) -> None:
-    """Tombstone a record: it leaves every answer, its history stays.
-
-    An id that the store does not know is a finding, and nothing is written.
-    """
+    """Tombstone a record: it leaves every answer, its history stays. An unknown id is a finding."""
     with at.open() as here:
         known = here.door.get(record_id)
         if known is None:
@@ -205,10 +198,9 @@ def rollback(
     *,
     at: ScopedTarget,
 ) -> None:
-    """Invalidate a record, and doubt what rests on it.
+    """Invalidate a record, and doubt what rests on it, as one atomic batch.
 
-    What depends on it or derives from it becomes a hypothesis at half its confidence. All of it is
-    one atomic batch, and a record of kind rollback_event keeps the report.
+    What depends on it or derives from it becomes a hypothesis at half its confidence.
     """
     with at.open() as here:
 

@@ -57,10 +57,7 @@ def install(
     embeds: Embeds,
     project: Project = HERE,
 ) -> None:
-    """Enter the server into a client's settings: shows the change, asks, and keeps a backup.
-
-    Other servers stay as they are. Paths are absolute, because a client starts the server from any folder.
-    """
+    """Enter the server into a client's settings: shows the change, asks, and keeps a backup."""
     with Target(project=project).open() as here:
         known = _client(client)
         given = {"--profile": profile, **{f"--{level}": value for level, value in scope.names.items()}}

@@ -1,8 +1,4 @@
-"""The commands that import and export records, and the NDJSON format that they use.
-
-Records are written in canonical JSON in the order of their creation, with their times; a history is the log
-itself. Embeddings and internal records travel only with backup and restore.
-"""
+"""The commands that import and export records as NDJSON; embeddings travel only with backup and restore."""
 
 from __future__ import annotations
 
@@ -54,10 +50,10 @@ def ingest(
     *,
     at: ScopedTarget,
 ) -> None:
-    """Load plain records in bulk from NDJSON, one object a line.
+    """Load plain records in bulk from NDJSON, one object a line, in atomic batches.
 
-    Lines go in as a row of atomic batches. A bad line ends the load: what came before its batch
-    stays, and the message names the line. With --skip bad lines are left out, and the exit code is 1.
+    A bad line ends the load, and earlier batches stay; with --skip bad lines are left out, and the exit code
+    is 1.
     """
     with at.open() as here, ExitStack() as spools:
         sources = [spools.enter_context(_on_disk(path)) for path in files]
@@ -92,11 +88,9 @@ def import_(
     *,
     at: Target,
 ) -> None:
-    """Bring back what export wrote, with nothing lost.
+    """Bring back what export wrote; records replace those with the same id, embeddings are not among them.
 
-    Records replace those with the same id; embeddings are not among them, and it is said how many active
-    blocks have none here. With --history the log
-    itself is taken over, after it was verified, and only into a project that has none.
+    With --history a verified log is taken over, into a project that has none.
     """
     with at.open() as here, _on_disk(file) as source:
         with here.out.progress("importing") as progress:
@@ -129,12 +123,8 @@ def export(
 ) -> None:
     """Write all records as NDJSON: every kind, status and face, with the times of creation and last change.
 
-    They are those of everyone; with names, those that are theirs, and nothing wider. With names and --history
-    these are the events of their records, each with its time; with --history alone it is the log, which
-    import --history takes over. Settings, clocks, kept answers and embeddings are the store's own and do not
-    travel as JSON: use backup and restore. What the blocks face
-    cannot use is left out and named, since an import would refuse it. A damaged log is
-    exported as far as it can be read, and the exit code is 1.
+    With names only theirs, and with --history their events; with --history alone the log, for import
+    --history. Settings and embeddings need backup and restore. The exit code is 1 if the log is damaged.
     """
     with at.open() as here:
         is_log = history and not at.names
@@ -193,11 +183,7 @@ def migrate(
     *,
     at: Target,
 ) -> None:
-    """Bring in requirements.json and testcases.json.
-
-    What is there with the same id, label and status is skipped, and what was deleted or rolled
-    back since: a second run changes nothing.
-    """
+    """Bring in requirements.json and testcases.json; a second run changes nothing."""
     with at.open() as here:
         source = folder or at.project / ".specsmith"
         if not source.is_dir():

@@ -34,11 +34,7 @@ def compact(
     *,
     at: Target,
 ) -> None:
-    """Start a short new log that commits to the old one.
-
-    The first line of the new log names the state it starts from, and the old log, by their hashes. At a
-    terminal --drop-history asks first: what is dropped cannot be looked at again, by history, why or --as-of.
-    """
+    """Start a short new log that commits to the old one; at a terminal --drop-history asks first."""
     with at.open() as here:
         if drop_history and not yes and sys.stdin.isatty():
             here.out.warn("the old events are dropped for good: no history, and nothing to look back at")
@@ -73,11 +69,7 @@ def backup(
     *,
     at: Target,
 ) -> None:
-    """Make a consistent copy, beside the log or elsewhere.
-
-    A copy elsewhere is read again and verified before it has its name. The store remembers where it is: erase
-    tells of it, and erasing there is up to you.
-    """
+    """Make a consistent copy, beside the log or elsewhere, where it is verified and remembered."""
     if (listed or forget) and (to is not None or keep is not None):
         raise typer.BadParameter("no copy is made with --list or --forget", param_hint="--to")
     with at.open() as here:
@@ -134,11 +126,7 @@ def prune(
     *,
     at: Target,
 ) -> None:
-    """Remove the oldest archives and backups, and say so for ever.
-
-    Archives go oldest first, and only up to one that a base which is there stands behind: what is kept has no
-    hole. What went cannot be looked at again, by history, why or --as-of. At a terminal it asks first.
-    """
+    """Remove the oldest archives and backups for good, and record it; at a terminal it asks first."""
     if days is None and keep_backups is None:
         raise typer.BadParameter(
             "say what: --older-than-days or --keep-backups", param_hint="--older-than-days"
@@ -198,10 +186,7 @@ def restore(
     *,
     at: Target,
 ) -> None:
-    """Go back to a backup, once it is verified.
-
-    What is replaced is set aside in the store's quarantine folder, whole: restore takes it back.
-    """
+    """Go back to a backup, once it is verified; what is replaced goes to the quarantine folder."""
     with at.open() as here:
         with here.out.progress("restoring"):
             report = here.store.upkeep.restore(source, damaged=damaged, bring_back=bring_back)
@@ -220,11 +205,7 @@ def repair(
     *,
     at: Target,
 ) -> None:
-    """Bring back what something in the folder proves, and name the rest.
-
-    What was damaged is set aside in the store's quarantine folder, and the first event of the new
-    log says what was done.
-    """
+    """Bring back what something in the folder proves, name the rest, and set the damaged bytes aside."""
     with at.open() as here:
         report: dict[str, Any] = here.store.upkeep.repair(unproven=unproven)
         if at.as_json:
@@ -301,12 +282,10 @@ def erase(
     *,
     at: Target,
 ) -> None:
-    """Erase records from the log and from all of its past.
+    """Erase records from the log and from all of its past, after showing what would go and asking.
 
-    First it is told what would go; then it asks, unless --yes is given. The exit code is 1 if nothing
-    matches. With --json the certificate is printed, ids included; --certificate writes it to a file. With
-    --check nothing is erased: every byte of the folder is looked through for a text, and the
-    exit code is 1 if it is there.
+    The exit code is 1 if nothing matches. With --check nothing is erased: every byte of the folder is
+    searched for a text, and the exit code is 1 if it is there.
     """
     with at.open() as here:
         if check is not None:
@@ -418,12 +397,7 @@ def sweep(
     *,
     at: ScopedTarget,
 ) -> None:
-    """Delete the records whose data.expires_at is over, or erase them.
-
-    Answers leave them out already. Deleted ones keep their past; with --erase nobody can read them any more,
-    and at a terminal it asks first. It is of what all share, or of the names that are given, or with
-    --everyone of all.
-    """
+    """Delete the records whose data.expires_at is over, or erase them; with --erase it asks at a terminal."""
     with at.open() as here:
         report = here.door.sweep(erase=erase, reason=reason, dry_run=True)
         if report.ids and not dry_run:

@@ -94,10 +94,8 @@ def _status(
 def verify(at: Target) -> None:
     """Read every byte again and say what it proves.
 
-    The exit code is 1 when the chain is invalid or an index was altered, and 3 when all is valid but
-    lacks the head that was seen here last, or the history that leads from it: its end was cut off, or
-    another log was put in its place, or the note about it or the file synced cannot be read; also 3
-    when something that was erased is back. A rung that is not built says that it cannot tell.
+    The exit code is 1 when the chain is invalid or an index was altered, and 3 when all is valid but the head
+    that was seen here last is missing, or something that was erased is back.
     """
     with at.open() as here:
         started = time.perf_counter()
@@ -172,11 +170,7 @@ def _tell(out: Output, report: VerifyReport, seconds: float) -> None:
 
 
 def accept_head(at: Target) -> None:
-    """Take the log as it is for the right one, after a change that was meant.
-
-    A checkout or a copy by hand may put a log here that lacks what was seen before: verify then
-    says that the remembered head is lost, until you say that all is well.
-    """
+    """Take the log as it is for the right one, after a change that was meant, such as a checkout."""
     with at.open() as here:
         with warnings.catch_warnings():
             # What opening would warn of is what this command is for.

@@ -311,11 +311,7 @@ def apply(
     *,
     at: Options,
 ) -> None:
-    """Apply the actions in a JSON file, all of them or none.
-
-    FILE holds a list of actions, or an object with "actions" and "approvals". An action that needs a review
-    is denied without an approval of its digest; the denial shows which digests are lacking.
-    """
+    """Apply the actions in a JSON file, all of them or none; a denial shows which digests to approve."""
     with opened(folder, at) as (made, out):
         actions, approvals = _proposed(read_json(file))
         approvals += _approved(actions, approve or [], reviewer)
