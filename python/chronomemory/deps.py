@@ -73,7 +73,7 @@ class DepGraph:
                 string(name, value, empty=False)
         edge = DependencyEdge(from_id, to_id, edge_type)
         if self._store is not None:
-            run(self._store, lambda look: _add(look, edge))
+            run(self._store, lambda look: (new := edge_in(look, edge)) and look.upsert(new))
         self._link(edge)
         return edge
 
@@ -215,11 +215,6 @@ def edge_in(look: Look, edge: DependencyEdge) -> list[ChronoRecord]:
         data={"from_id": edge.from_id, "to_id": edge.to_id, "edge_type": edge.edge_type},
     )
     return [] if held else [record]
-
-
-def _add(look: Look, edge: DependencyEdge) -> None:
-    if new := edge_in(look, edge):
-        look.upsert(new)
 
 
 def _remove(look: Look, edge: DependencyEdge) -> bool:

@@ -100,13 +100,6 @@ _PAGE = """<!doctype html>
 _PAGE_COLUMNS = 160
 
 
-def reasons_page(tree: Why) -> str:
-    """Return the tree as a self-contained HTML page."""
-    console = Console(record=True, file=StringIO(), width=_PAGE_COLUMNS, force_terminal=True)
-    _show_tree(console.print, tree)
-    return console.export_html(code_format=_PAGE, inline_styles=True)
-
-
 def _show_tree(show: Callable[[RenderableType], object], tree: Why) -> None:
     show(reason_tree(tree))
     if tree.circles:
@@ -136,7 +129,10 @@ def why(
                 f"there is no record {record_id!r}, and no edge speaks of it", recovery="Check the id."
             )
         if html is not None:
-            write_target(html, [reasons_page(tree).encode("utf-8", "replace")], at.project, force=force)
+            console = Console(record=True, file=StringIO(), width=_PAGE_COLUMNS, force_terminal=True)
+            _show_tree(console.print, tree)
+            page = console.export_html(code_format=_PAGE, inline_styles=True)
+            write_target(html, [page.encode("utf-8", "replace")], at.project, force=force)
         if at.as_json:
             here.out.document(tree.to_dict())
         elif html is not None:

@@ -140,7 +140,7 @@ def export(
                 "backup and restore carry everything"
             )
         door = here.store.everyone() if here.door is here.store else here.door
-        embeddings = embeddings_in(door)
+        embeddings = sum(space.living for space in door.vectors.spaces())
         if embeddings and is_log:
             here.out.warn(
                 f"the log names {counted(embeddings, 'embedding')}, whose rows lie in files beside it: "
@@ -257,11 +257,6 @@ def _own_records(store: Records) -> Iterator[ChronoRecord]:
             is_internal = record.kind == OPERATION_KIND or record.id.startswith(_INTERNAL)
             if is_own and not is_internal:
                 yield record
-
-
-def embeddings_in(store: Records) -> int:
-    """Count the embeddings, which do not travel as JSON."""
-    return sum(space.living for space in store.vectors.spaces())
 
 
 def history_of(project_root: Path, report: VerifyReport) -> Iterator[bytes]:

@@ -166,7 +166,10 @@ def _forced(places: Places, links: NDArray[np.intp]) -> Places:
     ease = 1.0 / np.sqrt(np.minimum(degree[one], degree[other]))
     heat = 0.25 * np.sqrt(size)
     for number in range(rounds):
-        push = _pushes(places, places[stand_ins]) * share
+        apart = np.square(places[:, 0, None] - places[stand_ins, 0])
+        apart += np.square(places[:, 1, None] - places[stand_ins, 1])
+        strength = 1.0 / np.maximum(apart, 0.01)
+        push = (places * strength.sum(axis=1, keepdims=True) - strength @ places[stand_ins]) * share
         way = places[other] - places[one]
         pull = way * (np.hypot(way[:, 0], way[:, 1]) * ease)[:, None]
         for axis in range(2):
@@ -176,15 +179,6 @@ def _forced(places: Places, links: NDArray[np.intp]) -> Places:
         limit = heat * (1 - number / rounds) ** 1.5 + 0.01
         places = places + push * (np.minimum(length, limit) / np.maximum(length, 1e-9))[:, None]
     return places
-
-
-def _pushes(places: Places, stand_ins: Places) -> Places:
-    strength = np.square(places[:, 0, None] - stand_ins[None, :, 0])
-    strength += np.square(places[:, 1, None] - stand_ins[None, :, 1])
-    np.maximum(strength, 0.01, out=strength)
-    np.reciprocal(strength, out=strength)
-    pushes: Places = places * strength.sum(axis=1, keepdims=True) - strength @ stand_ins
-    return pushes
 
 
 def _evened(places: Places) -> Places:

@@ -153,14 +153,6 @@ def record_of(fact: Fact, scope: Scope, lineage: Lineage) -> ChronoRecord:
     )
 
 
-def check_size(record: ChronoRecord) -> None:
-    """Refuse a fact that is too long for a line of the log: it holds the text of its episode twice."""
-    if _TIMES_LARGER * len(canonical_json(record.data)) < _MOST_BYTES:
-        return
-    if len(canonical_json(record.to_dict())) > _MOST_BYTES:
-        raise RecordTooLarge(f"fact {plain_id(record.id)!r}: no line of the log can hold it", field="data")
-
-
 def is_fact(record: ChronoRecord) -> bool:
     """Say whether a record is a fact as this face writes it: plain ones of its kind are none."""
     data, scope = record.data, record.scope
@@ -231,15 +223,6 @@ def _violation(delta: MemoryDelta) -> str | None:
         if not all(fact_id.strip() for fact_id in delta.replaces):
             return "replaces must not hold a blank id"
     return None
-
-
-def step_of(delta: MemoryDelta) -> dict[str, Any]:
-    """Return what a delta adds to the lineage of a fact."""
-    return {
-        "rule_id": delta.rule_id,
-        "source_episode_ids": list(delta.source_episode_ids),
-        "promotion_ts": delta.promotion_ts.isoformat(),
-    }
 
 
 def step_violation(step: dict[str, Any]) -> str | None:
@@ -394,7 +377,10 @@ def _pinnable(conn: Connection, fact: Fact, operation: str, lineage: Lineage | N
             delta_type=operation, violation="a fact has an agent and a lineage that is not empty"
         )
     record = record_of(fact, scope, lineage or Lineage(fact.lineage))
-    check_size(record)
+    # No line of the log holds a fact that is too long: it has the text of its episode twice.
+    is_small = _TIMES_LARGER * len(canonical_json(record.data)) < _MOST_BYTES
+    if not is_small and len(canonical_json(record.to_dict())) > _MOST_BYTES:
+        raise RecordTooLarge(f"fact {plain_id(record.id)!r}: no line of the log can hold it", field="data")
     # Also one that was unpinned keeps its owner.
     known = conn.store.engine.get(record.id)
     if known is not None and known.scope != scope:
@@ -465,7 +451,13 @@ def _fact_of_delta(delta: AddDelta | UpdateDelta) -> tuple[Fact, Scope]:
         user=payload["user"],
         agent=payload["agent"],
         payload=payload,
-        lineage=[step_of(delta)],
+        lineage=[
+            {
+                "rule_id": delta.rule_id,
+                "source_episode_ids": list(delta.source_episode_ids),
+                "promotion_ts": delta.promotion_ts.isoformat(),
+            }
+        ],
         confidence=delta.confidence,
         pinned_at=delta.promotion_ts,
     )

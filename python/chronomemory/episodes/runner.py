@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from chronomemory.episodes.classification import Sorted
 from chronomemory.episodes.errors import ConsolidationRuleError, MemoryScopeError
@@ -64,23 +64,16 @@ def cadence_of(rule: ConsolidationRule) -> Cadence:
         raise ConsolidationRuleError(rule_id=rule.id, violation="id must not be blank")
     if any(not channel.strip() for channel in rule.then_emits):
         raise ConsolidationRuleError(rule_id=rule.id, violation="then_emits must not hold a blank channel")
-    return _taken(rule.id, rule.cadence)
-
-
-def _taken(rule_id: str, cadence: dict[str, Any]) -> Cadence:
-    match cadence:
+    match rule.cadence:
         case {"every": int(number), **rest} if not rest and not isinstance(number, bool) and number >= 1:
             return Every(number)
         case {"cron": str(expression), **rest} if not rest:
             fault = importlib.import_module(_CRONS).check(expression)
             if fault is None:
                 return Cron(expression)
-            raise ConsolidationRuleError(rule_id=rule_id, violation=f"cadence.cron: {fault}")
-        case _:
-            raise ConsolidationRuleError(
-                rule_id=rule_id,
-                violation=f'cadence must be {{"every": N}}, N from 1 on, or {{"cron": "…"}}, got {cadence}',
-            )
+            raise ConsolidationRuleError(rule_id=rule.id, violation=f"cadence.cron: {fault}")
+    expected = '{"every": N}, N from 1 on, or {"cron": "…"}'
+    raise ConsolidationRuleError(rule_id=rule.id, violation=f"cadence must be {expected}, got {rule.cadence}")
 
 
 class Past:

@@ -84,7 +84,7 @@ class Folder:
             self.root.parent.mkdir(parents=True, exist_ok=True)
             _make_folder(self.root, self._mode())
             for place in missing:
-                _sync_folder(place.parent)
+                Folder(place.parent).sync()
         for name in names:
             steps = name.split("/")
             for end in range(1, len(steps) + 1):
@@ -260,14 +260,6 @@ def _make_folder(place: Path, mode: int) -> None:
         return
     if mode & stat.S_IWGRP:
         place.chmod(stat.S_IMODE(place.stat().st_mode) | mode & 0o2070)
-
-
-def _sync_folder(place: Path) -> None:
-    here = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(here)
-    finally:
-        os.close(here)
 
 
 def _lock(folder: int) -> bool:

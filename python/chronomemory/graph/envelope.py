@@ -46,6 +46,10 @@ class Imported(Result):
     plans: int
     events: int
 
+    @classmethod
+    def of(cls, changes: Changes) -> Imported:
+        return cls(**{name: len(getattr(changes, name)) for name in _ARRAYS})
+
     @property
     def summary(self) -> str:
         counts = {name.removesuffix("s"): number for name, number in self.to_dict().items()}
@@ -178,7 +182,3 @@ def changes_of(envelope: Changes, look: Look, ts: str) -> Changes:
 
 def _is_same(one: Model | None, other: Model) -> bool:
     return one is not None and is_same(one.shown(), other.shown())
-
-
-def report_of(changes: Changes) -> Imported:
-    return Imported(**{name: len(getattr(changes, name)) for name in _ARRAYS})

@@ -6,6 +6,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from operator import attrgetter
@@ -305,20 +306,13 @@ class LogHome:
         erasures = self.handle.store.engine.unscoped().query(kind="erasure", status="", faces=True)
         if not erasures:
             return False
-        since = self._shown_until()
-        return any(int(record.id.rpartition(":")[2]) > since for record in erasures)
-
-    def _shown_until(self) -> int:
-        """Return the event up to which the files show the log; 0 if that is none of its events."""
-        shown = self.view.shown()
-        if shown is None:
-            return 0
-        try:
+        shown, since = self.view.shown(), 0
+        with suppress(HistoryUnavailable):
             # A log that went back gives the seqs of what it lost to other events.
-            is_here = not shown.log_head or self.handle.store.engine.has_event(shown.log_seq, shown.log_head)
-        except HistoryUnavailable:
-            is_here = False
-        return shown.log_seq if is_here else 0
+            engine = self.handle.store.engine
+            if shown is not None and (not shown.log_head or engine.has_event(shown.log_seq, shown.log_head)):
+                since = shown.log_seq
+        return any(int(record.id.rpartition(":")[2]) > since for record in erasures)
 
     def forget(self) -> None:
         """Rewrite the files if they may show erased data, unless the log is damaged."""

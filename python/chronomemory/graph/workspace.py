@@ -17,7 +17,7 @@ from chronomemory.face.handle import Closing
 from chronomemory.face.moments import Now, utc_now
 from chronomemory.face.results import Result, counted
 from chronomemory.graph.changes import Changes, GraphSnapshot, Look, snapshot_of
-from chronomemory.graph.envelope import Imported, KeyMap, changes_of, envelope_page, read_envelope, report_of
+from chronomemory.graph.envelope import Imported, KeyMap, changes_of, envelope_page, read_envelope
 from chronomemory.graph.errors import WorkspaceError
 from chronomemory.graph.log_home import LogHome, open_home
 from chronomemory.graph.models import Diagnostic, moment_of
@@ -154,7 +154,7 @@ class Workspace(Closing):
         def work(look: Look) -> Changes:
             return changes_of(given, look, moment_of(self._clock()))
 
-        return report_of(self.home.run(work))
+        return Imported.of(self.home.run(work))
 
     def export_graph(self) -> bytes:
         """Return the graph as one envelope: the same bytes for the same graph, whenever and wherever."""

@@ -112,11 +112,6 @@ def _relation(record: ChronoRecord) -> Fields | None:
     return {name: stored[name] for name in names}
 
 
-def _letters(record: ChronoRecord) -> str:
-    content = record.data.get("content")
-    return f"{record.label}\n{content if isinstance(content, str) else ''}".casefold()
-
-
 _NAME, _TEXT, _MANY = 500, 20_000, 1_000
 
 
@@ -355,7 +350,9 @@ def search_nodes(
     found = {record.id for record in records}
     # Part of a word is no word: records that only contain the letters come last.
     letters = query.casefold()
-    records += [each for each in _all(served, ENTITY) if each.id not in found and letters in _letters(each)]
+    others = [each for each in _all(served, ENTITY) if each.id not in found]
+    texts = [f"{each.label}\n{each.data.get('content', '')}".casefold() for each in others]
+    records += [each for each, text in zip(others, texts, strict=True) if letters in text]
     return _graph(served, records, max_tokens)
 
 

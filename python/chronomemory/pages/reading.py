@@ -100,7 +100,7 @@ class PageReader:
         found = [
             record
             for record in records
-            if _is_between(record, first, last) and wanted <= set(record.data["tags"])
+            if (first or "") <= record.data["at"] <= (last or "~") and wanted <= set(record.data["tags"])
         ]
         if tail_n is not None:
             found = found[max(0, len(found) - count("tail_n", tail_n)) :]
@@ -305,11 +305,6 @@ def _prefixes(given: Iterable[str] | None) -> list[str]:
         return [*PREFIXES, ""]  # the last for notes without one
     wanted = [one.removesuffix("-") for one in string_list("prefixes", given)]
     return [word("prefix", one, PREFIXES) for one in wanted]
-
-
-def _is_between(record: ChronoRecord, first: str | None, last: str | None) -> bool:
-    at = record.data["at"]
-    return (first is None or at >= first) and (last is None or at <= last)
 
 
 def _bound(field: str, given: str | date | datetime | None, *, ends: bool) -> str | None:
