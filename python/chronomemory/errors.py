@@ -1,8 +1,5 @@
 """The errors of this package, by what a caller should do next. All details survive pickling."""
 
-# The names say what happened; the base class already says that it is an error.
-# ruff: noqa: N818
-
 from __future__ import annotations
 
 from collections.abc import Sequence

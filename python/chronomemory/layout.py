@@ -15,7 +15,6 @@ from chronomemory._core import parse_json, store_folder
 
 FOLDER = ".chronomemory"
 
-#: Limits of a settings file: its length, and the dots of one line.
 _MOST_CONFIG_BYTES = 1 << 14
 _MOST_DOTS = 1_000
 #: By these the engine knows, too, that there was a log.

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 Extractor = Callable[[Sequence[Mapping[str, str]]], Iterable[str]]
 Messages = str | Mapping[str, str] | Sequence[Mapping[str, str]]
 
-#: The session and the agent of turns, where neither the memory nor the call names one.
 _SESSION, _AGENT = "main", "assistant"
 _BLOCKS, _TURNS, _RECORDS = 10, 6, 5
 _RECORD_FLOOR = 1 / 3

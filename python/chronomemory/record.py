@@ -16,7 +16,6 @@ from chronomemory.scope import Scope
 #: A belief below this never reaches a prompt.
 RAG_CONFIDENCE = 0.6
 
-#: A call that must be done once, and what it answered.
 OPERATION_KIND = "mcp_operation"
 
 #: Kinds that keep the books; they are no knowledge and stay out of answers and prompts.

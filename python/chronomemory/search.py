@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from typing_extensions import Unpack
 
-#: The record that holds a store's choice of fields; the engine reads it.
 _CHOICE_ID = "search:fields"
 _FACE = "search"
 _PACKING = "s3"

@@ -26,7 +26,6 @@ _ORDERS = ("created_at", "updated_at", "happened_at", "confidence", "id")
 #: Shorter names of the moments, and what cursors and the engine call them.
 _MOMENTS = {"created_at": "created", "updated_at": "updated", "happened_at": "happened"}
 _USUAL_ORDER = "created"
-#: What else records may be ordered by, if an index of it is declared.
 _FIELDS = (*ChronoRecord(id="x").to_dict(), "tags", "scope")
 _PACKING = 2
 _MOST_SIBLINGS = 2**32

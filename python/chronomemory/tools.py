@@ -68,7 +68,6 @@ Cursor = Annotated[str, Field(max_length=1_000, description="next_cursor of the 
 #: Keywords that a model does not need: a call that exceeds a length is refused with the limit.
 _UNSHOWN = ("title", "maxLength", "minLength", "maxItems")
 _LARGEST_SHOWN_BOUND = 10**6
-#: Argument names by which models ask for another scope, and the answer.
 _SCOPE_NAMES = re.compile(
     r"(user|agent|app|session|run|group|project)(_?id)?|scope|namespace|store", re.IGNORECASE
 )
@@ -262,7 +261,6 @@ _GENERIC = re.compile(
     r"|(?:tell me |what )?about (?:me|myself|the user)"
     r"|who am i|(?:my|user|the user s) profile"
 )
-#: Tags of blocks that hold whatever is asked.
 CONSTITUTION = ("self/constitutional", "self/value", "self/constraint", "self/goal")
 
 

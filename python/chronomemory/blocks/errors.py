@@ -13,13 +13,13 @@ class IntegrityError(ChronoError):
     )
 
 
-class UnknownBlock(IntegrityError, UnknownRecord):  # noqa: N818
+class UnknownBlock(IntegrityError, UnknownRecord):
     """There is no such block, or this memory does not see it; nothing was written."""
 
     usual_recovery = "Check the id: list() lists the blocks."
 
 
-class BatchConflict(IntegrityError, WriteConflict):  # noqa: N818
+class BatchConflict(IntegrityError, WriteConflict):
     """Another writer changed what a batch has read; nothing was written, and the batch can be run again."""
 
     usual_recovery = "Run the batch again: it will see what the other one wrote."

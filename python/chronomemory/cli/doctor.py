@@ -31,7 +31,6 @@ from chronomemory.types import VerifyReport
 OK, NOTE, BAD = "ok", "note", "bad"
 _STYLES = {OK: "green", NOTE: "yellow", BAD: "bold red"}
 
-#: Below this a disk is as good as full, and a server that starts slower is given up by some clients.
 _LITTLE_BYTES, _SLOW_SECONDS, _GIVEN_UP_SECONDS = 100_000_000, 5.0, 30.0
 _MARKED_BYTES = 1024
 

@@ -19,7 +19,6 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: A command that is not installed accepts any arguments and refuses them all.
 _ANY_WORDS = {"ignore_unknown_options": True, "allow_extra_args": True}
-#: A larger bound is not shown in the help.
 _NO_BOUND = 2**31
 
 

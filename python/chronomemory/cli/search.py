@@ -19,7 +19,6 @@ from chronomemory.search import Hit
 from chronomemory.store import Records
 
 _BAR = 24
-#: A bar beside ids that are longer than this leaves them more room.
 _LONG_ID, _SHORT_BAR = 30, 8
 _PARTS = (
     ("alone", "alone", "green"),
@@ -29,7 +28,6 @@ _PARTS = (
     ("timed", "time", "magenta"),
     ("spoken", "speaker", "yellow"),
 )
-#: What a vector and tokens say of a record, and the shares that make one score of all.
 _ALIKE = (
     ("cosine", "of the vectors"),
     ("tokens", "of the question's tokens"),

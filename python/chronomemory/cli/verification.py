@@ -29,7 +29,6 @@ from chronomemory.rollback import WHOLE_OPS, Rollback
 from chronomemory.types import DAMAGED_SYNCED, VerifyReport
 from chronomemory.updates import merged
 
-#: What each rung would mean; the verdict itself comes from the report.
 _RUNGS = {
     "chain": "every line hashes and links to the one before",
     "remembered": "the end is the one remembered elsewhere",

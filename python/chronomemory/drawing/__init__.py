@@ -1,7 +1,5 @@
 """Pictures of graphs and paths, and the formats in which other tools take them; knows no face."""
 
-from __future__ import annotations
-
 from chronomemory.drawing.formats import to_dot, to_graphml
 from chronomemory.drawing.graphs import graph_page
 from chronomemory.drawing.parts import Branch, Dot, Line, Step

@@ -242,9 +242,7 @@ def _apart(places: Places) -> Places:
 
 STEP_PIXELS = 46.0
 _MARGIN = 0.9
-#: Communities are fitted among each other up to so many; the rest goes around them in rings.
 _FITTED = 220
-#: So few dots are seen at one glance: only those that no line connects lie apart.
 _AT_A_GLANCE = 60
 _DIRECTIONS = 32
 

@@ -14,7 +14,6 @@ from typing import Any
 from unicodedata import east_asian_width
 
 EXCERPT_LETTERS = 4000
-#: A label at a dot: so many lines, each so wide that most words fit.
 LABEL_LINES = 3
 LABEL_COLUMNS = 20
 #: A single word is let out of the column up to here, and only then broken.

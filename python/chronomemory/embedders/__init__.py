@@ -1,7 +1,5 @@
 """Embedders: a protocol, one that needs nothing, and adapters, which are modules of their own."""
 
-from __future__ import annotations
-
 from chronomemory.embedders.endpoint import CallableEmbedder as CallableEmbedder
 from chronomemory.embedders.endpoint import CallableTokenEmbedder as CallableTokenEmbedder
 from chronomemory.embedders.endpoint import EndpointEmbedder as EndpointEmbedder

@@ -14,7 +14,6 @@ from chronomemory.numpy_later import np
 _WORD = re.compile(r"\w+")
 
 _WORD_WEIGHT, _PIECES_WEIGHT = 0.8, 1.0
-#: Words that say little about what a text is about count so much.
 _COMMON_WEIGHT = 0.15
 _COMMON_LIST = """a an and are as at be but by for from had has have he her his i in is it its me my of
 on or our she so that the their them they this to was we were what when which who will with you your"""

@@ -1,7 +1,5 @@
 """Episodes of many users, what is consolidated from them, and the facts with all that led to them."""
 
-from __future__ import annotations
-
 from chronomemory.episodes.errors import ConsolidationRuleError as ConsolidationRuleError
 from chronomemory.episodes.errors import FactConflictError as FactConflictError
 from chronomemory.episodes.errors import MemoryScopeError as MemoryScopeError

@@ -24,7 +24,6 @@ from chronomemory.types import HasEngine
 
 _KINDS = (AddDelta, UpdateDelta, DeleteDelta, NoopDelta)
 _NAMES = ("source_episode_ids", "confidence", "replaces", "fact_payload")
-#: Of fewer deltas the collector is soon done.
 _MANY = 100_000
 #: The fields of each: every one is in each delta, so nobody has anything to add to them.
 _FIELDS: dict[type[BaseModel], set[str]] = {model: set(model.model_fields) for model in _KINDS}

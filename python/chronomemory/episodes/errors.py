@@ -1,8 +1,5 @@
 """What can go wrong with episodes and facts, and nowhere else."""
 
-# The names say what happened; the base class already says that it is an error.
-# ruff: noqa: N818
-
 from __future__ import annotations
 
 from collections.abc import Sequence

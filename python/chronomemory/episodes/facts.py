@@ -122,7 +122,6 @@ def sources_of(step: Step) -> list[str]:
 
 
 _PREFIX = fact_key("")
-#: What a line of the log holds at most, without the other fields of an event.
 _MOST_BYTES = 16 * 1024 * 1024 - 1024
 _TIMES_LARGER = 3
 

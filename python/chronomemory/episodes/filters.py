@@ -38,7 +38,6 @@ NEVER: Where = {"or": []}
 
 _TYPES = ["number", "string", "bool", "array", "object"]
 _TEXTS = ["string", "array", "object"]
-#: Only a text that begins so can be that of an array or an object.
 _OPENING = ("[", "{")
 _ORDER = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}

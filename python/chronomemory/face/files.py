@@ -26,7 +26,6 @@ Stamp = tuple[int, int, int] | None
 _MOST_BYTES = 1 << 30
 PRIVATE = 0o700
 PART = ".part"
-#: How the name of a file ends that stood where one of ours belongs.
 ASIDE = ".aside"
 #: With the name of the file that it is of, if it may change places with it.
 _DRAFT = re.compile(rf"\.[0-9a-f]{{16}}(?:\.(.+))?{re.escape(PART)}")

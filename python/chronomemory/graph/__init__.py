@@ -1,7 +1,5 @@
 """A graph workspace: profiles, nodes, edges, events and paths in one folder, changed behind a review gate."""
 
-from __future__ import annotations
-
 from chronomemory.graph.changes import GraphSnapshot as GraphSnapshot
 from chronomemory.graph.envelope import Imported as Imported
 from chronomemory.graph.envelope import KeyMap as KeyMap

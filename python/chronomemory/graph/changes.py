@@ -223,7 +223,6 @@ GRAPH_KINDS = frozenset(
     {"path.recorded", "path.merged", "path.abandoned", "path.compacted", "action.applied"}
     | {kind for _, kind in FAMILIES.values()}
 )
-#: Maximum number of items and bytes in one event: a line holds 16 MiB.
 _AT_ONCE = 500
 _BYTES_AT_ONCE = 4 * 1024 * 1024
 

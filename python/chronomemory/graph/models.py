@@ -15,7 +15,6 @@ from chronomemory.face.arguments import HIDDEN
 from chronomemory.face.moments import instant, parse_instant
 from chronomemory.graph.errors import GraphError, ModelError
 
-#: The operations of actions, and those that need a review by default.
 OPS = ("put_node", "put_edge", "delete_node", "delete_edge", "supersede", "compact_path", "set_phase")
 REVIEWED = frozenset({"delete_node", "delete_edge", "supersede", "compact_path"})
 
@@ -25,7 +24,6 @@ def spellings(item_id: str) -> tuple[str, ...]:
     return (item_id,) if item_id.isascii() else (item_id, unicodedata.normalize("NFC", item_id))
 
 
-#: The fields that hold one id; those in ``listed`` hold several.
 _IDS = frozenset({"id", "source", "target", "parent_id", "merged_into", "path_id", "profile_id", "action_id"})
 _SCALARS = frozenset({str, int, float, bool})
 

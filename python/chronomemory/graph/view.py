@@ -144,7 +144,6 @@ def _read(number: int, part: bytes, cls: type[One], schema: str, *, torn: bool) 
 META_FILE = "workspace.json"
 EVENTS_FILE = "events.jsonl"
 AUDIT_FILE = "audit.jsonl"
-#: The folders, and what those who keep the graph call the things in them.
 FOLDERS = {**{name: name for name in FAMILIES}, "activation_plans": "plans"}
 #: The files that stand in the folder itself, and the schema of each, or of its lines.
 _SINGLE = {META_FILE: WORKSPACE, EVENTS_FILE: SCHEMAS["events"], AUDIT_FILE: SCHEMAS["audit"]}

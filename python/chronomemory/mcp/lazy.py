@@ -7,7 +7,6 @@ from typing import Any
 
 from chronomemory.errors import ChronoError
 
-#: The packages of the extra ``pages``; any other failed import is a fault of ours.
 _PAGES_EXTRA = ("ruamel", "tomli", "watchfiles")
 
 

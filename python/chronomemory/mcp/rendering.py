@@ -16,10 +16,8 @@ from chronomemory.tools import short_id
 
 _BYTES_A_TOKEN = 4
 _HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
-#: Variation selectors, which can encode an invisible text.
 _LOOKS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _CUT = "…"
-#: What it takes to say that a text was cut.
 _CUT_TOKENS = 14
 
 T = TypeVar("T")

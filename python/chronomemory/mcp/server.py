@@ -164,7 +164,6 @@ def add_prompts(server: MCPServer[Any]) -> None:
         )
 
 
-#: The tools of each profile. ``memories`` also offers those for pages where pages exist.
 PROFILES: Final = {
     "memories": memories.ROWS,
     "pages": [*memories.ROWS, *pages.ROWS],
@@ -173,7 +172,6 @@ PROFILES: Final = {
     "chatgpt": chatgpt.ROWS,
 }
 
-#: What a client tells its model about the server. It never contains stored text.
 INSTRUCTIONS: Final = (
     "A memory that outlives this conversation, shared with all assistants and programs that use the store. "
     "Search before you answer from memory or add to it; asked what you know about the user, call "

@@ -18,7 +18,6 @@ from chronomemory.errors import ChronoError
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.mcp.toolbox import MEMORY_URI, PAGE_URI
 
-#: Seconds between two polls of the log; one without changes takes microseconds.
 LOOK_SECONDS = 1.0
 _PAGE = re.compile(r"(?:page|entry):[0-9a-f]+:([^:]+)")
 

@@ -1,7 +1,5 @@
 """Markdown pages that a person can read and edit, over the chained log."""
 
-from __future__ import annotations
-
 from chronomemory.pages.compaction import merge_superseded as merge_superseded
 from chronomemory.pages.errors import EntryError as EntryError
 from chronomemory.pages.errors import FolderError as FolderError

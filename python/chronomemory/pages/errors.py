@@ -1,8 +1,5 @@
 """What can go wrong with a folder of pages, and nowhere else."""
 
-# The names say what happened; the base class already says that it is an error.
-# ruff: noqa: N818
-
 from __future__ import annotations
 
 from chronomemory.errors import ChronoError

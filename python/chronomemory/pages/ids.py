@@ -17,7 +17,6 @@ FACE = "pages"
 
 PAGE = "page"
 ENTRY = "entry"
-#: The kind of the record that what stands above the entries of a page is found by.
 PREAMBLE = "preamble"
 FOLDER_KIND = "page_folder"
 

@@ -18,7 +18,6 @@ FREE = "free"
 LAYOUTS = (PREFIXED, FREE)
 
 _MOST_BYTES = 900
-#: Control characters, surrogates, line separators, and marks that turn the direction of writing.
 _UNFIT = re.compile(
     "[\\x00-\\x1f\\x7f-\\x9f\\ud800-\\udfff\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]"
 )

@@ -26,7 +26,6 @@ from chronomemory.search import search as search_records
 
 #: So many hits are asked for at first, beyond those that are wanted, where some may fall away.
 _SPARE = 20
-#: So many times more are asked for where all of them are alike.
 _WIDER = 8
 #: The engine chooses by a score of half the digits: one that is less by this is less there too.
 _SURELY_LESS = 1 - 1e-5

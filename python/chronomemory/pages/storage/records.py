@@ -291,7 +291,6 @@ _ENTRY: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("folder", "page", "id", "timestamp", "at", "content"), _TEXT),
     "tags": (list,),
 }
-#: What may be there.
 _MORE: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("superseded_by", "reason", "raw", "title"), _TEXT),
     **dict.fromkeys(("order", "headed"), (int,)),

@@ -104,7 +104,6 @@ def _read_text(text: str) -> str | None:
     return text if is_plain and " #" not in text else None
 
 
-#: The age of a text of a page: ``updated`` in UTC, and ``entry_count``.
 Mark = tuple[str, int]
 
 STATES = ("active", "dormant", "archived")

@@ -115,7 +115,6 @@ def decoded(content: bytes) -> str:
 _DATES = ("date", "created", "created_at", "timestamp")
 _UPDATES = ("updated", "modified", "updated_at", "lastmod")
 _MOST_LETTERS = 60
-#: Later headings of a note begin no section of their own: they belong to the last one.
 _MOST_SECTIONS = 5_000
 _LINE = re.compile(
     r"^ {0,3}(?:(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)|#{1,6}(?P<title>[ \t][^\n]*)?)$", re.MULTILINE
