@@ -181,7 +181,8 @@ class Memory(blocks.Memory):
         )
         for one in known:
             writing.add("block", _cited_block(one))
-        for turn in self._recent_turns(session, agent):
+        has_turns = self.blocks.scope.user is not None
+        for turn in self._conversation(session, agent).turns(_TURNS) if has_turns else ():
             writing.add("turn", _cited_turn(turn))
         for hit in self._records(asked):
             writing.add("record", _cited_hit(hit))
@@ -250,11 +251,6 @@ class Memory(blocks.Memory):
             _SESSION if session is NOT_GIVEN and own.session is None else session,
             agent=_AGENT if agent is NOT_GIVEN and own.agent is None else agent,
         )
-
-    def _recent_turns(self, session: str, agent: str) -> list[Episode]:
-        if self.blocks.scope.user is None:
-            return []
-        return self._conversation(session, agent).turns(_TURNS)
 
     def _profile(self) -> list[MemoryItem]:
         newest = self.list(limit=3 * _BLOCKS)

@@ -196,11 +196,6 @@ class Kept(Closing):
     def _engine(self) -> Engine:
         return self.handle.store.engine
 
-    @property
-    def _open_engine(self) -> Engine | None:
-        """The engine, if the store is open already: to open it may take a while."""
-        return self.handle.store._engine
-
     def close(self) -> None:
         """Let go of the store, if it was opened here; closing twice is fine."""
         self.handle.close()

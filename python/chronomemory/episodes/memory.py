@@ -137,7 +137,7 @@ class Episodes(Kept):
 
     def put_at_once(self, episode: Episode, *, user: str, session: str, agent: str) -> bool:
         """Do the same if nobody has to be waited for, no writer and no disk; say whether it was done."""
-        engine = self._open_engine
+        engine = self.handle.store._engine  # to open it may take a while
         if engine is None:
             return False
         scope = _whole("put", user=user, session=session, agent=agent)

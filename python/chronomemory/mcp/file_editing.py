@@ -31,16 +31,6 @@ def with_ends(text: str, eol: str) -> str:
     return text if eol == "\n" else text.replace("\r\n", "\n").replace("\n", eol)
 
 
-def lines_with(text: str, old: str) -> str:
-    """Return the numbers of the lines in which a text begins."""
-    found: list[int] = []
-    start = text.find(old)
-    while start >= 0 and len(found) < _SHOWN_LINES:
-        found.append(text.count("\n", 0, start) + 1)
-        start = text.find(old, start + len(old))
-    return ", ".join(map(str, dict.fromkeys(found)))
-
-
 def chosen_lines(given: list[int], count: int) -> tuple[int, int]:
     """Return the first and the last line of a range, which must be in the file; all without one."""
     if not given:
@@ -190,9 +180,13 @@ def str_replace(served: ServedStore, path: str, old_str: str, new_str: str, *, o
                 recovery="View the file again: it may have been edited meanwhile.",
             )
         if times > 1:
+            starts, end = [], -len(old)
+            for _ in range(min(times, _SHOWN_LINES)):
+                starts.append(end := text.index(old, end + len(old)))
+            numbers = dict.fromkeys(text.count("\n", 0, start) + 1 for start in starts)
             raise InvalidArgument(
                 f"No replacement was performed. Multiple occurrences of old_str `{shown}` "
-                f"in lines: {lines_with(text, old)}",
+                f"in lines: {', '.join(map(str, numbers))}",
                 field="old_str",
                 recovery="Please ensure it is unique: give more of what stands around it.",
             )
@@ -302,11 +296,19 @@ def _taken_away(home: Home, name: str) -> Iterator[Settled]:
 
 def _once(served: ServedStore, done: FileOperation, work: Callable[[Home], str], pages: list[str]) -> Answer:
     """Do an edit as the only writer, unless it was done before: then answer as it did."""
+    served.check_writable()
     try:
-        with _writing(served) as home:
-            done.check(home)
-            words = work(home)
-            write_index(home)
+        with opened(served) as folder:
+            home = folder.need()
+            if not folder.is_own:
+                raise ChronoError(
+                    f"these pages are shared by all, and {served.scope} may not change them",
+                    recovery="Start the server without names to change what is shared.",
+                )
+            with home.locked():
+                done.check(home)
+                words = work(home)
+                write_index(home)
     except RepeatedError as error:
         return _answer(served, _REPEATED, error.result["result"], 0, served.notes(), repeated=True)
     answer = _answer(served, "written", words, 0, served.notes(), repeated=False)
@@ -357,20 +359,6 @@ def _settled(home: Home, name: str) -> Settled:
 def _check_free(home: Home, name: str, message: str) -> None:
     if home.look.page(name) is not None or home.content(name) is not None:
         raise InvalidArgument(message, field="path", recovery="Choose another name, or edit that file.")
-
-
-@contextmanager
-def _writing(served: ServedStore) -> Iterator[Home]:
-    served.check_writable()
-    with opened(served) as folder:
-        home = folder.need()
-        if not folder.is_own:
-            raise ChronoError(
-                f"these pages are shared by all, and {served.scope} may not change them",
-                recovery="Start the server without names to change what is shared.",
-            )
-        with home.locked():
-            yield home
 
 
 def _page(home: Home | None, name: str, text: str, page: PageState | None = None) -> PageText:

@@ -159,18 +159,13 @@ def search(served: ServedStore, asked: Question) -> Answer:
     if hits and not items:
         notes.append("not one memory fits: ask again with a larger max_tokens")
     order = "best first" if asked.query else "newest first"
-    words = f"{counted_memories(len(items))}, {order}" if hits else "nothing found"
+    words = f"{counted(len(items), 'memory', 'memories')}, {order}" if hits else "nothing found"
     if left_out:
         words += f"; {left_out}{'' if is_exact else ' or more'} left out"
     if cursor:
         words += f", next_cursor={cursor}"
     counts = {"left_out": left_out, "left_out_is_exact": is_exact, "next_cursor": cursor or ""}
     return answered(served, words, notes, map(line_of, items), memories=items, **counts)
-
-
-def counted_memories(number: int) -> str:
-    """Return a number of memories in words."""
-    return "1 memory" if number == 1 else f"{number} memories"
 
 
 _SECTIONS = {"constitution": "always true:", "most_used": "most used:", "newest": "newest:"}

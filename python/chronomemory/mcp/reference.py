@@ -64,17 +64,6 @@ def _shared_entity(served: ServedStore, name: str) -> ChronoRecord | None:
     return known if known is not None and known.status == "active" else None
 
 
-def _known_entity(served: ServedStore, look: Look, name: str) -> ChronoRecord:
-    found = _own_entity(look, name) or _shared_entity(served, name)
-    if not _is_entity(found):
-        raise UnknownRecord(
-            f"Entity with name {name[:200]} not found",
-            id=name,
-            recovery="Make it with create_entities first, or look for its name with search_nodes.",
-        )
-    return found
-
-
 def _relation_id(look: Look, relation: Fields) -> str:
     return look.own_id(_key(RELATION, [relation["from"], relation["relationType"], relation["to"]]))
 
@@ -251,7 +240,14 @@ def add_observations(
         added = []
         for row in observations:
             # Rows of one entity go on from each other: of several copies the last would win.
-            record = changed.get(row.entityName) or _known_entity(served, look, row.entityName)
+            name = row.entityName
+            record = changed.get(name) or _own_entity(look, name) or _shared_entity(served, name)
+            if not _is_entity(record):
+                raise UnknownRecord(
+                    f"Entity with name {name[:200]} not found",
+                    id=name,
+                    recovery="Make it with create_entities first, or look for its name with search_nodes.",
+                )
             held = record.data["observations"]
             new = [text for text in dict.fromkeys(row.contents) if text not in held]
             if len(held) + len(new) > _MOST_OBSERVATIONS:
@@ -262,8 +258,8 @@ def add_observations(
                 )
             if new:
                 record.data = _data([*held, *new], record.data)
-                changed[row.entityName] = record
-            added.append({"entityName": row.entityName, "addedObservations": new})
+                changed[name] = record
+            added.append({"entityName": name, "addedObservations": new})
         if changed:
             look.upsert(list(changed.values()))
         return added

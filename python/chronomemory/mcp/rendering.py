@@ -138,12 +138,6 @@ def text_of(record: ChronoRecord) -> str:
     return " ".join(str(part) for part in parts if part)
 
 
-def source_of(record: ChronoRecord) -> str:
-    """Return the source of a record."""
-    source = record.data.get("source")
-    return source if isinstance(source, str) and source else record.source_type
-
-
 def tags_of(record: ChronoRecord) -> list[str]:
     """Return its tags: a list, or the keys of an object."""
     tags = record.data.get("tags", [])
@@ -156,12 +150,12 @@ def _moment(moment: datetime | None) -> str:
 
 def item_of(record: ChronoRecord, *, tokens: int, score: float | None = None) -> dict[str, Any]:
     """Return a memory for the structured channel; a long text is cut and marked."""
-    text, is_cut = clipped(text_of(record), tokens)
+    source, (text, is_cut) = record.data.get("source"), clipped(text_of(record), tokens)
     item: dict[str, Any] = {
         "id": record.id,
         "kind": record.kind,
         "text": text,
-        "source": source_of(record),
+        "source": source if isinstance(source, str) and source else record.source_type,
         "status": record.status,
         "confidence": round(record.confidence, 4),
         "created_at": _moment(record.created_at),

@@ -85,16 +85,19 @@ def losses(before: PageText, after: PageText) -> Losses:
 
     def lost(facts: Callable[[str], list[str]], *, parts: bool = False) -> tuple[str, ...]:
         """Return the facts that are gone; with ``parts`` one that is part of another is not."""
-        held = facts(old.holding)
-        besides = _missing(facts(old.hidden), held)
+        held = _once(facts(old.holding))
+        besides = _missing(_once(facts(old.hidden)), held)
         gone = _missing(held, facts(new.holding), parts=parts)
         return (*gone, *_missing(besides, facts(new.whole), parts=parts))
 
     return Losses(
         words_in_all=len(_words(old.whole)),
         words=lost(_words),
-        numbers=lost(_numbers),
-        cjk=lost(_runs, parts=True),
+        # A number that is spelled with another dash or gap is the same.
+        numbers=lost(
+            lambda text: ["".join(one.translate(_SPELLINGS).split()) for one in _NUMBER.findall(text)]
+        ),
+        cjk=lost(_CJK.findall, parts=True),
         ids=tuple(_lost_ids(before, after, new.holding)),
         links=lost(_links),
         tags=tuple(_once([*_lost_tags(before, after, new), *lost(hashtags_in)])),
@@ -147,16 +150,8 @@ def _missing(facts: list[str], kept: list[str], *, parts: bool = False) -> list[
     return [fact for fact in facts if fact not in known and fact not in joined]
 
 
-def _runs(text: str) -> list[str]:
-    return _once(_CJK.findall(text))
-
-
 def _words(text: str) -> list[str]:
     return _once(word.casefold() for word in _WORD.findall(text))
-
-
-def _numbers(text: str) -> list[str]:
-    return _once("".join(found.translate(_SPELLINGS).split()) for found in _NUMBER.findall(text))
 
 
 def _links(text: str) -> list[str]:

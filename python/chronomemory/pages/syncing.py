@@ -43,21 +43,6 @@ _LETTERS = 120
 _SECTIONS = (("Active", "active"), ("Dormant", "dormant"), ("Archived", "archived"))
 
 
-def index_text(home: Home) -> str:
-    """Spell the list of all pages; it depends on what the log says and on nothing else."""
-    reader = PageReader(home)
-    pages = reader.list(include_dormant=True, include_archived=True)
-    lines = ["# Memory", "", OUR_MARK, owner_line(home.handle.scope)]
-    for title, state in _SECTIONS:
-        listed = [page for page in pages if page.status == state]
-        lines += ["", f"## {title}", "", *(map(_of_page, listed) if listed else ["None."])]
-    lines += ["", "## Recent activity", ""]
-    entries = reader.recent(limit=_RECENT)
-    for entry in entries:
-        lines.append(f"- {entry.timestamp} [{entry.page}]({_way(entry.page)}): {_short(entry.content)}")
-    return "\n".join([*lines, *([] if entries else ["None."]), ""])
-
-
 def write_index(home: Home) -> str | None:
     """Write ``index.md`` where it differs; return why it cannot be written, or None."""
     if home.is_free or home.books() is None:
@@ -70,7 +55,18 @@ def write_index(home: Home) -> str | None:
         return f"it cannot be read as a file of this folder: {error.strerror or error}"
     if there is not None and OUR_MARK.encode() not in there:
         return OF_OTHERS
-    text = index_text(home).encode()
+    # It depends on what the log says and on nothing else.
+    reader = PageReader(home)
+    pages = reader.list(include_dormant=True, include_archived=True)
+    lines = ["# Memory", "", OUR_MARK, owner_line(home.handle.scope)]
+    for title, state in _SECTIONS:
+        listed = [page for page in pages if page.status == state]
+        lines += ["", f"## {title}", "", *(map(_of_page, listed) if listed else ["None."])]
+    lines += ["", "## Recent activity", ""]
+    entries = reader.recent(limit=_RECENT)
+    for entry in entries:
+        lines.append(f"- {entry.timestamp} [{entry.page}]({_way(entry.page)}): {_short(entry.content)}")
+    text = "\n".join([*lines, *([] if entries else ["None."]), ""]).encode()
     try:
         if there != text:
             home.folder.write(INDEX_FILE, text)

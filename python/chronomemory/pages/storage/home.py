@@ -75,12 +75,6 @@ def owner_line(scope: Scope) -> str:
     return f"<!-- The pages of {_owner(scope)} -->"
 
 
-def owner_in(index: bytes, scope: Scope) -> bool | None:
-    """Return whether an ``index.md`` names this scope as owner; None if it names none."""
-    found = _OWNER.search(index) if OUR_MARK.encode() in index else None
-    return None if found is None else found[1].decode() == _owner(scope)
-
-
 def _owner(scope: Scope) -> str:
     return scope.digits if scope != Scope() else _ALL
 
@@ -209,12 +203,13 @@ class Home:
 
     def _moved_here(self) -> bool:
         try:
-            is_ours = owner_in(self.folder.read(INDEX_FILE), self.handle.scope)
+            index = self.folder.read(INDEX_FILE)
         except OSError:
             return False
-        if is_ours is False:
+        owner = _OWNER.search(index) if OUR_MARK.encode() in index else None
+        if owner is not None and owner[1].decode() != _owner(self.handle.scope):
             raise self._of_others()
-        return bool(is_ours)
+        return owner is not None
 
     def note(self, conn: Connection, **fields: Any) -> None:
         """Put something down about the folder itself, as part of a batch."""

@@ -134,7 +134,10 @@ def check_tag(given: object, field: str = "tags") -> str:
     if not isinstance(given, str):
         raise EntryError(f"{field}: a tag is a word, not a {type(given).__name__}", field=field)
     tag = given.removeprefix("#")
-    if not tag or len(tag) > LONGEST_TAG or not all(map(_fits, tag)):
+    is_word = all(
+        one.isalnum() or one in _IN_TAGS or unicodedata.category(one).startswith("M") for one in tag
+    )
+    if not tag or len(tag) > LONGEST_TAG or not is_word:
         raise EntryError(
             f"{field}: {given!r} is no tag; a tag is a word of letters, digits and {' '.join(_IN_TAGS)}, "
             f"of at most {LONGEST_TAG} characters",
@@ -150,10 +153,6 @@ def check_tags(given: Iterable[object], field: str, *, least: int, most: int | N
     if len(tags) < least or (most is not None and len(tags) > most):
         raise EntryError(f"{field}: {least} to {most} tags expected, got {len(tags)}", field=field)
     return tags
-
-
-def _fits(letter: str) -> bool:
-    return letter.isalnum() or letter in _IN_TAGS or unicodedata.category(letter).startswith("M")
 
 
 _LINE_ENDS = "\r\n"
