@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from chronomemory._core import Engine
 from chronomemory.face.moments import EPOCH
+from chronomemory.face.results import Fields
 from chronomemory.layout import log_folder, log_path
 from chronomemory.types import VerifyReport
 
@@ -21,7 +21,7 @@ def _counter(text: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Counters:
+class Counters(Fields):
     """What was done through the engine of a folder since it was opened, by all stores that share it."""
 
     commits: int = _counter("Batches written from this process.")
@@ -30,10 +30,6 @@ class Counters:
     syncs: int = _counter("How often the disk was waited for.")
     lock_waits: int = _counter("How often another writer was waited for.")
     searches: int = _counter("Searches, recalls and questions for neighbours.")
-
-    def to_dict(self) -> dict[str, int]:
-        """Return the numbers by their names."""
-        return asdict(self)
 
     def prometheus(self, labels: Mapping[str, str] | None = None) -> str:
         """Return the numbers as text that Prometheus reads.
@@ -53,7 +49,7 @@ class Counters:
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class Health(Fields):
     """How a store is: what opening found, what is on disk, and what would stop it."""
 
     #: Nothing is damaged as far as was seen at opening, and no sync has failed since.
@@ -84,11 +80,6 @@ class Health:
     indexes: int
     text_index_seq: int | None
     counters: Counters
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON can carry it."""
-        until = None if self.synced_until is None else self.synced_until.isoformat()
-        return {**asdict(self), "ids_in_doubt": list(self.ids_in_doubt), "synced_until": until}
 
 
 def health_of(engine: Engine, project_root: Path, *, handles: int) -> Health:

@@ -12,6 +12,7 @@ from chronomemory._core import Engine, WalEvent
 from chronomemory.deps import DepGraph, edges_to, resting_on
 from chronomemory.errors import IdTaken, InvalidArgument, OutOfScope, UnknownRecord
 from chronomemory.face.arguments import contents, string
+from chronomemory.face.results import Fields
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 from chronomemory.selection import query
@@ -34,7 +35,7 @@ WITHDRAWN = frozenset({"tombstone", "invalidated"})
 
 
 @dataclass(frozen=True, slots=True)
-class RecordStatusChange:
+class RecordStatusChange(Fields):
     """What a rollback did to one record."""
 
     record_id: str
@@ -225,7 +226,7 @@ WHOLE_OPS = frozenset({"upsert", "migrate"})
 
 
 @dataclass(frozen=True, slots=True)
-class Rollback:
+class Rollback(Fields):
     """How a rollback touched one record, and whether that was taken back."""
 
     rollback_id: str
@@ -238,13 +239,9 @@ class Rollback:
     reinstated: str | None = None
     reinstated_seq: int | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON can carry it."""
-        return {**asdict(self), "at": None if self.at is None else self.at.isoformat()}
-
 
 @dataclass(frozen=True, slots=True)
-class LeftAlone:
+class LeftAlone(Fields):
     """A record that was not put back, and why."""
 
     record_id: str
@@ -252,18 +249,13 @@ class LeftAlone:
 
 
 @dataclass(frozen=True, slots=True)
-class ReinstateReport:
+class ReinstateReport(Fields):
     """What was put back, and what was left alone."""
 
     rollback_id: str
     reason: str
     restored: tuple[RecordStatusChange, ...] = ()
     left: tuple[LeftAlone, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON can carry it."""
-        values = asdict(self)
-        return {**values, "restored": list(values["restored"]), "left": list(values["left"])}
 
 
 def rollbacks(store: HasEngine, record_id: str) -> list[Rollback]:

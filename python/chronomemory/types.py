@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Protocol
 
 from chronomemory._core import Engine, WalEvent
+from chronomemory.face.results import Fields
 from chronomemory.record import ChronoRecord
 
 #: Called now and then with what is done and what there is to do.
@@ -80,7 +81,7 @@ class Writable(Journal, HasEngine, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Damage:
+class Damage(Fields):
     """One place where the files do not say what was once written."""
 
     path: str
@@ -98,7 +99,7 @@ class Damage:
 
 
 @dataclass(frozen=True, slots=True)
-class Tail:
+class Tail(Fields):
     """Bytes beyond the committed end: an interrupted write, which the next writer puts aside."""
 
     offset: int
@@ -113,7 +114,7 @@ class Tail:
 
 
 @dataclass(frozen=True, slots=True)
-class ScopeFinding:
+class ScopeFinding(Fields):
     """A record whose ``@scope`` is none (``malformed-scope``), or another than before (``scope-changed``)."""
 
     kind: str
@@ -127,7 +128,7 @@ class ScopeFinding:
 
 
 @dataclass(frozen=True, slots=True)
-class VerifyReport:
+class VerifyReport(Fields):
     """What the files on disk prove, and what they cannot prove."""
 
     valid: bool = True
@@ -214,13 +215,11 @@ class VerifyReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON can carry it."""
-        values = asdict(self).items()
-        report = {name: list(value) if isinstance(value, tuple) else value for name, value in values}
-        return {**report, "rung": self.rung, "rungs": self.rungs}
+        return {**Fields.to_dict(self), "rung": self.rung, "rungs": self.rungs}
 
 
 @dataclass(frozen=True, slots=True)
-class RowError:
+class RowError(Fields):
     """A row that was left out of a load; ``line`` (from 1) says where in a file, else ``row`` (from 0)."""
 
     row: int | None
@@ -237,7 +236,7 @@ class RowError:
 
 
 @dataclass(frozen=True, slots=True)
-class IngestReport:
+class IngestReport(Fields):
     """What a bulk load brought in, and how many rows it left out; ``errors`` has the first 1,000 of them."""
 
     records: int = 0
@@ -247,7 +246,3 @@ class IngestReport:
     files: list[str] = field(default_factory=list)
     skipped: int = 0
     errors: list[RowError] = field(default_factory=list)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON can carry it."""
-        return asdict(self)

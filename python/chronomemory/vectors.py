@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, overload
 
@@ -20,6 +20,7 @@ from chronomemory.errors import (
     WriteConflict,
 )
 from chronomemory.face import arguments as check
+from chronomemory.face.results import Fields
 from chronomemory.filters import Where, where_json
 from chronomemory.layout import unlinked
 from chronomemory.numpy_later import np, npt
@@ -44,7 +45,7 @@ _NOBODY = "vector::default"
 
 
 @dataclass(frozen=True, slots=True)
-class Space:
+class Space(Fields):
     """An embedding space: one model, one dimension, a row for each embedding ever attached."""
 
     name: str
@@ -61,10 +62,6 @@ class Space:
     #: How many rows this process has found damaged so far; ``verify()`` checks all of them.
     damaged: int
     is_default: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON can carry them."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Any
 from chronomemory.compat.migrate import _governance_to_esdb_status, confidence_of, read_objects
 from chronomemory.errors import ChronoError
 from chronomemory.face.handle import Closing
+from chronomemory.face.results import Fields
 from chronomemory.layout import is_of_a_store, log_folder, log_path
 from chronomemory.record import ChronoRecord
 from chronomemory.store import ChronoStore
@@ -43,7 +44,7 @@ class EsdbRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class EsdbStatus:
+class EsdbStatus(Fields):
     """What can be read; ``available`` is False for a log that cannot be opened."""
 
     available: bool
@@ -52,10 +53,6 @@ class EsdbStatus:
     wal_seq: int = 0
     epoch: int = 0
     chain_valid: bool = True
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the status as JSON can carry it."""
-        return asdict(self)
 
 
 class EsdbBridge(Closing):

@@ -10,7 +10,18 @@ from typing import Any
 from chronomemory.scope import Scope
 
 
-class Result:
+class Fields:
+    """A dataclass whose fields are a dict for JSON."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as JSON can carry them."""
+        own: Any = self
+        return {item.name: plain(getattr(self, item.name)) for item in fields(own)}
+
+
+class Result(Fields):
     """What a verb returns: ``summary`` is one line, ``str()`` gives it, ``to_dict()`` has all the fields."""
 
     __slots__ = ()
@@ -20,18 +31,13 @@ class Result:
         """What happened, in one line."""
         raise NotImplementedError
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return all of it as JSON can carry it."""
-        own: Any = self
-        return {item.name: plain(getattr(self, item.name)) for item in fields(own)}
-
     def __str__(self) -> str:
         return self.summary
 
 
 def plain(value: Any) -> Any:
     """Return a value as JSON can carry it, with what it holds."""
-    if isinstance(value, Result):
+    if isinstance(value, Fields):
         return value.to_dict()
     if isinstance(value, datetime):
         return value.isoformat()
