@@ -70,8 +70,7 @@ __all__ = [
     "query",
 ]
 
-#: Where each name is defined. A module is imported when the first of its names is used, so that a program
-#: pays only for what it needs. The other errors are in ``chronomemory.errors``.
+#: Where each name is defined; a module is imported when the first of its names is used.
 _HOMES = {
     "_core": ("WalEvent", "__version__"),
     "compat.bridge": ("EsdbBridge", "EsdbRecord", "EsdbStatus"),

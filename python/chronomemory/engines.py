@@ -141,8 +141,7 @@ class Engines:
             self._leave(shared)
 
     def _leave(self, shared: _Shared) -> None:
-        # INVARIANT: nobody waits for the registry while it has the turn of an engine. The other way round
-        # happens: a store may be collected in a thread that has the registry.
+        # INVARIANT: a thread never waits for the registry while it has the turn of an engine.
         try:
             with shared.turn:
                 shared.handles -= 1

@@ -1,8 +1,4 @@
-"""Erases records from the whole history of a store, and sweeps records that have expired.
-
-``data.expires_at`` says when a record expires. From then on it is left out of answers; it is there until it
-is swept, for readers that ask with ``expired=True``.
-"""
+"""Erases records from the whole history of a store, and sweeps those whose ``data.expires_at`` is over."""
 
 from __future__ import annotations
 
@@ -45,14 +41,11 @@ class LogHead:
 class Erased:
     """What was erased, or with ``dry_run`` would be.
 
-    ``seq`` is the event that records it, None if nothing was done. ``unsalted`` of the ``lines`` had no salt:
-    a guess of their text can be confirmed by the remaining hash. ``belonging`` went with the ``ids``,
-    ``mentions`` stay and refer to one of them. ``logs`` counts the lines by log, ``replaced`` the rewritten
-    files, ``again`` the records written again. ``backups`` and ``quarantine`` held it or could not be read,
-    and are gone; ``unread`` files stay. ``copies`` outside hold it too, ``missing_copies`` are not there now:
-    erasing these is up to you. ``new_backup`` was made and verified in place of the ``backups``, or
-    ``backup_fault`` says why not. ``asked`` is the request; ``at``, ``before`` and ``after`` are the time and
-    the heads of the log around it, None if nothing was erased. ``removed_files`` are page files that went,
+    ``seq`` is the event that records it. ``unsalted`` of the ``lines`` had no salt: a guess of their text can
+    be confirmed by the hash that is kept. ``belonging`` went with the ``ids``, ``mentions`` stay and refer to
+    one of them. ``backups`` and ``quarantine`` held it or could not be read, and are gone; ``unread`` files
+    stay. ``copies`` outside hold it too, ``missing_copies`` are not there now. ``new_backup`` was made in
+    place of the ``backups``, or ``backup_fault`` says why not. ``removed_files`` are page files that went,
     ``page_files`` still hold it and a sync reads them in again.
     """
 

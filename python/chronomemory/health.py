@@ -58,8 +58,7 @@ class Health(Fields):
     rung: str
     damaged_places: int
     tail_bytes: int
-    #: How many records of all scopes may lack a later change, because a line of the log cannot be read, and
-    #: which of those that the store sees such a line names. ``record.in_doubt`` says why.
+    #: How many records may lack a later change, and which are named; see ``record.in_doubt``.
     records_in_doubt: int
     ids_in_doubt: tuple[str, ...]
     #: ``synced`` cannot be read: whether the log was cut at its end cannot be told.

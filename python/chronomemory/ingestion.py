@@ -16,8 +16,7 @@ from chronomemory.face.arguments import function_or_none, many, must, path, refu
 from chronomemory.record import ChronoRecord
 from chronomemory.types import HasEngine, IngestReport, Progress, RowError
 
-#: What a field of a record, or a place in its data, is made of: a key of the row, a path in it, or a function
-#: of the row. ``"*"`` is all of the row that is not named otherwise.
+#: What a field is made of: a key, a path, a function of the row, or ``"*"`` for the rest of it.
 Fields = Mapping[str, "str | Callable[[Mapping[str, Any]], Any]"]
 
 _FIELDS = frozenset(ChronoRecord(id="x").to_dict())
@@ -101,11 +100,9 @@ def ingest(
 ) -> IngestReport:
     """Load records from NDJSON files (one path or several), an open file, a table, or anything with dicts.
 
-    Rows go in as a row of atomic batches. A bad row ends the load at its batch, and what came before that
-    stays; with ``on_error="skip"`` bad rows are left out, and the report counts them. ``fields`` says what a
-    field of a record is made of, for rows that are no records yet: ``{"id": "key", "data.price": "price"}``.
-    ``progress`` gets bytes done and in all of files. What it raises, or Ctrl-C, ends the load after the batch
-    that is being written; what was loaded is kept.
+    A bad row ends the load at its batch, and what came before stays; with ``on_error="skip"`` bad rows are
+    counted. ``fields`` says what a field of a record is made of: ``{"id": "key", "data.price": "price"}``.
+    What ``progress`` raises, or Ctrl-C, ends the load after the current batch.
 
     >>> import tempfile
     >>> from chronomemory import ChronoStore

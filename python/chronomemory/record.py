@@ -35,8 +35,7 @@ def _fresh(value: Any) -> Any:
     return value
 
 
-#: Seq and moment of the event that made a record, and of the last that spoke of it, and whether a later one
-#: may be missing, as the engine packs them.
+#: Seq and moment of the event that made a record, of the last that spoke of it, and whether it is in doubt.
 _MOMENTS = struct.Struct("<4qB")
 _CREATED_SEQ, _CREATED, _UPDATED_SEQ, _UPDATED, _DOUBT = range(5)
 _DOUBTS = (
@@ -66,8 +65,7 @@ def _version(packed: bytes) -> str:
 class _Stored:
     """What a store adds to the fields of a record that it returns."""
 
-    # The rows that the engine made the record from, and its row there. A packed row has the moments, then
-    # the canonical record or the beginning of its digest. It is unpacked when a caller asks for it.
+    # The rows that the engine made the record from, and its row there, unpacked when a caller asks for it.
     __slots__ = ("_origin", "_row")
     _origin: Any
     _row: int

@@ -82,8 +82,8 @@ def invalidate(
 ) -> RollbackReport:
     """Invalidate a record and turn all that rests on it into hypotheses, in one atomic batch.
 
-    It also starts from an id without a record. Without a graph the edges of the store are followed.
-    Concurrent changes are kept. ``check`` may refuse the record, ``note`` may add to the batch.
+    Without a graph the edges of the store are followed. ``check`` may refuse the record, ``note`` may add to
+    the batch.
     """
     string("id", record_id, empty=False)
     with contents:

@@ -66,8 +66,7 @@ class Scope:
     @property
     def spelled(self) -> bytes:
         """What a record carries, as canonical JSON."""
-        # Not by the engine: a first frame looks at up to eight scopes, and would go over for each of them. Of
-        # names, in which nothing is escaped but quotes and backslashes, Python's writer makes the same bytes.
+        # Python spells names as the engine does, and a first frame looks at up to eight scopes.
         names = json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
         return names.encode()
 

@@ -45,11 +45,8 @@ class Hit:
 
     record: ChronoRecord
     score: float
-    #: ``text`` and ``words`` (BM25, in all and by word), ``cosine``, ``tokens`` (how much of the question's
-    #: tokens it says), the share of each in the best (``text_share``, ``vector_share``, ``token_share``),
-    #: ``alone`` (the score before what surrounds it counts),
-    #: what is added and by which record: ``linked``, ``second`` (two steps away) and ``grouped``, each with
-    #: ``_by``; ``timed`` (it happened when the text says), ``spoken`` (by whom the text names), ``score``.
+    #: ``text`` and ``words`` (BM25), ``cosine``, ``tokens``, the share of each in the best, ``alone``, what is
+    #: added and by which record (``linked``, ``second``, ``grouped``, ``timed``, ``spoken``), ``score``.
     why: dict[str, Any] | None = None
 
     @property

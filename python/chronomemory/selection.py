@@ -120,10 +120,9 @@ def query(
 ) -> Page:
     """Return the records that a ``Filter`` selects, in insertion order.
 
-    ``rag_filter`` keeps those of at least 0.6 confidence; ``faces`` and ``expired`` add records of faces and
-    expired ones. ``order_by`` is ``created_at``, ``updated_at``, ``happened_at``, ``confidence``, ``id`` or
-    an indexed field, with ``-`` reversed. With a ``limit`` the answer has a ``cursor`` for ``after``; with
-    ``explain`` a ``plan``.
+    ``rag_filter`` keeps those of at least 0.6 confidence. ``order_by`` is ``created_at``, ``updated_at``,
+    ``happened_at``, ``confidence``, ``id`` or an indexed field, with ``-`` reversed. With a ``limit`` the
+    answer has a ``cursor`` for ``after``; with ``explain`` a ``plan``.
     """
     terms = query_terms(rag_filter=rag_filter, limit=limit, faces=faces, **given)
     for name in ("since", "until"):

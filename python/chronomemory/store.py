@@ -270,11 +270,9 @@ class ChronoStore(StoreNames, Records):
     """The memory of one project: records in a chained log under ``<project_root>/.chronomemory``.
 
     The first call opens it, also after ``close``; reading creates no file. Threads may share a store,
-    processes a project. Files are private; with ``shared`` the group may read and write.
-
-    All stores of a process on a folder share one engine, unless ``own_engine``; ``recursion_depth``,
-    ``durability``, ``lock_timeout`` and ``salt`` hold for own writes. Lines with a scope carry a salt, so
-    that the hash of an erased one cannot be guessed; ``salt=True`` is for all, ``salt=False`` for none.
+    processes a project. Files are private; with ``shared`` the group may read and write. All stores of a
+    process on a folder share one engine, unless ``own_engine``. ``salt`` says which lines carry a salt, so
+    that the hash of an erased one cannot be guessed.
 
     >>> import tempfile
     >>> with ChronoStore(tempfile.mkdtemp()) as store:
@@ -327,8 +325,7 @@ class ChronoStore(StoreNames, Records):
 
     def _opened(self) -> Engine:
         with self._turn():
-            # INVARIANT: an engine belongs to the process that made it; after a fork the
-            # child must not go on with its parent's.
+            # INVARIANT: an engine belongs to the process that made it, and never to a forked child.
             engine = self._engine
             if engine is None or self._opened_by != os.getpid():
                 with watched("open", self.project_root):
@@ -407,8 +404,8 @@ class ChronoStore(StoreNames, Records):
         """Maintenance and settings: ``compact``, ``backup``, ``restore``, ``repair``, indexes and more."""
         return Upkeep(self)
 
-    #: ``upsert(record, *, if_version=None, if_new=False)`` writes a record in place of one with its id, and
-    #: returns the event. It is the engine's own: every call would pay for a function of Python in between.
+    #: ``upsert(record, *, if_version=None, if_new=False)`` writes a record in place of the one with its id,
+    #: and returns the event. It is the engine's own method, which is faster than one in Python.
     upsert = Store.upsert
 
     def scoped(

@@ -143,20 +143,17 @@ class VerifyReport(Fields):
     committed_end: int = 0
     base: str = "none"
     damage: tuple[Damage, ...] = ()
-    #: Indexes that are whole and yet not what the log would make of them. They are derived, so the log is
-    #: none the worse; but a search may have missed something. ``repair()`` removes them, and so may you.
+    #: Indexes that are not what the log would make of them; ``repair()`` removes them.
     altered_indexes: tuple[Damage, ...] = ()
     #: Files that an erasure took away and that are back, such as from a copy: what was erased can be read.
     returned: tuple[Damage, ...] = ()
     tail: Tail | None = None
-    #: ``synced`` is there and cannot be read. The chain is none the worse, but that file is what would show
-    #: that the log was cut at its end.
+    #: ``synced`` cannot be read: it would show that the log was cut at its end.
     damaged_synced: bool = False
     #: Why the log ends before the last known sync, or None. Writes are refused until ``repair()``.
     cut: str | None = None
     notes: tuple[str, ...] = ()
-    #: Records that a line of another tool took out of their scope, or gave none. They are no damage: the log
-    #: counts as it stands, and what is malformed is seen by ``everyone()`` alone.
+    #: Records that a line of another tool took out of their scope, or gave none; that is no damage.
     scopes: tuple[ScopeFinding, ...] = ()
     #: What became of the head that was seen last: kept, lost, unknown; unseen or unreadable without a note.
     remembered: str = "unseen"

@@ -218,8 +218,8 @@ class Upkeep:
         """Put the store back to a backup, or to what a repair or restore set aside in ``quarantine/``.
 
         What is replaced is set aside. A copy with damage needs ``damaged``. What was erased since the copy is
-        erased first; with ``bring_back`` it comes back, and ``verify`` reports that. Only a tail in
-        ``quarantine/`` returns something: the report of its ``repair``.
+        erased first, unless ``bring_back``. Only a tail in ``quarantine/`` returns the report of its
+        ``repair``.
         """
         folder, damaged = path("source", source), flag("damaged", damaged)
         bring_back = flag("bring_back", bring_back)
@@ -234,9 +234,7 @@ class Upkeep:
     def repair(self, *, unproven: bool = False, progress: Progress | None = None) -> dict[str, Any]:
         """Bring back what something in the folder proves, set damaged bytes aside, and return what was done.
 
-        ``healed`` counts what came back, ``changed`` has the changed ids, ``lost`` what stays lost,
-        ``unsettled`` the ids in doubt. An unproven start is refused, or with ``unproven=True`` taken and
-        marked.
+        An unproven start is refused, or with ``unproven=True`` taken and marked.
         """
         unproven, progress = flag("unproven", unproven), function_or_none("progress", progress)
         with watched("repair", self._store.project_root, large=True), self._store._lenient_engine() as engine:

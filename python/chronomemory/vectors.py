@@ -54,8 +54,7 @@ class Space(Fields):
     generation: int
     #: The length of the token vectors whose codes the rows are; 0 if a row is an embedding.
     tokens: int
-    #: How many rows the log names, and how many of them are the embedding of a record. A handle that does not
-    #: see all scopes counts the embeddings of the records that it sees, here and in the next two.
+    #: How many rows the log names, and how many are living; a handle counts those of records that it sees.
     rows: int
     living: int
     bytes: int
@@ -332,9 +331,8 @@ class StoreVectors(Vectors):
     ) -> int:
         """Embed every record of a space again, with another model, into another space; return how many.
 
-        The old space stays. Records that the new space holds are left alone, so that an interrupted run
-        continues. With ``default=True`` the new space becomes the default. For a space of tokens ``embed``
-        returns an array for each text, as ``embed_tokens`` of an embedder does.
+        The old space stays, and an interrupted run continues. With ``default=True`` the new space becomes the
+        default. For a space of tokens ``embed`` returns an array for each text.
         """
         space, default = check.string_or_none("space", space), check.flag("default", default)
         check.function("embed", embed)

@@ -27,9 +27,7 @@ _LINES_AT_ONCE = 2_000
 #: How wide a pipe or file is: no line of a table is cut or wrapped there, unless COLUMNS says so.
 _PIPE_COLUMNS = 1_000_000
 
-#: What a terminal may obey, what turns the direction of writing, and what nobody sees: control characters,
-#: separators of lines, format characters, fillers, blanks, tags, and what chooses between the looks
-#: of a sign, which can spell a whole text that nobody sees. Joiners are part of words.
+#: Characters that a terminal may obey, that turn the direction of writing, or that cannot be seen.
 _HIDDEN = (
     "\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
     "\u2800\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff"

@@ -19,8 +19,7 @@ LABEL_COLUMNS = 20
 #: A single word is let out of the column up to here, and only then broken.
 WORD_COLUMNS = 30
 
-# Controls apart from tab and line feed, what turns the direction of all that follows, halves of characters,
-# and what XML has no place for. Marks of direction stay: set apart from its surroundings, a text needs them.
+# Controls, marks that turn the direction of all that follows, and what XML has no place for.
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff]"
 )

@@ -1,12 +1,8 @@
 """Reads a ``when_filter``, the WHERE of an SQL statement, as a where for the engine.
 
-Only comparisons of columns with values, ``AND OR NOT IN LIKE BETWEEN IS NULL``, parentheses,
-``json_extract(metadata, '$.x')`` and ``metadata.x`` are accepted; all else is refused before any episode is
-read.
-
-SQL has three answers, a where has two: of each expression one where says where it is true, one where it is
-false, and NOT exchanges them. Types are ordered as in SQLite: numbers and booleans before text, of which
-arrays and objects are a part, as canonical JSON.
+Only comparisons of columns with values, ``AND OR NOT IN LIKE BETWEEN IS NULL``, parentheses and fields of
+``metadata`` are accepted. SQL has three answers, a where has two: of each expression one where says where it
+is true, one where it is false. Types are ordered as in SQLite.
 """
 
 from __future__ import annotations

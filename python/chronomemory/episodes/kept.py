@@ -96,8 +96,7 @@ class Progress:
 
     seq: int
     at: str
-    #: The hash of that event: a store that went back to a copy and on again has another with this seq.
-    #: Earlier versions noted none.
+    #: The hash of that event, which tells it from that of a store that went back to a copy.
     head: str | None = None
 
 

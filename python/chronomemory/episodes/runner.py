@@ -96,8 +96,7 @@ class Past:
         if isinstance(delta, AddDelta | UpdateDelta):
             known = [conn.store.engine.get(fact_key(str(delta.fact_payload.get("id"))))]
         elif isinstance(delta, DeleteDelta):
-            # Of what is gone nobody can tell who took it away, and it is gone. What this batch made has no
-            # event.
+            # It is not known who took away what is gone. What this batch made has no event.
             known = [conn.glimpse(fact_key(name)) for name in delta.replaces]
             known = [record for record in known if record is not None and record.updated_seq is not None]
         else:

@@ -140,8 +140,8 @@ class Folder:
     ) -> list[str]:
         """Write several files of a folder; each is the old one or the new one, whatever happens.
 
-        Unless ``lasting``, a power failure may bring old ones back. A file that ``is_known`` (given its name
-        and content, or None) refuses stays, and its name is returned.
+        A file that ``is_known`` (given its name and content, or None) refuses stays, and its name is
+        returned.
         """
         left: list[str] = []
         if not files:

@@ -54,8 +54,7 @@ class Handle(Closing):
         everyone: bool = False,
         clock: Now | None = None,
     ) -> None:
-        #: The project, and what of it is seen and written here: all of it, for a face that names a user in
-        #: every call.
+        #: The project, and below what of it is seen and written here.
         self.project = store
         self.scope = scope
         self.store: ChronoStore | ScopedStore | Everyone

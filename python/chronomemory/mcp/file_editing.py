@@ -111,8 +111,7 @@ def _kept(books: dict[str, Any]) -> dict[str, tuple[int, str]]:
 
 ROOT = "/memories"
 _BY_ASSISTANT = Origin("observed", ("edited as a file by an assistant",))
-#: How many lines around a change are shown, and how many tokens of them; how much of a text an error shows;
-#: what it takes to say that something was cut or left out.
+#: Lines around a change, tokens of a snippet, tokens of a text in an error, and of a note that it was cut.
 _AROUND, _SNIPPET, _SHOWN, _CUT = 2, 400, 40, 40
 _MOST_EDITS = 20
 _EDITED = "The memory file has been edited. Here is the snippet showing the change (with line numbers):"

@@ -85,8 +85,7 @@ def _address(record_id: str) -> str:
 
 def add_subscriptions(server: MCPServer[Any], notices: Notices) -> None:
     """Let clients of the era with a handshake listen, too: they ask for one address after the other."""
-    # By who listens, and kept so that no other is taken for them: what a client said at its handshake is the
-    # same object all along, while each request has a session of its own.
+    # By who listens: what a client said at its handshake is the same object all along.
     left: dict[tuple[int, str], tuple[object, Callable[[], None]]] = {}
     sending: set[asyncio.Task[None]] = set()
 

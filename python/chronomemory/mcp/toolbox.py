@@ -22,8 +22,7 @@ from chronomemory.tools import Definition, slim
 MEMORY_URI = "memory://record/"
 PAGE_URI = "memory://page/"
 
-#: Annotations of a tool that reads, one that adds, one that adds again when repeated, and one after which
-#: something is no longer found. No tool reaches beyond the store.
+#: Annotations of tools that read, add, add again when repeated, and hide something.
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 WRITES = ToolAnnotations(destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 ADDS = ToolAnnotations(destructive_hint=False, idempotent_hint=False, open_world_hint=False)

@@ -23,8 +23,7 @@ from chronomemory.pages.types import Compaction
 LEAST_PERCENT = 95
 
 _WORD = re.compile(r"[\w-]{4,}")
-#: With its sign, its decimals, its power of ten and its percent: without them it is another number. A dash
-#: within a word or between two numbers is no sign. Groups are limited: each takes memory while it matches.
+#: With sign, decimals, power of ten and percent. Groups are limited: each takes memory while it matches.
 _MINUS = "\u2212\u2013\ufe63\uff0d-"
 _POINT = ".,\u066b\u066c\uff0e\uff0c"
 _NUMBER = re.compile(

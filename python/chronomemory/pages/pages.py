@@ -44,9 +44,8 @@ def schema() -> str:
 class Pages(Closing, PageWriter):
     """Markdown pages in a folder of the project, ``memory`` by default, over the project's log.
 
-    The files may be edited by hand; ``sync`` takes that in. A folder belongs to the names that it was made
-    with. With ``must_exist`` none is made. The ``layout`` is decided at the first opening: ``"prefixed"``, or
-    ``"free"`` for a folder with notes of any name, such as an Obsidian vault.
+    The files may be edited by hand; ``sync`` takes that in. The ``layout`` is decided at the first opening:
+    ``"prefixed"``, or ``"free"`` for a folder with notes of any name, such as an Obsidian vault.
 
     >>> import tempfile
     >>> with Pages(tempfile.mkdtemp()) as pages:

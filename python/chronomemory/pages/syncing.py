@@ -314,8 +314,7 @@ def _let_sleep(home: Home, settings: Settings, found: _Found) -> None:
     before = utc_text(home.clock() - timedelta(days=settings.auto_dormant_days))
     busy = {problem.file for problem in found.problems}
     for page in home.look.in_state("active", before):
-        # A page without the time of its last write is left alone.
-        # A word of a person's own for its status is theirs.
+        # A page without the time of its last write is left alone, and so is a status in a user's own words.
         if not page.written or file_of(page.name) in busy:
             continue
         try:

@@ -20,8 +20,7 @@ SUPERSEDED = "superseded"
 #: Stands among the digests of earlier texts for a page that had no file yet.
 NO_FILE = ""
 _TITLE_LETTERS = 80
-#: So many texts a file may be behind: after a loss of power not every rename has reached the disk. Before
-#: there are more, the folder is synced.
+#: So many texts a file may be behind after a loss of power; before there are more, the folder is synced.
 MOST_EARLIER = 8
 
 

@@ -11,8 +11,7 @@ from functools import lru_cache
 
 from chronomemory.pages.errors import EntryError
 
-#: Two tildes strike; one at either end would become part of the two around a struck body. A run of
-#: backslashes is looked at from its first one alone, so that the work grows with the text and no faster.
+#: Two tildes strike. A run of backslashes is looked at from its first one alone, for linear time.
 _TILDES = re.compile(r"(?<!\\)(?:\\*~[\\~]*~|\A\\*~|\\*~\Z)")
 _COMMENT = re.compile(r"(?<!\\)(\\*)(<!--|-->)")
 #: Where some program may begin a line. Our own pages know line feeds only.
@@ -156,8 +155,7 @@ def check_tags(given: Iterable[object], field: str, *, least: int, most: int | N
 
 
 _LINE_ENDS = "\r\n"
-#: The reason for a strike; where a strike is taken away by hand it stays, and is no part of the content.
-#: No pattern here repeats a group for each character: that takes many times the memory of the text.
+#: The reason for a strike. No pattern here repeats a group for each character, which takes much memory.
 _REASON_LINE = r"\r?\n<!-- reason: (?P<reason>[^\r\n]*?) -->[ \t]*"
 _REASON = re.compile(rf"{_REASON_LINE}\Z")
 _BEHIND = re.compile(
