@@ -45,8 +45,8 @@ class Hit:
 
     record: ChronoRecord
     score: float
-    #: ``text`` and ``words`` (BM25), ``cosine``, ``tokens``, the share of each in the best, ``alone``, what is
-    #: added and by which record (``linked``, ``second``, ``grouped``, ``timed``, ``spoken``), ``score``.
+    #: ``text`` and ``words`` (BM25), ``cosine``, ``tokens``, the share of each in the best, ``alone``, what
+    #: is added and by which record (``linked``, ``second``, ``grouped``, ``timed``, ``spoken``), ``score``.
     why: dict[str, Any] | None = None
 
     @property

@@ -180,7 +180,6 @@ def where_of(spelled: str | None) -> dict[str, Any] | None:
 
 
 def time_of(spelled: str | None, name: str) -> datetime | None:
-    """Read a moment; a seq is none."""
     when = None if spelled is None else moment(spelled, ends=name != "--since")
     if isinstance(when, int):
         raise typer.BadParameter(f"{name} takes a moment such as 2026-05-18T12:00:00Z, not a seq")

@@ -53,7 +53,6 @@ class Output:
 
     @cached_property
     def errors(self) -> Console:
-        """What everything else is shown on."""
         return _console(stderr=True)
 
     def document(self, value: Mapping[str, Any]) -> None:

@@ -141,7 +141,6 @@ def record_card(record: ChronoRecord, touched: Sequence[Rollback] = ()) -> Table
 
 
 def moment_text(then: datetime | None) -> str:
-    """Spell a moment, to the second."""
     return "" if then is None else then.isoformat(sep=" ", timespec="seconds")
 
 
@@ -230,5 +229,4 @@ def op_text(op: str) -> Text:
 
 
 def time_text(ts: object) -> str:
-    """Spell the moment that an event carries, to the second."""
     return clean(ts)[:19].replace("T", " ")

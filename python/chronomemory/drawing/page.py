@@ -144,12 +144,10 @@ def page_of(body: str, scripts: tuple[str, ...], data: dict[str, Any], texts: di
 
 
 def counted(count: int, noun: str) -> str:
-    """Spell a number of things as the pages do."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def by_count(names: Iterable[Any]) -> list[tuple[Any, int]]:
-    """Return each name with how often it occurs, the most frequent first."""
     return sorted(Counter(names).items(), key=lambda pair: (-pair[1], pair[0]))
 
 

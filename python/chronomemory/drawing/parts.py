@@ -73,5 +73,4 @@ def sorted_by_id(items: Iterable[_Item], noun: str) -> list[_Item]:
 
 
 def sorted_lines(lines: Iterable[Line]) -> list[Line]:
-    """Return lines in the order of all that they say."""
     return sorted(lines, key=attrgetter("source", "target", "kind", "weight", "alarm"))

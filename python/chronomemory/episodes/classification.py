@@ -54,11 +54,9 @@ class Sorted:
 
     @property
     def matched(self) -> int:
-        """How many episodes there were."""
         return len(self.deltas) - len(self.again) + len(self.bad)
 
     def add(self, delta: MemoryDelta, user: str, *, again: bool = False) -> None:
-        """Put a delta behind those that are there."""
         if again:
             self.again.add(len(self.deltas))
         self.deltas.append(delta)

@@ -13,7 +13,6 @@ _FIELDS = 5
 
 
 def check(expression: str) -> str | None:
-    """Return what is wrong with an expression, or None."""
     if len(expression.split()) != _FIELDS:
         return f"{_FIELDS} fields expected, got {expression!r}"
     try:

@@ -49,7 +49,6 @@ class Place:
     is_free: bool = False
 
     def test(self, **operators: Any) -> Where:
-        """Return a where that asks this field."""
         return {"path": list(self.path), **operators}
 
 

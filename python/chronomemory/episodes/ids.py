@@ -29,22 +29,18 @@ def fact_key(fact_id: str) -> str:
 
 
 def run_key(runner: str, rule_id: str) -> str:
-    """Return the record id of how far a rule of a runner got."""
     return f"{RULE}:run:{_digest([runner, rule_id])}"
 
 
 def lineage_key(drawn: str) -> str:
-    """Return the record id of a piece of lineage that was given these random digits."""
     return f"{RULE}:lineage:{drawn}"
 
 
 def noop_key(rule_id: str, user: str | None) -> str:
-    """Return the record id of what a rule left as it was, for a user."""
     return f"{RULE}:noop:{_digest([rule_id, user])}"
 
 
 def columns_key(kind: str) -> str:
-    """Return the record id of the columns that were added to episodes or facts."""
     return f"{RULE}:columns:{kind}"
 
 

@@ -187,7 +187,6 @@ class RunReport(Result):
 
     @property
     def applied(self) -> int:
-        """How many deltas were applied."""
         return sum(run.added + run.updated + run.deleted + run.left for run in self.rules)
 
     @property

@@ -155,7 +155,6 @@ def string_list(field: str, given: object, *, empty: bool = True) -> list[str]:
 
 
 def unique_strings(field: str, given: object, *, empty: bool = True) -> list[str]:
-    """Take several strings, each once, in the order in which they were given."""
     return list(dict.fromkeys(string_list(field, given, empty=empty)))
 
 

@@ -83,7 +83,6 @@ class Handle(Closing):
         return Batch(writer, self.store, self._turn, writable=True)
 
     def connect(self) -> Batch:
-        """Return a look at the store."""
         return Batch(self.look, self.store, self._turn, writable=False)
 
     def look(self) -> Connection:

@@ -20,7 +20,6 @@ def utc_now() -> datetime:
 
 
 def now() -> str:
-    """Return the present moment as ISO 8601, in UTC."""
     return utc_now().isoformat()
 
 

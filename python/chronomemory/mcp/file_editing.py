@@ -233,7 +233,6 @@ def insert(
 
 
 def delete(served: ServedStore, path: str, *, operation_id: str) -> Answer:
-    """Delete a page; the log keeps its history."""
     if path.rstrip("/") == ROOT:
         raise InvalidArgument(
             f"Cannot delete the {ROOT} directory itself",

@@ -114,7 +114,6 @@ def _found(served: ServedStore) -> PageFolder:
 def list_pages(
     served: ServedStore, *, include_dormant: bool, include_archived: bool, offset: int, max_tokens: int
 ) -> Answer:
-    """Return the pages by their names, as many as fit."""
     with opened(served) as folder:
         folder.take_in_all()
         found: Sequence[PageInfo] = []
@@ -149,7 +148,6 @@ def read_page(served: ServedStore, path: str, *, offset: int, max_tokens: int, *
 
 
 def search_entries(served: ServedStore, query: str, *, limit: int, max_tokens: int, **asked: Any) -> Answer:
-    """Return the entries that fit a text best, as many as fit."""
     with opened(served) as folder:
         folder.take_in_all()
         home = folder.home
@@ -159,7 +157,6 @@ def search_entries(served: ServedStore, query: str, *, limit: int, max_tokens: i
 
 
 def recent_entries(served: ServedStore, *, limit: int, max_tokens: int, **asked: Any) -> Answer:
-    """Return the latest entries of all pages, as many as fit."""
     with opened(served) as folder:
         folder.take_in_all()
         home = folder.home

@@ -45,7 +45,6 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """The content of the text channel."""
         return "\n".join(self.lines)
 
 
@@ -75,7 +74,6 @@ def moment(name: str, spelled: str, *, ends: bool = True) -> datetime | None:
 
 
 def as_of(spelled: str) -> int | datetime | None:
-    """Take an event of the log by its seq, or a moment."""
     if spelled.isascii() and spelled.isdigit() and len(spelled) < 19:
         return int(spelled)
     return moment("as_of", spelled)

@@ -90,7 +90,6 @@ class Budget:
         self.left = tokens - self.channels * (self.FRAME_TOKENS + tokens_of(*named))
 
     def cost(self, item: Mapping[str, Any], line: str) -> int:
-        """Return the tokens of an item."""
         return tokens_of(line, canonical_json(dict(item)) if self.channels == 2 else "") + 1
 
     def take(self, item: Mapping[str, Any], line: str) -> bool:
@@ -102,7 +101,6 @@ class Budget:
         return True
 
     def fit(self, items: Iterable[Item], line: Callable[[Item], str]) -> list[Item]:
-        """Return the first items, as many as there is room for."""
         return list(takewhile(lambda item: self.take(item, line(item)), items))
 
     def fit_texts(

@@ -76,7 +76,6 @@ class ServedStore:
 
     @cached_property
     def door(self) -> Records:
-        """The handle that asks and writes for the scope."""
         return ScopedStore(self.store, self.scope) if self.scope.to_dict() else self.store
 
     @property
@@ -94,12 +93,10 @@ class ServedStore:
 
     @cached_property
     def keeper(self) -> Any:
-        """The memory that writes blocks for the scope, opened by the first write."""
         return _remembering.open_keeper(self)
 
     @cached_property
     def seen_files(self) -> dict[str, Any]:
-        """The stamps of page files at the last look."""
         return {}
 
     @cached_property

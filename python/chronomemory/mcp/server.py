@@ -138,7 +138,6 @@ def _read(served: ServedStore, work: Any) -> str:
 
 
 def add_prompts(server: MCPServer[Any]) -> None:
-    """Add the prompts ``recall`` and ``remember``."""
 
     @server.prompt(
         name="recall", title="What do you know about …?", description="Look a topic up before answering."
@@ -321,6 +320,5 @@ def http_options(port: int) -> dict[str, Any]:
 
 
 def serve_http(served: ServedStore, profile: str, *, host: str, port: int, token: str) -> None:
-    """Serve streamable HTTP at ``/mcp``."""
     server = make_server(served, profile, token=checked_token(token))
     server.run("streamable-http", host=checked_host(host), port=port, **http_options(port))

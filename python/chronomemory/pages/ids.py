@@ -110,7 +110,6 @@ def folder_digits(project: Path, folder: Path) -> str:
 
 
 def folder_key(folder: str) -> str:
-    """Return the id of the record that says whose a folder is."""
     return f"{PAGE}:{folder}"
 
 
@@ -123,6 +122,5 @@ def entry_key(folder: str, name: str, entry_id: str) -> str:
 
 
 def draw_id(moment: datetime) -> str:
-    """Draw an id for an entry that is written at a moment."""
     drawn = hashlib.blake2s(os.urandom(8), digest_size=3).hexdigest()
     return f"{moment:%Y%m%d-%H%M}-{drawn}"

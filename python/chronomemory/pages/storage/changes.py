@@ -93,7 +93,6 @@ def _remove(conn: Connection, record_id: str, origin: Origin, renamed_to: str = 
 
 
 def put_page(conn: Connection, folder: str, page: PageState, origin: Origin = BY_US) -> None:
-    """Write the changed fields of a page."""
     known = conn.record(page_key(folder, page.name))
     before = None if known is None or not fits(known, is_note_name) else page_state(known)
     _put_preamble(conn, folder, page, before, origin)

@@ -242,7 +242,6 @@ class Home:
         return name
 
     def new_name(self, given: str) -> str:
-        """Return the checked name of a new page."""
         return note_name(given) if self.is_free else page_name(given)
 
     def read(self, text: str, known: PageState | None = None) -> PageText:
@@ -383,7 +382,6 @@ class Home:
         return False
 
     def edit_by_hand(self, name: str, page: PageState | None, content: bytes) -> PageChange:
-        """Return the change that an edited file makes."""
         try:
             new = self.read(decoded(content), page)
         except NotAPage as error:

@@ -25,7 +25,6 @@ class Look:
         self.is_free = False
 
     def fits(self, record: ChronoRecord) -> bool:
-        """Return whether a record belongs to a valid page of this folder."""
         return fits(record, is_note_name if self.is_free else is_page_name)
 
     def page(self, name: str, conn: Connection | None = None) -> PageState | None:
@@ -68,7 +67,6 @@ class Look:
         return found
 
     def text(self, page: PageState) -> str:
-        """Return the text that the log says a page has."""
         return "".join((page.head, *(entry.stretch.raw for entry in self.entries(page)), page.tail))
 
     def recent(self, limit: int, prefixes: Iterable[str] = PREFIXES) -> list[Iterator[ChronoRecord]]:
@@ -77,7 +75,6 @@ class Look:
         return [self._walk("pages.recent", list(key), "at", reverse=True, at_once=limit) for key in walks]
 
     def tagged(self, tag: str, limit: int) -> Iterator[ChronoRecord]:
-        """Yield the living entries with a tag, the latest first."""
         return self._walk("pages.by_tag", [self.folder, tag], "at", reverse=True, at_once=limit)
 
     def mentioning(self, call: str) -> Iterator[ChronoRecord]:

@@ -88,7 +88,6 @@ _PAGE_FIELDS = tuple(
 
 
 def digest_of(content: bytes) -> str:
-    """Return the digest that identifies a text of a page."""
     return hashlib.sha256(content).hexdigest()[:32]
 
 
@@ -142,7 +141,6 @@ def _all_tags(first: tuple[str, ...], text: str) -> list[str]:
 
 
 def preamble_record(folder: str, page: PageState, origin: Origin = BY_US) -> ChronoRecord | None:
-    """Return the search record of the text above the entries, or None if there is none."""
     content = preamble_of(page)
     if not content:
         return None

@@ -48,7 +48,6 @@ def escape(content: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """Return the content of an escaped text."""
     if _may_end_blank(text):
         text = _LAST.sub(lambda line: line[1][1:], text, count=1)
     if (first := _FIRST.match(text)) is not None:
@@ -246,7 +245,6 @@ def _end_of_strike(body: str) -> int:
 
 
 def body_of(stretch: str) -> str:
-    """Return the raw text below the heading of an entry."""
     found = HEADING.search(stretch)
     return stretch if found is None else stretch[found.end() :].lstrip(_LINE_ENDS)
 

@@ -143,7 +143,6 @@ def links_in(text: str) -> list[LinkText]:
 
 
 def without_links(text: str) -> str:
-    """Return a text without where its links lead to."""
     return _MARKDOWN.sub(r"\1", _WIKI.sub(" ", text))
 
 
@@ -197,7 +196,6 @@ def calls_of(link: LinkText, within: str = "") -> list[str]:
 
 
 def calls_in(text: str, within: str = "") -> list[str]:
-    """Return what the links of a text may call pages, each once."""
     calls = (call for link in links_in(text) for call in calls_of(link, within))
     return list(dict.fromkeys(calls))
 

@@ -58,7 +58,6 @@ class PageText:
 
     @property
     def preamble(self) -> str:
-        """The text between the frontmatter and the first entry."""
         return self.head[frontmatter_end(self.head) :].strip("\r\n")
 
 
@@ -100,7 +99,6 @@ def without_title(preamble: str) -> str:
 
 
 def tokens_of(letters: int) -> int:
-    """Return the approximate number of tokens of some characters."""
     return letters // _LETTERS_A_TOKEN
 
 
