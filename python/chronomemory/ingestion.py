@@ -251,7 +251,11 @@ class _Load:
             good, places = [], []
             for place, row in batch:
                 try:
-                    good.append(_record_of(row, make))
+                    if isinstance(row, ChronoError):
+                        raise row
+                    if make is not None and not isinstance(row, Mapping):
+                        raise must("record", "be a dict", row)
+                    good.append(row if make is None else make(row))
                     places.append(place)
                 except InvalidArgument as error:
                     record_id = row.get("id") if isinstance(row, Mapping) else None
@@ -295,16 +299,6 @@ def _located(error: InvalidArgument, place: _Place, reason: str, kept: int) -> I
     error.args = (f"{where}{reason} ({kept} records before it were kept)",)
     error.row, error.line = row, line
     return error
-
-
-def _record_of(row: Any, make: _Made) -> Any:
-    if isinstance(row, ChronoError):
-        raise row
-    if make is None:
-        return row
-    if not isinstance(row, Mapping):
-        raise must("record", "be a dict", row)
-    return make(row)
 
 
 def _bytes_of(piece: Any) -> bytes:

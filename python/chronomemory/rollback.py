@@ -277,10 +277,29 @@ def rollbacks_of(store: HasEngine, ids: Iterable[str]) -> dict[str, list[Rollbac
     asked = list(ids)
     found: dict[str, list[Rollback]] = {}
     for report in query(store, kind=REPORT_KIND, status=None, where={"data.affected": {"any": asked}}):
-        changes = _changes(report)
+        changes, taken_back = _changes(report), _taken_back(report)
+        began, ended = _seqs(store, report) if changes else (None, [])
         for place, change in enumerate(changes):
-            touched = found.setdefault(change.record_id, [])
-            touched.append(_rollback(store, report, change, place - len(changes)))
+            back, back_seq = None, None
+            for number, each in enumerate(taken_back):
+                restored = each["restored"]
+                if change.record_id in restored:
+                    back = str(each.get("reason", ""))
+                    # Counted from the end: of those in a dropped history nothing is known.
+                    behind = number - len(taken_back)
+                    if len(ended) >= -behind:
+                        back_seq = ended[behind] - len(restored) + restored.index(change.record_id)
+            one = Rollback(
+                rollback_id=report.id,
+                target_id=str(report.data.get("target_id", "")),
+                reason=str(report.data.get("reason", "")),
+                change=change,
+                seq=None if began is None else began + place - len(changes),
+                at=report.created_at if began == report.created_seq else report.updated_at,
+                reinstated=back,
+                reinstated_seq=back_seq,
+            )
+            found.setdefault(change.record_id, []).append(one)
     for touched in found.values():
         touched.sort(key=lambda each: (each.seq is None, each.seq))
     return found
@@ -403,32 +422,6 @@ def _was_hypothesis(
         if event.op in WHOLE_OPS and event.record is not None:
             before = event.record.get("is_hypothesis") is True
     return None
-
-
-def _rollback(
-    store: HasEngine, report: ChronoRecord, change: RecordStatusChange, behind_end: int
-) -> Rollback:
-    began, ended = _seqs(store, report)
-    back, back_seq = None, None
-    taken_back = _taken_back(report)
-    for number, each in enumerate(taken_back):
-        restored = each["restored"]
-        if change.record_id in restored:
-            back = str(each.get("reason", ""))
-            # Counted from the end: of those in a dropped history nothing is known.
-            behind = number - len(taken_back)
-            if len(ended) >= -behind:
-                back_seq = ended[behind] - len(restored) + restored.index(change.record_id)
-    return Rollback(
-        rollback_id=report.id,
-        target_id=str(report.data.get("target_id", "")),
-        reason=str(report.data.get("reason", "")),
-        change=change,
-        seq=None if began is None else began + behind_end,
-        at=report.created_at if began == report.created_seq else report.updated_at,
-        reinstated=back,
-        reinstated_seq=back_seq,
-    )
 
 
 def _changes(report: ChronoRecord) -> list[RecordStatusChange]:

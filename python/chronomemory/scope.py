@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from chronomemory.errors import InvalidArgument
-from chronomemory.face.arguments import word
+from chronomemory.face.arguments import refuse, word
 
 if TYPE_CHECKING:
     from chronomemory._core import Reader
@@ -132,17 +132,13 @@ def carrying(scope: Scope, data: dict[str, Any]) -> dict[str, Any]:
 def _name(level: str, name: object) -> str:
     if not isinstance(name, str) or not name:
         given = repr(name) if name is None or isinstance(name, str) else type(name).__name__
-        raise _refused(level, f"non-empty text expected, got {given}; leave it out for what is shared")
+        raise refuse(f"non-empty text expected, got {given}; leave it out for what is shared", level)
     length = len(name.encode("utf-8", "surrogatepass"))
     if length > _MOST_BYTES:
-        raise _refused(level, f"at most {_MOST_BYTES} bytes of UTF-8 expected, got {length}")
+        raise refuse(f"at most {_MOST_BYTES} bytes of UTF-8 expected, got {length}", level)
     if unseen := _UNSEEN.search(name):
-        raise _refused(level, f"no control characters expected, got U+{ord(unseen[0]):04X}")
+        raise refuse(f"no control characters expected, got U+{ord(unseen[0]):04X}", level)
     return name
-
-
-def _refused(level: str, reason: str) -> InvalidArgument:
-    return InvalidArgument(f"{level}: {reason}", field=level)
 
 
 _Found = TypeVar("_Found")

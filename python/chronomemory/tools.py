@@ -108,26 +108,20 @@ class Definition:
 
     def checked(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments by the names of the parameters; raise ``InvalidArgument`` for wrong ones."""
-        try:
-            model = self._model.model_validate(self._parsed(arguments))
-        except ValidationError as error:
-            raise self._refusal(error) from None
-        return {name: getattr(model, name) for name in self._model.model_fields}
-
-    def _parsed(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Decode lists and objects that were passed as JSON text, as some clients do."""
         parsed = dict(arguments)
         for name, value in arguments.items():
             field = self._model.model_fields.get(name)
             if field is None or field.annotation is str or not isinstance(value, str):
                 continue
-            try:
-                decoded = json.loads(value)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(decoded, list | dict):
-                parsed[name] = decoded
-        return parsed
+            # Some clients pass lists and objects as JSON text.
+            with suppress(ValueError, RecursionError):
+                if isinstance(decoded := json.loads(value), list | dict):
+                    parsed[name] = decoded
+        try:
+            model = self._model.model_validate(parsed)
+        except ValidationError as error:
+            raise self._refusal(error) from None
+        return {name: getattr(model, name) for name in self._model.model_fields}
 
     def _refusal(self, error: ValidationError) -> InvalidArgument:
         problems = []

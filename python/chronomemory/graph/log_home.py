@@ -266,9 +266,6 @@ class LogHome:
     def look(self) -> LogLook:
         return LogLook(self.handle.store)
 
-    def look_back(self, as_of: int | datetime) -> PastLook:
-        return PastLook(self.handle.store, as_of)
-
     def books(self) -> Books:
         books = self.look().books()
         if books is None:
@@ -295,11 +292,6 @@ class LogHome:
                 if stale:
                     self.view.rebuild(self.look(), self.shown())
                 return True
-
-    def begin_anew(self) -> None:
-        """Begin the books again if they were erased with all that the files showed."""
-        if self.look().books() is None and self.is_stale() and self.view.is_of_scope():
-            self.create()
 
     def is_stale(self) -> bool:
         """Return whether an erasure happened after the files were written."""

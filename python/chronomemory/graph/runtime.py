@@ -131,9 +131,19 @@ def _done(draft: Draft, action: Action, ts: str) -> Changes:
     if action.op == "put_node":
         return Changes(nodes=(Node.from_dict({**payload, "id": _same_id(action)}),))
     if action.op == "put_edge":
-        return Changes(edges=(_edge(draft, action),))
+        edge = Edge.from_dict({**payload, "id": _same_id(action)})
+        for end in (edge.source, edge.target):
+            if draft.node(end) is None:
+                raise _wrong(action, f"there is no node {end!r} at its end")
+        return Changes(edges=(edge,))
     if action.op == "delete_node":
-        return _deletion(draft, action)
+        _takes(action, "edges")
+        _node(draft, action, target)
+        joined = draft.edges_of(target)
+        if joined and payload.get("edges") is not True:
+            advice = "payload {'edges': True} takes them too"
+            raise _wrong(action, f"{len(joined)} edges are joined to {target!r}; {advice}")
+        return Changes(gone_nodes=(target,), gone_edges=tuple(edge.id for edge in joined))
     if action.op == "delete_edge":
         _takes(action)
         if draft.edge(target) is None:
@@ -153,26 +163,6 @@ def _done(draft: Draft, action: Action, ts: str) -> Changes:
         return Changes(paths=(compacted,), events=(event,))
     _takes(action, "phase")
     return Changes(nodes=(replace(_node(draft, action, target), phase=payload.get("phase")),))
-
-
-def _edge(draft: Draft, action: Action) -> Edge:
-    edge = Edge.from_dict({**action.payload, "id": _same_id(action)})
-    for end in (edge.source, edge.target):
-        if draft.node(end) is None:
-            raise _wrong(action, f"there is no node {end!r} at its end")
-    return edge
-
-
-def _deletion(draft: Draft, action: Action) -> Changes:
-    _takes(action, "edges")
-    _node(draft, action, action.target)
-    joined = draft.edges_of(action.target)
-    if joined and action.payload.get("edges") is not True:
-        raise _wrong(
-            action,
-            f"{len(joined)} edges are joined to {action.target!r}; payload {{'edges': True}} takes them too",
-        )
-    return Changes(gone_nodes=(action.target,), gone_edges=tuple(edge.id for edge in joined))
 
 
 def _supersession(draft: Draft, action: Action) -> Changes:

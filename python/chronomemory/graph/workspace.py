@@ -19,7 +19,7 @@ from chronomemory.face.results import Result, counted
 from chronomemory.graph.changes import Changes, GraphSnapshot, Look, snapshot_of
 from chronomemory.graph.envelope import Imported, KeyMap, changes_of, envelope_page, read_envelope
 from chronomemory.graph.errors import WorkspaceError
-from chronomemory.graph.log_home import LogHome, open_home
+from chronomemory.graph.log_home import LogHome, PastLook, open_home
 from chronomemory.graph.models import Diagnostic, moment_of
 from chronomemory.graph.runtime import PhaseMemoryRuntime
 from chronomemory.graph.stores import FileBackedMemoryGraphStore, HomeAuditSink, HomeEventLog
@@ -104,7 +104,8 @@ class Workspace(Closing):
             raise WorkspaceError(f"{folder} is no folder")
         made = cls(open_home(place, scope, clock, options), clock=clock or utc_now)
         with made._closed_on_error():
-            made.home.begin_anew()
+            if made.home.look().books() is None and made.home.is_stale() and made.home.view.is_of_scope():
+                made.home.create()  # the books were erased with all that the files showed
             made.home.books()
             made.home.forget()
             made._warn_of_drift()
@@ -168,7 +169,7 @@ class Workspace(Closing):
         """Return the graph as it is kept, or as it was after an event of the log or at a moment."""
         if as_of is None:
             return snapshot_of(self.home.look())
-        return snapshot_of(self.home.look_back(as_of))
+        return snapshot_of(PastLook(self.home.handle.store, as_of))
 
     def rebuild(self) -> Rebuilt:
         """Rewrite files that differ from the log; foreign files are kept or renamed."""

@@ -51,24 +51,19 @@ def _story(events: list[WalEvent], record_id: str) -> list[dict[str, Any]]:
             changes = [in_words(fields, record_id)]
         else:
             now = dict(fields) if event.op in WHOLE_OPS else merged(before, fields)
-            changes = _changes(leaves(before), leaves(now))
-            before = now
+            old, new = leaves(before), leaves(now)
+            changes = []
+            for path in dict.fromkeys([*old, *new]):
+                # What is empty at the beginning was not changed.
+                is_empty = path not in old and new[path] in ("", [], {}, False, None)
+                is_own = path in ("id", "recursion_depth")
+                if not (is_own or is_empty or is_same(old.get(path), new.get(path))):
+                    changes.append(f"{path}: {_short(old.get(path))} → {_short(new.get(path))}")
+            more = [f"and {len(changes) - _CHANGES} more"] if len(changes) > _CHANGES else []
+            changes, before = changes[:_CHANGES] + more, now
         row = {"seq": event.seq, "time": event.ts, "op": event.op, "changes": changes or ["nothing changed"]}
         rows.append(row)
     return rows
-
-
-def _changes(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    changes = []
-    for path in dict.fromkeys([*old, *new]):
-        if path in ("id", "recursion_depth") or is_same(old.get(path), new.get(path)):
-            continue
-        # What is empty at the beginning was not changed.
-        if path not in old and new[path] in ("", [], {}, False, None):
-            continue
-        changes.append(f"{path}: {_short(old.get(path))} → {_short(new.get(path))}")
-    more = [f"and {len(changes) - _CHANGES} more"] if len(changes) > _CHANGES else []
-    return changes[:_CHANGES] + more
 
 
 def _short(value: Any) -> str:

@@ -326,7 +326,18 @@ def _let_sleep(home: Home, settings: Settings, found: _Found) -> None:
 
 
 def rebuild(home: Home, progress: Progress | None = None) -> Rebuilt:
-    _check_log(home)
+    try:
+        report = home.handle.project.verify()
+        broken = str(report.damage[0]) if report.damage else None
+        if broken is None and not report.valid:
+            broken = "its chain is not valid"
+    except LogCorrupted as error:  # the log that was open here is gone, or shorter than it was
+        broken = str(error)
+    if broken:
+        raise PageError(
+            f"{home.folder.root}: the log is damaged ({broken}), so the files are left as they are",
+            recovery="Repair the store first: chronomemory repair, or pages.store.upkeep.repair().",
+        )
     home.folder.make()
     with home.locked():
         pages = home.look.pages()
@@ -370,21 +381,6 @@ def _text_to_write(home: Home, page: PageState, problems: list[Problem]) -> tupl
         message = "the log has lost a part of it: its entries do not make up the text that was written"
         problems.append(Problem("conflict", file, message))
     return text, shown
-
-
-def _check_log(home: Home) -> None:
-    try:
-        report = home.handle.project.verify()
-        broken = str(report.damage[0]) if report.damage else None
-        if broken is None and not report.valid:
-            broken = "its chain is not valid"
-    except LogCorrupted as error:  # the log that was open here is gone, or shorter than it was
-        broken = str(error)
-    if broken:
-        raise PageError(
-            f"{home.folder.root}: the log is damaged ({broken}), so the files are left as they are",
-            recovery="Repair the store first: chronomemory repair, or pages.store.upkeep.repair().",
-        )
 
 
 def rebuild_index(home: Home, progress: Progress | None = None) -> Indexed:
