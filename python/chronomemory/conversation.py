@@ -185,7 +185,6 @@ def _shares(scores: dict[str, float]) -> dict[str, float]:
 
 
 def _fused(words: float, recalled: float = 0.0) -> float:
-    """Return one score of two, as a search does: words weigh twice as much."""
     return (2 * words + recalled) / 3
 
 

@@ -180,7 +180,6 @@ def _reached(start: str, neighbours: Callable[[str], Iterable[str]]) -> Iterator
 
 
 def edge_of(record: ChronoRecord) -> DependencyEdge | None:
-    """Return the edge that a record keeps; None if it keeps none."""
     data = record.data
     ends = data.get("from_id"), data.get("to_id"), data.get("edge_type")
     if record.kind != "edge" or ends[2] not in EDGE_TYPES:

@@ -94,7 +94,6 @@ class Lease:
 
     @property
     def handles(self) -> int:
-        """How many hold the engine now."""
         return 0 if self._shared is None else self._shared.handles
 
     def release(self) -> None:

@@ -89,7 +89,6 @@ class Erased:
 
 
 def salting(given: Salt) -> str:
-    """Return which lines carry a salt, in the engine's words."""
     if isinstance(given, bool):
         return "always" if given else "never"
     if given != "scope":

@@ -29,7 +29,6 @@ def log_folder(project_root: Path) -> Path:
 
 
 def log_path(project_root: Path) -> Path:
-    """Return the chained log itself, the only truth of a store."""
     return log_folder(project_root) / "events.wal"
 
 
@@ -145,7 +144,6 @@ def file_system(path: Path) -> str | None:
 
 
 def network_file_system(path: Path) -> str | None:
-    """Return the kind of network file system that a path lies on, None for a local one."""
     kind = file_system(path)
     return kind if kind in _NETWORK else None
 
@@ -159,7 +157,6 @@ _OLD_SECONDS = 90 * 24 * 3600
 
 
 def heads_folder() -> Path | None:
-    """Return where heads are noted; None for a user without a home."""
     state = os.environ.get("XDG_STATE_HOME")
     try:
         base = Path(state) if state else Path.home() / ".local" / "state"

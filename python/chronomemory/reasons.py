@@ -169,7 +169,6 @@ class _Tree:
         self._records.update(zip(new, self._store.engine.get_many(new), strict=True))
 
     def _edges(self, ids: Sequence[str]) -> dict[str, list[tuple[str, str, ChronoRecord]]]:
-        """Return for each id what its edges lead to: in which relation, to whom, and by which edge."""
         found: dict[str, list[tuple[str, str, ChronoRecord]]] = {name: [] for name in ids}
         ends = {"or": [{"data.from_id": {"in": list(found)}}, {"data.to_id": {"in": list(found)}}]}
         for record in query(self._store, kind="edge", where=ends):

@@ -70,7 +70,6 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 def complaints(project_root: Path, findings: dict[str, Any]) -> list[str]:
-    """Say what is wrong with a project, or may be missed, one sentence each."""
     network = network_file_system(project_root)
     return [f"{project_root}: {sentence}" for sentence in _sentences(network, findings)]
 

@@ -98,7 +98,6 @@ class Output:
         self.console.print(_text()(text, style="dim"))
 
     def done(self, *parts: str | tuple[str, str]) -> None:
-        """Print one line with a check mark."""
         _say(self.console, _text().assemble(("✔ ", "bold green"), *parts))
 
     def warn(self, message: str) -> None:

@@ -201,7 +201,6 @@ class Embeds:
     ] = None
 
     def chosen(self) -> Embedder | None:
-        """Return the embedder that the options name, or None where words are compared."""
         if self.embedder is not None and self.endpoint is not None:
             raise RefusedError("--endpoint and --embedder both embed", recovery="Give one of them.")
         if self.embedder is not None:

@@ -46,7 +46,6 @@ def table(*headers: str, right: Sequence[str] = (), rows: Iterable[Iterable[str 
 
 
 def pairs(facts: Mapping[str, str | Text]) -> Table:
-    """Return names and values below each other; empty values are left out."""
     made = Table.grid(padding=(0, 2))
     made.add_column(style="dim", no_wrap=True)
     made.add_column(overflow="fold")
@@ -119,7 +118,6 @@ def _longest(texts: Iterable[object]) -> int:
 
 
 def record_card(record: ChronoRecord, touched: Sequence[Rollback] = ()) -> Table:
-    """Return all fields of a record, with its provenance and rollbacks."""
     facts: dict[str, str | Text] = {
         "id": Text(clean(record.id), style="bold cyan"),
         "label": Text(clean(record.label), style="bold"),

@@ -187,7 +187,6 @@ def _records(store: Readable, ids: Iterable[str]) -> list[ChronoRecord]:
 
 
 def _entry_ids(entries: Any) -> set[str]:
-    """Read the ids a stored pack names: entries are objects with ``record_id``, or bare ids."""
     if not isinstance(entries, list):
         return set()
     named = (e.get("record_id") if isinstance(e, dict) else e for e in entries)

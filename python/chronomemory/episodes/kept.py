@@ -122,7 +122,6 @@ def _progress_in(record: ChronoRecord | None) -> Progress | None:
 
 
 def put_progress(conn: Connection, runner: str, rule_id: str, progress: Progress) -> None:
-    """Put on record how far a rule got, with what it made."""
     _put(conn, run_key(runner, rule_id), {"runner": runner, "rule_id": rule_id, **asdict(progress)})
 
 

@@ -64,7 +64,6 @@ class Answers:
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """For the length of a block, put new questions instead of leaving the batch: no lock may be held."""
         self._may_ask = True
         try:
             yield

@@ -43,7 +43,6 @@ def has_embedding(record: ChronoRecord) -> bool:
 
 
 def embedding_of(conn: Connection, record: ChronoRecord) -> bytes | None:
-    """Return the bytes of a record's embedding, exactly as they were given, or None."""
     if not has_embedding(record):
         return None
     pending = conn.attached(record.id)
@@ -84,7 +83,6 @@ class Spaces:
         return self.name if model is None else _name_of(self.name, model)
 
     def attach(self, conn: Connection, record_id: str, vector: npt.ArrayLike, model: str | None) -> None:
-        """Give a record its embedding, as part of the batch."""
         space = self.of(model)
         with contents:
             values = _checked(vector)
@@ -198,7 +196,6 @@ class Reader:
         return Reading(vectors, [found.get(name) for name in texts], made[nonempty[0]].shape[1])
 
     def query_tokens(self, text: str, embedder: Embedder) -> Matrix | None:
-        """Return the vectors of the tokens of a question, or None if there are none."""
         if not offers_tokens(embedder):
             return None
         (made,) = as_tokens([embedder.embed_query_tokens(text)], 1)
@@ -207,7 +204,6 @@ class Reader:
     def attach(
         self, conn: Connection, record_id: str, reading: Reading, place: int, model: str | None
     ) -> None:
-        """Give a record what was made of it, as part of the batch."""
         self.vectors.attach(conn, record_id, reading.vectors[place], model)
         codes = reading.codes_of(place)
         if codes is not None:

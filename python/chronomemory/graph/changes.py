@@ -49,7 +49,6 @@ class ItemReader:
     """Reads items of a graph by their ids."""
 
     def one(self, cls: type[One], item_id: str) -> One | None:
-        """Return an item of a kind, or None."""
         raise NotImplementedError
 
     def profile(self, profile_id: str) -> Profile | None:
@@ -137,7 +136,6 @@ class Draft(ItemReader):
         return found
 
     def event(self, item_id: str) -> MemoryEvent | None:
-        """Return an event that was appended, or will be, or None."""
         found = next((event for event in self.events if event.id == item_id), None)
         return found or self._look.event(item_id)
 
@@ -157,7 +155,6 @@ class Draft(ItemReader):
         self.events += changes.events
 
     def changes(self) -> Changes:
-        """Return all of it, sorted by id."""
         changed = sorted(self._changed.items(), key=lambda one: one[0][1])
         kept: dict[str, Any] = {
             name: tuple(item for (kind, _), item in changed if kind is cls and item is not None)

@@ -82,7 +82,6 @@ One = TypeVar("One", bound=Model)
 
 
 def record_of(item: Model, place: int = 0) -> ChronoRecord:
-    """Return the record of an item; ``place`` is the position of an event."""
     fields = item.shown()
     kind = KINDS[type(item)]
     if kind in (EVENT, AUDIT):
@@ -107,7 +106,6 @@ class Books:
 
     @classmethod
     def of(cls, record: ChronoRecord | None) -> Books | None:
-        """Return what the record says, or None if there is none that says it."""
         data: dict[str, Any] = {} if record is None else record.data
         revision, events = data.get("revision"), data.get("events")
         if record is None or data.get("schema") != WORKSPACE:
@@ -117,7 +115,6 @@ class Books:
         return cls(revision, events, record.updated_seq or 0)
 
     def record(self) -> ChronoRecord:
-        """Return the record that every batch ends with."""
         data = {"schema": WORKSPACE, "revision": self.revision, "events": self.events}
         return ChronoRecord(id=META_ID, kind="workspace", confidence=1.0, data=data)
 
@@ -372,12 +369,10 @@ class LogHome:
         return changes
 
     def follows(self, books: Books) -> bool:
-        """Return whether the files claim to show the last batch."""
         shown = self.view.shown()
         return shown is not None and (shown.revision, shown.log_seq) == (books.revision, books.seq)
 
     def shown(self) -> Shown:
-        """Return what the view should say that it shows."""
         books = self.books()
         return Shown(books.revision, books.seq, self.head_of(books) or "")
 

@@ -73,7 +73,6 @@ def line_of(value: Mapping[str, Any]) -> bytes:
 
 
 def tagged(schema: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields with the schema that says how they are to be read."""
     return {"schema": schema, **fields}
 
 
@@ -95,7 +94,6 @@ class Line(Generic[One]):
 
 
 def read_object(content: bytes) -> dict[str, object] | str:
-    """Return the object that bytes spell, or why they spell none."""
     try:
         content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -179,7 +177,6 @@ class View:
                 )
 
     def begin(self) -> None:
-        """Make the files that grow line by line, unless they are there."""
         for name in (EVENTS_FILE, AUDIT_FILE):
             self.folder.append(name, b"")
 
@@ -290,13 +287,11 @@ class View:
 
 
 def is_ours(content: bytes, schema: str) -> bool:
-    """Return whether a file or line has the schema of a workspace."""
     fields = read_object(content)
     return isinstance(fields, dict) and fields.get("schema") == schema
 
 
 def expected_pages(look: Look) -> Iterator[tuple[str, dict[str, bytes]]]:
-    """Yield each folder with the files that it should have."""
     for within, name in FOLDERS.items():
         yield within, dict(pages(within, getattr(look, name)()))
 
@@ -396,7 +391,6 @@ def replay_findings(look: Look) -> list[Diagnostic]:
 
 
 def chain_findings(report: VerifyReport) -> list[Diagnostic]:
-    """Return where the chain of the log breaks, or ends too early."""
     found = [
         Diagnostic("chain-break", "error", damage.path, damage.line or None, None, damage.reason)
         for damage in report.damage
@@ -475,7 +469,6 @@ def _page_findings(folder: Folder, within: str, expected: Mapping[str, bytes]) -
 
 
 def _drift(where: str, content: bytes | None, schema: str, message: str = "") -> Diagnostic:
-    """Return the diagnostic of a file that differs: unknown schema, or drift."""
     if content is None:
         return Diagnostic("view-drift", "error", where, None, None, "the file is missing or cannot be read")
     fields = read_object(content)

@@ -73,7 +73,6 @@ class Client:
         return self.name == "codex"
 
     def with_entry(self, text: str, name: str, entry: dict[str, Any]) -> str:
-        """Return its file with a server added or changed."""
         if self.is_toml:
             return _toml(text, self.group, name, entry)
         value = value_of(text, self.group)
@@ -97,7 +96,6 @@ class Client:
             )
 
     def without_entry(self, text: str, name: str) -> str | None:
-        """Return its file without a server, or None if it does not list the server."""
         if self.is_toml:
             return _toml_without(text, self.group, name)
         value = value_of(text, self.group)
@@ -147,7 +145,6 @@ def _command() -> list[str]:
 
 
 def entry_of(client: Client, command: list[str], name: str) -> str:
-    """Return the text of the entry, to be added by hand."""
     return client.with_entry("", name, client.entry(command))
 
 

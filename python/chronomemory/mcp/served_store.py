@@ -80,7 +80,6 @@ class ServedStore:
 
     @property
     def place(self) -> str:
-        """The name of the project's folder, without the path to it, as text that JSON can carry."""
         return self.store.project_root.name.encode("utf-8", "backslashreplace").decode()
 
     def named(self) -> dict[str, Any]:
@@ -138,7 +137,6 @@ class ServedStore:
             self.door.search("a", limit=1)
 
     def find(self, memory_id: str) -> ChronoRecord:
-        """Return a memory by its id, whole or short."""
         if (record := find_record(self.door, memory_id)) is not None:
             return record
         known = self.door.engine.is_known()

@@ -341,7 +341,6 @@ class Home:
             return None
 
     def is_edited(self, name: str) -> bool:
-        """Return whether the file of a page has a text that the log never had."""
         page, content = self.look.page(name), self.content(name)
         return content is not None and (
             page is None or digest_of(content) not in (page.digest, *self.earlier(page))

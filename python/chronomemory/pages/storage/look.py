@@ -28,7 +28,6 @@ class Look:
         return fits(record, is_note_name if self.is_free else is_page_name)
 
     def page(self, name: str, conn: Connection | None = None) -> PageState | None:
-        """Return a page, or None; in a batch it must stay so until that is written."""
         key = page_key(self.folder, name)
         record = self._store.engine.get(key) if conn is None else conn.record(key)
         is_there = record is not None and record.status != "tombstone" and self.fits(record)
@@ -58,7 +57,6 @@ class Look:
         return [entry_state(record, page.eol) for record in self.entry_records(page.name)]
 
     def entry_records(self, name: str, *, superseded: bool = True) -> list[ChronoRecord]:
-        """Return the records of the entries of a page, in their order."""
         key = page_key(self.folder, name)
         found = self._found("pages.entries", key)
         if superseded:
