@@ -129,7 +129,6 @@ class Conversation:
             )
             for block in blocks
         ]
-        # Which blocks matter is the memory's to say.
         found += [
             _recollection(hit, _fused(words[hit.id])) for hit in mine if not _is_called_block(hit.record)
         ]

@@ -152,7 +152,6 @@ def _check_types(types: Collection[str] | None) -> Collection[str] | None:
 
 
 def _unlink(adjacency: _Adjacency, here: str, edge_type: str, there: str) -> None:
-    # Emptied entries go too, or a graph with much coming and going would only grow.
     del adjacency[here][edge_type][there]
     if not adjacency[here][edge_type]:
         del adjacency[here][edge_type]

@@ -121,7 +121,6 @@ class Engines:
     def borrow(self, project_root: Path, folder: Path, options: dict[str, Any], *, own: bool) -> Lease:
         """Return a hold on the engine of a folder, and open it if nobody holds it yet."""
         while True:
-            # One that is nobody else's holds no folder: it has no place to keep.
             private = own or not self.are_shared
             shared = _Shared((os.getpid(), "", 0), None) if private else self._of(folder)
             with shared.turn:
@@ -135,7 +134,6 @@ class Engines:
                 except BaseException:
                     self._leave(shared)
                     raise
-            # Those who hold it hear of the loss; whoever comes now looks at what is there instead.
             self._forget(shared)
             self._leave(shared)
 

@@ -65,7 +65,6 @@ class Health(Fields):
     damaged_synced: bool
     #: Which failed sync refuses all writes; None while all is well.
     poisoned: str | None
-    #: Where the log ends, and how long it is.
     last_seq: int
     head: str
     log_bytes: int

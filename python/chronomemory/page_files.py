@@ -8,7 +8,6 @@ import unicodedata
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from chronomemory._core import Engine, canonical_json
 from chronomemory.errors import ChronoError
@@ -28,9 +27,7 @@ class PageFiles:
 
     #: By the digits of a folder: where it is, None if that is not known, and whether the files are a user's.
     folders: dict[str, tuple[Path | None, bool]]
-    #: By the id of a page: the digests of the texts that its file may have.
     texts: dict[str, tuple[str, ...]]
-    #: Files that go, and files or folders that still hold what was erased.
     removed: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
 
@@ -38,10 +35,12 @@ class PageFiles:
     def of(cls, engine: Engine, project: Path) -> PageFiles:
         view = engine.unscoped().with_expired()
         records = view.query(kind="page_folder", status=None)
-        folders = {
-            str(one.data.get("folder")): (_root(project, one.data), one.data.get("layout") == "free")
-            for one in records
-        }
+        folders: dict[str, tuple[Path | None, bool]] = {}
+        for one in records:
+            digits = one.data.get("folder")
+            place = one.data.get("place") or (_DEFAULT_PLACE if digits == _DEFAULT_DIGITS else None)
+            root = None if place is None else project.resolve().joinpath(*map(str, place[1:]))
+            folders[str(digits)] = root, one.data.get("layout") == "free"
         pages = view.query(kind="page") if folders else []
         return cls(
             folders, {one.id: (one.data.get("digest", ""), *one.data.get("earlier", ())) for one in pages}
@@ -97,8 +96,3 @@ class PageFiles:
         except (ChronoError, OSError):
             # What was erased is erased: the call must not look as if it were not.
             self.left.append(str(folder.root))
-
-
-def _root(project: Path, data: dict[str, Any]) -> Path | None:
-    place = data.get("place") or (_DEFAULT_PLACE if data.get("folder") == _DEFAULT_DIGITS else None)
-    return None if place is None else project.resolve().joinpath(*map(str, place[1:]))

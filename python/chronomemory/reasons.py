@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -61,7 +61,6 @@ class Reason:
     grounds: tuple[Reason, ...] = ()
     #: ``circle``: it stands on itself by this way. ``told``: what it stands on is told elsewhere in the tree.
     again: str = ""
-    #: How many more there are below it than ``depth`` and ``limit`` let in.
     left_out: int = 0
 
     def to_dict(self) -> dict[str, Any]:
@@ -96,7 +95,6 @@ class Why:
 
     root: Reason
     size: int
-    #: The records that stand on themselves, in the order in which they are met.
     circles: tuple[str, ...] = ()
     left_out: int = 0
 
@@ -155,7 +153,15 @@ class _Tree:
         for step in range(self._depth + 1):
             # A whole level at once: one look at the edges of a store, however many stand in it.
             self._fetch(place.record_id for place in level)
-            edges = self._edges([place.record_id for place in level])
+            # For each id what its edges lead to: in which relation, to which record, and by which edge.
+            edges: dict[str, list[tuple[str, str, ChronoRecord]]] = {place.record_id: [] for place in level}
+            ends = [{f"data.{end}": {"in": list(edges)}} for end in ("from_id", "to_id")]
+            for record in query(self._store, kind="edge", where={"or": ends}):
+                edge = edge_of(record)
+                if edge is not None and edge.from_id in edges and edge.edge_type in _OUT:
+                    edges[edge.from_id].append((_OUT[edge.edge_type], edge.to_id, record))
+                if edge is not None and edge.to_id in edges and edge.edge_type in _IN:
+                    edges[edge.to_id].append((_IN[edge.edge_type], edge.from_id, record))
             found = [self._below(place, edges, last=step == self._depth) for place in level]
             level = [place for below in found for place in below if place.is_followed]
             if not level:
@@ -167,19 +173,6 @@ class _Tree:
     def _fetch(self, ids: Iterable[str]) -> None:
         new = [name for name in dict.fromkeys(ids) if name not in self._records]
         self._records.update(zip(new, self._store.engine.get_many(new), strict=True))
-
-    def _edges(self, ids: Sequence[str]) -> dict[str, list[tuple[str, str, ChronoRecord]]]:
-        found: dict[str, list[tuple[str, str, ChronoRecord]]] = {name: [] for name in ids}
-        ends = {"or": [{"data.from_id": {"in": list(found)}}, {"data.to_id": {"in": list(found)}}]}
-        for record in query(self._store, kind="edge", where=ends):
-            edge = edge_of(record)
-            if edge is None:
-                continue
-            if edge.from_id in found and edge.edge_type in _OUT:
-                found[edge.from_id].append((_OUT[edge.edge_type], edge.to_id, record))
-            if edge.to_id in found and edge.edge_type in _IN:
-                found[edge.to_id].append((_IN[edge.edge_type], edge.from_id, record))
-        return found
 
     def _below(
         self, place: _Place, edges: dict[str, list[tuple[str, str, ChronoRecord]]], *, last: bool

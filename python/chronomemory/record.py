@@ -190,7 +190,6 @@ def is_same(one: object, other: object) -> bool:
     try:
         return canonical_json(one) == canonical_json(other)
     except (ValueError, TypeError):
-        # Whoever writes it is told why not.
         return False
 
 

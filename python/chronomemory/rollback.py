@@ -285,7 +285,6 @@ def rollbacks_of(store: HasEngine, ids: Iterable[str]) -> dict[str, list[Rollbac
                 restored = each["restored"]
                 if change.record_id in restored:
                     back = str(each.get("reason", ""))
-                    # Counted from the end: of those in a dropped history nothing is known.
                     behind = number - len(taken_back)
                     if len(ended) >= -behind:
                         back_seq = ended[behind] - len(restored) + restored.index(change.record_id)

@@ -125,7 +125,6 @@ SHARED: Final = Scope()
 
 def carrying(scope: Scope, data: dict[str, Any]) -> dict[str, Any]:
     """Return what a record says, with its scope if it has names."""
-    # Most have none, and every record that is made passes here.
     return data if scope.names == _NO_NAMES else {"@scope": scope.to_dict(), **data}
 
 

@@ -129,7 +129,6 @@ def search(
         "token_space": check.string_or_none("token_space", token_space),
         "kinds": kinds,
         "without_kinds": sorted(INFRASTRUCTURE_KINDS),
-        # For the engine an empty list of kinds means all kinds.
         "limit": limit if kinds or any_kind else 0,
         "context": check.flag("context", context),
         "now_us": None if now is None else micros("now", now),

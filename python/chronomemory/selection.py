@@ -61,7 +61,6 @@ class Paged(Answer[_Found]):
     @property
     def cursor(self) -> str | None:
         """The position behind this page; None at the end."""
-        # Few callers ask for it, so it is computed on demand.
         return None if self._cursor is None else self._cursor()
 
 

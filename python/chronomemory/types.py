@@ -119,7 +119,6 @@ class ScopeFinding(Fields):
 
     kind: str
     id: str
-    #: The event that says so; None if the base does.
     seq: int | None
 
     def __str__(self) -> str:

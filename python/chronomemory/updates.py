@@ -271,7 +271,6 @@ def _spelled(name: str, value: Any) -> Any:
         return value
     try:
         plain = parse_json(canonical_json(value))
-        # Without a sign if it is nothing.
         return float(plain) + 0.0 if type(plain) in (int, float) else value
     except (ValueError, TypeError, OverflowError):
         return value

@@ -176,7 +176,6 @@ class Vectors:
     ) -> range:
         named = check.string_or_none("space", space), check.string_or_none("model", model)
         attached = self._store.engine.vectors.attach((ids, rows, *named, tokens))
-        # Without a bookmark no conflict is possible.
         return range(*(attached or (0, 0)))
 
     def detach(self, record_id: str, *, space: str | None = None) -> bool:

@@ -96,7 +96,6 @@ def _cleaned() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        # Errors of arguments format their message on demand.
         if callable(formatter := getattr(error, "format_message", None)):
             message = clean(formatter())
             error.format_message = lambda: message  # type: ignore[attr-defined]

@@ -149,7 +149,6 @@ def _day(spelled: str, *, ends: bool) -> datetime:
         raise typer.BadParameter(f"{spelled!r} is no day of the calendar") from None
     if not ends:
         return begins
-    # Today is not over: as far as it has come.
     now = datetime.now(timezone.utc)
     end = begins + timedelta(days=1, microseconds=-1)
     return now if begins <= now < end else end

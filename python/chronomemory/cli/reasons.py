@@ -75,7 +75,6 @@ def when(reason: Reason) -> str:
         return "since a time that is not known"
     parts = [_event(record.created_seq, record.created_at)]
     known = [seq for each in reason.rollbacks for seq in (each.seq, each.reinstated_seq)]
-    # A change made by a rollback is shown with the rollback.
     if record.updated_seq not in (record.created_seq, *known):
         parts.append(f"last {_event(record.updated_seq, record.updated_at)}")
     if reason.edge_seq is not None:

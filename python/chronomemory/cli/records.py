@@ -71,7 +71,6 @@ def put(
         "model_assumptions": None if assumptions is None else json_object(assumptions, "--assumptions"),
         "data": None if data is None else json_object(data, "--data"),
     }
-    # An option that may be given again is an empty list when it is not given at all.
     given = {name: value for name, value in given.items() if value is not None and value != []}
     whole = None if from_json is None else json_object(from_json.read(), "--from-json")
     if whole is not None:

@@ -26,7 +26,6 @@ def check_target(path: Path, project: Path, *, force: bool) -> None:
             raise RefusedError(
                 f"{path} lies in the folder of a store, {folder}", recovery="Give a name somewhere else."
             )
-    # Found out now, and not when what is to be written down is done.
     if not stat.S_ISDIR(place.stat().st_mode):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(place))
     if not os.access(place, os.W_OK | os.X_OK):

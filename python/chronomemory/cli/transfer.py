@@ -292,7 +292,6 @@ def bring_records(store: ChronoStore, source: Path, progress: Progress | None) -
                 ) from None
             except ValueError:
                 continue  # no JSON, or no line of ours: the engine says what is wrong with it
-    # Each record keeps the scope that it carries.
     report = store.engine.unscoped().ingest(source, progress, faces=True)
     named = {
         record.id: record.data["space"]
@@ -327,34 +326,30 @@ def bring_history(store: ChronoStore, source: Path, progress: Progress | None) -
         log_folder(staged).mkdir()
         shutil.copyfile(source, log_path(staged))
         report = ChronoStore(staged).verify(progress=progress)
-        _refuse_damage(report, source.name)
+        name, first = source.name, next(iter(report.damage), None)
+        if first is not None and all(damage.kind.startswith(_OF_ROWS) for damage in report.damage):
+            raise RefusedError(
+                f"{name} names embeddings, and their rows lie in files beside the log",
+                recovery="Use backup and restore, or import records without --history.",
+            )
+        if first is not None:
+            compacted = report.base in ("missing", "damaged", "unanchored")
+            raise LogCorrupted(
+                f"{name} line {first.line}, byte {first.offset}: {first.kind}: {first.reason}",
+                path=name,
+                offset=first.offset,
+                seq=first.seq,
+                damage=first.kind,
+                recovery="A compacted log stands on files beside it: use backup and restore."
+                if compacted
+                else "Nothing was imported; export the history again from a log that verifies.",
+            )
+        if report.tail:
+            raise RefusedError(
+                f"{name} ends in the middle of a write: {report.tail}",
+                recovery="Nothing was imported; export the history again.",
+            )
+        if not report.events:
+            raise RefusedError(f"{name} holds no events", recovery="Did you mean import without --history?")
         store.upkeep.restore(staged)
     return {"events": report.events, "last_seq": report.last_seq}
-
-
-def _refuse_damage(report: VerifyReport, name: str) -> None:
-    if report.damage and all(damage.kind.startswith(_OF_ROWS) for damage in report.damage):
-        raise RefusedError(
-            f"{name} names embeddings, and their rows lie in files beside the log",
-            recovery="Use backup and restore, or import records without --history.",
-        )
-    if report.damage:
-        first = report.damage[0]
-        compacted = report.base in ("missing", "damaged", "unanchored")
-        raise LogCorrupted(
-            f"{name} line {first.line}, byte {first.offset}: {first.kind}: {first.reason}",
-            path=name,
-            offset=first.offset,
-            seq=first.seq,
-            damage=first.kind,
-            recovery="A compacted log stands on files beside it: use backup and restore."
-            if compacted
-            else "Nothing was imported; export the history again from a log that verifies.",
-        )
-    if report.tail:
-        raise RefusedError(
-            f"{name} ends in the middle of a write: {report.tail}",
-            recovery="Nothing was imported; export the history again.",
-        )
-    if not report.events:
-        raise RefusedError(f"{name} holds no events", recovery="Did you mean import without --history?")

@@ -285,7 +285,6 @@ def _story(before: dict[str, Any] | None, now: dict[str, Any]) -> Text:
         known: dict[str, Any] = {name: now[name] for name in ("label", "status", "confidence") if name in now}
         data = now.get("data")
         if not known.get("label") and isinstance(data, dict) and data.get("content"):
-            # A block has no label: what it says is its content.
             known.pop("label", None)
             known = {"content": data["content"], **known}
         return Text("\n").join(Text.assemble((f"{name} ", "dim"), _text(v)) for name, v in known.items())

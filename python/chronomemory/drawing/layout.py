@@ -193,9 +193,7 @@ def _evened(places: Places) -> Places:
     far = np.hypot(places[:, 0], places[:, 1])
     even = np.empty(len(far))
     even[np.argsort(far, kind="stable")] = EVEN_STEPS * np.sqrt(np.arange(len(far)) + 0.5)
-    # Of few dots the shape says more than the room that they take.
     share = min(0.7, len(far) / 50)
-    # One that strayed far would make the whole community small.
     rim = 1.0 + 1.2 * np.quantile(far, 0.95)
     wanted = np.minimum(far, rim) * (1 - share) + even * share
     evened: Places = places * (wanted / np.maximum(far, 1e-9))[:, None]
@@ -265,7 +263,6 @@ def lay_out(kinds: Sequence[str], links: Sequence[tuple[int, int]]) -> Layout:
     dots: list[list[int]] = [[] for _ in range(max(member) + 1)]
     for dot, place in enumerate(member):
         dots[place].append(dot)
-    # The largest is number 0, so that the first colours are those that are seen most.
     dots.sort(key=lambda inside: (-len(inside), inside[0]))
     for place, inside in enumerate(dots):
         for dot in inside:
@@ -363,7 +360,6 @@ def _fitted(
     tried = (there[:, None, :] + around[None, :, :] * reach[:, None, None]).reshape(-1, 2)
     far = np.hypot(tried[:, 0, None] - there[None, :, 0], tried[:, 1, None] - there[None, :, 1])
     free = (far >= reach[None, :] - 1e-6).all(axis=1)
-    # All the ground that is taken pulls a little, so that the whole stays round.
     weights = np.array([near[other] for other in placed], dtype=np.float64)
     weights = weights / max(weights.sum(), 1.0) + 0.35 * wide**2 / (wide**2).sum()
     cost = np.where(free, far @ weights, np.inf)

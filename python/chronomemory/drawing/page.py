@@ -56,7 +56,6 @@ def distinct(names: Iterable[str]) -> dict[str, str]:
     """Return the clean spelling of each name; two names never become one."""
     spelled: dict[str, str] = {}
     taken: set[str] = set()
-    # Names that are clean already come first, so that they keep their spelling.
     for name in sorted(set(names), key=lambda name: (clean(name) != name, name)):
         proposal, number = clean(name), 1
         while proposal in taken:
@@ -108,7 +107,6 @@ def _broken(word: str, columns: int) -> Iterator[str]:
         elif _columns(part) <= max(columns, WORD_COLUMNS):
             yield part
         else:
-            # No place to break, such as in a digest.
             yield part[: columns - 1] + _ELLIPSIS
 
 

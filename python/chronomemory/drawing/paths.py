@@ -104,7 +104,6 @@ def _moments(chain: Sequence[Row]) -> list[_Moment]:
     last = next((moment for moment in due if moment is not None), (0, ""))
     moments = []
     for moment in due:
-        # A path is in its own order, whatever its clock says.
         last = max(last, moment) if moment is not None else last
         moments.append(last)
     return moments
@@ -159,7 +158,6 @@ def _columned(lanes: list[Lane]) -> int:
         if lane.parent is not None and lane.leaves_at is not None:
             spans[lane.parent][1] = max(spans[lane.parent][1], lane.leaves_at)
         if lane.target is not None:
-            # Whoever takes a path in goes on at least to the row behind.
             spans[lane.target][1] = max(spans[lane.target][1], lane.rows[-1] + 1)
     taken: list[list[list[int]]] = []
     for place in sorted(range(len(lanes)), key=lambda one: (lanes[one].rows[0], one)):

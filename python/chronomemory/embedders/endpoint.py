@@ -99,16 +99,17 @@ class EndpointEmbedder(CallableEmbedder):
                 field="base_url",
                 recovery="An address begins with http:// or https://.",
             )
-        super().__init__(model if dimensions is None else f"{model}-{dimensions}", self._ask_in_batches)
+
+        def embed(texts: list[str]) -> list[Any]:
+            starts = range(0, len(texts), _BATCH_TEXTS)
+            return [row for start in starts for row in self._ask(texts[start : start + _BATCH_TEXTS])]
+
+        super().__init__(model if dimensions is None else f"{model}-{dimensions}", embed)
         self._model = model
         self._url = base_url.rstrip("/") + "/embeddings"
         self._key_variable = key_variable
         self._timeout_seconds = timeout_seconds
         self._dimensions = dimensions
-
-    def _ask_in_batches(self, texts: list[str]) -> list[Any]:
-        starts = range(0, len(texts), _BATCH_TEXTS)
-        return [row for start in starts for row in self._ask(texts[start : start + _BATCH_TEXTS])]
 
     def _ask(self, texts: list[str]) -> list[Any]:
         asked: dict[str, Any] = {"model": self._model, "input": texts}

@@ -168,7 +168,6 @@ def narrowed(classified: Sorted, users: Iterable[str], most: int) -> dict[str, A
 def joined(classified: Sorted, users: Iterable[str], passes: Sequence[Sorted]) -> Sorted:
     """Return what is made of new episodes, for users as passes over theirs have it, old ones among them."""
     asked = set(users)
-    # What is bad is so whatever was said before.
     result = Sorted(bad=classified.bad)
     for delta, user in zip(classified.deltas, classified.users, strict=True):
         if user not in asked:

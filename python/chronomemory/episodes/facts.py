@@ -80,7 +80,6 @@ def joined(lineages: Iterable[Lineage], scope: Scope) -> tuple[Lineage, list[Chr
     for lineage in lineages:
         new = [name for name in lineage.earlier if name not in earlier]
         if new and steps:
-            # The steps so far come before the new ones.
             pieces.append(_piece(Lineage(list(steps.values()), earlier), scope))
             earlier, steps = [pieces[-1].id], {}
         earlier = [*earlier, *new]
@@ -307,7 +306,6 @@ class Applied:
 
     done: bool = True
     missing: list[str] = field(default_factory=list)
-    #: The fact that was not brought back: what it says was replaced or taken away before.
     over: str | None = None
 
 
@@ -347,7 +345,6 @@ def apply(
     replaced = delta.replaces if isinstance(delta, UpdateDelta) else []
     others = [name for name in replaced if name != fact.id]
     before = conn.record(fact_key(fact.id))
-    # Together in one order: what it replaces, what it was, what it is now.
     names = dict.fromkeys([*replaced, fact.id]) if replaced or before is not None else ()
     records = [record for name in names if (record := conn.record(fact_key(name))) and is_fact(record)]
     known = [lineage_in(one) for one in records if one.scope is not None and one.scope.user == scope.user]
@@ -380,7 +377,6 @@ def _pinnable(conn: Connection, fact: Fact, operation: str, lineage: Lineage | N
     is_small = _TIMES_LARGER * len(canonical_json(record.data)) < _MOST_BYTES
     if not is_small and len(canonical_json(record.to_dict())) > _MOST_BYTES:
         raise RecordTooLarge(f"fact {plain_id(record.id)!r}: no line of the log can hold it", field="data")
-    # Also one that was unpinned keeps its owner.
     known = conn.store.engine.get(record.id)
     if known is not None and known.scope != scope:
         raise MemoryScopeError(

@@ -189,7 +189,6 @@ class _Reader:
             self._check_tokens(text)
             return self._expression(parse_one(text, into=exp.Condition, dialect=_dialect()), 0)
         except SqlglotError:
-            # What the parser says of it is about itself.
             shown = text if len(text) <= _SHOWN_LETTERS else f"{text[: _SHOWN_LETTERS - 1]}…"
             raise self._refused(f"this is no condition of SQL: {shown!r}") from None
         except RecursionError:

@@ -46,7 +46,6 @@ def _columns_in(record: ChronoRecord | None) -> Columns:
             type(name) is str for name in names
         ):
             return Columns(version, tuple(names))
-    # Another tool wrote it: what it added is unknown.
     return Columns()
 
 

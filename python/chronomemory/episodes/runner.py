@@ -247,7 +247,6 @@ class Runner:
         if progress is None:
             progress = Progress(0, now.isoformat())
             if isinstance(cadence, Cron):
-                # Its times are counted from when it was seen first.
                 put_progress(conn, self._name, rule.id, progress)
         reached = self._episodes.reached(progress, one_store=self._one_store)
         classified = self._episodes.sort(rule, now, after=reached, until=last)

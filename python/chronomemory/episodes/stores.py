@@ -119,7 +119,6 @@ class ChronoSession:
     [{'content': 'Hello', 'role': 'user'}]
     """
 
-    #: The SDK's own settings, of which none are kept here.
     session_settings: Any = None
 
     def __init__(

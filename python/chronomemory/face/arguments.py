@@ -146,7 +146,6 @@ def strings(field: str, given: object) -> list[str]:
 
 def string_list(field: str, given: object, *, empty: bool = True) -> list[str]:
     """Take several strings; a lone one is refused, since it would be taken apart into its letters."""
-    # Most are lists, which a glance tells.
     if type(given) is list:
         return [string(field, one, empty=empty) for one in given]
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):

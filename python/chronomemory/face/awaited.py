@@ -43,7 +43,6 @@ class Awaited(Generic[Plain]):
         super().__init_subclass__(**options)
         for name, verb in vars(cls).items():
             if hasattr(verb, _IS_TWIN):
-                # Errors and help name the door that was used.
                 verb.__name__, verb.__qualname__ = name, f"{cls.__qualname__}.{name}"
                 verb.__module__ = cls.__module__
                 # Once: another door may offer the same twin under a name of its own.

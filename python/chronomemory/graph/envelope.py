@@ -80,12 +80,6 @@ def read_envelope(given: Mapping[str, Any], keys: KeyMap | None = None) -> Chang
             recovery=f"Import {ENVELOPE!r}, or give a key map that says how this one is to be read.",
         )
     keys = {} if keys is None else keys
-    _check_keys(keys)
-    arrays: dict[str, Any] = {name: _array(cls, name, given, keys) for name, cls in _ARRAYS.items()}
-    return Changes(**arrays)
-
-
-def _check_keys(keys: KeyMap) -> None:
     if not isinstance(keys, Mapping):
         raise EnvelopeError(f"keys: an object expected, got {type(keys).__name__}", path="keys")
     known: dict[str, Iterable[str]] = {name: cls.__dataclass_fields__ for name, cls in _ARRAYS.items()}  # type: ignore[attr-defined]
@@ -98,6 +92,8 @@ def _check_keys(keys: KeyMap) -> None:
                 raise EnvelopeError(f"keys.{name}: there is no field {field!r}", path=f"keys.{name}.{field}")
             if not isinstance(fields[field], str):
                 raise EnvelopeError(f"keys.{name}.{field}: a name expected", path=f"keys.{name}.{field}")
+    arrays: dict[str, Any] = {name: _array(cls, name, given, keys) for name, cls in _ARRAYS.items()}
+    return Changes(**arrays)
 
 
 def _array(cls: type[One], name: str, given: Mapping[str, Any], keys: KeyMap) -> tuple[One, ...]:

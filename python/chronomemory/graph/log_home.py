@@ -101,7 +101,6 @@ class Books:
 
     revision: int = 0
     events: int = 0
-    #: The event of the log that says so; 0 if there is none.
     seq: int = 0
 
     @classmethod

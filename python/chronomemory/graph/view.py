@@ -89,7 +89,6 @@ class Line(Generic[One]):
     item: One | None = None
     code: str = ""
     reason: str = ""
-    #: The id that a line has which is no item.
     id: str | None = None
 
 
@@ -274,7 +273,6 @@ class View:
         content = _content(self.folder, name, within)
         if content is None:
             return self.folder.has(name, within)
-        # Of lines the first tells.
         first = content.partition(b"\n")[0] if name.endswith(".jsonl") else content
         return bool(content) and not is_ours(first, schema)
 

@@ -185,6 +185,5 @@ def _toml_without(text: str, group: str, name: str) -> str | None:
     if not document[group]:
         del document[group]
     after = str(_tomlkit().dumps(document))
-    # The blank line in front of the last table came with it.
     end = next((end for end in ("\r\n", "\n") if after.endswith(end * 2)), "")
     return after.removesuffix(end) if text.startswith(after) else after

@@ -33,7 +33,6 @@ class PageFolder:
 
     served: ServedStore
     home: Home | None
-    #: Whether the pages are of the very names that ask.
     is_own: bool = True
     notes: list[str] = field(default_factory=list)
 

@@ -39,7 +39,6 @@ class Answer:
 
     structured: dict[str, Any]
     lines: list[str]
-    #: The memories that a call changed, and the pages.
     changed: list[str] = field(default_factory=list)
     changed_pages: list[str] = field(default_factory=list)
 

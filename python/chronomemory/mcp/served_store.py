@@ -71,7 +71,6 @@ class ServedStore:
     must_exist: bool = False
     #: What reads texts and questions, chosen at the start as well; without one words are compared.
     embedder: Embedder | None = None
-    #: Add structured content to the text of every answer, for programs.
     structured: bool = False
 
     @cached_property

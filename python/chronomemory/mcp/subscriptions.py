@@ -97,7 +97,6 @@ def add_subscriptions(server: MCPServer[Any], notices: Notices) -> None:
             try:
                 await session.send_resource_updated(uri)
             except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-                # The client disconnected without unsubscribing.
                 forget(client, uri)
 
         def listener(event: ServerEvent) -> None:

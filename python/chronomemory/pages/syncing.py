@@ -376,7 +376,6 @@ def _text_to_write(home: Home, page: PageState, problems: list[Problem]) -> tupl
         problems.append(Problem("conflict", file, _EDITED))
         return None, shown
     text = home.look.text(page)
-    # An erasure clears the digest.
     if page.digest and digest_of(text.encode()) != page.digest:
         message = "the log has lost a part of it: its entries do not make up the text that was written"
         problems.append(Problem("conflict", file, message))

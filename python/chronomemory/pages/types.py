@@ -160,7 +160,6 @@ class Cleaned(Result):
     what: str
     pages: int
     entries: int
-    #: Files that could not be read as pages, and were left where they are.
     left: tuple[str, ...] = ()
 
     @property
@@ -210,7 +209,6 @@ class Link(Result):
     target: str
     label: str
     page: str | None
-    #: The entry that it stands in; None if it stands above the entries.
     entry: str | None
 
     @property

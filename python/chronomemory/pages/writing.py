@@ -48,7 +48,6 @@ class Settings:
     #: Above this an append suggests to compact the page, and above the other it flags it.
     soft_limit_tokens: int = 20_000
     hard_limit_tokens: int = 50_000
-    #: The number of days without writes after which a page becomes dormant.
     auto_dormant_days: int = 30
 
     @classmethod

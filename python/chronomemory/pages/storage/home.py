@@ -93,7 +93,6 @@ class Settled:
 
     page: PageState
     text: str
-    #: The digest of what the file has, None if there is no file.
     shown: str | None
 
     @property

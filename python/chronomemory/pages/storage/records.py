@@ -58,7 +58,6 @@ class PageState:
     digest: str
     earlier: tuple[str, ...]
     next_order: int
-    #: The time of the last write in UTC, sortable; empty if unknown.
     written: str = ""
     #: The note that it was imported from, and the digest of that.
     source: tuple[str, str] | None = None

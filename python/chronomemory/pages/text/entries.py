@@ -240,7 +240,6 @@ def read_entry(stretch: str, eol: str) -> EntryText:
 def _end_of_strike(body: str) -> int:
     """Return where the two tildes are that end the strike at the beginning of a body, or -1."""
     end = body.find("~~", 2) if body.startswith("~~") else -1
-    # A body may end with an escaped tilde.
     return end + (end > 2 and body[end - 1] == "\\" and body.startswith("~", end + 2))
 
 

@@ -185,7 +185,6 @@ def calls_of(link: LinkText, within: str = "") -> list[str]:
     if call is None:
         return []
     way = unquote(link.target)
-    # A wiki link is a name, unless it says that it is a way.
     if not within or way.startswith("/") or (link.kind == "wiki" and not way.startswith(".")):
         return [call]
     steps = unicodedata.normalize("NFC", within).casefold().split("/")
