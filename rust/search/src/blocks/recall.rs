@@ -38,7 +38,7 @@ impl BlockColumns {
         let places = ask.k.saturating_sub(always.len());
         let best = best.finish();
         let pool = if ask.likeness_decides() {
-            Pool::most_alike(self, best, places, ask.further)
+            Pool::most_alike(self, best, places, ask.further())
         } else {
             Pool::best(best)
         };
@@ -53,6 +53,7 @@ impl BlockColumns {
             relevance: gathered.relevance_of(rated.row),
             expanded: gathered.expanded.binary_search(&rated.row).is_ok(),
             guaranteed: is_sure(rated.row),
+            newer_than: None,
             record: None,
             own_scope: None,
         };
@@ -64,7 +65,7 @@ impl BlockColumns {
             };
             let (results, further) = ranked.split_at(ask.k.min(ranked.len()));
             answer.results = results.iter().map(found).collect();
-            answer.further = further.iter().take(ask.further).map(found).collect();
+            answer.further = further.iter().take(ask.further()).map(found).collect();
             return answer;
         }
         always.sort_unstable_by(|one, other| better_first(self, one, other));
@@ -79,7 +80,7 @@ impl BlockColumns {
             .collect();
         answer.clashes.sort_unstable();
         answer.results = shown.results.iter().map(found).collect();
-        answer.further = shown.further.iter().take(ask.further).map(found).collect();
+        answer.further = shown.further.iter().take(ask.further()).map(found).collect();
         answer
     }
 
@@ -96,7 +97,7 @@ impl BlockColumns {
             let limit = if ask.likeness_decides() {
                 gathered.candidates.len()
             } else {
-                (POOL_PER_RESULT * ask.k).max(ask.k + ask.further)
+                (POOL_PER_RESULT * ask.k).max(ask.k + ask.further())
             };
             let mut best = Best::new(self, limit);
             let mut always = Vec::new();
