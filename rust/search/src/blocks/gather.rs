@@ -1,6 +1,5 @@
 //! Gathers the candidates of a recall: the blocks that are like the query, and those linked to them.
 
-use std::cell::LazyCell;
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
@@ -9,6 +8,7 @@ use super::ask::Ask;
 use super::codes::AskedCodes;
 use super::columns::BlockColumns;
 use super::filter::BlockFilter;
+use super::meaning::HeldAgainst;
 use super::wording::Wording;
 use crate::score::{GroupWords, POOL_RECORDS, SMALL_RECORDS, Scale, Shares, Ties, TokenScores, fused, lifted};
 use crate::text::{NamedDays, asked};
@@ -27,22 +27,49 @@ type Similarities = HashMap<u32, f64, RandomState>;
 
 /// The blocks that are scored for a query.
 #[derive(Default)]
-pub struct Gathered {
+pub struct Gathered<'a> {
     /// Every candidate once.
     pub candidates: Vec<u32>,
     /// How alike each of them is to the query; none at all without a query.
     pub similarities: Vec<f64>,
     /// Those that came by a link, or were said beside another, in order.
     pub expanded: Vec<u32>,
-    /// How relevant each is to the query, in the order of the rows; none at all without a query.
-    pub(super) relevance: Vec<(u32, f64)>,
+    /// Nothing without a query.
+    pub(super) relevance: Option<Relevance<'a>>,
 }
 
-impl Gathered {
+/// How relevant blocks are to a query: the share of its words that they have, or their cosine, whichever is greater.
+pub(super) struct Relevance<'a> {
+    wording: &'a Wording<'a>,
+    held_against: Option<HeldAgainst<'a>>,
+    known_cosines: KnownScores,
+    /// How much a cosine counts.
+    cosine_share: f64,
+}
+
+impl Relevance<'_> {
+    fn cosine(&self, row: u32) -> Option<f64> {
+        let known = self.known_cosines.get(row);
+        known.or_else(|| Some(f64::from(self.held_against.as_ref()?.cosine(row)?)))
+    }
+
+    fn of(&self, row: u32) -> f64 {
+        let cosine = self.cosine(row).unwrap_or(0.0);
+        self.wording.coverage(row).max(self.cosine_share * cosine)
+    }
+
+    /// Whether a block is at least so relevant, which is more than 0: what is known is asked first.
+    fn reaches(&self, row: u32, least: f64) -> bool {
+        let known = self.known_cosines.get(row);
+        let is_near = |cosine: Option<f64>| cosine.is_some_and(|cosine| self.cosine_share * cosine >= least);
+        is_near(known) || self.wording.coverage(row) >= least || (known.is_none() && is_near(self.cosine(row)))
+    }
+}
+
+impl Gathered<'_> {
     /// How relevant a candidate is to the query; without a query all are.
     pub fn relevance_of(&self, row: u32) -> f64 {
-        let place = self.relevance.binary_search_by_key(&row, |one| one.0);
-        place.map_or(1.0, |place| self.relevance[place].1)
+        self.relevance.as_ref().map_or(1.0, |relevance| relevance.of(row))
     }
 
     /// Keeps the candidates that are relevant, those adjacent to a relevant one, and those for which `is_kept` holds. If none
@@ -52,29 +79,40 @@ impl Gathered {
         columns: &BlockColumns,
         filter: &BlockFilter<'_>,
         least: f64,
+        put_forward: usize,
         is_kept: impl Fn(u32) -> bool,
     ) {
-        let is_any = self.relevance.iter().any(|&(_, relevance)| relevance >= least);
-        let is_relevant = |row: u32| is_any && self.relevance_of(row) >= RELEVANT_SHARE * least;
-        let is_candidate = |row: u32| self.relevance.binary_search_by_key(&row, |one| one.0).is_ok();
+        let reaches = |row: u32, least: f64| self.relevance.as_ref().is_none_or(|one| one.reaches(row, least));
+        let rows = &self.candidates;
+        let is_any = rows.iter().any(|&row| reaches(row, least));
+        let relevant: Vec<bool> = rows
+            .iter()
+            .map(|&row| is_any && reaches(row, RELEVANT_SHARE * least))
+            .collect();
         let is_adjacent = |row: u32| {
             let linked = columns.edges.of(row, filter.sight());
             let linked = linked
                 .filter(|(link, _)| !link.of_likeness)
                 .map(|(link, _)| link.across(row));
             let mut others = linked.chain(columns.circumstances.next_to(row));
-            others.any(|other| is_candidate(other) && is_relevant(other))
+            is_any && others.any(|other| place_of(rows, put_forward, other).is_some_and(|place| relevant[place]))
         };
-        let kept: Vec<bool> = self
-            .candidates
-            .iter()
-            .map(|&row| is_relevant(row) || is_kept(row) || is_adjacent(row))
+        let each = rows.iter().zip(&relevant);
+        let kept: Vec<bool> = each
+            .map(|(&row, &is_relevant)| is_relevant || is_kept(row) || is_adjacent(row))
             .collect();
         let mut places = kept.iter();
         self.candidates.retain(|_| places.next() == Some(&true));
         let mut places = kept.iter();
         self.similarities.retain(|_| places.next() == Some(&true));
     }
+}
+
+/// The place of a row among candidates: those put forward are in order, and so are the others behind them.
+fn place_of(rows: &[u32], put_forward: usize, row: u32) -> Option<usize> {
+    let (first, others) = rows.split_at(put_forward);
+    let behind = || Some(put_forward + others.binary_search(&row).ok()?);
+    first.binary_search(&row).ok().or_else(behind)
 }
 
 /// What is known of some rows, in their order.
@@ -106,15 +144,15 @@ fn is_in(rows: &[u32], row: u32) -> bool {
 }
 
 /// Finds what a query is about, beside what is guaranteed.
-pub fn gather(
-    columns: &BlockColumns,
+pub fn gather<'a>(
+    columns: &'a BlockColumns,
     ask: &Ask,
     query: &[f32],
-    wording: &Wording<'_>,
+    wording: &'a Wording<'a>,
     filter: &BlockFilter<'_>,
     guaranteed: &[u32],
     threads: usize,
-) -> Gathered {
+) -> Gathered<'a> {
     let number = SEEDS_PER_RESULT * ask.k;
     let pool = number.max(POOL_RECORDS);
     let mut best_words = wording.best(pool, filter);
@@ -142,7 +180,13 @@ pub fn gather(
         token_max,
         token_floor,
     };
-    let (known_words, known_cosines) = (KnownScores::of(&best_words), KnownScores::of(&nearest));
+    let known_words = KnownScores::of(&best_words);
+    let relevance = Relevance {
+        wording,
+        held_against: meaning.held_against(&ask.space, query),
+        known_cosines: KnownScores::of(&nearest),
+        cosine_share: if ask.by_words { PARTS_SHARE } else { 1.0 },
+    };
     add_those_without_vector(columns, ask, query, filter, number, &mut nearest);
     cut(columns, &mut nearest, number);
     best_words.truncate(number);
@@ -152,25 +196,22 @@ pub fn gather(
     let mut rows = once_each(seeds.iter().chain(guaranteed).copied());
     let mut expanded = expand(columns, ask, filter, &seeds, &rows);
 
-    let held_against = meaning.held_against(&ask.space, query);
     let similarity = |&row: &u32| {
         let words = || known_words.get(row).unwrap_or_else(|| wording.of(row));
-        let known = known_cosines.get(row);
-        let cosine = known.or_else(|| Some(f64::from(held_against.as_ref()?.cosine(row)?)));
         // Without a cosine to compare with, none says anything.
-        let compared = cosine.filter(|_| has_meaning);
+        let compared = || relevance.cosine(row).filter(|_| has_meaning);
         match &tokens {
             Some(tokens) => {
                 let shares = Shares {
                     text: has_words.then(|| scale.text_share(words())),
-                    vector: has_meaning.then(|| scale.vector_share(compared)),
+                    vector: has_meaning.then(|| scale.vector_share(compared())),
                     tokens: Some(scale.token_share(tokens.score(row))),
                 };
                 shares.fused()
             }
             None if has_words && ask.by_words => scale.text_share(words()),
-            None if has_words => fused(words(), compared, &scale),
-            None => cosine.unwrap_or(0.0),
+            None if has_words => fused(words(), compared(), &scale),
+            None => relevance.cosine(row).unwrap_or(0.0),
         }
     };
     let mut similarities: Vec<f64> = rows.iter().map(similarity).collect();
@@ -184,23 +225,15 @@ pub fn gather(
         .is_some()
         .then(|| GroupWords::of(wording.weights(), rows.iter().map(|&row| wording.words_of(row))));
     let timed = lift(columns, ask, filter, &rows, put_forward, words, &mut similarities);
-    let relevance = |&row: &u32| {
-        let known = known_cosines.get(row);
-        let cosine = known.or_else(|| Some(f64::from(held_against.as_ref()?.cosine(row)?)));
-        let share = if ask.by_words { PARTS_SHARE } else { 1.0 };
-        (row, wording.coverage(row).max(share * cosine.unwrap_or(0.0)))
-    };
-    let mut relevance: Vec<(u32, f64)> = rows.iter().map(relevance).collect();
-    relevance.sort_unstable_by_key(|one| one.0);
     let mut gathered = Gathered {
         candidates: rows,
         similarities,
         expanded,
-        relevance,
+        relevance: Some(relevance),
     };
     if ask.min_similarity > 0.0 {
         let is_kept = |row: u32| guaranteed.contains(&row) || timed.contains(&row);
-        gathered.keep_relevant(columns, filter, ask.min_similarity, is_kept);
+        gathered.keep_relevant(columns, filter, ask.min_similarity, put_forward, is_kept);
     }
     gathered
 }
@@ -236,7 +269,6 @@ fn lift(
     words: Option<GroupWords>,
     similarities: &mut [f64],
 ) -> Vec<u32> {
-    let places = LazyCell::new(|| -> HashMap<u32, usize, RandomState> { rows.iter().copied().zip(0..).collect() });
     let text = ask.text.as_deref().unwrap_or_default();
     let known = &columns.circumstances;
     let mut links = Vec::new();
@@ -247,7 +279,7 @@ fn lift(
             .of(row, filter.sight())
             .filter(|(link, _)| !link.of_likeness);
         let others = linked.map(|(link, _)| link.across(row)).chain(known.next_to(row));
-        links.extend(others.filter_map(|other| Some((at, *places.get(&other)?))));
+        links.extend(others.filter_map(|other| Some((at, place_of(rows, put_forward, other)?))));
     }
     let ties = Ties {
         links,

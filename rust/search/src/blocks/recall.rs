@@ -27,8 +27,9 @@ impl BlockColumns {
     ) -> BlockAnswer {
         let filter = BlockFilter::new(self, outlook, ask);
         let mut sure = guaranteed(self, &outlook.sight, ask);
+        let wording = Wording::new(self, words);
         let gathered = match &ask.query {
-            Some(query) => gather(self, ask, query, &Wording::new(self, words), &filter, &sure, threads),
+            Some(query) => gather(self, ask, query, &wording, &filter, &sure, threads),
             None => self.everything(&filter, &sure),
         };
         let measure = Measure::new(self, outlook, ask, gathered.candidates.iter().copied());
@@ -89,20 +90,26 @@ impl BlockColumns {
         &self,
         ask: &Ask,
         measure: &Measure<'_>,
-        gathered: &Gathered,
+        gathered: &Gathered<'_>,
         sure: &[u32],
         threads: usize,
     ) -> (Vec<Rated>, Best<'_>) {
+        let Gathered {
+            candidates: rows,
+            similarities,
+            ..
+        } = gathered;
+        let total = rows.len();
         let rate_part = |first: usize, rows: &[u32]| {
             let limit = if ask.likeness_decides() {
-                gathered.candidates.len()
+                total
             } else {
                 (POOL_PER_RESULT * ask.k).max(ask.k + ask.further())
             };
             let mut best = Best::new(self, limit);
             let mut always = Vec::new();
             for (at, &row) in (first..).zip(rows) {
-                let rated = measure.rate(row, gathered.similarities.get(at).copied().unwrap_or(0.0));
+                let rated = measure.rate(row, similarities.get(at).copied().unwrap_or(0.0));
                 if ask.frame && sure.binary_search(&row).is_ok() {
                     always.push(rated);
                 } else {
@@ -111,7 +118,6 @@ impl BlockColumns {
             }
             (always, best)
         };
-        let rows = &gathered.candidates;
         let parts = threads.clamp(1, rows.len() / ROWS_PER_THREAD + 1);
         let length = rows.len().div_ceil(parts).max(1);
         let (head, rest) = rows.split_at(length.min(rows.len()));
@@ -162,7 +168,7 @@ impl BlockColumns {
     }
 
     /// Without a query every block that passes is a candidate, beside what is guaranteed.
-    fn everything(&self, filter: &BlockFilter<'_>, sure: &[u32]) -> Gathered {
+    fn everything(&self, filter: &BlockFilter<'_>, sure: &[u32]) -> Gathered<'static> {
         let mut rows = filter.rows();
         if !sure.is_empty() {
             rows.extend(sure.iter().filter(|&&row| !filter.passes(row)));
