@@ -5,12 +5,11 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::ask::Ask;
-use super::codes::AskedCodes;
 use super::columns::BlockColumns;
 use super::filter::BlockFilter;
 use super::meaning::HeldAgainst;
 use super::wording::Wording;
-use crate::score::{GroupWords, POOL_RECORDS, SMALL_RECORDS, Scale, Shares, Ties, TokenScores, fused, lifted};
+use crate::score::{GroupWords, POOL_RECORDS, SMALL_RECORDS, Scale, Ties, TokenScores, lifted};
 use crate::text::{NamedDays, asked};
 
 /// How many of the best by meaning, by words and by tokens are looked at for each result: for ten as many as a search looks at.
@@ -167,19 +166,15 @@ pub fn gather<'a>(
     cut(columns, &mut nearest, pool);
     let has_meaning = !nearest.is_empty();
     let asked = ask.tokens.as_ref().and_then(|tokens| columns.codes.asked(tokens));
-    let tokens = asked.as_ref().map(|asked| said(asked, filter, &best_words, &nearest));
+    let tokens = asked.as_ref().map(|asked| {
+        let few = asked.few(SMALL_RECORDS, |row| filter.passes(row));
+        TokenScores::of(asked, few, [&best_words, &nearest], |row| row)
+    });
     // Where nobody has codes, nobody is the worse for it.
     let tokens = tokens.filter(|tokens| !tokens.best.is_empty());
-    let (token_max, token_floor) = tokens.as_ref().map_or((0.0, 0.0), TokenScores::range);
     let mut by_tokens = tokens.as_ref().map_or_else(Vec::new, |tokens| tokens.best.clone());
+    let scale = Scale::of(&best_words, &nearest, &by_tokens);
     cut(columns, &mut by_tokens, number);
-    let scale = Scale {
-        text_max: best_words.first().map_or(0.0, |best| best.1),
-        cosine_max: nearest.first().map_or(0.0, |best| best.1),
-        cosine_floor: nearest.iter().take(POOL_RECORDS).next_back().map_or(0.0, |last| last.1),
-        token_max,
-        token_floor,
-    };
     let known_words = KnownScores::of(&best_words);
     let relevance = Relevance {
         wording,
@@ -196,23 +191,16 @@ pub fn gather<'a>(
     let mut rows = once_each(seeds.iter().chain(guaranteed).copied());
     let mut expanded = expand(columns, ask, filter, &seeds, &rows);
 
+    let counts_cosine = if tokens.is_some() { has_meaning } else { !ask.by_words };
     let similarity = |&row: &u32| {
-        let words = || known_words.get(row).unwrap_or_else(|| wording.of(row));
-        // Without a cosine to compare with, none says anything.
-        let compared = || relevance.cosine(row).filter(|_| has_meaning);
-        match &tokens {
-            Some(tokens) => {
-                let shares = Shares {
-                    text: has_words.then(|| scale.text_share(words())),
-                    vector: has_meaning.then(|| scale.vector_share(compared())),
-                    tokens: Some(scale.token_share(tokens.score(row))),
-                };
-                shares.fused()
-            }
-            None if has_words && ask.by_words => scale.text_share(words()),
-            None if has_words => fused(words(), compared(), &scale),
-            None => relevance.cosine(row).unwrap_or(0.0),
+        if tokens.is_none() && !has_words {
+            return relevance.cosine(row).unwrap_or(0.0);
         }
+        let words = has_words.then(|| known_words.get(row).unwrap_or_else(|| wording.of(row)));
+        // Without a cosine to compare with, none says anything.
+        let cosine = counts_cosine.then(|| relevance.cosine(row).filter(|_| has_meaning));
+        let said = tokens.as_ref().map(|tokens| tokens.score(row));
+        scale.shares(words, cosine, said).fused()
     };
     let mut similarities: Vec<f64> = rows.iter().map(similarity).collect();
     let put_forward = rows.len();
@@ -236,26 +224,6 @@ pub fn gather<'a>(
         gathered.keep_relevant(columns, filter, ask.min_similarity, put_forward, is_kept);
     }
     gathered
-}
-
-/// What blocks say of tokens: all that pass, where these are few, else the best by words and by meaning.
-fn said<'a>(
-    asked: &'a AskedCodes<'a>,
-    filter: &BlockFilter<'_>,
-    best_words: &[(u32, f64)],
-    nearest: &[(u32, f64)],
-) -> TokenScores<'a, AskedCodes<'a>> {
-    let some = || {
-        let first = best_words.iter().take(POOL_RECORDS);
-        first
-            .chain(nearest.iter().take(POOL_RECORDS))
-            .map(|one| one.0)
-            .collect()
-    };
-    let mut rows: Vec<u32> = asked.few(SMALL_RECORDS, |row| filter.passes(row)).unwrap_or_else(some);
-    rows.sort_unstable();
-    rows.dedup();
-    TokenScores::of(asked, rows.into_iter().map(|row| (row, row)))
 }
 
 /// Adds what surrounds each candidate, as a search does; the best keeps the similarity that the best has alone. Returns the rows
