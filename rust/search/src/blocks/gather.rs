@@ -41,14 +41,14 @@ pub struct Gathered<'a> {
 pub(super) struct Relevance<'a> {
     wording: &'a Wording<'a>,
     held_against: Option<HeldAgainst<'a>>,
-    known_cosines: KnownScores,
+    known_cosines: Similarities,
     /// How much a cosine counts.
     cosine_share: f64,
 }
 
 impl Relevance<'_> {
     fn cosine(&self, row: u32) -> Option<f64> {
-        let known = self.known_cosines.get(row);
+        let known = self.known_cosines.get(&row).copied();
         known.or_else(|| Some(f64::from(self.held_against.as_ref()?.cosine(row)?)))
     }
 
@@ -59,7 +59,7 @@ impl Relevance<'_> {
 
     /// Whether a block is at least so relevant, which is more than 0: what is known is asked first.
     fn reaches(&self, row: u32, least: f64) -> bool {
-        let known = self.known_cosines.get(row);
+        let known = self.known_cosines.get(&row).copied();
         let is_near = |cosine: Option<f64>| cosine.is_some_and(|cosine| self.cosine_share * cosine >= least);
         is_near(known) || self.wording.coverage(row) >= least || (known.is_none() && is_near(self.cosine(row)))
     }
@@ -114,22 +114,6 @@ fn place_of(rows: &[u32], put_forward: usize, row: u32) -> Option<usize> {
     first.binary_search(&row).ok().or_else(behind)
 }
 
-/// What is known of some rows, in their order.
-struct KnownScores(Vec<(u32, f64)>);
-
-impl KnownScores {
-    fn of(scores: &[(u32, f64)]) -> Self {
-        let mut scores = scores.to_vec();
-        scores.sort_unstable_by_key(|one| one.0);
-        Self(scores)
-    }
-
-    fn get(&self, row: u32) -> Option<f64> {
-        let place = self.0.binary_search_by_key(&row, |one| one.0).ok()?;
-        Some(self.0[place].1)
-    }
-}
-
 /// Each of these rows once, in order.
 fn once_each(rows: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut rows: Vec<u32> = rows.collect();
@@ -175,11 +159,11 @@ pub fn gather<'a>(
     let mut by_tokens = tokens.as_ref().map_or_else(Vec::new, |tokens| tokens.best.clone());
     let scale = Scale::of(&best_words, &nearest, &by_tokens);
     cut(columns, &mut by_tokens, number);
-    let known_words = KnownScores::of(&best_words);
+    let known_words = best_words.iter().copied().collect::<Similarities>();
     let relevance = Relevance {
         wording,
         held_against: meaning.held_against(&ask.space, query),
-        known_cosines: KnownScores::of(&nearest),
+        known_cosines: nearest.iter().copied().collect(),
         cosine_share: if ask.by_words { PARTS_SHARE } else { 1.0 },
     };
     add_those_without_vector(columns, ask, query, filter, number, &mut nearest);
@@ -189,14 +173,18 @@ pub fn gather<'a>(
     let best = nearest.iter().chain(&best_words).chain(&by_tokens);
     let seeds = once_each(best.map(|&(row, _)| row));
     let mut rows = once_each(seeds.iter().chain(guaranteed).copied());
-    let mut expanded = expand(columns, ask, filter, &seeds, &rows);
+    let linked = |seed: u32| {
+        let links = columns.edges.of(seed, filter.sight());
+        links.map(move |(link, strength)| (link.across(seed), strength))
+    };
+    let mut expanded = around(columns, filter, &seeds, linked, |row| is_in(&rows, row), ask.expansion);
 
     let counts_cosine = if tokens.is_some() { has_meaning } else { !ask.by_words };
     let similarity = |&row: &u32| {
         if tokens.is_none() && !has_words {
             return relevance.cosine(row).unwrap_or(0.0);
         }
-        let words = has_words.then(|| known_words.get(row).unwrap_or_else(|| wording.of(row)));
+        let words = has_words.then(|| known_words.get(&row).copied().unwrap_or_else(|| wording.of(row)));
         // Without a cosine to compare with, none says anything.
         let cosine = counts_cosine.then(|| relevance.cosine(row).filter(|_| has_meaning));
         let said = tokens.as_ref().map(|tokens| tokens.score(row));
@@ -204,7 +192,18 @@ pub fn gather<'a>(
     };
     let mut similarities: Vec<f64> = rows.iter().map(similarity).collect();
     let put_forward = rows.len();
-    let beside = beside(columns, ask, filter, &seeds, (&rows, &similarities), &expanded);
+    // What was said right before or after a seed. Where likeness decides, it brings nothing in but by what it is beside of.
+    let said_beside = |seed: u32| {
+        let alone = rows.binary_search(&seed).map_or(0.0, |place| similarities[place]);
+        columns.circumstances.next_to(seed).map(move |other| (other, alone))
+    };
+    let most = if ask.likeness_decides() {
+        usize::MAX
+    } else {
+        ask.expansion
+    };
+    let is_known = |row| is_in(&rows, row) || is_in(&expanded, row);
+    let beside = around(columns, filter, &seeds, said_beside, is_known, most);
     expanded = once_each(expanded.into_iter().chain(beside));
     // Who comes by a link, or was said beside a seed, says what it says itself too.
     similarities.extend(expanded.iter().map(similarity));
@@ -277,36 +276,6 @@ fn lift(
     timed
 }
 
-/// What was said right before or after the seeds, beside the best of them first.
-fn beside(
-    columns: &BlockColumns,
-    ask: &Ask,
-    filter: &BlockFilter<'_>,
-    seeds: &[u32],
-    (rows, alone): (&[u32], &[f64]),
-    expanded: &[u32],
-) -> Vec<u32> {
-    let mut found = Similarities::default();
-    for &seed in seeds {
-        for there in columns.circumstances.next_to(seed) {
-            let is_new = !is_in(rows, there) && !is_in(expanded, there);
-            if is_new
-                && filter.passes_at_any_age(there)
-                && let Ok(place) = rows.binary_search(&seed)
-            {
-                let best = found.entry(there).or_insert(f64::NEG_INFINITY);
-                *best = best.max(alone[place]);
-            }
-        }
-    }
-    let mut found: Vec<(u32, f64)> = found.into_iter().collect();
-    // Where likeness decides, what is beside brings nothing in but by what it is beside of.
-    if !ask.likeness_decides() {
-        cut(columns, &mut found, ask.expansion);
-    }
-    found.into_iter().map(|(row, _)| row).collect()
-}
-
 /// Blocks that cannot be compared have a cosine of zero, which may be among the best.
 fn add_those_without_vector(
     columns: &BlockColumns,
@@ -330,19 +299,23 @@ fn cut(columns: &BlockColumns, scores: &mut Vec<(u32, f64)>, number: usize) {
     scores.truncate(number);
 }
 
-/// One step along the links, the strongest first; none of these rows. In order.
-fn expand(columns: &BlockColumns, ask: &Ask, filter: &BlockFilter<'_>, seeds: &[u32], known: &[u32]) -> Vec<u32> {
+/// New rows one step away from the seeds, in order; where only some may come, those of the greatest strength.
+fn around<I: Iterator<Item = (u32, f64)>>(
+    columns: &BlockColumns,
+    filter: &BlockFilter<'_>,
+    seeds: &[u32],
+    others: impl Fn(u32) -> I,
+    is_known: impl Fn(u32) -> bool,
+    most: usize,
+) -> Vec<u32> {
     let mut strengths = Similarities::default();
-    for &seed in seeds {
-        for (link, strength) in columns.edges.of(seed, filter.sight()) {
-            let there = link.across(seed);
-            if !is_in(known, there) && filter.passes_at_any_age(there) {
-                let best = strengths.entry(there).or_insert(f64::NEG_INFINITY);
-                *best = best.max(strength);
-            }
+    for (there, strength) in seeds.iter().flat_map(|&seed| others(seed)) {
+        if !is_known(there) && filter.passes_at_any_age(there) {
+            let best = strengths.entry(there).or_insert(f64::NEG_INFINITY);
+            *best = best.max(strength);
         }
     }
     let mut found: Vec<(u32, f64)> = strengths.into_iter().collect();
-    cut(columns, &mut found, ask.expansion);
+    cut(columns, &mut found, most);
     once_each(found.into_iter().map(|(row, _)| row))
 }
