@@ -90,13 +90,8 @@ class Neighbours:
         return self._near if _mark(conn) == self._known else self._looked(conn.store)
 
     def _looked(self, store: HasEngine) -> Near:
-        return nearest(store, self._model, self._vectors, self._least)
-
-
-def nearest(store: HasEngine, model: str, vectors: Matrix, least: float) -> Near:
-    """Return the active blocks that are near each of some vectors."""
-    rows = np.ascontiguousarray(vectors, dtype=np.float32)
-    return store.engine.blocks.nearest(SPACES.of(model), rows, _NEIGHBOURS, least)
+        rows = np.ascontiguousarray(self._vectors, dtype=np.float32)
+        return store.engine.blocks.nearest(SPACES.of(self._model), rows, _NEIGHBOURS, self._least)
 
 
 #: So alike is the same; so alike says the same better.
