@@ -8,6 +8,29 @@ use crate::vector::TokenQuestion;
 use chronolog::scope::Viewer;
 use chronomemory_state::condition::Condition;
 use chronomemory_state::snapshot::Moments;
+use chronomemory_state::state::{Sight, State};
+
+/// What an asker sees, as of a state, and the clock that counts for it.
+pub struct Outlook {
+    /// The scopes.
+    pub sight: Sight,
+    /// The digits of the clock.
+    pub clock: String,
+}
+
+impl Outlook {
+    /// What a viewer sees in a state.
+    pub fn of(state: &State, viewer: &Viewer) -> Self {
+        let clock = match viewer.who() {
+            Viewer::Named { scope, .. } => scope.of_clock().digits(),
+            _ => String::new(),
+        };
+        Self {
+            sight: state.sight(viewer),
+            clock,
+        }
+    }
+}
 
 /// What is asked.
 #[derive(Clone, Debug, Default)]

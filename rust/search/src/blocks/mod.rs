@@ -38,8 +38,6 @@ mod names;
 
 mod circumstances;
 
-mod outlook;
-
 mod shape;
 
 mod ask;
@@ -51,8 +49,6 @@ mod statement;
 mod clocks;
 
 mod columns;
-
-mod census;
 
 mod filter;
 
@@ -68,11 +64,10 @@ mod gather;
 
 mod recall;
 
-pub use ask::{Ask, BlockAnswer, FoundBlock};
-pub use census::Census;
+pub use ask::{Ask, BlockAnswer, FoundBlock, Outlook};
 pub use columns::BlockColumns;
 pub use fields::{BLOCK_KIND, block_in, block_key, is_of_likeness};
+pub use lookups::Census;
 pub use meaning::BlockReach;
-pub use outlook::Outlook;
 pub use pieces::Pieces;
 pub use shape::{BlockMisfit, is_one_of, link_key, misfit};

@@ -2,9 +2,8 @@
 
 use std::cmp::Ordering;
 
-use super::ask::Ask;
+use super::ask::{Ask, Outlook};
 use super::columns::BlockColumns;
-use super::outlook::Outlook;
 use chronomemory_state::state::Sight;
 
 /// A hub of few links is lifted while it is fresh.

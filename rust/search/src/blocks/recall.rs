@@ -1,12 +1,11 @@
 //! Runs a recall from the question to the answer: filter, gather, rate and choose.
 
-use super::ask::{Ask, BlockAnswer, FoundBlock};
+use super::ask::{Ask, BlockAnswer, FoundBlock, Outlook};
 use super::choose::{Pool, settle};
 use super::columns::{BlockColumns, BlockStanding};
 use super::filter::{BlockFilter, guaranteed};
 use super::gather::{Gathered, gather};
 use super::meaning::BlockReach;
-use super::outlook::Outlook;
 use super::rate::{Measure, Rated, better_first, keep_best};
 use super::wording::Wording;
 use crate::text;

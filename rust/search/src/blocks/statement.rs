@@ -28,18 +28,17 @@ impl BlockAnswer {
             return;
         };
         let mut found: Vec<(FoundBlock, Vec<String>)> = Vec::new();
-        let asked = beginning(query);
-        let results = self.results.len();
-        let mut places = results;
-        for (at, mut block) in self.results.drain(..).chain(further).enumerate() {
+        let (mut places, asked) = (0, beginning(query));
+        let results = self.results.drain(..).map(|block| (block, true));
+        for (mut block, is_result) in results.chain(further.into_iter().map(|block| (block, false))) {
             let mut start = Vec::new();
-            let is_found = block.look_up(state, &ask.viewer, |head| {
+            let is_wanted = |head: &Head<'_>| {
                 start = beginning(&content_of(head));
-                at < results || start == asked || found.iter().any(|other| other.1 == start)
-            });
-            match is_found {
-                true => found.push((block, start)),
-                false => places -= usize::from(at < results),
+                is_result || start == asked || found.iter().any(|other| other.1 == start)
+            };
+            if block.look_up(state, &ask.viewer, is_wanted) {
+                found.push((block, start));
+                places += usize::from(is_result);
             }
         }
         self.results = newest_first(found, places, query);
