@@ -29,17 +29,11 @@ impl BlockAnswer {
             let mut names = NumberedNames::default();
             let asked: Vec<u32> = Pieces::of(query).map(|piece| names.number(&piece)).collect();
             let (places, results) = (self.results.len(), std::mem::take(&mut self.results));
-            let mut blocks: Vec<Statement> = Vec::new();
-            for (at, block) in results.into_iter().chain(further).enumerate() {
-                let known = state.dated(&ask.viewer, &block_key(&block.id));
-                let Some(statement) = known.map(|known| Statement::of(block, known, &mut names)) else {
-                    continue;
-                };
-                let begins_alike = |other: &Statement| other.start() == statement.start();
-                if at < places || statement.start() == start_of(&asked) || blocks.iter().any(begins_alike) {
-                    blocks.push(statement);
-                }
-            }
+            let statement_of = |block: FoundBlock| {
+                let known = state.dated(&ask.viewer, &block_key(&block.id))?;
+                Some(Statement::of(block, known, &mut names))
+            };
+            let blocks = results.into_iter().chain(further).filter_map(statement_of).collect();
             let is_short = query.chars().count() <= LONGEST_TEXT;
             self.results = newest_first(blocks, places, &asked, is_short);
         }
@@ -59,11 +53,6 @@ impl FoundBlock {
         self.own_scope = state.own_scope(viewer, &spelled(&id));
         head.status != b"tombstone" && head.misfit().is_none()
     }
-}
-
-/// The first pieces of a text: statements with others do not have the same subject.
-fn start_of(pieces: &[u32]) -> &[u32] {
-    &pieces[..pieces.len().min(SAME_START)]
 }
 
 /// What a found block states.
@@ -107,8 +96,9 @@ impl Statement {
         }
     }
 
+    /// The first pieces: statements with others do not have the same subject.
     fn start(&self) -> &[u32] {
-        start_of(&self.pieces)
+        &self.pieces[..self.pieces.len().min(SAME_START)]
     }
 
     /// Whether this is a newer value of what another one states; not if the query names the old value.
