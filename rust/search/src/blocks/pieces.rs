@@ -58,7 +58,8 @@ impl Iterator for Pieces<'_> {
             if let Some(length) = quotation(self.rest, self.before) {
                 let piece = self.take(length);
                 let mut inner = piece.chars();
-                (inner.next(), inner.next_back());
+                inner.next();
+                inner.next_back();
                 return Some(format!("'{}'", inner.as_str()));
             }
             if let Some(length) = number(self.rest) {
