@@ -38,6 +38,7 @@ __all__ = [
     "indented_json",
     "parse_json",
     "question_words",
+    "statement_pieces",
     "store_folder",
     "text_words",
     "token_rows",
@@ -58,6 +59,8 @@ _Dict = dict[str, Any]
 # Ids, their rows, space, model and, of codes, the length of the token vectors.
 _Rows = tuple[list[str], npt.NDArray[np.float32], str | None, str | None, int]
 _Maybe = list[ChronoRecord | None]
+# An edition, a bookmark, records, and numbers for the scopes of those that may be changed.
+_Look = tuple[Edition, tuple[str, int], _Maybe, list[int | None]]
 _Names = tuple[_Text, _Text, _Text]
 _After = tuple[Any, str] | None
 _Found = tuple[ChronoRecord, float, _Dict | None]
@@ -281,7 +284,7 @@ class Engine(Reader):
 
     def tally(self) -> list[tuple[str, str, bool, int]]:
         """Return the number of records by kind, status and whether a face wrote them."""
-    def records_at_once(self, ids: list[str]) -> tuple[Edition, tuple[str, int], _Maybe, list[int | None]]:
+    def records_at_once(self, ids: list[str]) -> _Look:
         """Return edition, bookmark, records, and numbers for the scopes of those that may be changed.
 
         Records that no verb of their face can use are left out.
@@ -375,6 +378,13 @@ class Blocks:
         self, space: str, vectors: _Floats, number: int, least: float
     ) -> list[list[tuple[str, float]]]:
         """For each row at most ``number`` active blocks of at least this cosine, the nearest first."""
+    def arrival(
+        self, block_id: str, ids: list[str], space: str, vector: _Floats, number: int, least: float
+    ) -> tuple[list[str], _Look, list[list[tuple[str, float]]]]:
+        """Fetch records, then the active blocks near a vector, each with its link to a block.
+
+        Return the ids of all that was fetched, what ``records_at_once`` returns of them, and the neighbours.
+        """
     def tagged(self, pattern: str) -> list[str]: ...
     def links(self, ids: list[str]) -> list[tuple[str, str]]: ...
     def forming(self, ids: list[str]) -> list[list[str]]: ...
@@ -439,10 +449,12 @@ def indented_json(value: object) -> bytes: ...
 def parse_json(text: bytes) -> Any:
     """Read JSON as strictly as a log line is read; ValueError otherwise."""
 
-# The words of a text as the index knows them, those that a question asks for, and a row of codes for each
+# The words of a text as the index knows them, those that a question asks for, the words, numbers, quotations
+# and signs of a statement without "the" and the last sign, and a row of codes for each
 # record, which has so many of the vectors.
 def text_words(text: str) -> list[str]: ...
 def question_words(text: str) -> list[str]: ...
+def statement_pieces(text: str) -> list[str]: ...
 def token_rows(vectors: _Floats, counts: list[int], most: int) -> _Floats: ...
 def event_hash(fields: Mapping[str, Any]) -> str:
     """The hash of an event: of all these fields but ``hash``."""

@@ -66,7 +66,7 @@ def question_of(question: reference.Question) -> dict[str, Any]:
     return {
         "hours": question.hours,
         "k": question.k,
-        "further": 0,
+        "prefer_newest": False,
         "weights": question.weights,
         "tag_patterns": list(question.tag_patterns),
         "tags": [],
@@ -158,7 +158,7 @@ def assert_agrees(
     right = reference.recall(memory, question)
     assert [row[0] for row in told["results"]] == [item.id for item in right.results], where
     for row, item in zip(told["results"], right.results, strict=True):
-        _, score, components, _, expanded, guaranteed, record, own_scope = row
+        _, score, components, _, expanded, guaranteed, _, record, own_scope = row
         assert abs(score - item.score) < 1e-6, where
         assert all(abs(one - other) < 1e-6 for one, other in zip(components, item.components, strict=True))
         assert (expanded, guaranteed) == (item.expanded, item.guaranteed)

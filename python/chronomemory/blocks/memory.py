@@ -25,7 +25,7 @@ from chronomemory.blocks.guide import guide
 from chronomemory.blocks.ids import BLOCK, EDGE, any_key, block_key, given_id
 from chronomemory.blocks.items import MemoryItem, MemoryPage, item_of, listed
 from chronomemory.blocks.life.asking import Analyser, BlockAnswers, Judge, Merge, TokenCounter, merging
-from chronomemory.blocks.life.consolidation import ConsolidateResult, Consolidation, DreamResult
+from chronomemory.blocks.life.consolidation import ConsolidateResult, Consolidation, DreamResult, Fetch
 from chronomemory.blocks.life.curation import CurateResult, curate
 from chronomemory.blocks.life.embedding import ReembedResult, reembed
 from chronomemory.blocks.life.learning import (
@@ -457,9 +457,9 @@ class Memory:
             self.blocks, self.embedder, answers, self._write, self._hour, self._look_at_all, self._clock.tick
         )
 
-    def _look_at_all(self, conn: Connection, record_ids: Iterable[str]) -> None:
+    def _look_at_all(self, conn: Connection, record_ids: Iterable[str], fetch: Fetch) -> None:
         """Fetch what a batch depends on: some records, the clock, and what a memory begins with."""
-        self._look_at(conn, [*record_ids, *config_keys(TOTAL_ACTIVE_HOURS, conn.scope)])
+        self._look_at(conn, [*record_ids, *config_keys(TOTAL_ACTIVE_HOURS, conn.scope)], fetch)
 
     @property
     def should_dream(self) -> bool:
@@ -849,11 +849,13 @@ class Memory:
         given = self._settings.get(key)
         return get_number(conn, key) if given is None else given
 
-    def _look_at(self, conn: Connection, record_ids: Iterable[str]) -> Edition:
+    def _look_at(
+        self, conn: Connection, record_ids: Iterable[str], fetch: Fetch = Connection.fetch
+    ) -> Edition:
         """Look at several records in one go; at what a memory begins with, too, unless that is known."""
         if self._is_seeded:
-            return conn.fetch(record_ids)
-        seen = conn.fetch([*record_ids, *seed_keys(conn.scope)])
+            return fetch(conn, record_ids)
+        seen = fetch(conn, [*record_ids, *seed_keys(conn.scope)])
         self._is_seeded = is_seeded(conn)
         return seen
 

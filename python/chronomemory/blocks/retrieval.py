@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ from chronomemory._core import Edition
 from chronomemory.blocks.engine import READER, SPACES
 from chronomemory.blocks.ids import BLOCK, block_key
 from chronomemory.blocks.life.asking import TokenCounter, estimated_tokens
-from chronomemory.blocks.life.differences import beginning, is_newer_value, pieces
 from chronomemory.blocks.life.learning import SENTENCE_ENDS
 from chronomemory.blocks.storage.blocks import by_scope, tags_of, time_of
 from chronomemory.blocks.storage.frames import Frame, bullet
@@ -156,7 +154,7 @@ def _asked(frame: Frame, question: Question, *, whole: bool) -> dict[str, Any]:
     return {
         "hours": question.hours,
         "k": question.k,
-        "further": _FURTHER if question.prefer_newest and question.text else 0,
+        "prefer_newest": question.prefer_newest,
         "weights": frame.weights.as_tuple(),
         "tag_patterns": list(filters.tag_patterns),
         "tags": list(question.tags),
@@ -180,10 +178,8 @@ def _asked(frame: Frame, question: Question, *, whole: bool) -> dict[str, Any]:
     }
 
 
-def _scored(row: tuple[Any, ...]) -> ScoredBlock | None:
-    block_id, score, components, relevance, expanded, guaranteed, record, _ = row
-    if record is None or record.status == "tombstone":
-        return None
+def _scored(row: tuple[Any, ...]) -> ScoredBlock:
+    block_id, score, components, relevance, expanded, guaranteed, newer_than, record, _ = row
     created_at, updated_at, version = record.moments_and_version()
     data = record.data
     return ScoredBlock(
@@ -196,6 +192,7 @@ def _scored(row: tuple[Any, ...]) -> ScoredBlock | None:
         relevance=relevance,
         was_expanded=expanded,
         guaranteed=guaranteed,
+        newer_than=newer_than,
         source=data["source"],
         speaker=data.get("speaker"),
         time=time_of(data, created_at),
@@ -207,85 +204,13 @@ def _scored(row: tuple[Any, ...]) -> ScoredBlock | None:
     )
 
 
-def _results(answer: Mapping[str, Any], question: Question) -> list[ScoredBlock]:
-    """Return the blocks of an answer.
-
-    A newer value of a subject comes before the older ones, and a block that states just the query before all
-    others that are not guaranteed; both may be among the next ones behind the results.
-    """
-    blocks = [block for row in answer["results"] if (block := _scored(row)) is not None]
-    if not question.prefer_newest or not question.text:
-        return blocks
-    places, asked = len(blocks), beginning(question.text)
-    begun = Counter(beginning(block.content) for block in blocks)
-    for row in answer["further"]:
-        if row[_RECORD] is not None and (start := beginning(str(row[_RECORD].data.get("content", "")))) in {
-            asked,
-            *begun,
-        }:
-            blocks += [block for block in [_scored(row)] if block is not None]
-            begun[start] += 1
-    if begun.total() == len(begun) and asked not in begun:
-        return blocks
-    for at in range(places):
-        _put_newest_first(blocks, at, question.text)
-    if len(question.text) <= _LONGEST_TEXT:
-        first = next((at for at, block in enumerate(blocks) if not block.guaranteed), 0)
-        blocks[first:] = sorted(blocks[first:], key=lambda block: not _states(block, pieces(question.text)))
-    return _with_newer(blocks[:places], question.text)
-
-
-def _with_newer(blocks: list[ScoredBlock], query: str) -> list[ScoredBlock]:
-    """Return blocks of which each names the first one behind it whose value it replaces."""
-    marked = []
-    for at, block in enumerate(blocks):
-        behind = (other.id for other in blocks[at + 1 :] if _is_newer(other, block, query))
-        marked.append(block if (old := next(behind, None)) is None else replace(block, newer_than=old))
-    return marked
-
-
-def _is_newer(old: ScoredBlock, new: ScoredBlock, query: str) -> bool:
-    if old.time is None or new.time is None or new.time <= old.time or new.speaker != old.speaker:
-        return False
-    return beginning(old.content) == beginning(new.content) and is_newer_value(
-        old.content, new.content, query
-    )
-
-
-def _states(block: ScoredBlock, asked: tuple[str, ...]) -> bool:
-    return len(block.content) <= _LONGEST_TEXT and pieces(block.content) == asked
-
-
-#: The place of the record in a row of the engine's answer.
-_RECORD = 6
-#: Longer texts are not compared with the query.
-_LONGEST_TEXT = 1000
-#: So many blocks behind the results are asked for, among which a newer value may be.
-_FURTHER = 10
-#: A newer value takes the place of an older one if it is at least this share as similar to the query.
-_AS_SIMILAR = 0.8
-
-
-def _put_newest_first(blocks: list[ScoredBlock], at: int, query: str) -> None:
-    """Move the newest value of the subject of a block up to the place of that block."""
-    old = blocks[at]
-    newest = at
-    for place in range(at + 1, len(blocks)):
-        other, latest = blocks[place], blocks[newest].time
-        if other.guaranteed != old.guaranteed or other.similarity < _AS_SIMILAR * old.similarity:
-            continue
-        if (latest is None or other.time is None or other.time > latest) and _is_newer(old, other, query):
-            newest = place
-    if newest != at:
-        blocks.insert(at, blocks.pop(newest))
-
-
 def recall(conn: Connection, frame: Frame, question: Question) -> list[ScoredBlock]:
     """Return the blocks that matter, at most ``k``; nothing is changed by it."""
     _weights(frame, question)  # a question that cannot be answered is refused here too
     answer = conn.store.engine.blocks.recall(_asked(frame, question, whole=False))
     least = question.min_score
-    return [block for block in _results(answer, question) if least is None or block.score >= least]
+    blocks = map(_scored, answer["results"])
+    return [block for block in blocks if least is None or block.score >= least]
 
 
 def frame_of(conn: Connection, frame: Frame, question: Question) -> tuple[FrameResult, list[list[str]]]:
@@ -298,7 +223,7 @@ def frame_of(conn: Connection, frame: Frame, question: Question) -> tuple[FrameR
     dropped = [Dropped(block_id, "contradiction") for block_id in answer["suppressed"]]
     least = question.min_score
     blocks = []
-    for block in _results(answer, question):
+    for block in map(_scored, answer["results"]):
         if least is None or block.score >= least or block.guaranteed:
             blocks.append(block)
         else:
@@ -322,8 +247,7 @@ def frame_of(conn: Connection, frame: Frame, question: Question) -> tuple[FrameR
     )
     if result.overflow:
         warnings.append(f"the frame needs {result.overflow} tokens more than its budget of {question.budget}")
-    rows = [*answer["results"], *answer["further"]]
-    return replace(result, warnings=tuple(warnings)), _own(conn, rendering.blocks, rows)
+    return replace(result, warnings=tuple(warnings)), _own(conn, rendering.blocks, answer["results"])
 
 
 #: Behind the last sentence that is shown of a block.

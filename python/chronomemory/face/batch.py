@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -68,6 +68,8 @@ class Face:
     missing: type[ChronoError] = ChronoError
 
 
+#: An edition, where the log ended, records, and numbers for the scopes of those that may be changed.
+Fetched: TypeAlias = tuple[Edition, tuple[str, int], list[ChronoRecord | None], list[int | None]]
 Vector: TypeAlias = "npt.NDArray[np.float32]"
 #: Ids, their rows, the space and the model, and the length of token vectors if the rows are codes of them.
 Attachment: TypeAlias = "tuple[list[str], npt.NDArray[np.float32], str | None, str | None, int]"
@@ -170,7 +172,11 @@ class Connection:
         Asked for later, they are what they were at this look.
         """
         ids = list(record_ids)
-        edition, end, found, own_scopes = self.store.engine.records_at_once(ids)
+        return self.keep(ids, self.store.engine.records_at_once(ids))
+
+    def keep(self, ids: Sequence[str], fetched: Fetched) -> Edition:
+        """Keep what the engine fetched of records, and return what it is as of."""
+        edition, end, found, own_scopes = fetched
         if self._writable and self._since is None:
             self._since = end
         self._fetched.update(zip(ids, found, strict=True))

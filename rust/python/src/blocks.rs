@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use chronomemory::{
-    Ask, BlockColumns, BlockReach, Carried, Dated, FoundBlock, SeenAs, Sight, Store, Viewer, gathered, misfit,
+    Ask, BlockColumns, BlockReach, Carried, Dated, FoundBlock, SeenAs, Sight, Store, Viewer, block_key, gathered,
+    link_key, misfit,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::engine::Handle;
+use crate::engine::{Handle, Look};
 use crate::packed::{OneRecord, Records};
 use crate::requests::{condition_of, item, vectors_of};
 use crate::vectors::{Matrix, floats};
@@ -18,7 +19,7 @@ use crate::{Dict, Object};
 fn ask_of(question: &Dict<'_>, viewer: &Arc<Viewer>) -> PyResult<Ask> {
     let (vector, tokens) = vectors_of(question)?;
     let condition = condition_of(question.py(), item(question, "condition")?)?;
-    let ask = from_items!(Ask, question; hours, k, further, weights, tag_patterns, tags, categories, window, min_similarity,
+    let ask = from_items!(Ask, question; hours, k, prefer_newest, weights, tag_patterns, tags, categories, window, min_similarity,
         min_confidence, guarantees, space, text, by_words, expansion, diversify, exploration, frame;
         viewer: Arc::clone(viewer), query: vector, tokens: tokens, now: item(question, "now_us")?,
         condition: condition, slots: None);
@@ -37,6 +38,7 @@ fn found<'py>(py: Python<'py>, found: &FoundBlock) -> PyResult<Bound<'py, PyTupl
         found.relevance,
         found.expanded,
         found.guaranteed,
+        &found.newer_than,
         record.transpose()?,
         found.own_scope,
     )
@@ -54,9 +56,12 @@ impl Blocks {
     fn recall<'py>(&self, py: Python<'py>, question: &Dict<'py>) -> PyResult<Dict<'py>> {
         let ask = ask_of(question, &self.0.viewer)?;
         let answer = self.0.counted().run(py, |engine| engine.recall(&ask))?;
-        let found = |blocks: &[FoundBlock]| -> PyResult<Vec<_>> { blocks.iter().map(|one| found(py, one)).collect() };
-        let (results, further) = (found(&answer.results)?, found(&answer.further)?);
-        Ok(dict!(py, answer; clashes, candidates, suppressed; results: results, further: further))
+        let results: Vec<_> = answer
+            .results
+            .iter()
+            .map(|one| found(py, one))
+            .collect::<PyResult<_>>()?;
+        Ok(dict!(py, answer; clashes, candidates, suppressed; results: results))
     }
 
     fn nearest(&self, py: Python<'_>, space: &str, vectors: Matrix<'_>, number: usize, least: f32) -> PyResult<Near> {
@@ -65,6 +70,35 @@ impl Blocks {
         self.0.run(py, |engine| {
             engine.nearest_blocks(&self.0.viewer, space, rows, dim, reach)
         })
+    }
+
+    /// What a block that arrives depends on: some records, then the active blocks that are near its vector, then their links
+    /// to it. The neighbours come after the bookmark, so that a batch is in conflict with those that come later.
+    #[allow(clippy::too_many_arguments)]
+    fn arrival<'py>(
+        &self,
+        py: Python<'py>,
+        block_id: &str,
+        mut ids: Vec<String>,
+        space: &str,
+        vector: Matrix<'_>,
+        number: usize,
+        least: f32,
+    ) -> PyResult<(Vec<String>, Look<'py>, Near)> {
+        let mut look = self.0.look_at(py, &ids)?;
+        let near = self.nearest(py, space, vector, number, least)?;
+        let others = near
+            .iter()
+            .flatten()
+            .map(|one| one.0.as_str())
+            .filter(|other| *other != block_id);
+        let others = others.flat_map(|other| [block_key(other), link_key(block_id, other)]);
+        let others: Vec<String> = others.collect();
+        let (_, _, found, own_scopes) = self.0.look_at(py, &others)?;
+        ids.extend(others);
+        look.2.extend(found);
+        look.3.extend(own_scopes);
+        Ok((ids, look, near))
     }
 
     fn tagged(&self, py: Python<'_>, pattern: &str) -> PyResult<Vec<String>> {

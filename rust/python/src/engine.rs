@@ -58,6 +58,20 @@ impl Handle {
         detached(py, || self.engine.change(act))
     }
 
+    /// Looks at several records in one go; those that no verb of their face can use are left out.
+    pub fn look_at<'py>(&self, py: Python<'py>, ids: &[String]) -> PyResult<Look<'py>> {
+        let viewer = &self.viewer;
+        let (edition, Bookmark { head, end }, found, own) = self.read(py, |store| {
+            let sound = |one: &Dated<'_>| misfit(one.record).is_none();
+            let found = ids.iter().map(|id| store.state().dated(viewer, id).filter(sound));
+            let found = found.map(|one| one.map(OneRecord::of)).collect();
+            let state = store.state();
+            let own = ids.iter().map(|id| state.own_scope(viewer, &spelled(id))).collect();
+            Ok((Edition(store.state().edition(viewer)), store.bookmark(), found, own))
+        })?;
+        Ok((edition, (head, end), OneRecord::all_into_python(found, py)?, own))
+    }
+
     /// Counts a search that is about to run.
     pub fn counted(&self) -> &Self {
         self.searches.fetch_add(1, Ordering::Relaxed);
@@ -83,7 +97,7 @@ pub struct Engine {
 pub struct Edition(pub chronomemory::Edition);
 
 /// An edition, the end of the log, records, and a number for the scope of each record that may be changed.
-type Look<'py> = (Edition, (String, u64), Vec<Option<Object<'py>>>, Vec<Option<u32>>);
+pub type Look<'py> = (Edition, (String, u64), Vec<Option<Object<'py>>>, Vec<Option<u32>>);
 
 fn writer_options(options: &Dict<'_>) -> PyResult<WriterTerms> {
     let (recursion_depth, seconds): (i64, f64) = (item(options, "recursion_depth")?, item(options, "lock_timeout")?);
@@ -231,16 +245,7 @@ impl Engine {
     }
 
     fn records_at_once<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Look<'py>> {
-        let viewer = &self.viewer;
-        let (edition, Bookmark { head, end }, found, own) = self.read(py, |store| {
-            let sound = |one: &Dated<'_>| misfit(one.record).is_none();
-            let found = ids.iter().map(|id| store.state().dated(viewer, id).filter(sound));
-            let found = found.map(|one| one.map(OneRecord::of)).collect();
-            let state = store.state();
-            let own = ids.iter().map(|id| state.own_scope(viewer, &spelled(id))).collect();
-            Ok((Edition(store.state().edition(viewer)), store.bookmark(), found, own))
-        })?;
-        Ok((edition, (head, end), OneRecord::all_into_python(found, py)?, own))
+        self.look_at(py, &ids)
     }
 
     fn walk(&self, py: Python<'_>, request: &Dict<'_>) -> PyResult<Walk> {

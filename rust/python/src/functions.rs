@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use chronomemory::{RealDisk, Verified, WordSplitter, asked, forked, holds_any, indented, layout_of, sha256};
+use chronomemory::{Pieces, RealDisk, Verified, WordSplitter, asked, forked, holds_any, indented, layout_of, sha256};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -51,6 +51,12 @@ pub fn text_words(text: &str) -> Vec<String> {
 #[pyfunction]
 pub fn question_words(text: &str) -> Vec<String> {
     asked(text)
+}
+
+/// The words, numbers, quotations and signs of a statement.
+#[pyfunction]
+pub fn statement_pieces(text: &str) -> Vec<String> {
+    Pieces::of(text).collect()
 }
 
 /// The canonical JSON of a value.

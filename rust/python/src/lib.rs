@@ -62,7 +62,7 @@ mod _core {
         event::WalEvent,
         functions::{
             after_fork_in_child, after_fork_in_parent, before_fork, canonical_json, event_hash, file_holds,
-            indented_json, parse_json, question_words, store_folder, text_words, verify_path,
+            indented_json, parse_json, question_words, statement_pieces, store_folder, text_words, verify_path,
         },
         packed::PackedRecords,
         reader::{Reader, Walk},

@@ -13,6 +13,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from chronomemory._core import Edition
 from chronomemory.blocks.engine import READER, SPACES, Blocks
 from chronomemory.blocks.ids import (
     BLOCK,
@@ -89,13 +90,8 @@ class Neighbours:
         return self._near if _mark(conn) == self._known else self._looked(conn.store)
 
     def _looked(self, store: HasEngine) -> Near:
-        return nearest(store, self._model, self._vectors, self._least)
-
-
-def nearest(store: HasEngine, model: str, vectors: Matrix, least: float) -> Near:
-    """Return the active blocks that are near each of some vectors."""
-    rows = np.ascontiguousarray(vectors, dtype=np.float32)
-    return store.engine.blocks.nearest(SPACES.of(model), rows, _NEIGHBOURS, least)
+        rows = np.ascontiguousarray(self._vectors, dtype=np.float32)
+        return store.engine.blocks.nearest(SPACES.of(self._model), rows, _NEIGHBOURS, self._least)
 
 
 #: So alike is the same; so alike says the same better.
@@ -321,6 +317,8 @@ def _fading(record: ChronoRecord, tags: set[str]) -> float:
 #: How many blocks are embedded at once, and how many become part of the memory at once.
 _EMBEDDED_BLOCKS, _TOGETHER = 500, 32
 
+#: Fetches records as part of a batch.
+Fetch = Callable[[Connection, Iterable[str]], Edition]
 #: Puts a block into the inbox at an hour, as part of a batch, and returns its id.
 Change = Callable[[Connection, float], str]
 
@@ -329,8 +327,8 @@ Change = Callable[[Connection, float], str]
 class Consolidation:
     """One walk through the inbox.
 
-    ``write`` runs a batch, ``hour`` writes down how late it is. As part of a batch, ``look`` fetches records
-    and ``tick`` writes the hour.
+    ``write`` runs a batch, ``hour`` writes down how late it is. As part of a batch, ``look`` has records
+    fetched, with those that every batch depends on, and ``tick`` writes the hour.
     """
 
     blocks: Blocks
@@ -338,7 +336,7 @@ class Consolidation:
     answers: BlockAnswers
     write: Callable[[Callable[[Connection], ConsolidateResult]], ConsolidateResult]
     hour: Callable[[], float]
-    look: Callable[[Connection, Iterable[str]], object]
+    look: Callable[[Connection, Iterable[str], Fetch], object]
     tick: Callable[[Connection], float]
     result: ConsolidateResult = field(default_factory=ConsolidateResult)
     #: The blocks that stay in the inbox, and why.
@@ -373,33 +371,37 @@ class Consolidation:
             raise next(reversed(self.failed.values()))
 
     def take_at_once(
-        self, record: ChronoRecord, change: Change, fetched: Iterable[str] = ()
+        self, record: ChronoRecord, change: Change, others: Iterable[str] = ()
     ) -> ConsolidateResult:
         """Take in a block that a change puts into the inbox, both in one batch, or neither.
 
-        The batch calls the engine four times: it fetches the block and the ``fetched`` records, looks for
-        neighbours, fetches them, and is written. Another batch that makes blocks active meanwhile writes the
-        same mark, so that this one is run again.
+        The batch calls the engine twice: it fetches the block, the ``others``, and the neighbours of
+        the block with their links to it, and it is written. Another batch that makes blocks active meanwhile
+        writes the same mark, so that this one is run again.
         """
         content, model = _content(record), self.embedder.model_name
         vectors = as_matrix(self.embedder.embed_batch([content]), 1)
         reading = READER.with_tokens(self.blocks.store, vectors, [content], self.embedder)
-        looked_at = [record.id, config_key(_MARK, self.blocks.scope.of_owner), *fetched]
+        looked_at = [record.id, config_key(_MARK, self.blocks.scope.of_owner), *others]
+        near: Near = []
+
+        def fetch(conn: Connection, ids: Iterable[str]) -> Edition:
+            rows, least = np.ascontiguousarray(vectors, dtype=np.float32), least_cosine(self.answers)
+            known, fetched, near[:] = conn.store.engine.blocks.arrival(
+                plain_id(record.id), list(ids), SPACES.of(model), rows, _NEIGHBOURS, least
+            )
+            return conn.keep(known, fetched)
 
         def work(conn: Connection) -> ConsolidateResult:
             for error in self.failed.values():
                 raise error
-            self.look(conn, looked_at)
+            self.look(conn, looked_at, fetch)
             hours = self.tick(conn)
             block_id = change(conn, hours)
             placed = conn.record(block_key(block_id))
             if placed is None or placed.status != BlockStatus.INBOX:
                 return ConsolidateResult()
             _mark(conn)
-            near = nearest(conn.store, model, vectors, least_cosine(self.answers))
-            others = [other for other, _ in near[0] if other != block_id]
-            links = (edge_key(*Edge.canonical(block_id, other)) for other in others)
-            conn.fetch([*map(block_key, others), *links])
             arrival = Arrival(conn, hours, model, self.answers)
             return arrival.run([placed], reading, near, self.failed)
 

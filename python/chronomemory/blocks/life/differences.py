@@ -1,4 +1,4 @@
-"""Compares two texts: whether they state the same, and whether one states a newer value of the other.
+"""Compares two texts: whether they state the same, and whether one of them denies something.
 
 Two texts state the same only if they are equal apart from the amount of white space in a line and a full stop
 at the end. All else may carry information: 5 and 50, mW and MW, Anna and Bob, not and never.
@@ -7,26 +7,11 @@ at the end. All else may carry information: 5 and 50, mW and MW, Anna and Bob, n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import lru_cache
-from itertools import islice
 
-#: A quoted text, a number with its signs, a word with its apostrophes and hyphens, or any other sign.
-_PIECE = re.compile(
-    r"""(?P<quoted>"[^"]{1,200}"|“[^”]{1,200}”|„[^“”]{1,200}[“”]|«[^»]{1,200}»"""
-    r"""|‘[^’]{1,200}’(?!\w)|(?<!\w)'[^'\n]{1,200}'(?!\w))"""
-    r"|(?P<number>[-+±]?\d[\d.,:/]*\d|[-+±]?\d)"
-    r"|(?P<word>[^\W\d]\w*(?:['’-]\w+)*)"
-    r"|(?P<sign>\S)"
-)
-_SPELLED_OUT = {"can't": "can not", "cannot": "can not", "won't": "will not", "shan't": "shall not"}
-_ENDINGS = {"n't": "not", "'m": "am", "'re": "are", "'ve": "have", "'ll": "will"}
+from chronomemory._core import statement_pieces
+
 #: A full stop behind the last word of a sentence.
 _FULL_STOP = re.compile(r"(?<=[^\W\d_]{2})\.$")
-#: Statements that begin alike, with so many words and so large a share of the longer one, have one subject.
-_SAME_START, _START_SHARE = 2, 1 / 3
-#: Longer texts say more than one thing.
-_STATEMENT_LETTERS = 300
 
 
 def differ(one: str, other: str) -> bool:
@@ -44,69 +29,6 @@ def _plain(text: str) -> str:
     return text if "\n" in text else _FULL_STOP.sub("", " ".join(text.split()))
 
 
-def is_newer_value(old: str, new: str, query: str) -> bool:
-    """Return whether a later text states a new value of a subject; not if the query names the old one.
-
-    >>> is_newer_value("Anna lives in Paris", "Anna lives in Berlin", "where does Anna live?")
-    True
-    >>> is_newer_value("Anna lives in Paris", "Anna lives in Berlin", "was Anna in Paris?")
-    False
-    >>> is_newer_value("Anna lives in Paris", "Bob lives in Berlin", "who lives where?")
-    False
-    """
-    if max(len(old), len(new)) > _STATEMENT_LETTERS:
-        return False
-    was, now = pieces(old), pieces(new)
-    if was in (now, pieces(query)):
-        return False
-    same = next(
-        (at for at, (a, b) in enumerate(zip(was, now, strict=False)) if a != b), min(len(was), len(now))
-    )
-    if same < max(_SAME_START, _START_SHARE * max(len(was), len(now))):
-        return False
-    return not (set(was[same:]) - set(now)) & set(pieces(query))
-
-
-@lru_cache(maxsize=4096)
-def pieces(text: str) -> tuple[str, ...]:
-    """Return the words, numbers, quotations and signs of a statement, without "the" and the last sign.
-
-    >>> pieces("The doctor said: 'Take 5 mg'!")
-    ('doctor', 'said', ':', "'Take 5 mg'")
-    """
-    return tuple(_pieces(text))
-
-
-@lru_cache(maxsize=4096)
-def beginning(text: str) -> tuple[str, ...]:
-    """Return the first pieces of a statement: statements with others do not have the same subject.
-
-    >>> beginning("The doctor said: 'Take 5 mg'!")
-    ('doctor', 'said')
-    """
-    return tuple(islice(_pieces(text), _SAME_START))
-
-
-def _pieces(text: str) -> Iterator[str]:
-    for match in _PIECE.finditer(text.strip().rstrip(".!…")):
-        piece = match[0]
-        if match["quoted"]:
-            yield f"'{piece[1:-1]}'"
-        elif not match["word"]:
-            yield piece
-        elif (word := piece.lower()) != "the":
-            yield from _spelled_out(word.replace("’", "'"))
-
-
-def _spelled_out(word: str) -> list[str]:
-    if word in _SPELLED_OUT:
-        return _SPELLED_OUT[word].split()
-    for ending, full in _ENDINGS.items():
-        if word.endswith(ending) and len(word) > len(ending):
-            return [word.removesuffix(ending), full]
-    return [word]
-
-
 _DENYING_WORDS = """no not never none nobody nothing nowhere neither nor cannot without hardly
 dont doesnt didnt isnt arent wasnt werent cant couldnt wont wouldnt shouldnt hasnt havent hadnt mustnt"""
 _DENYING = frozenset(_DENYING_WORDS.split())
@@ -122,4 +44,4 @@ def one_denies(one: str, other: str) -> bool:
 
 
 def _denials(text: str) -> int:
-    return sum(piece in _DENYING for piece in pieces(text))
+    return sum(piece in _DENYING for piece in statement_pieces(text))

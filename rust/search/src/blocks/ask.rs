@@ -4,13 +4,33 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
-use super::fields::BLOCK_PREFIX;
-use super::shape::misfit;
 use crate::vector::TokenQuestion;
 use chronolog::scope::Viewer;
 use chronomemory_state::condition::Condition;
 use chronomemory_state::snapshot::Moments;
-use chronomemory_state::state::{State, spelled};
+use chronomemory_state::state::{Sight, State};
+
+/// What an asker sees, as of a state, and the clock that counts for it.
+pub struct Outlook {
+    /// The scopes.
+    pub sight: Sight,
+    /// The digits of the clock.
+    pub clock: String,
+}
+
+impl Outlook {
+    /// What a viewer sees in a state.
+    pub fn of(state: &State, viewer: &Viewer) -> Self {
+        let clock = match viewer.who() {
+            Viewer::Named { scope, .. } => scope.of_clock().digits(),
+            _ => String::new(),
+        };
+        Self {
+            sight: state.sight(viewer),
+            clock,
+        }
+    }
+}
 
 /// What is asked.
 #[derive(Clone, Debug, Default)]
@@ -21,8 +41,8 @@ pub struct Ask {
     pub hours: f64,
     /// How many results are wanted.
     pub k: usize,
-    /// How many of those behind the results are returned beside them.
-    pub further: usize,
+    /// Whether the newest value of a subject comes before older ones.
+    pub prefer_newest: bool,
     /// What the components count: similarity, confidence, recency, centrality, reinforcement.
     pub weights: [f64; 5],
     /// Only blocks with a tag like one of these; any if there is none.
@@ -65,7 +85,22 @@ pub struct Ask {
     pub frame: bool,
 }
 
+/// How many of those behind the results are looked at: a newer value of what a result states may be among them.
+const FURTHER: usize = 10;
+
 impl Ask {
+    /// The query that values are compared for, if the newest comes first.
+    pub(super) fn newest_for(&self) -> Option<&str> {
+        self.text
+            .as_deref()
+            .filter(|text| self.prefer_newest && !text.is_empty())
+    }
+
+    /// How many of those behind the results are looked at.
+    pub(super) fn further(&self) -> usize {
+        self.newest_for().map_or(0, |_| FURTHER)
+    }
+
     /// Whether likeness to the query counts more than anything else does. Being used, linked or believed then says in which order
     /// the most alike come, but brings nothing in that is less about the query, and being shown does not lead to being shown.
     pub(super) fn likeness_decides(&self) -> bool {
@@ -89,7 +124,9 @@ pub struct FoundBlock {
     pub expanded: bool,
     /// It is always there.
     pub guaranteed: bool,
-    /// Its canonical record and when it was made, once somebody has looked it up.
+    /// The first result behind it whose value it replaces.
+    pub newer_than: Option<String>,
+    /// Its canonical record and when it was made, once they are looked up.
     pub record: Option<(Vec<u8>, Moments)>,
     /// The number of its scope, if whoever asks may change it: two that carry the same scope have the same one.
     pub own_scope: Option<u32>,
@@ -100,25 +137,12 @@ pub struct FoundBlock {
 pub struct BlockAnswer {
     /// The results, in order.
     pub results: Vec<FoundBlock>,
-    /// The next ones, in order.
-    pub further: Vec<FoundBlock>,
+    /// The next ones, in order, until the records are looked up.
+    pub(super) further: Vec<FoundBlock>,
     /// Blocks that are left out because a result contradicts them.
     pub suppressed: Vec<String>,
     /// Guaranteed blocks that contradict each other, sorted.
     pub clashes: Vec<(String, String)>,
     /// How many blocks were scored.
     pub candidates: usize,
-}
-
-impl BlockAnswer {
-    /// Looks up the records of what was found; one that this face would not have written stays unknown.
-    pub fn look_up(&mut self, state: &State, viewer: &Viewer) {
-        for found in self.results.iter_mut().chain(&mut self.further) {
-            let id = format!("{BLOCK_PREFIX}{}", found.id);
-            let known = state.dated(viewer, &id);
-            let sound = known.filter(|one| misfit(one.record).is_none());
-            found.record = sound.map(|one| (one.record.to_vec(), one.moments));
-            found.own_scope = state.own_scope(viewer, &spelled(&id));
-        }
-    }
 }

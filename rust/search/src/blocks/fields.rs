@@ -5,10 +5,15 @@
 use chronolog::json::{self, Value, members};
 
 /// What stands before the id of a block in the id of its record.
-pub const BLOCK_PREFIX: &str = "block:";
+const BLOCK_PREFIX: &str = "block:";
 
 /// The kind of a record that is a block.
 pub const BLOCK_KIND: &str = "block";
+
+/// The id of the record of a block.
+pub fn block_key(block: &str) -> String {
+    format!("{BLOCK_PREFIX}{block}")
+}
 
 /// The block whose record has this id.
 pub fn block_in(id: &[u8]) -> Option<&[u8]> {

@@ -4,9 +4,8 @@ use std::collections::HashSet;
 
 use roaring::RoaringBitmap;
 
-use super::ask::Ask;
+use super::ask::{Ask, Outlook};
 use super::columns::{BlockColumns, BlockStanding};
-use super::outlook::Outlook;
 use chronomemory_state::state::Sight;
 
 /// What a question lets through.

@@ -1,16 +1,15 @@
 //! Gathers the candidates of a recall: the blocks that are like the query, and those linked to them.
 
-use std::cell::LazyCell;
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
 use super::ask::Ask;
-use super::codes::AskedCodes;
 use super::columns::BlockColumns;
 use super::filter::BlockFilter;
+use super::meaning::HeldAgainst;
 use super::wording::Wording;
-use crate::score::{GroupWords, POOL_RECORDS, SMALL_RECORDS, Scale, Shares, Ties, TokenScores, fused, lifted};
+use crate::score::{GroupWords, POOL_RECORDS, SMALL_RECORDS, Scale, Ties, TokenScores, lifted};
 use crate::text::{NamedDays, asked};
 
 /// How many of the best by meaning, by words and by tokens are looked at for each result: for ten as many as a search looks at.
@@ -27,22 +26,49 @@ type Similarities = HashMap<u32, f64, RandomState>;
 
 /// The blocks that are scored for a query.
 #[derive(Default)]
-pub struct Gathered {
+pub struct Gathered<'a> {
     /// Every candidate once.
     pub candidates: Vec<u32>,
     /// How alike each of them is to the query; none at all without a query.
     pub similarities: Vec<f64>,
     /// Those that came by a link, or were said beside another, in order.
     pub expanded: Vec<u32>,
-    /// How relevant each is to the query, in the order of the rows; none at all without a query.
-    pub(super) relevance: Vec<(u32, f64)>,
+    /// Nothing without a query.
+    pub(super) relevance: Option<Relevance<'a>>,
 }
 
-impl Gathered {
+/// How relevant blocks are to a query: the share of its words that they have, or their cosine, whichever is greater.
+pub(super) struct Relevance<'a> {
+    wording: &'a Wording<'a>,
+    held_against: Option<HeldAgainst<'a>>,
+    known_cosines: Similarities,
+    /// How much a cosine counts.
+    cosine_share: f64,
+}
+
+impl Relevance<'_> {
+    fn cosine(&self, row: u32) -> Option<f64> {
+        let known = self.known_cosines.get(&row).copied();
+        known.or_else(|| Some(f64::from(self.held_against.as_ref()?.cosine(row)?)))
+    }
+
+    fn of(&self, row: u32) -> f64 {
+        let cosine = self.cosine(row).unwrap_or(0.0);
+        self.wording.coverage(row).max(self.cosine_share * cosine)
+    }
+
+    /// Whether a block is at least so relevant, which is more than 0: what is known is asked first.
+    fn reaches(&self, row: u32, least: f64) -> bool {
+        let known = self.known_cosines.get(&row).copied();
+        let is_near = |cosine: Option<f64>| cosine.is_some_and(|cosine| self.cosine_share * cosine >= least);
+        is_near(known) || self.wording.coverage(row) >= least || (known.is_none() && is_near(self.cosine(row)))
+    }
+}
+
+impl Gathered<'_> {
     /// How relevant a candidate is to the query; without a query all are.
     pub fn relevance_of(&self, row: u32) -> f64 {
-        let place = self.relevance.binary_search_by_key(&row, |one| one.0);
-        place.map_or(1.0, |place| self.relevance[place].1)
+        self.relevance.as_ref().map_or(1.0, |relevance| relevance.of(row))
     }
 
     /// Keeps the candidates that are relevant, those adjacent to a relevant one, and those for which `is_kept` holds. If none
@@ -52,23 +78,27 @@ impl Gathered {
         columns: &BlockColumns,
         filter: &BlockFilter<'_>,
         least: f64,
+        put_forward: usize,
         is_kept: impl Fn(u32) -> bool,
     ) {
-        let is_any = self.relevance.iter().any(|&(_, relevance)| relevance >= least);
-        let is_relevant = |row: u32| is_any && self.relevance_of(row) >= RELEVANT_SHARE * least;
-        let is_candidate = |row: u32| self.relevance.binary_search_by_key(&row, |one| one.0).is_ok();
+        let reaches = |row: u32, least: f64| self.relevance.as_ref().is_none_or(|one| one.reaches(row, least));
+        let rows = &self.candidates;
+        let is_any = rows.iter().any(|&row| reaches(row, least));
+        let relevant: Vec<bool> = rows
+            .iter()
+            .map(|&row| is_any && reaches(row, RELEVANT_SHARE * least))
+            .collect();
         let is_adjacent = |row: u32| {
             let linked = columns.edges.of(row, filter.sight());
             let linked = linked
                 .filter(|(link, _)| !link.of_likeness)
                 .map(|(link, _)| link.across(row));
             let mut others = linked.chain(columns.circumstances.next_to(row));
-            others.any(|other| is_candidate(other) && is_relevant(other))
+            is_any && others.any(|other| place_of(rows, put_forward, other).is_some_and(|place| relevant[place]))
         };
-        let kept: Vec<bool> = self
-            .candidates
-            .iter()
-            .map(|&row| is_relevant(row) || is_kept(row) || is_adjacent(row))
+        let each = rows.iter().zip(&relevant);
+        let kept: Vec<bool> = each
+            .map(|(&row, &is_relevant)| is_relevant || is_kept(row) || is_adjacent(row))
             .collect();
         let mut places = kept.iter();
         self.candidates.retain(|_| places.next() == Some(&true));
@@ -77,20 +107,11 @@ impl Gathered {
     }
 }
 
-/// What is known of some rows, in their order.
-struct KnownScores(Vec<(u32, f64)>);
-
-impl KnownScores {
-    fn of(scores: &[(u32, f64)]) -> Self {
-        let mut scores = scores.to_vec();
-        scores.sort_unstable_by_key(|one| one.0);
-        Self(scores)
-    }
-
-    fn get(&self, row: u32) -> Option<f64> {
-        let place = self.0.binary_search_by_key(&row, |one| one.0).ok()?;
-        Some(self.0[place].1)
-    }
+/// The place of a row among candidates: those put forward are in order, and so are the others behind them.
+fn place_of(rows: &[u32], put_forward: usize, row: u32) -> Option<usize> {
+    let (first, others) = rows.split_at(put_forward);
+    let behind = || Some(put_forward + others.binary_search(&row).ok()?);
+    first.binary_search(&row).ok().or_else(behind)
 }
 
 /// Each of these rows once, in order.
@@ -106,15 +127,15 @@ fn is_in(rows: &[u32], row: u32) -> bool {
 }
 
 /// Finds what a query is about, beside what is guaranteed.
-pub fn gather(
-    columns: &BlockColumns,
+pub fn gather<'a>(
+    columns: &'a BlockColumns,
     ask: &Ask,
     query: &[f32],
-    wording: &Wording<'_>,
+    wording: &'a Wording<'a>,
     filter: &BlockFilter<'_>,
     guaranteed: &[u32],
     threads: usize,
-) -> Gathered {
+) -> Gathered<'a> {
     let number = SEEDS_PER_RESULT * ask.k;
     let pool = number.max(POOL_RECORDS);
     let mut best_words = wording.best(pool, filter);
@@ -129,20 +150,22 @@ pub fn gather(
     cut(columns, &mut nearest, pool);
     let has_meaning = !nearest.is_empty();
     let asked = ask.tokens.as_ref().and_then(|tokens| columns.codes.asked(tokens));
-    let tokens = asked.as_ref().map(|asked| said(asked, filter, &best_words, &nearest));
+    let tokens = asked.as_ref().map(|asked| {
+        let few = asked.few(SMALL_RECORDS, |row| filter.passes(row));
+        TokenScores::of(asked, few, [&best_words, &nearest], |row| row)
+    });
     // Where nobody has codes, nobody is the worse for it.
     let tokens = tokens.filter(|tokens| !tokens.best.is_empty());
-    let (token_max, token_floor) = tokens.as_ref().map_or((0.0, 0.0), TokenScores::range);
     let mut by_tokens = tokens.as_ref().map_or_else(Vec::new, |tokens| tokens.best.clone());
+    let scale = Scale::of(&best_words, &nearest, &by_tokens);
     cut(columns, &mut by_tokens, number);
-    let scale = Scale {
-        text_max: best_words.first().map_or(0.0, |best| best.1),
-        cosine_max: nearest.first().map_or(0.0, |best| best.1),
-        cosine_floor: nearest.iter().take(POOL_RECORDS).next_back().map_or(0.0, |last| last.1),
-        token_max,
-        token_floor,
+    let known_words = best_words.iter().copied().collect::<Similarities>();
+    let relevance = Relevance {
+        wording,
+        held_against: meaning.held_against(&ask.space, query),
+        known_cosines: nearest.iter().copied().collect(),
+        cosine_share: if ask.by_words { PARTS_SHARE } else { 1.0 },
     };
-    let (known_words, known_cosines) = (KnownScores::of(&best_words), KnownScores::of(&nearest));
     add_those_without_vector(columns, ask, query, filter, number, &mut nearest);
     cut(columns, &mut nearest, number);
     best_words.truncate(number);
@@ -150,32 +173,37 @@ pub fn gather(
     let best = nearest.iter().chain(&best_words).chain(&by_tokens);
     let seeds = once_each(best.map(|&(row, _)| row));
     let mut rows = once_each(seeds.iter().chain(guaranteed).copied());
-    let mut expanded = expand(columns, ask, filter, &seeds, &rows);
+    let linked = |seed: u32| {
+        let links = columns.edges.of(seed, filter.sight());
+        links.map(move |(link, strength)| (link.across(seed), strength))
+    };
+    let mut expanded = around(columns, filter, &seeds, linked, |row| is_in(&rows, row), ask.expansion);
 
-    let held_against = meaning.held_against(&ask.space, query);
+    let counts_cosine = if tokens.is_some() { has_meaning } else { !ask.by_words };
     let similarity = |&row: &u32| {
-        let words = || known_words.get(row).unwrap_or_else(|| wording.of(row));
-        let known = known_cosines.get(row);
-        let cosine = known.or_else(|| Some(f64::from(held_against.as_ref()?.cosine(row)?)));
-        // Without a cosine to compare with, none says anything.
-        let compared = cosine.filter(|_| has_meaning);
-        match &tokens {
-            Some(tokens) => {
-                let shares = Shares {
-                    text: has_words.then(|| scale.text_share(words())),
-                    vector: has_meaning.then(|| scale.vector_share(compared)),
-                    tokens: Some(scale.token_share(tokens.score(row))),
-                };
-                shares.fused()
-            }
-            None if has_words && ask.by_words => scale.text_share(words()),
-            None if has_words => fused(words(), compared, &scale),
-            None => cosine.unwrap_or(0.0),
+        if tokens.is_none() && !has_words {
+            return relevance.cosine(row).unwrap_or(0.0);
         }
+        let words = has_words.then(|| known_words.get(&row).copied().unwrap_or_else(|| wording.of(row)));
+        // Without a cosine to compare with, none says anything.
+        let cosine = counts_cosine.then(|| relevance.cosine(row).filter(|_| has_meaning));
+        let said = tokens.as_ref().map(|tokens| tokens.score(row));
+        scale.shares(words, cosine, said).fused()
     };
     let mut similarities: Vec<f64> = rows.iter().map(similarity).collect();
     let put_forward = rows.len();
-    let beside = beside(columns, ask, filter, &seeds, (&rows, &similarities), &expanded);
+    // What was said right before or after a seed. Where likeness decides, it brings nothing in but by what it is beside of.
+    let said_beside = |seed: u32| {
+        let alone = rows.binary_search(&seed).map_or(0.0, |place| similarities[place]);
+        columns.circumstances.next_to(seed).map(move |other| (other, alone))
+    };
+    let most = if ask.likeness_decides() {
+        usize::MAX
+    } else {
+        ask.expansion
+    };
+    let is_known = |row| is_in(&rows, row) || is_in(&expanded, row);
+    let beside = around(columns, filter, &seeds, said_beside, is_known, most);
     expanded = once_each(expanded.into_iter().chain(beside));
     // Who comes by a link, or was said beside a seed, says what it says itself too.
     similarities.extend(expanded.iter().map(similarity));
@@ -184,45 +212,17 @@ pub fn gather(
         .is_some()
         .then(|| GroupWords::of(wording.weights(), rows.iter().map(|&row| wording.words_of(row))));
     let timed = lift(columns, ask, filter, &rows, put_forward, words, &mut similarities);
-    let relevance = |&row: &u32| {
-        let known = known_cosines.get(row);
-        let cosine = known.or_else(|| Some(f64::from(held_against.as_ref()?.cosine(row)?)));
-        let share = if ask.by_words { PARTS_SHARE } else { 1.0 };
-        (row, wording.coverage(row).max(share * cosine.unwrap_or(0.0)))
-    };
-    let mut relevance: Vec<(u32, f64)> = rows.iter().map(relevance).collect();
-    relevance.sort_unstable_by_key(|one| one.0);
     let mut gathered = Gathered {
         candidates: rows,
         similarities,
         expanded,
-        relevance,
+        relevance: Some(relevance),
     };
     if ask.min_similarity > 0.0 {
         let is_kept = |row: u32| guaranteed.contains(&row) || timed.contains(&row);
-        gathered.keep_relevant(columns, filter, ask.min_similarity, is_kept);
+        gathered.keep_relevant(columns, filter, ask.min_similarity, put_forward, is_kept);
     }
     gathered
-}
-
-/// What blocks say of tokens: all that pass, where these are few, else the best by words and by meaning.
-fn said<'a>(
-    asked: &'a AskedCodes<'a>,
-    filter: &BlockFilter<'_>,
-    best_words: &[(u32, f64)],
-    nearest: &[(u32, f64)],
-) -> TokenScores<'a, AskedCodes<'a>> {
-    let some = || {
-        let first = best_words.iter().take(POOL_RECORDS);
-        first
-            .chain(nearest.iter().take(POOL_RECORDS))
-            .map(|one| one.0)
-            .collect()
-    };
-    let mut rows: Vec<u32> = asked.few(SMALL_RECORDS, |row| filter.passes(row)).unwrap_or_else(some);
-    rows.sort_unstable();
-    rows.dedup();
-    TokenScores::of(asked, rows.into_iter().map(|row| (row, row)))
 }
 
 /// Adds what surrounds each candidate, as a search does; the best keeps the similarity that the best has alone. Returns the rows
@@ -236,7 +236,6 @@ fn lift(
     words: Option<GroupWords>,
     similarities: &mut [f64],
 ) -> Vec<u32> {
-    let places = LazyCell::new(|| -> HashMap<u32, usize, RandomState> { rows.iter().copied().zip(0..).collect() });
     let text = ask.text.as_deref().unwrap_or_default();
     let known = &columns.circumstances;
     let mut links = Vec::new();
@@ -247,7 +246,7 @@ fn lift(
             .of(row, filter.sight())
             .filter(|(link, _)| !link.of_likeness);
         let others = linked.map(|(link, _)| link.across(row)).chain(known.next_to(row));
-        links.extend(others.filter_map(|other| Some((at, *places.get(&other)?))));
+        links.extend(others.filter_map(|other| Some((at, place_of(rows, put_forward, other)?))));
     }
     let ties = Ties {
         links,
@@ -277,36 +276,6 @@ fn lift(
     timed
 }
 
-/// What was said right before or after the seeds, beside the best of them first.
-fn beside(
-    columns: &BlockColumns,
-    ask: &Ask,
-    filter: &BlockFilter<'_>,
-    seeds: &[u32],
-    (rows, alone): (&[u32], &[f64]),
-    expanded: &[u32],
-) -> Vec<u32> {
-    let mut found = Similarities::default();
-    for &seed in seeds {
-        for there in columns.circumstances.next_to(seed) {
-            let is_new = !is_in(rows, there) && !is_in(expanded, there);
-            if is_new
-                && filter.passes_at_any_age(there)
-                && let Ok(place) = rows.binary_search(&seed)
-            {
-                let best = found.entry(there).or_insert(f64::NEG_INFINITY);
-                *best = best.max(alone[place]);
-            }
-        }
-    }
-    let mut found: Vec<(u32, f64)> = found.into_iter().collect();
-    // Where likeness decides, what is beside brings nothing in but by what it is beside of.
-    if !ask.likeness_decides() {
-        cut(columns, &mut found, ask.expansion);
-    }
-    found.into_iter().map(|(row, _)| row).collect()
-}
-
 /// Blocks that cannot be compared have a cosine of zero, which may be among the best.
 fn add_those_without_vector(
     columns: &BlockColumns,
@@ -330,19 +299,23 @@ fn cut(columns: &BlockColumns, scores: &mut Vec<(u32, f64)>, number: usize) {
     scores.truncate(number);
 }
 
-/// One step along the links, the strongest first; none of these rows. In order.
-fn expand(columns: &BlockColumns, ask: &Ask, filter: &BlockFilter<'_>, seeds: &[u32], known: &[u32]) -> Vec<u32> {
+/// New rows one step away from the seeds, in order; where only some may come, those of the greatest strength.
+fn around<I: Iterator<Item = (u32, f64)>>(
+    columns: &BlockColumns,
+    filter: &BlockFilter<'_>,
+    seeds: &[u32],
+    others: impl Fn(u32) -> I,
+    is_known: impl Fn(u32) -> bool,
+    most: usize,
+) -> Vec<u32> {
     let mut strengths = Similarities::default();
-    for &seed in seeds {
-        for (link, strength) in columns.edges.of(seed, filter.sight()) {
-            let there = link.across(seed);
-            if !is_in(known, there) && filter.passes_at_any_age(there) {
-                let best = strengths.entry(there).or_insert(f64::NEG_INFINITY);
-                *best = best.max(strength);
-            }
+    for (there, strength) in seeds.iter().flat_map(|&seed| others(seed)) {
+        if !is_known(there) && filter.passes_at_any_age(there) {
+            let best = strengths.entry(there).or_insert(f64::NEG_INFINITY);
+            *best = best.max(strength);
         }
     }
     let mut found: Vec<(u32, f64)> = strengths.into_iter().collect();
-    cut(columns, &mut found, ask.expansion);
+    cut(columns, &mut found, most);
     once_each(found.into_iter().map(|(row, _)| row))
 }

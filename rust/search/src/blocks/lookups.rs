@@ -1,11 +1,46 @@
-//! Looks up blocks, links and contradictions by name in the columns.
+//! Looks up and counts blocks, links and contradictions in the columns.
 
 use super::columns::BlockColumns;
 use super::links::Links;
 use super::shape::BlockMisfit;
 use chronomemory_state::state::Sight;
 
+/// How many links and contradictions are seen. Both ends of a link are seen and neither is archived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Census {
+    /// Links that count.
+    pub links: usize,
+    /// Contradictions that nobody resolved.
+    pub contradictions: usize,
+    /// Links that were seen in too few sessions to count.
+    pub forming: usize,
+    /// Blocks in these sessions.
+    pub in_sessions: usize,
+}
+
 impl BlockColumns {
+    /// Counts what is seen; `sessions` are the scopes that name one.
+    pub fn census(&self, sight: &Sight, sessions: &[u32]) -> Census {
+        let is_shown = |row: u32| self.standing[row as usize].is_shown() && self.is_in(row, sight);
+        let all = || (0..self.standing.len() as u32).collect();
+        let mut counted = Census::default();
+        let rows: Vec<u32> = self.members.few(sight).unwrap_or_else(all);
+        for row in rows.into_iter().filter(|&row| is_shown(row)) {
+            // Each pair is met at both of its ends.
+            let pairs = |links: &Links| {
+                let others = links.of(row, sight).map(|(link, _)| link.across(row));
+                others.filter(|&other| other > row && is_shown(other)).count()
+            };
+            counted.links += pairs(&self.edges);
+            counted.contradictions += pairs(&self.contradictions);
+            let forming = self.forming.of(row);
+            counted.forming += forming.filter(|&other| other > row && is_shown(other)).count();
+            let scope = self.members.of(row);
+            counted.in_sessions += usize::from(scope.is_some_and(|scope| sessions.binary_search(&scope).is_ok()));
+        }
+        counted
+    }
+
     /// The ids of shown blocks that have a tag like the pattern, of those that are seen.
     pub fn tagged(&self, pattern: &str, sight: &Sight) -> Vec<String> {
         let few = self.members.few(sight);

@@ -107,15 +107,29 @@ impl BlockEmbeddings {
     }
 
     /// The embeddings that a query can be held against.
-    fn space(&self, name: &str, query: &[f32]) -> Option<&EmbeddingSpace> {
-        self.spaces
-            .iter()
-            .find(|space| space.name == name && space.dim == query.len())
+    fn space(&self, name: &str, dim: usize) -> Option<&EmbeddingSpace> {
+        self.spaces.iter().find(|space| space.name == name && space.dim == dim)
+    }
+
+    /// A space with its companion, its rows and these queries, if it can be searched for them.
+    fn searched<'a>(
+        &'a self,
+        name: &str,
+        queries: &'a [f32],
+        dim: usize,
+    ) -> Option<(&'a EmbeddingSpace, &'a Companion, [VectorRows<'a>; 2])> {
+        let space = self.space(name, dim)?;
+        let rows = [
+            VectorRows::packed(&space.data, dim).ok()?,
+            VectorRows::packed(queries, dim).ok()?,
+        ];
+        Some((space, space.companion.as_ref()?, rows))
     }
 
     /// Whether a block can be held against a query.
     pub fn reaches(&self, name: &str, query: &[f32], row: u32) -> bool {
-        self.space(name, query).is_some_and(|space| space.vector(row).is_some())
+        self.space(name, query.len())
+            .is_some_and(|space| space.vector(row).is_some())
     }
 
     /// The `number` blocks of greatest cosine among those that `wanted` accepts, and all that equal the last of them.
@@ -127,14 +141,7 @@ impl BlockEmbeddings {
         wanted: impl Fn(u32) -> bool,
         threads: usize,
     ) -> Vec<(u32, f32)> {
-        let Some(space) = self.space(name, query) else {
-            return Vec::new();
-        };
-        let (Some(companion), Ok(rows), Ok(queries)) = (
-            &space.companion,
-            VectorRows::packed(&space.data, space.dim),
-            VectorRows::packed(query, space.dim),
-        ) else {
+        let Some((space, companion, [rows, queries])) = self.searched(name, query, query.len()) else {
             return Vec::new();
         };
         let passes = |&vector: &u32| {
@@ -186,7 +193,7 @@ impl BlockEmbeddings {
         reach: BlockReach,
         rows: &[u32],
     ) -> Vec<Vec<(u32, f32)>> {
-        let space = self.spaces.iter().find(|space| space.name == name && space.dim == dim);
+        let space = self.space(name, dim);
         let age = |row: u32| space.and_then(|space| space.vector_of.get(row as usize));
         let near = |query: &[f32]| {
             let mut found = self.compared(name, query, rows);
@@ -209,13 +216,8 @@ impl BlockEmbeddings {
         wanted: impl Fn(u32) -> bool,
         threads: usize,
     ) -> Vec<Vec<(u32, f32)>> {
-        let count = queries.len() / dim.max(1);
-        let space = self.spaces.iter().find(|space| space.name == name && space.dim == dim);
-        let (Some(space), Ok(queries)) = (space, VectorRows::packed(queries, dim)) else {
-            return vec![Vec::new(); count];
-        };
-        let (Some(companion), Ok(rows)) = (&space.companion, VectorRows::packed(&space.data, dim)) else {
-            return vec![Vec::new(); count];
+        let Some((space, companion, [rows, queries])) = self.searched(name, queries, dim) else {
+            return vec![Vec::new(); queries.len() / dim.max(1)];
         };
         let passes = |&vector: &u32| {
             let row = space.block_of[vector as usize];
@@ -239,7 +241,7 @@ impl BlockEmbeddings {
 
     /// A query that blocks are held against one by one; nothing where none of them can be.
     pub fn held_against(&self, name: &str, query: &[f32]) -> Option<HeldAgainst<'_>> {
-        let space = self.space(name, query)?;
+        let space = self.space(name, query.len())?;
         Some(HeldAgainst {
             space,
             scorer: Scorer::new(query, Cpu::best()),

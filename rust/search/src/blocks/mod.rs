@@ -13,6 +13,7 @@
 //!    them, and what do these, and their [`circumstances`], add? From here on the set is fixed.
 //! 3. [`rate`]: five components for each, with maxima taken over exactly this set.
 //! 4. [`choose`]: the best, unlike each other, without contradictions.
+//! 5. [`statement`]: their records, a newer value of a subject before the older ones.
 //!
 //! Whoever asks is answered from what it sees and nothing else: which scopes these are, and on which clock its own blocks age,
 //! is an [`Outlook`].
@@ -37,17 +38,17 @@ mod names;
 
 mod circumstances;
 
-mod outlook;
-
 mod shape;
 
 mod ask;
 
+mod pieces;
+
+mod statement;
+
 mod clocks;
 
 mod columns;
-
-mod census;
 
 mod filter;
 
@@ -63,10 +64,10 @@ mod gather;
 
 mod recall;
 
-pub use ask::{Ask, BlockAnswer, FoundBlock};
-pub use census::Census;
+pub use ask::{Ask, BlockAnswer, FoundBlock, Outlook};
 pub use columns::BlockColumns;
-pub use fields::{BLOCK_KIND, block_in, is_of_likeness};
+pub use fields::{BLOCK_KIND, block_in, block_key, is_of_likeness};
+pub use lookups::Census;
 pub use meaning::BlockReach;
-pub use outlook::Outlook;
-pub use shape::{BlockMisfit, is_one_of, misfit};
+pub use pieces::Pieces;
+pub use shape::{BlockMisfit, is_one_of, link_key, misfit};

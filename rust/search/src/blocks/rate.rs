@@ -2,9 +2,8 @@
 
 use std::cmp::Ordering;
 
-use super::ask::Ask;
+use super::ask::{Ask, Outlook};
 use super::columns::BlockColumns;
-use super::outlook::Outlook;
 use chronomemory_state::state::Sight;
 
 /// A hub of few links is lifted while it is fresh.
@@ -178,59 +177,10 @@ pub fn better_first(columns: &BlockColumns, one: &Rated, other: &Rated) -> Order
         .then_with(|| columns.by_id(one.row, other.row))
 }
 
-/// The best so far: a list that is cut now and then, since most newcomers are refused at a glance.
-pub struct Best<'a> {
-    columns: &'a BlockColumns,
-    limit: usize,
-    bar: f64,
-    kept: Vec<Rated>,
-}
-
-impl<'a> Best<'a> {
-    /// Room for so many.
-    pub fn new(columns: &'a BlockColumns, limit: usize) -> Self {
-        Self {
-            columns,
-            limit,
-            bar: f64::NEG_INFINITY,
-            kept: Vec::new(),
-        }
+/// Keeps so many of the best, in no order.
+pub fn keep_best(columns: &BlockColumns, rated: &mut Vec<Rated>, number: usize) {
+    if (1..rated.len()).contains(&number) {
+        rated.select_nth_unstable_by(number - 1, |one, other| better_first(columns, one, other));
     }
-
-    /// Takes a candidate in if it may be among the best.
-    pub fn offer(&mut self, rated: Rated) {
-        if self.limit == 0 || rated.score < self.bar {
-            return;
-        }
-        self.kept.push(rated);
-        if self.kept.len() >= 4 * self.limit + 64 {
-            self.cut();
-        }
-    }
-
-    fn cut(&mut self) {
-        if self.kept.len() > self.limit {
-            let columns = self.columns;
-            let by = |one: &Rated, other: &Rated| better_first(columns, one, other);
-            self.kept.select_nth_unstable_by(self.limit - 1, by);
-            self.kept.truncate(self.limit);
-            self.bar = self.kept.iter().map(|rated| rated.score).fold(f64::INFINITY, f64::min);
-        }
-    }
-
-    /// Takes in what others have kept.
-    pub fn join(&mut self, others: Self) {
-        for rated in others.kept {
-            self.offer(rated);
-        }
-    }
-
-    /// The best, the best first.
-    pub fn finish(mut self) -> Vec<Rated> {
-        self.cut();
-        let columns = self.columns;
-        self.kept
-            .sort_unstable_by(|one, other| better_first(columns, one, other));
-        self.kept
-    }
+    rated.truncate(number);
 }

@@ -1,20 +1,20 @@
 //! Runs a recall from the question to the answer: filter, gather, rate and choose.
 
-use super::ask::{Ask, BlockAnswer, FoundBlock};
+use super::ask::{Ask, BlockAnswer, FoundBlock, Outlook};
 use super::choose::{Pool, settle};
 use super::columns::{BlockColumns, BlockStanding};
 use super::filter::{BlockFilter, guaranteed};
 use super::gather::{Gathered, gather};
 use super::meaning::BlockReach;
-use super::outlook::Outlook;
-use super::rate::{Best, Measure, Rated, better_first};
+use super::rate::{Measure, Rated, better_first, keep_best};
 use super::wording::Wording;
 use crate::text;
+use chronolog::ordered::in_order;
 
 /// How many of the best are looked at for each result.
 const POOL_PER_RESULT: usize = 2;
-/// A thread is worth starting for so many candidates.
-const ROWS_PER_THREAD: usize = 50_000;
+/// So many candidates are scored at a time; a thread is worth starting for no fewer.
+const ROWS_PER_PIECE: usize = 50_000;
 
 impl BlockColumns {
     /// Answers a question on some threads; `words` is its text, made ready for an index of the state that this follows.
@@ -27,8 +27,9 @@ impl BlockColumns {
     ) -> BlockAnswer {
         let filter = BlockFilter::new(self, outlook, ask);
         let mut sure = guaranteed(self, &outlook.sight, ask);
+        let wording = Wording::new(self, words);
         let gathered = match &ask.query {
-            Some(query) => gather(self, ask, query, &Wording::new(self, words), &filter, &sure, threads),
+            Some(query) => gather(self, ask, query, &wording, &filter, &sure, threads),
             None => self.everything(&filter, &sure),
         };
         let measure = Measure::new(self, outlook, ask, gathered.candidates.iter().copied());
@@ -36,9 +37,8 @@ impl BlockColumns {
         let is_sure = |row: u32| sure.binary_search(&row).is_ok();
         let (mut always, best) = self.rate_all(ask, &measure, &gathered, &sure, threads);
         let places = ask.k.saturating_sub(always.len());
-        let best = best.finish();
         let pool = if ask.likeness_decides() {
-            Pool::most_alike(self, best, places, ask.further)
+            Pool::most_alike(self, best, places, ask.further())
         } else {
             Pool::best(best)
         };
@@ -53,6 +53,7 @@ impl BlockColumns {
             relevance: gathered.relevance_of(rated.row),
             expanded: gathered.expanded.binary_search(&rated.row).is_ok(),
             guaranteed: is_sure(rated.row),
+            newer_than: None,
             record: None,
             own_scope: None,
         };
@@ -64,7 +65,7 @@ impl BlockColumns {
             };
             let (results, further) = ranked.split_at(ask.k.min(ranked.len()));
             answer.results = results.iter().map(found).collect();
-            answer.further = further.iter().take(ask.further).map(found).collect();
+            answer.further = further.iter().take(ask.further()).map(found).collect();
             return answer;
         }
         always.sort_unstable_by(|one, other| better_first(self, one, other));
@@ -75,66 +76,53 @@ impl BlockColumns {
         answer.clashes = shown
             .clashes
             .iter()
-            .map(|&(one, other)| in_order(name(one), name(other)))
+            .map(|&(one, other)| sorted(name(one), name(other)))
             .collect();
         answer.clashes.sort_unstable();
         answer.results = shown.results.iter().map(found).collect();
-        answer.further = shown.further.iter().take(ask.further).map(found).collect();
+        answer.further = shown.further.iter().take(ask.further()).map(found).collect();
         answer
     }
 
-    /// Scores all candidates, on several threads if there are many: those that are always shown, and the best others.
+    /// Scores all candidates, on several threads if there are many: those that are always shown, and the best others, the best
+    /// first.
     fn rate_all(
         &self,
         ask: &Ask,
         measure: &Measure<'_>,
-        gathered: &Gathered,
+        gathered: &Gathered<'_>,
         sure: &[u32],
         threads: usize,
-    ) -> (Vec<Rated>, Best<'_>) {
-        let rate_part = |first: usize, rows: &[u32]| {
-            let limit = if ask.likeness_decides() {
-                gathered.candidates.len()
-            } else {
-                (POOL_PER_RESULT * ask.k).max(ask.k + ask.further)
-            };
-            let mut best = Best::new(self, limit);
-            let mut always = Vec::new();
-            for (at, &row) in (first..).zip(rows) {
-                let rated = measure.rate(row, gathered.similarities.get(at).copied().unwrap_or(0.0));
-                if ask.frame && sure.binary_search(&row).is_ok() {
-                    always.push(rated);
-                } else {
-                    best.offer(rated);
-                }
-            }
-            (always, best)
+    ) -> (Vec<Rated>, Vec<Rated>) {
+        let (rows, similarities) = (&gathered.candidates, &gathered.similarities);
+        let limit = match ask.likeness_decides() {
+            true => rows.len(),
+            false => (POOL_PER_RESULT * ask.k).max(ask.k + ask.further()),
         };
-        let rows = &gathered.candidates;
-        let parts = threads.clamp(1, rows.len() / ROWS_PER_THREAD + 1);
-        let length = rows.len().div_ceil(parts).max(1);
-        let (head, rest) = rows.split_at(length.min(rows.len()));
-        std::thread::scope(|scope| {
-            let rate_part = &rate_part;
-            let others: Vec<_> = (1..)
-                .zip(rest.chunks(length))
-                .map(|(part, rows)| {
-                    let rate = move || rate_part(part * length, rows);
-                    // What no thread can be had for is rated here.
-                    (rate, std::thread::Builder::new().spawn_scoped(scope, rate))
-                })
-                .collect();
-            let (mut always, mut best) = rate_part(0, head);
-            for (rate, other) in others {
-                let (theirs, others) = match other {
-                    Ok(other) => other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-                    Err(_) => rate(),
-                };
-                always.extend(theirs);
-                best.join(others);
-            }
-            (always, best)
-        })
+        let rate_piece = |piece: u64, rated: &mut (Vec<Rated>, Vec<Rated>)| {
+            let first = piece as usize * ROWS_PER_PIECE;
+            let piece = &rows[first..rows.len().min(first + ROWS_PER_PIECE)];
+            let rate = |(at, &row)| measure.rate(row, similarities.get(at).copied().unwrap_or(0.0));
+            let each = (first..).zip(piece).map(rate);
+            *rated = each.partition(|one: &Rated| ask.frame && sure.binary_search(&one.row).is_ok());
+            keep_best(self, &mut rated.1, limit);
+            Ok(())
+        };
+        let (mut always, mut best) = (Vec::new(), Vec::new());
+        let rated = in_order(
+            rows.len().div_ceil(ROWS_PER_PIECE) as u64,
+            threads,
+            rate_piece,
+            |rated| {
+                always.append(&mut rated.0);
+                best.append(&mut rated.1);
+                keep_best(self, &mut best, limit);
+                Ok(true)
+            },
+        );
+        rated.unwrap_or_else(|fault: std::io::Error| std::panic::resume_unwind(Box::new(fault)));
+        best.sort_unstable_by(|one, other| better_first(self, one, other));
+        (always, best)
     }
 
     /// For each of several vectors of a dimension, end to end, the active blocks within reach that are seen, the nearest first.
@@ -161,7 +149,7 @@ impl BlockColumns {
     }
 
     /// Without a query every block that passes is a candidate, beside what is guaranteed.
-    fn everything(&self, filter: &BlockFilter<'_>, sure: &[u32]) -> Gathered {
+    fn everything(&self, filter: &BlockFilter<'_>, sure: &[u32]) -> Gathered<'static> {
         let mut rows = filter.rows();
         if !sure.is_empty() {
             rows.extend(sure.iter().filter(|&&row| !filter.passes(row)));
@@ -174,6 +162,6 @@ impl BlockColumns {
     }
 }
 
-fn in_order(one: String, other: String) -> (String, String) {
+fn sorted(one: String, other: String) -> (String, String) {
     if one <= other { (one, other) } else { (other, one) }
 }

@@ -253,6 +253,12 @@ impl<'a> Head<'a> {
     }
 }
 
+/// The id of the record that links two blocks.
+pub fn link_key(one: &str, other: &str) -> String {
+    let (first, second) = (one.min(other), one.max(other));
+    format!("bedge:{}:{}", escaped(first), escaped(second))
+}
+
 /// An id as it stands in the id of a pair.
 fn escaped(id: &str) -> String {
     id.replace('%', "%25").replace(':', "%3A")

@@ -59,23 +59,31 @@ impl Shares {
 }
 
 impl Scale {
-    /// The share of a text score, 0 to 1.
-    pub fn text_share(&self, text: f64) -> f64 {
-        if self.text_max > 0.0 {
-            (text / self.text_max).clamp(0.0, 1.0)
-        } else {
-            0.0
+    /// The scale of a question, from the best records by words, by vector and by tokens, each list the best first.
+    pub fn of(by_text: &[(u32, f64)], by_vector: &[(u32, f64)], by_tokens: &[(u32, f64)]) -> Self {
+        let highest = |best: &[(u32, f64)]| best.first().map_or(0.0, |one| one.1);
+        let lowest = |best: &[(u32, f64)]| best.iter().take(POOL_RECORDS).next_back().map_or(0.0, |one| one.1);
+        Self {
+            text_max: highest(by_text),
+            cosine_max: highest(by_vector),
+            cosine_floor: lowest(by_vector),
+            token_max: highest(by_tokens),
+            token_floor: lowest(by_tokens),
         }
     }
 
-    /// The share of a cosine, 0 to 1; what points away from the question has none.
-    pub fn vector_share(&self, cosine: Option<f64>) -> f64 {
-        share_above(cosine, self.cosine_floor, self.cosine_max)
-    }
-
-    /// The share of a score of tokens likewise.
-    pub fn token_share(&self, score: Option<f64>) -> f64 {
-        share_above(score, self.token_floor, self.token_max)
+    /// The shares of the scores that were asked, 0 to 1; a record may lack a cosine, or codes. What points away from the
+    /// question has no share.
+    pub fn shares(&self, text: Option<f64>, cosine: Option<Option<f64>>, tokens: Option<Option<f64>>) -> Shares {
+        let text_share = |text: f64| match self.text_max > 0.0 {
+            true => (text / self.text_max).clamp(0.0, 1.0),
+            false => 0.0,
+        };
+        Shares {
+            text: text.map(text_share),
+            vector: cosine.map(|cosine| share_above(cosine, self.cosine_floor, self.cosine_max)),
+            tokens: tokens.map(|score| share_above(score, self.token_floor, self.token_max)),
+        }
     }
 }
 
@@ -91,16 +99,6 @@ fn share_above(score: Option<f64>, floor: f64, top: f64) -> f64 {
     }
 }
 
-/// One score from a text score and a cosine, 0 to 1.
-pub fn fused(text: f64, cosine: Option<f64>, scale: &Scale) -> f64 {
-    let shares = Shares {
-        text: Some(scale.text_share(text)),
-        vector: Some(scale.vector_share(cosine)),
-        tokens: None,
-    };
-    shares.fused()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,17 +111,17 @@ mod tests {
         token_floor: 0.6,
     };
 
+    fn fused(text: f64, cosine: Option<f64>, scale: &Scale) -> f64 {
+        scale.shares(Some(text), Some(cosine), None).fused()
+    }
+
     #[test]
     fn tokens_weigh_more_than_both_others() {
-        let all = Shares {
-            text: Some(1.0),
-            vector: Some(1.0),
-            tokens: Some(SCALE.token_share(Some(0.7))),
-        };
+        let all = SCALE.shares(Some(8.0), Some(Some(0.9)), Some(Some(0.7)));
         assert!((all.fused() - 3.0 / 4.5).abs() < 1e-12);
         let no_vector = Shares { vector: None, ..all };
         assert!((no_vector.fused() - 2.5 / 4.0).abs() < 1e-12);
-        assert_eq!(SCALE.token_share(None), 0.0);
+        assert_eq!(SCALE.shares(None, None, Some(None)).tokens, Some(0.0));
     }
 
     #[test]
@@ -140,9 +138,9 @@ mod tests {
             cosine_floor: 0.9,
             ..SCALE
         };
-        assert_eq!(scale.vector_share(Some(0.9)), 1.0);
-        assert_eq!(scale.vector_share(Some(-0.5)), 0.0);
-        assert_eq!(Scale::default().text_share(3.0), 0.0);
+        assert_eq!(scale.shares(None, Some(Some(0.9)), None).vector, Some(1.0));
+        assert_eq!(scale.shares(None, Some(Some(-0.5)), None).vector, Some(0.0));
+        assert_eq!(Scale::default().shares(Some(3.0), None, None).text, Some(0.0));
     }
 
     #[test]

@@ -4,6 +4,6 @@ mod fusion;
 mod lift;
 mod tokens;
 
-pub use fusion::{POOL_RECORDS, Scale, Shares, fused};
+pub use fusion::{POOL_RECORDS, Scale, Shares};
 pub use lift::{GroupWords, Lift, Ties, lifted};
 pub use tokens::{Coded, SMALL_RECORDS, TokenScores};

@@ -36,10 +36,18 @@ pub struct TokenScores<'a, C> {
 }
 
 impl<'a, C: Coded> TokenScores<'a, C> {
-    /// Looks at records, each given by the name that it goes by here and the one that its codes go by.
-    pub fn of(coded: &'a C, records: impl Iterator<Item = (u32, u32)>) -> Self {
+    /// Looks at all records, where these are few, else at the best by words and by vector. The name that its codes go by is
+    /// `coded_name` of a record.
+    pub fn of(coded: &'a C, few: Option<Vec<u32>>, best: [&[(u32, f64)]; 2], coded_name: impl Fn(u32) -> u32) -> Self {
+        // The same for every page: what a token is worth must not change from one to the next.
+        let first = || best.iter().flat_map(|best| best.iter().take(POOL_RECORDS));
+        let mut records: Vec<u32> = few.unwrap_or_else(|| first().map(|one| one.0).collect());
+        records.sort_unstable();
+        records.dedup();
         let mut products = Vec::new();
         let known: Vec<(u32, u32)> = records
+            .into_iter()
+            .map(|record| (record, coded_name(record)))
             .filter(|(_, record)| coded.products(*record, &mut products))
             .collect();
         let worth = worth(&products, coded.asked());
@@ -70,13 +78,6 @@ impl<'a, C: Coded> TokenScores<'a, C> {
         self.coded
             .products(record, &mut products)
             .then(|| score(&products, &self.worth))
-    }
-
-    /// The highest score, and the lowest among the best [`POOL_RECORDS`].
-    pub fn range(&self) -> (f64, f64) {
-        let of = |one: Option<&(u32, f64)>| one.map_or(0.0, |one| one.1);
-        let last = self.best.len().min(POOL_RECORDS).saturating_sub(1);
-        (of(self.best.first()), of(self.best.get(last)))
     }
 }
 

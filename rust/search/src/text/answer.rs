@@ -261,7 +261,7 @@ impl TextQuestion<'_> {
 
     /// The share of the question's words that a document has, each by its weight, 0 to 1.
     pub fn coverage(&self, doc: u32) -> f64 {
-        let had: f64 = self.words_of(doc).into_iter().map(|at| self.words[at].rarity).sum();
+        let had: f64 = self.words_in_doc(doc).map(|(_, word)| word.rarity).sum();
         if self.enough_weight > 0.0 {
             (had / self.enough_weight).min(1.0)
         } else {
@@ -271,12 +271,13 @@ impl TextQuestion<'_> {
 
     /// The places of those words that a document has.
     pub fn words_of(&self, doc: u32) -> Vec<usize> {
+        self.words_in_doc(doc).map(|(place, _)| place).collect()
+    }
+
+    fn words_in_doc(&self, doc: u32) -> impl Iterator<Item = (usize, &Word<'_>)> {
         let (_, own) = self.index.part_of(doc);
         let at = usize::from(doc >= self.index.sealed.len() as u32);
         let words = self.words.iter().enumerate();
-        words
-            .filter(|(_, word)| word.lists[at].count_in(own) > 0)
-            .map(|(place, _)| place)
-            .collect()
+        words.filter(move |(_, word)| word.lists[at].count_in(own) > 0)
     }
 }

@@ -132,13 +132,14 @@ impl Candidates<'_> {
         let text = self.question.score(doc);
         let cosine = self.near.and_then(|near| near.cosine(slot));
         let tokens = self.tokens.as_ref().and_then(|tokens| tokens.score(slot));
-        let shares = Shares {
-            text: self.has_text.then(|| scale.text_share(text)),
-            vector: self.near.map(|_| scale.vector_share(cosine)),
-            tokens: self.tokens.as_ref().map(|_| scale.token_share(tokens)),
-        };
+        let asked = (self.has_text, self.near.is_some(), self.tokens.is_some());
+        let shares = scale.shares(
+            asked.0.then_some(text),
+            asked.1.then_some(cosine),
+            asked.2.then_some(tokens),
+        );
         // One number that is asked alone stays what it is.
-        let (shares, alone) = match (self.has_text, self.near.is_some(), self.tokens.is_some()) {
+        let (shares, alone) = match asked {
             (true, false, false) => (Shares::default(), text),
             (false, true, false) => (Shares::default(), cosine.unwrap_or(0.0)),
             (false, false, true) => (Shares::default(), tokens.unwrap_or(0.0)),
@@ -196,30 +197,11 @@ pub(in crate::store) fn rank(
             let known = slots.into_iter().filter_map(|slot| index.doc_of(slot));
             known.filter(|doc| question.passes(*doc)).collect()
         });
-        // The same for every page: what a token is worth must not change from one to the next.
-        let some = || {
-            let first = by_text.iter().take(POOL_RECORDS);
-            first
-                .chain(by_vector.iter().take(POOL_RECORDS))
-                .map(|one| one.0)
-                .collect()
-        };
-        let mut docs: Vec<u32> = all.unwrap_or_else(some);
-        docs.sort_unstable();
-        docs.dedup();
-        TokenScores::of(sayings, docs.into_iter().map(|doc| (doc, index.slot_of(doc))))
+        TokenScores::of(sayings, all, [&by_text, &by_vector], |doc| index.slot_of(doc))
     });
-    let (token_max, token_floor) = tokens.as_ref().map_or((0.0, 0.0), TokenScores::range);
-    let scale = Scale {
-        token_max,
-        token_floor,
-        text_max: by_text.first().map_or(0.0, |best| best.1),
-        cosine_max: by_vector.first().map_or(0.0, |best| best.1),
-        cosine_floor: by_vector
-            .get(..POOL_RECORDS.min(by_vector.len()))
-            .and_then(<[_]>::last)
-            .map_or(0.0, |last| last.1),
-    };
+    let by_tokens = tokens.as_ref().map_or(&[][..], |tokens| &tokens.best);
+    let scale = Scale::of(&by_text, &by_vector, by_tokens);
+    let by_tokens: Vec<u32> = by_tokens.iter().take(search.pool()).map(|one| one.0).collect();
     let mut candidates = Candidates {
         index,
         question,
@@ -230,12 +212,6 @@ pub(in crate::store) fn rank(
         docs: Vec::new(),
         places: HashMap::default(),
     };
-    let by_tokens = candidates
-        .tokens
-        .as_ref()
-        .map(|tokens| &tokens.best[..])
-        .unwrap_or_default();
-    let by_tokens: Vec<u32> = by_tokens.iter().take(search.pool()).map(|one| one.0).collect();
     for doc in by_text.iter().chain(&by_vector).map(|one| one.0).chain(by_tokens) {
         candidates.add(doc);
     }

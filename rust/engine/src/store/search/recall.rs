@@ -86,7 +86,7 @@ pub fn recall(shared: &Shared, ask: &Ask) -> Result<BlockAnswer> {
             }
         },
     };
-    answer.look_up(&shared.read_guard().state, &ask.viewer);
+    answer.look_up(&shared.read_guard().state, ask);
     Ok(answer)
 }
 
