@@ -97,6 +97,24 @@ def cargo(test: str, environment: dict[str, str], least: int) -> Callable[[Tell]
     return run
 
 
+def searches() -> Callable[[Tell], Result]:
+    """The tests of Python with every search in full."""
+
+    def run(tell: Tell) -> Result:
+        result, output = Result(), []
+        command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal"]
+        for line in lines_of(command, {"CHRONOMEMORY_THOROUGH": "1"}):
+            output.append(line)
+            if counted := re.search(r"(\d+) passed", line):
+                result.runs = int(counted[1])
+                tell(result.runs, None)
+        if output[-1] != "0":
+            result.found.append("".join(output)[-3000:])
+        return result
+
+    return run
+
+
 def harnesses(options: argparse.Namespace) -> dict[str, Callable[[Tell], Result]]:
     """Everything there is, by name."""
     seed = ["--seed", str(options.seed)]
@@ -134,6 +152,7 @@ def harnesses(options: argparse.Namespace) -> dict[str, Callable[[Tell], Result]
         "hostile files": script("hostile.py", "--thorough", "--runs", str(options.damages * 3), *seed),
         "full disk": script("full.py", *seed),
         "planted strangers": script("planted.py", *seed),
+        "searches": searches(),
         "fuzz": cargo("no_bytes_break_a_reader", fuzz, 1000),
     }
 
