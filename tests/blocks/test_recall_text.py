@@ -15,6 +15,7 @@ from chronomemory.embedders import CallableEmbedder
 from living import REFERENCE_RULES
 from recalling import assert_agrees, assert_same, memory_of, words_of
 from reference import Question
+from shares import share
 
 SUBJECTS = ("ferry", "kettle", "orchard", "ledger", "compass", "violin", "quarry", "lantern")
 DEEDS = ("was repaired", "is missing", "belongs to Anna", "needs a permit", "costs nine crowns", "is heavy")
@@ -61,17 +62,18 @@ def right(memory: Memory, text: str | None, **terms: object) -> reference.Answer
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "k"),
     [
-        "which ferry needs a permit?",
-        "Who owns the violin near Lisbon",
-        "lanterns, ledgers and kettles on the third floor behind the mill",
-        "the",
-        "observation",
-        "what is missing",
+        ("which ferry needs a permit?", 1),
+        ("which ferry needs a permit?", 40),
+        ("Who owns the violin near Lisbon", 5),
+        ("lanterns, ledgers and kettles on the third floor behind the mill", 5),
+        ("the", 5),
+        ("the", 40),
+        ("observation", 1),
+        ("what is missing", 5),
     ],
 )
-@pytest.mark.parametrize("k", [1, 5, 40])
 def test_all_five_components_are_those_of_the_reference(memory: Memory, text: str, k: int) -> None:
     assert words_of(memory.blocks.store, text)
     assert_same(memory.recall(text, top_k=k), right(memory, text, k=k))
@@ -199,7 +201,7 @@ def test_many_blocks_are_chosen_as_if_all_were_scored() -> None:
                 conn.put(new_block(block_id, content, "knowledge", "test", status="active"))
         for round_, texts in enumerate([("w0k", "w290k w3k w250k"), ("w7k and w120k", "w299k")]):
             memory = memory_of(blocks)
-            for text in texts:
+            for text in texts[: share(1, 2)]:
                 asked = Question(k=4, query=np.ones(DIM, dtype=np.float32), text=text)
                 assert_agrees(blocks, memory, asked, f"{text}, round {round_}")
             with blocks.begin() as conn:

@@ -39,9 +39,7 @@ def commands() -> Iterator[CommandServer]:
 def shell(tmp_path: Path, commands: CommandServer) -> Run:
     """Run a command in a process of its own, without a terminal."""
 
-    def call(
-        *args: str | Path, stdin: bytes = b"", folder: Path | None = None, **environment: str
-    ) -> Answer:
+    def call(*args: str | Path, stdin: bytes = b"", folder: Path | None = None, **environment: str) -> Answer:
         variables = {**os.environ, **environment}
         done = commands.run([*map(str, args)], folder or tmp_path, variables, stdin)
         return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())

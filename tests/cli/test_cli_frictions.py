@@ -93,7 +93,9 @@ def test_a_day_is_a_day_in_utc(run: Run) -> None:
     ],
 )
 def test_help_reads_as_a_person_would_write_it(command: list[str]) -> None:
-    told = CliRunner().invoke(app, [*command, "--help"], prog_name="chronomemory", env={"COLUMNS": "100"}).stdout
+    told = (
+        CliRunner().invoke(app, [*command, "--help"], prog_name="chronomemory", env={"COLUMNS": "100"}).stdout
+    )
     assert "Usage: chronomemory" in told
     assert not re.search(r"<(bool|str|int|float|list|Path)", told)
     assert "…..." not in told

@@ -71,7 +71,9 @@ def test_an_explicit_project_makes_a_second_store(call: Run, project: Path) -> N
     assert call(below / "deep", "get", "B").code == 0, "the nearest store is used"
 
 
-def test_option_environment_search_and_setting_come_in_this_order(call: Run, project: Path, tmp_path: Path) -> None:
+def test_option_environment_search_and_setting_come_in_this_order(
+    call: Run, project: Path, tmp_path: Path
+) -> None:
     for name in ("option", "environment", "setting"):
         (tmp_path / name).mkdir()
     setting = "[tool.chronomemory]\nproject = '../setting'\n"
@@ -108,7 +110,9 @@ def test_a_setting_in_pyproject_names_the_project(call: Run, tmp_path: Path) -> 
         ("[tool.chronomemory\n", "cannot be read as TOML"),
     ],
 )
-def test_a_bad_setting_is_refused_without_a_traceback(call: Run, tmp_path: Path, text: str, words: str) -> None:
+def test_a_bad_setting_is_refused_without_a_traceback(
+    call: Run, tmp_path: Path, text: str, words: str
+) -> None:
     (tmp_path / "pyproject.toml").write_text(text)
     refused = call(tmp_path, "put", "B", COLUMNS="400")
     assert refused.code == 2

@@ -28,6 +28,9 @@ POINTS_A_SEED = 12_000
 #: With fewer seeds the tests of the crash model find fewer points than they ask for.
 LEAST_SEEDS = 8
 
+#: How tests of the engine say how much they looked at.
+COUNTED = re.compile(r"(?:crash points(?: of chance)?|killed repairs|fuzzed inputs \(\w+\)): (\d+)")
+
 Tell = Callable[[int, "int | None"], None]
 
 
@@ -85,7 +88,9 @@ def cargo(test: str, environment: dict[str, str], least: int) -> Callable[[Tell]
         command += ["--test", "promises", test]
         for line in lines_of(command, environment):
             said.append(line)
-            if counted := re.search(r"(?:crash points|fuzzed inputs \(\w+\)): (\d+)", line):
+            if counted := re.search(
+                r"(?:crash points|crash points of chance|killed repairs|fuzzed inputs \(\w+\)): (\d+)", line
+            ):
                 result.runs += int(counted[1])
                 tell(result.runs, None)
         if said[-1] != "0":
@@ -127,6 +132,8 @@ def harnesses(options: argparse.Namespace) -> dict[str, Callable[[Tell], Result]
             {"CHRONOMEMORY_SEEDS": str(seeds)},
             options.crash_points,
         ),
+        "worker": cargo("the_worker_keeps_the_second", {"CHRONOMEMORY_SEEDS": str(10 * seeds)}, 1000),
+        "killed repairs": cargo("a_killed_repair_says_so", {"CHRONOMEMORY_SEEDS": str(seeds)}, 100),
         "kill -9": script("killed.py", "--runs", str(options.kills), *seed),
         "killed memories": script("remembered.py", "--runs", str(options.kills), *seed),
         "killed runners": script("consolidated.py", "--runs", str(options.kills), *seed),

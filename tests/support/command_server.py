@@ -33,7 +33,11 @@ class CommandServer:
         self, words: list[str], folder: Path, environment: Mapping[str, str], stdin: bytes = b""
     ) -> subprocess.CompletedProcess[bytes]:
         """Run `chronomemory` with these words in a folder, and return its exit code and output."""
-        if any(os.environ.get(name) != environment[name] for name in environment if name.startswith(READ_AT_START)):
+        if any(
+            os.environ.get(name) != environment[name]
+            for name in environment
+            if name.startswith(READ_AT_START)
+        ):
             return subprocess.run(
                 [sys.executable, "-m", "chronomemory", *words],
                 input=stdin,
@@ -52,7 +56,8 @@ class CommandServer:
                 "environment": dict(environment),
                 "files": [str(file) for file in files],
             }
-            print(json.dumps(request), file=self.process.stdin, flush=True)
+            self.process.stdin.write(json.dumps(request) + "\n")
+            self.process.stdin.flush()
             code = int(self.process.stdout.readline())
             return subprocess.CompletedProcess(words, code, files[1].read_bytes(), files[2].read_bytes())
 
@@ -67,7 +72,8 @@ def serve() -> None:
         request = json.loads(line)
         if not (child := os.fork()):
             become(**request)
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        sys.stdout.write(f"{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n")
+        sys.stdout.flush()
 
 
 def become(words: list[str], folder: str, environment: dict[str, str], files: list[str]) -> None:
@@ -76,8 +82,8 @@ def become(words: list[str], folder: str, environment: dict[str, str], files: li
         opened = os.open(file, os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT, 0o600)
         os.dup2(opened, number)
         os.close(opened)
-    sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: PTH123, SIM115
-    sys.stderr = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: PTH123, SIM115
+    sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
@@ -97,11 +103,6 @@ def become(words: list[str], folder: str, environment: dict[str, str], files: li
 
 
 if __name__ == "__main__":
-    import chronomemory.cli.records
-    import chronomemory.cli.upkeep
-    import chronomemory.cli.verification
-    import rich.markdown
-    import rich.table
     import typer.rich_utils  # noqa: F401
     from chronomemory.cli import main
 
