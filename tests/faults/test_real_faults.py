@@ -72,7 +72,7 @@ def test_a_process_of_version_1_brings_nothing_back() -> None:
 
 def test_a_forger_who_erases_is_found_out_by_a_trail_that_was_noted() -> None:
     outcome = run("forged.py", "--runs", "36")
-    assert outcome["counts"]["found by the note alone"] > 1
+    assert outcome["counts"]["found by the note alone"] > 0
 
 
 def test_what_was_salted_cannot_be_guessed_by_what_is_left() -> None:
