@@ -122,9 +122,9 @@ def test_a_certificate_without_ids_names_nobody(store: ChronoStore) -> None:
 
 
 def test_what_is_kept_in_the_log_names_nobody(store: ChronoStore, log: Path) -> None:
-    store.scoped(user="ann").upsert({"id": "A-4711", "label": "likes tea"})
-    store.erase(scope={"user": "ann"}, reason="asked for")
-    assert b"4711" not in log.read_bytes() and b"ann" not in log.read_bytes()
+    store.scoped(user="ann@example.org").upsert({"id": "invoice-4711", "label": "likes tea"})
+    store.erase(scope={"user": "ann@example.org"}, reason="asked for")
+    assert b"invoice-4711" not in log.read_bytes() and b"ann@example" not in log.read_bytes()
 
 
 def test_a_sweep_that_erases_gives_a_certificate_too(store: ChronoStore) -> None:

@@ -291,7 +291,13 @@ fn while_a_recovery_is_under_way() {
 fn while_others_write_beside_long_tasks() {
     let mut crashes = 0;
     // More turns than any of the tasks takes: the last ones come too late and show that.
-    for turn in 1..=11 {
+    let all: Vec<usize> = (1..=11).collect();
+    let turns = if chance::is_thorough() {
+        &all[..]
+    } else {
+        &[1, 2, 4, 7, 11][..]
+    };
+    for &turn in turns {
         let beside = |long, record| {
             let by = Interruption {
                 record,
@@ -318,7 +324,7 @@ fn while_others_write_beside_long_tasks() {
         };
         crashes += crash_everywhere(fresh_disk, &actions, &plan);
     }
-    assert!(crashes > 1200);
+    assert!(crashes > 600);
 }
 
 #[test]
@@ -410,6 +416,16 @@ fn of_embeddings_while_others_write() {
             beside(Long::Restore, 30),
             Action::Attach(5),
         ];
-        assert!(crash_everywhere(fresh_disk, &actions, &Plan { seeds: 1, ..BRIEF }) > 120);
+        let modes = match (chance::is_thorough(), turn % 2) {
+            (true, _) => &MODES[..],
+            (false, 0) => &MODES[..1],
+            (false, _) => &MODES[1..2],
+        };
+        let plan = Plan {
+            modes,
+            seeds: 1,
+            ..BRIEF
+        };
+        assert!(crash_everywhere(fresh_disk, &actions, &plan) > 60);
     }
 }
