@@ -134,6 +134,9 @@ def harnesses(options: argparse.Namespace) -> dict[str, Callable[[Tell], Result]
         ),
         "worker": cargo("the_worker_keeps_the_second", {"CHRONOMEMORY_SEEDS": str(10 * seeds)}, 1000),
         "killed repairs": cargo("a_killed_repair_says_so", {"CHRONOMEMORY_SEEDS": str(seeds)}, 100),
+        "writers at erasures": cargo(
+            "writers_go_on_beside_an_erasure", {"CHRONOMEMORY_SEEDS": str(seeds)}, 0
+        ),
         "kill -9": script("killed.py", "--runs", str(options.kills), *seed),
         "killed memories": script("remembered.py", "--runs", str(options.kills), *seed),
         "killed runners": script("consolidated.py", "--runs", str(options.kills), *seed),

@@ -140,7 +140,7 @@ fn when_the_base_comes_from_a_backup() {
 #[test]
 fn when_the_base_is_rebuilt_from_archives() {
     use Action::{Compact, Put};
-    kill_at_every(7, || {
+    kill_at_every(23, || {
         damaged(&[first(), Compact(true), Put(9)], |disk| {
             flip(disk, &only(disk, &layout().bases()));
         })
