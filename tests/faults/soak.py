@@ -124,6 +124,7 @@ def harnesses(options: argparse.Namespace) -> dict[str, Callable[[Tell], Result]
     """Everything there is, by name."""
     seed = ["--seed", str(options.seed)]
     seeds = max(LEAST_SEEDS, -(-options.crash_points // POINTS_A_SEED))
+    many_seeds = {"CHRONOMEMORY_SEEDS": str(seeds)}
     fuzz = {"CHRONOMEMORY_FUZZ_SECONDS": str(options.fuzz_seconds)}
     fuzz["CHRONOMEMORY_FUZZ_SEED"] = str(options.seed * 1_000_000_000)
     return {
@@ -133,7 +134,7 @@ def harnesses(options: argparse.Namespace) -> dict[str, Callable[[Tell], Result]
             options.crash_points,
         ),
         "worker": cargo("the_worker_keeps_the_second", {"CHRONOMEMORY_SEEDS": str(10 * seeds)}, 1000),
-        "killed repairs": cargo("a_killed_repair_says_so", {"CHRONOMEMORY_SEEDS": str(seeds)}, 100),
+        "killed repairs": cargo("a_killed_repair_says_so", many_seeds, 100),
         "writers at erasures": cargo(
             "writers_go_on_beside_an_erasure", {"CHRONOMEMORY_SEEDS": str(seeds)}, 0
         ),
