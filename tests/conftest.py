@@ -15,6 +15,14 @@ from tampering import SEEN
 Contents = Callable[[Path], "dict[str, bytes]"]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def state_of_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The same for stores that several tests share."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state-of-session")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep what stores remember outside their projects away from the person who runs the tests."""

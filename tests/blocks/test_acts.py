@@ -18,6 +18,7 @@ from chronomemory.record import ChronoRecord
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from living import Time
+from shares import share
 
 #: More than a frame links, and with names that have to be escaped in the name of a link.
 IDS = [f"{'%:x'[number % 3]}{number:02}" for number in range(26)]
@@ -168,7 +169,7 @@ def found(memory: Memory) -> list[tuple[float, float, str]]:
 
 
 class TestARule:
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=share(15, 300), deadline=None)
     @given(st.lists(acts, max_size=25))
     def test_comes_to_what_many_events_came_to(self, life: list[Callable[[Memory, Time], None]]) -> None:
         with tempfile.TemporaryDirectory(prefix="acts-", dir=MEMORY_FOLDER) as made:
@@ -223,7 +224,7 @@ class TestARule:
 
 
 class TestAReplay:
-    @settings(max_examples=12, deadline=None)
+    @settings(max_examples=share(5, 100), deadline=None)
     @given(st.lists(acts, max_size=15))
     def test_is_equal_to_the_live_system(self, life: list[Callable[[Memory, Time], None]]) -> None:
         with tempfile.TemporaryDirectory(prefix="acts-", dir=MEMORY_FOLDER) as made:

@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from living import REFERENCE_RULES
 from scopes_seen import Names, seen
+from shares import share
 
 #: Who sees one of these sees all that it sees: so its steps can be taken again without the others.
 SCOPES: list[Names] = [
@@ -205,7 +206,7 @@ def test_a_link_of_two_other_sessions_is_nothing_to_curate(tmp_path: Path) -> No
         assert ann.status().forming == 1
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=share(5, 100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=steps)
 def test_a_memory_without_the_others_answers_alike(
     steps: list[tuple[Any, ...]], tmp_path_factory: pytest.TempPathFactory

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from lifting import closeness
 from living import REFERENCE_RULES
 from recalling import assert_same, memory_of, words_of
+from shares import share
 
 WORDS = ("tea", "green", "black", "coffee", "cup", "house", "garden", "river")
 DAY = datetime(2023, 5, 8, tzinfo=timezone.utc)
@@ -152,7 +153,7 @@ def fill(store: ChronoStore, said: list[dict[str, object]], users: tuple[str, ..
 QUESTIONS = ("green tea", "coffee that Ann drank on 8 May 2023", "Bob and Ann in the garden", "a river house")
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=share(10, 200), deadline=None, suppress_health_check=list(HealthCheck))
 @given(said=st.lists(turns, min_size=1, max_size=10))
 def test_any_talk_is_recalled_as_the_reference_does(
     tmp_path_factory: pytest.TempPathFactory, said: list[dict[str, object]]
@@ -180,7 +181,7 @@ def test_any_talk_is_recalled_as_the_reference_does(
                     assert_same(memory.recall(text, top_k=k), reference.recall(known, asked))
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=share(6, 100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(said=st.lists(turns, min_size=2, max_size=10))
 def test_what_others_say_changes_nothing(
     tmp_path_factory: pytest.TempPathFactory, said: list[dict[str, object]]

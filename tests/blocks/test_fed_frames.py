@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 from chronomemory import Memory
+from shares import share
 
 SUBJECTS = ("harbour", "orchard", "library", "kitchen", "workshop", "meadow")
 DEEDS = ("painted", "repaired", "measured", "photographed", "cleaned", "described", "visited", "closed")
-FRAMES = 1000
+FRAMES = share(200, 1000)
 LIMIT = 10
 
 
@@ -18,7 +19,7 @@ def shown(memory: Memory, question: str) -> list[str]:
     return [block.content for block in frame.blocks]
 
 
-def test_a_thousand_frames_about_others_leave_an_answer_as_it_was(tmp_path: Path) -> None:
+def test_many_frames_about_others_leave_an_answer_as_it_was(tmp_path: Path) -> None:
     chance = np.random.default_rng(5)
     with Memory(tmp_path) as memory:
         for subject in SUBJECTS:

@@ -17,6 +17,7 @@ from chronomemory.embedders import CallableEmbedder, Embedder, LexicalEmbedder
 from chronomemory.errors import InvalidArgument, UnknownRecord
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from shares import share
 
 from benches.relevance import facts, unanswered
 
@@ -48,7 +49,7 @@ statements = st.builds(
 
 class TestNothingIsMergedByAccident:
     @pytest.mark.parametrize("embedder", [LexicalEmbedder(), BLIND], ids=["lexical", "blind"])
-    @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=share(15, 300), deadline=None, suppress_health_check=list(HealthCheck))
     @given(texts=st.lists(statements, min_size=2, max_size=12, unique_by=str.lower))
     def test_texts_that_differ_all_stay(self, embedder: Embedder, texts: list[str]) -> None:
         with Memory(open_test_blocks(), embedder=embedder) as memory:
@@ -223,7 +224,7 @@ COUNTERS: dict[str, Callable[[str], int]] = {
 
 class TestBudget:
     @pytest.mark.parametrize("counter", COUNTERS)
-    @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=share(12, 300), deadline=None, suppress_health_check=list(HealthCheck))
     @given(
         texts=st.lists(st.text(min_size=1, max_size=200).filter(str.strip), min_size=1, max_size=8),
         budget=st.integers(0, 120),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from typing import Any
 
@@ -15,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from recalling import assert_agrees, write_memory
 from reference import Block, Memory, Question
+from shares import share
 
 TAGS = ("self/constitutional", "self/goal", "mind/other", "work", "Self/value")
 CATEGORIES = ("knowledge", "observation", "mind")
@@ -86,7 +86,7 @@ def questions(draw: st.DrawFn) -> Question:
     )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=share(20, 500), deadline=None)
 @given(st.data())
 def test_it_agrees_with_the_reference(data: st.DataObject) -> None:
     memory = data.draw(memories())
@@ -159,8 +159,8 @@ class Dice:
 
 @pytest.mark.parametrize("part", range(4))
 def test_it_agrees_on_many_stores(part: int) -> None:
-    """Ask for thousands of stores with CHRONOMEMORY_STORES=5000; a failure names its seed."""
-    stores = int(os.environ.get("CHRONOMEMORY_STORES", "60"))
+    """A failure names its seed."""
+    stores = share(24, 5000)
     for seed in range(part, stores, 4):
         dice = Dice(seed)
         memory = dice.memory()
@@ -171,7 +171,7 @@ def test_it_agrees_on_many_stores(part: int) -> None:
                 assert_agrees(blocks, memory, question, f"seed {seed}, question {number}: {question}")
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(share(1, 20)))
 def test_it_agrees_on_larger_stores(seed: int) -> None:
     """Random floats and hundreds of blocks: no ties, long lists, many links."""
     chance = np.random.default_rng(seed)
@@ -231,7 +231,7 @@ def test_the_columns_follow_every_change() -> None:
     )
     with open_test_blocks() as blocks:
         write_memory(blocks, memory)
-        for step in range(60):
+        for step in range(share(24, 600)):
             with blocks.begin() as conn:
                 change(conn, memory, chance, step)
             query = chance.standard_normal(4).astype(np.float32)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from chronomemory.cli import app
 from cli_answer import Answer, Run
+from command_server import CommandServer
 from typer.testing import CliRunner
 
 
@@ -27,19 +27,21 @@ def run(tmp_path: Path) -> Run:
     return call
 
 
+@pytest.fixture(scope="session")
+def commands() -> Iterator[CommandServer]:
+    """Processes that run the command, forked from one that has loaded the package."""
+    server = CommandServer()
+    yield server
+    server.close()
+
+
 @pytest.fixture
-def shell(tmp_path: Path) -> Run:
+def shell(tmp_path: Path, commands: CommandServer) -> Run:
     """Run a command in a process of its own, without a terminal."""
 
-    def call(*args: str | Path, stdin: bytes = b"", **environment: str) -> Answer:
-        done = subprocess.run(
-            [sys.executable, "-m", "chronomemory", *map(str, args)],
-            input=stdin,
-            capture_output=True,
-            cwd=tmp_path,
-            env={**os.environ, **environment},
-            check=False,
-        )
+    def call(*args: str | Path, stdin: bytes = b"", folder: Path | None = None, **environment: str) -> Answer:
+        variables = {**os.environ, **environment}
+        done = commands.run([*map(str, args)], folder or tmp_path, variables, stdin)
         return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return call

@@ -16,6 +16,7 @@ from chronomemory.cli.transfer import bring_records, events_of, records_of
 from cli_answer import Run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shares import share
 
 ANN = ("--user", "ann")
 
@@ -39,7 +40,7 @@ def write(store: ChronoStore, steps: list[Any]) -> None:
 
 
 @given(st.lists(writes, max_size=12), st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=share(15, 300), deadline=None)
 def test_what_is_exported_comes_back_but_for_its_times(steps: list[Any], with_times: bool) -> None:
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as another:
         with ChronoStore(one) as store:

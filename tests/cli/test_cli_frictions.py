@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from chronomemory import ChronoStore
-from chronomemory.cli import upkeep
+from chronomemory.cli import app, upkeep
 from cli_answer import Run
+from typer.testing import CliRunner
 
 
 def test_what_has_not_happened_yet_is_refused(run: Run) -> None:
@@ -91,8 +92,10 @@ def test_a_day_is_a_day_in_utc(run: Run) -> None:
         ["blocks", "graph"],
     ],
 )
-def test_help_reads_as_a_person_would_write_it(shell: Run, command: list[str]) -> None:
-    told = shell(*command, "--help", COLUMNS="100").stdout
+def test_help_reads_as_a_person_would_write_it(command: list[str]) -> None:
+    told = (
+        CliRunner().invoke(app, [*command, "--help"], prog_name="chronomemory", env={"COLUMNS": "100"}).stdout
+    )
     assert "Usage: chronomemory" in told
     assert not re.search(r"<(bool|str|int|float|list|Path)", told)
     assert "…..." not in told

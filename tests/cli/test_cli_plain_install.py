@@ -28,14 +28,25 @@ WITHOUT = f"""
 import sys
 sys.modules.update(dict.fromkeys({EXTRAS!r}))
 from chronomemory.cli.app import main
+"""
+RUN = """
 sys.argv = ["chronomemory", *sys.argv[1:]]
 main()
 """
+#: Asks for the help of one command after the other.
+HELP_OF_ALL = """
+for name in sys.argv[1:]:
+    sys.argv = ["chronomemory", name, "--help"]
+    try:
+        main()
+    except SystemExit as ended:
+        assert not ended.code, name
+"""
 
 
-def run(*words: str) -> subprocess.CompletedProcess[str]:
+def run(*words: str, script: str = RUN) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", WITHOUT, *words], capture_output=True, text=True, check=False
+        [sys.executable, "-c", WITHOUT + script, *words], capture_output=True, text=True, check=False
     )
 
 
@@ -48,10 +59,11 @@ def test_help_lists_every_command() -> None:
     assert "chronomemory-rs[pages]" in " ".join(told.stdout.split())
 
 
-@pytest.mark.parametrize("name", ["pages", "episodes", "facts", "workspace", "mcp", "blocks", "verify"])
-def test_each_has_help(name: str) -> None:
-    told = run(name, "--help")
+def test_each_has_help() -> None:
+    names = ("pages", "episodes", "facts", "workspace", "mcp", "blocks", "verify")
+    told = run(*names, script=HELP_OF_ALL)
     assert (told.returncode, told.stderr) == (0, "")
+    assert all(f"Usage: chronomemory {name}" in told.stdout for name in names)
 
 
 @pytest.mark.parametrize("words", [("pages",), ("pages", "search", "tea", "--json")])

@@ -5,31 +5,23 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from chronomemory import ChronoStore
 from chronomemory.cli import app
 from chronomemory.cli.options import find_project
-from cli_answer import Answer
+from cli_answer import Run
 from typer.testing import CliRunner
 
 VARIABLE = "CHRONOMEMORY_PROJECT"
 
 
-def call(folder: Path, *words: str | Path, **environment: str) -> Answer:
+@pytest.fixture
+def call(shell: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run a command in a folder, in a process of its own and without a terminal."""
-    outer = {name: value for name, value in os.environ.items() if name != VARIABLE}
-    done = subprocess.run(
-        [sys.executable, "-m", "chronomemory", *map(str, words)],
-        capture_output=True,
-        cwd=folder,
-        env={**outer, **environment},
-        check=False,
-    )
-    return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
+    monkeypatch.delenv(VARIABLE, raising=False)
+    return lambda folder, *words, **environment: shell(*words, folder=folder, **environment)
 
 
 @pytest.fixture
@@ -50,7 +42,7 @@ def stores(folder: Path) -> list[Path]:
     return sorted(path.parent for path in folder.rglob(".chronomemory"))
 
 
-def test_put_in_a_subfolder_writes_to_the_store_above(project: Path) -> None:
+def test_put_in_a_subfolder_writes_to_the_store_above(call: Run, project: Path) -> None:
     deep = project / "src" / "deep"
     written = call(deep, "put", "B", "--label", "below")
     assert (written.code, ids(project)) == (0, {"A", "B"})
@@ -59,7 +51,7 @@ def test_put_in_a_subfolder_writes_to_the_store_above(project: Path) -> None:
     assert call(project, "get", "B").stderr == "", "in the project's own folder there is nothing to say"
 
 
-def test_every_command_uses_the_same_store(project: Path) -> None:
+def test_every_command_uses_the_same_store(call: Run, project: Path) -> None:
     deep = project / "src" / "deep"
     read = call(deep, "get", "A", "--json")
     assert read.document["label"] == "above"
@@ -71,7 +63,7 @@ def test_every_command_uses_the_same_store(project: Path) -> None:
     assert stores(project) == [project]
 
 
-def test_an_explicit_project_makes_a_second_store(project: Path) -> None:
+def test_an_explicit_project_makes_a_second_store(call: Run, project: Path) -> None:
     below = project / "src"
     assert call(below, "put", "B", "--label", "below", "--project", ".").code == 0
     assert stores(project) == [project, below]
@@ -79,7 +71,9 @@ def test_an_explicit_project_makes_a_second_store(project: Path) -> None:
     assert call(below / "deep", "get", "B").code == 0, "the nearest store is used"
 
 
-def test_option_environment_search_and_setting_come_in_this_order(project: Path, tmp_path: Path) -> None:
+def test_option_environment_search_and_setting_come_in_this_order(
+    call: Run, project: Path, tmp_path: Path
+) -> None:
     for name in ("option", "environment", "setting"):
         (tmp_path / name).mkdir()
     setting = "[tool.chronomemory]\nproject = '../setting'\n"
@@ -94,7 +88,7 @@ def test_option_environment_search_and_setting_come_in_this_order(project: Path,
     assert stores(tmp_path / "setting") == []
 
 
-def test_a_setting_in_pyproject_names_the_project(tmp_path: Path) -> None:
+def test_a_setting_in_pyproject_names_the_project(call: Run, tmp_path: Path) -> None:
     below = tmp_path / "packages" / "one"
     below.mkdir(parents=True)
     (tmp_path / "memory").mkdir()
@@ -116,7 +110,9 @@ def test_a_setting_in_pyproject_names_the_project(tmp_path: Path) -> None:
         ("[tool.chronomemory\n", "cannot be read as TOML"),
     ],
 )
-def test_a_bad_setting_is_refused_without_a_traceback(tmp_path: Path, text: str, words: str) -> None:
+def test_a_bad_setting_is_refused_without_a_traceback(
+    call: Run, tmp_path: Path, text: str, words: str
+) -> None:
     (tmp_path / "pyproject.toml").write_text(text)
     refused = call(tmp_path, "put", "B", COLUMNS="400")
     assert refused.code == 2
@@ -125,20 +121,20 @@ def test_a_bad_setting_is_refused_without_a_traceback(tmp_path: Path, text: str,
     assert stores(tmp_path) == []
 
 
-def test_a_pyproject_of_others_is_not_read(tmp_path: Path) -> None:
+def test_a_pyproject_of_others_is_not_read(call: Run, tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[not toml")
     assert call(tmp_path, "put", "B").code == 0
     assert stores(tmp_path) == [tmp_path]
 
 
-def test_a_variable_that_names_no_folder_is_refused(tmp_path: Path) -> None:
+def test_a_variable_that_names_no_folder_is_refused(call: Run, tmp_path: Path) -> None:
     refused = call(tmp_path, "put", "B", **{VARIABLE: str(tmp_path / "missing")}, COLUMNS="400")
     assert refused.code == 2
     assert VARIABLE in refused.stderr
     assert call(tmp_path, "put", "B", **{VARIABLE: ""}).code == 0, "an empty variable is none"
 
 
-def test_without_any_store_the_current_folder_is_the_project(tmp_path: Path) -> None:
+def test_without_any_store_the_current_folder_is_the_project(call: Run, tmp_path: Path) -> None:
     assert call(tmp_path, "put", "B").code == 0
     assert stores(tmp_path) == [tmp_path]
 
@@ -164,13 +160,13 @@ def test_a_folder_that_was_deleted_has_no_project_above(
     assert find_project() is None
 
 
-def test_a_backup_is_read_where_it_is(project: Path) -> None:
+def test_a_backup_is_read_where_it_is(call: Run, project: Path) -> None:
     with ChronoStore(project) as store:
         copy = store.backup()
     assert call(Path(copy), "get", "A", "--json").document["label"] == "above"
 
 
-def test_the_server_serves_the_store_above(project: Path) -> None:
+def test_the_server_serves_the_store_above(call: Run, project: Path) -> None:
     hello = {
         "jsonrpc": "2.0",
         "id": 1,
@@ -181,18 +177,12 @@ def test_the_server_serves_the_store_above(project: Path) -> None:
             "clientInfo": {"name": "t", "version": "1"},
         },
     }
-    done = subprocess.run(
-        [sys.executable, "-m", "chronomemory", "mcp"],
-        input=json.dumps(hello).encode() + b"\n",
-        capture_output=True,
-        cwd=project / "src",
-        check=False,
-    )
-    assert str(project) in done.stderr.decode()
+    answer = call(project / "src", "mcp", stdin=json.dumps(hello).encode() + b"\n")
+    assert str(project) in answer.stderr
     assert stores(project) == [project]
 
 
-def test_a_hostile_pyproject_is_refused_or_passed_over(tmp_path: Path) -> None:
+def test_a_hostile_pyproject_is_refused_or_passed_over(call: Run, tmp_path: Path) -> None:
     (tmp_path / "below").mkdir()
     file = tmp_path / "pyproject.toml"
     file.write_text("chronomemory = " + "[" * 5_000)

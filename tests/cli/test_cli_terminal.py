@@ -252,7 +252,7 @@ def test_an_interrupted_load_says_what_was_kept(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_ends_a_load_at_the_next_batch(tmp_path: Path) -> None:
-    rows, log = 250_000, tmp_path / ".chronomemory" / "events.wal"
+    rows, log = 100_000, tmp_path / ".chronomemory" / "events.wal"
     text = "green tea " * 10
     (tmp_path / "rows.ndjson").write_text(
         "".join(f'{{"id": "R-{n}", "label": "{text}"}}\n' for n in range(rows))

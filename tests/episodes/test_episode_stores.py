@@ -22,6 +22,7 @@ from chronomemory.episodes import (
 from conversing import START, episode, put, rule
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from shares import share
 
 
 def ids(found: list[Episode]) -> list[str]:
@@ -160,7 +161,9 @@ NAMES = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=share(25, 500), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(scopes=st.lists(st.tuples(NAMES, NAMES, NAMES), min_size=1, max_size=8, unique=True))
 def test_no_name_sees_what_is_anothers(
     tmp_path_factory: pytest.TempPathFactory, scopes: list[tuple[str, str, str]]

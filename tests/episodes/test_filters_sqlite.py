@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 import sqlite3
@@ -15,9 +14,9 @@ from chronomemory import ChronoStore
 from chronomemory.episodes import Episodes
 from chronomemory.episodes.memory import utc_text
 from conversing import START, episode, put, rule
+from shares import share
 
-#: A soak asks for more.
-EXPRESSIONS = int(os.environ.get("CHRONOMEMORY_FILTERS", "400"))
+EXPRESSIONS = share(200, 10_000)
 TEXTS = ["user", "session", "agent", "content", "source_node", "id"]
 WORDS = ["", "a", "A", "ab", "b", "1", "a%", "a_b", "a\\b", "é", "it's", "z", "-- x", "; y"]
 #: What no value of SQL is, and a field can be: to SQLite it is text.

@@ -136,17 +136,17 @@ def test_what_erased_acts_had_taught_other_blocks_stays(tmp_path: Path) -> None:
 
 def test_a_scope_means_all_that_ever_carried_it(tmp_path: Path) -> None:
     with ChronoStore(tmp_path) as store:
-        mia, tom = store.scoped(user="mia"), store.scoped(user="tom")
-        mia.upsert({"id": "M1", "label": "Mia one"})
+        mia, tom = store.scoped(user="miranda.elm"), store.scoped(user="tom")
+        mia.upsert({"id": "M1", "label": "Miranda.Elm one"})
         store.compact()
         mia.delete("M1")
-        mia.upsert({"id": "M2", "label": "Mia two"})
-        store.scoped(user="mia", session="1").upsert({"id": "M3", "label": "Mia three"})
+        mia.upsert({"id": "M2", "label": "Miranda.Elm two"})
+        store.scoped(user="miranda.elm", session="1").upsert({"id": "M3", "label": "Miranda.Elm three"})
         store.scoped(agent="a", session="1").upsert({"id": "T2", "label": "nobody's"})
         tom.upsert({"id": "T1", "label": "Tom one"})
-        told = store.erase(scope={"user": "mia"}, reason="asked for")
+        told = store.erase(scope={"user": "miranda.elm"}, reason="asked for")
         assert set(told.ids) == {"M1", "M2", "M3"}
-        assert holding(tmp_path, "Mia") == []
+        assert holding(tmp_path, "Miranda.Elm") == []
         assert tom.get("T1") is not None
         assert is_valid_for_both(store)
 

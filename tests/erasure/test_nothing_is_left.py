@@ -19,6 +19,7 @@ from chronomemory.mcp.reference import read_graph
 from chronomemory.mcp.served_store import ServedStore
 from chronomemory.pages import Pages
 from chronomemory.scope import Scope
+from shares import share
 from test_erase import is_valid_for_both
 from world import World
 
@@ -84,7 +85,7 @@ def check_faces(root: Path, user: str) -> None:
         list(workspace.events.events())
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(share(3, 60)))
 def test_nothing_is_left_of_erased_records(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     world = World(tmp_path, chance, user="mia" if seed % 3 == 2 else "")

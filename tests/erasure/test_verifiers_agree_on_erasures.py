@@ -17,6 +17,7 @@ from verdicts import CORPUS, essence, verify_log
 sys.path.insert(0, str(CORPUS))
 from craft import Chain
 from erased_store import ErasedStore, redacted
+from shares import share
 
 NAMES = ["x", "y", "z"]
 OTHER = "ab" * 32
@@ -118,7 +119,9 @@ def stores(draw: st.DrawFn) -> tuple[ErasedStore, bool]:
 
 
 @settings(
-    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    deadline=None,
+    max_examples=share(60, 1500),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(stores(), st.data())
 def test_verifiers_agree_on_erasures(made: tuple[ErasedStore, bool], data: st.DataObject) -> None:

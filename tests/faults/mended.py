@@ -323,7 +323,7 @@ def run(seed: str, rounds: int, outcome: harness.Outcome) -> None:
 
 def work(order: harness.Order, outcome: harness.Outcome) -> None:
     """Damage stores in one place and repair them."""
-    harness.in_projects(order, outcome, 250 if order.thorough else 12, run)
+    harness.in_projects(order, outcome, 250 if order.thorough else 4, run)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ STAMP = "20200101T000000"
 #: One verb takes much less; a hang is a finding.
 PATIENCE_SECONDS = 60
 #: The fast selection takes every so manieth plant.
-STRIDE = 23
+STRIDE = 47
 
 #: Names of ours that a store may want to write, whether it has them or not.
 NAMES = (

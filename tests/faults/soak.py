@@ -28,6 +28,9 @@ POINTS_A_SEED = 12_000
 #: With fewer seeds the tests of the crash model find fewer points than they ask for.
 LEAST_SEEDS = 8
 
+#: How tests of the engine say how much they looked at.
+COUNTED = re.compile(r"(?:crash points(?: of chance)?|killed repairs|fuzzed inputs \(\w+\)): (\d+)")
+
 Tell = Callable[[int, "int | None"], None]
 
 
@@ -85,7 +88,9 @@ def cargo(test: str, environment: dict[str, str], least: int) -> Callable[[Tell]
         command += ["--test", "promises", test]
         for line in lines_of(command, environment):
             said.append(line)
-            if counted := re.search(r"(?:crash points|fuzzed inputs \(\w+\)): (\d+)", line):
+            if counted := re.search(
+                r"(?:crash points|crash points of chance|killed repairs|fuzzed inputs \(\w+\)): (\d+)", line
+            ):
                 result.runs += int(counted[1])
                 tell(result.runs, None)
         if said[-1] != "0":
@@ -97,10 +102,29 @@ def cargo(test: str, environment: dict[str, str], least: int) -> Callable[[Tell]
     return run
 
 
+def searches() -> Callable[[Tell], Result]:
+    """The tests of Python with every search in full."""
+
+    def run(tell: Tell) -> Result:
+        result, output = Result(), []
+        command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal"]
+        for line in lines_of(command, {"CHRONOMEMORY_THOROUGH": "1"}):
+            output.append(line)
+            if counted := re.search(r"(\d+) passed", line):
+                result.runs = int(counted[1])
+                tell(result.runs, None)
+        if output[-1] != "0":
+            result.found.append("".join(output)[-3000:])
+        return result
+
+    return run
+
+
 def harnesses(options: argparse.Namespace) -> dict[str, Callable[[Tell], Result]]:
     """Everything there is, by name."""
     seed = ["--seed", str(options.seed)]
     seeds = max(LEAST_SEEDS, -(-options.crash_points // POINTS_A_SEED))
+    many_seeds = {"CHRONOMEMORY_SEEDS": str(seeds)}
     fuzz = {"CHRONOMEMORY_FUZZ_SECONDS": str(options.fuzz_seconds)}
     fuzz["CHRONOMEMORY_FUZZ_SEED"] = str(options.seed * 1_000_000_000)
     return {
@@ -108,6 +132,11 @@ def harnesses(options: argparse.Namespace) -> dict[str, Callable[[Tell], Result]
             "a_crash_keeps_what_each_mode_promises",
             {"CHRONOMEMORY_SEEDS": str(seeds)},
             options.crash_points,
+        ),
+        "worker": cargo("the_worker_keeps_the_second", {"CHRONOMEMORY_SEEDS": str(10 * seeds)}, 1000),
+        "killed repairs": cargo("a_killed_repair_says_so", many_seeds, 100),
+        "writers at erasures": cargo(
+            "writers_go_on_beside_an_erasure", {"CHRONOMEMORY_SEEDS": str(seeds)}, 0
         ),
         "kill -9": script("killed.py", "--runs", str(options.kills), *seed),
         "killed memories": script("remembered.py", "--runs", str(options.kills), *seed),
@@ -134,6 +163,7 @@ def harnesses(options: argparse.Namespace) -> dict[str, Callable[[Tell], Result]
         "hostile files": script("hostile.py", "--thorough", "--runs", str(options.damages * 3), *seed),
         "full disk": script("full.py", *seed),
         "planted strangers": script("planted.py", *seed),
+        "searches": searches(),
         "fuzz": cargo("no_bytes_break_a_reader", fuzz, 1000),
     }
 

@@ -34,9 +34,9 @@ def run(script: str, *options: str) -> dict[str, Any]:
 
 
 def test_a_killed_erasure_is_done_or_not_begun() -> None:
-    outcome = run("erased.py", "--runs", "12")
-    assert outcome["runs"] == 12
-    assert outcome["counts"]["killed before"] + outcome["counts"]["erased"] == 12
+    outcome = run("erased.py", "--runs", "6")
+    assert outcome["runs"] == 6
+    assert outcome["counts"]["killed before"] + outcome["counts"]["erased"] == 6
 
 
 def test_an_erasure_in_a_crowd_is_done_or_not_begun_and_nobody_brings_anything_back() -> None:
@@ -46,33 +46,33 @@ def test_an_erasure_in_a_crowd_is_done_or_not_begun_and_nobody_brings_anything_b
 
 
 def test_a_store_is_as_if_something_else_had_been_said_in_place_of_what_went() -> None:
-    outcome = run("twin.py", "--runs", "160")
-    assert outcome["runs"] == 160
-    assert outcome["counts"]["comparisons"] >= 16
-    assert outcome["counts"]["looks for what went"] > 80
+    outcome = run("twin.py", "--runs", "64")
+    assert outcome["runs"] == 64
+    assert outcome["counts"]["comparisons"] >= 6
+    assert outcome["counts"]["looks for what went"] > 30
 
 
 def test_a_store_with_all_faces_is_as_if_what_went_had_never_been_said() -> None:
-    outcome = run("faced.py", "--runs", "48")
-    assert outcome["runs"] == 48
-    assert outcome["counts"]["comparisons"] >= 3
-    assert outcome["counts"]["looks for what went"] > 20
+    outcome = run("faced.py", "--runs", "24")
+    assert outcome["runs"] == 24
+    assert outcome["counts"]["comparisons"] >= 1
+    assert outcome["counts"]["looks for what went"] > 8
 
 
 def test_what_an_erased_block_taught_others_stays() -> None:
-    outcome = run("taught.py", "--runs", "6")
-    assert outcome["runs"] == 6
-    assert outcome["counts"]["blocks erased"] > 6
+    outcome = run("taught.py", "--runs", "3")
+    assert outcome["runs"] == 3
+    assert outcome["counts"]["blocks erased"] > 3
 
 
 def test_a_process_of_version_1_brings_nothing_back() -> None:
-    outcome = run("elders.py", "--runs", "5")
-    assert outcome["counts"]["lines erased"] > 10
+    outcome = run("elders.py", "--runs", "3")
+    assert outcome["counts"]["lines erased"] > 5
 
 
 def test_a_forger_who_erases_is_found_out_by_a_trail_that_was_noted() -> None:
-    outcome = run("forged.py", "--runs", "72")
-    assert outcome["counts"]["found by the note alone"] > 3
+    outcome = run("forged.py", "--runs", "36")
+    assert outcome["counts"]["found by the note alone"] > 0
 
 
 def test_what_was_salted_cannot_be_guessed_by_what_is_left() -> None:
@@ -82,49 +82,49 @@ def test_what_was_salted_cannot_be_guessed_by_what_is_left() -> None:
 
 
 def test_both_verifiers_judge_bent_erasures_alike() -> None:
-    outcome = run("bent.py", "--runs", "80")
-    assert outcome["counts"]["found"] > 10
-    assert outcome["counts"]["opened beside erasing"] > 5
+    outcome = run("bent.py", "--runs", "40")
+    assert outcome["counts"]["found"] > 5
+    assert outcome["counts"]["opened beside erasing"] > 2
 
 
 def test_hostile_files_cost_neither_time_nor_memory() -> None:
-    outcome = run("hostile.py", "--runs", "20")
-    assert outcome["runs"] == 20
-    assert len(outcome["counts"]) > 5
+    outcome = run("hostile.py", "--runs", "10")
+    assert outcome["runs"] == 10
+    assert len(outcome["counts"]) > 3
 
 
 def test_killed_writers_lose_nothing() -> None:
-    outcome = run("killed.py", "--runs", "24")
-    assert outcome["runs"] == 24
-    assert outcome["counts"]["killed at work"] > 10
-    assert outcome["counts"]["acknowledged"] > 200
+    outcome = run("killed.py", "--runs", "12")
+    assert outcome["runs"] == 12
+    assert outcome["counts"]["killed at work"] > 4
+    assert outcome["counts"]["acknowledged"] > 60
 
 
 def test_a_killed_memory_forgets_nothing() -> None:
-    outcome = run("remembered.py", "--runs", "24")
-    assert outcome["runs"] == 24
-    assert outcome["counts"]["killed at work"] > 10
-    assert outcome["counts"]["acknowledged"] > 200
+    outcome = run("remembered.py", "--runs", "12")
+    assert outcome["runs"] == 12
+    assert outcome["counts"]["killed at work"] > 4
+    assert outcome["counts"]["acknowledged"] > 60
 
 
 def test_a_killed_runner_ends_in_the_same_facts() -> None:
-    outcome = run("consolidated.py", "--runs", "8")
-    assert outcome["runs"] == 8
-    assert outcome["counts"]["killed at work"] > 3
-    assert outcome["counts"]["applied"] > 150
+    outcome = run("consolidated.py", "--runs", "4")
+    assert outcome["runs"] == 4
+    assert outcome["counts"]["killed at work"] > 0
+    assert outcome["counts"]["applied"] > 50
 
 
 def test_a_killed_restore_is_done_or_not_begun() -> None:
-    outcome = run("restored.py", "--runs", "30")
-    assert outcome["runs"] == 30
-    assert outcome["counts"]["killed at work"] > 3
+    outcome = run("restored.py", "--runs", "15")
+    assert outcome["runs"] == 15
+    assert outcome["counts"]["killed at work"] > 0
 
 
 def test_a_killed_copy_is_whole_or_none_and_known() -> None:
-    outcome = run("copied.py", "--runs", "16")
-    assert outcome["runs"] == 16
-    assert outcome["counts"]["killed at work"] > 2
-    assert outcome["counts"]["copies there"] > 12
+    outcome = run("copied.py", "--runs", "8")
+    assert outcome["runs"] == 8
+    assert outcome["counts"]["killed at work"] > 0
+    assert outcome["counts"]["copies there"] > 4
 
 
 def test_a_failing_system_call_is_a_clear_error_and_costs_nothing() -> None:
@@ -145,36 +145,36 @@ def test_of_all_who_change_what_they_have_read_nobody_is_overwritten() -> None:
 
 
 def test_every_verdict_beside_a_storm_is_true() -> None:
-    outcome = run("judged.py", "--runs", "8")
-    assert outcome["counts"]["verdicts, closed"] > 3
-    assert outcome["counts"]["verdicts, opened"] > 3
+    outcome = run("judged.py", "--runs", "4")
+    assert outcome["counts"]["verdicts, closed"] > 0
+    assert outcome["counts"]["verdicts, opened"] > 0
 
 
 def test_a_repair_brings_back_what_is_proved_and_names_the_rest() -> None:
-    outcome = run("mended.py", "--runs", "80")
-    assert outcome["runs"] == 80
-    assert outcome["counts"]["healed"] > 6
-    assert outcome["counts"]["with something lost"] > 3
+    outcome = run("mended.py", "--runs", "28")
+    assert outcome["runs"] == 28
+    assert outcome["counts"]["healed"] > 2
+    assert outcome["counts"]["with something lost"] > 0
 
 
 def test_after_a_life_and_damage_all_is_true_or_told_and_nobody_sees_what_is_another_s() -> None:
-    outcome = run("lived.py", "--runs", "20")
-    assert outcome["runs"] == 20
-    assert outcome["counts"]["said to be damaged"] > 15
-    assert outcome["counts"]["with something lost"] > 5
-    assert outcome["counts"]["marked"] > 10
+    outcome = run("lived.py", "--runs", "10")
+    assert outcome["runs"] == 10
+    assert outcome["counts"]["said to be damaged"] > 6
+    assert outcome["counts"]["with something lost"] > 1
+    assert outcome["counts"]["marked"] > 3
 
 
 def test_a_log_that_was_swapped_for_an_earlier_one_is_found_out() -> None:
-    outcome = run("swapped.py", "--runs", "24")
-    assert outcome["runs"] == 24
-    assert outcome["counts"]["found out"] > 8
+    outcome = run("swapped.py", "--runs", "12")
+    assert outcome["runs"] == 12
+    assert outcome["counts"]["found out"] > 3
 
 
 def test_a_log_that_goes_away_is_missed_by_those_who_have_it_open() -> None:
-    outcome = run("vanished.py", "--runs", "60")
-    assert outcome["runs"] == 60
-    assert len(outcome["counts"]) > 5
+    outcome = run("vanished.py", "--runs", "30")
+    assert outcome["runs"] == 30
+    assert len(outcome["counts"]) > 3
 
 
 def test_a_full_disk_is_told_and_left_behind() -> None:
@@ -184,9 +184,9 @@ def test_a_full_disk_is_told_and_left_behind() -> None:
 
 def test_what_somebody_planted_is_neither_followed_nor_touched() -> None:
     outcome = run("planted.py")
-    assert outcome["runs"] > 40
-    assert outcome["counts"]["refused"] > 20
-    assert outcome["counts"]["went on"] > 20
+    assert outcome["runs"] > 20
+    assert outcome["counts"]["refused"] > 8
+    assert outcome["counts"]["went on"] > 8
 
 
 class TestTheLedger:

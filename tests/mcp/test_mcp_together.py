@@ -12,14 +12,14 @@ from assistants import Talk, process
 from chronomemory import ChronoStore, Memory
 from mcp import Client
 
-SERVERS, EACH = 4, 12
+SERVERS, EACH = 4, 6
 
 COMPACTS = """
 import sys, time
 from chronomemory import ChronoStore
 with ChronoStore(sys.argv[1], lock_timeout=30) as store:
     print("ready", flush=True)
-    for _ in range(40):
+    for _ in range(20):
         store.compact()
         time.sleep(0.1)
 """

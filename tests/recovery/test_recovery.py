@@ -26,7 +26,7 @@ def home(tmp_path: Path) -> Path:
 def compacted(tmp_path: Path) -> dict[str, str]:
     """A store of a base, an archive and a few lines; what it holds."""
     with ChronoStore(tmp_path) as store:
-        store.upsert_many([{"id": f"R-{n}", "label": f"value {n}"} for n in range(40)])
+        store.upsert_many([{"id": f"R-{n}", "label": f"value {n}"} for n in range(2)])
         store.upsert({"id": "dose", "label": "give 10 mg"})
         store.compact()
         store.upsert({"id": "late", "label": "after"})

@@ -18,6 +18,7 @@ from chronomemory.store import ScopedStore
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scopes_seen import Names, seen
+from shares import share
 
 WORDS = ("tea", "green", "black", "coffee", "cup", "house", "garden", "river")
 SCOPES: list[Names] = [
@@ -190,7 +191,7 @@ def is_seen(step: tuple[Any, ...], names: Names) -> bool:
     return scope is None or seen(SCOPES[scope], names) is not None
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=share(5, 100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=steps)
 def test_a_store_without_the_others_answers_alike(
     steps: list[tuple[Any, ...]], tmp_path_factory: pytest.TempPathFactory

@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from recovering import chained
 from scopes_seen import Names, seen
+from shares import share
 
 WORDS = ("tea", "green", "black", "coffee", "cup", "house")
 SCOPES: list[Names] = [
@@ -116,7 +117,7 @@ def filtered(log: Path, names: Names) -> bytes:
     return chained([json.dumps(event | {"seq": seq}).encode() for seq, event in enumerate(kept, start=1)])
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=share(12, 300), deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=steps)
 def test_the_filtered_log_answers_alike(
     steps: list[tuple[Any, ...]], tmp_path_factory: pytest.TempPathFactory

@@ -11,6 +11,7 @@ from chronomemory._core import canonical_json
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from recovering import chained
+from shares import share
 
 #: What is escaped is not written where it stands by what it says; and letters around that of a scope.
 LETTERS = '"\\\n\t\x00\x1f\x7f /1@Asé\u2028\ud7ff'
@@ -20,7 +21,7 @@ rows = st.lists(
 OWN = {"user": "ann"}
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=share(15, 300), deadline=None, suppress_health_check=list(HealthCheck))
 @given(rows)
 def test_it_is_kept_and_found_beside_any_key(
     tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, int]]
@@ -72,7 +73,7 @@ names = st.text(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=share(80, 1000), deadline=None)
 @given(st.lists(names | st.none(), min_size=3, max_size=3))
 def test_python_spells_it_as_the_engine_does(
     tmp_path_factory: pytest.TempPathFactory, given: list[str | None]

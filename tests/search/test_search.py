@@ -16,6 +16,7 @@ from chronomemory.search import Hit
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from shares import share
 
 _TEXT = (
     "the cat sat running runs quickly über cafe café 東京 東京都 猫 naïve data log_timeout it's who was "
@@ -141,7 +142,8 @@ def test_any_sequence_of_writes_is_searched_as_brute_force_would(
 ) -> None:
     Searching.make_folder = staticmethod(lambda: str(tmp_path_factory.mktemp("searching")))  # type: ignore[method-assign]
     run_state_machine_as_test(
-        Searching, settings=settings(max_examples=30, stateful_step_count=30, deadline=None, phases=QUICK)
+        Searching,
+        settings=settings(max_examples=share(12, 300), stateful_step_count=30, deadline=None, phases=QUICK),
     )
     assert Searching.searches > 20
 

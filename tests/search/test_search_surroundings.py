@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lifting import Stretch, Surroundings, closeness, lifted, lifts
 from plain_words import question_words, text_words
+from shares import share
 
 WORDS = ("tea", "green", "black", "coffee", "cup", "house", "garden", "river")
 SPEAKERS = ("Ann", "Bob", "Ann Lee", None)
@@ -89,7 +90,7 @@ def around(
     return candidates, found
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=share(25, 1000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     talk=st.lists(turns, min_size=1, max_size=12),
     words=st.lists(st.sampled_from((*WORDS, "Ann", "Lee", "Bob")), min_size=1, max_size=4),

@@ -10,6 +10,7 @@ from chronomemory import ChronoRecord, ChronoStore
 from chronomemory._core import question_words, text_words
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from shares import share
 
 #: Scripts, pictures and signs of which Python's tables and the engine's are equally old.
 LETTERS = st.characters(
@@ -34,7 +35,7 @@ TYPED = [
 ]
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=share(150, 5000), deadline=None)
 @given(st.text(LETTERS, max_size=40))
 @example("Rust言語2 が\u3099 नमस्ते ไทย 한국 x\u200dy a\u200bb ─── ⠿ \ufffd 20°C ½ ǅ ŉ ẞ İ ı")
 def test_the_engine_and_unicode_agree(text: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -13,10 +12,11 @@ from chronomemory import ChronoStore
 from chronomemory.errors import InvalidArgument, Limit
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from shares import share
 from where_model import RECORDS, WHERES, holds
 
-#: How many random stores are asked; a soak asks for more.
-EXAMPLES = int(os.environ.get("CHRONOMEMORY_WHERES", "30"))
+#: How many random stores are asked.
+EXAMPLES = share(12, 1000)
 INDEXED = ["data.x", "data.y", "data.z.a", "tags", "label", "confidence", "evidence", "data.z.b\\.c"]
 WRITTEN = st.lists(st.tuples(st.integers(0, 11), RECORDS), min_size=1, max_size=12)
 

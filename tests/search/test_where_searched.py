@@ -14,6 +14,7 @@ from chronomemory import ChronoStore
 from chronomemory.blocks import Memory
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from shares import share
 
 WORDS = ("river", "stone", "light", "wind", "salt")
 COLOURS = ("red", "green", "blue")
@@ -96,7 +97,7 @@ def test_what_is_written_is_filtered_at_once(found: ChronoStore) -> None:
     assert found.search("river", where=where) == []
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=share(10, 200), deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 10_000))
 def test_recalls_find_what_a_where_lets_through(seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     choice = random.Random(seed)

@@ -5,16 +5,15 @@ Of each expression two wheres are made: where it is true, and where it is false.
 
 from __future__ import annotations
 
-import os
 import random
 import sqlite3
 from typing import Any
 
 import pytest
 from chronomemory import ChronoStore
+from shares import share
 
-#: A soak asks for more.
-EXPRESSIONS = int(os.environ.get("CHRONOMEMORY_WHERES", "600"))
+EXPRESSIONS = share(300, 10_000)
 ROWS = 200
 COLUMNS = ("a", "b", "c")
 NEVER: dict[str, Any] = {"or": []}

@@ -116,12 +116,12 @@ def test_many_edges_do_not_make_a_lookup_slow() -> None:
     for number in range(100_000):
         graph.add_edge(f"N{number}", "HUB", "supports")
     graph.add_edge("N7", "HUB", "depends_on")
-    start = time.perf_counter()
+    start = time.thread_time()  # other work on the machine does not count
     for _ in range(1_000):
         assert graph.what_depends_on("HUB") == ["N7"]
         assert graph.remove_edge("N9", "HUB", "supports")
         graph.add_edge("N9", "HUB", "supports")
-    assert time.perf_counter() - start < 1.0
+    assert time.thread_time() - start < 1.0
 
 
 def test_an_edge_is_a_record(store: ChronoStore) -> None:

@@ -13,6 +13,7 @@ from chronomemory import ChronoRecord, ChronoStore, InvalidRecord
 from chronomemory.errors import RecordTooLarge
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shares import share
 
 #: Enough for several parts, and one that is not full.
 MANY = 1_234
@@ -117,7 +118,7 @@ _VALUES = st.recursive(
         st.dictionaries(st.sampled_from(["one", "two", "three", "ä", ""]), _VALUES, max_size=5), max_size=40
     )
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=share(20, 500), deadline=None)
 def test_dicts_of_a_known_shape_are_written_as_if_they_were_new(dicts: list[dict[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as project, ChronoStore(project, durability="off") as store:
         for number, data in enumerate(dicts):

@@ -15,6 +15,7 @@ from chronomemory import ChronoRecord, ChronoStore
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from shares import share
 
 State = dict[str, ChronoRecord]
 #: One change: the id, and the record it becomes, or None for a tombstone.
@@ -250,7 +251,7 @@ class StoreMachine(RuleBasedStateMachine):
 
 TestStoreAgainstAModel = StoreMachine.TestCase
 TestStoreAgainstAModel.settings = settings(
-    max_examples=30,
+    max_examples=share(12, 300),
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

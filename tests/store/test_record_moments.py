@@ -24,6 +24,7 @@ from chronomemory.blocks import Memory
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from shares import share
 
 SCRIPTS = Path(__file__).parents[2] / "python" / "chronomemory" / "verify_log"
 sys.path.insert(0, str(SCRIPTS))
@@ -231,12 +232,12 @@ def test_a_base_that_is_lost_is_rebuilt_with_its_moments(tmp_path: Path) -> None
 
 def test_one_altered_byte_of_a_base_is_mended_with_its_moments(tmp_path: Path) -> None:
     with ChronoStore(tmp_path) as store:
-        store.upsert_many([ChronoRecord(id=f"R{n}", label=f"number {n}") for n in range(50)])
+        store.upsert_many([ChronoRecord(id=f"R{n}", label=f"number {n}") for n in range(5)])
         store.upsert(ChronoRecord(id="R3", label="again"))
         store.compact(keep_history=False)
         known, answers = rows(store), store.query()
     base = next((tmp_path / ".chronomemory" / "base").glob("*.json"))
-    base.write_bytes(base.read_bytes().replace(b"number 31", b"number 39"))
+    base.write_bytes(base.read_bytes().replace(b"number 2", b"number 9"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with ChronoStore(tmp_path) as store:
@@ -375,6 +376,9 @@ class Moments(RuleBasedStateMachine):
 
 
 Moments.TestCase.settings = settings(
-    max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=share(10, 200),
+    stateful_step_count=25,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
 )
 TestMoments = Moments.TestCase

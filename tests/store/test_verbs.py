@@ -12,6 +12,7 @@ from chronomemory import ChronoStore, Conflict, InvalidArgument, InvalidRecord, 
 from chronomemory.errors import OutOfScope
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shares import share
 
 
 def objects(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
@@ -35,7 +36,7 @@ def merged(old: Any, patch: Any) -> Any:
     return target
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=share(30, 500), deadline=None)
 @given(old=objects(values), patch=objects(values))
 def test_data_is_merged_as_the_rfc_says(
     old: dict[str, Any], patch: dict[str, Any], tmp_path_factory: Any
@@ -70,7 +71,7 @@ numbers = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=share(60, 1000), deadline=None)
 @given(old=numbers, new=numbers, field=st.sampled_from(["data", "model_assumptions", "evidence", "both"]))
 def test_an_update_is_nothing_only_if_an_upsert_would_be(
     old: Any, new: Any, field: str, tmp_path_factory: Any

@@ -201,7 +201,7 @@ class TestAnAttemptThatTakesTooLong:
                 return label(record, "mine")
 
             store.update("A", change)
-            assert TURN_SECONDS * 0.9 < time.monotonic() - calls[1] < 10 * TURN_SECONDS
+            assert TURN_SECONDS * 0.9 < time.monotonic() - calls[1] < 60
             assert (store.get("A").label, store.get("B") is not None) == ("mine", True)
 
 

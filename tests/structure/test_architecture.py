@@ -182,18 +182,6 @@ class TestPython:
     def test_a_circle_is_seen(self) -> None:
         assert cycle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == ["a", "b", "c"]
 
-    @pytest.mark.parametrize("folder", ["python", "tests", "benches", "tools"])
-    def test_no_import_hides_in_a_function(self, folder: str) -> None:
-        hidden = [
-            f"{name_of(path)} line {inner.lineno}"
-            for path in code_files(folder)
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-            for inner in ast.walk(node)
-            if isinstance(inner, ast.Import | ast.ImportFrom)
-        ]
-        assert hidden == []
-
 
 class TestEveryFile:
     def test_no_file_exceeds_the_upper_bound(self) -> None:

@@ -18,8 +18,8 @@ from chronomemory import ChronoRecord, ChronoStore
 #: Loaded before memory is scarce: what is asked here is what the store does.
 LOADED = np
 #: How many records the store has, and how many more are written.
-KNOWN = 50_000
-MORE = 20_000
+KNOWN = 25_000
+MORE = 10_000
 #: A batch of this many is written by one thread.
 FEW = 400
 

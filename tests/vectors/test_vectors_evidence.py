@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chronomemory import ChronoRecord, ChronoStore, LogCorrupted
+from shares import share
 from verdicts import verify_log
 
 DIM = 33
@@ -143,7 +144,7 @@ def test_several_processes_attach_at_once(tmp_path: Path, durability: str) -> No
 @pytest.mark.parametrize("durability", ["normal", "full", "off"])
 def test_a_killed_writer_leaves_nothing_misaligned(tmp_path: Path, durability: str) -> None:
     dice = random.Random(durability)
-    for run in range(6):
+    for run in range(share(2, 20)):
         with subprocess.Popen(
             [sys.executable, "-c", WRITER, str(tmp_path), durability, f"k{run}-", "100000"],
             stdout=subprocess.PIPE,

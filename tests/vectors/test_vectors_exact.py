@@ -11,6 +11,7 @@ import pytest
 from chronomemory import ChronoRecord, ChronoStore
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shares import share
 
 Floats = npt.NDArray[np.float32]
 #: What float64 in another order may differ by.
@@ -103,7 +104,7 @@ def filled(store: ChronoStore, rows: Floats) -> None:
 @pytest.mark.parametrize("dim", [7, 384])
 def test_every_kind_of_rows(store: ChronoStore, kind: Callable[..., Floats], dim: int) -> None:
     numbers = np.random.default_rng(dim)
-    count = 2600
+    count = 2600 if dim < 100 else 1100
     rows = kind(numbers, count, dim)
     filled(store, rows)
     queries = np.concatenate([kind(numbers, 6, dim), rows[:3], np.zeros((1, dim), dtype=np.float32)])
@@ -140,7 +141,7 @@ def check_against_numpy(rows: Floats, query: Floats, hits: list[object]) -> None
         assert abs(exact[near.row] - near.score) < NEAR  # type: ignore[attr-defined]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=share(15, 300), deadline=None)
 @given(data=st.data())
 def test_whatever_the_rows_are(data: st.DataObject) -> None:
     dim = data.draw(st.integers(1, 40))

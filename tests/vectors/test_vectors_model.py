@@ -11,6 +11,7 @@ from chronomemory import ChronoStore
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from shares import share
 
 DIM = 5
 IDS = st.sampled_from([f"R{n}" for n in range(6)])
@@ -108,7 +109,7 @@ class Embeddings(RuleBasedStateMachine):
 
 TestEmbeddings = Embeddings.TestCase
 TestEmbeddings.settings = settings(
-    max_examples=25,
+    max_examples=share(10, 200),
     stateful_step_count=25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

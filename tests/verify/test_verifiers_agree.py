@@ -14,6 +14,7 @@ import pytest
 from chronomemory import _core
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from shares import share
 from verdicts import CORPUS, FOLDERS, LOGS, MIB, essence, expected, log_of, place, verdict_of, verify_log
 
 SMALL = [name for name in LOGS if len(log_of(name)[0]) < 8192]
@@ -26,7 +27,9 @@ TOKENS += rb"\u0061 \u001F \ud800 \ude00 \u2028 \u0085 \/ \n \x".split()
 TOKENS += [char.encode() for char in "\x85\u2028\ufeff\U0001f600"]
 TOKENS += [b"\xed\xa0\x80", b"\xc0\x80", b"\n\n", b"9" * 4299, b"[" * 201]
 slow_is_fine = settings(
-    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    deadline=None,
+    max_examples=share(60, 1500),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
 

@@ -236,31 +236,31 @@ fn crash_everywhere(prepare: impl Fn() -> CrashDisk, actions: &[Action], plan: &
 
 const THOROUGH: Plan = Plan {
     modes: &MODES,
-    seeds: 8,
+    seeds: 4,
     twice: false,
     damaged: false,
 };
 const BRIEF: Plan = Plan {
     modes: &MODES,
-    seeds: 3,
+    seeds: 2,
     twice: false,
     damaged: false,
 };
 const TWICE: Plan = Plan {
     modes: &[Durability::Full, Durability::Normal],
-    seeds: 2,
+    seeds: 1,
     twice: true,
     damaged: false,
 };
 
 #[test]
 fn from_an_empty_folder() {
-    assert!(crash_everywhere(fresh_disk, &actions(), &THOROUGH) > 2000);
+    assert!(crash_everywhere(fresh_disk, &actions(), &THOROUGH) > 800);
 }
 
 #[test]
 fn from_a_disk_without_the_project() {
-    assert!(crash_everywhere(crate::scenario::bare_disk, &actions(), &BRIEF) > 1000);
+    assert!(crash_everywhere(crate::scenario::bare_disk, &actions(), &BRIEF) > 400);
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn from_a_log_that_another_tool_compacted() {
         crate::scenario::prepared::foreign_store(&disk);
         disk
     };
-    assert!(crash_everywhere(prepare, &actions(), &BRIEF) > 1000);
+    assert!(crash_everywhere(prepare, &actions(), &BRIEF) > 400);
     // Restored before it was ever compacted by us: its adopted base must come along and stay.
     let early = [
         Action::Put(3),
@@ -279,19 +279,25 @@ fn from_a_log_that_another_tool_compacted() {
         Action::Restore,
         Action::Put(5),
     ];
-    assert!(crash_everywhere(prepare, &early, &BRIEF) > 500);
+    assert!(crash_everywhere(prepare, &early, &BRIEF) > 200);
 }
 
 #[test]
 fn while_a_recovery_is_under_way() {
-    assert!(crash_everywhere(fresh_disk, &actions(), &TWICE) > 2000);
+    assert!(crash_everywhere(fresh_disk, &actions(), &TWICE) > 800);
 }
 
 #[test]
 fn while_others_write_beside_long_tasks() {
     let mut crashes = 0;
     // More turns than any of the tasks takes: the last ones come too late and show that.
-    for turn in 1..=11 {
+    let all: Vec<usize> = (1..=11).collect();
+    let turns = if chance::is_thorough() {
+        &all[..]
+    } else {
+        &[1, 2, 4, 7, 11][..]
+    };
+    for &turn in turns {
         let beside = |long, record| {
             let by = Interruption {
                 record,
@@ -312,13 +318,13 @@ fn while_others_write_beside_long_tasks() {
         ];
         let plan = Plan {
             modes: if turn % 2 == 0 { &MODES[..1] } else { &MODES[1..2] },
-            seeds: 2,
+            seeds: 1,
             twice: false,
             damaged: false,
         };
         crashes += crash_everywhere(fresh_disk, &actions, &plan);
     }
-    assert!(crashes > 3000);
+    assert!(crashes > 600);
 }
 
 #[test]
@@ -330,8 +336,8 @@ fn of_a_repair() {
     };
     let actions = [Action::Repair, Action::Put(40), Action::Compact(true), Action::Put(41)];
     let damaged = true;
-    assert!(crash_everywhere(prepare, &actions, &Plan { damaged, ..BRIEF }) > 500);
-    assert!(crash_everywhere(prepare, &actions[..2], &Plan { damaged, ..TWICE }) > 500);
+    assert!(crash_everywhere(prepare, &actions, &Plan { damaged, ..BRIEF }) > 200);
+    assert!(crash_everywhere(prepare, &actions[..2], &Plan { damaged, ..TWICE }) > 200);
 }
 
 #[test]
@@ -342,16 +348,16 @@ fn of_an_ingest() {
         disk
     };
     let actions = [Action::Ingest, Action::Put(40), Action::Ingest, Action::Compact(true)];
-    assert!(crash_everywhere(prepare, &actions, &BRIEF) > 300);
-    assert!(crash_everywhere(prepare, &actions[..3], &TWICE) > 300);
+    assert!(crash_everywhere(prepare, &actions, &BRIEF) > 120);
+    assert!(crash_everywhere(prepare, &actions[..3], &TWICE) > 120);
 }
 
 #[test]
 fn of_deltas_that_replace_facts() {
     use Action::{Compact, Delta, Put};
     let actions = [Delta(0), Delta(1), Put(1), Delta(2), Delta(3), Compact(true), Delta(4)];
-    assert!(crash_everywhere(fresh_disk, &actions, &BRIEF) > 300);
-    assert!(crash_everywhere(fresh_disk, &actions[..3], &TWICE) > 300);
+    assert!(crash_everywhere(fresh_disk, &actions, &BRIEF) > 120);
+    assert!(crash_everywhere(fresh_disk, &actions[..3], &TWICE) > 120);
 }
 
 #[test]
@@ -375,22 +381,22 @@ fn of_embeddings() {
         Compact(false),
         Put(20),
     ];
-    assert!(crash_everywhere(fresh_disk, &actions, &BRIEF) > 1000);
-    assert!(crash_everywhere(fresh_disk, &actions[..9], &TWICE) > 1000);
+    assert!(crash_everywhere(fresh_disk, &actions, &BRIEF) > 400);
+    assert!(crash_everywhere(fresh_disk, &actions[..9], &TWICE) > 400);
 }
 
 #[test]
 fn of_records_that_are_born_with_their_embeddings() {
     use Action::{Backup, Born, Put, Sync};
     let actions = [Born(1), Born(4), Put(2), Sync, Born(7), Backup, Born(10), Born(8)];
-    assert!(crash_everywhere(fresh_disk, &actions, &BRIEF) > 500);
-    assert!(crash_everywhere(fresh_disk, &actions[..6], &TWICE) > 500);
+    assert!(crash_everywhere(fresh_disk, &actions, &BRIEF) > 200);
+    assert!(crash_everywhere(fresh_disk, &actions[..6], &TWICE) > 200);
 }
 
 #[test]
 fn of_embeddings_while_others_write() {
     let all = [2, 5, 9, 13, 4, 6, 7, 11];
-    let turns = if chance::is_thorough() { &all[..] } else { &all[..4] };
+    let turns = if chance::is_thorough() { &all[..] } else { &all[..3] };
     for &turn in turns {
         let beside = |long, record| {
             let by = Interruption {
@@ -410,6 +416,16 @@ fn of_embeddings_while_others_write() {
             beside(Long::Restore, 30),
             Action::Attach(5),
         ];
-        assert!(crash_everywhere(fresh_disk, &actions, &Plan { seeds: 2, ..BRIEF }) > 300);
+        let modes = match (chance::is_thorough(), turn % 2) {
+            (true, _) => &MODES[..],
+            (false, 0) => &MODES[..1],
+            (false, _) => &MODES[1..2],
+        };
+        let plan = Plan {
+            modes,
+            seeds: 1,
+            ..BRIEF
+        };
+        assert!(crash_everywhere(fresh_disk, &actions, &plan) > 60);
     }
 }

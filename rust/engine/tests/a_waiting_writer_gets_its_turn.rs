@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use chronomemory::{Disk, RealDisk};
 
-/// Far below the five seconds after which a writer gives up, far above what a noisy machine needs.
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
+/// Below the five seconds after which a writer gives up, far above what a loaded machine needs.
+const LONGEST_WAIT: Duration = Duration::from_secs(4);
 
 #[test]
 fn greedy_writers_do_not_starve_the_others() {

@@ -1,6 +1,6 @@
 //! No parser or reader breaks on inputs bent in thousands of ways, and the fast and the slow path agree.
 //!
-//! Each test bends its inputs for `CHRONOMEMORY_FUZZ_SECONDS` (2, unless said otherwise), beginning with the seed
+//! Each test bends its inputs for `CHRONOMEMORY_FUZZ_SECONDS` (1 by default), beginning with the seed
 //! `CHRONOMEMORY_FUZZ_SEED`. A failure names its seed; with it and 0 seconds, that input alone comes back.
 
 use std::io::Write;
@@ -42,7 +42,7 @@ fn lines() -> Vec<Vec<u8>> {
 
 /// Asks for the inputs as they are, then for bent ones until the time is over.
 fn bend(what: &str, inputs: &[Vec<u8>], ask: impl Fn(&[u8], &mut Dice)) {
-    let seconds = number("CHRONOMEMORY_FUZZ_SECONDS", 2);
+    let seconds = number("CHRONOMEMORY_FUZZ_SECONDS", 1);
     let first = number("CHRONOMEMORY_FUZZ_SEED", 0);
     let asked_for_one = seconds == 0;
     let try_one = |bytes: &[u8], dice: &mut Dice, seed: &str| {

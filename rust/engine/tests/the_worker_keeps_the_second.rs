@@ -140,7 +140,7 @@ fn improvise(play: &Play, seed: u64) {
 #[test]
 fn and_whatever_happens_meanwhile() {
     let mut crashes = 0;
-    for seed in chance::wanted("Chance", 0, 60, true) {
+    for seed in chance::wanted("Chance", 0, 20, true) {
         let disk = fresh_disk();
         let play = open(disk.clone()).expect("open");
         improvise(&play, seed);

@@ -89,7 +89,7 @@ fn careful_and_hasty_writers_beside_each_other_are_both_told_the_truth() {
 
 #[test]
 fn sixteen_threads_need_a_fraction_of_the_syncs_and_lose_nothing() {
-    let disk = slow_disk(Duration::from_millis(2));
+    let disk = slow_disk(Duration::from_millis(8));
     let store = open(&disk);
     put(&store, "first").expect("a write");
     let before = disk.twist.syncs.load(Ordering::Relaxed);
@@ -124,7 +124,7 @@ fn sixteen_threads_need_a_fraction_of_the_syncs_and_lose_nothing() {
 
 #[test]
 fn a_failed_sync_is_told_to_all_who_shared_it() {
-    let disk = slow_disk(Duration::from_millis(2));
+    let disk = slow_disk(Duration::from_millis(8));
     let store = open(&disk);
     put(&store, "first").expect("a write");
     let failed = AtomicU64::new(0);

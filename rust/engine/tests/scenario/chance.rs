@@ -5,18 +5,24 @@
 
 use std::io::Write;
 
-/// How many seeds to use where `usual` are enough for every day.
+/// How many seeds to use where `usual` are enough in `make test`; never fewer than these.
 fn seeds(usual: u64) -> u64 {
-    std::env::var("CHRONOMEMORY_SEEDS")
-        .ok()
+    let asked = std::env::var("CHRONOMEMORY_SEEDS").ok();
+    asked
         .map_or(usual, |text| text.parse().expect("CHRONOMEMORY_SEEDS is a number"))
+        .max(usual)
 }
 
-/// The seeds to look at for this mode and operation: all, unless a case is named. What costs much for each seed does not
-/// get more of them.
+/// The seeds to look at for this mode and operation: all, unless a case is named. Where each seed is expensive, a soak only
+/// doubles their number.
 pub fn wanted(mode: &str, step: u64, usual: u64, may_be_more: bool) -> Vec<u64> {
     let Ok(named) = std::env::var("CHRONOMEMORY_REPLAY") else {
-        return (0..if may_be_more { seeds(usual) } else { usual }).collect();
+        return (0..if may_be_more {
+            seeds(usual)
+        } else {
+            usual * (1 + u64::from(is_thorough()))
+        })
+            .collect();
     };
     let words: Vec<&str> = named.split_whitespace().collect();
     match words[..] {
