@@ -96,6 +96,11 @@ impl Options {
         }
     }
 
+    /// Whether nothing is acknowledged before it is on disk.
+    pub(crate) fn syncs_every_commit(&self) -> bool {
+        self.durability == Durability::Full
+    }
+
     /// What lines are salted with, and which, if any are.
     pub(crate) fn salts(&self) -> Option<SaltTerms<'_>> {
         let source = self.randomness.as_ref().filter(|_| self.salt != Salting::Never)?;

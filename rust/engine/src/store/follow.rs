@@ -305,13 +305,15 @@ fn read_old_log(site: &Site, log: &mut Log, state: &mut State, threads: usize) -
     Ok(tail.is_none() && log.open().is_some_and(OpenLog::is_whole))
 }
 
-/// What becomes of a whole event beyond the end of a damaged log.
+/// What the lock is taken for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::store) enum TailLeft {
-    /// It is moved aside, as any tail.
-    MovedAside,
-    /// It stays where it is, for those who judge it.
-    Spared,
+pub(in crate::store) enum LockPurpose {
+    /// A change of a log that is there.
+    Write,
+    /// A log may be brought back that is lost.
+    Restore,
+    /// The same, and whole events behind the end of a damaged log are judged, so they are not moved aside.
+    Judge,
 }
 
 impl Store {
@@ -321,41 +323,24 @@ impl Store {
         now: i64,
         change: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<T> {
-        self.with_lock_regardless(now, |store| {
-            store.log.check_is_there()?;
-            change(store)
-        })
+        self.with_lock_to(LockPurpose::Write, now, change)
     }
 
-    /// The same, also if the log is lost: for those who bring it back.
-    pub(in crate::store) fn with_lock_regardless<T>(
+    /// The same for another purpose.
+    pub(in crate::store) fn with_lock_to<T>(
         &mut self,
+        purpose: LockPurpose,
         now: i64,
         change: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<T> {
-        self.with_lock_on(TailLeft::MovedAside, now, change)
-    }
-
-    fn with_lock_on<T>(&mut self, tail: TailLeft, now: i64, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let rushed = self.begin(tail, now)?;
+        let rushed = self.begin(purpose, now)?;
         let outcome = change(self);
-        // Whatever went wrong may have left the files other than the memory thinks. And a caller who hears of a fault asks
-        // nobody to end a lease.
+        // After an error the files may differ from the memory, and the caller ends no lease.
         if outcome.is_err() {
             self.log.lock.set_prepared(false);
         }
         self.log.release_or_lease(now, rushed && outcome.is_ok());
         outcome
-    }
-
-    /// The same for those who judge what lies beyond the end of a damaged log: a whole event is left there. The next writer
-    /// moves it aside as ever.
-    pub(in crate::store) fn with_lock_sparing_tail<T>(
-        &mut self,
-        now: i64,
-        change: impl FnOnce(&mut Self) -> Result<T>,
-    ) -> Result<T> {
-        self.with_lock_on(TailLeft::Spared, now, change)
     }
 
     /// Runs something short under the lock, whether this store has it already or not.
@@ -373,11 +358,15 @@ impl Store {
     }
 
     /// Takes the lock and the newest state; says whether the last change is only just over.
-    pub(in crate::store) fn begin(&mut self, tail: TailLeft, now: i64) -> Result<bool> {
+    pub(in crate::store) fn begin(&mut self, purpose: LockPurpose, now: i64) -> Result<bool> {
         self.check_open()?;
         self.log.check_poison()?;
         let rushed = self.log.take_lock(now)?;
-        if let Err(fault) = self.prepare(tail, now) {
+        let ready = match self.prepare(purpose, now) {
+            Ok(()) if purpose == LockPurpose::Write => self.log.check_is_there(),
+            ready => ready,
+        };
+        if let Err(fault) = ready {
             self.log.lock.set_prepared(false);
             self.log.release_or_lease(now, false);
             return Err(fault);
@@ -386,7 +375,7 @@ impl Store {
     }
 
     /// Under the lock, before anything is written: the newest state, and no bytes beyond the committed end.
-    fn prepare(&mut self, tail: TailLeft, now: i64) -> Result<()> {
+    fn prepare(&mut self, purpose: LockPurpose, now: i64) -> Result<()> {
         if self.log.lock.is_prepared() {
             return Ok(());
         }
@@ -408,7 +397,7 @@ impl Store {
             self.reload(&mut |_, _| {})?;
             // Of a log that is lost, these bytes may be all that is left.
             if self.log.check_is_there().is_ok() {
-                is_spared = tail == TailLeft::Spared && has_event_in_tail(&self.site, &self.log)?;
+                is_spared = purpose == LockPurpose::Judge && has_event_in_tail(&self.site, &self.log)?;
                 if !is_spared {
                     self.log.cut_tail(now)?;
                 }
@@ -430,8 +419,8 @@ impl Store {
         self.vectors.renew_rows(&self.state)?;
         if self.log.renew()? {
             self.reload(&mut |_, _| {})?;
-            self.make_ready()?;
-            self.sync_log()?;
+            self.on_log(Log::make_ready)?;
+            self.on_log(Log::sync)?;
         }
         self.log.lock.remove_mark()?;
         self.log
@@ -447,7 +436,7 @@ impl Store {
             // Nothing is there and nothing is missed.
             return Ok(());
         }
-        self.with_lock_regardless(now, |store| {
+        self.with_lock_to(LockPurpose::Restore, now, |store| {
             let is_replaced = store.log.accept_replaced();
             store.log.check_is_there()?;
             if !is_replaced && !store.log.head.is_kept() {
@@ -458,21 +447,13 @@ impl Store {
             {
                 keep_hint(&store.site, log, now)?;
             }
-            store.sync_log()?;
+            store.on_log(Log::sync)?;
             let reached = store.log.seen_head();
             match store.log.head.is_kept() {
                 true => store.log.head.accept(reached),
                 false => Ok(()),
             }
         })
-    }
-
-    /// Under the lock, after another log took the place of the one that was there, as announced. What was missed before is
-    /// missed still, unless this log has it: only [`Store::accept_head`] says that all is well.
-    pub(in crate::store) fn accept_present_head(&mut self) -> Result<()> {
-        self.sync_log()?;
-        self.log.tell_head();
-        self.log.head.find_standing()
     }
 }
 
@@ -575,7 +556,11 @@ impl Store {
         if is_erasing(&store.site) {
             store.finish_what_others_erased();
         }
-        store.look_for_returned();
+        if !erasures_of(&store.state).is_empty()
+            && let Some(log) = store.log.open()
+        {
+            store.log.report.returned = returned_at(&*store.site.disk, &store.site.layout, &log.origin);
+        }
         store.log.tell_known_head();
         if store.options.exclusive {
             store.log.hold_lock()?;
@@ -590,23 +575,13 @@ impl Store {
                 store.catch_up()?;
             }
             finish_erasing(&store.site, &store.log, &store.state, &store.vectors)?;
-            store.make_ready()?;
+            store.on_log(Log::make_ready)?;
             store.log.tell_head();
             Ok(())
         });
         if let Err(fault) = finished {
             let note = format!("an erasure is unfinished, and could not be ended here: {fault}");
             self.log.report.notes.push(note);
-        }
-    }
-
-    /// Never silent: what was erased and is back is told to whoever opens the store.
-    fn look_for_returned(&mut self) {
-        if !erasures_of(&self.state).is_empty()
-            && let Some(log) = self.log.open()
-        {
-            let found = returned_at(&*self.site.disk, &self.site.layout, &log.origin);
-            self.log.report.returned = found;
         }
     }
 

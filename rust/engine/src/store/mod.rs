@@ -7,6 +7,7 @@
 
 mod archives;
 mod copies;
+mod embeddings;
 mod engine;
 mod erasure;
 mod files;
@@ -29,7 +30,7 @@ use crate::options::{Durability, Options};
 use chronolog::disk::Disk;
 use chronolog::error::{Error, Result};
 use chronolog::layout::Layout;
-use chronolog::log::{Log, Site};
+use chronolog::log::{Barrier, Log, Site};
 use chronolog::scope::Viewer;
 use chronolog::verify::Report;
 use chronomemory_search::blocks::{BlockColumns, is_one_of};
@@ -41,6 +42,7 @@ use chronomemory_state::state::{Dated, Frozen, Listing, Query, State};
 pub use chronolog::log::Progress;
 pub use chronolog::remembered::HeadStanding;
 pub use copies::outside::{CopyMade, CopyOrder, CopySeen, copy_out, forget, list};
+pub use embeddings::Embeddings;
 pub use engine::{BatchWriter, Engine, Unchanged, Verified};
 pub use erasure::erase::erase;
 pub use erasure::order::{Erase, Erased, holds_any};
@@ -66,6 +68,7 @@ pub use upkeep::pruning::{Prune, Pruned, prune};
 pub use vectors::{Attachment, Ids, Matrix, Neighbour, SpaceReport, VectorQuestion, VectorSearch};
 pub use write::commit::{AtomicBatch, Bookmark, Committed, Group, SpelledAhead, Syncing, WrittenBatch};
 pub use write::ingest::{Ingested, Intake, RowRefusal, RowSource, ingest};
+pub use write::setting::Setting;
 
 use archives::archive_index::ArchiveCache;
 use files::snapshots::Snapshots;
@@ -74,7 +77,7 @@ use history::lines::LiveLog;
 use recovery::judge::verify_at;
 use search::page::{Views, find, page, slots, walk};
 use search::recall::columns_now;
-use search::select::{StateView, Verdicts, prepare};
+use search::select::StateView;
 use write::pending::Pending;
 
 /// An open store.
@@ -135,11 +138,6 @@ impl Store {
         }
     }
 
-    /// Whether the state has seen everything that this store wrote.
-    fn is_settled(&self) -> bool {
-        self.pending.is_settled()
-    }
-
     /// Shows the state what it has not seen; nobody may look at it before.
     fn settle(&mut self) {
         self.pending.settle(&mut self.state);
@@ -154,9 +152,9 @@ impl Store {
         }
     }
 
-    /// The log, and what must be on disk before it.
-    fn log_and_rows(&mut self) -> (&mut Log, vectors::RowBarrier<'_>) {
-        (&mut self.log, self.vectors.barrier(&self.state))
+    /// Calls a method of the log that may sync it: rows of embeddings must be on disk before the log that names them.
+    fn on_log<T>(&mut self, act: impl FnOnce(&mut Log, &mut dyn Barrier) -> Result<T>) -> Result<T> {
+        act(&mut self.log, &mut self.vectors.barrier(&self.state))
     }
 
     fn check_open(&self) -> Result<()> {
@@ -191,49 +189,13 @@ impl Store {
         self.log.end_lease(now)
     }
 
-    /// All spaces, by name.
-    pub fn spaces(&self) -> Vec<SpaceReport> {
-        self.vectors.spaces(&self.state)
-    }
-
-    /// How many rows of a space are embeddings of records that somebody sees, and how many of these are known to be damaged;
-    /// `None` for one who sees all scopes.
-    pub fn rows_seen(&self, viewer: &Arc<Viewer>, space: &str) -> Result<Option<(u64, u64)>> {
-        self.vectors.rows_seen(self.live(), viewer, space)
-    }
-
-    /// The embedding of a record as bytes, little-endian; `None` if it has none.
-    ///
-    /// # Errors
-    /// `NoSpace`; `Corrupted` if the row is not the one that the log names; `Io`.
-    pub fn embedding(&self, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
-        let everyone = Viewer::Everyone.with_expired();
-        self.vectors.embedding(&self.state, &everyone, space, id)
-    }
-
-    /// Where the rows of a space lie, and whose they are.
-    pub fn matrix(&self, space: Option<&str>) -> Result<Matrix> {
-        self.vectors.matrix(&self.state, space)
-    }
-
-    /// The records nearest to each of these vectors, which lie end to end.
-    pub fn nearest(&self, question: &VectorQuestion<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
-        let mut search = self.vectors.start_search(self.live(), question)?;
-        if let Some(condition) = question.condition {
-            let (judge, among) = prepare(&self.state, &self.views.field_indexes, condition)?;
-            let ask = |look: &mut dyn FnMut(StateView<'_>)| {
-                look(StateView::of(self));
-                Some(())
-            };
-            let verdicts = Verdicts::new(judge, among, &ask);
-            search.keep(&|slot| verdicts.allow(slot));
-            verdicts.check()?;
+    /// The embeddings of the records as they are known now.
+    pub fn embeddings(&self) -> Embeddings<'_> {
+        Embeddings {
+            live: self.live(),
+            vectors: &self.vectors,
+            depth: self.options.recursion_depth,
         }
-        let found = search.run(queries, dim)?;
-        Ok(self
-            .vectors
-            .end_search(&self.state, &search, &found)
-            .unwrap_or_default())
     }
 
     /// The canonical records that a declared index leads to, in its order. It is as fresh as the state.

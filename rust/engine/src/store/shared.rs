@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::{self, Thread, ThreadId};
 
-use crate::options::WriterTerms;
+use crate::options::{Durability, WriterTerms};
 use crate::store::follow::ExpiryClock;
 use crate::store::search::select::StateView;
+use crate::store::write::commit::check_parts;
 use crate::store::{Committed, SpelledAhead, Store};
 use chronolog::error::{Error, Result};
 use chronolog::event::draft::Draft;
@@ -40,10 +41,9 @@ impl DueWork {
     /// What a store needs at this moment.
     pub fn of(store: &Store, now: i64) -> Self {
         Self {
-            unsynced_bytes: if store.syncs_later() {
-                store.log.unsynced.bytes()
-            } else {
-                0
+            unsynced_bytes: match store.options.durability {
+                Durability::Normal => store.log.unsynced.bytes(),
+                _ => 0,
             },
             leased: store.log.lock.is_leased(),
             snapshot: store.snapshots.is_wanted(),
@@ -174,7 +174,7 @@ impl Shared {
     /// Asks a question of a state that has caught up with other processes.
     pub fn read<T>(&self, ask: impl FnOnce(&Store) -> Result<T>) -> Result<T> {
         let store = self.read_guard();
-        if store.is_settled() && !store.is_behind()? {
+        if store.pending.is_settled() && !store.is_behind()? {
             return ask(&store);
         }
         drop(store);
@@ -186,7 +186,7 @@ impl Shared {
     /// The same as of a moment: what has expired by then is left out. Where nothing ever expires nobody asks for the moment.
     pub fn read_at<T>(&self, clock: &dyn Fn() -> i64, ask: impl FnOnce(&Store) -> Result<T>) -> Result<T> {
         let store = self.read_guard();
-        if store.is_settled() && !store.is_behind()? && !ExpiryClock::is_due(&store.state, clock) {
+        if store.pending.is_settled() && !store.is_behind()? && !ExpiryClock::is_due(&store.state, clock) {
             return ask(&store);
         }
         drop(store);
@@ -311,7 +311,9 @@ impl Shared {
         };
         let now = clock();
         store.set_writer_options(terms);
-        if !store.writes_at_once(now) {
+        // The lock is kept since the last commit, so others have added nothing, and no sync is promised or overdue.
+        let is_ready = store.log.lock.is_leased() && store.pending.is_settled();
+        if !is_ready || store.options.syncs_every_commit() || store.log.is_sync_due(now) {
             return Ok(None);
         }
         let committed = store.commit_unsynced(draft, now)?;
@@ -354,14 +356,20 @@ impl Shared {
         mine
     }
 
-    /// Begins to spell a batch of so many changes; see [`Shared::commit_parts`].
+    /// Begins to encode a batch of so many changes; see [`Shared::commit_parts`]. Drafts of an earlier one come along, if their
+    /// memory is free again.
     pub fn spell_ahead(&self, changes: usize, now: i64) -> (SpelledAhead, Vec<Draft>) {
-        self.write_guard_as_it_is().spell_ahead(changes, now)
+        let store = &mut *self.write_guard_as_it_is();
+        let ahead = SpelledAhead::begin(&mut store.log, &store.options, changes, now);
+        (ahead, store.pending.take_seen())
     }
 
-    /// As [`Store::check_ahead`], if nobody writes right now.
+    /// The edition of the state on which a batch can be written as it is; `None` if it cannot, or that is not known yet: the
+    /// commit checks it again then.
     pub fn check_ahead(&self, parts: &[Arc<Draft>]) -> Option<Edition> {
-        self.store.try_read().ok()?.check_ahead(parts)
+        let store = self.store.try_read().ok()?;
+        let fits = store.pending.is_settled() && matches!(check_parts(&store.state, parts), Ok(None));
+        fits.then(|| store.state.whole_edition())
     }
 
     /// Writes several drafts as one atomic batch.
@@ -427,7 +435,7 @@ impl Shared {
     fn write_alone(&self, draft: &Draft, terms: WriterTerms, clock: &dyn Fn() -> i64) -> Result<(Committed, DueWork)> {
         let mut store = self.write_guard();
         store.set_writer_options(terms);
-        if !store.syncs_every_commit() {
+        if !store.options.syncs_every_commit() {
             let now = clock();
             let committed = store.commit_unsynced(draft, now)?;
             return Ok((committed, DueWork::of(&store, now)));

@@ -20,6 +20,7 @@ use chronolog::log::{LOCK_FILE_TRIES, check_note};
 
 use super::Store;
 use super::files::erasing::remove_copy;
+use super::follow::LockPurpose;
 use super::load::tails::check_no_tail_is_left;
 
 /// Whoever can be asked for the store, a moment at a time.
@@ -136,7 +137,11 @@ impl Drop for Care {
 pub(super) fn take_care(turns: &impl Turns, now: i64) -> Result<Care> {
     let candidate = turns.turn(CareWaiter::of)?;
     let care = candidate.wait()?;
-    turns.turn(|store| store.with_lock_sparing_tail(now, |store| sweep(&*store.site.disk, &store.site.layout)))?;
+    turns.turn(|store| {
+        store.with_lock_to(LockPurpose::Judge, now, |store| {
+            sweep(&*store.site.disk, &store.site.layout)
+        })
+    })?;
     Ok(care)
 }
 

@@ -18,8 +18,8 @@ use chronolog::error::{At, Error, Result};
 use chronolog::event::stamp;
 use chronolog::hint::{Synced, read_hint};
 use chronolog::layout::{FOLDER, Layout, is_backup_folder, is_in_draft};
-use chronolog::log::Site;
 use chronolog::log::files::{is_folder, with_suffix};
+use chronolog::log::{Log, Site};
 use chronolog::verify::Report;
 
 /// How often a name is looked for that others take at the same moment.
@@ -78,7 +78,7 @@ pub fn copy_out(
     let draft = Guarded::at(&site, with_suffix(&target, ".tmp"));
     let started = turns.turn(|store| {
         store.with_lock(now(), |store| {
-            store.sync_log()?;
+            store.on_log(Log::sync)?;
             let rows = store.vectors.named_rows(&store.state);
             let copy = BackingUp::start(&store.site, &store.log, rows, target.clone());
             match copy.reached() {

@@ -235,15 +235,15 @@ fn mark(store: &mut Store, now: i64) -> Result<()> {
     let record = format!("{{\"~\":\"{}\"}}", salt::of_line(source).map_err(Error::randomness)?);
     draft.put(Op::Mark, erasure::MARK_ID, record.as_bytes(), RecordSpans::default())?;
     store.write(&[&draft], now)?;
-    store.sync_log()?;
-    store.settle_hint()
+    store.on_log(Log::sync)?;
+    store.on_log(Log::settle_hint)
 }
 
 /// Under the lock: ends what was prepared; `None` if what goes is not what it was.
 fn end_erasing(store: &mut Store, work: &mut Preparing<'_>, order: &Erase, now: i64) -> Result<Option<Erased>> {
     check_erasable(&store.site, &mut store.log)?;
-    store.sync_log()?;
-    store.settle_hint()?;
+    store.on_log(Log::sync)?;
+    store.on_log(Log::settle_hint)?;
     if order.now(store)?.ids != work.order.ids || !work.rewrite.follow_to_the_end(store)? {
         return Ok(None);
     }
@@ -323,7 +323,7 @@ fn end_erasing(store: &mut Store, work: &mut Preparing<'_>, order: &Erase, now: 
     if reload_after_erase(store, kept, &going).is_err() {
         store.reload(&mut |_, _| {})?;
     }
-    store.make_ready()?;
+    store.on_log(Log::make_ready)?;
     store.log.tell_head();
     finish_erasing(&store.site, &store.log, &store.state, &store.vectors)?;
     erased.done = Some((time, before, head_of(store)));

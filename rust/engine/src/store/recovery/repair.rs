@@ -13,7 +13,7 @@ use chronolog::error::{At, Result};
 use chronolog::event::stamp;
 use chronolog::json::Value;
 use chronolog::layout::LOG;
-use chronolog::log::OpenLog;
+use chronolog::log::{Log, OpenLog};
 use chronolog::origin::{Origin, Repair};
 
 use super::cure::{Cure, CureSearch, check_copies_can_be_read, lost_end};
@@ -23,6 +23,7 @@ use crate::store::archives::archive_index::ArchiveCache;
 use crate::store::archives::packing::archive_of;
 use crate::store::files::set_aside::QuarantineFolder;
 use crate::store::files::snapshots::{header_of, remove_indexes};
+use crate::store::follow::LockPurpose;
 use crate::store::load::tails::{MENDING_BLOCKS, whole_events};
 use crate::store::turns::{Turns, take_care};
 use crate::store::upkeep::bases::write_base;
@@ -86,9 +87,9 @@ pub(in crate::store) fn repair_now(
     now: i64,
     progress: Progress<'_>,
 ) -> Result<Option<Treated>> {
-    store.with_lock_sparing_tail(now, |store| {
+    store.with_lock_to(LockPurpose::Judge, now, |store| {
         // What the hint knows of the end of the log is needed: it is not written over before the log is looked at.
-        store.sync_quietly()?;
+        store.on_log(Log::sync_quietly)?;
         let mut damage = verify_at(
             &*store.site.disk,
             &store.site.layout,
@@ -255,7 +256,7 @@ fn take_back_rows(store: &mut Store, damage: &[Damage], now: i64) -> Result<()> 
     };
     store.log.report.damage.clear();
     taken_back?;
-    store.sync_log()
+    store.on_log(Log::sync)
 }
 
 /// Before a repair: a tail with whole events behind its fault is no tail any more, but damage, as in a log that was never
@@ -278,7 +279,7 @@ fn spare_tail(store: &mut Store) -> Result<()> {
         {
             return Ok(());
         }
-        store.sync_quietly()?;
+        store.on_log(Log::sync_quietly)?;
         store.site.forget_hint()?;
         store.reload(&mut |_, _| {})
     })

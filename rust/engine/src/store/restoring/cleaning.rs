@@ -20,6 +20,7 @@ use crate::store::erasure::order::{Erase, is_reserved};
 use crate::store::erasure::redact::walk;
 use crate::store::files::erasing::{Erasing, remove_draft};
 use crate::store::files::proofs::{IMMUTABLE, immutable_names, past_files};
+use crate::store::follow::LockPurpose;
 use crate::store::recovery::judge::verify_at;
 use crate::store::recovery::returning::{KnownErasure, Returning, add_forgotten, known_erasures};
 use crate::store::turns::{Alone, Turns};
@@ -167,7 +168,7 @@ pub(super) fn clean(
     }
     // Nobody writes meanwhile: whoever took the lock would take the folder for one that was left behind.
     turns.turn(|store| {
-        store.with_lock_regardless(now, |store| {
+        store.with_lock_to(LockPurpose::Restore, now, |store| {
             store.settle();
             let last = report.head.map(|head| (report.last_seq, head));
             let (mut has_last, mut kept) = (false, KeptNeighbours::default());

@@ -9,7 +9,7 @@ use super::cleaning::{Cleaned, all_erasures, clean};
 use crate::store::files::known_copies::note_restored;
 use crate::store::files::proofs::{IMMUTABLE, VECTORS, copy_of_base, immutable_names};
 use crate::store::files::set_aside::QuarantineFolder;
-use crate::store::follow::has_remains;
+use crate::store::follow::{LockPurpose, has_remains};
 use crate::store::load::examine::source_of;
 use crate::store::load::tails::{MENDING_BLOCKS, event_before, keep_missed, leads_to, whole_events};
 use crate::store::recovery::judge::verify_at;
@@ -25,8 +25,8 @@ use chronolog::disk::{Access, Bytes, Disk};
 use chronolog::error::{At, Error, Result};
 use chronolog::hint::{Hint, Synced, hint_for, read_hint, write_hint};
 use chronolog::layout::{LOG, Layout, RESTORED_LOG, RESTORED_SNAPSHOT, is_rows_file, offset_of_tail};
-use chronolog::log::Site;
 use chronolog::log::files::{Scratch, append_bytes, copy_bytes, copy_names, copy_range, is_folder, is_same};
+use chronolog::log::{Log, Site};
 use chronolog::origin::{Origin, Sentinel, origin_of};
 use chronolog::remembered;
 use chronolog::verify::finding;
@@ -113,12 +113,12 @@ impl Restored {
 
     /// Swaps the logs; gives the names of the files that are kept elsewhere now.
     fn install(self, store: &mut Store, now: i64) -> Result<Vec<String>> {
-        store.with_lock_regardless(now, |store| {
+        store.with_lock_to(LockPurpose::Restore, now, |store| {
             let mut kept = Vec::new();
             if store.log.open().is_some() {
                 // The present log must not lose its only base to the snapshot that comes along.
                 store.anchor(now)?;
-                store.settle_hint()?;
+                store.on_log(Log::settle_hint)?;
                 (kept, _) = QuarantineFolder::before_restore(&store.site, now)?;
             }
             // A foreign log without an anchor stands on its snapshot: that one must be there before the log is.
@@ -139,12 +139,20 @@ impl Restored {
                 disk.sync_dir(layout.folder()).at(layout.folder())?;
             }
             store.reload(&mut |_, _| {})?;
-            store.make_ready()?;
-            store.sync_log()?;
-            store.accept_present_head()?;
+            store.on_log(Log::make_ready)?;
+            store.on_log(Log::sync)?;
+            accept_head(store)?;
             Ok(kept)
         })
     }
+}
+
+/// Under the lock, after another log took the place of the one that was there, as announced. What was missed before is still
+/// missed, unless this log has it: only [`Store::accept_head`] accepts a loss.
+fn accept_head(store: &mut Store) -> Result<()> {
+    store.on_log(Log::sync)?;
+    store.log.tell_head();
+    store.log.head.find_standing()
 }
 
 /// Brings a copy back into a store that others use.
@@ -189,7 +197,9 @@ pub fn restore(
     }
     let _care = take_care(turns, now())?;
     // What a lost log left becomes a store again, so that it can be set aside as one.
-    if turns.turn(|store| store.with_lock_sparing_tail(now(), |store| has_remains(&store.site, &store.log)))? {
+    if turns
+        .turn(|store| store.with_lock_to(LockPurpose::Judge, now(), |store| has_remains(&store.site, &store.log)))?
+    {
         repair_in_turn(turns, now)?;
     }
     let known = turns.turn(|store| {
@@ -390,7 +400,7 @@ fn put_tail_back(store: &mut Store, name: &str, now: i64) -> Result<(State, Stri
         let joined = append_bytes(&*store.site.disk, &*tail, length, draft.path(), offset)?;
         let head = remembered::head_of(&*joined, offset + length).at(draft.path())?;
         store.anchor(now)?;
-        store.settle_hint()?;
+        store.on_log(Log::settle_hint)?;
         let (_, kept) = QuarantineFolder::before_restore(&store.site, now)?;
         // It speaks of the log that was there: beside the other one it would make a tail of these lines again.
         store.site.forget_hint()?;
@@ -401,7 +411,7 @@ fn put_tail_back(store: &mut Store, name: &str, now: i64) -> Result<(State, Stri
             store.state = before;
             return Err(fault);
         }
-        store.accept_present_head()?;
+        accept_head(store)?;
         Ok((before, kept))
     })
 }

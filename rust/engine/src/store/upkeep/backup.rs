@@ -153,7 +153,7 @@ pub(in crate::store) fn copy_inside(
     let access = StoreAccess::shared(turns, now);
     access.sync()?;
     let copy = access.locked(|store, now| {
-        store.sync_log()?;
+        store.on_log(Log::sync)?;
         let rows = store.vectors.named_rows(&store.state);
         let backups = store.site.layout.backups();
         store.site.make_folder(&backups, store.site.layout.folder())?;

@@ -87,7 +87,7 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
                 return Ok(None);
             }
             // Should the power fail behind the swap, the sentinel and the hint tell of the same head.
-            store.settle_hint()?;
+            store.on_log(Log::settle_hint)?;
             let events = store.live().events();
             let (base, archive) = work.finish(store, "")?;
             let retirement = Retirement {
@@ -205,7 +205,7 @@ impl Retirement {
         store.snapshots.read_anew(store.state.len() as u64);
         // From here on everything is committed. The hint must speak of the new log, durably, before anyone appends to it:
         // others would take its word for it.
-        store.make_ready()?;
+        store.on_log(Log::make_ready)?;
         store.log.tell_head();
         Ok(())
     }

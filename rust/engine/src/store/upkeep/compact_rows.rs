@@ -19,8 +19,8 @@ use chronolog::disk::{DiskFile, PACE_BYTES};
 use chronolog::error::{At, Result};
 use chronolog::event::draft::Draft;
 use chronolog::event::faces::VECTORS;
-use chronolog::log::Site;
 use chronolog::log::files::Scratch;
+use chronolog::log::{Log, Site};
 use chronomemory_state::state::State;
 
 /// Rows are worth moving when more than one in so many is dead.
@@ -181,7 +181,7 @@ fn move_spaces(
                 None => Ok(()),
                 Some(draft) => {
                     store.write(&[&draft], now)?;
-                    store.sync_log()
+                    store.on_log(Log::sync)
                 }
             }
         })?;

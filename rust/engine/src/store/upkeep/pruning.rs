@@ -11,6 +11,7 @@ use chronolog::event::Op;
 use chronolog::event::erasure::check_reason;
 use chronolog::json::Value;
 use chronolog::layout::{is_backup_folder, is_in_draft};
+use chronolog::log::Log;
 use chronolog::log::files::{is_folder, with_suffix};
 use chronolog::origin::Origin;
 
@@ -121,7 +122,7 @@ fn prune_archives(
     let seq = StoreAccess::shared(turns, now).locked(|store, now| {
         let record = |id: &str| record(id, &order.reason, going as u64, last.last_seq);
         let seq = store.write_own(Op::Prune, "pruned", record, now)?;
-        store.sync_log()?;
+        store.on_log(Log::sync)?;
         Ok(seq)
     })?;
     sync(turns)?;

@@ -4,30 +4,28 @@ use std::borrow::Borrow;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::claims::{REQUIRING, check_claims, check_required, has_claims, is_required};
+use super::claims::{check_claims, check_required, has_claims};
 use super::pending::{WrittenAt, changes, count, take_in};
-use crate::options::{Durability, Options, WriterTerms};
-use crate::store::Store;
-use crate::store::follow::TailLeft;
+use super::setting::Setting;
+use crate::options::{Options, WriterTerms};
+use crate::store::follow::LockPurpose;
 use crate::store::history::lines::LiveLog;
 use crate::store::vectors::changes::write::check_attachment;
 use crate::store::vectors::{Attachment, DirtyRows};
+use crate::store::{Embeddings, Store};
 use chronolog::damage::DamageKind;
 use chronolog::disk::Access;
 use chronolog::error::{At, Error, Result};
 use chronolog::event::draft::Draft;
-use chronolog::event::faces::SEARCH;
 use chronolog::event::line::{Event, Trust};
 use chronolog::event::{IncomingEvents, Known, Op, stamp};
-use chronolog::json::Value;
 use chronolog::layout::{SNAPSHOT, base_name};
 use chronolog::log::files::copy_file;
 use chronolog::log::{Log, LogSync, OpenLog, Site};
 use chronolog::origin::{ADOPT_ID, Origin};
-use chronolog::scope::LEVELS;
 use chronolog::verify::{BaseState, finding};
 use chronolog::wal::writer::{ChainEnd, EventBody, Lines};
-use chronomemory_state::condition::{FieldPath, INDEX_PREFIX, MAX_INDEXES, indexable};
+use chronomemory_state::condition::MAX_INDEXES;
 use chronomemory_state::snapshot;
 use chronomemory_state::state::{Edition, State};
 
@@ -65,21 +63,11 @@ impl Store {
     pub fn commit_unsynced(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
         self.with_lock(now, |store| {
             let committed = store.check_and_write(draft, now)?;
-            store.sync_if_promised(now)?;
+            if store.options.syncs_every_commit() {
+                store.sync_if_due(now)?;
+            }
             Ok(committed)
         })
-    }
-
-    /// Whether a commit would wait for nobody now: the lock is kept from the one before, so others have added nothing since, and
-    /// no sync is promised or overdue.
-    pub(in crate::store) fn writes_at_once(&self, now: i64) -> bool {
-        self.log.lock.is_leased() && self.is_settled() && !self.syncs_every_commit() && !self.log.is_sync_due(now)
-    }
-
-    /// Begins to spell a batch of so many changes. Drafts of an earlier one come along, if their memory is free again.
-    pub fn spell_ahead(&mut self, changes: usize, now: i64) -> (SpelledAhead, Vec<Draft>) {
-        let ahead = SpelledAhead::begin(&mut self.log, &self.options, changes, now);
-        (ahead, self.pending.take_seen())
     }
 
     /// Writes a draft in several parts that are one atomic batch, with the lines that were spelled ahead if they still fit.
@@ -88,22 +76,17 @@ impl Store {
             store.settle();
             let kept = match ahead.checked == Some(store.state.whole_edition()) {
                 true => None,
-                false => store.check(parts)?,
+                false => check_parts(&store.state, parts)?,
             };
             let committed = match kept {
                 None => store.write_ahead(parts, Some(ahead), now)?,
                 Some(kept) => store.write_ahead(&kept, None, now)?,
             };
-            store.sync_if_promised(now)?;
+            if store.options.syncs_every_commit() {
+                store.sync_if_due(now)?;
+            }
             Ok(committed)
         })
-    }
-
-    fn sync_if_promised(&mut self, now: i64) -> Result<()> {
-        if self.syncs_every_commit() {
-            self.sync_if_due(now)?;
-        }
-        Ok(())
     }
 
     /// Writes a draft only if none of its records is there yet; `None` if one is.
@@ -125,16 +108,12 @@ impl Store {
     /// # Errors
     /// As `commit`, for all of them.
     pub fn start_group(&mut self, drafts: &[&Draft], now: i64) -> Result<Group> {
-        let rushed = self.begin(TailLeft::MovedAside, now)?;
-        if let Err(fault) = self.log.check_is_there() {
-            self.log.release_or_lease(now, false);
-            return Err(fault);
-        }
+        let rushed = self.begin(LockPurpose::Write, now)?;
         let outcomes: Vec<Result<Committed>> = drafts.iter().map(|draft| self.check_and_write(draft, now)).collect();
         if !outcomes.iter().all(Result::is_ok) {
             self.log.lock.set_prepared(false);
         }
-        let syncing = self.start_sync().filter(|_| self.syncs_every_commit());
+        let syncing = self.start_sync().filter(|_| self.options.syncs_every_commit());
         Ok(Group {
             outcomes,
             syncing,
@@ -149,16 +128,6 @@ impl Store {
         self.options.lock_timeout = terms.lock_timeout;
         self.options.salt = terms.salt;
         self.log.set_writer_options(terms.durability, terms.lock_timeout);
-    }
-
-    /// Whether nothing is acknowledged before it is on disk.
-    pub fn syncs_every_commit(&self) -> bool {
-        self.options.durability == Durability::Full
-    }
-
-    /// Whether what is acknowledged is synced soon, by whoever looks after the store.
-    pub(in crate::store) fn syncs_later(&self) -> bool {
-        self.options.durability == Durability::Normal
     }
 
     /// Hears how the sync of a group went, and lets go.
@@ -176,28 +145,16 @@ impl Store {
     }
 
     pub(super) fn check_and_write(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
-        match self.check(&[draft])?.as_deref() {
+        self.settle();
+        match check_parts(&self.state, &[draft])?.as_deref() {
             Some([kept]) => self.write(&[kept], now),
             _ => self.write(&[draft], now),
         }
     }
-
-    /// Whether a batch can be written, as far as the records say that it speaks of. It comes back if it is to be written
-    /// otherwise than it was given: records that are there keep narrower scopes.
-    pub(in crate::store) fn check(&mut self, parts: &[impl Borrow<Draft>]) -> Result<Option<Vec<Arc<Draft>>>> {
-        self.settle();
-        check_parts(&self.state, parts)
-    }
-
-    /// Looks at a batch while it is still being spelled: the edition of the state on which it can be written as it is. `None`
-    /// if it cannot, or that cannot be told yet; whoever writes it asks again then, and hears why.
-    pub fn check_ahead(&self, parts: &[Arc<Draft>]) -> Option<Edition> {
-        let fits = self.is_settled() && matches!(check_parts(&self.state, parts), Ok(None));
-        fits.then(|| self.state.whole_edition())
-    }
 }
 
-fn check_parts(state: &State, parts: &[impl Borrow<Draft>]) -> Result<Option<Vec<Arc<Draft>>>> {
+/// Whether a batch can be written; the parts as they are to be written if records keep narrower scopes than given.
+pub(in crate::store) fn check_parts(state: &State, parts: &[impl Borrow<Draft>]) -> Result<Option<Vec<Arc<Draft>>>> {
     check_required(state, parts)?;
     let kept = match has_claims(state, parts) {
         true => check_claims(state, parts)?,
@@ -268,18 +225,6 @@ pub(in crate::store) fn check_patches(state: &State, parts: &[impl Borrow<Draft>
     Ok(())
 }
 
-/// Says what was written, and keeps the memory of the lines for the next ones.
-fn finish_commit(log: &mut Log, lines: Lines, changes: usize) -> Committed {
-    let last = lines.starts.len().checked_sub(1);
-    let committed = Committed {
-        first_seq: lines.link.next_seq - changes as u64,
-        next_seq: lines.link.next_seq,
-        last_line: last.map(|last| lines.line(last).to_vec()).unwrap_or_default(),
-    };
-    log.keep_memory(lines);
-    committed
-}
-
 /// Makes the lines of a batch.
 fn spell(
     log: &mut Log,
@@ -328,8 +273,7 @@ impl Store {
             micros,
         };
         take_in(&mut self.state, parts, place);
-        self.write_due_snapshot();
-        Ok(finish_commit(&mut self.log, lines, count(parts)))
+        Ok(self.finish_commit(lines, count(parts)))
     }
 
     /// Under the lock: puts a line behind the log that the store says of itself; `record` is made of its seq.
@@ -360,7 +304,7 @@ impl Store {
             events: 1,
             ..IncomingEvents::default()
         })?;
-        let offset = self.append(&lines, now)?;
+        let offset = self.on_log(|log, rows| log.append(&lines, now, rows))?;
         let known = Known {
             op,
             id: id.as_bytes(),
@@ -385,8 +329,22 @@ impl Store {
         let (lines, base, micros) = self.put(parts, ahead, now)?;
         self.pending
             .take_in_later(&mut self.state, parts, &lines, (base, micros));
-        self.write_due_snapshot();
-        Ok(finish_commit(&mut self.log, lines, count(parts)))
+        Ok(self.finish_commit(lines, count(parts)))
+    }
+
+    /// After a commit: writes a snapshot that is due, unless a worker does, and keeps the memory of the lines.
+    fn finish_commit(&mut self, lines: Lines, changes: usize) -> Committed {
+        if self.snapshots.is_due(&self.log) && !self.options.attended {
+            self.write_wanted_snapshot();
+        }
+        let last = lines.starts.len().checked_sub(1);
+        let committed = Committed {
+            first_seq: lines.link.next_seq - changes as u64,
+            next_seq: lines.link.next_seq,
+            last_line: last.map(|last| lines.line(last).to_vec()).unwrap_or_default(),
+        };
+        self.log.keep_memory(lines);
+        committed
     }
 
     /// Puts a batch behind the log; gives its lines, where they stand and the moment that they carry.
@@ -414,18 +372,11 @@ impl Store {
         // Whatever the state will need is had before anything is written.
         self.settle();
         self.state.make_room(coming)?;
-        let base = self.append(&lines, now)?;
+        let base = self.on_log(|log, rows| log.append(&lines, now, rows))?;
         if adopts {
             self.log.report.base = BaseState::Adopted;
         }
         Ok((lines, base, micros))
-    }
-
-    /// Writes a snapshot that is due, unless somebody looks after the store.
-    fn write_due_snapshot(&mut self) {
-        if self.snapshots.is_due(&self.log) && !self.options.attended {
-            self.write_wanted_snapshot();
-        }
     }
 }
 
@@ -475,7 +426,7 @@ pub struct SpelledAhead {
 
 impl SpelledAhead {
     /// Begins to spell a batch of so many changes behind a log.
-    pub(super) fn begin(log: &mut Log, options: &Options, changes: usize, now: i64) -> Self {
+    pub(in crate::store) fn begin(log: &mut Log, options: &Options, changes: usize, now: i64) -> Self {
         let (from, depth) = (log.link(), options.recursion_depth);
         let ts = stamp::digits(now);
         let mut lines = log.fresh_lines(options.salts());
@@ -566,7 +517,8 @@ impl Store {
                     return Ok(None);
                 }
             }
-            let kept = store.check(&[change.draft])?;
+            store.settle();
+            let kept = check_parts(&store.state, &[change.draft])?;
             let draft = kept.as_ref().map_or(change.draft, |kept| &kept[0]);
             let writer = change.draft.writer();
             let before = store.state.edition(writer);
@@ -627,95 +579,47 @@ pub(in crate::store) fn first_behind(live: LiveLog<'_>, since: &Bookmark) -> Res
 }
 
 impl Store {
-    /// Declares an index of a field, for all who use the store; says whether there was none.
-    ///
-    /// # Errors
-    /// `Argument` for a path of which there can be none, `Limit` if there are too many; `Io`, `Locked`, `Closed`, `Poisoned`.
-    pub fn create_index(&mut self, path: &str, now: i64) -> Result<bool> {
-        let place = field_of(path)?;
-        self.with_lock(now, |store| {
-            let declared = store.declared()?;
-            if declared.contains(&place.to_string()) {
-                return Ok(false);
-            }
-            if declared.len() >= MAX_INDEXES {
-                return Err(Error::limit(format!("there are {MAX_INDEXES} indexes already")));
-            }
-            let path = place.to_string();
-            let record = Value::object([
-                ("confidence", Value::from(1.0)),
-                ("data", Value::object([("path", Value::from(path.as_str()))])),
-                ("id", Value::from(format!("{INDEX_PREFIX}{path}"))),
-                ("kind", Value::from("search_index")),
-            ]);
-            let mut draft = Draft::default();
-            draft.upsert_value(&record, store.options.recursion_depth, Some(SEARCH))?;
-            store.write_setting(&draft, now)
-        })
-    }
-
-    /// Takes an index back; says whether there was one.
-    pub fn drop_index(&mut self, path: &str, now: i64) -> Result<bool> {
-        let place = field_of(path)?;
-        self.with_lock(now, |store| {
-            if !store.declared()?.contains(&place.to_string()) {
-                return Ok(false);
-            }
-            let mut draft = Draft::default();
-            draft.delete(&format!("{INDEX_PREFIX}{place}"), Some(SEARCH))?;
-            store.write_setting(&draft, now)
-        })
-    }
-
-    /// Says that every write must come with a name of a level, or that it need not; says whether that is new.
-    ///
-    /// # Errors
-    /// `Argument` for what is no level; `Io`, `Locked`, `Closed`, `Poisoned`.
-    pub fn require(&mut self, level: &str, is_wanted: bool, now: i64) -> Result<bool> {
-        let Some(place) = LEVELS.iter().position(|known| *known == level) else {
-            let known = LEVELS.join(", ");
-            return Err(Error::must("level", format!("be one of {known}"), format!("{level:?}")));
-        };
+    /// Writes what is drafted on the newest state, unless the draft is empty; gives what the caller made besides.
+    fn write_drafted<T>(&mut self, now: i64, make: impl FnOnce(&Self) -> Result<(Draft, T)>) -> Result<T> {
         self.with_lock(now, |store| {
             store.settle();
-            if is_required(&store.state, place) == is_wanted {
-                return Ok(false);
+            let (draft, made) = make(store)?;
+            if !draft.is_empty() {
+                store.write(&[&draft], now)?;
+                store.sync_if_due(now)?;
             }
-            let (id, mut draft) = (REQUIRING[place], Draft::default());
-            if is_wanted {
-                let record = Value::object([
-                    ("confidence", Value::from(1.0)),
-                    ("data", Value::object([("level", Value::from(level))])),
-                    ("id", Value::from(id)),
-                    ("kind", Value::from("search_require")),
-                ]);
-                draft.upsert_value(&record, store.options.recursion_depth, Some(SEARCH))?;
-            } else {
-                draft.delete(id, Some(SEARCH))?;
-            }
-            store.write_setting(&draft, now)
+            Ok(made)
         })
     }
 
-    fn write_setting(&mut self, draft: &Draft, now: i64) -> Result<bool> {
-        self.write(&[draft], now)?;
-        self.sync_if_due(now)?;
-        Ok(true)
+    /// Writes a change of embeddings or their spaces; gives how many embeddings it takes back.
+    ///
+    /// # Errors
+    /// What the draft says; and as `commit`.
+    pub fn change_embeddings<T>(
+        &mut self,
+        now: i64,
+        make: impl FnOnce(&Embeddings<'_>) -> Result<(Draft, T)>,
+    ) -> Result<T> {
+        self.write_drafted(now, |store| make(&store.embeddings()))
     }
 
-    /// The paths that it declares indexes of, the oldest first.
-    pub fn declared(&self) -> Result<Vec<String>> {
-        self.views.declared(&self.state)
+    /// Sets a setting, or takes it back; returns whether that changed anything.
+    ///
+    /// # Errors
+    /// `Limit` if there are too many indexes; `Io`, `Locked`, `Closed`, `Poisoned`.
+    pub fn set(&mut self, setting: &Setting, is_wanted: bool, now: i64) -> Result<bool> {
+        self.write_drafted(now, |store| {
+            if setting.is_of(store)? == is_wanted {
+                return Ok((Draft::default(), false));
+            }
+            let is_index = is_wanted && matches!(setting, Setting::Index(_));
+            if is_index && Setting::indexes(store)?.len() >= MAX_INDEXES {
+                return Err(Error::limit(format!("there are {MAX_INDEXES} indexes already")));
+            }
+            Ok((setting.draft(is_wanted, store.options.recursion_depth)?, true))
+        })
     }
-}
-
-fn field_of(path: &str) -> Result<FieldPath> {
-    let place = FieldPath::of_text(path).map_err(|why| Error::argument("path", format!("{path:?}: {why}")))?;
-    if indexable(path).is_none() {
-        let words = format!("{path:?} stands beside the records and not in them; there is no index of it");
-        return Err(Error::argument("path", words));
-    }
-    Ok(place)
 }
 
 /// A sync that runs while others go on writing.
@@ -777,36 +681,6 @@ impl Store {
             return Ok(());
         }
         // If that fails the bytes are in the file but nobody may rely on them: the memory must not either.
-        self.sync_log().inspect_err(|_| self.log.forget())
-    }
-
-    /// Under the lock: syncs the log and remembers how far.
-    pub(in crate::store) fn sync_log(&mut self) -> Result<()> {
-        let (log, mut rows) = self.log_and_rows();
-        log.sync(&mut rows)
-    }
-
-    /// Under the lock: syncs the log.
-    pub(in crate::store) fn sync_quietly(&mut self) -> Result<()> {
-        let (log, mut rows) = self.log_and_rows();
-        log.sync_quietly(&mut rows)
-    }
-
-    /// Under the lock, before the first append: a log that can be written to.
-    pub(in crate::store) fn make_ready(&mut self) -> Result<()> {
-        let (log, mut rows) = self.log_and_rows();
-        log.make_ready(&mut rows)
-    }
-
-    /// Under the lock, before another log takes the place of this one: what is known of its end is on disk.
-    pub(in crate::store) fn settle_hint(&mut self) -> Result<()> {
-        let (log, mut rows) = self.log_and_rows();
-        log.settle_hint(&mut rows)
-    }
-
-    /// Under the lock: puts lines behind the log; says where they begin.
-    pub(in crate::store) fn append(&mut self, lines: &Lines, now: i64) -> Result<u64> {
-        let (log, mut rows) = self.log_and_rows();
-        log.append(lines, now, &mut rows)
+        self.on_log(Log::sync).inspect_err(|_| self.log.forget())
     }
 }

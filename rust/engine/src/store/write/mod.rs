@@ -5,3 +5,4 @@ pub(in crate::store) mod claims;
 pub(in crate::store) mod commit;
 pub(in crate::store) mod ingest;
 pub(in crate::store) mod pending;
+pub(in crate::store) mod setting;
