@@ -2,11 +2,12 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use thiserror::Error;
 
 use crate::damage::Damage;
-use crate::disk::{NamedFault, UnexpectedEntry};
+use crate::disk::NamedFault;
 
 /// What the system says when a process, or all of them, have as many files open as they may: ENFILE, EMFILE.
 const NO_MORE_FILES: [i32; 2] = [23, 24];
@@ -18,7 +19,7 @@ pub fn is_of_process(fault: &io::Error) -> bool {
 }
 
 /// Everything the engine may answer instead of a result.
-#[derive(Debug, Error)]
+#[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The operating system refused, or something that is not ours stands where a file of ours should be; nothing was half
@@ -28,7 +29,7 @@ pub enum Error {
         /// The file or folder in question.
         path: PathBuf,
         /// What the system said.
-        source: io::Error,
+        source: Arc<io::Error>,
     },
     /// The system has no more memory for this process; nothing was written.
     #[error("there is not enough memory")]
@@ -206,7 +207,7 @@ impl Error {
         let (named, source) = NamedFault::apart(source);
         Self::Io {
             path: named.unwrap_or_else(|| path.to_owned()),
-            source,
+            source: Arc::new(source),
         }
     }
 
@@ -215,91 +216,9 @@ impl Error {
         matches!(self, Self::Io { source, .. } if source.raw_os_error().is_some_and(|code| NO_MORE_FILES.contains(&code)))
     }
 
-    /// The same failure for another caller whom it concerns too.
-    #[must_use]
-    pub fn shared(&self) -> Self {
-        match self {
-            Self::Io { path, source } => Self::Io {
-                path: path.clone(),
-                source: match (source.raw_os_error(), UnexpectedEntry::in_error(source)) {
-                    (Some(code), _) => io::Error::from_raw_os_error(code),
-                    (None, Some(stranger)) => stranger.clone().into(),
-                    (None, None) => io::Error::new(source.kind(), source.to_string()),
-                },
-            },
-            Self::Locked { path, holder } => Self::Locked {
-                path: path.clone(),
-                holder: holder.clone(),
-            },
-            Self::OutOfMemory => Self::OutOfMemory,
-            Self::ReadOnly { path } => Self::ReadOnly { path: path.clone() },
-            Self::Closed => Self::Closed,
-            Self::Forked => Self::Forked,
-            Self::InProgress => Self::InProgress,
-            Self::Poisoned { reason } => Self::Poisoned { reason: reason.clone() },
-            Self::Corrupted(damage) => Self::Corrupted(damage.clone()),
-            Self::Refused { path, reason, instead } => Self::Refused {
-                path: path.clone(),
-                reason: reason.clone(),
-                instead: instead.clone(),
-            },
-            Self::Unsupported { what, recovery } => Self::Unsupported {
-                what: what.clone(),
-                recovery,
-            },
-            Self::Busy { what } => Self::Busy { what: what.clone() },
-            Self::Limit { what } => Self::Limit { what: what.clone() },
-            Self::TooLarge { field, reason } => Self::too_large(field, reason),
-            Self::Argument { field, reason } => Self::argument(field, reason),
-            Self::Invalid { field, reason } => Self::invalid(field, reason),
-            Self::IdTaken { id } => Self::IdTaken { id: id.clone() },
-            Self::UnknownRecord { id } => Self::UnknownRecord { id: id.clone() },
-            Self::OutOfScope { id } => Self::OutOfScope { id: id.clone() },
-            Self::ScopeRequired { level } => Self::ScopeRequired { level },
-            Self::InBatch { row, fault } => Self::InBatch {
-                row: *row,
-                fault: Box::new(fault.shared()),
-            },
-            Self::InFile {
-                file,
-                line,
-                id,
-                fault,
-                kept,
-            } => Self::InFile {
-                file: file.clone(),
-                line: *line,
-                id: id.clone(),
-                fault: Box::new(fault.shared()),
-                kept: *kept,
-            },
-            Self::Bound {
-                space,
-                model,
-                dim,
-                given_model,
-                given_dim,
-            } => Self::Bound {
-                space: space.clone(),
-                model: model.clone(),
-                dim: *dim,
-                given_model: given_model.clone(),
-                given_dim: *given_dim,
-            },
-            Self::NoSpace { name, known } => Self::NoSpace {
-                name: name.clone(),
-                known: known.clone(),
-            },
-            Self::HistoryUnavailable { first_seq, reason } => Self::HistoryUnavailable {
-                first_seq: *first_seq,
-                reason: reason.clone(),
-            },
-        }
-    }
-
-    /// Nobody gives bytes that cannot be guessed.
-    pub fn randomness(fault: std::io::Error) -> Self {
-        Self::io(std::path::Path::new("(random bytes of the system)"), fault)
+    /// The source of random bytes failed.
+    pub fn randomness(fault: io::Error) -> Self {
+        Self::io(Path::new("(random bytes of the system)"), fault)
     }
 
     /// Others are at work.
@@ -385,15 +304,6 @@ mod tests {
         ];
         for (error, words) in told.iter().zip(said) {
             assert_eq!(error.to_string(), words);
-            assert_eq!(error.shared().to_string(), words);
-        }
-    }
-
-    #[test]
-    fn a_shared_error_stays_what_it_is() {
-        let kinds = [Error::busy("rows"), Error::limit("rows"), Error::Closed];
-        for error in kinds {
-            assert_eq!(std::mem::discriminant(&error), std::mem::discriminant(&error.shared()));
         }
     }
 }

@@ -342,7 +342,7 @@ impl Shared {
         let mut mine = Err(Error::Closed);
         let (outcomes, due_work) = match written {
             Ok((outcomes, due_work)) => (outcomes, due_work),
-            Err(fault) => (group.iter().map(|_| Err(fault.shared())).collect(), DueWork::default()),
+            Err(fault) => (group.iter().map(|_| Err(fault.clone())).collect(), DueWork::default()),
         };
         for (waiter, outcome) in group.iter().zip(outcomes) {
             let outcome = outcome.map(|committed| (committed, due_work));

@@ -38,17 +38,40 @@ pub fn is_told(kind: &[u8], is_of_face: bool) -> bool {
     !is_of_face || (kind != b"vector_space" && !STORE_KINDS.contains(&kind))
 }
 
+/// An index of the active records of a kind.
+const fn active(
+    name: &'static str,
+    kind: &'static str,
+    by: &'static [&'static [&'static str]],
+    then: &'static [&'static str],
+) -> FaceIndex {
+    FaceIndex {
+        name,
+        kind,
+        status: "active",
+        by,
+        then,
+    }
+}
+
+/// A face of which nothing is declared.
+const UNDECLARED: Face = Face {
+    name: "",
+    prefixes: &[],
+    indexes: &[],
+    networks: &[],
+    calls: &[],
+    acts: None,
+    sorting: None,
+    ties: &[],
+};
+
 /// A face that only the store itself writes.
 const fn own(name: &'static str, prefixes: &'static [&'static str]) -> Face {
     Face {
         name,
         prefixes,
-        indexes: &[],
-        networks: &[],
-        calls: &[],
-        acts: None,
-        sorting: None,
-        ties: &[],
+        ..UNDECLARED
     }
 }
 
@@ -64,14 +87,10 @@ static FACES: [Face; 7] = [
 ];
 
 /// What plain records are looked up by.
-static PLAIN_INDEXES: [FaceIndex; 1] = [FaceIndex {
-    name: "edges.by_target",
-    kind: "edge",
-    status: "active",
-    by: &[&["data", "to_id"]],
+static PLAIN_INDEXES: [FaceIndex; 1] = [
     // Of those that lead to the same, the older comes first.
-    then: &["data", "order"],
-}];
+    active("edges.by_target", "edge", &[&["data", "to_id"]], &["data", "order"]),
+];
 
 /// Ties of plain records, and of any record.
 static PLAIN_TIES: [Tie; 10] = [
