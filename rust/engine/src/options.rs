@@ -49,8 +49,7 @@ pub struct Options {
     pub salt: Salting,
     /// If the store's folder has to be made, it is made for a group; otherwise for its owner alone.
     pub shared: bool,
-    /// Someone looks after the store between calls: what can wait is left to them, and a lock may be kept for a moment
-    /// because [`Store::end_lease`](crate::store::Store::end_lease) gives it back.
+    /// A worker runs between calls: it does what can wait, and ends the lease of a lock with `Store::end_lease`.
     pub attended: bool,
 }
 

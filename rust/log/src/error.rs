@@ -22,8 +22,7 @@ pub fn is_of_process(fault: &io::Error) -> bool {
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system refused, or something that is not ours stands where a file of ours should be; nothing was half
-    /// written.
+    /// The operating system refused, or an unexpected entry is in the way; nothing was half written.
     #[error("{path}: {source}", path = .path.display())]
     Io {
         /// The file or folder in question.

@@ -76,10 +76,7 @@ impl Note {
     }
 }
 
-/// Reads a note; `None` if there is none.
-///
-/// # Errors
-/// What the disk says; `InvalidData` if it is no note of ours.
+/// Reads a note; `None` if there is none. Errors: `InvalidData` if it is no note of ours.
 pub fn read(disk: &dyn Disk, note: &Path) -> io::Result<Option<Note>> {
     let bytes = match read_whole(disk, note) {
         Ok(Some(bytes)) => bytes,
@@ -154,11 +151,10 @@ pub fn write(disk: &dyn Disk, note: &Path, folder: &Path, says: &Note) -> io::Re
     disk.rename(&draft, note)
 }
 
-/// Does something while nobody else changes a note. The lock of the store does not serve for that: not everyone who may read
-/// a store may lock it.
+/// Runs something while no other process changes the note; readers who may not lock the store do this too.
 ///
 /// # Errors
-/// What the disk or `act` says; `TimedOut` if another does not come to an end.
+/// What the disk or `act` says; `TimedOut`.
 pub fn alone<T>(disk: &dyn Disk, note: &Path, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     if let Some(parent) = note.parent() {
         disk.create_dir(parent)?;
@@ -271,8 +267,7 @@ fn ask(log: &dyn DiskFile, head: &SeenHead) -> io::Result<HeadAnswer> {
     ask_origin(log, length, seen)
 }
 
-/// Asks a log of which lines were erased: the others stand elsewhere now, so the head is found by its seq and its hash.
-/// It stands for what came before it only as far as the trail does: no link leads over a hole.
+/// Searches a redacted log for a head by seq and hash. Only the trail proves what came before it.
 fn ask_redacted(log: &dyn DiskFile, length: u64, head: &SeenHead) -> io::Result<HeadAnswer> {
     let seen = &head.at;
     let mut search = HeadSearch {

@@ -106,10 +106,7 @@ impl Report {
 
 /// Who is shown the events that count.
 pub trait Sink {
-    /// Asks for the memory that some events need, before the first of them is shown.
-    ///
-    /// # Errors
-    /// `Refused` if there is not so much: nothing more is shown then.
+    /// Reserves memory for events before the first is shown. Errors: `Refused`: nothing is shown then.
     fn make_room(&mut self, _: IncomingEvents) -> Result<(), Refused> {
         memory::check()
     }

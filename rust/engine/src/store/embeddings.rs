@@ -26,8 +26,7 @@ impl Embeddings<'_> {
         self.vectors.spaces(self.live.state)
     }
 
-    /// How many rows of a space are embeddings of records that a viewer sees, and how many of these are known to be damaged;
-    /// `None` for a viewer that sees all scopes.
+    /// How many rows belong to records that a viewer sees, and how many of these are damaged; `None` if it sees all.
     pub fn rows_seen(&self, viewer: &Arc<Viewer>, space: &str) -> Result<Option<(u64, u64)>> {
         self.vectors.rows_seen(self.live, viewer, space)
     }
@@ -81,8 +80,7 @@ impl Embeddings<'_> {
         Ok((draft, rows.len()))
     }
 
-    /// A draft that takes all embeddings of a space back, and the space with them, and how many there are. The next compaction
-    /// removes the rows. The default space is dropped only if it is empty, or with `force`.
+    /// A draft that drops a space with its embeddings, and how many those are; the default space only with `force` or empty.
     ///
     /// # Errors
     /// `NoSpace`; `Argument` if it is in use.

@@ -179,8 +179,7 @@ impl ExpiryClock {
     }
 }
 
-/// What is wrong if the log at its path does not hold what is known of it, other than by a deed of ours. Whoever keeps the
-/// lock does not look around between two reads.
+/// The error if the log at its path lacks what is known of it, unless a restore or repair moved it.
 pub(in crate::store) fn missed(site: &Site, log: &Log) -> Result<Option<Error>> {
     let is_damaged = !log.report.damage.is_empty();
     let Some(known) = log.missed()?.filter(|_| !is_damaged) else {
@@ -189,8 +188,7 @@ pub(in crate::store) fn missed(site: &Site, log: &Log) -> Result<Option<Error>> 
     Ok((!is_our_deed(site, log, &known)?).then(|| gone(site, &known)))
 }
 
-/// Under the lock: whether the log is lost and left something behind that should be set aside. Copies that were made of it are
-/// no such thing: they stay where they are.
+/// Under the lock: whether a lost log left files that should be set aside. Copies stay where they are.
 pub(in crate::store) fn has_remains(site: &Site, log: &Log) -> Result<bool> {
     let is_lost = log.check_is_there().is_err();
     let traces = Traces::look(&*site.disk, &site.layout).at(site.log())?;
@@ -198,8 +196,7 @@ pub(in crate::store) fn has_remains(site: &Site, log: &Log) -> Result<bool> {
     Ok(is_lost && (has_events || traces.is_some_and(|traces| traces.has_remains())))
 }
 
-/// Before the files are read anew: whether what is there follows from what is known of the log. Errors: `Corrupted` if
-/// it does not; `Io`.
+/// Before the files are read again: fails with `Corrupted` if they do not follow from what is known of the log.
 pub(in crate::store) fn check_follows(site: &Site, log: &Log) -> Result<()> {
     match log.find_loss()? {
         Some(known) if !is_our_deed(site, log, &known)? => Err(gone(site, &known)),
@@ -207,8 +204,7 @@ pub(in crate::store) fn check_follows(site: &Site, log: &Log) -> Result<()> {
     }
 }
 
-/// Whether a deed of ours took away what is known here: the log lies aside, with all that it leads back to, or the note outside
-/// tells of another one, which is here.
+/// Whether a restore or repair took the known log away: it lies aside, or the note outside names the new one.
 fn is_our_deed(site: &Site, log: &Log, known: &Synced) -> Result<bool> {
     Ok(is_kept_elsewhere(site, known)? || log.open().is_some_and(|open| log.head.tells_of_another(open)))
 }
@@ -233,8 +229,7 @@ fn is_kept_elsewhere(site: &Site, known: &Synced) -> Result<bool> {
     Ok(false)
 }
 
-/// Shows the state what a log says behind that which it has seen. Errors: What reading says; then the log and the state
-/// are forgotten.
+/// Applies what a log holds behind the known part. After an error log and state are forgotten.
 pub(in crate::store) fn take_in_lines(
     log: &mut Log,
     state: &mut State,
@@ -266,8 +261,7 @@ pub(in crate::store) fn follow_swap(site: &Site, log: &mut Log, state: &mut Stat
     let Origin::Ours(sentinel) = origin_of(&*file, length).at(&path)? else {
         return Ok(false);
     };
-    // A repair starts from what the files said, which may be less than what is known here. So does a process of version 1, which
-    // says no trail: it passes over events that tell of erasures and prunings.
+    // A repair, and a process of version 1, may start from less than what is known here.
     if sentinel.repaired || sentinel.told.trail == TrailTold::Nothing {
         return Ok(false);
     }
@@ -471,8 +465,7 @@ fn is_of(file: &str, sha256: &str) -> bool {
     digest_in_base_name(file) == Some(sha256)
 }
 
-/// Under the lock: if the log tells of the erasure that `erasing` speaks of, what that names is removed, and all that is
-/// derived; if not, nothing has happened, and only what was begun aside goes.
+/// Under the lock: removes what a committed erasure left and all that is derived, or the drafts of one that was not.
 pub(in crate::store) fn finish_erasing(site: &Site, log: &Log, state: &State, vectors: &Vectors) -> Result<()> {
     let Some(left) = Erasing::read(site)? else {
         return Ok(());
@@ -481,8 +474,7 @@ pub(in crate::store) fn finish_erasing(site: &Site, log: &Log, state: &State, ve
         Some(Origin::Ours(sentinel)) if left.base.is_some() && sentinel.told.base == left.base => {
             let names_rows = |path: &Path| vectors.names_rows(state, path);
             left.carry_out(site, |name| may_go(site, sentinel, names_rows, name))?;
-            // What somebody was sealing, and could not finish, holds words too. Drafts first, and files once more: one may get
-            // its name while others are removed, and none has a draft that was begun before.
+            // Drafts of indexes go first, then files again: a draft may get its name while others are removed.
             remove_ours(&*site.disk, &site.layout.text_indexes(), is_text_draft)?;
             // A snapshot that somebody was writing, and could not finish, too.
             remove_ours(&*site.disk, site.layout.folder(), is_draft)?;

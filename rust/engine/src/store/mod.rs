@@ -98,8 +98,7 @@ pub struct Store {
     views: Views,
     vectors: vectors::Vectors,
     clock: ExpiryClock,
-    /// What the last copy in `backup/` was called that was made here: an erasure may have taken it away, and whoever kept the
-    /// name must not find another in its place.
+    /// The name of the last backup made here: an erasure may have removed it, and the name is not given again.
     last_copy: Option<String>,
 }
 
@@ -231,8 +230,7 @@ impl Store {
         Ok(self.state.freeze_those(slots.into_iter())?)
     }
 
-    /// The canonical records of a kind of the blocks face that are seen, in insertion order: a plain record of that kind is none, and
-    /// neither is one that the face would not have written.
+    /// The visible records of a kind of the blocks face, in insertion order, without plain records of that kind.
     pub fn blocks_of<'a>(
         &'a self,
         viewer: &Arc<Viewer>,

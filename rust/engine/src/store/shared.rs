@@ -113,8 +113,7 @@ impl Drop for Lead<'_> {
     }
 }
 
-/// The right of one thread to be the only writer, of all processes, from its read to its commit. It ends with this value, or
-/// when it has taken too long.
+/// The right of a thread to be the only writer of all processes from read to commit, for a limited time.
 pub struct WriterTurn<'a>(&'a Shared);
 
 impl Drop for WriterTurn<'_> {
@@ -242,8 +241,7 @@ impl Shared {
         Ok(Some(WriterTurn(self)))
     }
 
-    /// Gives back a lock that nobody needed for a moment, and ends a turn that has taken too long; says whether the lock is
-    /// still kept. The store is that of [`Shared::try_write_guard`].
+    /// Ends an unused lease and a turn that took too long; gives whether the lock is kept. Needs [`Shared::try_write_guard`].
     pub fn end_lease(&self, store: &mut Store, now: i64) -> bool {
         let mut line = self.line();
         if line.led && line.turn.is_none() {
@@ -295,8 +293,7 @@ impl Shared {
         Ok((committed, due_work))
     }
 
-    /// Writes a draft as one atomic batch if nobody has to be waited for, no other writer and no disk: `None`, and nothing is
-    /// written, otherwise.
+    /// Writes a draft as one atomic batch if that waits for no other writer and no disk; otherwise `None`.
     pub fn commit_at_once(
         &self,
         draft: &Draft,
@@ -356,16 +353,14 @@ impl Shared {
         mine
     }
 
-    /// Begins to encode a batch of so many changes; see [`Shared::commit_parts`]. Drafts of an earlier one come along, if their
-    /// memory is free again.
+    /// Begins to encode a batch of so many changes, and gives drafts whose memory is free again.
     pub fn spell_ahead(&self, changes: usize, now: i64) -> (SpelledAhead, Vec<Draft>) {
         let store = &mut *self.write_guard_as_it_is();
         let ahead = SpelledAhead::begin(&mut store.log, &store.options, changes, now);
         (ahead, store.pending.take_seen())
     }
 
-    /// The edition of the state on which a batch can be written as it is; `None` if it cannot, or that is not known yet: the
-    /// commit checks it again then.
+    /// The edition of the state on which a batch can be written as it is, if that is known now.
     pub fn check_ahead(&self, parts: &[Arc<Draft>]) -> Option<Edition> {
         let store = self.store.try_read().ok()?;
         let fits = store.pending.is_settled() && matches!(check_parts(&store.state, parts), Ok(None));

@@ -72,9 +72,6 @@ impl<'a, T: Turns> StoreAccess<'a, T> {
     }
 
     /// Looks at the newest state.
-    ///
-    /// # Errors
-    /// What `act` says, and why the newest state cannot be had.
     pub fn look<U>(&self, act: impl FnOnce(&mut Store) -> Result<U>) -> Result<U> {
         self.turns.turn(|store| {
             if !self.is_locked {
@@ -85,10 +82,7 @@ impl<'a, T: Turns> StoreAccess<'a, T> {
         })
     }
 
-    /// Does something under the writer lock, with the moment that it is.
-    ///
-    /// # Errors
-    /// What `act` says, and why the lock cannot be had.
+    /// Does something under the writer lock, with the current time.
     pub fn locked<U>(&self, act: impl FnOnce(&mut Store, i64) -> Result<U>) -> Result<U> {
         self.turns.turn(|store| {
             let now = (self.now)();
@@ -189,8 +183,7 @@ impl CareWaiter {
     }
 }
 
-/// Before a compaction: whether the log ends in a tail with whole events, which the next writer would move aside.
-/// Errors: `Refused` if so; `Io`, `Locked`, `Closed`.
+/// Before a compaction: refuses a log with a tail of whole events, which the next writer would move aside.
 pub(super) fn check_tail_at_the_end(store: &mut Store) -> Result<()> {
     store.refresh()?;
     if store.log.report.tail.as_ref().is_none_or(|tail| tail.events == 0) || store.log.check_poison().is_err() {

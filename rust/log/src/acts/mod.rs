@@ -28,8 +28,7 @@ pub struct Rules {
 pub struct Mention {
     /// Its id.
     pub id: String,
-    /// Whether the act speaks of it, so that it stands in its history: it names the record, or may bring it about. Of others
-    /// it only changes those that are there, and which these are it does not tell.
+    /// Whether the act names it or may create it, so that the act is in its history.
     pub is_told: bool,
 }
 

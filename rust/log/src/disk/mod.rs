@@ -21,8 +21,7 @@ pub use map::Mapping;
 pub use real::RealDisk;
 pub use unexpected::{NamedFault, Naming, UnexpectedEntry, UnexpectedKind, is_swapped};
 
-/// A large file that is written beside others is synced each time so much was added: the syncs of others wait behind what
-/// the disk was given, and should not wait for all of it.
+/// A large file is synced each time so much was written, because other syncs wait behind it.
 pub const PACE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// What a caller wants to do with an existing file.
@@ -63,8 +62,7 @@ pub struct FolderMode {
 
 /// A place for files. One that is only read leaves out what changes files.
 pub trait Disk: Send + Sync {
-    /// This folder is a store's: from here on nothing at it or in it is reached through a symbolic link. A disk without links
-    /// has nothing to do.
+    /// From here on nothing in this folder of a store is reached through a symbolic link.
     fn guard(&self, _folder: &Path, _manner: FolderMode) {}
     /// Nobody looks into this folder here any more.
     fn unguard(&self, _folder: &Path) {}
@@ -98,10 +96,7 @@ pub trait Disk: Send + Sync {
     fn remove_dir(&self, _path: &Path) -> io::Result<()> {
         Err(only_read())
     }
-    /// Gives a file a second name, which must be free.
-    ///
-    /// # Errors
-    /// What the system says; not every file system can.
+    /// Gives a file a second name, which must be free; not every file system can.
     fn link(&self, _from: &Path, _to: &Path) -> io::Result<()> {
         Err(only_read())
     }
@@ -125,10 +120,7 @@ pub trait Disk: Send + Sync {
 pub trait DiskFile: Send + Sync {
     /// Reads at most `buffer.len()` bytes; 0 at the end of the file.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
-    /// Writes all of `bytes`, looping over short writes.
-    ///
-    /// # Errors
-    /// What the system says; any part may have been written. `Unsupported` for what is only read, here and below.
+    /// Writes all of `bytes`, looping over short writes. After an error any part may have been written.
     fn write_at(&self, _bytes: &[u8], _offset: u64) -> io::Result<()> {
         Err(only_read())
     }
@@ -136,10 +128,7 @@ pub trait DiskFile: Send + Sync {
     fn truncate(&self, _length: u64) -> io::Result<()> {
         Err(only_read())
     }
-    /// Makes the contents durable.
-    ///
-    /// # Errors
-    /// What the system says; what was written may be lost for good.
+    /// Makes the contents durable. After an error what was written may be lost.
     fn sync(&self) -> io::Result<()> {
         Err(only_read())
     }

@@ -220,8 +220,7 @@ impl ReachedPlace<'_> {
         }
     }
 
-    /// Makes a file that was not there. One of the same name goes first: by its name, so that what it holds stays if it
-    /// has another one elsewhere.
+    /// Creates a file. An existing one is unlinked first, so that its other names keep their content.
     pub fn create(&self) -> io::Result<File> {
         for _ in 0..MOST_TRIES {
             match self.create_new() {
@@ -351,8 +350,7 @@ struct Around {
 }
 
 impl Around {
-    /// Lets those use what was made who use the folder: its group, if that may write there, and its owner, if the
-    /// administrator made it for him.
+    /// Gives the new file to the group of the folder if that may write, and to its owner if root created it.
     fn hand_over(&self, made: impl AsFd, bits: RawMode) {
         if let (Some((user, group)), Ok(now)) = (self.owner, rustix::fs::fstat(&made))
             && now.st_uid == ADMINISTRATOR

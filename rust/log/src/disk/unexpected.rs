@@ -150,9 +150,6 @@ impl Error for NamedFault {
 /// Lets a failure say which file it speaks of.
 pub trait Naming<T> {
     /// Names the file, unless the failure names one already.
-    ///
-    /// # Errors
-    /// The same, of the same kind.
     fn naming(self, path: &Path) -> io::Result<T>;
 }
 

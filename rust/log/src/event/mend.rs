@@ -15,8 +15,7 @@ const SPACED_OPENING: &[u8] = b"{\"hash\": \"";
 const HASH_END: usize = OPENING.len() + 64;
 const PAYLOAD: usize = HASH_END + 2;
 
-/// The lines, each with its newline, that a damaged line was before one of its bytes was lost; `None` if that is not what
-/// happened to it, or if the search would take too long.
+/// The lines that a damaged line was before one byte was lost; `None` if that is not it, or takes too long.
 pub fn mend(line: &[u8], neighbours: Neighbours, budget: &mut Budget) -> Option<Vec<u8>> {
     // No line holds such a byte, unless it was altered: with two of them the search would be in vain.
     let is_strange = |byte: &&u8| **byte < b' ' && !matches!(**byte, b'\t' | b'\r');
@@ -242,8 +241,7 @@ pub(super) struct PayloadSearch<'a> {
 }
 
 impl PayloadSearch<'_> {
-    /// The likely first: an alteration that was found before, a single bit, a byte that slipped in. Then any byte that was
-    /// altered or lost, as far as the budget goes.
+    /// Tries likely changes first: one seen before, a single bit, an extra byte; then any byte, within the budget.
     pub(super) fn find(&self, budget: &mut Budget) -> Option<Vec<u8>> {
         let bits: Vec<u8> = (0..8).map(|bit| 1 << bit).collect();
         self.altered_as_before(budget)
@@ -301,8 +299,7 @@ impl PayloadSearch<'_> {
         [&self.payload[..at], instead, &self.payload[at + skipped..]].concat()
     }
 
-    /// Tries something at each place, with what stands in the blocks before it hashed already. Behind the last byte there is
-    /// a place too: one may be missing there.
+    /// Tries something at each place, also behind the last byte, with the blocks before it hashed already.
     fn at_each_place<Found>(
         &self,
         budget: &mut Budget,

@@ -70,8 +70,7 @@ pub enum Salting {
 }
 
 impl Salting {
-    /// Whether a line has one. A patch, a deletion and an act do not say whose records they are of, and a group of rows is of
-    /// records of any scope: these have one unless none has.
+    /// Whether a line has one. Patches, deletions, acts and groups of rows do not say whose records they are about.
     #[inline]
     fn wants(self, op: Op, id: &[u8], record: &[u8], is_plain: bool) -> bool {
         match (self, op) {
@@ -118,8 +117,7 @@ impl Salts {
         source.fill(&mut self.drawn).inspect_err(|_| self.drawn.clear())
     }
 
-    /// Writes a canonical record, with a salt if it is of an event that has one. A record that says something by that key keeps
-    /// what it says. One that is plain is known to carry no scope.
+    /// Writes a canonical record, with a salt if the event has one, unless the record uses that key itself.
     #[inline]
     pub fn write(&mut self, op: Op, id: &[u8], record: &[u8], is_plain: bool, out: &mut Vec<u8>) {
         let left = self.drawn.len().checked_sub(SALT_BYTES);
@@ -139,8 +137,7 @@ impl Salts {
     }
 }
 
-/// What of a canonical record comes before a salt, and what behind it: keys are in the order of what they say. `None` if the
-/// record has such a key, or is none.
+/// The parts of a canonical record before and behind a salt, in key order; `None` if it has such a key.
 #[inline]
 fn around(record: &[u8]) -> Option<(&[u8], &[u8])> {
     let last = record.len().checked_sub(1)?;

@@ -291,8 +291,7 @@ impl Tie {
         }
     }
 
-    /// Takes such names out of lists and objects that have them as keys, and the fields that hold one, or the
-    /// objects around those. Returns whether the value itself is to be taken out.
+    /// Cuts names out of lists, objects and fields, or the objects around them; true if the value itself is to go.
     fn cut_at(&self, value: &mut Value, path: &[&str], is_meant: &dyn Fn(&str) -> bool) -> bool {
         match (value, path.split_first()) {
             (Value::Array(items), _) => {

@@ -6,8 +6,7 @@
 
 use std::fmt::Write;
 
-/// Writes a float as `repr` does. A value that is not finite gets the name that Python gives it in JSON, which no
-/// strict reader accepts: refuse it before.
+/// Writes a float as `repr` does; one that is not finite as Python names it, which strict readers refuse.
 pub fn write_f64(number: f64, out: &mut Vec<u8>) {
     out.extend_from_slice(spell(number).as_bytes());
 }
@@ -81,9 +80,7 @@ pub(super) fn spell(number: f64) -> FloatText {
         text.digits(digits % scale, decimals as usize);
     } else if size.is_finite() {
         let found = shortest(size);
-        // Every decimal of at most 15 digits reads back as itself, so one that names the float is the only one of
-        // its length and there is no tie. (Subnormal floats may have several, but their exact values are far too
-        // long for ties.)
+        // A decimal of at most 15 digits reads back as itself, so there is no tie. (Subnormal values are too long for ties.)
         let chosen = if count_digits(found.digits) <= 15 {
             found
         } else {
@@ -100,8 +97,7 @@ fn count_digits(number: u64) -> usize {
     number.checked_ilog10().unwrap_or(0) as usize + 1
 }
 
-/// Finds the digits of numbers such as `0.95` without a search: `digits` / 10^`decimals`, at least one decimal and
-/// no superfluous zeros.
+/// The digits of numbers such as `0.95` as `digits` / 10^`decimals`, without a search and superfluous zeros.
 #[inline]
 fn few_decimals(size: f64) -> Option<(u64, u32)> {
     if !(1e-4..1e12).contains(&size) {
@@ -113,8 +109,7 @@ fn few_decimals(size: f64) -> Option<(u64, u32)> {
             return None;
         }
         let mut digits = scaled as u64;
-        // Both sides are exact, so the quotient is the float that the decimal digits/scale reads as. At most 15
-        // digits: it is the only decimal of its length, see `spell`.
+        // Both sides are exact, so this is the float that the decimal reads as; it is the only one of its length.
         if digits as f64 / scale == size {
             while decimals > 1 && digits.is_multiple_of(10) {
                 digits /= 10;

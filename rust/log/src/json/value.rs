@@ -17,8 +17,7 @@ pub enum Value {
     Str(String),
     /// An array.
     Array(Vec<Value>),
-    /// An object. INVARIANT: the pairs are sorted by the bytes of their keys and no key stands twice;
-    /// [`Value::object`] makes such a list out of any other.
+    /// An object. INVARIANT: pairs are sorted by key and unique; [`Value::object`] sees to that.
     Object(Vec<(String, Value)>),
 }
 

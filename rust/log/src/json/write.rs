@@ -155,8 +155,7 @@ pub fn escaped_length(bytes: &[u8]) -> usize {
     bytes.len() + gained.sum::<usize>()
 }
 
-/// Appends a JSON text with every raw U+0085, U+2028 and U+2029 escaped, and says whether there was one.
-/// All three can stand only inside strings, so the escaped text says the same.
+/// Appends a JSON text with U+0085, U+2028 and U+2029 escaped, which stand in strings only; says if there was one.
 pub fn escape_line_separators(bytes: &[u8], out: &mut Vec<u8>) -> bool {
     let mut copied = 0;
     for at in memchr2_iter(SEPARATOR_LEADS.0, SEPARATOR_LEADS.1, bytes) {
@@ -192,8 +191,7 @@ pub fn raw_line_separators(bytes: &[u8]) -> Vec<u8> {
     raw
 }
 
-/// Sets a canonical text over several lines, each part two spaces further in than what it is part of, as Python's
-/// `json.dumps(value, sort_keys=True, ensure_ascii=False, indent=2)` does.
+/// Indents a canonical text by two spaces a level, as Python's `json.dumps(..., indent=2)` does.
 pub fn indented(canonical: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(canonical.len() * 2);
     let (mut depth, mut at) = (0, 0);

@@ -334,9 +334,8 @@ impl Log {
         is_it
     }
 
-    /// Nothing is written behind a log that has lost its end, or whose last line is not part of the chain: what was there
-    /// could not be put back any more without losing what was written since. Nor is anything written on top of a base that is
-    /// not the one that the log names: conditional writes and patches would build on it.
+    /// Refuses writes behind a lost end or an unlinked last line, which could not be put back then, and on top of a base that is
+    /// not the one that the log names.
     pub fn check_end_is_known(&self) -> Result<()> {
         let is_of_base = |damage: &&Damage| damage.kind.is_of_base();
         if let Some(base) = self.report.damage.iter().find(is_of_base) {
@@ -359,8 +358,7 @@ impl Log {
         Err(Error::Corrupted(Box::new(Damage { reason, ..damage })))
     }
 
-    /// A log that has lost its end, or took the place of another, is not compacted: what lies around it may be all that is
-    /// left of the one that was here.
+    /// Refuses to compact a log that lost its end or was replaced: files around it may be all that is left.
     pub fn check_head_is_kept(&mut self) -> Result<()> {
         self.check_end_is_known()?;
         self.head.find_standing()?;
@@ -446,8 +444,7 @@ impl Log {
         }
         self.site.replace_log(&lines.bytes)?;
         let file = self.site.disk.open(path, Access::Write).at(path)?;
-        // The hint comes second: without its log it would tell of one that was lost. Should it fail, the next append tries
-        // again before it writes.
+        // The hint comes second: alone it would report a lost log. The next append retries a failed one.
         let is_hinted = self.write_first_hint(lines).is_ok();
         let born = OpenLog::writing(file, Walk::new(None).with_trail(), Origin::Nothing).at(path)?;
         self.open = Some(born.anchored(is_hinted));
@@ -466,8 +463,7 @@ impl Log {
         }
     }
 
-    /// Under the lock: swaps the log for one that a sentinel begins. The hint must speak of it, see [`Log::make_ready`], before
-    /// anyone appends to it: others would take its word for it.
+    /// Under the lock: swaps the log for a sentinel. [`Log::make_ready`] must follow before anyone appends.
     pub fn retire(&mut self, sentinel: &Lines, now: i64) -> Result<()> {
         self.head.announce_log(sentinel);
         self.site.replace_log(&sentinel.bytes)?;
@@ -494,8 +490,7 @@ impl Log {
             return Err(Error::Closed);
         };
         if !open.writable {
-            // What an interrupted replacement left behind. A snapshot that another process is writing goes too: it is written
-            // again.
+            // Drafts of an interrupted replacement, and snapshots of other processes, which write them again.
             remove_ours(disk, folder, is_draft)?;
             let file = disk.open(path, Access::Write).at(path)?;
             if file.identity().at(path)? != open.identity {
@@ -522,8 +517,7 @@ impl Log {
         Ok(())
     }
 
-    /// Before another log takes its place: what the hint says of it is durable. A power failure would leave an older one else,
-    /// beside which the log looks as if it had gone on after it was replaced. A hint that knows better is left as it is.
+    /// Before a swap of logs: makes the hint durable, so that after a power failure none tells of an older end.
     pub fn settle_hint(&mut self, barrier: &mut dyn Barrier) -> Result<()> {
         if self.report.damage.is_empty() {
             self.sync(barrier)?;
@@ -585,8 +579,7 @@ impl Log {
         Ok(Some(tail))
     }
 
-    /// Under the lock: copies the committed part of the log into a fresh file, which must be read then; says whether there
-    /// is a log.
+    /// Under the lock: copies the committed part into a fresh file, to be read then; whether there is a log.
     pub fn renew(&self) -> Result<bool> {
         let Some(open) = &self.open else {
             return Ok(false);
@@ -636,8 +629,7 @@ impl Log {
         })
     }
 
-    /// Hears how a sync went, with all that had to come before it: a failure poisons the log, success is remembered in the
-    /// hint.
+    /// Takes the result of a sync: a failure poisons the log, success is noted in the hint.
     pub fn end_sync(&mut self, sync: &LogSync, outcome: Result<()>) -> Result<()> {
         self.note_sync(outcome, sync.written)?;
         // The hint belongs to whoever holds the lock. It is only a hint: if another does, it is left to them.
@@ -686,8 +678,7 @@ impl Log {
         Ok(())
     }
 
-    /// Whether what another process has synced since is not there any more: then a log may be just as long as it was known to
-    /// be, and nothing else tells that it was longer.
+    /// Whether events that another process synced are missing, although the log has the length that is known.
     pub fn is_short_of_synced(&mut self) -> Result<bool> {
         let (Some(open), None) = (&mut self.open, &self.report.cut) else {
             return Ok(false);

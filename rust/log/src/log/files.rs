@@ -175,8 +175,7 @@ pub fn is_same(disk: &dyn Disk, part: &Path, whole: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Removes the files in a folder whose names have a shape of ours, and nothing else. Whatever stands in the place of the
-/// folder is left to those who need it.
+/// Removes the files in a folder whose names have a shape of ours, and nothing else.
 pub fn remove_ours(disk: &dyn Disk, folder: &Path, is_named_so: Shape) -> Result<()> {
     if !is_folder(disk, folder) {
         return Ok(());
@@ -198,8 +197,7 @@ pub fn remove_if_there(disk: &dyn Disk, path: &Path) -> Result<()> {
     }
 }
 
-/// The names in a folder; `None` if there is no folder of ours. One that cannot be looked into is an error: who must know all
-/// that is there takes nothing for granted.
+/// The names in a folder; `None` if it is no folder of ours. One that cannot be read is an error.
 pub fn names_in(disk: &dyn Disk, folder: &Path) -> Result<Option<Vec<String>>> {
     if !disk.exists(folder) {
         return Ok(None);

@@ -20,8 +20,7 @@ pub const LOCK_FILE_TRIES: usize = 8;
 const LEASE_MICROS: i64 = 2_000;
 /// A commit so soon after the one before is probably not the last.
 const RUSH_MICROS: i64 = 500;
-/// So long a writer that kept the lock believes that the log is still the one at its path: to look at each commit would
-/// be one more system call for each.
+/// How long a lease trusts that the log is still at its path: a look costs a system call.
 const BELIEF_MICROS: i64 = 100;
 /// How long a writer may hold the lock while it computes its change.
 const TURN_MICROS: i64 = 1_000_000;
@@ -162,8 +161,7 @@ impl Lock {
         Ok(rushed)
     }
 
-    /// Looks whether the log of a lease is still the one at its path. If it is not, the lease ends: what comes next goes on
-    /// from what is there.
+    /// Ends a lease if its log is no longer at its path.
     fn let_go_if_replaced(&mut self, open: Option<&OpenLog>, now: i64) {
         self.seen = now;
         if let Some(open) = open
@@ -189,8 +187,7 @@ impl Lock {
         Err(Error::io(self.site.log(), std::io::Error::other(fault)))
     }
 
-    /// Whoever keeps the lock for long looks whether someone got past it: nothing of theirs is overwritten. Now and then
-    /// it also looks whether the log is still the one at its path.
+    /// A holder of a long lock checks that nobody wrote past it, and that the log is still at its path.
     fn look_around(&mut self, open: Option<&OpenLog>, tail: u64, now: i64) -> Result<()> {
         let Some(open) = open else { return Ok(()) };
         let there = self.site.disk.status(self.site.log()).ok();
@@ -324,8 +321,7 @@ impl Lock {
         }
     }
 
-    /// Just after the lock was taken: a mark that was there when this writer came asks for recovery, a later one tells that
-    /// what this writer knows may never reach the disk.
+    /// After taking the lock: a mark from before asks for recovery, a newer one refuses this writer.
     fn check_mark(&mut self, lock_bytes: u64) -> Result<()> {
         self.marked = lock_bytes >= MARKED_BYTES;
         if !self.marked {
@@ -386,8 +382,7 @@ fn find_mark(site: &Site) -> Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&bytes).trim_end().to_owned()))
 }
 
-/// Whoever takes the lock signs it. If another name leads to the file, it must be a lock file already: nobody else's file is
-/// signed, and no other file of the store that was put in its place.
+/// Refuses to sign a file that is not a lock file: another name leads to it, or another file was put there.
 pub fn check_note(lock: &dyn LockFile, path: &Path) -> Result<()> {
     let note = lock.note().at(path)?;
     if is_swapped(note.as_bytes()) {

@@ -17,15 +17,11 @@ const END: u8 = 0;
 
 /// Some of three names; none of them is what all share.
 ///
-/// It is kept as one text: which level owns, the owner, then the other names, each with its end. So all scopes of an owner
-/// lie together in their order.
+/// Kept as one text (level of the owner, owner, other names), so that all scopes of an owner sort together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Scope(Arc<[u8]>);
 
-/// Whether a name can stand in a scope.
-///
-/// # Errors
-/// `Argument` says what is wrong with it.
+/// Refuses a name that cannot stand in a scope, with `Argument`.
 pub fn check_name(level: &str, name: &str) -> Result<()> {
     let is_unseen = |c: char| matches!(c, '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}');
     if name.is_empty() {
@@ -51,10 +47,7 @@ pub fn check_name(level: &str, name: &str) -> Result<()> {
 }
 
 impl Scope {
-    /// The scope of these names: user, agent, session.
-    ///
-    /// # Errors
-    /// `Argument` for a name that cannot stand in one.
+    /// The scope of these names: user, agent, session. Errors: `Argument` for a name that is none.
     pub fn new(names: [Option<&str>; 3]) -> Result<Self> {
         for (level, name) in LEVELS.iter().zip(names) {
             name.map_or(Ok(()), |name| check_name(level, name))?;

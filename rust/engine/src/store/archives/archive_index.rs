@@ -54,9 +54,6 @@ pub(in crate::store) struct ArchiveCache(Mutex<HashMap<String, Arc<IndexedArchiv
 
 impl ArchiveCache {
     /// The archive of this name, which must have this digest; `None` if it is not there.
-    ///
-    /// # Errors
-    /// `Corrupted` if it is another, `Io`.
     pub fn find(
         &self,
         disk: &dyn Disk,
@@ -102,10 +99,7 @@ fn is_at(disk: &dyn Disk, path: &Path, indexed: &IndexedArchive) -> bool {
 }
 
 impl IndexedArchive {
-    /// Where the lines begin that may speak of a record, in order: another id may have the same hash.
-    ///
-    /// # Errors
-    /// `Corrupted` if the log in the archive is damaged, `Io`.
+    /// Where the lines begin that may be about a record, in order; other ids may have the same hash.
     pub fn places(&self, disk: &dyn Disk, layout: &Layout, threads: usize, id: &[u8]) -> Result<Vec<u64>> {
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         let entries = match &*index {
@@ -250,15 +244,13 @@ fn encoded(archive: &Hex, entries: &[(u64, u64)]) -> Vec<u8> {
     bytes
 }
 
-/// Writes an index under a name of its own and gives it the right one. It is not synced: a torn one is made anew. Others may
-/// write the same one just now, and whoever compacts takes drafts away.
+/// Writes an index under a draft name and renames it. It is not synced: a torn index is rebuilt.
 fn write(disk: &dyn Disk, layout: &Layout, name: &str, bytes: &[u8]) -> io::Result<()> {
     let path = &layout.history_index(name);
     disk.create_dir(&layout.indexes())?;
     let draft = own_draft(path);
     let written = disk.create(&draft).and_then(|file| file.write_at(bytes, 0));
-    // INVARIANT: the archive is looked for when the draft is there, and whoever erases takes archives away first, then drafts: no
-    // index stays of one that is gone.
+    // INVARIANT: an erasure removes archives before drafts, so no index outlives its archive.
     let named = written.and_then(|()| disk.status(&layout.inside(name)).map(|_| ()));
     named.and_then(|()| disk.rename(&draft, path)).inspect_err(|_| {
         // One that stays is taken away by the next compaction.

@@ -205,8 +205,7 @@ impl Past {
         }
     }
 
-    /// The base that an archived segment started from: without it the segment says less, a different one is damage.
-    /// One that is not there is not missed where the history before it adds up to it.
+    /// Checks the base of an archived segment. It may be missing if the history before it adds up to it.
     fn earlier_base(&mut self, disk: &dyn Disk, layout: &Layout, hop: &Hop, is_added_up: bool) -> io::Result<()> {
         let (named, Some(sha256)) = hop.base else {
             return Ok(());
@@ -309,8 +308,7 @@ impl NamedByLogs {
     }
 }
 
-/// What is wrong with a sentinel that tells of an erasure, and the event that should follow it. `before` is what the logs
-/// before it name, and whether that is all of them.
+/// What is wrong with the sentinel of an erasure and the event behind it, given what the logs before it name.
 pub(super) fn unbound(
     sentinel: &Sentinel,
     event: Option<&Erasure>,
@@ -469,10 +467,7 @@ pub(super) struct RetiredLogs {
 }
 
 impl RetiredLogs {
-    /// Reads the archives from the oldest on; judges each and holds its sum against the base behind it.
-    ///
-    /// # Errors
-    /// What keeps this process from reading on, and is no fault of an archive.
+    /// Reads the archives, the oldest first, and compares what each adds up to with the next base.
     pub fn read(
         disk: &dyn Disk,
         layout: &Layout,
@@ -541,8 +536,7 @@ enum Sum {
     Unasked,
 }
 
-/// Whether a log says in its sentinel that its base is what came before it. Before there were trails none did, and what a
-/// repair made is its word.
+/// Whether the sentinel says that the base is what came before it; that of a repair or of version 1 does not.
 pub(super) fn is_compared(hop: &Hop) -> bool {
     hop.sentinel.as_ref().is_some_and(|sentinel| {
         let told = &sentinel.told;

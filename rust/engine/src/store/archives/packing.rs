@@ -102,8 +102,7 @@ impl Packing {
     }
 }
 
-/// Packs a log up to a place as an archive of its store, with a suffix to the name of the file; gives the name without it,
-/// and the digest.
+/// Packs a log as an archive; gives the name without the suffix of the file, and the digest.
 pub(in crate::store) fn archive_of(
     site: &Site,
     (log, end): (Arc<dyn DiskFile>, u64),

@@ -133,9 +133,6 @@ impl Hop {
 
 impl PastLogs {
     /// Goes back from sentinel to sentinel, as far as archives have the digests that are named.
-    ///
-    /// # Errors
-    /// What keeps this process from reading on, and is no fault of an archive.
     pub fn find(disk: &dyn Disk, layout: &Layout, live: Hop) -> io::Result<Self> {
         let (mut hops, mut way) = (vec![live], WayBack::default());
         let end = loop {
@@ -227,8 +224,7 @@ fn start_of(hop: &Hop) -> Start {
     }
 }
 
-/// The live log and what was kept of those before it, the oldest first; refuses a history with a hole. Errors:
-/// `Corrupted` for an archive that is another, `HistoryUnavailable` for one that is not there.
+/// The kept logs before the live one, the oldest first, and what the live one starts from; a hole is an error.
 pub(in crate::store) fn segments(
     disk: &dyn Disk,
     layout: &Layout,

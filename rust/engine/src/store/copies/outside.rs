@@ -52,8 +52,7 @@ pub struct CopyMade {
 /// Copies a store that others go on using into a folder outside of it, and verifies the copy.
 ///
 /// # Errors
-/// `Argument` or `Refused` if a copy cannot lie there, if there is nothing to copy, or if what was copied does not verify;
-/// `Io`, `Locked`, `Closed`, `Poisoned`. What was written of a copy is gone then.
+/// `Argument` or `Refused` if nothing can be copied there or the copy does not verify; `Io`, `Locked`, `Closed`, `Poisoned`.
 pub fn copy_out(
     turns: &impl Turns,
     order: &CopyOrder,
@@ -246,8 +245,7 @@ fn make_place(site: &Site, around: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A name that nothing has or had, with the folder in which the copy is made: that one is ours alone, whoever else copies to
-/// this place at the same moment.
+/// A free name, with the folder in which the copy is made: creating that folder reserves the name.
 fn claim(site: &Site, known: &KnownCopies, around: &Path, stamp: &str) -> Result<PathBuf> {
     for _ in 0..MOST_TRIES {
         let target = around.join(next_name(site, known, around, stamp)?);
@@ -269,8 +267,7 @@ fn claim(site: &Site, known: &KnownCopies, around: &Path, stamp: &str) -> Result
     )))
 }
 
-/// The name of a moment, with a number behind all that are there of that moment, or are known to have been: what is known of a
-/// copy must not be said of another.
+/// The name of a moment, with a number if copies of that moment are there or known.
 fn next_name(site: &Site, known: &KnownCopies, around: &Path, stamp: &str) -> Result<String> {
     let known = known.0.iter().map(KnownCopy::folder);
     let known = known.filter(|folder| folder.parent() == Some(around));

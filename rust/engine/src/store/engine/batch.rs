@@ -13,8 +13,7 @@ use chronolog::host::Host;
 
 /// A batch of so many changes is worth a second thread.
 const WORTH_CHANGES: usize = 500;
-/// How many changes are handed over at a time: a share of those that are left, so that little is left to spell when the
-/// last one is drafted.
+/// How many changes are handed over at a time: a share of the rest, so that little is left at the end.
 const PART_CHANGES: RangeInclusive<usize> = 16..=256;
 const PART_SHARE: usize = 4;
 /// How many drafts of parts are kept.
@@ -148,8 +147,7 @@ fn keep(spare: &mut Vec<Draft>, parts: Vec<Draft>) {
     }
 }
 
-/// The way to the thread. When it is dropped the thread finishes what it has and ends; nobody waits for that, because
-/// whoever drops it may be the one whose records are being drafted.
+/// The queue of the thread. Dropping it lets the thread finish and end without waiting for it.
 pub(in crate::store) struct Speller {
     orders: Sender<Order>,
 }

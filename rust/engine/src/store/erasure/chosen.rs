@@ -73,10 +73,7 @@ pub(in crate::store) struct Chosen {
 }
 
 impl Chosen {
-    /// What an order asks for, as far as it says so itself.
-    ///
-    /// # Errors
-    /// `Invalid` for what is no scope.
+    /// The records that an order names itself. Errors: `Invalid` for what is no scope.
     pub fn by(order: &Erase) -> Result<Self> {
         let no_scope = || Error::invalid("scope", "it is none: some of user, agent and session, each a name");
         let scope = order
@@ -156,8 +153,7 @@ impl Chosen {
         }
     }
 
-    /// Whether an event that came after the choice changes it. Whatever happens to what was asked for goes, and so do groups of
-    /// embeddings; but what belongs to it was looked at as it was.
+    /// Whether a later event changes the choice. Lines of requested records and groups of rows go without a new choice.
     pub fn is_upset_by(&self, known: &Known<'_>) -> bool {
         let is_told = says_a_record(known.op) && self.is_news(&SaidRecord::of(known.id, known.record, known.fields));
         let goes_anyway = || self.asked.contains(known.id) || group_space(known.id).is_some();
@@ -323,8 +319,7 @@ impl Chosen {
             .collect()
     }
 
-    /// What is written again of a record that is not erased: its present value without the names of erased records, and without
-    /// what was computed from them. `None` if all of it goes.
+    /// The present value of a record without references to erased ones; `None` if all of it goes.
     pub fn left_of(&self, id: &[u8], present: &dyn CurrentRecords) -> Option<Vec<u8>> {
         let is_again = self.is_again(id);
         if (self.asked.contains(id) || self.twins.contains(id)) && !is_again {
@@ -389,8 +384,7 @@ impl Chosen {
         )
     }
 
-    /// The ids of the records that are kept and named an erased one. What was derived from one of these is listed too:
-    /// `derived` would erase it.
+    /// The ids of kept records that named an erased one, and of what was derived from these.
     pub fn mentions(&self, state: &State) -> BTreeSet<String> {
         let mut found: BTreeSet<String> = self.kept().collect();
         let rows = self.tied.iter().filter_map(|&slot| state.row(slot));
@@ -426,8 +420,7 @@ impl Chosen {
         may
     }
 
-    /// Refuses an order that says of a record that it stays, and does not erase it; and a caller's reason that contains a name of
-    /// the scope, an id or a sentence that is erased. The reason of a sweep is not compared: nobody knows beforehand what is due.
+    /// Refuses `again` ids that are not erased, and a reason that contains a name, an id or a sentence that is erased.
     pub fn check(&self, order: &Erase, state: &State) -> Result<()> {
         if let Some(id) = order.again.iter().find(|id| !self.asked.contains(&spelled(id))) {
             return Err(Error::invalid("again", format!("{id:?} is not among what is erased")));

@@ -150,8 +150,7 @@ fn is_aside_without(site: &Site, name: &str, unwanted: &Unwanted<'_>, threads: u
     })
 }
 
-/// The copies outside that are known and hold one of the records, or cannot be read to their end; and those that are not there
-/// now, and may lie on a medium that is not attached.
+/// The known copies outside that hold one of the records or cannot be read, and those that are not there now.
 pub(in crate::store) fn outside(
     site: &Site,
     known: &KnownCopies,

@@ -83,8 +83,7 @@ struct Preparing<'a> {
 }
 
 impl<'a> Preparing<'a> {
-    /// Writes the files of the past anew, or only counts; nothing speaks of any of them yet. Errors: `Busy` if the base
-    /// of the log is not there, `Io`, `OutOfMemory`.
+    /// Rewrites the files of the past, or only counts them; no log names the new ones yet.
     fn start(
         access: &StoreAccess<'_, impl Turns>,
         (site, options): (&'a Arc<Site>, &'a Options),
@@ -100,8 +99,7 @@ impl<'a> Preparing<'a> {
         aside.look(site, &what.unwanted(order), threads)?;
         let mut unread = Vec::new();
         if filter.lines == 0 && filter.files == 0 && !(backups.is_empty() && aside.holding.is_empty()) {
-            // The log knows nothing of it. Only what is known to hold it is a reason to erase anything: what cannot be read to its
-            // end, and what would go with a history that is dropped, is none.
+            // The log holds none of it, so only a copy that is known to hold it is a reason to erase.
             let held = Unwanted {
                 drops_history: false,
                 doubt: UnreadableCopy::Passes,
@@ -200,8 +198,7 @@ impl<'a> Preparing<'a> {
     }
 }
 
-/// Updates the memory after the commit: the state is the replayed one, if there is one, or the current one without some
-/// slots; then the new log is applied.
+/// Updates the memory after the commit: takes the replayed state, or removes slots, then applies the new log.
 fn reload_after_erase(store: &mut Store, kept: Option<State>, slots: &[u32]) -> Result<()> {
     match kept {
         Some(kept) => store.state = kept,
@@ -222,8 +219,7 @@ fn reload_after_erase(store: &mut Store, kept: Option<State>, slots: &[u32]) -> 
     Ok(())
 }
 
-/// Under the lock: puts a line behind the log that says nothing and has a salt, so that its hash is no way to guess those
-/// before it.
+/// Under the lock: appends a salted event without content, so that hashes before it cannot be guessed.
 fn mark(store: &mut Store, now: i64) -> Result<()> {
     let Some(source) = &store.options.randomness else {
         return Err(Error::invalid(
@@ -337,8 +333,7 @@ fn check_order(order: &Erase) -> Result<()> {
     erasure::check_reason(&order.reason)
 }
 
-/// Tries an erasure once; gives the report and what was chosen, or `None` if others changed meanwhile what is erased. The
-/// first attempt verifies the store.
+/// Tries an erasure once; `None` if others changed what is erased. The first attempt verifies the store.
 fn attempt(
     access: &StoreAccess<'_, impl Turns>,
     (site, options): (&Arc<Site>, &Options),
@@ -411,8 +406,8 @@ fn attempt(
 /// Erases records from a store and from all of its past; gives what was done.
 ///
 /// # Errors
-/// `Corrupted` if anything is damaged or missed, `Busy` if the history has a hole, `Invalid`, `Locked`, `Io`, `Closed`,
-/// `Poisoned`; nothing has happened then. What goes wrong behind the commit point is ended by whoever opens the store next.
+/// `Corrupted`, `Busy` if the history has a hole, `Invalid`, `Locked`, `Io`, `Closed`, `Poisoned`: nothing happened then. After
+/// the commit point the next process that opens the store finishes.
 pub fn erase(turns: &impl Turns, order: &Erase, now: &dyn Fn() -> i64, progress: Progress<'_>) -> Result<Erased> {
     check_order(order)?;
     turns.turn(check_tail_at_the_end)?;

@@ -31,8 +31,7 @@ pub(in crate::store) struct EraseFilter<'a> {
     site: &'a Site,
     options: &'a Options,
     pub what: Surveyed,
-    /// A replay of the history without the erased lines. `None` if no act is erased: then the kept history adds up to the
-    /// current records without the erased ones.
+    /// Replays the history without erased lines, if an act is erased: otherwise the kept state is the current one without them.
     replay: Option<Replay>,
     /// The base of the logs so far is there.
     is_known: bool,
@@ -134,9 +133,6 @@ impl Filter for EraseFilter<'_> {
 
 impl<'a> EraseFilter<'a> {
     /// Rewrites the files of the past, the oldest first, or only counts. No log names the new files yet.
-    ///
-    /// # Errors
-    /// `Busy` if the base of the log is missing; `Io`, `OutOfMemory`.
     pub fn of_past(
         (site, options): (&'a Site, &'a Options),
         order: &Erase,
@@ -219,10 +215,7 @@ impl<'a> EraseFilter<'a> {
         Ok(())
     }
 
-    /// Refuses to go on where nobody knows what is kept.
-    ///
-    /// # Errors
-    /// `Busy` if the base of the log is not there.
+    /// Fails with `Busy` if the base of the log is not there, so that the kept records are unknown.
     pub fn check(&self) -> Result<()> {
         let is_known = match &self.replay {
             Some(replay) => replay.state.is_some(),
@@ -283,8 +276,7 @@ impl<'a> EraseFilter<'a> {
         Ok(())
     }
 
-    /// Refuses what nobody could judge afterwards. Where another tool's seqs jump, those of the lines that stay may look as if
-    /// they did not: then each erased line would have to have the seq of its place, and has not.
+    /// Refuses archives whose remaining lines would hide that seqs jump: a verifier would take erased lines for forged ones.
     fn check_seqs(&self, name: &str, log: &dyn DiskFile, end: u64, hits: &[DoomedLine]) -> Result<()> {
         let going = hits.iter().map(|hit| hit.offset).collect();
         let left =
@@ -298,8 +290,7 @@ impl<'a> EraseFilter<'a> {
         }
     }
 
-    /// What a log starts from: the first base, and one that is somebody's word, without the records; any other is what came
-    /// before it adds up to, or goes.
+    /// Handles the base of a log: the first base and a declared one are filtered; any other stays, or goes if it differs.
     fn begin(&mut self, start: &Start) -> Result<()> {
         let is_first = !std::mem::replace(&mut self.is_begun, true);
         let Some(sha256) = start.base else {

@@ -25,8 +25,7 @@ use chronomemory_state::state::{State, spelled, unspelled};
 /// Of more records the event of an erasure does not note when they were made: it is one line.
 const MOST_NOTED: usize = 200_000;
 
-/// Records that are written again behind the event of an erasure: those that named erased records come first, then those that
-/// were asked for, groups of embeddings last.
+/// Records written again behind the event: those that named erased ones, requested ones, then groups of rows.
 pub(super) struct Restated {
     records: Vec<(String, Option<Vec<u8>>)>,
     named: usize,
@@ -79,8 +78,7 @@ fn gone_of(present: &State, chosen: &Chosen) -> Vec<String> {
 }
 
 impl Restated {
-    /// What survives: present values that were asked for, records that named erased ones without those names, and other records
-    /// that were changed by erased acts.
+    /// What is written again: requested values, records without erased references, and records that erased acts changed.
     pub fn of((present, kept): (&State, Option<&State>), chosen: &Chosen, moved: &MovedSpaces) -> Self {
         let others = match kept {
             Some(kept) => present.differences(kept),

@@ -142,8 +142,7 @@ pub(super) fn head_of(store: &Store) -> LogHead {
     (store.last_seq(), store.head(), first)
 }
 
-/// Whether a file of a store holds one of some texts, which are given in lower case. Letters of ASCII count alike in both
-/// cases.
+/// Whether a file holds one of some lower-case texts; ASCII letters are compared without case.
 pub fn holds_any(disk: &dyn Disk, path: &Path, texts: &[Vec<u8>]) -> Result<bool> {
     let file = archive::open(disk, path).at(path)?;
     let length = file.log.length().at(path)?;

@@ -158,8 +158,7 @@ pub(in crate::store) struct LiveLines {
 }
 
 impl LiveLines {
-    /// Scans what was appended up to a place; true if that changes what is erased, so that the erasure has to begin again. A
-    /// replay, if there is one, takes in what is kept.
+    /// Scans what was appended up to a place, and replays what is kept; true if the erasure has to begin again.
     pub fn go_on(
         &mut self,
         log: &dyn DiskFile,

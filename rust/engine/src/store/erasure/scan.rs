@@ -386,8 +386,7 @@ impl Surveyed {
         }))
     }
 
-    /// Moves bases and archives that no log names to quarantine, which is searched later. In a log of another tool only a scan
-    /// of all of it tells which files it names.
+    /// Moves bases and archives that no log names to quarantine, which is searched later.
     pub fn put_unnamed_aside(&self, access: &StoreAccess<'_, impl Turns>, site: &Site) -> Result<()> {
         let archives = self.segments.iter().map(|segment| segment.name.clone());
         let named: BTreeSet<String> = archives.chain(self.bases()).collect();

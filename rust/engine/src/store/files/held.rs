@@ -42,8 +42,7 @@ impl<'a> HeldFiles<'a> {
     /// Opens the files of a store; `None` if it has no log.
     pub fn gather(disk: &'a dyn Disk, layout: &Layout, need: Need) -> io::Result<Option<Self>> {
         for _ in 0..MOST_TRIES {
-            // The hint comes first: a writer that comes between makes the log longer, never the hint wrong.
-            // One that is younger than the log would tell of another: the log would seem to be one of long ago.
+            // The hint is read first: a writer in between makes the log longer, never the hint wrong.
             let hint = hint_bytes(disk, layout)?;
             let Some(log) = open_if_there(disk, layout.log())? else {
                 return Ok(None);

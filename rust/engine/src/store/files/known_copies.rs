@@ -32,8 +32,7 @@ pub(in crate::store) struct KnownCopy {
     pub seq: u64,
     /// The hash of that.
     pub head: String,
-    /// The folder of the store that made it; nothing if it was brought back, and is somebody's. Whoever copies a project copies
-    /// its note too, and has made none of what that names.
+    /// The folder of the store that made it; empty if it was brought back. A copied project has made none of them.
     pub made_by: String,
     /// Whether all of it was read again and was right when it was made.
     pub is_verified: bool,
@@ -91,10 +90,7 @@ impl KnownCopy {
 pub(in crate::store) struct KnownCopies(pub Vec<KnownCopy>);
 
 impl KnownCopies {
-    /// What is noted.
-    ///
-    /// # Errors
-    /// `Refused` if the note cannot be read: then nobody knows where copies lie; `Io`.
+    /// Reads the note. Errors: `Refused` if it cannot be read, because then the copies are not known; `Io`.
     pub fn read(site: &Site) -> Result<Self> {
         let path = site.layout.inside(COPIES);
         let Some(bytes) = read_whole(&*site.disk, &path).at(&path)? else {

@@ -50,8 +50,7 @@ pub(in crate::store) fn set_aside(disk: &dyn Disk, layout: &Layout) -> Vec<Layou
     folders_in(disk, &layout.quarantine(), is_aside_folder)
 }
 
-/// The copies that show that there was a log: folders of `backup/` and `quarantine/` with names of ours whose log holds an
-/// event; those of a kind newest first. What cannot be read shows nothing.
+/// Backups and quarantined folders whose log holds an event: they show that there was a log.
 pub(in crate::store) fn copies_of_logs(disk: &dyn Disk, layout: &Layout) -> impl Iterator<Item = Layout> {
     let folders = backup_folders(disk, layout).into_iter().chain(set_aside(disk, layout));
     folders.filter(|copy| disk.open(copy.log(), Access::Read).is_ok_and(|log| holds_event(&*log)))
@@ -210,8 +209,7 @@ pub(in crate::store) fn left_by_restores(disk: &dyn Disk, layout: &Layout) -> Ve
         .collect()
 }
 
-/// Whether a restore ever went back here: lines of a copy may then be of a history that was left behind, and follow all the
-/// same from a line of this one.
+/// Whether a restore ever went back here: then lines of copies may be of a history that was left behind.
 pub(in crate::store) fn was_restored(disk: &dyn Disk, layout: &Layout) -> bool {
     let names = disk.list(&layout.quarantine()).unwrap_or_default();
     let marks = ["-before-restore", "-replaced-by-restore"];
@@ -256,8 +254,7 @@ pub(in crate::store) fn immutable_names(disk: &dyn Disk, layout: &Layout, folder
     Ok(names)
 }
 
-/// Bases and archives of ours that are not among these, from the store's folder on. Only of those the system is asked what
-/// they are: the others are many.
+/// Bases and archives with our names that are not among these, from the store's folder on.
 pub(in crate::store) fn past_files_beside(site: &Site, named: &BTreeSet<String>) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for (folder, is_named_so) in [("base", is_base_file as fn(&str) -> bool), ("archive", is_archive_file)] {

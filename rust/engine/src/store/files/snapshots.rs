@@ -36,8 +36,7 @@ pub struct Snapshotting {
     header: Header,
     state: Frozen,
     identity: Identity,
-    /// The one that will be replaced. The system takes a file apart when its last handle is closed: that is this one, when
-    /// nobody waits for it.
+    /// The file that will be replaced: its last handle is closed here, outside of the lock.
     _replaced: Option<Arc<dyn DiskFile>>,
 }
 
@@ -118,8 +117,7 @@ impl Snapshots {
         self.begin(draft, header, log, state)
     }
 
-    /// One where the log alone no longer tells the state: other tools have nothing else to read. Its draft lies where only
-    /// those look who look after the store.
+    /// Begins one that is written durably, where other tools can no longer read the state from the log alone.
     pub fn start_durable(&mut self, log: &Log, state: &mut State) -> Result<Option<Snapshotting>> {
         let bases = self.site.layout.bases();
         self.site.make_folder(&bases, self.site.layout.folder())?;
@@ -156,8 +154,7 @@ impl Snapshots {
         })
     }
 
-    /// Writes a state down for people and other tools. It is not synced: whoever finds it torn after a power failure reads
-    /// the log instead.
+    /// Writes a state for people and other tools, without a sync: a torn file is ignored.
     pub fn write(&self, log: &Log, state: &mut State) -> Result<()> {
         let (path, draft) = (self.site.layout.snapshot(), self.site.layout.snapshot_draft());
         let header = header_of(log);

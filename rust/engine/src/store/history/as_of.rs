@@ -62,7 +62,7 @@ impl History<'_> {
     /// The store as it was at a moment, in the live log or in an archive.
     ///
     /// # Errors
-    /// `HistoryUnavailable` if no kept segment reaches back so far, `Corrupted` if the one that does is damaged, `Io`.
+    /// `HistoryUnavailable` if no kept segment reaches back so far, `Corrupted`, `Io`.
     pub fn as_of(&self, moment: Moment) -> Result<View> {
         self.log.check_is_there()?;
         let Some(log) = self.log.open() else {
@@ -175,8 +175,7 @@ impl History<'_> {
             Moment::Time(micros) => micros,
             Moment::Seq(_) => match (loader.last_ts, state.seen_version(&Viewer::Everyone)) {
                 (Some(micros), _) => micros,
-                // All of it is in the base, which was made later than its last event. A clock may have been set back since the
-                // latest one, but which moment the last one has is known only if it spoke of a record that is there.
+                // All of it is in the base. The moment of its last event is known only if a record has it.
                 (None, (seq, spoken)) if spoken > 0 && seq == loader.last_seq => spoken.min(segment.beginning.ts),
                 (None, _) => loader.base_ts.unwrap_or(i64::MAX).min(segment.beginning.ts),
             },

@@ -69,11 +69,10 @@ impl<'a> History<'a> {
         }
     }
 
-    /// The lines that speak of a record, oldest first: those of the archives that were kept, then those of the live log. The
-    /// live log has an index in memory, each archive one beside it.
+    /// The lines that speak of a record, oldest first: those of the archives, then those of the live log.
     ///
     /// # Errors
-    /// `HistoryUnavailable` if an archive that was kept is not there, `Corrupted` if one is damaged, `Io`.
+    /// `HistoryUnavailable` if a kept archive is not there, `Corrupted`, `Io`.
     pub fn of_record(&self, id: &str) -> Result<Vec<Vec<u8>>> {
         self.log.check_is_there()?;
         let mut lines = Vec::new();
@@ -141,11 +140,10 @@ impl<'a> History<'a> {
 }
 
 impl History<'_> {
-    /// The ids of the records that were upserted or patched at `seq` or later, each once, in order of their first change;
-    /// those of the faces only if asked for.
+    /// The ids of the records that changed at `seq` or later, in order of their first change; those of faces only if asked for.
     ///
     /// # Errors
-    /// `HistoryUnavailable` if some of it was compacted away and not kept, `Corrupted` if an archive is damaged, `Io`.
+    /// `HistoryUnavailable` if some of it was not kept, `Corrupted`, `Io`.
     pub fn changed_since(&self, seq: u64, faces: bool) -> Result<Vec<String>> {
         self.log.check_is_there()?;
         let mut changed = Changed {

@@ -88,8 +88,7 @@ pub(in crate::store) struct Layer<'a> {
 }
 
 impl<'a> Layer<'a> {
-    /// Finds the chain in a log, with what copies of it have, and with what is known of its first event and of the one that
-    /// was synced last.
+    /// Finds the chain in a log and its copies, given its first event and the one that was synced last.
     pub fn of(
         log: &'a dyn DiskFile,
         copies: &'a [Arc<dyn DiskFile>],
@@ -282,8 +281,7 @@ impl<'a> Layer<'a> {
         kept.into_values().map(|(_, run)| run).collect()
     }
 
-    /// Fills holes with the lines of copies that follow from the line before: behind the last line too, if the log did not end
-    /// there. Only for a store that was never restored: then all copies are of one history.
+    /// Fills holes with following lines of copies, and continues behind a lost end; only for stores without restores.
     pub fn go_on_in_copies(&mut self, missed: Option<&Synced>, length: u64) {
         let mut steps = Vec::new();
         let old = std::mem::take(&mut self.route.steps);
@@ -507,8 +505,7 @@ pub(in crate::store) fn events(first: u64, last: u64) -> String {
 }
 
 impl Gap {
-    /// The events that are lost here, with the place that they have in the log as it stands; `None` if all that stands here is
-    /// found elsewhere in the chain.
+    /// The events that are lost here; `None` if all that stands here is elsewhere in the chain.
     pub fn lost(&self) -> Option<Lost> {
         let hole = self.hole?;
         let bad: Vec<_> = self.bad.iter().filter(|line| line.is_lost()).collect();

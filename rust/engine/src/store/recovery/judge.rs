@@ -160,8 +160,7 @@ fn judge(
         observer,
         ..Look::at_log(threads, Checking::Full)
     };
-    // A text index is compared with all records; without one, only what is said about embeddings is kept in memory.
-    // Who looks on has no use for what can be made anew.
+    // A text index is compared with all records; otherwise only records about embeddings are kept in memory.
     let is_indexed = observer.is_none() && !text_names(&held.disk, layout).is_empty();
     let mut taker = if is_indexed {
         Loader::loading()

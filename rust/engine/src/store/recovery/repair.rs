@@ -238,8 +238,7 @@ fn administer(
 
 /// Rows that are still not what the log says are taken back by events of the new log.
 fn take_back_rows(store: &mut Store, damage: &[Damage], now: i64) -> Result<()> {
-    // Damaged lines may have named rows: new ones come behind all that a file holds. If only rows are damaged, the log is
-    // whole, and what it says of rows may be trusted.
+    // Damaged lines may have named rows; a log with damage in rows only is trusted.
     let of_log = damage
         .iter()
         .filter(|damage| damage.kind != DamageKind::LogMissing && !damage.kind.is_of_row() && !damage.kind.is_of_base())
@@ -259,8 +258,7 @@ fn take_back_rows(store: &mut Store, damage: &[Damage], now: i64) -> Result<()> 
     store.on_log(Log::sync)
 }
 
-/// Before a repair: a tail with whole events behind its fault is no tail any more, but damage, as in a log that was never
-/// synced. All of it is on disk then, and the hint that tells otherwise is gone.
+/// Before a repair: turns a tail with whole events into damage, by syncing the log and removing the hint.
 fn spare_tail(store: &mut Store) -> Result<()> {
     if store.refresh().is_err() || store.log.report.tail.is_none() || store.log.check_poison().is_err() {
         return Ok(());

@@ -213,8 +213,7 @@ impl Returning {
         self.line((RETURNED, "returned", label), data, copy, options, now)
     }
 
-    /// The line behind the last one of the copy that names the erasures that it was without: what they erased is not in it, and the
-    /// event `by` of the copy tells of that, if anything was.
+    /// The line behind the copy that names the erasures it lacked; the event `by` of the copy tells what was erased.
     pub fn upheld(&self, by: Option<u64>, copy: &Report, options: &Options, now: i64) -> Result<Vec<u8>> {
         let records = self.first().filter_map(|one| json::parse(&one.record).ok());
         let data = Value::object([

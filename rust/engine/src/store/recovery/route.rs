@@ -60,8 +60,7 @@ struct Anchor {
 }
 
 impl EventRoute {
-    /// Finds the way; `head` is the hash of the event that was synced last, if the hint speaks of this log, and `sentinel` the
-    /// run that begins with a compaction: what came before that is in its base.
+    /// Finds the way to the synced event `head`; what came before the run `sentinel` is in its base.
     pub fn find(runs: &[LineRun], head: Option<Hex>, sentinel: Option<usize>) -> Self {
         let map = Map::of(runs, head, sentinel);
         let (hops, last) = map.hops();
@@ -260,8 +259,7 @@ pub(in crate::store) struct Cuts {
 }
 
 impl Cuts {
-    /// Divides runs where others branch off or end, and where an event stands whose place the first one of another run
-    /// takes: so a run belongs to a chain as a whole or not at all.
+    /// Divides runs where others branch off or end, so that a run belongs to a chain as a whole or not at all.
     pub fn of(runs: &[LineRun], anchor: Option<Hex>) -> Self {
         let mut cuts = Self::default();
         cuts.behind.extend(anchor.map(|head| head.raw()));

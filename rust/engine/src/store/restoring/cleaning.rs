@@ -145,8 +145,7 @@ impl Drop for CleaningFolder {
     }
 }
 
-/// Cleans a copy of what was erased here since it was made. Errors: `Refused` if that cannot be told; `Io`, `Locked`,
-/// `Closed`, `Poisoned`.
+/// Erases in a copy what was erased here since. Errors: `Refused` if that is unknown; `Io`, `Locked`, `Closed`, `Poisoned`.
 pub(super) fn clean(
     turns: &impl Turns,
     (source, report): (&Layout, &Report),
@@ -383,10 +382,7 @@ impl Sink for Passing<'_> {
 }
 
 impl KeptHistory {
-    /// Reads all logs of a store, the oldest first; each line that is whole is shown.
-    ///
-    /// # Errors
-    /// `Busy` or `Corrupted` for a history with a hole or an altered archive; `Io`.
+    /// Reads all logs of a store, the oldest first, and shows each whole line. Errors: `Busy` for a hole, `Corrupted`, `Io`.
     pub fn read(store: &Store, show: &mut dyn FnMut(LineId, &Known<'_>)) -> Result<Self> {
         let site: &Site = &store.site;
         let Some(open) = store.log.open() else {

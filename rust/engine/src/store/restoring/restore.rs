@@ -54,8 +54,7 @@ struct Restored {
 }
 
 impl Restored {
-    /// Copies everything into the store's folder under names that nobody looks at, except bases and archives: their names
-    /// are their digests, and no log names them yet.
+    /// Copies everything under draft names; bases and archives have their digests as names and no log names them yet.
     fn fetch(
         disk: &Arc<dyn Disk>,
         here: &Layout,
@@ -125,14 +124,12 @@ impl Restored {
             if let Some(snapshot) = self.snapshot {
                 snapshot.name(&store.site.layout.snapshot())?;
             }
-            // The hint speaks of the log that was there. Beside the one that comes it would tell of an end that was never its own;
-            // what it knew is kept with the log that it knew.
+            // The hint is about the replaced log; beside the new one it would report a lost end.
             store.site.forget_hint()?;
             store.log.head.announce(self.head)?;
             self.log.name(store.site.layout.log())?;
             if let Some(missed) = &self.missed {
-                // A chain does not tell that it went on: what the copy has lost is known to the hint that lay beside it. A repair
-                // needs that, and whoever goes on without one writes another.
+                // Only the hint beside the copy knows an end that the copy lost; a repair needs it.
                 keep_missed(&store.site, missed, now)?;
                 let (layout, disk) = (&store.site.layout, &*store.site.disk);
                 write_hint(disk, layout, missed)?.sync().at(&layout.synced())?;
@@ -147,8 +144,7 @@ impl Restored {
     }
 }
 
-/// Under the lock, after another log took the place of the one that was there, as announced. What was missed before is still
-/// missed, unless this log has it: only [`Store::accept_head`] accepts a loss.
+/// Under the lock, after an announced swap of logs: what was missed before stays missed, unless this log has it.
 fn accept_head(store: &mut Store) -> Result<()> {
     store.on_log(Log::sync)?;
     store.log.tell_head();
@@ -233,8 +229,7 @@ pub fn restore(
     write_snapshot(turns)
 }
 
-/// A repair that could bring a log back whole keeps of it what was damaged, and the base that it names stays with the store:
-/// or in a backup, if it was retired since.
+/// Copies the base of a repaired log from the store or a backup, if it is not here.
 fn fetch_base(disk: &dyn Disk, here: &Layout, source: &Layout) -> Result<()> {
     let path = source.log();
     let log = disk.open(path, Access::Read).at(path)?;
@@ -324,8 +319,7 @@ fn check_end(disk: &dyn Disk, source: &Layout) -> Result<()> {
     }
 }
 
-/// Copies the rows of a copy. Where the present log names a file of the same name that holds anything else, its rows move
-/// out of the way first: until the logs are swapped, both must find theirs.
+/// Copies the rows of a copy. Present rows with the same file name move away first, because both logs need theirs.
 fn fetch_rows(
     turns: &impl Turns,
     disk: &Arc<dyn Disk>,
@@ -367,8 +361,7 @@ fn fetch_rows(
     copy_names(&**disk, &from, &to, here.folder(), names.into_iter())
 }
 
-/// Puts a tail back behind the place where it was cut; what came there since is set aside with the rest of the log. Gives
-/// the state that was replaced, and where it is kept.
+/// Puts a tail back where it was cut; gives the replaced state, and the folder that keeps the replaced log.
 fn put_tail_back(store: &mut Store, name: &str, now: i64) -> Result<(State, String)> {
     let shown = format!("quarantine/{name}");
     let path = store.site.layout.quarantine().join(name);
@@ -416,8 +409,7 @@ fn put_tail_back(store: &mut Store, name: &str, now: i64) -> Result<(State, Stri
     })
 }
 
-/// Brings back what somebody names: a tail of this store's `quarantine/`, or a copy of a store as [`restore`] does; says what
-/// was repaired on the way.
+/// Brings back a tail of `quarantine/`, or a copy as [`restore`] does; says what was repaired on the way.
 pub fn bring_back(
     turns: &impl Turns,
     source: &Path,
@@ -446,8 +438,7 @@ pub fn bring_back(
     }
 }
 
-/// Takes back a tail of `quarantine/`, named as it is there, and repairs what is damaged in it; says what was done: which
-/// records are other than before, and where the log is kept that was replaced, with all that was written since the cut.
+/// Puts a tail of `quarantine/` back and repairs what is damaged in it; the replaced log is kept.
 ///
 /// # Errors
 /// `Corrupted` if it was not cut from the present log, or holds nothing whole; as [`repair`](crate::store::repair).

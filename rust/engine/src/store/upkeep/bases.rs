@@ -27,8 +27,7 @@ use chronolog::origin::Origin;
 use chronomemory_state::snapshot::{BaseWriter, Header};
 use chronomemory_state::state::{Frozen, State};
 
-/// Packs the bases of the past that stay, and removes those that need not. Nothing that is not what it should be is
-/// touched: whoever verifies must find it. Errors: `Io`, `Locked`. What is left is done by the next compaction.
+/// Packs the bases of the past that stay, and removes those that archives add up to. Damaged ones are left to `verify`.
 pub(super) fn thin_out(turns: &impl Turns, now: i64) -> Result<()> {
     let (site, threads) = turns.turn(|store| Ok((Arc::clone(&store.site), store.options.threads)))?;
     let (logs, newest) = turns.turn(|store| {
@@ -178,8 +177,7 @@ impl PastBases {
         Ok(gone)
     }
 
-    /// Whether the logs between a base and the one before it are there, each with the digest that the log names. That is computed once
-    /// by each process: it would have to be for all of them every night.
+    /// Whether the logs between a base and the one before it are there with their digests, computed once by each process.
     fn adds_up_to(&self, at: usize) -> Result<bool> {
         let end = self.there[at].log;
         let start = match at.checked_sub(1).and_then(|before| self.there.get(before)) {
@@ -297,8 +295,7 @@ impl NewFiles {
         })
     }
 
-    /// Takes records that were changed since, to be written next, and the log as it reads now: as before, as far as it is
-    /// packed.
+    /// Takes changed records to be written next, and the log, which reads as before where it is packed.
     pub fn take(&mut self, records: Option<Frozen>, log: Option<Arc<dyn DiskFile>>) {
         self.records = records;
         if let Some(((packing, _), log)) = self.archive.as_mut().zip(log) {
@@ -332,8 +329,7 @@ impl NewFiles {
         pack(progress)
     }
 
-    /// Writes the rest up to the end of the log, and names both files; the name of the archive has the first seq of the log,
-    /// that of its file a suffix too. Gives the digest of the base, and name and digest of the archive.
+    /// Writes the rest up to the end of the log and names both files; gives digest of the base, name and digest of the archive.
     pub fn finish(
         mut self,
         site: &Site,

@@ -78,8 +78,7 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
         if !work.catch_up(&access)? {
             continue;
         }
-        // The system takes a file apart when its last handle is closed, and for a large one that takes long: others close
-        // theirs under the lock, so this one is kept until nobody waits any more.
+        // Keeps the last handle of the large old file, so that it is closed outside of the lock.
         let _retired = turns.turn(|store| Ok(store.log.open().map(|log| Arc::clone(&log.file))))?;
         let events = access.locked(|store, now| {
             check_undamaged(&store.log)?;
@@ -140,8 +139,7 @@ pub(in crate::store) struct Retirement {
     pub more: Vec<(String, Value)>,
     /// The repair that it comes from.
     pub repair: Option<Repair>,
-    /// The trail goes on. Behind a repair the state is its own word, and where a history was dropped a trail over it would be
-    /// a way to guess: there it begins anew.
+    /// The trail goes on, except behind a repair or a dropped history.
     pub goes_on: bool,
 }
 
@@ -203,8 +201,7 @@ impl Retirement {
         store.state.forget_events();
         store.state.note(system_event(0, lines.link.next_seq - 1), now);
         store.snapshots.read_anew(store.state.len() as u64);
-        // From here on everything is committed. The hint must speak of the new log, durably, before anyone appends to it:
-        // others would take its word for it.
+        // Committed from here on. The hint must be about the new log before anyone appends to it.
         store.on_log(Log::make_ready)?;
         store.log.tell_head();
         Ok(())

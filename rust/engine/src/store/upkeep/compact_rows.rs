@@ -45,10 +45,7 @@ pub(in crate::store) struct Moving {
 }
 
 impl Moving {
-    /// Under the lock: fixes the rows that come along, of the living ones.
-    ///
-    /// # Errors
-    /// `Io`; likewise below.
+    /// Under the lock: fixes the living rows that are copied.
     pub fn start(
         site: &Arc<Site>,
         is_log_damaged: bool,
@@ -84,8 +81,7 @@ impl Moving {
         &self.old.name
     }
 
-    /// Under the lock: adds what was attached meanwhile, and gives the new file its name; gives the changes that say that the
-    /// space has moved, or `None` if it is another one by now, or a row came along that is not kept any more.
+    /// Under the lock: copies newly attached rows and names the file; `None` if the space changed, or a row must not be kept.
     pub fn end(
         mut self,
         state: &State,

@@ -45,8 +45,7 @@ impl<'a> PastFiles<'a> {
         }
     }
 
-    /// What a compaction retires, named from the store's folder on: the files of the past if that is to be dropped, what an
-    /// interrupted one left behind, and the rows that may move.
+    /// What a compaction retires, from the store's folder on: dropped history, leftovers, and rows that may move.
     pub fn retired(&self, keep_history: bool, rows: Vec<(String, u64)>) -> Result<BTreeSet<String>> {
         let mut retired = BTreeSet::new();
         let named = self.named_files()?;
@@ -62,8 +61,7 @@ impl<'a> PastFiles<'a> {
         Ok(retired)
     }
 
-    /// Whether a base or an archive that nothing names holds only what the live log holds too: somebody began to compact it
-    /// and could not finish.
+    /// Whether an unnamed base or archive is left over from an interrupted compaction: the live log holds all of it.
     fn is_left_over(&self, name: &str) -> bool {
         let path = self.site.layout.inside(name);
         let last = if name.starts_with("base/") {
@@ -235,8 +233,7 @@ impl NamedFiles {
     }
 }
 
-/// Removes what was retired and what is derived, and puts aside what else nobody names, one file at a time: nobody waits for
-/// more than one.
+/// Removes what was retired and what is derived, and quarantines other unnamed files, each under its own lock.
 pub(in crate::store) fn clear_out(turns: &impl Turns, retired: &BTreeSet<String>, now: i64) -> Result<()> {
     let garbage = turns.turn(|store| {
         let mut garbage = store.vectors.unnamed_rows(&store.state)?;
@@ -247,8 +244,7 @@ pub(in crate::store) fn clear_out(turns: &impl Turns, retired: &BTreeSet<String>
     clear_files(&StoreAccess::shared(turns, &|| now), garbage, retired)
 }
 
-/// Does the same with the bases and archives that an interrupted compaction left: what is put aside is looked through by
-/// whoever erases, and no log tells of what is not.
+/// Does the same with leftovers of a compaction: an erasure searches the quarantine, no log names the rest.
 pub(in crate::store) fn clear_leftovers(access: &StoreAccess<'_, impl Turns>) -> Result<()> {
     let (garbage, retired) = access.look(|store| {
         let past = PastFiles::of(&store.site, &store.log, &store.state);
@@ -263,8 +259,7 @@ fn clear_files(access: &StoreAccess<'_, impl Turns>, garbage: Vec<PathBuf>, reti
         // The handle is closed when nobody waits any more: only then the system takes the file apart.
         let _removed = disk.open(&file, Access::Read).ok();
         access.locked(|store, now| {
-            // Bases and archives are only named under the maintenance lock. Rows are named by every writer: now
-            // that the lock is held and the log read to its end, it shows whether one has done so since.
+            // Any writer may have named these rows since; under the lock the newest state tells.
             if store.vectors.names_rows(&store.state, &file) {
                 return Ok(());
             }

@@ -54,7 +54,7 @@ pub struct Pruned {
 /// Removes the oldest archives and backups of a store that others go on using; gives what went.
 ///
 /// # Errors
-/// `Busy` while an erasure is unfinished, `Corrupted` if the log is damaged, `Invalid`, `Io`, `Locked`, `Closed`, `Poisoned`.
+/// `Busy` while an erasure is unfinished, `Corrupted`, `Invalid`, `Io`, `Locked`, `Closed`, `Poisoned`.
 pub fn prune(turns: &impl Turns, order: &Prune, now: &dyn Fn() -> i64) -> Result<Pruned> {
     check_reason(&order.reason)?;
     turns.turn(check_tail_at_the_end)?;
@@ -144,8 +144,7 @@ fn record(id: &str, reason: &str, archives: u64, last_seq: u64) -> Vec<u8> {
     record.to_bytes()
 }
 
-/// Removes all backups but the newest. One that is going has the name of an unfinished one first: nobody takes half of it for a
-/// copy.
+/// Removes all backups but the newest. A backup is renamed to a draft first, so that half of it is no copy.
 fn prune_backups(
     turns: &impl Turns,
     keep: u64,

@@ -6,8 +6,7 @@ use crate::store::DueWork;
 
 /// `normal` lets a write wait at most a second for its sync. A sync begins a little earlier: it takes a moment.
 const PATIENCE: Duration = Duration::from_millis(900);
-/// `normal` leaves at most four mebibytes unsynced; from half of that on nobody waits. The rest is for what is written while
-/// the disk is at work.
+/// `normal` leaves at most four mebibytes unsynced; at half of that a sync begins.
 const URGENT_BYTES: u64 = 2 * 1024 * 1024;
 /// How soon a lock that was kept is looked at again.
 const LEASE_LOOK: Duration = Duration::from_millis(1);

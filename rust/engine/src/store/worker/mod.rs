@@ -174,8 +174,7 @@ impl Worker {
         }
     }
 
-    /// Lets another thread do what may take long. Where there is none it is done here, and nothing is left to the worker
-    /// meanwhile.
+    /// Runs a task on another thread, or here if there is none; then no lease is left to the worker meanwhile.
     fn begin(self: &Arc<Self>, task: Task, rounds: &mut Rounds) {
         self.busy.fetch_or(task.answers(), Ordering::Relaxed);
         // Before the store is looked at: what is written then asks again.

@@ -16,13 +16,11 @@ use chronolog::event::draft::Draft;
 use chronolog::scope::Viewer;
 
 impl Store {
-    /// Gives records embeddings, all or none. With a bookmark nothing is written, and `None` given, if one of the records has
-    /// changed behind it, or has an embedding in that space by now. The caller runs a sync that is due in mode `normal`.
+    /// Gives records embeddings, all or none. With a bookmark: `None`, and nothing written, if a record has changed behind it or
+    /// has an embedding in that space by now. The caller runs a sync that is due in mode `normal`.
     ///
     /// # Errors
-    /// `Invalid` for a record that is not there or a vector that is not finite, `Argument` for vectors that do not go with the
-    /// ids and for a bad name, `Limit` if the space is full; `Bound` if the space belongs to another model or dimension; and as
-    /// `commit`. Nothing is written then.
+    /// `Invalid` for a missing record or a vector that is not finite, `Argument`, `Limit`, `Bound`; and as `commit`.
     pub fn attach(
         &mut self,
         attachment: &Attachment<'_>,
@@ -43,9 +41,7 @@ impl Store {
         })
     }
 
-    /// Writes changes and embeddings as one atomic batch, the embeddings behind the changes: records that come with
-    /// them may have one at once. Each space may be named once. Errors: As `attach` and `commit`; nothing is written
-    /// then.
+    /// Writes changes and embeddings as one atomic batch, embeddings behind the changes. Each space may be named once.
     pub(in crate::store) fn write_with(
         &mut self,
         changes: &Draft,

@@ -23,15 +23,12 @@ use chronomemory_state::state::{State, spelled, unspelled};
 /// What separates a name from the digits of a scope at the end of an id.
 const DIGITS_MARK: u8 = b'@';
 const DIGITS: usize = 16;
-/// The ids of the records that say that a name of a level is required, in the order of the levels. Every commit looks for them,
-/// so none is spelled for that.
+/// The ids of the records that require a name of a level, in the order of the levels.
 pub(in crate::store) const REQUIRING: [&str; LEVELS.len()] =
     ["search:require:user", "search:require:agent", "search:require:session"];
 
-/// Whether all changes are their writer's to make. If records that are there carry narrower scopes than whoever changes
-/// them, the parts as they are to be written: what such a record says is changed, not whose it is. Errors: `IdTaken`,
-/// `UnknownRecord`, `OutOfScope`, `Invalid` for a record that would change its scope; of several changes which one it
-/// is. `TooLarge` if a line would be too long.
+/// Whether all changes are their writer's to make; the parts with the scopes that existing records keep, if those differ.
+/// Errors: `IdTaken`, `UnknownRecord`, `OutOfScope`, `Invalid`, `TooLarge`, of several changes which one it is.
 pub(in crate::store) fn check_claims(state: &State, parts: &[impl Borrow<Draft>]) -> Result<Option<Vec<Arc<Draft>>>> {
     if !check_each(state, parts)? {
         return Ok(None);

@@ -37,10 +37,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Waits for the disk, if this group asks for it.
-    ///
-    /// # Errors
-    /// What the disk says; [`Store::end_group`] must hear of it.
+    /// Waits for the disk, if this group asks for it; [`Store::end_group`] takes the result.
     pub fn run(&self) -> Result<()> {
         self.syncing.as_ref().map_or(Ok(()), Syncing::run)
     }
@@ -50,7 +47,7 @@ impl Store {
     /// Writes a draft as one atomic batch. `now` is in microseconds since 1970.
     ///
     /// # Errors
-    /// `Locked` if another writer keeps the lock, `Io`, `Poisoned`, `Closed`, `Invalid`, `TooLarge`, `Limit`; nothing is written then.
+    /// `Locked`, `Io`, `Poisoned`, `Closed`, `Invalid`, `TooLarge`, `Limit`; nothing is written then.
     pub fn commit(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
         self.with_lock(now, |store| {
             let committed = store.check_and_write(draft, now)?;
@@ -102,11 +99,8 @@ impl Store {
         })
     }
 
-    /// Writes several drafts, each an atomic batch of its own, under one lock and in mode `full` with one sync for all.
-    /// That sync is the caller's to run, without the store, and then to end with [`Store::end_group`].
-    ///
-    /// # Errors
-    /// As `commit`, for all of them.
+    /// Writes several drafts as atomic batches under one lock. The caller runs their common sync without the store, and then
+    /// calls [`Store::end_group`]. Errors: as `commit`, for all of them.
     pub fn start_group(&mut self, drafts: &[&Draft], now: i64) -> Result<Group> {
         let rushed = self.begin(LockPurpose::Write, now)?;
         let outcomes: Vec<Result<Committed>> = drafts.iter().map(|draft| self.check_and_write(draft, now)).collect();
@@ -380,8 +374,7 @@ impl Store {
     }
 }
 
-/// Before the first write to a log that another tool compacted, its snapshot becomes a base of ours; gives the record
-/// that says so. Errors: `Corrupted` if somebody has changed it since; `Io`.
+/// Before the first write to a log of another tool: makes its snapshot a base; gives the record that says so.
 pub(in crate::store) fn adopt(site: &Site, base: BaseState) -> Result<Option<String>> {
     if base != BaseState::Unanchored {
         return Ok(None);
@@ -475,8 +468,7 @@ pub struct AtomicBatch<'a> {
     pub attachments: &'a [Attachment<'a>],
     /// Where the log ended when it was read, and the ids that were.
     pub unless_changed: Option<(&'a Bookmark, &'a [String])>,
-    /// When it happened, in microseconds since 1970, if that is earlier than now: a run that is repeated by a clock of its own
-    /// writes the same bytes.
+    /// When it happened, if that is before now, in microseconds since 1970: a replayed run writes the same bytes.
     pub at: Option<i64>,
 }
 
@@ -500,9 +492,8 @@ impl Store {
         }
     }
 
-    /// Writes changes and embeddings as one atomic batch: a record and its embedding are born together or not at all. With
-    /// a reading nothing is written, and `None` given, if an event behind its bookmark speaks of one of the ids that were
-    /// read, or nobody can say what came after it. Whoever reads anew has a bookmark that can be told.
+    /// Writes changes and embeddings as one atomic batch. `None`, and nothing written, if a record that was read has changed
+    /// since its bookmark, or that cannot be known.
     pub fn commit_change(&mut self, change: &AtomicBatch<'_>, now: i64) -> Result<Option<WrittenBatch>> {
         for attachment in change.attachments {
             check_attachment(attachment)?;
@@ -547,8 +538,7 @@ pub struct Bookmark {
     pub end: u64,
 }
 
-/// Which event of the live log is the first that came after the bookmark; `None` if that cannot be told, because the
-/// log is another one, or was compacted and began anew somewhere behind it.
+/// The first event of the live log behind a bookmark; `None` if the log was replaced or compacted since.
 pub(in crate::store) fn first_behind(live: LiveLog<'_>, since: &Bookmark) -> Result<Option<u32>> {
     let Some(log) = live.open else {
         return Ok((since.head.is_empty()).then_some(0));
@@ -592,10 +582,7 @@ impl Store {
         })
     }
 
-    /// Writes a change of embeddings or their spaces; gives how many embeddings it takes back.
-    ///
-    /// # Errors
-    /// What the draft says; and as `commit`.
+    /// Writes a draft of changed embeddings or spaces, if it is not empty; gives what the caller made besides.
     pub fn change_embeddings<T>(
         &mut self,
         now: i64,
@@ -634,10 +621,7 @@ impl Syncing {
         &self.log.path
     }
 
-    /// Waits until the disk has everything that was written before the sync was started.
-    ///
-    /// # Errors
-    /// `Io`; the store must hear of it.
+    /// Waits until the disk has everything that was written before; [`Store::end_sync`] takes the result.
     pub fn run(&self) -> Result<()> {
         // What the log names must be there when the log is.
         self.rows.as_ref().map_or(Ok(()), DirtyRows::sync)?;

@@ -18,10 +18,7 @@ pub enum Setting {
 }
 
 impl Setting {
-    /// The index of a field.
-    ///
-    /// # Errors
-    /// `Argument` for a path of which there can be none.
+    /// The index of a field. Errors: `Argument` for a path that cannot be indexed.
     pub fn index(path: &str) -> Result<Self> {
         let place = FieldPath::of_text(path).map_err(|why| Error::argument("path", format!("{path:?}: {why}")))?;
         if indexable(path).is_none() {
@@ -31,10 +28,7 @@ impl Setting {
         Ok(Self::Index(place))
     }
 
-    /// That writes must name a level of scope.
-    ///
-    /// # Errors
-    /// `Argument` for what is no level.
+    /// That writes must name a level of scope. Errors: `Argument` for what is no level.
     pub fn required(level: &str) -> Result<Self> {
         let place = LEVELS.iter().position(|known| *known == level);
         let wrong = || {

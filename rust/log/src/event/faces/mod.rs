@@ -26,14 +26,12 @@ pub const ERASURES: &str = "erasures";
 /// The kinds of the records that name rows, that tell of erasures, of archives that were removed, and of copies brought back.
 const STORE_KINDS: [&[u8]; 5] = [b"vector", b"erasure", b"pruned", b"returned", b"upheld"];
 
-/// Whether records of a kind are the store's own: they name rows of embeddings, or tell what was erased and why. These speak of
-/// records of any scope: they are for who sees all of them.
+/// Whether records of a kind are the store's own, about records of any scope: only viewers of all scopes see them.
 pub fn is_of_store(kind: &[u8], is_of_face: bool) -> bool {
     is_of_face && STORE_KINDS.contains(&kind)
 }
 
-/// Whether what happens to records of a kind is told to those who see them. Rows of embeddings are there for all, whoever brought
-/// them, and so is a space of them.
+/// Whether changes of records of a kind are shown to those who see them. Rows and spaces are there for all.
 pub fn is_told(kind: &[u8], is_of_face: bool) -> bool {
     !is_of_face || (kind != b"vector_space" && !STORE_KINDS.contains(&kind))
 }
@@ -250,8 +248,8 @@ pub struct Call {
     pub of: &'static str,
 }
 
-/// Records that follow each other, each of which may take the place of what was said before: what a rule makes of them is said
-/// by what stands in these fields. A record that lacks the text, its source, its moment or its meaning is passed over.
+/// Where records that follow and may replace each other hold what a rule reads; those without text, source, time or meaning
+/// are passed over.
 #[derive(Debug)]
 pub struct Sorting {
     /// What their ids begin with, with its colon.
