@@ -83,6 +83,11 @@ pub fn file_digest(file: &dyn DiskFile) -> io::Result<Hex> {
     }
 }
 
+/// Whether a whole file can be read and has this digest.
+pub fn has_digest(file: &dyn DiskFile, sha256: &Hex) -> bool {
+    file_digest(file).is_ok_and(|found| found == *sha256)
+}
+
 /// What is wrong with the archive, if that is why reading failed.
 pub fn damage_in(fault: &io::Error) -> Option<String> {
     let inner = fault.get_ref()?.downcast_ref::<Broken>()?;

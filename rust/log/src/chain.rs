@@ -70,7 +70,6 @@ pub struct ChainMark {
 struct Batch {
     /// The chain as it was before the batch: where it stands if the batch never becomes whole.
     before: ChainMark,
-    /// And the trail.
     trail_before: Option<Trail>,
     place: LinePlace,
     seq: u64,

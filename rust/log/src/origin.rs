@@ -242,6 +242,12 @@ fn file_of(name: &str, bound: u64) -> String {
 }
 
 impl Sentinel {
+    /// Whether the base counts as it is, whatever the history before it adds up to: that of a repair or of version 1.
+    pub fn is_base_declared(&self) -> bool {
+        let told = &self.told;
+        told.mended || (told.trail == TrailTold::Nothing && told.erasure.is_none())
+    }
+
     /// The archive's name and digest, if the name is one that we could have given.
     pub fn safe_archive(&self) -> Option<(&str, &str)> {
         self.archive

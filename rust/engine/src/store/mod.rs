@@ -74,7 +74,7 @@ use archives::archive_index::ArchiveCache;
 use files::snapshots::Snapshots;
 use follow::ExpiryClock;
 use history::lines::LiveLog;
-use recovery::judge::verify_at;
+use recovery::judge::verify;
 use search::page::{Views, find, page, slots, walk};
 use search::recall::columns_now;
 use search::select::StateView;
@@ -258,6 +258,6 @@ impl Store {
 
     /// Checks all files again, believing nothing that is in memory.
     pub fn verify(disk: &dyn Disk, layout: &Layout, threads: usize, progress: Progress<'_>) -> Result<Report> {
-        verify_at(disk, layout, threads, i64::MAX, progress)
+        verify(disk, layout, threads, progress)
     }
 }

@@ -282,7 +282,6 @@ struct Taken {
     released: Option<Instant>,
     /// The folder, on a handle of this writer's own.
     sign: Option<Lockable>,
-    /// How often it had to wait.
     waits: u64,
 }
 

@@ -232,9 +232,7 @@ pub fn mend_bytes(bytes: &[u8], wanted: &Hex, budget: &mut Budget) -> Option<Vec
 
 /// Looks for the payload that has a hash.
 pub(super) struct PayloadSearch<'a> {
-    /// What is there now.
     pub payload: &'a [u8],
-    /// What its hash should be.
     pub wanted: [u8; 32],
     /// What stands before this is known to be right.
     pub first: usize,

@@ -43,15 +43,16 @@ fn write_sixty_four(bytes: &[u8], out: &mut Vec<u8>) {
 
 /// The salt of a state file, spelled: 22 characters.
 pub fn of_base(source: &Randomness) -> io::Result<String> {
-    let (mut bytes, mut text) = ([0; 16], Vec::new());
-    source.fill(&mut bytes)?;
-    write_sixty_four(&bytes, &mut text);
-    Ok(String::from_utf8(text).unwrap_or_default())
+    spelled::<16>(source)
 }
 
 /// The salt of one line, spelled.
 pub fn of_line(source: &Randomness) -> io::Result<String> {
-    let (mut bytes, mut text) = ([0; SALT_BYTES], Vec::new());
+    spelled::<SALT_BYTES>(source)
+}
+
+fn spelled<const BYTES: usize>(source: &Randomness) -> io::Result<String> {
+    let (mut bytes, mut text) = ([0; BYTES], Vec::new());
     source.fill(&mut bytes)?;
     write_sixty_four(&bytes, &mut text);
     Ok(String::from_utf8(text).unwrap_or_default())
@@ -185,40 +186,40 @@ pub fn is_salted(record: &[u8]) -> bool {
 /// The same as [`without`] in memory that is used again and again.
 #[inline]
 pub fn without_in<'a>(record: &'a [u8], fields: RecordSpans, memory: &'a mut Vec<u8>) -> (&'a [u8], RecordSpans) {
-    if let Some(end) = before_last(record) {
-        memory.clear();
-        memory.extend_from_slice(&record[..end]);
-        if memory.last() == Some(&b',') {
-            memory.pop();
-        }
-        memory.push(b'}');
-        return (memory, fields);
+    let end = before_last(record);
+    if end.is_none() && memchr(b'~', record).is_none() {
+        return (record, fields);
     }
-    match without(record, fields) {
-        (Cow::Borrowed(record), fields) => (record, fields),
-        (Cow::Owned(kept), fields) => {
-            *memory = kept;
-            (memory, fields)
-        }
+    memory.clear();
+    let Some(end) = end else {
+        return match without_inner(record, fields) {
+            (Cow::Borrowed(record), fields) => (record, fields),
+            (Cow::Owned(kept), fields) => {
+                *memory = kept;
+                (memory, fields)
+            }
+        };
+    };
+    memory.extend_from_slice(&record[..end]);
+    if memory.last() == Some(&b',') {
+        memory.pop();
     }
+    memory.push(b'}');
+    (memory, fields)
 }
 
 /// A canonical record without its salt, and where its fields lie then; nothing is copied if it has none.
 #[inline]
 pub fn without<'a>(record: &'a [u8], fields: RecordSpans) -> (Cow<'a, [u8]>, RecordSpans) {
-    if let Some(end) = before_last(record) {
-        let mut kept = Vec::with_capacity(end + 1);
-        kept.extend_from_slice(&record[..end]);
-        if kept.last() == Some(&b',') {
-            kept.pop();
-        }
-        kept.push(b'}');
-        return (Cow::Owned(kept), fields);
+    if before_last(record).is_none() {
+        return match memchr(b'~', record) {
+            Some(_) => without_inner(record, fields),
+            None => (Cow::Borrowed(record), fields),
+        };
     }
-    if memchr(b'~', record).is_none() {
-        return (Cow::Borrowed(record), fields);
-    }
-    without_inner(record, fields)
+    let mut kept = Vec::new();
+    let (_, fields) = without_in(record, fields, &mut kept);
+    (Cow::Owned(kept), fields)
 }
 
 /// The same for one that may stand before other members.

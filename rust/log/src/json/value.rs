@@ -147,40 +147,23 @@ impl Value {
     }
 }
 
-impl From<&str> for Value {
-    fn from(text: &str) -> Value {
-        Value::Str(text.to_owned())
-    }
+macro_rules! value_from {
+    ($($from:ty => |$given:ident| $value:expr;)+) => {
+        $(impl From<$from> for Value {
+            fn from($given: $from) -> Value {
+                $value
+            }
+        })+
+    };
 }
 
-impl From<String> for Value {
-    fn from(text: String) -> Value {
-        Value::Str(text)
-    }
-}
-
-impl From<i64> for Value {
-    fn from(number: i64) -> Value {
-        Value::Int(Int::from(number))
-    }
-}
-
-impl From<u64> for Value {
-    fn from(number: u64) -> Value {
-        Value::Int(Int::from(number))
-    }
-}
-
-impl From<f64> for Value {
-    fn from(number: f64) -> Value {
-        Value::Float(number)
-    }
-}
-
-impl From<bool> for Value {
-    fn from(truth: bool) -> Value {
-        Value::Bool(truth)
-    }
+value_from! {
+    &str => |text| Value::Str(text.to_owned());
+    String => |text| Value::Str(text);
+    i64 => |number| Value::Int(Int::from(number));
+    u64 => |number| Value::Int(Int::from(number));
+    f64 => |number| Value::Float(number);
+    bool => |truth| Value::Bool(truth);
 }
 
 /// An integer of any size.

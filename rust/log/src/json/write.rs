@@ -2,7 +2,7 @@
 
 use memchr::{memchr, memchr2_iter};
 
-use super::special::{is_plain, next_special};
+use super::special::{end_of_string, is_plain, next_special};
 use super::{MAX_LINE_BYTES, Value, write_f64};
 
 /// Writes a value in canonical form: sorted keys, no white space, characters raw unless JSON forbids it.
@@ -199,7 +199,7 @@ pub fn indented(canonical: &[u8]) -> Vec<u8> {
         let next = canonical.get(at + 1).copied().unwrap_or_default();
         match byte {
             b'"' => {
-                let end = end_of_text(canonical, at);
+                let end = end_of_string(canonical, at).unwrap_or(canonical.len());
                 out.extend_from_slice(&canonical[at..end]);
                 at = end;
                 continue;
@@ -234,19 +234,6 @@ pub fn indented(canonical: &[u8]) -> Vec<u8> {
 fn begin_line(out: &mut Vec<u8>, depth: usize) {
     out.push(b'\n');
     out.resize(out.len() + 2 * depth, b' ');
-}
-
-/// The place behind a string.
-fn end_of_text(text: &[u8], start: usize) -> usize {
-    let mut at = start + 1;
-    while let Some(&byte) = text.get(at) {
-        match byte {
-            b'\\' => at += 2,
-            b'"' => return at + 1,
-            _ => at += 1,
-        }
-    }
-    text.len()
 }
 
 #[cfg(test)]

@@ -38,11 +38,8 @@ const BUFFER_BYTES: u64 = 1024 * 1024;
 pub(in crate::store) struct IndexedArchive {
     /// Its name, relative to the store's folder.
     pub name: String,
-    /// The archive itself.
     pub archive: Archive,
-    /// The length of that log.
     pub length: u64,
-    /// How that log begins.
     pub beginning: Beginning,
     sha256: Hex,
     index: Mutex<Option<EventIndex>>,
@@ -349,7 +346,7 @@ pub(in crate::store) fn damaged(name: &str, found: &Damage) -> Error {
 
 /// An archive is believed only if it is the one that the log names.
 pub(in crate::store) fn check_digest(packed: &dyn DiskFile, name: &str, digest: &str) -> Result<Hex> {
-    let found = chronolog::archive::file_digest(packed).at(Path::new(name))?;
+    let found = archive::file_digest(packed).at(Path::new(name))?;
     if found.text() == digest {
         Ok(found)
     } else {

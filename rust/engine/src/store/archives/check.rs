@@ -32,23 +32,18 @@ use chronolog::wal::reader::Reading;
 /// What was found in the archives.
 #[derive(Default)]
 pub(in crate::store) struct Past {
-    /// What is wrong.
     pub damage: Vec<Damage>,
     /// Indexes of archives that say something else than the archives.
     pub altered: Vec<Damage>,
     /// Files that an erasure took away and that are back.
     pub returned: Vec<Damage>,
-    /// What is worth knowing.
     pub notes: Vec<String>,
 }
 
 /// The live log, as far as its past is concerned.
 pub(in crate::store) struct LiveEnd<'a> {
-    /// What it starts from.
     pub origin: &'a Origin,
-    /// Where its first event stands.
     pub offset: u64,
-    /// The seq of that.
     pub seq: Option<u64>,
     /// The events in it that tell of erasures; `None` if nobody looked for them.
     pub erasures: Option<Vec<ErasureSeen>>,
@@ -225,7 +220,7 @@ impl Past {
             }
             Ok(Some(there)) => there,
         };
-        let reason = match chronolog::archive::file_digest(&*base.log) {
+        let reason = match archive::file_digest(&*base.log) {
             Ok(found) if found == sha256 => None,
             Ok(_) => Some("it is not the base that an archived segment started from".to_owned()),
             Err(fault) => match damage_in(&fault) {
@@ -360,7 +355,6 @@ const SHORT_DIGITS: usize = 16;
 /// What logs say of files: those that erasures took away, and those that lie on the way.
 #[derive(Default)]
 pub(super) struct FilesTold {
-    /// The digests of the former.
     olds: BTreeSet<String>,
     /// The names of the latter, from the store's folder on.
     named: BTreeSet<String>,
@@ -450,7 +444,6 @@ fn listed(disk: &dyn Disk, folder: &std::path::Path, is_named_so: fn(&str) -> bo
 /// What came out of one archive beside its verdict.
 #[derive(Default)]
 pub(super) struct ArchiveNotes {
-    /// Its index says something else.
     pub altered: Option<Damage>,
     /// That could not be found out.
     pub note: Option<String>,
@@ -460,7 +453,6 @@ pub(super) struct ArchiveNotes {
 pub(super) struct RetiredLogs {
     /// The logs on the way whose bases are not what came before them.
     pub differing: BTreeSet<usize>,
-    /// For each log on the way.
     pub beside: Vec<ArchiveNotes>,
     /// There was not enough memory to compare all bases.
     pub gave_up: bool,
@@ -538,10 +530,9 @@ enum Sum {
 
 /// Whether the sentinel says that the base is what came before it; that of a repair or of version 1 does not.
 pub(super) fn is_compared(hop: &Hop) -> bool {
-    hop.sentinel.as_ref().is_some_and(|sentinel| {
-        let told = &sentinel.told;
-        !told.mended && (told.trail != TrailTold::Nothing || told.erasure.is_some())
-    })
+    hop.sentinel
+        .as_ref()
+        .is_some_and(|sentinel| !sentinel.is_base_declared())
 }
 
 fn is_base_there(disk: &dyn Disk, layout: &Layout, hop: &Hop) -> bool {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::store::Progress;
 use crate::store::files::erasing::remove_copy;
 use crate::store::files::known_copies::{KnownCopies, KnownCopy, look_into, own_place, weight_of};
-use crate::store::recovery::judge::verify_at;
+use crate::store::recovery::judge::verify;
 use crate::store::turns::{Turns, sync, take_care};
 use crate::store::upkeep::backup::BackingUp;
 use chronolog::disk::{Disk, FolderMode, UnexpectedEntry};
@@ -157,7 +157,7 @@ impl Drop for Guarded<'_> {
 fn write_verified(site: &Site, copy: BackingUp, ends: &Synced, threads: usize, progress: Progress<'_>) -> Result<u64> {
     copy.write(progress)?;
     let inside = Layout::of_folder(copy.draft().to_owned());
-    let report = verify_at(&*site.disk, &inside, threads, i64::MAX, progress)?;
+    let report = verify(&*site.disk, &inside, threads, progress)?;
     check(&report, ends, copy.target())?;
     let bytes = weight_of(&*site.disk, copy.draft())?;
     if site.disk.exists(copy.target()) {

@@ -48,13 +48,11 @@ impl CurrentRecords for State {
 pub(in crate::store) struct Chosen {
     /// Everything whose lines go, groups of embeddings too.
     pub doomed: Doomed,
-    /// The spaces of those.
     pub spaces: BTreeSet<String>,
     scope: Option<Scope>,
     is_derived_wanted: bool,
     /// Who erases, if it must not change what it does not see.
     by: Option<Arc<Viewer>>,
-    /// What was asked for.
     asked: HashSet<Vec<u8>>,
     /// What of it stays as it is.
     again: HashSet<Vec<u8>>,
@@ -64,7 +62,6 @@ pub(in crate::store) struct Chosen {
     wholes: HashMap<Vec<u8>, Vec<&'static Tie>>,
     /// What goes since an erased record names it as one with the same content.
     twins: HashSet<Vec<u8>>,
-    /// What was ever there.
     seen: BTreeSet<Vec<u8>>,
     /// What the last record carried, as it is spelled, and whether that is the scope: neighbours mostly carry the same.
     last: RefCell<(Vec<u8>, bool)>,

@@ -33,7 +33,7 @@ use crate::store::files::erasing::Erasing;
 use crate::store::files::known_copies::KnownCopies;
 use crate::store::follow::{finish_erasing, take_in_lines};
 use crate::store::load::tails::check_no_tail_is_left;
-use crate::store::recovery::judge::{prove, verify_at};
+use crate::store::recovery::judge::{prove, verify};
 use crate::store::turns::{Alone, StoreAccess, Turns, check_tail_at_the_end, take_care};
 use crate::store::upkeep::backup::copy_inside;
 use crate::store::upkeep::compact::{Retirement, check_undamaged, write_snapshot};
@@ -451,7 +451,7 @@ pub fn erase(turns: &impl Turns, order: &Erase, now: &dyn Fn() -> i64, progress:
 fn verified_backup(turns: &impl Turns, (site, threads): (&Site, usize), now: &dyn Fn() -> i64) -> Result<PathBuf> {
     let folder = copy_inside(turns, now, &mut |_, _| {})?;
     let copy = Layout::of_folder(folder.clone());
-    let report = verify_at(&*site.disk, &copy, threads, i64::MAX, &mut |_, _| {})?;
+    let report = verify(&*site.disk, &copy, threads, &mut |_, _| {})?;
     match report.damage.into_iter().next() {
         Some(damage) => Err(Error::Corrupted(Box::new(damage))),
         None => Ok(folder),

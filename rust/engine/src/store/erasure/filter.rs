@@ -50,7 +50,6 @@ pub(in crate::store) struct EraseFilter<'a> {
     pub remove: Vec<String>,
     /// The files that were written, to be removed if there is no commit.
     pub made: Vec<PathBuf>,
-    /// The number of erased lines.
     pub lines: u64,
     pub unsalted: u64,
     /// The seqs of the first and the last erased line.

@@ -167,9 +167,7 @@ pub(super) fn rewrite_kept(
 /// Spaces that have moved once the new log says so.
 #[derive(Default)]
 pub(super) struct MovedSpaces {
-    /// Their names.
     pub names: BTreeSet<String>,
-    /// What says so.
     pub drafts: Vec<Draft>,
     /// The files that are left behind, from the store's folder on.
     pub files: Vec<String>,

@@ -20,11 +20,8 @@ use chronolog::wal::reader::Reading;
 /// A line that goes.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::store) struct DoomedLine {
-    /// Where it begins.
     pub offset: u64,
-    /// Its seq.
     pub seq: u64,
-    /// Its hash.
     pub hash: Hex,
 }
 
@@ -33,7 +30,6 @@ pub(in crate::store) struct DoomedLine {
 struct Cut {
     /// Where that begins, in the log as it reads then.
     at: u64,
-    /// What is left of the line.
     left: Vec<u8>,
     /// Where the next line begins, in the log as it was.
     next: u64,
@@ -43,7 +39,6 @@ struct Cut {
 #[derive(Clone)]
 pub(in crate::store) struct Redacted {
     log: Arc<dyn DiskFile>,
-    /// How long it is then.
     pub length: u64,
     /// How many bytes less that is than it was, and how many more.
     taken: u64,
@@ -127,7 +122,6 @@ pub(in crate::store) fn unsalted(log: &dyn DiskFile, end: u64, hits: &[DoomedLin
 /// The lines of one log that are erased.
 #[derive(Debug, Default)]
 pub(in crate::store) struct LinesOfLog {
-    /// The lines, in order.
     pub hits: Vec<DoomedLine>,
     /// One of them is an act, which changed other records too.
     pub has_acts: bool,
@@ -151,9 +145,7 @@ impl LinesOfLog {
 
 /// The live log as far as it was scanned.
 pub(in crate::store) struct LiveLines {
-    /// The lines that are erased.
     pub lines: LinesOfLog,
-    /// How far it was read.
     pub walk: Walk,
 }
 

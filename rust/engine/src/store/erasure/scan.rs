@@ -304,14 +304,12 @@ pub(super) struct ErasePlan {
     pub order: Erase,
     /// The records of the order, and those that belong to them.
     pub chosen: Chosen,
-    /// The log, if there is one.
     pub log: Option<LogAhead>,
 }
 
 /// The live log at the moment of a plan.
 pub(super) struct LogAhead {
     file: Arc<dyn DiskFile>,
-    /// Where it ended.
     pub until: Passed,
     origin: Origin,
     pruned_until: u64,

@@ -31,9 +31,7 @@ pub(in crate::store) enum Need {
 pub(in crate::store) struct HeldFiles<'a> {
     /// All of them, and the others as they are.
     pub disk: Overlay<'a>,
-    /// The log.
     pub log: Arc<dyn DiskFile>,
-    /// Its length when it was opened.
     length: u64,
     identity: Identity,
 }

@@ -24,13 +24,10 @@ const MOST_COPIES: usize = 30_000;
 /// A copy outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::store) struct KnownCopy {
-    /// Its folder.
     pub path: String,
     /// When it was made, or brought back.
     pub at: i64,
-    /// Its last event.
     pub seq: u64,
-    /// The hash of that.
     pub head: String,
     /// The folder of the store that made it; empty if it was brought back. A copied project has made none of them.
     pub made_by: String,

@@ -126,7 +126,7 @@ pub(in crate::store) fn copy_of_base(
     called_copy_of_base(disk, layout, sha256).or_else(|| {
         misplaced(disk, layout).into_iter().find_map(|path| {
             let file = disk.open(&path, Access::Read).ok().filter(|file| is_json(&**file))?;
-            (chronolog::archive::file_digest(&*file).ok()? == *sha256).then(|| (shown(layout, &path), file))
+            archive::has_digest(&*file, sha256).then(|| (shown(layout, &path), file))
         })
     })
 }
@@ -143,7 +143,7 @@ pub(in crate::store) fn called_copy_of_base(
     [own].into_iter().chain(elsewhere).find_map(|(paths, name)| {
         paths.into_iter().find_map(|path| {
             let file = archive::open_as(disk, &path, &name).ok()?.log;
-            (chronolog::archive::file_digest(&*file).ok()? == *sha256).then(|| (shown(layout, &path), file))
+            archive::has_digest(&*file, sha256).then(|| (shown(layout, &path), file))
         })
     })
 }
@@ -151,9 +151,7 @@ pub(in crate::store) fn called_copy_of_base(
 /// A base at its own place, packed or not, proved by its digest.
 pub(in crate::store) fn own_base(disk: &dyn Disk, layout: &Layout, sha256: &Hex) -> Option<Arc<dyn DiskFile>> {
     let (_, base) = open_base(disk, layout, sha256).ok().flatten()?;
-    chronolog::archive::file_digest(&*base.log)
-        .is_ok_and(|found| found == *sha256)
-        .then_some(base.log)
+    archive::has_digest(&*base.log, sha256).then_some(base.log)
 }
 
 /// The same, there or elsewhere.
@@ -193,8 +191,9 @@ pub(in crate::store) fn proved_archive(disk: &dyn Disk, layout: &Layout, name: &
         .or_else(|| copy_of_archive(disk, layout, name, digest).map(|(_, archive)| archive))
 }
 
-fn is_it(archive: &Archive, digest: &str) -> bool {
-    chronolog::archive::file_digest(&*archive.packed).is_ok_and(|found| found.text() == digest)
+/// Whether an archive has this digest.
+pub(in crate::store) fn is_it(archive: &Archive, digest: &str) -> bool {
+    archive::file_digest(&*archive.packed).is_ok_and(|found| found.text() == digest)
 }
 
 /// The folders that restores have set aside, each with the log that was left.

@@ -54,7 +54,6 @@ struct PastLog {
     log: Arc<dyn DiskFile>,
     length: u64,
     beginning: Beginning,
-    /// How one came back to it.
     way: WayBack,
 }
 

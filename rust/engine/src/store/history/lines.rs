@@ -284,9 +284,7 @@ const WINDOW_BYTES: usize = 256 * 1024;
 /// A log that is open and the state that it tells.
 #[derive(Clone, Copy)]
 pub(in crate::store) struct LiveLog<'a> {
-    /// Where it is.
     pub site: &'a Site,
-    /// The log, if there is one.
     pub open: Option<&'a OpenLog>,
     /// The state, and the places of its events.
     pub state: &'a State,

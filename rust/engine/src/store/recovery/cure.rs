@@ -39,11 +39,9 @@ pub(in crate::store) struct Cure {
     pub healed: Option<Scratch>,
     /// The log that the state was read from.
     pub source: CureSource,
-    /// What is known.
     pub state: State,
     /// How many damaged places of the log came back.
     pub filled: u64,
-    /// What stays lost.
     pub lost: Vec<String>,
     /// The ids that lost events seem to speak of.
     pub unsettled: Vec<String>,
@@ -57,11 +55,9 @@ pub(in crate::store) struct Cure {
 
 /// What is looked at to find out what can be proved: the files, and what is known of the log.
 pub(in crate::store) struct CureSearch<'a> {
-    /// Where the files are.
     pub site: &'a Arc<Site>,
     /// What was read of the log, and what was wrong with it.
     pub log: &'a Log,
-    /// How many threads may be used.
     pub threads: usize,
     /// An empty store will do: a copy is about to take its place.
     pub is_replaced_next: bool,

@@ -28,14 +28,12 @@ use chronolog::origin::beginning_of;
 pub(in crate::store) struct CopyRange {
     /// The file: 0 is the log itself, the others are copies.
     pub source: usize,
-    /// The lines, with their newlines.
     pub bytes: Range<u64>,
 }
 
 /// A stretch of the log that is to be read differently.
 #[derive(Default)]
 pub(in crate::store) struct Gap {
-    /// Where it begins.
     pub start: u64,
     /// Where the next line of the chain begins.
     pub end: u64,
@@ -49,7 +47,6 @@ pub(in crate::store) struct Gap {
     pub seqs: Option<(u64, u64)>,
     /// Lines that lead to the line behind it.
     pub then: Vec<CopyRange>,
-    /// What stands there now.
     pub bad: Vec<BadLine>,
     /// What was lost, once it is found.
     pub filling: Option<Vec<u8>>,
@@ -65,16 +62,12 @@ impl Gap {
 
 /// A log and its copies, laid out.
 pub(in crate::store) struct Layer<'a> {
-    /// The log.
     log: &'a dyn DiskFile,
-    /// Its copies.
     copies: &'a [Arc<dyn DiskFile>],
     /// The digests of the bases that are there.
     bases: &'a [Hex],
     threads: usize,
-    /// What both are made of.
     runs: Vec<LineRun>,
-    /// The chain.
     route: EventRoute,
     unreadable: Vec<BadLine>,
     /// More stood behind its last line than copies account for.
@@ -428,15 +421,10 @@ impl Drafting {
 
 /// A line that cannot be read, or does not belong where it stands.
 pub(in crate::store) struct BadLine {
-    /// Where it stands.
     pub offset: u64,
-    /// Its bytes.
     pub text: Vec<u8>,
-    /// Its physical line.
     pub number: u64,
-    /// The seq that it claims.
     pub seq: Option<u64>,
-    /// What is wrong.
     pub reason: String,
     /// It is an event with the right hash, but not here.
     pub is_whole: bool,
@@ -473,13 +461,11 @@ pub(in crate::store) const MOST_TOLD: usize = 20;
 /// Events that could not be restored.
 #[derive(Clone, Debug)]
 pub(in crate::store) struct Lost {
-    /// Where they stood.
     pub offset: u64,
     /// Where that is once the other gaps are filled.
     pub healed_offset: u64,
     /// The first and the last of them, if that is known.
     pub seqs: Option<(u64, u64)>,
-    /// What is wrong.
     pub reason: String,
     /// A later line links to the last of them.
     pub is_linked: bool,

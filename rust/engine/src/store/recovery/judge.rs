@@ -69,6 +69,16 @@ pub(in crate::store) fn prove(
     Ok(look(disk, layout, threads, i64::MAX, Some(observer), progress)?.damage)
 }
 
+/// Checks all files again, believing nothing that is in memory.
+pub(in crate::store) fn verify(
+    disk: &dyn Disk,
+    layout: &Layout,
+    threads: usize,
+    progress: Progress<'_>,
+) -> Result<Report> {
+    look(disk, layout, threads, i64::MAX, None, progress)
+}
+
 /// Checks all files again, believing nothing that is in memory, and notes events that say they were written later than now.
 pub(in crate::store) fn verify_at(
     disk: &dyn Disk,

@@ -21,7 +21,7 @@ use chronolog::origin::{Origin, Sentinel, WayBack, foreign_traces, origin_of};
 
 use crate::store::archives::check::{LiveEnd, Past};
 use crate::store::files::held::Overlay;
-use crate::store::files::proofs::{called_copy_of_base, copy_of_archive, copy_of_base};
+use crate::store::files::proofs::{called_copy_of_base, copy_of_archive, copy_of_base, is_it};
 
 /// So much may be hashed in search of the byte that an archive has lost.
 const MENDING_BLOCKS: u64 = 20_000_000;
@@ -39,7 +39,6 @@ struct MendingStep {
 #[derive(Default)]
 pub(in crate::store) struct Mending {
     steps: Vec<MendingStep>,
-    /// The files that are missing afterwards.
     pub gone: Vec<String>,
 }
 
@@ -78,8 +77,7 @@ impl Plan<'_> {
     /// What the file of a base is called, and whether it is the right one; `None` if it is not there.
     fn base_there(&self, sha256: &Hex) -> Option<(String, bool)> {
         let (name, base) = open_base(&self.after, self.layout, sha256).ok().flatten()?;
-        let is_right = chronolog::archive::file_digest(&*base.log).is_ok_and(|found| found == *sha256);
-        Some((name, is_right))
+        Some((name, archive::has_digest(&*base.log, sha256)))
     }
 
     /// A copy in the place of a base that is altered or gone.
@@ -109,10 +107,7 @@ impl Plan<'_> {
                 return;
             };
             let path = self.layout.inside(name);
-            let is_right = |archive: &archive::Archive| {
-                chronolog::archive::file_digest(&*archive.packed).is_ok_and(|found| found.text() == digest)
-            };
-            if !archive::open(&self.after, &path).is_ok_and(|archive| is_right(&archive)) {
+            if !archive::open(&self.after, &path).is_ok_and(|archive| is_it(&archive, digest)) {
                 let copy = copy_of_archive(self.disk, self.layout, name, digest).map(|(_, archive)| archive.packed);
                 let Some(copy) = copy.or_else(|| self.mended(name, digest)) else {
                     return;

@@ -17,7 +17,7 @@ use chronolog::log::{Log, OpenLog};
 use chronolog::origin::{Origin, Repair};
 
 use super::cure::{Cure, CureSearch, check_copies_can_be_read, lost_end};
-use super::judge::verify_at;
+use super::judge::verify;
 use super::mending::Mending;
 use crate::store::archives::archive_index::ArchiveCache;
 use crate::store::archives::packing::archive_of;
@@ -90,14 +90,7 @@ pub(in crate::store) fn repair_now(
     store.with_lock_to(LockPurpose::Judge, now, |store| {
         // What the hint knows of the end of the log is needed: it is not written over before the log is looked at.
         store.on_log(Log::sync_quietly)?;
-        let mut damage = verify_at(
-            &*store.site.disk,
-            &store.site.layout,
-            store.options.threads,
-            i64::MAX,
-            progress,
-        )?
-        .damage;
+        let mut damage = verify(&*store.site.disk, &store.site.layout, store.options.threads, progress)?.damage;
         store.reload(&mut |_, _| {})?;
         damage.extend(lost_end(&store.log).filter(|_| damage.is_empty()));
         if damage.is_empty() {

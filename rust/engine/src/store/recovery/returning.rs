@@ -117,7 +117,6 @@ pub(in crate::store) struct Returning {
     erasures: Vec<KnownErasure>,
     /// How many lines all erasures of this log erased, those too that the copy knows of.
     lines_here: u64,
-    /// The latest moment in the copy.
     latest: i64,
 }
 

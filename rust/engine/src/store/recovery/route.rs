@@ -19,7 +19,6 @@ use chronolog::wal::reader::{Reading, read_pieces};
 /// One run of the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store) struct RouteStep {
-    /// Its number.
     pub run: usize,
     /// Whether it follows from the step before, or nothing came before it; otherwise something is lost.
     pub follows: bool,
@@ -28,7 +27,6 @@ pub(in crate::store) struct RouteStep {
 /// The way from the first event to the last.
 #[derive(Debug, Default)]
 pub(in crate::store) struct EventRoute {
-    /// Its runs, in order.
     pub steps: Vec<RouteStep>,
     /// The run that ends with the event that was synced last.
     pub anchor: Option<usize>,
@@ -39,7 +37,6 @@ pub(in crate::store) struct EventRoute {
 /// What leads where.
 struct Map<'a> {
     runs: &'a [LineRun],
-    /// The run that a run follows.
     before: Vec<Option<usize>>,
     /// The run that it leads back to.
     root: Vec<usize>,
@@ -229,23 +226,16 @@ impl<'a> Map<'a> {
 pub(in crate::store) struct LineRun {
     /// The file that it stands in: 0 is the log itself, the others are copies.
     pub source: usize,
-    /// Where it stands there.
     pub bytes: Range<u64>,
     /// The physical line that it begins with.
     pub number: u64,
-    /// How many events it has.
     pub events: u64,
-    /// What its first event follows.
     pub prev: Option<Hex>,
     /// The base that its first event names, if that is a compaction of ours.
     pub base: Option<Hex>,
-    /// The seq of its first event.
     pub first_seq: u64,
-    /// The seq of its last event.
     pub last_seq: u64,
-    /// The hash of its first event.
     pub first: Hex,
-    /// The hash of its last event.
     pub last: Hex,
     /// Whether its first and its last line are of our own form, and so are counted one by one: other tools may count otherwise.
     pub are_ours: (bool, bool),
@@ -286,13 +276,10 @@ impl Cuts {
 /// What stands in a file.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Scan {
-    /// Its runs, in order.
     pub runs: Vec<LineRun>,
     /// The highest seq of any line that can be read.
     pub highest_seq: u64,
-    /// How many physical lines there are.
     pub lines: u64,
-    /// Behind the last newline.
     pub end: u64,
 }
 

@@ -21,7 +21,7 @@ use crate::store::erasure::redact::walk;
 use crate::store::files::erasing::{Erasing, remove_draft};
 use crate::store::files::proofs::{IMMUTABLE, immutable_names, past_files};
 use crate::store::follow::LockPurpose;
-use crate::store::recovery::judge::verify_at;
+use crate::store::recovery::judge::verify;
 use crate::store::recovery::returning::{KnownErasure, Returning, add_forgotten, known_erasures};
 use crate::store::turns::{Alone, Turns};
 use crate::store::upkeep::history_files::PastFiles;
@@ -39,9 +39,7 @@ use chronomemory_state::state::unspelled;
 
 /// A copy without what was erased since.
 pub(super) struct Cleaned {
-    /// Where it lies.
     pub layout: Layout,
-    /// What it is.
     pub report: Report,
     /// The event in it that tells of what was erased in it; `None` if nothing was.
     pub by: Option<u64>,
@@ -220,11 +218,10 @@ pub(super) fn clean(
                     draft: None,
                 });
             }
-            let report = verify_at(
+            let report = verify(
                 &*store.site.disk,
                 &draft.layout(),
                 store.options.threads,
-                i64::MAX,
                 &mut |_, _| {},
             )?;
             if let Some(damage) = report.damage.iter().chain(&report.returned).next() {
@@ -255,9 +252,7 @@ struct Cleaning<'a> {
 /// What a copy says of lines that were erased here.
 #[derive(Default)]
 struct ErasedInCopy {
-    /// The records that they are of.
     ids: BTreeSet<String>,
-    /// How many there are.
     lines: u64,
 }
 
@@ -352,7 +347,6 @@ pub(super) type LineId = (u64, Hex);
 pub(super) struct KeptHistory {
     /// The lines of which nothing else is left.
     pub erased: HashSet<LineId>,
-    /// The first seq that is kept.
     pub first_seq: u64,
     /// It begins with the first event of all: no base stands before it.
     pub is_whole: bool,

@@ -12,7 +12,7 @@ use crate::store::files::set_aside::QuarantineFolder;
 use crate::store::follow::{LockPurpose, has_remains};
 use crate::store::load::examine::source_of;
 use crate::store::load::tails::{MENDING_BLOCKS, event_before, keep_missed, leads_to, whole_events};
-use crate::store::recovery::judge::verify_at;
+use crate::store::recovery::judge::verify;
 use crate::store::recovery::repair::{Repaired, repair_in_turn, repair_now};
 use crate::store::recovery::returning::Returning;
 use crate::store::turns::{Turns, sync, take_care};
@@ -167,7 +167,7 @@ pub fn restore(
             store.options.clone(),
         ))
     })?;
-    let report = verify_at(&*disk, source, options.threads, i64::MAX, progress)?;
+    let report = verify(&*disk, source, options.threads, progress)?;
     let end = match report.events {
         // A log is one line after a compaction. If that is damaged, all its records still lie in what stands beside it.
         0 if has_past(&*disk, source)? => {

@@ -64,7 +64,6 @@ struct PastBase {
     log: usize,
     sha256: Hex,
     is_word: bool,
-    /// How long it is, unpacked.
     bytes: u64,
 }
 
@@ -74,7 +73,6 @@ struct PastBases {
     /// The logs, the oldest first.
     logs: Vec<RetiredLog>,
     there: Vec<PastBase>,
-    /// The archives that are there.
     archives: HashSet<String>,
 }
 
@@ -206,7 +204,7 @@ impl PastBases {
             }
             let path = self.site.layout.inside(&log.name);
             let archive = archive::open(&*self.site.disk, &path).at(&path)?;
-            if chronolog::archive::file_digest(&*archive.packed).at(&path)?.text() != log.digest {
+            if archive::file_digest(&*archive.packed).at(&path)?.text() != log.digest {
                 return Ok(false);
             }
             self.site.archives.note_proved(&log.name);
@@ -246,7 +244,7 @@ pub(super) fn is_sound(site: &Site, sha256: &Hex) -> Result<bool> {
     let Some((_, base)) = open_base(&*site.disk, &site.layout, sha256).at(&path)? else {
         return Ok(false);
     };
-    match chronolog::archive::file_digest(&*base.log) {
+    match archive::file_digest(&*base.log) {
         Ok(found) => Ok(found == *sha256),
         Err(fault) if damage_in(&fault).is_some() => Ok(false),
         Err(fault) => Err(Error::io(&path, fault)),
@@ -255,8 +253,7 @@ pub(super) fn is_sound(site: &Site, sha256: &Hex) -> Result<bool> {
 
 /// Whether a packed base is there and holds what it should.
 fn holds(disk: &dyn Disk, packed: &Path, sha256: &Hex) -> bool {
-    let found = archive::open(disk, packed).and_then(|base| chronolog::archive::file_digest(&*base.log));
-    found.is_ok_and(|found| found == *sha256)
+    archive::open(disk, packed).is_ok_and(|base| archive::has_digest(&*base.log, sha256))
 }
 
 /// The name of an archive and its digest, as a sentinel writes them.
@@ -264,7 +261,6 @@ pub(in crate::store) type ArchiveTold = (String, String);
 
 /// A base and an archive that are being written.
 pub(in crate::store) struct NewFiles {
-    /// The records to write next.
     records: Option<Frozen>,
     base: BaseWriter,
     base_scratch: Scratch,

@@ -131,13 +131,10 @@ const SENTINEL_ID: &str = "__compact__";
 
 /// What a sentinel says beside the state that it starts from.
 pub(in crate::store) struct Retirement {
-    /// The sentinel's label.
     pub label: String,
     /// The archive's name and digest, if there is one.
     pub archive: Option<(String, String)>,
-    /// More for its data.
     pub more: Vec<(String, Value)>,
-    /// The repair that it comes from.
     pub repair: Option<Repair>,
     /// The trail goes on, except behind a repair or a dropped history.
     pub goes_on: bool,

@@ -15,7 +15,7 @@ use chronolog::hint::{line_from, names_hash};
 use chronolog::layout::{LOG, base_name, is_history_index, last_seq_in_archive_name, packed_base_name};
 use chronolog::log::files::{free_name, is_folder, is_ours, remove_if_there};
 use chronolog::log::{Log, OpenLog, Site};
-use chronolog::origin::{Origin, Sentinel, TrailTold, WayBack, beginning_of};
+use chronolog::origin::{Origin, Sentinel, WayBack, beginning_of};
 use chronomemory_state::state::{State, Timeline};
 
 use crate::store::archives::way::pruned_until;
@@ -205,15 +205,11 @@ pub(super) struct RetiredLog {
     /// The archive, from the store's folder on, and its digest.
     pub name: String,
     pub digest: String,
-    /// How long the log is, unpacked.
     pub bytes: u64,
-    /// Its last event.
     pub last_seq: u64,
-    /// The moment of its first.
     pub began: i64,
     /// The base that it starts from, and whether that is somebody's word: what came before need not add up to it.
     pub base: Option<(Hex, bool)>,
-    /// It has none, and needs none.
     pub starts_from_nothing: bool,
 }
 
@@ -225,10 +221,8 @@ impl NamedFiles {
         };
         self.files.insert(base_name(sha256.text()));
         self.files.insert(packed_base_name(sha256.text()));
-        let told = &sentinel.told;
-        let is_word = told.mended || (told.trail == TrailTold::Nothing && told.erasure.is_none());
         if let Some(log) = self.logs.last_mut() {
-            log.base = Some((sha256, is_word));
+            log.base = Some((sha256, sentinel.is_base_declared()));
         }
     }
 }

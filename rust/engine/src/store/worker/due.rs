@@ -102,9 +102,7 @@ impl DueSince {
 /// What was asked for and not begun, and what is being done.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Due {
-    /// What is asked for.
     pub asked: u8,
-    /// Since when.
     pub since: DueSince,
     /// What the tasks that are under way answer to: of each kind there is one at a time.
     pub busy: u8,

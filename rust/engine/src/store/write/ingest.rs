@@ -342,11 +342,9 @@ pub type RefusedChanges = Vec<(usize, Error)>;
 /// The rows that begin in one piece of the source.
 #[derive(Default)]
 pub(in crate::store) struct RowBatch {
-    /// What they say.
     pub draft: Draft,
     /// The line of each change, within the piece.
     pub places: Vec<u64>,
-    /// How many lines there are.
     pub lines: u64,
     /// Rows that are no records.
     pub refused: Vec<RefusedRow>,
