@@ -12,7 +12,7 @@ pub fn write_f64(number: f64, out: &mut Vec<u8>) {
 }
 
 /// A float as text, without allocation. The longest, such as `-2.2250738585072014e-308`, has 24 characters.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct FloatText {
     bytes: [u8; 32],
     used: usize,
@@ -62,10 +62,7 @@ struct Decimal {
 }
 
 pub(super) fn spell(number: f64) -> FloatText {
-    let mut text = FloatText {
-        bytes: [0; 32],
-        used: 0,
-    };
+    let mut text = FloatText::default();
     if number.is_sign_negative() && !number.is_nan() {
         text.push(b'-');
     }
@@ -123,10 +120,7 @@ fn few_decimals(size: f64) -> Option<(u64, u32)> {
 
 /// The standard library's shortest digits: as few as possible and as close as possible, but on an exact tie either.
 fn shortest(size: f64) -> Decimal {
-    let mut text = FloatText {
-        bytes: [0; 32],
-        used: 0,
-    };
+    let mut text = FloatText::default();
     let written = write!(text, "{size:e}");
     debug_assert!(written.is_ok(), "a spelling takes whatever fits");
     let mut decimal = Decimal { digits: 0, exponent: 0 };
@@ -172,10 +166,7 @@ fn even_of_tie(size: f64, found: Decimal) -> Decimal {
     };
     let even = (twice / 2).next_multiple_of(2);
     // Below a power of two the floats lie closer together, so the even neighbour may already name another one.
-    let mut text = FloatText {
-        bytes: [0; 32],
-        used: 0,
-    };
+    let mut text = FloatText::default();
     let written = write!(text, "{even}e{}", found.exponent);
     let reads_back = std::str::from_utf8(text.as_bytes()).is_ok_and(|text| text.parse() == Ok(size));
     if written.is_ok() && reads_back {

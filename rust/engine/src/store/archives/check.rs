@@ -11,6 +11,7 @@ use std::path::Path;
 use super::archive_index::{Mentions, is_forged};
 use super::replay::{Observed, Replay, ReplayObserver};
 use super::way::{End, Hop, PastLogs, fault_of};
+use crate::store::files::proofs::listed;
 use crate::store::vectors::is_of_this_file;
 use chronolog::archive;
 use chronolog::archive::damage_in;
@@ -23,7 +24,7 @@ use chronolog::layout::{
     ERASING, Layout, base_name, digest_in_base_name, index_name, is_archive_file, is_base_file, packed_base_name,
     short_digest_in_archive_name,
 };
-use chronolog::log::files::{is_folder, is_ours, open_base};
+use chronolog::log::files::{is_ours, open_base};
 use chronolog::origin::{Origin, Sentinel, TrailTold, WayBack, origin_of};
 use chronolog::trail::Trail;
 use chronolog::verify::{ErasureSeen, Sink, Walk, finding};
@@ -396,7 +397,7 @@ impl FilesTold {
                 found.push(format!("archive/{name}"));
             }
         }
-        found.retain(|name| !self.named.contains(name));
+        found.retain(|name| !self.named.contains(name) && is_ours(disk, &layout.inside(name)));
         let reason = "an erasure took it away, and it is back";
         let told = found.iter();
         told.map(|name| finding(name, DamageKind::ErasedReturned, reason))
@@ -430,15 +431,6 @@ pub(in crate::store) fn returned_at(disk: &dyn Disk, layout: &Layout, origin: &O
         }
     }
     told.returned(disk, layout)
-}
-
-fn listed(disk: &dyn Disk, folder: &std::path::Path, is_named_so: fn(&str) -> bool) -> Vec<String> {
-    let mut names = match is_folder(disk, folder) {
-        true => disk.list(folder).unwrap_or_default(),
-        false => Vec::new(),
-    };
-    names.retain(|name| is_named_so(name) && is_ours(disk, &folder.join(name)));
-    names
 }
 
 /// What came out of one archive beside its verdict.

@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 
 use super::Engine;
 use crate::store::erasure::erase::erasures;
-use crate::store::{self, Moment, Neighbour, RecordSearch, SearchHit, Store, VectorQuestion, View};
+use crate::store::{self, Moment, Neighbour, RecordSearch, SearchHit, Shared, Store, VectorQuestion, View};
 use chronolog::error::{Error, Result};
 use chronolog::event::Op;
 use chronolog::event::faces::{ERASURES, VECTORS, face_of};
@@ -125,18 +125,19 @@ impl Engine {
     /// # Errors
     /// `Argument` if there is nothing to search for or the vector does not fit; `NoSpace`.
     pub fn search(&self, search: &RecordSearch) -> Result<Vec<SearchHit>> {
-        self.check_caller()?;
-        self.tell_time();
-        let found = store::search(&self.store, search);
-        self.worker.tell(self.store.due_work(self.host.now()));
-        found
+        self.find(|shared| store::search(shared, search))
     }
 
     /// Answers a question about blocks, by meaning and by words.
     pub fn recall(&self, ask: &Ask) -> Result<BlockAnswer> {
+        self.find(|shared| store::recall(shared, ask))
+    }
+
+    /// Runs a search that may leave work to the worker, such as sealing an index.
+    fn find<T>(&self, search: impl FnOnce(&Shared) -> Result<T>) -> Result<T> {
         self.check_caller()?;
         self.tell_time();
-        let found = store::recall(&self.store, ask);
+        let found = search(&self.store);
         self.worker.tell(self.store.due_work(self.host.now()));
         found
     }

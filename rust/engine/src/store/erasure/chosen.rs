@@ -262,11 +262,7 @@ impl Chosen {
 
     /// Whether a record, as it was said some time, names one that goes.
     fn binds(&self, said: &SaidRecord<'_>) -> bool {
-        let mut value = None;
-        ties_of(said).filter(|tie| tie.bond != Bond::PartOf).any(|tie| {
-            let value = value.get_or_insert_with(|| json::parse(said.record).unwrap_or(Value::Null));
-            tie.names(value).iter().any(|name| self.goes(name))
-        })
+        named_by(said, |tie| tie.bond != Bond::PartOf).any(|(name, _)| self.goes(&name))
     }
 
     /// Whether who erases sees a record. A patch does not say whose record it changes: the present does.
@@ -286,14 +282,8 @@ impl Chosen {
         if !self.doomed.has(said.id) || self.stays(said.id) {
             return Vec::new();
         }
-        let mut ties = ties_of(said).filter(|tie| tie.is_mutual).peekable();
-        let value = ties
-            .peek()
-            .and_then(|_| json::parse(said.record).ok())
-            .unwrap_or(Value::Null);
-        ties.flat_map(|tie| tie.names(&value))
-            .map(|name| spelled(&name))
-            .collect()
+        let twins = named_by(said, |tie| tie.is_mutual);
+        twins.map(|(name, _)| spelled(&name)).collect()
     }
 
     /// Whether it is known that a record holds digests or text of erased ones in this way.
@@ -307,13 +297,8 @@ impl Chosen {
         if self.staying.contains(said.id) || !self.doomed.has(said.id) {
             return Vec::new();
         }
-        let mut ties = ties_of(said).filter(|tie| tie.bond == Bond::PartOf).peekable();
-        let value = ties
-            .peek()
-            .and_then(|_| json::parse(said.record).ok())
-            .unwrap_or(Value::Null);
-        ties.flat_map(|tie| tie.names(&value).into_iter().map(move |name| (spelled(&name), tie)))
-            .collect()
+        let wholes = named_by(said, |tie| tie.bond == Bond::PartOf);
+        wholes.map(|(name, tie)| (spelled(&name), tie)).collect()
     }
 
     /// The present value of a record without references to erased ones; `None` if all of it goes.
@@ -447,12 +432,22 @@ impl Chosen {
 /// The records that one was derived from.
 fn origins_of(row: &Row<'_>) -> Vec<String> {
     let said = said_by(row);
-    let mut ties = ties_of(&said).filter(|tie| tie.bond == Bond::Derived).peekable();
-    let value = ties
-        .peek()
-        .and_then(|_| json::parse(row.record).ok())
-        .unwrap_or(Value::Null);
-    ties.flat_map(|tie| tie.names(&value)).collect()
+    let origins = named_by(&said, |tie| tie.bond == Bond::Derived);
+    origins.map(|(name, _)| name).collect()
+}
+
+/// The names in a record by some of its ties. It is parsed only if it has such a tie.
+fn named_by<F: Fn(&Tie) -> bool>(
+    said: &SaidRecord<'_>,
+    is_wanted: F,
+) -> impl Iterator<Item = (String, &'static Tie)> + use<F> {
+    let ties: Vec<&'static Tie> = ties_of(said).filter(|tie| is_wanted(tie)).collect();
+    let value = match ties.is_empty() {
+        true => Value::Null,
+        false => json::parse(said.record).unwrap_or(Value::Null),
+    };
+    ties.into_iter()
+        .flat_map(move |tie| tie.names(&value).into_iter().map(move |name| (name, tie)))
 }
 
 /// What a record says now.

@@ -22,7 +22,7 @@ use chronolog::wal::writer::EventBody;
 use chronomemory_state::state::{Frozen, State, Watermark};
 
 use super::chosen::Chosen;
-use super::copies::{SearchedQuarantine, UnreadableCopy, Unwanted, backups_holding, outside};
+use super::copies::{CopyCheck, SearchedQuarantine, UnreadableCopy};
 use super::filter::EraseFilter;
 use super::new_log::{Restated, RowRemoval, event_record, rewrite_kept};
 use super::order::{Erase, Erased, head_of, is_reserved};
@@ -94,22 +94,21 @@ impl<'a> Preparing<'a> {
         let threads = options.threads;
         let filter = EraseFilter::of_past((site, options), order, what, progress)?;
         let what = &filter.what;
-        let mut backups = backups_holding(site, &what.chosen, UnreadableCopy::Counts, threads)?;
+        let check = what.copy_check((site, threads), order);
+        let mut backups = check.backups()?;
         let mut aside = SearchedQuarantine::default();
-        aside.look(site, &what.unwanted(order), threads)?;
+        aside.look(&check)?;
         let mut unread = Vec::new();
         if filter.lines == 0 && filter.files == 0 && !(backups.is_empty() && aside.holding.is_empty()) {
             // The log holds none of it, so only a copy that is known to hold it is a reason to erase.
-            let held = Unwanted {
+            let held = CopyCheck {
                 drops_history: false,
                 doubt: UnreadableCopy::Passes,
-                ..what.unwanted(order)
+                ..check
             };
             let mut asked = SearchedQuarantine::default();
-            asked.look(site, &held, threads)?;
-            if asked.holding.is_empty()
-                && backups_holding(site, &what.chosen, UnreadableCopy::Passes, threads)?.is_empty()
-            {
+            asked.look(&held)?;
+            if asked.holding.is_empty() && held.backups()?.is_empty() {
                 unread.append(&mut backups);
                 unread.append(&mut aside.holding);
             }
@@ -194,7 +193,7 @@ impl<'a> Preparing<'a> {
             self.mentions = what.chosen.mentions(&store.state);
         }
         self.aside
-            .look(self.site, &what.unwanted(self.order), self.options.threads)
+            .look(&what.copy_check((self.site, self.options.threads), self.order))
     }
 }
 
@@ -432,7 +431,7 @@ pub fn erase(turns: &impl Turns, order: &Erase, now: &dyn Fn() -> i64, progress:
     };
     if !chosen.is_empty() {
         // It may take long to reach them.
-        (erased.copies, erased.missing_copies) = outside(&site, &known, &chosen, options.threads);
+        (erased.copies, erased.missing_copies) = CopyCheck::of(&site, options.threads, &chosen).outside(&known);
     }
     if erased.seq.is_some() {
         write_snapshot(turns)?;

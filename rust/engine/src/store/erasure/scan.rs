@@ -19,7 +19,7 @@ use chronomemory_state::snapshot::{self, Moments, RecordSink};
 use chronomemory_state::state::{Likeness, State, unspelled};
 
 use super::chosen::{Chosen, CurrentRecords, said_by, says_a_record};
-use super::copies::{UnreadableCopy, Unwanted};
+use super::copies::CopyCheck;
 use super::order::Erase;
 use super::redact::{LinesOfLog, LiveLines, walk};
 use crate::store::archives::replay::{Observed, ReplayObserver};
@@ -407,12 +407,11 @@ impl Surveyed {
     }
 
     /// What a copy must be free of.
-    pub fn unwanted(&self, order: &Erase) -> Unwanted<'_> {
-        Unwanted {
-            chosen: &self.chosen,
+    pub fn copy_check<'a>(&'a self, (site, threads): (&'a Site, usize), order: &Erase) -> CopyCheck<'a> {
+        CopyCheck {
             spaces: Some(&self.chosen.spaces).filter(|_| self.is_told),
             drops_history: order.drop_history,
-            doubt: UnreadableCopy::Counts,
+            ..CopyCheck::of(site, threads, &self.chosen)
         }
     }
 

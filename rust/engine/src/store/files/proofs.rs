@@ -33,16 +33,23 @@ pub(in crate::store) fn other_folders(disk: &dyn Disk, layout: &Layout) -> Vec<L
 
 /// The folders of a place whose names are of a shape of ours, laid out like the store; newest first.
 fn folders_in(disk: &dyn Disk, parent: &std::path::Path, is_named_so: Shape) -> Vec<Layout> {
-    let names = if is_folder(disk, parent) {
-        disk.list(parent).unwrap_or_default()
-    } else {
-        Vec::new()
-    };
-    let folders = names.into_iter().rev().filter(|name| is_named_so(name));
+    let folders = listed(disk, parent, is_named_so).into_iter().rev();
     let there = folders
         .map(|name| parent.join(name))
-        .filter(|folder| is_folder(disk, folder));
+        .filter(|path| is_folder(disk, path));
     there.map(Layout::of_folder).collect()
+}
+
+/// The names in a folder that have a shape of ours; none if it cannot be read.
+pub(in crate::store) fn listed(disk: &dyn Disk, folder: &std::path::Path, is_named_so: Shape) -> Vec<String> {
+    let names = if is_folder(disk, folder) {
+        disk.list(folder)
+    } else {
+        Ok(Vec::new())
+    };
+    let mut names = names.unwrap_or_default();
+    names.retain(|name| is_named_so(name));
+    names
 }
 
 /// The folders that recovery set aside.
@@ -161,12 +168,7 @@ pub(in crate::store) fn proved_base(disk: &dyn Disk, layout: &Layout, sha256: &H
 
 /// The digests that the files of `base/` are called by.
 pub(in crate::store) fn digests_of_bases(disk: &dyn Disk, layout: &Layout) -> Vec<Hex> {
-    let bases = layout.bases();
-    let names = if is_folder(disk, &bases) {
-        disk.list(&bases).unwrap_or_default()
-    } else {
-        Vec::new()
-    };
+    let names = listed(disk, &layout.bases(), is_base_file);
     let digest = |name: &String| Hex::read(digest_in_base_name(name)?.as_bytes());
     names.iter().filter_map(digest).collect()
 }
@@ -271,16 +273,6 @@ pub(in crate::store) fn names_in(site: &Site, folder: &str) -> Result<Vec<String
         true => site.disk.list(&path).at(&path),
         false => Ok(Vec::new()),
     }
-}
-
-/// Bases and archives of ours, from the store's folder on.
-pub(in crate::store) fn past_files(site: &Site) -> Result<Vec<String>> {
-    let mut found = Vec::new();
-    for folder in IMMUTABLE {
-        let names = immutable_names(&*site.disk, &site.layout, folder)?;
-        found.extend(names.iter().map(|name| format!("{folder}/{name}")));
-    }
-    Ok(found)
 }
 
 /// The folder of rows. They do not change once the log names them, but more may come behind.

@@ -37,7 +37,7 @@ use chronolog::verify::{Walk, finding};
 const MOST_FINDINGS: usize = 100;
 
 /// What a repair did.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Repaired {
     /// What was wrong.
     pub damage: Vec<Damage>,
@@ -57,23 +57,6 @@ pub struct Repaired {
     pub unsettled: Vec<String>,
     /// The ids of the records that come from bytes which nothing proves.
     pub unproven: Vec<String>,
-}
-
-impl Repaired {
-    /// Nothing was damaged.
-    pub(in crate::store) fn nothing(records: u64) -> Self {
-        Self {
-            damage: Vec::new(),
-            kept: None,
-            records,
-            healed: 0,
-            history_kept: true,
-            changed: Vec::new(),
-            lost: Vec::new(),
-            unsettled: Vec::new(),
-            unproven: Vec::new(),
-        }
-    }
 }
 
 /// What was done, and the files that may go because they are kept elsewhere.

@@ -14,12 +14,12 @@ use std::sync::Arc;
 use crate::options::Options;
 use crate::store::archives::way::{Start, pruned_until, segments};
 use crate::store::erasure::chosen::Chosen;
-use crate::store::erasure::copies::{UnreadableCopy, is_copy_without};
+use crate::store::erasure::copies::CopyCheck;
 use crate::store::erasure::erase::erase;
 use crate::store::erasure::order::{Erase, is_reserved};
 use crate::store::erasure::redact::walk;
 use crate::store::files::erasing::{Erasing, remove_draft};
-use crate::store::files::proofs::{IMMUTABLE, immutable_names, past_files};
+use crate::store::files::proofs::{IMMUTABLE, immutable_names, past_files_beside};
 use crate::store::follow::LockPurpose;
 use crate::store::recovery::judge::verify;
 use crate::store::recovery::returning::{KnownErasure, Returning, add_forgotten, known_erasures};
@@ -304,12 +304,7 @@ impl Cleaning<'_> {
             ids: gone,
             ..Erase::default()
         })?;
-        let is_clean = is_copy_without(
-            &copy.site,
-            self.layout.folder(),
-            (&chosen, UnreadableCopy::Counts),
-            self.options.threads,
-        )?;
+        let is_clean = CopyCheck::of(&copy.site, self.options.threads, &chosen).is_copy_clean(self.layout.folder())?;
         let (left, _) = self.said_in(copy)?;
         if left.lines > 0 || !is_clean {
             let lines = left.lines;
@@ -470,7 +465,8 @@ impl KeptNeighbours {
 /// The erasures that a store knows of, by its state or by events of its history.
 pub(super) fn all_erasures(store: &Store) -> Result<Vec<KnownErasure>> {
     let mut known = known_erasures(&store.state);
-    if !past_files(&store.site)?.iter().any(|name| is_redacted_name(name)) {
+    let past = past_files_beside(&store.site, &BTreeSet::new())?;
+    if !past.iter().any(|name| is_redacted_name(name)) {
         return Ok(known);
     }
     let mut told = Vec::new();

@@ -447,7 +447,12 @@ pub fn restore_tail(turns: &impl Turns, name: &str, now: &dyn Fn() -> i64, progr
     let (before, kept) = turns.turn(|store| put_tail_back(store, name, now()))?;
     let treated = turns.turn(|store| repair_now(store, false, false, now(), progress))?;
     let records = turns.turn(|store| Ok(store.state.len() as u64))?;
-    let (repaired, replaced) = treated.unwrap_or_else(|| (Repaired::nothing(records), BTreeSet::new()));
+    let nothing = Repaired {
+        records,
+        history_kept: true,
+        ..Repaired::default()
+    };
+    let (repaired, replaced) = treated.unwrap_or_else(|| (nothing, BTreeSet::new()));
     let changed = turns.turn(|store| {
         put_tail_away(&store.site, name, &kept)?;
         Ok(before.differences(&store.state))
