@@ -16,7 +16,7 @@ use super::load::tails::{ends_with_event, keep_hint};
 use super::recovery::returning::erasures_of;
 use super::search::page::Views;
 use super::vectors::Vectors;
-use super::write::pending::Pending;
+use super::write::commit::Pending;
 use super::{Progress, Store};
 use crate::options::Options;
 use chronolog::damage::{DamageKind, Tail};

@@ -44,11 +44,9 @@ pub use chronolog::remembered::HeadStanding;
 pub use copies::outside::{CopyMade, CopyOrder, CopySeen, copy_out, forget, list};
 pub use embeddings::Embeddings;
 pub use engine::{BatchWriter, Engine, Unchanged, Verified};
-pub use erasure::erase::erase;
-pub use erasure::order::{Erase, Erased, holds_any};
+pub use erasure::erase::{Erase, Erased, erase, holds_any};
 pub use files::snapshots::Snapshotting;
-pub use history::as_of::View;
-pub use history::lines::History;
+pub use history::lines::{History, View};
 pub use load::examine::{layout_of, source_of};
 pub use load::loader::Moment;
 pub use load::tails::{Quarantined, WHY_NOT_RESTORABLE};
@@ -64,11 +62,11 @@ pub use shared::{DueWork, Shared};
 pub use turns::{Alone, Turns};
 pub use upkeep::backup::{BackingUp, backup};
 pub use upkeep::compact::compact;
-pub use upkeep::pruning::{Prune, Pruned, prune};
+pub use upkeep::history_files::{Prune, Pruned, prune};
 pub use vectors::{Attachment, Ids, Matrix, Neighbour, SpaceReport, VectorQuestion, VectorSearch};
+pub use write::claims::Setting;
 pub use write::commit::{AtomicBatch, Bookmark, Committed, Group, SpelledAhead, Syncing, WrittenBatch};
 pub use write::ingest::{Ingested, Intake, RowRefusal, RowSource, ingest};
-pub use write::setting::Setting;
 
 use archives::archive_index::ArchiveCache;
 use files::snapshots::Snapshots;
@@ -78,7 +76,7 @@ use recovery::judge::verify;
 use search::page::{Views, find, page, slots, walk};
 use search::recall::columns_now;
 use search::select::StateView;
-use write::pending::Pending;
+use write::commit::Pending;
 
 /// An open store.
 pub struct Store {

@@ -4,19 +4,17 @@
 //! `rename` replaces a name as a whole; in a folder that it guards, it follows no symbolic link and touches nothing but
 //! files and folders.
 
-mod bytes;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
 pub mod forked;
 mod map;
 mod reach;
 mod real;
 mod unexpected;
 
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
-
-pub use bytes::Bytes;
 pub use map::Mapping;
 pub use real::RealDisk;
 pub use unexpected::{NamedFault, Naming, UnexpectedEntry, UnexpectedKind, is_swapped};
@@ -247,6 +245,27 @@ pub fn read_whole(disk: &dyn Disk, path: &Path) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     read_upto(&*file, &mut bytes, 0, length)?;
     Ok(Some(bytes))
+}
+
+/// Bytes that can only be read.
+pub struct Bytes(pub Vec<u8>);
+
+impl DiskFile for Bytes {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let rest = self.0.get(start..).unwrap_or_default();
+        let length = rest.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&rest[..length]);
+        Ok(length)
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.0.len() as u64)
+    }
+
+    fn identity(&self) -> io::Result<Identity> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use chronolog::json::{self, Value};
 use chronolog::scope::{Carried, Scope, Viewer, carried};
 use chronomemory_state::state::{Row, State, spelled, unspelled};
 
-use super::order::Erase;
+use super::erase::Erase;
 use crate::store::archives::replay::Doomed;
 use crate::store::vectors::records::format::group_space;
 

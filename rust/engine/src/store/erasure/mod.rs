@@ -9,7 +9,4 @@ pub(in crate::store) mod chosen;
 pub(in crate::store) mod copies;
 pub(in crate::store) mod erase;
 mod filter;
-pub(in crate::store) mod new_log;
-pub(in crate::store) mod order;
-pub(in crate::store) mod redact;
-mod scan;
+pub(in crate::store) mod scan;
