@@ -129,6 +129,37 @@ pub trait Sink {
     }
 }
 
+/// Shows events to a function once they count: those of a batch when it is whole.
+pub struct Counted<F> {
+    see: F,
+    held: HeldEvents,
+}
+
+impl<F: FnMut(Known<'_>)> Counted<F> {
+    /// Shows them to this function.
+    pub fn by(see: F) -> Self {
+        let held = HeldEvents::default();
+        Self { see, held }
+    }
+}
+
+impl<F: FnMut(Known<'_>)> Sink for Counted<F> {
+    fn count(&mut self, known: Known<'_>, _: i64) {
+        (self.see)(known);
+    }
+
+    fn hold(&mut self, known: Known<'_>, ts: i64) {
+        self.held.push(known, ts);
+    }
+
+    fn settle(&mut self, fate: BatchFate) {
+        if fate == BatchFate::Count {
+            self.held.release(|known, _| (self.see)(known));
+        }
+        self.held.clear();
+    }
+}
+
 /// Shows nobody anything.
 pub struct NoSink;
 
@@ -137,7 +168,7 @@ impl Sink for NoSink {
 }
 
 /// How far a walk has come.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Walk {
     /// The chain.
     pub follower: Follower,
@@ -173,19 +204,8 @@ impl Walk {
     pub fn new(synced: Option<u64>) -> Self {
         Self {
             follower: Follower::new(synced),
-            end: 0,
-            lines: 0,
             latest: i64::MIN,
-            fast_lines: 0,
-            slow_lines: 0,
-            blank_lines: Vec::new(),
-            unknown_fields: None,
-            redacted: RedactedLines::default(),
-            erasures: Vec::new(),
-            unsalted: Vec::new(),
-            promised: 0,
-            unterminated: false,
-            last_stamp: Vec::new(),
+            ..Self::default()
         }
     }
 

@@ -9,7 +9,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chronolog::archive::{self, Archive, damage_in};
-use chronolog::chain::BatchFate;
 use chronolog::damage::{Damage, DamageKind};
 use chronolog::digest::{Hasher, Hex, sha256};
 use chronolog::disk::{Access, Bytes, Disk, DiskFile, read_upto};
@@ -18,7 +17,7 @@ use chronolog::event::Known;
 use chronolog::event::act::each_subject;
 use chronolog::layout::{Layout, own_draft};
 use chronolog::origin::{Beginning, Sentinel, beginning_of};
-use chronolog::verify::{Sink, Walk, finding};
+use chronolog::verify::{Counted, Walk, finding};
 use chronolog::wal::reader::Reading;
 
 /// The first bytes of an index; the last one is the version.
@@ -136,7 +135,8 @@ impl IndexedArchive {
     fn make_index(&self, threads: usize) -> Result<Vec<(u64, u64)>> {
         let mut mentions = Mentions::default();
         let mut walk = Walk::new(None);
-        walk.go(&*self.archive.log, self.length, Reading::new(threads), &mut mentions)
+        let mut sink = Counted::by(|known| mentions.take(known));
+        walk.go(&*self.archive.log, self.length, Reading::new(threads), &mut sink)
             .or_damage(&self.name)?;
         if let Some(first) = walk.follower.damage.first() {
             return Err(damaged(&self.name, first));
@@ -281,38 +281,19 @@ pub(in crate::store) fn is_forged(disk: &dyn Disk, path: &Path, archive: &Hex, m
 
 /// Where the events stand that speak of records, by the hash of the id.
 #[derive(Default)]
-pub(in crate::store) struct Mentions {
-    counted: Vec<(u64, u64)>,
-    held: Vec<(u64, u64)>,
-}
+pub(in crate::store) struct Mentions(Vec<(u64, u64)>);
 
 impl Mentions {
+    /// Takes an event that counts.
+    pub fn take(&mut self, known: Known<'_>) {
+        each_subject(known.op, known.id, known.record, |id| {
+            self.0.push((hash_of(id), known.offset))
+        });
+    }
+
     fn sorted(mut self) -> Vec<(u64, u64)> {
-        self.counted.sort_unstable();
-        self.counted
-    }
-}
-
-fn mention(known: Known<'_>, found: &mut Vec<(u64, u64)>) {
-    each_subject(known.op, known.id, known.record, |id| {
-        found.push((hash_of(id), known.offset))
-    });
-}
-
-impl Sink for Mentions {
-    fn count(&mut self, known: Known<'_>, _: i64) {
-        mention(known, &mut self.counted);
-    }
-
-    fn hold(&mut self, known: Known<'_>, _: i64) {
-        mention(known, &mut self.held);
-    }
-
-    fn settle(&mut self, held: BatchFate) {
-        if held == BatchFate::Count {
-            self.counted.append(&mut self.held);
-        }
-        self.held.clear();
+        self.0.sort_unstable();
+        self.0
     }
 }
 

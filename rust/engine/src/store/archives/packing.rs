@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use chronolog::archive::{FRAME_BYTES, Packer};
 use chronolog::digest::{Hasher, Hex};
-use chronolog::disk::{Disk, DiskFile, PACE_BYTES, read_over};
+use chronolog::disk::{Disk, DiskFile, read_over};
 use chronolog::error::{At, Result};
 use chronolog::layout::{NEW_ARCHIVE, archive_name};
 use chronolog::log::Site;
-use chronolog::log::files::Scratch;
+use chronolog::log::files::{PacedFile, Scratch};
 use chronolog::ordered::in_order;
 
 use crate::store::Progress;
@@ -18,11 +18,9 @@ use crate::store::Progress;
 /// An archive of a log, as far as it is packed.
 pub(in crate::store) struct Packing {
     log: Arc<dyn DiskFile>,
-    file: Arc<dyn DiskFile>,
+    file: PacedFile,
     /// How much of the log is packed: whole frames.
     done: u64,
-    written: u64,
-    synced: u64,
     hasher: Hasher,
     threads: usize,
 }
@@ -40,10 +38,8 @@ impl Packing {
     pub fn start(disk: &dyn Disk, log: Arc<dyn DiskFile>, path: &Path, threads: usize) -> io::Result<Self> {
         Ok(Self {
             log,
-            file: disk.create(path)?,
+            file: PacedFile::at(disk.create(path)?, 0),
             done: 0,
-            written: 0,
-            synced: 0,
             hasher: Hasher::default(),
             threads,
         })
@@ -89,12 +85,7 @@ impl Packing {
         };
         in_order(pieces, self.threads, work, |piece: &mut FramePiece| {
             self.hasher.update(&piece.frame);
-            self.file.write_at(&piece.frame, self.written)?;
-            self.written += piece.frame.len() as u64;
-            if self.written - self.synced >= PACE_BYTES {
-                self.file.sync()?;
-                self.synced = self.written;
-            }
+            self.file.add(&piece.frame)?;
             self.done += piece.plain.len() as u64;
             progress(self.done, until);
             io::Result::Ok(true)

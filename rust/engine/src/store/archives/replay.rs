@@ -116,6 +116,9 @@ impl Replay {
     }
 
     fn take(&mut self, known: Known<'_>, ts: i64) {
+        if let Some(mentions) = &mut self.mentions {
+            mentions.take(known);
+        }
         if self.without.as_ref().is_some_and(|doomed| doomed.takes(&known)) {
             return;
         }
@@ -141,31 +144,25 @@ impl Sink for Replay {
             .is_err()
         {
             (self.state, self.gave_up) = (None, true);
-            self.holding.clear();
+            // Mentions of held events still count.
+            if self.mentions.is_none() {
+                self.holding.clear();
+            }
         }
         Ok(())
     }
 
     fn count(&mut self, known: Known<'_>, ts: i64) {
-        if let Some(mentions) = &mut self.mentions {
-            mentions.count(known, ts);
-        }
         self.take(known, ts);
     }
 
     fn hold(&mut self, known: Known<'_>, ts: i64) {
-        if let Some(mentions) = &mut self.mentions {
-            mentions.hold(known, ts);
-        }
-        if self.state.is_some() {
+        if self.state.is_some() || self.mentions.is_some() {
             self.holding.push(known, ts);
         }
     }
 
     fn settle(&mut self, held: BatchFate) {
-        if let Some(mentions) = &mut self.mentions {
-            mentions.settle(held);
-        }
         let mut holding = std::mem::take(&mut self.holding);
         if held == BatchFate::Count {
             holding.release(|known, ts| self.take(known, ts));

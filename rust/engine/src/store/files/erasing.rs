@@ -35,22 +35,13 @@ impl Erasing {
         };
         // One that a crash tore was never followed by a new log.
         let value = json::parse(&bytes).ok();
-        let named = value
-            .as_ref()
-            .and_then(|value| value.get("remove"))
-            .and_then(Value::as_array);
-        let base = value
-            .as_ref()
-            .and_then(|value| value.get("base"))
-            .and_then(Value::as_str);
+        let field = |name: &str| value.as_ref()?.get(name);
+        let base = field("base").and_then(Value::as_str);
+        let named = field("remove").and_then(Value::as_array).unwrap_or_default();
+        let names = named.iter().filter_map(Value::as_str);
         Ok(Some(Self {
             base: base.and_then(|digits| Hex::read(digits.as_bytes())),
-            remove: named
-                .unwrap_or_default()
-                .iter()
-                .filter_map(Value::as_str)
-                .map(str::to_owned)
-                .collect(),
+            remove: names.map(str::to_owned).collect(),
         }))
     }
 

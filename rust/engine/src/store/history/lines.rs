@@ -12,20 +12,19 @@ use crate::store::archives::way::pruned_until;
 use crate::store::load::base::Proof;
 use crate::store::load::examine::{Look, examine, settled_seq};
 use crate::store::load::loader::{Loader, Moment};
-use chronolog::chain::BatchFate;
 use chronolog::damage::Damage;
 use chronolog::disk::{DiskFile, read_upto};
 use chronolog::error::{At, Error, Result};
+use chronolog::event::Op;
 use chronolog::event::act::{each_concerned, each_subject};
 use chronolog::event::faces::face_of;
 use chronolog::event::line::{Event, Trust};
-use chronolog::event::{Known, Op};
 use chronolog::hint::{Hint, line_from};
 use chronolog::layout::LOG;
 use chronolog::log::{Log, OpenLog, Site};
 use chronolog::origin::{Beginning, Origin, Sentinel, WayBack, beginning_of, foreign_traces};
 use chronolog::scope::Viewer;
-use chronolog::verify::{BaseState, Sink, Walk};
+use chronolog::verify::{BaseState, Counted, Walk};
 use chronolog::wal::reader::Reading;
 use chronomemory_search::text::TextIndex;
 use chronomemory_state::condition::FieldIndexes;
@@ -87,7 +86,7 @@ impl<'a> History<'a> {
         self.log.check_is_there()?;
         let mut lines = Vec::new();
         let spelled = spelled(id);
-        for indexed in self.indexed_archives()?.iter().rev() {
+        for indexed in self.indexed_archives(None)?.iter().rev() {
             let places = indexed.places(&*self.site.disk, &self.site.layout, self.threads, &spelled)?;
             for place in places {
                 let line = line_from(&*indexed.archive.log, place, indexed.length).or_damage(&indexed.name)?;
@@ -110,18 +109,21 @@ impl<'a> History<'a> {
         Ok(lines)
     }
 
-    /// The archives that were kept, newest first.
-    fn indexed_archives(&self) -> Result<Vec<Arc<IndexedArchive>>> {
+    /// The archives that hold events of this seq or a later one, newest first; without a seq all that were kept, and one that
+    /// was pruned or not kept is not missed.
+    fn indexed_archives(&self, since: Option<u64>) -> Result<Vec<Arc<IndexedArchive>>> {
         let mut found: Vec<Arc<IndexedArchive>> = Vec::new();
         let mut origin = self.log.open().map(|log| log.origin.clone());
         let mut way = WayBack::default();
         while let Some(Origin::Ours(sentinel)) = origin {
+            if since.is_some_and(|seq| sentinel.last_seq < seq) {
+                break;
+            }
             let Some(indexed) = self.indexed_before(&sentinel)? else {
-                match sentinel.archive {
-                    // What nobody wanted to keep is not missed.
-                    None => break,
-                    Some(_) if sentinel.last_seq <= pruned_until(self.state) => break,
-                    Some(_) => return Err(not_kept(&sentinel)),
+                let is_dropped = sentinel.archive.is_none() || sentinel.last_seq <= pruned_until(self.state);
+                match since.is_none() && is_dropped {
+                    true => break,
+                    false => return Err(not_kept(&sentinel)),
                 }
             };
             origin = Some(one_back(&mut way, &sentinel, &indexed)?);
@@ -161,13 +163,14 @@ impl History<'_> {
             faces,
             ..Changed::default()
         };
-        for indexed in self.indexed_since(seq)?.iter().rev() {
+        for indexed in self.indexed_archives(Some(seq))?.iter().rev() {
             let mut walk = Walk::new(None);
+            let mut sink = Counted::by(|known| changed.note(known.op, known.id, known.record, known.seq));
             walk.go(
                 &*indexed.archive.log,
                 indexed.length,
                 Reading::new(self.threads),
-                &mut changed,
+                &mut sink,
             )
             .or_damage(&indexed.name)?;
             if let Some(found) = walk.follower.damage.first() {
@@ -198,7 +201,7 @@ impl History<'_> {
             return Ok(true);
         }
         let mut found = false;
-        if let Some(oldest) = self.indexed_since(seq)?.last() {
+        if let Some(oldest) = self.indexed_archives(Some(seq))?.last() {
             let log = &*oldest.archive.log;
             let traces = foreign_traces(log, oldest.length, seq, Hint::None).or_damage(&oldest.name)?;
             found = traces.hashes.iter().any(|there| there == hash.as_bytes());
@@ -212,24 +215,6 @@ impl History<'_> {
         }
         Ok(found)
     }
-
-    /// The archives that hold events of this seq or a later one, newest first.
-    fn indexed_since(&self, seq: u64) -> Result<Vec<Arc<IndexedArchive>>> {
-        let mut found: Vec<Arc<IndexedArchive>> = Vec::new();
-        let mut origin = self.log.open().map(|log| log.origin.clone());
-        let mut way = WayBack::default();
-        while let Some(Origin::Ours(sentinel)) = origin.filter(|origin| is_after(origin, seq)) {
-            let indexed = self.indexed_before(&sentinel)?.ok_or_else(|| not_kept(&sentinel))?;
-            origin = Some(one_back(&mut way, &sentinel, &indexed)?);
-            found.push(indexed);
-        }
-        Ok(found)
-    }
-}
-
-/// Whether a log begins with a compaction that retired events of this seq or a later one.
-fn is_after(origin: &Origin, seq: u64) -> bool {
-    matches!(origin, Origin::Ours(sentinel) if sentinel.last_seq >= seq)
 }
 
 /// The records that events speak of.
@@ -241,8 +226,6 @@ struct Changed {
     seen: HashSet<Vec<u8>>,
     /// Those of them of which only acts spoke.
     by_act: HashSet<String>,
-    /// Those of a batch that may still turn out to be broken.
-    held: Vec<(Op, Vec<u8>, Vec<u8>, u64)>,
 }
 
 impl Changed {
@@ -264,27 +247,6 @@ impl Changed {
                 self.by_act.remove(&unspelled(id));
             }
         });
-    }
-}
-
-impl Sink for Changed {
-    fn count(&mut self, known: Known<'_>, _: i64) {
-        self.note(known.op, known.id, known.record, known.seq);
-    }
-
-    fn hold(&mut self, known: Known<'_>, _: i64) {
-        let record = Some(known.record).filter(|_| known.op == Op::Act);
-        let record = record.unwrap_or_default().to_vec();
-        self.held.push((known.op, known.id.to_vec(), record, known.seq));
-    }
-
-    fn settle(&mut self, held: BatchFate) {
-        let batch = std::mem::take(&mut self.held);
-        if held == BatchFate::Count {
-            for (op, id, record, seq) in batch {
-                self.note(op, &id, &record, seq);
-            }
-        }
     }
 }
 
@@ -355,6 +317,7 @@ impl LiveLog<'_> {
 }
 
 /// The store as it was at some event; nothing can be written through it.
+#[derive(Default)]
 pub struct View {
     pub(in crate::store) state: State,
     seq: u64,
@@ -397,14 +360,7 @@ impl History<'_> {
     pub fn as_of(&self, moment: Moment) -> Result<View> {
         self.log.check_is_there()?;
         let Some(log) = self.log.open() else {
-            return Ok(View {
-                state: State::default(),
-                seq: 0,
-                log: None,
-                text: OnceLock::new(),
-                indexes: RwLock::default(),
-                field_indexes: RwLock::default(),
-            });
+            return Ok(View::default());
         };
         let length = log.file.length().or_damage(LOG)?;
         let mut segment = PastLog {
@@ -515,9 +471,7 @@ impl History<'_> {
             seq: loader.last_seq,
             state,
             log: Some((Arc::clone(&segment.log), segment.length)),
-            text: OnceLock::new(),
-            indexes: RwLock::default(),
-            field_indexes: RwLock::default(),
+            ..View::default()
         })
     }
 }

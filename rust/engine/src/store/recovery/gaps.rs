@@ -20,7 +20,7 @@ use chronolog::event::line::{Event, Fault, Trust};
 use chronolog::event::mend::{Budget, Neighbours, mend, mend_cut};
 use chronolog::hint::{Hint, Synced, hint_for, read_hint};
 use chronolog::layout::Layout;
-use chronolog::log::files::Scratch;
+use chronolog::log::files::{PacedFile, Scratch};
 use chronolog::origin::beginning_of;
 
 /// Lines that stand elsewhere: in which file, and where there.
@@ -520,8 +520,6 @@ impl Gap {
 
 /// So much may be hashed in search of lost bytes, in one repair: some seconds.
 const MENDING_BLOCKS: u64 = 20_000_000;
-/// How much is copied at a time.
-const BUFFER_BYTES: u64 = 1024 * 1024;
 /// A log with its gaps.
 pub(in crate::store) struct Gaps {
     gaps: Vec<Gap>,
@@ -701,43 +699,26 @@ impl Gaps {
         disk.sync_dir(layout.folder()).at(layout.folder())?;
         let scratch = Scratch::at(disk, layout.healed_draft());
         let path = scratch.path();
-        let file = disk.create(path).at(path)?;
-        let (mut from, mut to) = (0, 0);
-        let copy = |source: usize, range: std::ops::Range<u64>, to: &mut u64| -> Result<()> {
-            let source = match source.checked_sub(1) {
-                None => log,
-                Some(copy) => &*self.copies[copy],
-            };
-            let mut offset = range.start;
-            let mut buffer = Vec::new();
-            while offset < range.end {
-                buffer.clear();
-                let wanted = (range.end - offset).min(BUFFER_BYTES) as usize;
-                if read_upto(source, &mut buffer, offset, wanted).at(path)? == 0 {
-                    return Err(io::Error::from(io::ErrorKind::UnexpectedEof)).at(path);
-                }
-                file.write_at(&buffer, *to).at(path)?;
-                offset += buffer.len() as u64;
-                *to += buffer.len() as u64;
-            }
-            Ok(())
+        let mut file = PacedFile::at(disk.create(path).at(path)?, 0);
+        let mut from = 0;
+        let source = |source: usize| match source.checked_sub(1) {
+            None => log,
+            Some(copy) => &*self.copies[copy],
         };
         for gap in &self.gaps {
             let Some(instead) = gap.instead() else { continue };
-            copy(0, from..gap.start, &mut to)?;
+            file.copy(log, from..gap.start, |_| {}).at(path)?;
             for piece in &instead {
-                match piece {
-                    Replacement::Lines(lines) => copy(lines.source, lines.bytes.clone(), &mut to)?,
-                    Replacement::Bytes(bytes) => {
-                        file.write_at(bytes, to).at(path)?;
-                        to += piece.length();
-                    }
-                }
+                let added = match piece {
+                    Replacement::Lines(lines) => file.copy(source(lines.source), lines.bytes.clone(), |_| {}),
+                    Replacement::Bytes(bytes) => file.add(bytes),
+                };
+                added.at(path)?;
             }
             from = gap.end;
         }
-        copy(0, from..self.length, &mut to)?;
-        file.sync().at(path)?;
+        let copied = file.copy(log, from..self.length, |_| {});
+        copied.and_then(|()| file.sync()).at(path)?;
         Ok(scratch)
     }
 }

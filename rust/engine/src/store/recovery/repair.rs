@@ -3,7 +3,8 @@
 //! First everything is brought back that something in the folder proves: lines by the hashes of their neighbours, the
 //! base by a copy or by the archives before it. Then a new log begins that names the state and the findings. If the old
 //! log is whole again, it becomes an archive and history goes on; if not, it is set aside with all that it stands on.
-//! What cannot be proved is named, by id where there is one.
+//! What cannot be proved is named, by id where there is one. Altered bases and archives are replaced by copies or set
+//! aside; that is planned first and done once the new log stands, so that an interrupted repair leaves the damage.
 
 use std::collections::BTreeSet;
 use std::io;

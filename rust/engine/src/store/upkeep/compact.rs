@@ -1,4 +1,7 @@
-//! Compacts the log by an unfiltered rewrite, and writes the sentinel that a new log begins with.
+//! Rewrites the live log as a new base and archive while others go on, and begins a new log with a sentinel.
+//!
+//! A [`Rewrite`] freezes a committed prefix, writes it without the lock and follows what is appended in ever shorter
+//! rounds; the rest is added under the lock. A compaction is a rewrite, an erasure one with a [`Filter`].
 
 use std::io;
 use std::sync::Arc;

@@ -15,11 +15,10 @@ use crate::store::vectors::records::format::{
 use crate::store::vectors::records::index::RowIndex;
 use crate::store::vectors::rows::check::{map_rows, row_bytes};
 use chronolog::digest::Hex;
-use chronolog::disk::{DiskFile, PACE_BYTES};
 use chronolog::error::{At, Result};
 use chronolog::event::draft::Draft;
 use chronolog::event::faces::VECTORS;
-use chronolog::log::files::Scratch;
+use chronolog::log::files::{PacedFile, Scratch};
 use chronolog::log::{Log, Site};
 use chronomemory_state::state::State;
 
@@ -38,9 +37,7 @@ pub(in crate::store) struct Moving {
     /// Rows up to here were looked at.
     seen: u32,
     copied: usize,
-    written: u64,
-    synced: u64,
-    file: Arc<dyn DiskFile>,
+    file: PacedFile,
     scratch: Scratch,
 }
 
@@ -69,9 +66,7 @@ impl Moving {
                 .collect(),
             seen: index.rows,
             copied: 0,
-            written: 0,
-            synced: 0,
-            file: site.disk.create(scratch.path()).at(scratch.path())?,
+            file: PacedFile::at(site.disk.create(scratch.path()).at(scratch.path())?, 0),
             scratch,
         })
     }
@@ -120,12 +115,7 @@ impl Moving {
     }
 
     fn put(&mut self, buffer: &mut Vec<u8>) -> Result<()> {
-        self.file.write_at(buffer, self.written).at(self.scratch.path())?;
-        self.written += buffer.len() as u64;
-        if self.written - self.synced >= PACE_BYTES {
-            self.file.sync().at(self.scratch.path())?;
-            self.synced = self.written;
-        }
+        self.file.add(buffer).at(self.scratch.path())?;
         buffer.clear();
         Ok(())
     }

@@ -1,6 +1,7 @@
-//! Tells which files of the past may stay and which may go.
+//! Tells which files of the past may stay, and removes the oldest archives.
 //!
-//! Nothing is removed that nobody retired: bases and archives that no log names are put aside.
+//! Bases and archives that no log names and no compaction retired are quarantined. A pruning writes an event first, then
+//! removes archives from the oldest on, so that there is never a hole; the next compaction or pruning finishes one.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
