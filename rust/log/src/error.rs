@@ -42,11 +42,8 @@ pub enum Error {
         holder: String,
     },
     /// The store is a copy, which is only read.
-    #[error("{path} is a backup: it is read, and never written", path = .path.display())]
-    ReadOnly {
-        /// Its folder.
-        path: PathBuf,
-    },
+    #[error("{path} is a backup: it is read, and never written", path = .0.display())]
+    ReadOnly(PathBuf),
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
@@ -57,11 +54,8 @@ pub enum Error {
     #[error("a progress callback cannot use the store that calls it")]
     InProgress,
     /// A sync failed earlier: what the system holds in memory may never reach the disk.
-    #[error("the store refuses writes since a sync failed: {reason}")]
-    Poisoned {
-        /// The failure that poisoned it.
-        reason: String,
-    },
+    #[error("the store refuses writes since a sync failed: {0}")]
+    Poisoned(String),
     /// The files contradict their own hashes.
     #[error("{0}")]
     Corrupted(Box<Damage>),
@@ -84,17 +78,11 @@ pub enum Error {
         recovery: &'static str,
     },
     /// Others were at work for as long as the caller would try; the same call may succeed later.
-    #[error("{what}")]
-    Busy {
-        /// What they do.
-        what: String,
-    },
+    #[error("{0}")]
+    Busy(String),
     /// The store is as large as it can become; nothing was written.
-    #[error("{what}")]
-    Limit {
-        /// What is full.
-        what: String,
-    },
+    #[error("{0}")]
+    Limit(String),
     /// The caller's value is larger than a line of the log; nothing was written.
     #[error("{field}: {reason}")]
     TooLarge {
@@ -120,29 +108,17 @@ pub enum Error {
         reason: String,
     },
     /// The id belongs to a record that the caller does not see; nothing was written.
-    #[error("id {id:?}: taken in this store; use handle.id({id:?}), or leave the id out")]
-    IdTaken {
-        /// The id.
-        id: String,
-    },
+    #[error("id {0:?}: taken in this store; use handle.id({0:?}), or leave the id out")]
+    IdTaken(String),
     /// There is no such record, as far as the caller sees; nothing was written.
-    #[error("id {id:?}: there is no such record")]
-    UnknownRecord {
-        /// The id.
-        id: String,
-    },
+    #[error("id {0:?}: there is no such record")]
+    UnknownRecord(String),
     /// The record is wider than the caller's scope, who may read it but not change it; nothing was written.
-    #[error("id {id:?}: it is not of this scope, which may read it but not change it")]
-    OutOfScope {
-        /// The id.
-        id: String,
-    },
+    #[error("id {0:?}: it is not of this scope, which may read it but not change it")]
+    OutOfScope(String),
     /// The store requires a name that the writer did not give; nothing was written.
-    #[error("{level}: this store requires it for every write; what is for all is written through shared()")]
-    ScopeRequired {
-        /// Which name.
-        level: &'static str,
-    },
+    #[error("{0}: this store requires it for every write; what is for all is written through shared()")]
+    ScopeRequired(&'static str),
     /// One of several rows cannot be written; nothing of its batch was.
     #[error("row {row}, {fault}")]
     InBatch {
@@ -222,12 +198,12 @@ impl Error {
 
     /// Others are at work.
     pub fn busy(what: impl Into<String>) -> Self {
-        Self::Busy { what: what.into() }
+        Self::Busy(what.into())
     }
 
     /// The store cannot become larger.
     pub fn limit(what: impl Into<String>) -> Self {
-        Self::Limit { what: what.into() }
+        Self::Limit(what.into())
     }
 
     /// A value that no line of the log can hold.

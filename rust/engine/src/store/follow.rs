@@ -34,7 +34,7 @@ use chronolog::verify::{BaseState, Walk, finding};
 use chronomemory_state::state::State;
 
 impl Store {
-    /// Reads what others committed since.
+    /// Reads what other processes committed since.
     pub fn refresh(&mut self) -> Result<()> {
         self.check_open()?;
         // What this store writes itself is not news to it.
@@ -320,7 +320,6 @@ impl Store {
         self.with_lock_to(LockPurpose::Write, now, change)
     }
 
-    /// The same for another purpose.
     pub(in crate::store) fn with_lock_to<T>(
         &mut self,
         purpose: LockPurpose,

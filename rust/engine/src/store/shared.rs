@@ -375,10 +375,7 @@ impl Shared {
         terms: WriterTerms,
         clock: &dyn Fn() -> i64,
     ) -> Result<(Committed, DueWork)> {
-        let (committed, due_work) = self.change(terms, clock, |store| store.commit_parts(parts, ahead, clock()));
-        let committed = committed?;
-        self.catch_up_with_disk(&due_work)?;
-        Ok((committed, due_work))
+        self.change_and_sync(terms, clock, |store| store.commit_parts(parts, ahead, clock()))
     }
 
     fn line(&self) -> MutexGuard<'_, WriterQueue> {

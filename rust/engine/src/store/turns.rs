@@ -71,7 +71,6 @@ impl<'a, T: Turns> StoreAccess<'a, T> {
         }
     }
 
-    /// Looks at the newest state.
     pub fn look<U>(&self, act: impl FnOnce(&mut Store) -> Result<U>) -> Result<U> {
         self.turns.turn(|store| {
             if !self.is_locked {

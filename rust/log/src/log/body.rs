@@ -284,7 +284,7 @@ impl Log {
     /// Refuses to write after a failed sync.
     pub fn check_poison(&self) -> Result<()> {
         match &self.poisoned {
-            Some(reason) => Err(Error::Poisoned { reason: reason.clone() }),
+            Some(reason) => Err(Error::Poisoned(reason.clone())),
             None => Ok(()),
         }
     }

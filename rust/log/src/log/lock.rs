@@ -260,7 +260,7 @@ impl Lock {
         let site = Arc::clone(&self.site);
         if site.layout.is_backup() {
             let path = site.layout.folder().to_owned();
-            return Err(Error::ReadOnly { path });
+            return Err(Error::ReadOnly(path));
         }
         let path = site.layout.lock();
         for _ in 0..LOCK_FILE_TRIES {
@@ -331,9 +331,7 @@ impl Lock {
         if mark == self.mark_at_open {
             return Ok(());
         }
-        Err(Error::Poisoned {
-            reason: mark.unwrap_or_default(),
-        })
+        Err(Error::Poisoned(mark.unwrap_or_default()))
     }
 
     /// Marks the file: a sync failed, and nobody may write any more.

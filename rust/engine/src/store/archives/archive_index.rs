@@ -284,7 +284,6 @@ pub(in crate::store) fn is_forged(disk: &dyn Disk, path: &Path, archive: &Hex, m
 pub(in crate::store) struct Mentions(Vec<(u64, u64)>);
 
 impl Mentions {
-    /// Takes an event that counts.
     pub fn take(&mut self, known: Known<'_>) {
         each_subject(known.op, known.id, known.record, |id| {
             self.0.push((hash_of(id), known.offset))

@@ -54,12 +54,10 @@ impl Replay {
         }
     }
 
-    /// A state without records.
     fn empty(&self) -> State {
         self.likeness.as_ref().map_or_else(State::default, State::awaiting)
     }
 
-    /// Begins with nothing.
     pub fn begin(&mut self) {
         self.state = (!self.gave_up).then(|| self.empty());
     }
@@ -216,7 +214,6 @@ impl RecordSink for Compared<'_> {
 pub(in crate::store) struct Doomed(HashSet<Vec<u8>, RandomState>);
 
 impl Doomed {
-    /// One more.
     pub fn add(&mut self, id: &[u8]) -> bool {
         self.0.insert(id.to_vec())
     }
@@ -226,12 +223,10 @@ impl Doomed {
         self.0.contains(id)
     }
 
-    /// Their ids.
     pub fn ids(&self) -> impl Iterator<Item = &[u8]> {
         self.0.iter().map(Vec::as_slice)
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

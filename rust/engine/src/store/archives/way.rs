@@ -47,7 +47,6 @@ pub(super) struct Hop {
     pub wrong: Option<Damage>,
 }
 
-/// How the way ended.
 pub(super) enum End {
     /// At the first event of all, or at another tool's compaction.
     Beginning,
@@ -97,7 +96,6 @@ pub(super) fn fault_of(name: &str, fault: io::Error) -> io::Result<Damage> {
 }
 
 impl Hop {
-    /// The live log.
     pub fn live(origin: &Origin, offset: u64, seq: Option<u64>, erasures: Option<Vec<ErasureSeen>>) -> Self {
         let sentinel = match origin {
             Origin::Ours(sentinel) => Some(sentinel.clone()),

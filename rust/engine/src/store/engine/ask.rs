@@ -68,7 +68,7 @@ impl Engine {
         self.read(|store| Ok(store.state.due_at(viewer, now.unwrap_or_else(|| self.moment()))))
     }
 
-    /// What was known then.
+    /// The store as it was at a moment.
     pub fn as_of(&self, moment: Moment) -> Result<View> {
         self.read_past(|store| store.past().as_of(moment))
     }

@@ -35,7 +35,6 @@ struct Large {
     spelling: Spelled,
 }
 
-/// Who spells it.
 enum Spelled {
     Beside(SpellerJob),
     /// The system gives no thread: the one that drafts does both.
@@ -166,7 +165,6 @@ pub(in crate::store) struct SpellerJob {
 }
 
 impl Speller {
-    /// Starts the thread.
     pub fn start(store: Arc<Shared>, host: &dyn Host) -> io::Result<Self> {
         let (orders, coming) = channel::<Order>();
         let work = move || {
@@ -182,7 +180,6 @@ impl Speller {
         Ok(Self { orders })
     }
 
-    /// Begins a batch.
     pub fn begin(self, ahead: SpelledAhead) -> SpellerJob {
         let (parts, coming) = channel();
         let (done, spelled) = channel();
@@ -201,7 +198,6 @@ impl Speller {
 }
 
 impl SpellerJob {
-    /// Gives the next part.
     pub fn add(&self, part: Arc<Draft>) {
         let _ = self.parts.send(part);
     }

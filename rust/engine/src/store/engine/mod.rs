@@ -77,7 +77,6 @@ impl Deref for Engine {
     }
 }
 
-/// The threads of a store.
 struct Workers {
     /// The one that the worker has; there is none if the caller drives it.
     worker: Option<Join>,

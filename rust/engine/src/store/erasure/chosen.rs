@@ -450,7 +450,6 @@ fn named_by<F: Fn(&Tie) -> bool>(
         .flat_map(move |tie| tie.names(&value).into_iter().map(move |name| (name, tie)))
 }
 
-/// What a record says now.
 pub(super) fn said_by<'a>(row: &Row<'a>) -> SaidRecord<'a> {
     SaidRecord {
         id: row.id,

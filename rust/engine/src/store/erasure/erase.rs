@@ -69,7 +69,6 @@ fn check_erasable(site: &Site, log: &mut Log) -> Result<()> {
     check_no_tail_is_left(site, log)
 }
 
-/// An erasure before its commit.
 struct Preparing<'a> {
     site: &'a Arc<Site>,
     options: &'a Options,

@@ -56,7 +56,6 @@ pub(super) struct Asking<'a, T> {
 }
 
 impl<'a, T: Turns> Asking<'a, T> {
-    /// Asks the store.
     pub fn of(access: &'a StoreAccess<'a, T>) -> Self {
         Self {
             access,
@@ -143,12 +142,10 @@ impl<'a> EraseScan<'a> {
         }
     }
 
-    /// What was chosen.
     pub fn chosen(self) -> Chosen {
         self.result.into_inner().chosen
     }
 
-    /// What was found.
     fn result(self) -> ScanResult {
         self.result.into_inner()
     }
@@ -321,7 +318,6 @@ pub(super) struct LogAhead {
 }
 
 impl ErasePlan {
-    /// Chooses from the current state.
     pub fn look(access: &StoreAccess<'_, impl Turns>, order: &Erase) -> Result<Self> {
         access.look(|store| {
             let order = order.now(store)?.into_owned();
@@ -463,7 +459,6 @@ pub(in crate::store) struct Redacted {
 }
 
 impl Redacted {
-    /// Nothing of a log yet.
     pub fn nothing_of(log: &Arc<dyn DiskFile>) -> Self {
         Self {
             log: Arc::clone(log),
@@ -546,7 +541,6 @@ pub(in crate::store) struct LinesOfLog {
 }
 
 impl LinesOfLog {
-    /// Adds a line.
     pub fn take(&mut self, known: &Known<'_>) {
         if let Some(hash) = Hex::read(known.hash) {
             self.has_acts |= known.op == Op::Act;
@@ -593,7 +587,6 @@ impl LiveLines {
     }
 }
 
-/// Looks at what was appended.
 struct Rest<'a> {
     chosen: &'a mut Chosen,
     lines: &'a mut LinesOfLog,

@@ -45,7 +45,6 @@ impl Erasing {
         }))
     }
 
-    /// Writes it down, durably.
     pub fn write(&self, site: &Site) -> Result<()> {
         let (path, folder) = (site.layout.inside(ERASING), site.layout.folder());
         let names = self.remove.iter().map(|name| Value::Str(name.clone())).collect();
@@ -95,7 +94,6 @@ impl Erasing {
         Ok(())
     }
 
-    /// Says that all is done.
     pub fn end(site: &Site) -> Result<()> {
         let folder = site.layout.folder();
         remove_if_there(&*site.disk, &site.layout.inside(ERASING))?;

@@ -102,7 +102,6 @@ impl<'a> HeldFiles<'a> {
         now.is_ok_and(|now| now.identity == self.identity && now.length == self.length)
     }
 
-    /// The log as it was.
     pub fn log_then(&self) -> Prefix {
         Prefix::of(Arc::clone(&self.log), self.length)
     }
@@ -115,7 +114,6 @@ pub(in crate::store) struct Prefix {
 }
 
 impl Prefix {
-    /// So much of a file.
     pub fn of(file: Arc<dyn DiskFile>, length: u64) -> Self {
         Self { file, length }
     }
@@ -145,7 +143,6 @@ pub(in crate::store) struct Overlay<'a> {
 }
 
 impl<'a> Overlay<'a> {
-    /// The disk as it is.
     pub fn of(disk: &'a dyn Disk) -> Self {
         Self {
             disk,
@@ -158,7 +155,6 @@ impl<'a> Overlay<'a> {
         self.files.insert(path, Some(file));
     }
 
-    /// Shows nothing at a path.
     pub fn hide(&mut self, path: PathBuf) {
         self.files.insert(path, None);
     }

@@ -36,7 +36,6 @@ pub(in crate::store) struct KnownCopy {
 }
 
 impl KnownCopy {
-    /// The folder.
     pub fn folder(&self) -> PathBuf {
         PathBuf::from(&self.path)
     }
@@ -46,7 +45,6 @@ impl KnownCopy {
         with_suffix(Path::new(&self.path), ".tmp")
     }
 
-    /// Whether it was made here.
     pub fn is_made_by(&self, site: &Site) -> bool {
         !self.made_by.is_empty() && self.made_by == own_place(site)
     }

@@ -74,7 +74,6 @@ fn holds_event(log: &dyn DiskFile) -> bool {
     looked.is_ok() && found
 }
 
-/// The backups, newest first.
 pub(in crate::store) fn backup_folders(disk: &dyn Disk, layout: &Layout) -> Vec<Layout> {
     folders_in(disk, &layout.backups(), is_backup_folder)
 }
@@ -161,7 +160,6 @@ pub(in crate::store) fn own_base(disk: &dyn Disk, layout: &Layout, sha256: &Hex)
     archive::has_digest(&*base.log, sha256).then_some(base.log)
 }
 
-/// The same, there or elsewhere.
 pub(in crate::store) fn proved_base(disk: &dyn Disk, layout: &Layout, sha256: &Hex) -> Option<Arc<dyn DiskFile>> {
     own_base(disk, layout, sha256).or_else(|| copy_of_base(disk, layout, sha256).map(|(_, file)| file))
 }

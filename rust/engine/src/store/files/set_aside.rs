@@ -98,7 +98,6 @@ impl QuarantineFolder {
         Ok(None)
     }
 
-    /// Makes the names durable.
     pub fn sync(&self) -> Result<()> {
         let disk = &*self.site.disk;
         let folder = self.layout.folder();

@@ -268,7 +268,6 @@ impl LiveLog<'_> {
         self.open.map_or(0, |log| log.mark().last_seq)
     }
 
-    /// How many events it holds.
     pub fn events(&self) -> u64 {
         self.open.map_or(0, |log| log.mark().events)
     }
@@ -279,7 +278,6 @@ impl LiveLog<'_> {
         head.map(|head| head.text().to_owned()).unwrap_or_default()
     }
 
-    /// The line of an event.
     pub fn line_at(&self, index: usize) -> Result<Vec<u8>> {
         let mut found = Vec::new();
         self.each_line(index..index + 1, |line| found = line.to_vec())?;

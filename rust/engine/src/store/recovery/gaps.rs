@@ -482,7 +482,6 @@ impl Lost {
     }
 }
 
-/// Names a range of events.
 pub(in crate::store) fn events(first: u64, last: u64) -> String {
     match first == last {
         true => format!("event {first}"),
@@ -520,7 +519,6 @@ impl Gap {
 
 /// So much may be hashed in search of lost bytes, in one repair: some seconds.
 const MENDING_BLOCKS: u64 = 20_000_000;
-/// A log with its gaps.
 pub(in crate::store) struct Gaps {
     gaps: Vec<Gap>,
     length: u64,
@@ -663,7 +661,6 @@ impl Gaps {
         lost.map(|lost| lost.healed_offset).collect()
     }
 
-    /// How many gaps were filled.
     pub fn filled(&self) -> u64 {
         self.gaps.iter().filter(|gap| gap.filling.is_some()).count() as u64
     }

@@ -34,7 +34,6 @@ pub(in crate::store) struct EventRoute {
     pub refuted: HashSet<usize>,
 }
 
-/// What leads where.
 struct Map<'a> {
     runs: &'a [LineRun],
     before: Vec<Option<usize>>,
@@ -287,7 +286,6 @@ pub(in crate::store) struct Scan {
 pub(in crate::store) type OnBad<'a> = &'a mut dyn FnMut(u64, &[u8], u64, &Fault);
 
 impl Scan {
-    /// Reads a file.
     pub fn of(file: &dyn DiskFile, source: usize, cuts: &Cuts, threads: usize, on_bad: OnBad<'_>) -> io::Result<Self> {
         let mut scan = Self::default();
         let mut open: Option<LineRun> = None;

@@ -56,7 +56,6 @@ impl BackingUp {
         &self.draft
     }
 
-    /// Where it lies then.
     pub(in crate::store) fn target(&self) -> &Path {
         &self.target
     }

@@ -58,7 +58,6 @@ pub(super) fn thin_out(turns: &impl Turns, now: i64) -> Result<()> {
     Ok(())
 }
 
-/// One base that is there.
 struct PastBase {
     /// Which of the logs it is of.
     log: usize,
@@ -145,7 +144,6 @@ impl PastBases {
         self.logs.iter().take(log).any(|log| log.starts_from_nothing)
     }
 
-    /// What the packed ones weigh.
     fn weight(&self) -> u64 {
         let packed = self
             .there

@@ -27,7 +27,6 @@ const DEAD_SHARE: u32 = 4;
 /// How much is copied at a time.
 const BUFFER_BYTES: usize = 1024 * 1024;
 
-/// A space that is moving.
 pub(in crate::store) struct Moving {
     site: Arc<Site>,
     old: Bound,
@@ -71,7 +70,6 @@ impl Moving {
         })
     }
 
-    /// The name of the space.
     pub fn name(&self) -> &str {
         &self.old.name
     }

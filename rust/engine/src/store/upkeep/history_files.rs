@@ -43,7 +43,6 @@ pub(in crate::store) struct PastFiles<'a> {
 }
 
 impl<'a> PastFiles<'a> {
-    /// Those of a log.
     pub fn of(site: &'a Site, log: &'a Log, state: &'a State) -> Self {
         Self {
             site,
@@ -200,7 +199,6 @@ impl<'a> PastFiles<'a> {
     }
 }
 
-/// Files that a log names.
 pub(super) struct NamedFiles {
     files: BTreeSet<String>,
     /// The logs before it, the newest first.

@@ -23,7 +23,6 @@ use chronolog::memory;
 /// What a thread needs at least.
 const THREAD_BYTES: usize = 4 * 1024 * 1024;
 
-/// Looks after a store.
 pub(super) struct Worker {
     store: Arc<Shared>,
     host: Arc<dyn Host>,
@@ -102,7 +101,6 @@ impl Worker {
         begun.into_iter().for_each(|(_, join)| join());
     }
 
-    /// Hears what the store needs.
     pub fn tell(&self, due_work: DueWork) {
         let asked = asks_of(due_work);
         if asked & !self.asked.load(Ordering::Relaxed) != 0 {

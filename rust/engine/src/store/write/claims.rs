@@ -119,9 +119,9 @@ impl<'a> Claims<'a> {
                     }
                 }
             }
-            Some((_, Some(SeenAs::Wider))) => return Err(Error::OutOfScope { id: unspelled(id) }),
-            Some((_, None)) if change.op == Op::Upsert => return Err(Error::IdTaken { id: unspelled(id) }),
-            Some((_, None)) => return Err(Error::UnknownRecord { id: unspelled(id) }),
+            Some((_, Some(SeenAs::Wider))) => return Err(Error::OutOfScope(unspelled(id))),
+            Some((_, None)) if change.op == Op::Upsert => return Err(Error::IdTaken(unspelled(id))),
+            Some((_, None)) => return Err(Error::UnknownRecord(unspelled(id))),
         }
         let born = self.born.as_mut().filter(|_| change.op == Op::Upsert);
         match born.map(|born| *born.entry(id).or_insert(here)) {
@@ -145,7 +145,7 @@ impl<'a> Claims<'a> {
             // One without names may say so of an id that nobody knows, as ever: it is in the log then.
             return match scope.is_shared() {
                 true => Ok(()),
-                false => Err(Error::UnknownRecord { id: unspelled(id) }),
+                false => Err(Error::UnknownRecord(unspelled(id))),
             };
         }
         // What a face makes of several things carries what they have in common.
@@ -163,7 +163,6 @@ impl<'a> Claims<'a> {
     }
 }
 
-/// Whether somebody gives names.
 fn has_names(writer: &Viewer) -> bool {
     matches!(writer, Viewer::Named { scope, .. } if !scope.is_shared())
 }
@@ -182,8 +181,8 @@ fn check_act(state: &State, writer: &Viewer, id: &[u8], record: &[u8]) -> Result
     for mention in Act::read(id, record).iter().flat_map(Act::mentions) {
         match state.seen_by(writer, &spelled(&mention.id)) {
             None | Some(Some(SeenAs::Own)) => {}
-            Some(Some(SeenAs::Wider)) => return Err(Error::OutOfScope { id: mention.id }),
-            Some(None) => return Err(Error::UnknownRecord { id: mention.id }),
+            Some(Some(SeenAs::Wider)) => return Err(Error::OutOfScope(mention.id)),
+            Some(None) => return Err(Error::UnknownRecord(mention.id)),
         }
     }
     Ok(())
@@ -201,8 +200,8 @@ pub(in crate::store) fn check_owned<'a>(
     for id in ids {
         match state.seen_by(writer, id) {
             Some(Some(SeenAs::Own)) => {}
-            Some(Some(SeenAs::Wider)) => return Err(Error::OutOfScope { id: unspelled(id) }),
-            Some(None) | None => return Err(Error::UnknownRecord { id: unspelled(id) }),
+            Some(Some(SeenAs::Wider)) => return Err(Error::OutOfScope(unspelled(id))),
+            Some(None) | None => return Err(Error::UnknownRecord(unspelled(id))),
         }
     }
     Ok(())
@@ -230,7 +229,7 @@ pub(in crate::store) fn check_required(state: &State, parts: &[impl Borrow<Draft
     for (place, &level) in LEVELS.iter().enumerate() {
         let lacks = |draft: &Draft| !draft.author().gives(place) && !is_of_store(draft);
         if is_required(state, place) && parts.iter().any(|part| lacks(part.borrow())) {
-            return Err(Error::ScopeRequired { level });
+            return Err(Error::ScopeRequired(level));
         }
     }
     Ok(())
@@ -266,7 +265,7 @@ fn keep_scopes(state: &State, draft: &Draft) -> Result<Draft> {
 /// Ids that end with the digits of a scope belong to it, so that nobody can occupy them.
 fn check_digits(id: &[u8], is_own: impl FnOnce(&str) -> bool) -> Result<()> {
     match marked_digits(id) {
-        Some(digits) if !is_own(digits) => Err(Error::IdTaken { id: unspelled(id) }),
+        Some(digits) if !is_own(digits) => Err(Error::IdTaken(unspelled(id))),
         _ => Ok(()),
     }
 }
@@ -324,7 +323,6 @@ impl Setting {
         store.views.declared(&store.state)
     }
 
-    /// Whether a store has it.
     pub(super) fn is_of(&self, store: &Store) -> Result<bool> {
         match self {
             Self::Index(path) => Ok(Self::indexes(store)?.contains(&path.to_string())),
