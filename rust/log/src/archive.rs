@@ -3,10 +3,9 @@
 //! Each frame holds one mebibyte of the log, only the last one less, with its length and a checksum. So the memory for
 //! reading is known beforehand, any place is reached by unpacking one frame, and several threads may unpack at once.
 
-use std::error::Error;
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::{fmt, io};
 
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe::{self, CParameter};
@@ -52,16 +51,9 @@ impl Packer {
 }
 
 /// Why a packed archive cannot be read: what it holds is wrong, not the disk.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 struct Broken(&'static str);
-
-impl fmt::Display for Broken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
-    }
-}
-
-impl Error for Broken {}
 
 fn broken(reason: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, Broken(reason))

@@ -150,13 +150,8 @@ impl Store {
 }
 
 /// The moment that was told last: what has expired by then is left out.
-pub(in crate::store) struct ExpiryClock(i64);
-
-impl Default for ExpiryClock {
-    fn default() -> Self {
-        Self(i64::MIN)
-    }
-}
+#[derive(Default)]
+pub(in crate::store) struct ExpiryClock(Option<i64>);
 
 impl ExpiryClock {
     /// Whether it makes a difference which moment it is now.
@@ -168,14 +163,13 @@ impl ExpiryClock {
     /// From now on what has expired by this moment is left out of answers.
     pub fn tell(&mut self, state: &mut State, clock: &dyn Fn() -> i64) {
         if state.knows_expiries() {
-            self.0 = clock();
-            state.expire(self.0);
+            state.expire(*self.0.insert(clock()));
         }
     }
 
     /// The same for a state that was not there when the moment was told.
     pub fn tell_again(&self, state: &mut State) {
-        state.expire(self.0);
+        state.expire(self.0.unwrap_or(i64::MIN));
     }
 }
 

@@ -103,13 +103,12 @@ pub struct Store {
 impl Store {
     /// The last seq; 0 when nothing was written.
     pub fn last_seq(&self) -> u64 {
-        self.log.open().map_or(0, |log| log.mark().last_seq)
+        self.live().last_seq()
     }
 
     /// The hash of the last event, or nothing.
     pub fn head(&self) -> String {
-        let head = self.log.open().and_then(|log| log.mark().head);
-        head.map(|head| head.text().to_owned()).unwrap_or_default()
+        self.live().head()
     }
 
     /// The earlier events: those of the live log, and those of its archives.

@@ -1,26 +1,17 @@
 //! Parses a JSON text into a value, and says where it is wrong.
 
-use std::fmt;
-
 use super::special::{next_quote, next_special};
 use super::{Int, MAX_DEPTH, MAX_INT_DIGITS, Value};
 
 /// Why a text is not JSON that we accept, and where.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason} at byte {offset}")]
 pub struct JsonFault {
     /// The byte at which reading stopped.
     pub offset: usize,
     /// What is wrong there, as half a sentence.
     pub reason: &'static str,
 }
-
-impl fmt::Display for JsonFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at byte {}", self.reason, self.offset)
-    }
-}
-
-impl std::error::Error for JsonFault {}
 
 /// Reads one JSON text, with white space around it if need be.
 ///

@@ -23,7 +23,6 @@ pub enum Value {
 
 impl Value {
     /// An object from pairs in any order; of two pairs with the same key the later one stays.
-    #[must_use]
     pub fn object<K: Into<String>>(pairs: impl IntoIterator<Item = (K, Value)>) -> Value {
         let mut sorted: Vec<(String, Value)> = pairs.into_iter().map(|(key, value)| (key.into(), value)).collect();
         // Both steps are stable, so "the later one" means what the caller wrote last.
@@ -39,7 +38,6 @@ impl Value {
     }
 
     /// Its canonical form.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         super::write_value(self, &mut bytes);
@@ -47,7 +45,6 @@ impl Value {
     }
 
     /// The value under `key`, if this is an object that has it.
-    #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {
         let pairs = self.as_object()?;
         let at = pairs.binary_search_by(|pair| pair.0.as_str().cmp(key)).ok()?;
@@ -74,43 +71,21 @@ impl Value {
     }
 
     /// Whether this is `null`.
-    #[must_use]
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null)
     }
 
-    /// The truth value, if this is one.
-    #[must_use]
-    pub fn as_bool(&self) -> Option<bool> {
-        match self {
-            Value::Bool(truth) => Some(*truth),
-            _ => None,
-        }
-    }
-
-    /// The integer, if this is one.
-    #[must_use]
-    pub fn as_int(&self) -> Option<&Int> {
-        match self {
-            Value::Int(int) => Some(int),
-            _ => None,
-        }
-    }
-
     /// The integer, if this is one and it fits.
-    #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         self.as_int()?.as_i64()
     }
 
     /// The integer, if this is one and it fits.
-    #[must_use]
     pub fn as_u64(&self) -> Option<u64> {
         self.as_int()?.as_u64()
     }
 
     /// The number, integer or float, as the nearest finite float.
-    #[must_use]
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Value::Float(float) => Some(*float),
@@ -118,30 +93,34 @@ impl Value {
             _ => None,
         }
     }
+}
 
-    /// The string, if this is one.
-    #[must_use]
-    pub fn as_str(&self) -> Option<&str> {
-        match self {
-            Value::Str(text) => Some(text),
-            _ => None,
+macro_rules! value_as {
+    ($($doc:literal $name:ident $kind:ident $of:ty;)+) => {
+        impl Value {
+            $(#[doc = $doc]
+            pub fn $name(&self) -> Option<&$of> {
+                match self {
+                    Value::$kind(value) => Some(value),
+                    _ => None,
+                }
+            })+
         }
-    }
+    };
+}
 
-    /// The items, if this is an array.
-    #[must_use]
-    pub fn as_array(&self) -> Option<&[Value]> {
-        match self {
-            Value::Array(items) => Some(items),
-            _ => None,
-        }
-    }
+value_as! {
+    "The integer, if this is one." as_int Int Int;
+    "The string, if this is one." as_str Str str;
+    "The items, if this is an array." as_array Array [Value];
+    "The sorted pairs, if this is an object." as_object Object [(String, Value)];
+}
 
-    /// The sorted pairs, if this is an object.
-    #[must_use]
-    pub fn as_object(&self) -> Option<&[(String, Value)]> {
+impl Value {
+    /// The truth value, if this is one.
+    pub fn as_bool(&self) -> Option<bool> {
         match self {
-            Value::Object(pairs) => Some(pairs),
+            Value::Bool(truth) => Some(*truth),
             _ => None,
         }
     }
@@ -179,7 +158,6 @@ enum Size {
 
 impl Int {
     /// The integer that `text` spells: an optional `-` and at least one digit. Leading zeros are dropped, `-0` is 0.
-    #[must_use]
     pub fn from_decimal(text: &str) -> Option<Int> {
         let (sign, digits) = match text.strip_prefix('-') {
             Some(digits) => ("-", digits),
@@ -196,7 +174,6 @@ impl Int {
     }
 
     /// The integer, if it fits.
-    #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         match self.0 {
             Size::Small(small) => Some(small),
@@ -205,7 +182,6 @@ impl Int {
     }
 
     /// The integer, if it fits.
-    #[must_use]
     pub fn as_u64(&self) -> Option<u64> {
         match &self.0 {
             Size::Small(small) => u64::try_from(*small).ok(),
@@ -214,7 +190,6 @@ impl Int {
     }
 
     /// The nearest float, unless that would be infinite.
-    #[must_use]
     pub fn as_f64(&self) -> Option<f64> {
         match &self.0 {
             // Rounds to nearest, ties to even, as Python's `float(int)` does.
@@ -225,7 +200,6 @@ impl Int {
     }
 
     /// The canonical decimal text of an integer that does not fit into 64 bits; `None` for all others.
-    #[must_use]
     pub fn large_text(&self) -> Option<&str> {
         match &self.0 {
             Size::Small(_) => None,

@@ -11,9 +11,9 @@ use super::scan::{DoomedLine, LinesOfLog, Redacted, unsalted, walk, walk_without
 use super::scan::{Surveyed, names_of_base};
 use crate::options::Options;
 use crate::store::Store;
-use crate::store::archives::packing::archive_of;
 use crate::store::archives::replay::{Doomed, Replay};
 use crate::store::archives::way::{RetiredSegment, Start};
+use crate::store::upkeep::bases::archive_of;
 use crate::store::upkeep::bases::write_base;
 use crate::store::upkeep::compact::Filter;
 use crate::store::upkeep::compact_rows::Moving;
