@@ -497,7 +497,6 @@ pub fn text_index_seq(name: &str) -> Option<u64> {
 mod tests {
     use std::path::Path;
 
-    use super::super::{archive_name, own_draft};
     use super::*;
 
     #[test]
