@@ -16,7 +16,6 @@ pub const ERASING: &str = "erasing";
 /// What tells where copies outside were made, inside the folder.
 pub const COPIES: &str = "copies";
 
-/// The name of the writer lock inside the folder.
 const LOCK: &str = "lock";
 /// And of the lock of those who look after the store.
 const CARE_LOCK: &str = "care.lock";
@@ -32,15 +31,11 @@ pub const CODES_SUFFIX: &str = ".i8";
 /// What the name of an archive ends with in which lines were erased.
 pub const ERASED_SUFFIX: &str = ".erased";
 
-/// What the name of a packed file ends with.
 const PACKED_SUFFIX: &str = ".zst";
-/// What is not finished ends so.
 const DRAFT_SUFFIX: &str = ".tmp";
-/// The longest name of a space.
 const LONGEST_SPACE_BYTES: usize = 64;
 /// How many digits of a digest stand in the name of an archive or of a text index.
 const SHORT_DIGITS: usize = 16;
-/// And in that of a base.
 const DIGEST_DIGITS: usize = 64;
 
 /// Where a file is written before it gets its name, if several may write it at the same time: each has a draft of its own.
@@ -290,7 +285,6 @@ pub fn is_archive_name(name: &str) -> bool {
     })
 }
 
-/// How long the name of a moment is.
 const STAMP_BYTES: usize = 15;
 
 /// Tells whether a name has the shape of one of ours.

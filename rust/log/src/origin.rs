@@ -253,7 +253,6 @@ impl Sentinel {
     }
 }
 
-/// The first event of a log.
 #[derive(Default)]
 struct First {
     found: Option<(Op, Vec<u8>, i64, u64, u64)>,

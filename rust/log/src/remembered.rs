@@ -1,8 +1,6 @@
 //! A note of the last head, outside the project, so that a log that was cut or is gone is missed.
 //!
-//! A chain alone does not tell that its end is missing.
-//!
-//! The note is written as a whole after a sync, and never replaced by a head that does not follow from it.
+//! A chain alone does not tell that its end is missing. The note is written as a whole after a sync.
 
 use std::io;
 use std::path::Path;
@@ -297,7 +295,6 @@ fn ask_redacted(log: &dyn DiskFile, length: u64, head: &SeenHead) -> io::Result<
     ask_origin(log, length, seen)
 }
 
-/// Looks for a head among events, and for the trail up to it.
 struct HeadSearch<'a> {
     seen: &'a Synced,
     trail: Option<Trail>,

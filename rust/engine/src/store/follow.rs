@@ -453,7 +453,6 @@ fn has_event_in_tail(site: &Site, log: &Log) -> Result<bool> {
     }
 }
 
-/// Whether a file is called as a base with this digest is, packed or not.
 fn is_of(file: &str, sha256: &str) -> bool {
     digest_in_base_name(file) == Some(sha256)
 }
@@ -480,7 +479,6 @@ pub(in crate::store) fn finish_erasing(site: &Site, log: &Log, state: &State, ve
     Erasing::end(site)
 }
 
-/// Whether a file is none that the log or its past names.
 fn may_go(site: &Site, sentinel: &Sentinel, names_rows: impl Fn(&Path) -> bool, name: &str) -> bool {
     let path = site.layout.inside(name);
     match name.split_once('/') {

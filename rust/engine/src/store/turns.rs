@@ -1,8 +1,7 @@
 //! The maintenance lock, and the removal of what others left unfinished.
 //!
-//! Compaction, backup, restore and repair take long, so they ask for the store only for moments ([`Turns`]), and a lock
-//! of their own keeps them from each other. Under it unfinished files in `base/`, `archive/` and `backup/` belong to
-//! nobody.
+//! Compaction, backup, restore and repair use the store only for moments ([`Turns`]) and exclude each other by a lock of
+//! their own. Under it unfinished files in `base/`, `archive/` and `backup/` are leftovers.
 
 use std::cell::RefCell;
 use std::io;

@@ -1,9 +1,7 @@
 //! The rules by which records follow from an act, and the records that an act speaks of.
 //!
-//! An act says what happened to several records of a face at once. What they are afterwards follows by a rule when the
-//! state takes the event in, live and in every replay; it may depend only on the act and the records that are there.
-//! The act names the version of its rule, which never changes. An act of an unknown rule, or of the wrong form, changes
-//! nothing.
+//! An act says what happened to several records of a face at once. The state applies its rule, live and in every replay; a
+//! rule depends only on the act and the records, and its version never changes. An unknown act changes nothing.
 
 pub mod blocks;
 

@@ -1,8 +1,7 @@
 //! The interface through which the engine uses files, so that a test can put another disk underneath.
 //!
-//! What a disk promises: `write_at` may be lost until `sync` returned; a name may be lost until `sync_dir` returned;
-//! `rename` replaces a name as a whole; in a folder that it guards, it follows no symbolic link and touches nothing but
-//! files and folders.
+//! A write may be lost until `sync` returned, a name until `sync_dir` returned; `rename` replaces a name as a whole. In a
+//! guarded folder no symbolic link is followed, and nothing but files and folders is touched.
 
 use std::io;
 use std::path::{Path, PathBuf};

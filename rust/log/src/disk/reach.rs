@@ -1,9 +1,7 @@
 //! Reaches a name from folder to folder without following a link, and gives new files their permissions.
 //!
-//! What lies in a store's folder may have been put there by somebody else. So from that folder on each step starts at
-//! the folder before it, and a symbolic link is refused; none can be put in between a look and the deed. Above the
-//! folder links are the user's own and followed. New files are private, unless the folder around is open to others:
-//! then they are as open as that.
+//! Another user may have put links into a store's folder, so from that folder on each step starts at the folder before it and
+//! refuses links. Above the folder they are followed. New files are private, or as open as the folder around them.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};

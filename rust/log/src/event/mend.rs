@@ -1,8 +1,7 @@
 //! Restores a line of which a single byte was altered, lost or slipped in.
 //!
-//! A line names the hash of its payload, and the next line names it again. So the line is found by trying within a
-//! budget, and is proved: no other bytes have that hash. Only lines of our own form are mended: in them the hash covers
-//! the bytes as they stand.
+//! A line names the hash of its payload, and so does the next line: the line is found by trying within a budget, and proved
+//! by that hash. Only lines of our own form are mended, because there the hash covers the bytes as they stand.
 
 use super::line::{Event, Trust};
 use crate::digest::{Hasher, Hex, sha256_after_brace};

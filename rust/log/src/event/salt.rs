@@ -14,25 +14,20 @@ use crate::host::Randomness;
 use crate::json::{self, RecordSpans, compare_key, members};
 use crate::scope::carried;
 
-/// The key that it has.
 const SALT_KEY: &str = "~";
-/// How many characters it has.
 const SALT_CHARACTERS: usize = 16;
-/// What stands before it.
 const BEFORE: &[u8] = b"\"~\":\"";
 /// What stands behind it, at the end of a record.
 const BEHIND: &[u8] = b"\"}";
 /// How records of ours end: nothing that such a record says comes behind a salt.
 const USUAL_ENDS: [&[u8]; 2] = [b",\"status\":\"active\"}", b",\"status\":\"tombstone\"}"];
 
-/// How many bytes it stands for.
 const SALT_BYTES: usize = 12;
 /// So many are drawn at a time, at least: to ask for them takes longer than to get them.
 const DRAWN_SALTS: usize = 64;
 /// How a number below 64 is spelled.
 const SIXTY_FOUR: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// Spells bytes as base64url, without padding.
 fn write_sixty_four(bytes: &[u8], out: &mut Vec<u8>) {
     for three in bytes.chunks(3) {
         let number = three.iter().fold(0_u32, |sum, byte| sum << 8 | u32::from(*byte)) << (8 * (3 - three.len()));

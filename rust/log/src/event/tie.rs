@@ -238,7 +238,6 @@ impl Tie {
         }
     }
 
-    /// The ids that a name in a record may stand for.
     fn ids_of(&self, record: &Value, name: &str) -> Vec<String> {
         let mut is_confirmed = self.also_at.is_empty();
         for path in self.also_at {
@@ -451,7 +450,6 @@ fn change_at(value: &mut Value, path: &[&str], change: &dyn Fn(&mut Value)) {
     }
 }
 
-/// Empties a value; its type stays.
 fn empty(value: &mut Value) {
     match value {
         Value::Str(text) => text.clear(),

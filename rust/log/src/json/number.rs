@@ -1,8 +1,7 @@
 //! Spells a float as CPython's `repr(float)` does.
 //!
-//! The fewest digits that read back as the same float, of those the closest to its true value, and of two equally close
-//! the one whose last digit is even. Plain notation from 1e-4 to below 1e16, otherwise an exponent of at least two
-//! digits.
+//! The fewest digits that read back as the same float; of those the closest, and of two equally close the even one. Plain
+//! notation from 1e-4 to below 1e16, otherwise an exponent of at least two digits.
 
 use std::fmt::Write;
 
@@ -35,7 +34,6 @@ impl FloatText {
         self.used += more.len();
     }
 
-    /// The last `count` digits of `number`, with leading zeros.
     #[inline]
     fn digits(&mut self, number: u64, count: usize) {
         let mut rest = number;
@@ -54,7 +52,6 @@ impl Write for FloatText {
     }
 }
 
-/// A positive number as `digits` · 10^`exponent`.
 #[derive(Clone, Copy)]
 struct Decimal {
     digits: u64,
@@ -179,7 +176,6 @@ fn even_of_tie(size: f64, found: Decimal) -> Decimal {
     }
 }
 
-/// Writes digits in the notation that `repr` chooses for their size.
 fn write_decimal(decimal: Decimal, text: &mut FloatText) {
     let count = count_digits(decimal.digits);
     // How many digits stand before the point.

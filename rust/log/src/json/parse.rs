@@ -358,7 +358,6 @@ impl Parser<'_> {
         }
     }
 
-    /// Passes at least one digit; the number they make, as far as it fits.
     #[inline(always)]
     fn digits(&mut self) -> Result<u64, Stop> {
         let start = self.at;

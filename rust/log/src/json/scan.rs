@@ -1,8 +1,7 @@
 //! Recognises texts that are already spelled as we would spell them.
 //!
-//! The scan decides nothing about other texts: where a question gets expensive it gives up, and the slow path gives the
-//! verdict. Every function takes the place where something should begin and returns the place after it: places travel
-//! in registers, a cursor behind a reference would cost a memory access per step.
+//! About other texts it decides nothing: the slow path gives the verdict. Functions take and return places, which travel in
+//! registers; a cursor behind a reference would cost a memory access per step.
 
 use super::number::spell;
 use super::special::{next_quote, next_special};
@@ -68,7 +67,6 @@ pub(super) fn skip_value(bytes: &[u8], at: usize, depth: usize) -> Option<usize>
     }
 }
 
-/// Passes an array, from behind its bracket.
 fn skip_array(bytes: &[u8], start: usize, depth: usize) -> Option<usize> {
     if depth > MAX_DEPTH {
         return None;
@@ -87,7 +85,6 @@ fn skip_array(bytes: &[u8], start: usize, depth: usize) -> Option<usize> {
     }
 }
 
-/// Passes an object, from behind its brace.
 fn skip_object(bytes: &[u8], start: usize, depth: usize) -> Option<usize> {
     skip_members(bytes, start, depth, |_, _, _| ())
 }
@@ -127,7 +124,6 @@ pub(super) fn skip_members(
     }
 }
 
-/// A key between its quotes.
 #[derive(Clone, Copy)]
 struct ScannedKey<'a> {
     raw: &'a [u8],
@@ -450,7 +446,6 @@ pub fn scan_record(record: &[u8]) -> Option<RecordSpans> {
     (at == record.len()).then_some(fields)
 }
 
-/// Passes 64 lower-case hex digits.
 #[inline(always)]
 fn skip_hex_digits(bytes: &[u8], at: usize) -> Option<usize> {
     let digits = bytes.get(at..)?.first_chunk::<64>()?;

@@ -2,7 +2,6 @@
 //!
 //! It is the first quote, backslash or control character below 0x20.
 
-/// How many bytes are looked at in one step.
 const STEP: usize = 32;
 
 /// Where the string ends that begins with the quote at `start`: behind its other quote. What stands between is not looked at.

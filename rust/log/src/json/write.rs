@@ -109,7 +109,6 @@ pub fn write_i64(number: i64, out: &mut Vec<u8>) {
     write_u64(number.unsigned_abs(), out);
 }
 
-/// Writes the decimal digits of a number.
 fn write_u64(number: u64, out: &mut Vec<u8>) {
     const MOST_DIGITS: usize = 20;
     let mut digits = [b'0'; MOST_DIGITS];

@@ -1,8 +1,7 @@
 //! The open log of one reader or writer, what its last look found, and its refusal after the disk broke a promise.
 //!
-//! After a failed sync nobody knows what is on disk: the system counts the pages as clean. So the log refuses writes
-//! from then on, and every other process learns it from the lock file. When it is opened later, what is committed is
-//! copied into a new file, and only then is the mark removed.
+//! After a failed sync the system counts lost pages as clean, so the log refuses writes, and a mark in the lock file tells
+//! other processes. A later opening copies what is committed into a new file, and then removes the mark.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -14,7 +14,6 @@ use crate::layout::{Layout, Shape, base_name, packed_base_name};
 /// Shows how far a long task has come: done and total, in bytes or records.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
 
-/// How much is copied at a time.
 const BUFFER_BYTES: usize = 1024 * 1024;
 
 /// A file of the store; `None` if it is not there.

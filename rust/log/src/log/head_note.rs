@@ -1,8 +1,7 @@
 //! Keeps the note outside the project in step with the head of the log.
 //!
-//! INVARIANT: the log at its path holds the head in the note, or was announced there before it came. So a note and a
-//! log that do not fit, and are the same before and after the look, are a loss; and a note is only replaced by a head
-//! that follows from it.
+//! INVARIANT: the log at its path holds the head in the note, or was announced there before it came. So a note that does not
+//! fit an unchanged log shows a loss, and a note is only replaced by a head that follows from it.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,7 @@
 //! The writer lock and its lease, and the mark of a failed sync in the lock file.
 //!
-//! The lock file is permanent, never unlinked. The lock is kept for a moment after a commit (see [`LEASE_MICROS`]), so
-//! that of many commits in a row only the first takes it. The mark makes the file so long that the look which every
-//! writer takes at it tells.
+//! The lock file is never unlinked. After a commit the lock is kept for a moment (see [`LEASE_MICROS`]), so that of many
+//! commits in a row only the first takes it. The mark is found by the length of the file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -172,7 +171,6 @@ impl Lock {
         }
     }
 
-    /// Says once that a log was replaced or removed.
     fn tell_if_replaced(&mut self) -> Result<()> {
         if !std::mem::take(&mut self.replaced) {
             return Ok(());
@@ -369,7 +367,6 @@ impl Lock {
     }
 }
 
-/// The mark that the lock file carries, if any.
 fn find_mark(site: &Site) -> Result<Option<String>> {
     let path = site.layout.lock();
     let is_marked = site.disk.status(path).is_ok_and(|now| now.length >= MARKED_BYTES);

@@ -9,7 +9,6 @@ use crate::json::{Cursor, compare_key, members};
 
 /// Where a scope stands in `data`. Names that people use sort behind it, so it is met early.
 pub const KEY: &str = "@scope";
-/// What stands before it.
 const MEMBER: &[u8] = b"\"@scope\":";
 /// The key with its path, for those who are told of it.
 const PATH: &str = "data.@scope";

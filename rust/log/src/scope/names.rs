@@ -10,7 +10,6 @@ use crate::json::{self, Value, members};
 pub const LEVELS: [&str; 3] = ["user", "agent", "session"];
 /// How long a name may be in UTF-8.
 pub const MAX_NAME_BYTES: usize = 256;
-/// How many digits stand for a scope in ids.
 const DIGITS: usize = 16;
 /// Ends a name: no name holds it.
 const END: u8 = 0;

@@ -24,13 +24,10 @@ use chronolog::wal::reader::Reading;
 const MAGIC: &[u8; 8] = b"CMHIST\x00\x02";
 /// Magic, the digest of the archive, the number of entries.
 const HEADER_BYTES: usize = 48;
-/// Where the number of entries stands.
 const COUNT_AT: usize = 40;
 /// The hash of an id, and an offset.
 const ENTRY_BYTES: usize = 16;
-/// The digest of all before it.
 const DIGEST_BYTES: usize = 32;
-/// How much of an index is read at once when it is checked.
 const BUFFER_BYTES: u64 = 1024 * 1024;
 
 /// An archive that is the one the log names, with its index once that was needed.
@@ -226,7 +223,6 @@ fn number(bytes: &[u8], at: usize) -> u64 {
     digits.iter().rev().fold(0, |sum, b| sum << 8 | u64::from(*b))
 }
 
-/// An index as it stands in its file: header, entries, digest.
 fn encoded(archive: &Hex, entries: &[(u64, u64)]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER_BYTES + entries.len() * ENTRY_BYTES + DIGEST_BYTES);
     bytes.extend_from_slice(MAGIC);
@@ -298,7 +294,6 @@ impl Mentions {
 
 /// What an archive holds may be wrong: that is damage, and no failure of the disk.
 pub(in crate::store) trait OrDamage<T> {
-    /// Turns an `io::Result` about an archive into ours.
     fn or_damage(self, name: &str) -> Result<T>;
 }
 

@@ -1,8 +1,7 @@
 //! Checks that the archives are those that the log names, and lead to what it starts from.
 //!
-//! The way back is found first, from sentinel to sentinel. Then the retired logs are read from the oldest on: each is
-//! judged, its trail is followed, and what it adds up to is compared with the base behind it. Findings begin with the
-//! newest log, and end with the first that is not the log that was retired.
+//! The retired logs are found from sentinel to sentinel and read from the oldest on: lines, trail, and the base behind each.
+//! Findings begin with the newest log, and end with the first that is not the log that was retired.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
@@ -238,7 +237,6 @@ impl Past {
         Ok(())
     }
 
-    /// Says which files are there that an erasure took away.
     fn tell_returned(&mut self, disk: &dyn Disk, layout: &Layout, way: &PastLogs) {
         if is_unfinished(disk, layout, way.hops.first().and_then(|hop| hop.base.0)) {
             let note = "erasure unfinished: whoever opens the store next with the right to write ends it";
@@ -254,7 +252,6 @@ impl Past {
     }
 }
 
-/// Whether an erasure that made the base of this log did not come to its end.
 fn is_unfinished(disk: &dyn Disk, layout: &Layout, base: Option<Hex>) -> bool {
     let told = read_whole(disk, &layout.inside(ERASING)).ok().flatten();
     let told = told.and_then(|bytes| json::parse(&bytes).ok());
@@ -350,7 +347,6 @@ pub(super) fn unbound(
     (!is_dropped && event.lines != lines).then_some("the event counts other lines than were erased")
 }
 
-/// How many digits of a digest stand in the name of an archive.
 const SHORT_DIGITS: usize = 16;
 
 /// What logs say of files: those that erasures took away, and those that lie on the way.
@@ -563,7 +559,6 @@ fn ask_for_trails(hops: &mut [Hop]) {
     }
 }
 
-/// The trail of a log before its first event, if that is known.
 fn first_trail(hop: &Hop, older: Option<&Hop>) -> Option<Trail> {
     if let Some((value, from)) = hop.own_trail() {
         return Some(Trail::after(value.raw(), from));
@@ -614,7 +609,6 @@ fn read_shown(
     Ok(())
 }
 
-/// Reads a retired log and says what is wrong with it.
 fn read_log(hop: &mut Hop, head: &str, threads: usize, sink: &mut dyn Sink) -> io::Result<()> {
     let Some((archive, _)) = &hop.archive else {
         return Ok(());

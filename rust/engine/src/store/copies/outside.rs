@@ -1,8 +1,7 @@
 //! Makes verified copies outside the store, and lists the copies that a store has or knows of.
 //!
-//! A copy is written under another name, read again, verified, and only then given its name. The store notes where it
-//! will lie before its first byte is written, so that an erasure can tell where else a text is. Copies of others in the
-//! same folder are never touched.
+//! A copy is written under a draft name and verified before it gets its name. The store notes its place first, so that an
+//! erasure can report it. Copies of other stores in the same folder are never touched.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -175,7 +174,6 @@ fn refused(is_damaged: bool) -> Error {
     Error::argument("backup", why)
 }
 
-/// Whether what was written is a whole copy of what was to be copied.
 fn check(report: &Report, ends: &Synced, target: &Path) -> Result<()> {
     let reason = match (
         report.damage.first(),
@@ -299,7 +297,6 @@ fn clear_drafts(site: &Site, known: &KnownCopies, around: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether a copy was made here, with a name of ours, in this folder.
 fn is_of(site: &Site, copy: &KnownCopy, around: &Path) -> bool {
     let folder = copy.folder();
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -361,7 +358,6 @@ pub struct CopySeen {
     pub is_inside: bool,
 }
 
-/// The moment in the name of a copy; 0 if there is none.
 fn moment_in(name: &str) -> i64 {
     let part = |from: usize, to: usize| name.get(from..to).unwrap_or_default();
     let (date, clock) = (part(0, 8), part(9, 15));

@@ -16,7 +16,6 @@ const WORTH_CHANGES: usize = 500;
 /// How many changes are handed over at a time: a share of the rest, so that little is left at the end.
 const PART_CHANGES: RangeInclusive<usize> = 16..=256;
 const PART_SHARE: usize = 4;
-/// How many drafts of parts are kept.
 const SPARE_PARTS: usize = 16;
 
 /// A batch that is being drafted, change by change.
@@ -25,7 +24,6 @@ pub struct BatchWriter<'a> {
     large: Option<Large>,
 }
 
-/// A batch that is spelled while it is drafted.
 struct Large {
     parts: Vec<Arc<Draft>>,
     spare: Vec<Draft>,
@@ -136,7 +134,6 @@ fn part_of(left: usize) -> usize {
     (left / PART_SHARE).clamp(*PART_CHANGES.start(), *PART_CHANGES.end())
 }
 
-/// Keeps the memory of parts that are written.
 fn keep(spare: &mut Vec<Draft>, parts: Vec<Draft>) {
     for mut part in parts {
         if spare.len() < SPARE_PARTS && part.room() <= SPARE_BYTES {

@@ -1,8 +1,7 @@
 //! Chooses the records that an erasure takes, with what belongs to them, and notes what only refers to them.
 //!
-//! What is asked for binds what belongs to it in any version, by the table of ties. All of it goes from the past. A
-//! record that belonged to it and does not any more (a link that leads elsewhere by now, an event that told of others
-//! too) is written again.
+//! Requested records bind what belonged to them in any version, by the table of ties. All of it goes from the past; a record
+//! that no longer belongs to them is written again.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -33,7 +32,6 @@ pub(in crate::store) fn says_a_record(op: Op) -> bool {
 
 /// The current records of a store, by their ids as they are spelled between quotes.
 pub(in crate::store) trait CurrentRecords {
-    /// The record of an id, if there is one.
     fn record(&self, id: &[u8]) -> Option<Vec<u8>>;
 }
 
@@ -286,7 +284,6 @@ impl Chosen {
         twins.map(|(name, _)| spelled(&name)).collect()
     }
 
-    /// Whether it is known that a record holds digests or text of erased ones in this way.
     fn has_part(&self, whole: &[u8], tie: &'static Tie) -> bool {
         let known = self.wholes.get(whole);
         known.is_some_and(|known| known.iter().any(|one| std::ptr::eq(*one, tie)))
@@ -347,7 +344,6 @@ impl Chosen {
         self.is_again(id) || self.staying.contains(id)
     }
 
-    /// The records that were kept and written again without what they said of others.
     fn kept(&self) -> impl Iterator<Item = String> {
         self.staying
             .iter()
@@ -429,7 +425,6 @@ impl Chosen {
     }
 }
 
-/// The records that one was derived from.
 fn origins_of(row: &Row<'_>) -> Vec<String> {
     let said = said_by(row);
     let origins = named_by(&said, |tie| tie.bond == Bond::Derived);
@@ -458,12 +453,10 @@ pub(super) fn said_by<'a>(row: &Row<'a>) -> SaidRecord<'a> {
     }
 }
 
-/// Whether a record may name others.
 fn is_tied(said: &SaidRecord<'_>) -> bool {
     group_space(said.id).is_some() || ties_of(said).next().is_some()
 }
 
-/// Whether all names of a scope are among these.
 fn is_within(names: &Scope, scope: &Scope) -> bool {
     let both = names.names().into_iter().zip(scope.names());
     both.into_iter().all(|(has, asked)| asked.is_none() || has == asked)

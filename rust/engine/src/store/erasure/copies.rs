@@ -32,7 +32,6 @@ pub(in crate::store) enum UnreadableCopy {
     Passes,
 }
 
-/// Looks for a line or a record that goes.
 struct CopySearch<'a> {
     chosen: &'a Chosen,
     is_there: bool,
@@ -241,7 +240,6 @@ impl SearchedQuarantine {
     }
 }
 
-/// Whether a folder that was set aside has unfinished files.
 fn has_drafts(site: &Site, folder: &Path) -> Result<bool> {
     let inside = Layout::of_folder(folder.to_owned());
     let places: [(PathBuf, Shape); 4] = [

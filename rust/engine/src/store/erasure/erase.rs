@@ -57,7 +57,6 @@ pub(in crate::store) fn erasures(state: &State) -> usize {
     state.of_kinds(ERASURES, &[b"erasure"]).count()
 }
 
-/// Under the lock: whether anything may be erased at all.
 fn check_erasable(site: &Site, log: &mut Log) -> Result<()> {
     check_undamaged(log)?;
     log.check_head_is_kept()?;
@@ -138,14 +137,12 @@ impl<'a> Preparing<'a> {
         })
     }
 
-    /// Whether there is anything to do.
     fn is_needed(&self) -> bool {
         let past = &self.rewrite.filter;
         let is_said = past.lines > 0 || past.files > 0;
         is_said || !self.backups.is_empty() || !self.aside.holding.is_empty()
     }
 
-    /// What is done, or would be.
     fn report(&mut self) -> Erased {
         let past = &mut self.rewrite.filter;
         let (ids, belonging) = past.what.chosen.found_ids();
@@ -450,7 +447,6 @@ pub fn erase(turns: &impl Turns, order: &Erase, now: &dyn Fn() -> i64, progress:
     Ok(erased)
 }
 
-/// Makes a backup and verifies it; gives the folder.
 fn verified_backup(turns: &impl Turns, (site, threads): (&Site, usize), now: &dyn Fn() -> i64) -> Result<PathBuf> {
     let folder = copy_inside(turns, now, &mut |_, _| {})?;
     let copy = Layout::of_folder(folder.clone());

@@ -67,7 +67,6 @@ pub(in crate::store) struct EraseFilter<'a> {
     pub by_log: Vec<(String, u64)>,
 }
 
-/// Takes in the records of a base that are kept.
 struct KeptRecords<'a> {
     doomed: &'a Doomed,
     state: State,
@@ -187,7 +186,6 @@ impl<'a> EraseFilter<'a> {
         Ok(filter)
     }
 
-    /// Rewrites one archive without these lines.
     fn retired(&mut self, segment: &RetiredSegment, lines: &LinesOfLog) -> Result<()> {
         let log = &segment.archive.log;
         let path = self.site.layout.inside(&segment.name);
@@ -269,7 +267,6 @@ impl<'a> EraseFilter<'a> {
         self.count(name, (log, end), found)
     }
 
-    /// Counts lines of a log that go.
     fn count(&mut self, name: &str, (log, end): (&dyn DiskFile, u64), hits: &[DoomedLine]) -> Result<()> {
         self.lines += hits.len() as u64;
         self.unsalted += unsalted(log, end, hits).at(&self.site.layout.inside(name))?;
@@ -332,7 +329,6 @@ impl<'a> EraseFilter<'a> {
         Ok(())
     }
 
-    /// The next log starts from these records.
     fn begin_from(&mut self, state: State) {
         self.is_known = true;
         if let Some(replay) = &mut self.replay {
@@ -427,7 +423,6 @@ pub(super) fn event_record(
     record.to_bytes()
 }
 
-/// The records that are there and go, in the order of their ids.
 fn gone_of(present: &State, chosen: &Chosen) -> Vec<String> {
     let there = chosen.doomed.ids().filter(|id| present.slot_spelled(id).is_some());
     let mut ids: Vec<String> = there.map(unspelled).collect();

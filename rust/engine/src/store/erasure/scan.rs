@@ -81,7 +81,6 @@ impl<T: Turns> CurrentRecords for Asking<'_, T> {
     }
 }
 
-/// What a scan has found so far.
 #[derive(Default)]
 struct ScanResult {
     /// The records to erase; a scan adds those that belong to them.
@@ -113,7 +112,6 @@ impl ScanResult {
         }
     }
 
-    /// Looks at a version of a record.
     fn look(&mut self, said: &SaidRecord<'_>, current: &dyn CurrentRecords) {
         self.grew |= self.chosen.look(said, current);
     }
@@ -280,7 +278,6 @@ impl ReplayObserver for EraseScan<'_> {
     }
 }
 
-/// Shows a scan the records of a base.
 struct BaseRecords<'a, 'b> {
     scan: &'a EraseScan<'b>,
     holds: bool,
@@ -395,7 +392,6 @@ impl Surveyed {
         Ok(())
     }
 
-    /// The possible names of the bases that the logs start from.
     fn bases(&self) -> impl Iterator<Item = String> {
         let starts = self.segments.iter().map(|segment| &segment.start).chain([&self.start]);
         let bases = starts.filter_map(|start| start.base);

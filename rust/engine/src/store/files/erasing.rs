@@ -1,8 +1,7 @@
 //! The file `erasing`: what is left to do of an erasure, so that the next process can finish it.
 //!
-//! It is written before the log is replaced, and removed when all that it names is gone. Only names of our own shape
-//! are followed, never a link, and never what the log names. While a copy is cleaned of what was erased since it was
-//! made, it names the folder in which that is done, and no base.
+//! It is written before the log is replaced, and removed when all that it names is gone; only names of our shape that the
+//! log does not name are removed. While a restore cleans a copy, it names that folder and no base.
 
 use std::path::Path;
 

@@ -1,9 +1,7 @@
 //! The file `copies`: the copies outside its folder that a store knows of.
 //!
-//! By it an erasure can tell where else a text lies.
-//!
-//! Named are those made by `backup(to=)`, before their first byte was written, and those that were brought back.
-//! Nothing rests on it. A copy that is not there now stays named, for its medium may not be attached.
+//! By it an erasure reports where else a text lies. A copy made by `backup(to=)` is named before its first byte is written;
+//! one that is not there now stays named, because its medium may not be attached.
 
 use std::path::{Path, PathBuf};
 

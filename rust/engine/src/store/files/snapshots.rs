@@ -20,7 +20,6 @@ const FIRST_SNAPSHOT_EVENTS: u64 = 50;
 /// Each further one at so many times the events: its cost stays a constant share of writing.
 const SNAPSHOT_GROWTH: u64 = 10;
 
-/// When the next snapshot is due in a log of so many events.
 fn next_snapshot(events: u64) -> u64 {
     let mut due = FIRST_SNAPSHOT_EVENTS;
     while due <= events {

@@ -217,7 +217,6 @@ impl History<'_> {
     }
 }
 
-/// The records that events speak of.
 #[derive(Default)]
 struct Changed {
     since: u64,
@@ -341,7 +340,6 @@ impl View {
     }
 }
 
-/// A log or an archive of one, as far as the past is concerned.
 struct PastLog {
     name: String,
     log: Arc<dyn DiskFile>,
@@ -379,7 +377,6 @@ impl History<'_> {
         view
     }
 
-    /// The seq of the state that a segment starts from.
     fn first_state(&self, segment: &PastLog) -> Result<u64> {
         match &segment.beginning.origin {
             Origin::Nothing => Ok(0),

@@ -1,8 +1,7 @@
 //! Verifies a whole store while others append, compact, move rows and restore.
 //!
-//! Each look is at files that belong together ([`HeldFiles`]), so what it finds was there. What may deceive is a writer
-//! who cuts an unfinished write, or drops a space, during the look; so damage is believed if nobody wrote meanwhile, or
-//! if the next look finds the same.
+//! Each look is at files that belong together ([`HeldFiles`]). A writer may still cut a write or drop a space during it, so
+//! damage is believed if nothing was written meanwhile, or if the next look finds the same.
 
 use std::time::Duration;
 

@@ -1,8 +1,7 @@
 //! Finds what was erased here and would come back with a copy.
 //!
-//! What was erased since is erased in the copy first, or the copy is refused, or it comes back if the caller says so.
-//! Either way an event behind the last line of the copy tells of it for ever, so that the next restore still knows of
-//! the erasures.
+//! What was erased since is erased in the copy too, or the copy is refused, or comes back as it is if the caller wants that.
+//! An event behind the copy records it, so that the next restore still knows of the erasures.
 
 use crate::options::{Checking, Options};
 use chronolog::disk::Disk;

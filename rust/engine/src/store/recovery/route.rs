@@ -1,9 +1,7 @@
 //! Divides a log and its copies into runs of chained lines, and finds those that lead from the first event to the last.
 //!
-//! A hash proves what came before, so the way is found from its end: the event that the last sync knew, and what
-//! follows from it, or else the end that most events lead to. From a run whose predecessor is lost it goes on to the
-//! run that ends closest before the hole. An event in the place that a lost one had, by its seq, was put there. Copies
-//! are only taken where a hash leads to them: the rest may be of another history.
+//! A hash proves what came before, so the way is found from its end: the last synced event, or the end that most events lead
+//! to. Across a hole it goes to the run that ends closest before it. Copies are only taken where a hash leads to them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;

@@ -1,10 +1,7 @@
 //! Erases from a copy what was erased here since it was made, before it becomes the log.
 //!
-//! The copy is opened in a folder of its own, and the records of which a line was erased here are erased in it.
-//! `erasing` names that folder first, so that the next process takes it away.
-//!
-//! The lines are known by seq and hash alone. The copy is refused where those could not tell all: if it is no beginning
-//! of this log, if either does not go back far enough, or if hashes are not kept any more.
+//! The copy is opened in a folder that `erasing` names, and the records of which a line was erased here are erased in it. The
+//! lines are known by seq and hash alone: the copy is refused if it is no beginning of this log, or if hashes are not kept.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;

@@ -1,8 +1,7 @@
 //! Moves the living rows of embeddings to a new file, without the dead ones.
 //!
-//! They are copied into the file of the next generation, beside the writers. Then, under the lock, one batch says that
-//! the space has moved, a commit that all followers of the log see. The old file is removed once the log that named it
-//! is retired.
+//! They are copied to the file of the next generation while others write. Under the lock one batch moves the space there; the
+//! old file is removed once the log that named it is retired.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

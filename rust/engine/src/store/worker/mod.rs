@@ -1,9 +1,7 @@
 //! The worker, which looks after a store between calls.
 //!
-//! A [`Worker`] sleeps unless something was written: it syncs when nobody writes any more, has snapshots written and
-//! the text index sealed while others go on, and gives back a lock that was kept for commits that never came. [`due`]
-//! decides what is due when; long work is done by threads that the [`Host`] lends. A worker may have a thread of its
-//! own, or be driven by a caller's loop.
+//! A [`Worker`] syncs, writes snapshots, seals the text index and ends leases; [`due`] decides when. Long work runs on
+//! threads of the [`Host`]. A worker has a thread of its own, or is driven by a caller's loop.
 
 mod due;
 use std::panic::{AssertUnwindSafe, catch_unwind};
