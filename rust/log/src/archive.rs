@@ -21,7 +21,6 @@ pub const FRAME_BYTES: usize = 1024 * 1024;
 pub const MOST_PACKED_BYTES: u64 = FRAME_BYTES as u64 + 65_536;
 /// What packing or unpacking a frame takes, and more.
 const CODEC_BYTES: usize = 8 * FRAME_BYTES;
-/// What a frame begins with.
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Behind the blocks of a frame.
 const CHECKSUM_BYTES: u64 = 4;
@@ -130,7 +129,6 @@ pub fn open_as(disk: &dyn Disk, path: &Path, name: &str) -> io::Result<Archive> 
     })
 }
 
-/// A frame's place in the archive, and how much of the log it holds.
 #[derive(Clone, Copy)]
 struct Frame {
     start: u64,

@@ -60,7 +60,6 @@ pub struct Shared {
     line: Mutex<WriterQueue>,
 }
 
-/// Who waits to write.
 #[derive(Default)]
 struct WriterQueue {
     /// Someone leads, or has been told to.

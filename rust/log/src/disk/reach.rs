@@ -37,7 +37,6 @@ const ALL_BITS: RawMode = 0o7777;
 /// Who may write everywhere, and should leave nothing behind that its owner cannot read.
 const ADMINISTRATOR: u32 = 0;
 
-/// How often a draft that others make and remove is tried again.
 const MOST_TRIES: usize = 16;
 
 /// The folders of stores: from each of them on, no link is followed.
@@ -141,7 +140,6 @@ impl Roots {
     }
 }
 
-/// One step into a folder.
 fn step(from: impl AsFd, name: &OsStr, how: OFlags) -> Result<OwnedFd, StepFault> {
     let flags = how | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = retry_on_intr(|| rustix::fs::openat(&from, name, flags, Mode::empty()));
@@ -154,7 +152,6 @@ fn step(from: impl AsFd, name: &OsStr, how: OFlags) -> Result<OwnedFd, StepFault
     })
 }
 
-/// Why a step could not be taken.
 enum StepFault {
     UnexpectedEntry(UnexpectedKind),
     System(Errno),

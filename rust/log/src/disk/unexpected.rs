@@ -35,7 +35,6 @@ pub enum UnexpectedKind {
 /// What every line of a log says, and nothing else of ours.
 const IN_EVERY_LINE: &[u8] = b"\"prev_hash\"";
 
-/// How files begin that are packed.
 const PACKED: &[u8] = b"\x28\xb5\x2f\xfd";
 
 /// Whether a file begins as logs, states and archives do: two may have been swapped, and nothing is written over those.

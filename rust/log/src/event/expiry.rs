@@ -10,10 +10,8 @@ use super::stamp;
 use crate::error::{Error, Result};
 use crate::json::{self, Value, members};
 
-/// The field, in quotes.
 static NAMED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"expires_at\""));
 
-/// How a date is spelled.
 const DATE_BYTES: usize = 10;
 
 /// The value of `data.expires_at`; `data` ends before the id, whose place may be known.

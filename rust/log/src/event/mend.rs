@@ -158,7 +158,6 @@ fn with_payload_mended(line: &[u8], neighbours: Neighbours, budget: &mut Budget)
     neighbours.fit(&candidate).map(|_| candidate)
 }
 
-/// How much SHA-256 takes at a time.
 const BLOCK_BYTES: usize = 64;
 
 /// What is known of the place of a line in the chain.
@@ -191,7 +190,6 @@ pub struct Budget {
     seen: Vec<(u8, u8)>,
 }
 
-/// So many of these are tried.
 const MOST_SEEN: usize = 4;
 
 impl Budget {

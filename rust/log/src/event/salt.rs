@@ -17,7 +17,6 @@ use crate::scope::carried;
 const SALT_KEY: &str = "~";
 const SALT_CHARACTERS: usize = 16;
 const BEFORE: &[u8] = b"\"~\":\"";
-/// What stands behind it, at the end of a record.
 const BEHIND: &[u8] = b"\"}";
 /// How records of ours end: nothing that such a record says comes behind a salt.
 const USUAL_ENDS: [&[u8]; 2] = [b",\"status\":\"active\"}", b",\"status\":\"tombstone\"}"];

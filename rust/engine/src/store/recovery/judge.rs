@@ -233,7 +233,6 @@ fn from_the_future(log: &Prefix, walk: &Walk, now: i64) -> std::io::Result<Optio
     }))
 }
 
-/// Counts events later than a moment.
 #[derive(Default)]
 struct Future {
     limit: i64,

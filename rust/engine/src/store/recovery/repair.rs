@@ -281,7 +281,6 @@ fn damaged_files(damage: &[Damage]) -> BTreeSet<String> {
     of_files.map(|damage| damage.path.clone()).collect()
 }
 
-/// What the sentinel says of a repair.
 fn told(damage: &[Damage], kept: Option<&str>, lost: &[String], unsettled: &[String]) -> Vec<(String, Value)> {
     let texts = |all: Vec<String>| {
         let more = all.len().saturating_sub(MOST_FINDINGS);
@@ -345,7 +344,6 @@ const MENDING_BLOCKS: u64 = 20_000_000;
 /// How often the history is looked through while altered files are taken out of it.
 const MOST_LOOKS: usize = 1000;
 
-/// One file, named from the store's folder on, and what is to be in its place.
 struct MendingStep {
     name: String,
     /// `None` if it is to be taken away.

@@ -331,7 +331,6 @@ impl Scan {
     }
 }
 
-/// The base that the first event of a log names.
 fn base_named(text: &[u8], event: &Event) -> Option<Hex> {
     let is_first = event.op == Op::Compact && event.prev_hash(text).is_empty();
     match is_first.then(|| origin_in(text)).flatten() {

@@ -51,7 +51,6 @@ impl Cleaned {
     }
 }
 
-/// A folder of `backup/` in which a copy is cleaned.
 struct CleaningFolder {
     site: Arc<Site>,
     folder: PathBuf,
@@ -87,7 +86,6 @@ impl CleaningFolder {
         Layout::of_folder(self.folder.clone())
     }
 
-    /// Copies a store into it, its log up to `end`.
     fn fill(&self, source: &Layout, end: u64, progress: Progress<'_>) -> Result<()> {
         let (disk, here) = (&*self.site.disk, self.layout());
         for name in IMMUTABLE {
@@ -235,7 +233,6 @@ pub(super) fn clean(
     })
 }
 
-/// What it takes to erase in a copy what was erased here.
 struct Cleaning<'a> {
     layout: Layout,
     options: Options,
@@ -246,7 +243,6 @@ struct Cleaning<'a> {
     now: i64,
 }
 
-/// What a copy says of lines that were erased here.
 #[derive(Default)]
 struct ErasedInCopy {
     ids: BTreeSet<String>,

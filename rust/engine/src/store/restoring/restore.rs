@@ -32,7 +32,6 @@ use chronolog::remembered;
 use chronolog::verify::finding;
 use chronomemory_state::state::State;
 
-/// What the system calls a missing file.
 const NO_SUCH_FILE: i32 = 2;
 
 /// What may come back with a copy.
@@ -274,7 +273,6 @@ fn only_its_past(source: &Layout) -> Error {
     }
 }
 
-/// Why there is nothing to bring back.
 fn nothing_in(disk: &dyn Disk, source: &Layout) -> Error {
     let is_here = |folder: &Path| is_folder(disk, folder) && disk.list(folder).is_ok_and(|names| !names.is_empty());
     let reason = if disk.status(source.log()).is_ok_and(|log| log.length > 0) {

@@ -67,7 +67,6 @@ struct PastBase {
     bytes: u64,
 }
 
-/// The bases of retired logs, the oldest first.
 struct PastBases {
     site: Arc<Site>,
     /// The logs, the oldest first.
@@ -126,7 +125,6 @@ impl PastBases {
         found
     }
 
-    /// Every second of those that may go.
     fn every_second(&self) -> Vec<Hex> {
         let first = self
             .there
@@ -250,7 +248,6 @@ pub(super) fn is_sound(site: &Site, sha256: &Hex) -> Result<bool> {
     }
 }
 
-/// Whether a packed base is there and holds what it should.
 fn holds(disk: &dyn Disk, packed: &Path, sha256: &Hex) -> bool {
     archive::open(disk, packed).is_ok_and(|base| archive::has_digest(&*base.log, sha256))
 }
@@ -397,7 +394,6 @@ pub(in crate::store) struct Packing {
     threads: usize,
 }
 
-/// One piece of the log and the frame it becomes.
 #[derive(Default)]
 struct FramePiece {
     packer: Option<Packer>,

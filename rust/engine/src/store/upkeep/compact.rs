@@ -209,7 +209,6 @@ impl Retirement {
     }
 }
 
-/// The repairs that the present log tells of.
 fn repairs(log: &Log) -> impl Iterator<Item = Repair> {
     let known = match log.open().map(|log| &log.origin) {
         Some(Origin::Ours(sentinel)) => sentinel.repairs.clone(),
@@ -218,7 +217,6 @@ fn repairs(log: &Log) -> impl Iterator<Item = Repair> {
     known.into_iter()
 }
 
-/// How many rounds follow the log without the lock.
 const MOST_ROUNDS: usize = 8;
 /// So few bytes are left to the end, under the lock.
 const REST_BYTES: u64 = 128 * 1024;

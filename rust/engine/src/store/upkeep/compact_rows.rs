@@ -23,7 +23,6 @@ use chronomemory_state::state::State;
 
 /// Rows are worth moving when more than one in so many is dead.
 const DEAD_SHARE: u32 = 4;
-/// How much is copied at a time.
 const BUFFER_BYTES: usize = 1024 * 1024;
 
 pub(in crate::store) struct Moving {

@@ -85,7 +85,6 @@ impl<'a> PastFiles<'a> {
         last.is_some_and(|(seq, hash)| self.has_event(seq, &hash))
     }
 
-    /// Whether the live log holds the event of this seq and hash.
     fn has_event(&self, seq: u64, hash: &str) -> bool {
         let (Some(log), Some(hash)) = (self.log, Hex::read(hash.as_bytes())) else {
             return false;
@@ -108,7 +107,6 @@ impl<'a> PastFiles<'a> {
         Ok(found)
     }
 
-    /// Indexes of archives that are gone, or about to go.
     fn orphaned_indexes(&self, named: &BTreeSet<String>) -> Result<Vec<PathBuf>> {
         let needed: BTreeSet<PathBuf> = named.iter().map(|name| self.site.layout.history_index(name)).collect();
         let indexes = self.site.layout.indexes();

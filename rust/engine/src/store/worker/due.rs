@@ -57,7 +57,6 @@ pub(super) enum Task {
     Tell,
 }
 
-/// All of them, the most urgent first.
 const TASKS: [Task; 5] = [Task::EndLease, Task::Sync, Task::Snapshot, Task::Seal, Task::Tell];
 
 impl Task {

@@ -33,7 +33,6 @@ pub(super) struct Worker {
     rounds: Mutex<Rounds>,
 }
 
-/// What those say who ask.
 #[derive(Default)]
 struct WorkerInbox {
     since: DueSince,

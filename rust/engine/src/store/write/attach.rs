@@ -116,7 +116,6 @@ impl Store {
     }
 }
 
-/// Where the rows of an attachment go.
 struct RowsPlace {
     bound: Bound,
     first: u32,

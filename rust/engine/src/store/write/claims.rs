@@ -270,7 +270,6 @@ fn check_digits(id: &[u8], is_own: impl FnOnce(&str) -> bool) -> Result<()> {
     }
 }
 
-/// The digits of a scope that an id ends with.
 fn marked_digits(id: &[u8]) -> Option<&str> {
     let (before, digits) = id.split_at_checked(id.len().checked_sub(DIGITS)?)?;
     let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');

@@ -219,7 +219,6 @@ pub(in crate::store) fn check_patches(state: &State, parts: &[impl Borrow<Draft>
     Ok(())
 }
 
-/// Makes the lines of a batch.
 fn spell(
     log: &mut Log,
     options: &Options,
@@ -680,7 +679,6 @@ pub(in crate::store) struct Pending {
     seen: Vec<Arc<Draft>>,
 }
 
-/// A batch that is written and not yet shown to the state.
 struct UnseenBatch {
     parts: Vec<Arc<Draft>>,
     base: u64,

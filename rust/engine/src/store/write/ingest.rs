@@ -19,7 +19,6 @@ use chronolog::ordered::in_order;
 use chronomemory_search::blocks::{BlockMisfit, misfit};
 use chronomemory_state::state::unspelled;
 
-/// How much of the source becomes one batch.
 const PIECE_BYTES: u64 = 2 * 1024 * 1024;
 
 /// How much more is read when a row reaches beyond its piece.

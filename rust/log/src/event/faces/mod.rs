@@ -73,7 +73,6 @@ const fn own(name: &'static str, prefixes: &'static [&'static str]) -> Face {
     }
 }
 
-/// All faces.
 static FACES: [Face; 7] = [
     blocks::FACE,
     episodes::FACE,

@@ -11,7 +11,6 @@ const OPERATIONS: &[&[&str]] = &[&["data", "operations"]];
 /// What orders entries: their place on the page, or their moment.
 const ORDER: &[&str] = &["data", "order"];
 const AT: &[&str] = &["data", "at"];
-/// What orders pages.
 const NAME: &[&str] = &["data", "name"];
 
 /// The face.
