@@ -65,7 +65,7 @@ pub use upkeep::compact::compact;
 pub use upkeep::history_files::{Prune, Pruned, prune};
 pub use vectors::{Attachment, Ids, Matrix, Neighbour, SpaceReport, VectorQuestion, VectorSearch};
 pub use write::claims::Setting;
-pub use write::commit::{AtomicBatch, Bookmark, Committed, Group, SpelledAhead, Syncing, WrittenBatch};
+pub use write::commit::{AtomicBatch, Bookmark, Committed, EncodedAhead, Group, Syncing, WrittenBatch};
 pub use write::ingest::{Ingested, Intake, RowRefusal, RowSource, ingest};
 
 use archives::archive_index::ArchiveCache;

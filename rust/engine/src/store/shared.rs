@@ -12,7 +12,7 @@ use crate::options::{Durability, WriterTerms};
 use crate::store::follow::ExpiryClock;
 use crate::store::search::select::StateView;
 use crate::store::write::commit::check_parts;
-use crate::store::{Committed, SpelledAhead, Store};
+use crate::store::{Committed, EncodedAhead, Store};
 use chronolog::error::{Error, Result};
 use chronolog::event::draft::Draft;
 use chronomemory_state::state::{Edition, StateId};
@@ -353,9 +353,9 @@ impl Shared {
     }
 
     /// Begins to encode a batch of so many changes, and gives drafts whose memory is free again.
-    pub fn spell_ahead(&self, changes: usize, now: i64) -> (SpelledAhead, Vec<Draft>) {
+    pub fn encode_ahead(&self, changes: usize, now: i64) -> (EncodedAhead, Vec<Draft>) {
         let store = &mut *self.write_guard_as_it_is();
-        let ahead = SpelledAhead::begin(&mut store.log, &store.options, changes, now);
+        let ahead = EncodedAhead::begin(&mut store.log, &store.options, changes, now);
         (ahead, store.pending.take_seen())
     }
 
@@ -370,7 +370,7 @@ impl Shared {
     pub fn commit_parts(
         &self,
         parts: &[Arc<Draft>],
-        ahead: SpelledAhead,
+        ahead: EncodedAhead,
         terms: WriterTerms,
         clock: &dyn Fn() -> i64,
     ) -> Result<(Committed, DueWork)> {

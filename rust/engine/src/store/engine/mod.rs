@@ -18,7 +18,7 @@ use super::worker::Worker;
 use super::write::ingest::{RefusedChanges, commit_allowed, sweep};
 use super::{Committed, Shared, Store, Turns};
 use crate::options::{Options, WriterTerms};
-use batch::Speller;
+use batch::Encoder;
 use chronolog::disk::{Disk, RealDisk, forked};
 use chronolog::error::{Error, Result};
 use chronolog::event::draft::{Author, Draft};
@@ -80,8 +80,8 @@ impl Deref for Engine {
 struct Workers {
     /// The one that the worker has; there is none if the caller drives it.
     worker: Option<Join>,
-    /// There is one after the first large batch, unless another is being spelled.
-    speller: Option<Speller>,
+    /// There is one after the first large batch, unless another is being encoded.
+    encoder: Option<Encoder>,
     /// Memory for the parts of large batches.
     spare: Vec<Draft>,
 }
@@ -126,7 +126,7 @@ impl Engine {
             terms,
             workers: Mutex::new(Some(Workers {
                 worker: None,
-                speller: None,
+                encoder: None,
                 spare: Vec::new(),
             })),
             store,

@@ -67,8 +67,8 @@ impl Store {
         })
     }
 
-    /// Writes a draft in several parts that are one atomic batch, with the lines that were spelled ahead if they still fit.
-    pub fn commit_parts(&mut self, parts: &[Arc<Draft>], ahead: SpelledAhead, now: i64) -> Result<Committed> {
+    /// Writes a draft in several parts that are one atomic batch, with the lines that were encoded ahead if they still fit.
+    pub fn commit_parts(&mut self, parts: &[Arc<Draft>], ahead: EncodedAhead, now: i64) -> Result<Committed> {
         self.with_lock(now, |store| {
             store.settle();
             let kept = match ahead.checked == Some(store.state.whole_edition()) {
@@ -219,7 +219,7 @@ pub(in crate::store) fn check_patches(state: &State, parts: &[impl Borrow<Draft>
     Ok(())
 }
 
-fn spell(
+fn encode(
     log: &mut Log,
     options: &Options,
     parts: &[impl Borrow<Draft>],
@@ -312,11 +312,11 @@ impl Store {
         Ok(seq)
     }
 
-    /// The same with lines that were spelled ahead, if they still fit; the state may see them later.
+    /// The same with lines that were encoded ahead, if they still fit; the state may see them later.
     pub(in crate::store) fn write_ahead(
         &mut self,
         parts: &[Arc<Draft>],
-        ahead: Option<SpelledAhead>,
+        ahead: Option<EncodedAhead>,
         now: i64,
     ) -> Result<Committed> {
         let (lines, base, micros) = self.put(parts, ahead, now)?;
@@ -344,7 +344,7 @@ impl Store {
     fn put(
         &mut self,
         parts: &[impl Borrow<Draft>],
-        ahead: Option<SpelledAhead>,
+        ahead: Option<EncodedAhead>,
         now: i64,
     ) -> Result<(Lines, u64, i64)> {
         if count(parts) > 0 {
@@ -353,12 +353,12 @@ impl Store {
         let coming = coming(parts);
         let adoption = adopt(&self.site, self.log.report.base)?;
         let adopts = adoption.is_some();
-        let fits = |ahead: &SpelledAhead| !adopts && ahead.fits(self.log.link(), self.log.latest(), count(parts));
+        let fits = |ahead: &EncodedAhead| !adopts && ahead.fits(self.log.link(), self.log.latest(), count(parts));
         let (lines, micros) = match ahead.filter(fits) {
             Some(ahead) => (ahead.lines, ahead.now),
             None => {
                 let micros = now.max(self.log.latest());
-                let lines = spell(&mut self.log, &self.options, parts, coming, adoption, micros)?;
+                let lines = encode(&mut self.log, &self.options, parts, coming, adoption, micros)?;
                 (lines, micros)
             }
         };
@@ -401,8 +401,8 @@ pub(in crate::store) fn adopt(site: &Site, base: BaseState) -> Result<Option<Str
 /// No batch has so many changes.
 const NEVER: usize = usize::MAX;
 
-/// Lines spelled ahead.
-pub struct SpelledAhead {
+/// Lines encoded ahead of the commit.
+pub struct EncodedAhead {
     pub(super) lines: Lines,
     from: ChainEnd,
     /// When they were written, as they say.
@@ -416,8 +416,8 @@ pub struct SpelledAhead {
     pub(in crate::store) checked: Option<Edition>,
 }
 
-impl SpelledAhead {
-    /// Begins to spell a batch of so many changes behind a log.
+impl EncodedAhead {
+    /// Begins to encode a batch of so many changes behind a log.
     pub(in crate::store) fn begin(log: &mut Log, options: &Options, changes: usize, now: i64) -> Self {
         let (from, depth) = (log.link(), options.recursion_depth);
         let ts = stamp::digits(now);
@@ -437,7 +437,7 @@ impl SpelledAhead {
         }
     }
 
-    /// Spells the next part. Where there is no memory for it, or no salt, the lines will not fit: whoever spells them again says why.
+    /// Encodes the next part. Without memory or salt the lines will not fit, and encoding them again reports why.
     pub fn add(&mut self, part: &Draft) {
         let is_ready = |lines: &mut Lines| {
             let coming = part.coming();
