@@ -6,7 +6,7 @@ use std::time::Duration;
 use chronolog::event::salt::{SaltTerms, Salting};
 use chronolog::host::Randomness;
 pub use chronolog::log::Durability;
-use chronolog::log::{LockTerms, Terms};
+use chronolog::log::LockTerms;
 
 /// How an existing log is checked when it is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,17 +109,13 @@ impl Options {
         })
     }
 
-    /// What of it is for the log.
-    pub(crate) fn terms(&self) -> Terms {
-        Terms {
-            durability: self.durability,
-            lock: LockTerms {
-                exclusive: self.exclusive,
-                attended: self.attended,
-                patience: self.lock_timeout,
-                signature: self.signature.clone(),
-            },
-            head_file: self.head_file.clone(),
+    /// How the log holds the lock.
+    pub(crate) fn lock_terms(&self) -> LockTerms {
+        LockTerms {
+            exclusive: self.exclusive,
+            attended: self.attended,
+            patience: self.lock_timeout,
+            signature: self.signature.clone(),
         }
     }
 }

@@ -518,7 +518,8 @@ impl Store {
             },
         );
         let site = Arc::new(Site::new(disk, layout));
-        let log = Log::new(Arc::clone(&site), options.terms(), nothing())?;
+        let (lock, head_file) = (options.lock_terms(), options.head_file.clone());
+        let log = Log::new(Arc::clone(&site), options.durability, lock, head_file, nothing())?;
         let snapshots = Snapshots::new(Arc::clone(&site));
         let vectors = Vectors::new(Arc::clone(&site), options.threads);
         let mut store = Self {

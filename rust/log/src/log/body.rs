@@ -30,16 +30,6 @@ use crate::wal::writer::{ChainEnd, Lines};
 /// Memory for lines is kept from one commit to the next, up to so much.
 const SPARE_BYTES: usize = 8 * 1024 * 1024;
 
-/// What a writer asks of its log.
-pub struct Terms {
-    /// When writes are synced.
-    pub durability: Durability,
-    /// How the lock is held.
-    pub lock: LockTerms,
-    /// Where the last head is noted, outside the project; `None` if nobody asks for it.
-    pub head_file: Option<PathBuf>,
-}
-
 /// A log, as one of those who read and write it has it. It knows lines, not what they say.
 pub struct Log {
     pub(super) site: Arc<Site>,
@@ -67,14 +57,20 @@ pub struct Log {
 
 /// What is known of it.
 impl Log {
-    /// A log that was not read yet.
-    pub fn new(site: Arc<Site>, terms: Terms, report: Report) -> Result<Self> {
+    /// A log that was not read yet. Its head is noted in `head_file`, outside the project, if there is one.
+    pub fn new(
+        site: Arc<Site>,
+        durability: Durability,
+        lock: LockTerms,
+        head_file: Option<PathBuf>,
+        report: Report,
+    ) -> Result<Self> {
         Ok(Self {
-            durability: terms.durability,
+            durability,
             open: None,
             report,
-            head: HeadNote::new(Arc::clone(&site), terms.head_file),
-            lock: Lock::new(Arc::clone(&site), terms.lock)?,
+            head: HeadNote::new(Arc::clone(&site), head_file),
+            lock: Lock::new(Arc::clone(&site), lock)?,
             unsynced: Unsynced::default(),
             own_end: 0,
             tail_known: None,

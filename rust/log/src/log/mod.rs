@@ -14,7 +14,7 @@ mod sync;
 pub use files::Progress;
 pub use sync::{Appended, Durability, LogStatus};
 
-pub use body::{Log, Terms};
+pub use body::Log;
 pub use head_note::{note_known_head, standing_of};
 pub use lock::{LOCK_FILE_TRIES, Lock, LockTerms, check_note};
 pub use open::{OpenLog, Passed, gone};

@@ -315,7 +315,7 @@ impl NewFiles {
             None => Ok(()),
         };
         if is_worth_a_thread {
-            return both(|| pack(progress), || write(&mut |_, _| {})).map(|_| ());
+            return both(|| pack(progress), || write(&mut |_, _| {}));
         }
         write(progress)?;
         pack(progress)
@@ -365,8 +365,8 @@ pub(in crate::store) fn write_base(
     Ok(base)
 }
 
-/// Does two things, the second of them beside the first. Errors: What they say, the first one before the other.
-fn both<A, B: Send>(first: impl FnOnce() -> Result<A>, second: impl FnOnce() -> Result<B> + Send) -> Result<(A, B)> {
+/// Does two things, the second of them beside the first; gives the first error.
+fn both(first: impl FnOnce() -> Result<()>, second: impl FnOnce() -> Result<()> + Send) -> Result<()> {
     // Whoever comes first takes it: where no thread can be had, this one does all of it.
     let waiting = Mutex::new(Some(second));
     let run = || match waiting.lock().unwrap_or_else(PoisonError::into_inner).take() {
@@ -380,7 +380,7 @@ fn both<A, B: Send>(first: impl FnOnce() -> Result<A>, second: impl FnOnce() -> 
             Some(beside) => beside.join().unwrap_or_else(|panic| resume_unwind(panic)),
             None => run(),
         };
-        Ok((done?, other?))
+        done.and(other)
     })
 }
 
@@ -485,8 +485,13 @@ mod tests {
 
     #[test]
     fn both_are_done_or_the_fault_is_told() {
-        assert_eq!(both(|| Ok(1), || Ok(2)).expect("both"), (1, 2));
-        let fails = || Err::<u8, _>(Error::Closed);
-        assert!(both(fails, || Ok(2)).is_err() && both(|| Ok(1), fails).is_err());
+        let (mut first, mut second) = (false, false);
+        let mark = |done: &mut bool| {
+            *done = true;
+            Ok(())
+        };
+        assert!(both(|| mark(&mut first), || mark(&mut second)).is_ok() && first && second);
+        let fails = || Err(Error::Closed);
+        assert!(both(fails, || Ok(())).is_err() && both(|| Ok(()), fails).is_err());
     }
 }
