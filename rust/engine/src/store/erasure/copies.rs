@@ -174,15 +174,13 @@ impl<'a> CopyCheck<'a> {
                 .filter(|path| is_ours(disk, path))
                 .collect())
         };
-        for path in files(inside.bases(), is_base_file)? {
-            if !self.is_state_clean(&path) {
-                return Ok(false);
-            }
-        }
-        for path in files(inside.archives(), is_archive_file)? {
-            if !self.is_log_clean(&path) {
-                return Ok(false);
-            }
+        // Both are listed before any is read: a folder that cannot be listed is an error, whatever the other one holds.
+        let (bases, archives) = (
+            files(inside.bases(), is_base_file)?,
+            files(inside.archives(), is_archive_file)?,
+        );
+        if !bases.iter().all(|path| self.is_state_clean(path)) || !archives.iter().all(|path| self.is_log_clean(path)) {
+            return Ok(false);
         }
         let snapshot = inside.snapshot();
         let is_clean = !is_ours(disk, &snapshot) || self.is_state_clean(&snapshot);
