@@ -6,7 +6,7 @@ use std::time::Duration;
 use chronolog::event::salt::{SaltTerms, Salting};
 use chronolog::host::Randomness;
 pub use chronolog::log::Durability;
-use chronolog::log::{LockTerms, Terms};
+use chronolog::log::LockTerms;
 
 /// How an existing log is checked when it is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +49,7 @@ pub struct Options {
     pub salt: Salting,
     /// If the store's folder has to be made, it is made for a group; otherwise for its owner alone.
     pub shared: bool,
-    /// Someone looks after the store between calls: what can wait is left to them, and a lock may be kept for a moment
-    /// because [`Store::end_lease`](crate::store::Store::end_lease) gives it back.
+    /// A worker runs between calls: it does what can wait, and ends the lease of a lock with `Store::end_lease`.
     pub attended: bool,
 }
 
@@ -96,6 +95,11 @@ impl Options {
         }
     }
 
+    /// Whether nothing is acknowledged before it is on disk.
+    pub(crate) fn syncs_every_commit(&self) -> bool {
+        self.durability == Durability::Full
+    }
+
     /// What lines are salted with, and which, if any are.
     pub(crate) fn salts(&self) -> Option<SaltTerms<'_>> {
         let source = self.randomness.as_ref().filter(|_| self.salt != Salting::Never)?;
@@ -105,17 +109,13 @@ impl Options {
         })
     }
 
-    /// What of it is for the log.
-    pub(crate) fn terms(&self) -> Terms {
-        Terms {
-            durability: self.durability,
-            lock: LockTerms {
-                exclusive: self.exclusive,
-                attended: self.attended,
-                patience: self.lock_timeout,
-                signature: self.signature.clone(),
-            },
-            head_file: self.head_file.clone(),
+    /// How the log holds the lock.
+    pub(crate) fn lock_terms(&self) -> LockTerms {
+        LockTerms {
+            exclusive: self.exclusive,
+            attended: self.attended,
+            patience: self.lock_timeout,
+            signature: self.signature.clone(),
         }
     }
 }

@@ -41,7 +41,7 @@ fn attach(store: &mut Store, space: &str, n: u32) -> Result<()> {
         ids: &["R1"].into_iter().collect(),
         rows: &vector(n),
     };
-    store.attach(&attachment, &Arc::default(), START).map(|_| ())
+    store.attach(&attachment, &Arc::default(), None, START).map(|_| ())
 }
 
 fn filled() -> CrashDisk {
@@ -140,13 +140,13 @@ fn what_is_taken_back_beside_a_compaction_does_not_return() {
     let replace_and_detach = |store: &mut Store, n: u32| {
         attach(store, "default", 50 + n)?;
         store
-            .detach(None, &["R1".to_owned()], &Arc::default(), START)
+            .change_embeddings(START, |known| known.detach(None, &["R1".to_owned()], &Arc::default()))
             .map(|_| ())
     };
     before_every_turn(
         filled,
         replace_and_detach,
         |beside| store::compact(beside, true, &|| START, &mut |_, _| {}).map(|_| ()),
-        |store| assert_eq!(store.embedding(None, "R1").expect("no damage"), None),
+        |store| assert_eq!(store.embeddings().embedding(None, "R1").expect("no damage"), None),
     );
 }

@@ -110,7 +110,7 @@ fn look(disk: &CrashDisk, synced: u32, mode: Durability, what: &str) -> Found {
             .find(said)
             .expect("a label");
         for (space, row) in [(None, vector(n)), (Some(SPACE), codes(n))] {
-            match store.embedding(space, &id) {
+            match store.embeddings().embedding(space, &id) {
                 Err(Error::Corrupted(_)) if n >= synced => lost += 1,
                 outcome => {
                     let there = outcome.unwrap_or_else(|fault| panic!("{what}: {id} in {space:?}: {fault}"));
@@ -149,7 +149,10 @@ fn crash_in(mode: Durability) -> usize {
             let mut store = open(&after, Durability::Full).expect("open");
             bear(&mut store, 2 * RECORDS - 1).expect("a write after recovery");
             for (space, row) in [(None, vector(2 * RECORDS - 1)), (Some(SPACE), codes(2 * RECORDS - 1))] {
-                let there = store.embedding(space, &format!("R{}", RECORDS - 1)).expect("a row");
+                let there = store
+                    .embeddings()
+                    .embedding(space, &format!("R{}", RECORDS - 1))
+                    .expect("a row");
                 assert_eq!(there, Some(bytes(&row)), "{what}: in {space:?}");
             }
             drop(store);
@@ -181,12 +184,14 @@ fn codes_that_a_record_loses_stay_lost() {
         (0..RECORDS).for_each(|n| bear(&mut store, n).expect("a change"));
         let ids = ["R1".to_owned()];
         assert_eq!(
-            store.detach(Some(SPACE), &ids, &Arc::default(), START).expect("codes"),
+            store
+                .change_embeddings(START, |known| known.detach(Some(SPACE), &ids, &Arc::default()))
+                .expect("codes"),
             1
         );
         let after = disk.after_crash(seed);
         let store = open(&after, Durability::Full).expect("open");
-        let has = |space, id: &str| store.embedding(space, id).expect("no damage").is_some();
+        let has = |space, id: &str| store.embeddings().embedding(space, id).expect("no damage").is_some();
         assert!(
             !has(Some(SPACE), "R1") && has(None, "R1") && has(Some(SPACE), "R2"),
             "seed {seed}"

@@ -3,6 +3,7 @@
 use crate::crash_disk::CrashDisk;
 use crate::scenario::embedded::{DIM, attach_to, vector};
 use crate::scenario::{Action, START, draft, fresh_disk, layout, open};
+use chronomemory::testing::store::Shared;
 use chronomemory::{Access, Disk, Durability, Error, Query, Store, VectorQuestion};
 
 fn attach(store: &mut Store, id: &str, n: u32) -> chronomemory::Result<()> {
@@ -27,7 +28,7 @@ fn another_process_that_syncs_the_log_syncs_its_rows() {
         let store = open(&after, Durability::Full).expect("open");
         assert!(store.state().get("R2").is_some());
         assert_eq!(
-            store.embedding(None, "R1").expect("no damage"),
+            store.embeddings().embedding(None, "R1").expect("no damage"),
             Some(bytes(7)),
             "seed {seed}"
         );
@@ -54,9 +55,15 @@ fn a_sync_of_rows_that_fails_stops_every_writer() {
     attach(&mut later, "R3", 5).expect("a write after recovery");
     let after = disk.after_crash(1);
     let store = open(&after, Durability::Full).expect("open");
-    assert_eq!(store.embedding(None, "R1").expect("no damage"), Some(bytes(3)));
-    assert_eq!(store.embedding(None, "R2").expect("no damage"), None);
-    assert_eq!(store.embedding(None, "R3").expect("no damage"), Some(bytes(5)));
+    assert_eq!(
+        store.embeddings().embedding(None, "R1").expect("no damage"),
+        Some(bytes(3))
+    );
+    assert_eq!(store.embeddings().embedding(None, "R2").expect("no damage"), None);
+    assert_eq!(
+        store.embeddings().embedding(None, "R3").expect("no damage"),
+        Some(bytes(5))
+    );
     assert!(
         Store::verify(&after, &layout(), 1, &mut |_, _| {})
             .expect("verify")
@@ -84,9 +91,15 @@ fn a_write_that_fails_leaves_its_place_to_the_next() {
         store.close().ok();
         let mut store = open(&disk, Durability::Normal).expect("open");
         attach(&mut store, "R3", 5).expect("the next one");
-        assert_eq!(store.embedding(None, "R1").expect("no damage"), Some(bytes(3)));
-        assert_eq!(store.embedding(None, "R3").expect("no damage"), Some(bytes(5)));
-        let second = store.embedding(None, "R2").expect("no damage");
+        assert_eq!(
+            store.embeddings().embedding(None, "R1").expect("no damage"),
+            Some(bytes(3))
+        );
+        assert_eq!(
+            store.embeddings().embedding(None, "R3").expect("no damage"),
+            Some(bytes(5))
+        );
+        let second = store.embeddings().embedding(None, "R2").expect("no damage");
         assert!(second.is_none() == failed, "step {step}");
         store.sync().expect("a sync");
         assert!(
@@ -122,10 +135,11 @@ fn no_byte_of_a_row_can_change_unseen() {
         assert_eq!(report.damage.len(), 1, "byte {offset}");
         assert_eq!(report.damage[0].offset, row * 4 * DIM as u64);
         let store = open(&disk, Durability::Full).expect("open");
+        let store = Shared::new(store);
         let found = store.nearest(&question, &vector(3), DIM).expect("a search");
         let rows: Vec<u64> = found[0].iter().map(|near| u64::from(near.row)).collect();
         assert!(rows.len() == 2 && !rows.contains(&row), "byte {offset}: {rows:?}");
-        assert_eq!(store.spaces()[0].damaged, 1);
+        assert_eq!(store.read_guard().embeddings().spaces()[0].damaged, 1);
         file.write_at(&byte, offset).expect("a write");
     }
     assert!(
@@ -148,7 +162,7 @@ fn the_name_of_a_file_is_made_durable_by_whoever_finds_it() {
         attach(&mut store, "R1", 3).expect("an embedding");
         let after = disk.after_crash(seed);
         let store = open(&after, Durability::Full).expect("open");
-        let found = store.embedding(None, "R1").expect("no damage");
+        let found = store.embeddings().embedding(None, "R1").expect("no damage");
         assert_eq!(found, Some(bytes(3)), "seed {seed}");
     }
 }

@@ -3,10 +3,9 @@
 //! Each frame holds one mebibyte of the log, only the last one less, with its length and a checksum. So the memory for
 //! reading is known beforehand, any place is reached by unpacking one frame, and several threads may unpack at once.
 
-use std::error::Error;
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::{fmt, io};
 
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe::{self, CParameter};
@@ -22,7 +21,6 @@ pub const FRAME_BYTES: usize = 1024 * 1024;
 pub const MOST_PACKED_BYTES: u64 = FRAME_BYTES as u64 + 65_536;
 /// What packing or unpacking a frame takes, and more.
 const CODEC_BYTES: usize = 8 * FRAME_BYTES;
-/// What a frame begins with.
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Behind the blocks of a frame.
 const CHECKSUM_BYTES: u64 = 4;
@@ -52,16 +50,9 @@ impl Packer {
 }
 
 /// Why a packed archive cannot be read: what it holds is wrong, not the disk.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 struct Broken(&'static str);
-
-impl fmt::Display for Broken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
-    }
-}
-
-impl Error for Broken {}
 
 fn broken(reason: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, Broken(reason))
@@ -81,6 +72,11 @@ pub fn file_digest(file: &dyn DiskFile) -> io::Result<Hex> {
         hasher.update(&buffer);
         offset += got as u64;
     }
+}
+
+/// Whether a whole file can be read and has this digest.
+pub fn has_digest(file: &dyn DiskFile, sha256: &Hex) -> bool {
+    file_digest(file).is_ok_and(|found| found == *sha256)
 }
 
 /// What is wrong with the archive, if that is why reading failed.
@@ -133,7 +129,6 @@ pub fn open_as(disk: &dyn Disk, path: &Path, name: &str) -> io::Result<Archive> 
     })
 }
 
-/// A frame's place in the archive, and how much of the log it holds.
 #[derive(Clone, Copy)]
 struct Frame {
     start: u64,

@@ -70,7 +70,6 @@ pub struct ChainMark {
 struct Batch {
     /// The chain as it was before the batch: where it stands if the batch never becomes whole.
     before: ChainMark,
-    /// And the trail.
     trail_before: Option<Trail>,
     place: LinePlace,
     seq: u64,
@@ -178,9 +177,8 @@ impl Follower {
         Some(step)
     }
 
-    /// At the end of the file: where an unfinished batch begins. The chain steps back to the event before it, so that
-    /// the batch can be followed anew once more of it is there. An unfinished batch with damage in it is damage.
-    /// `promised` is up to where the log was whole once: a batch that began before it was too.
+    /// At the end of the file: where an unfinished batch begins; the chain steps back before it. One with damage in it, or that
+    /// began before `promised`, is damage.
     pub fn settle(&mut self, promised: u64) -> Option<LinePlace> {
         let is_damage = |batch: &Batch| batch.damaged || batch.flawed || batch.place.offset < promised;
         if let Some(batch) = self.batch.as_ref().filter(|batch| is_damage(batch)) {

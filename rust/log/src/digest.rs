@@ -71,8 +71,7 @@ impl Hex {
     }
 }
 
-/// The bytes that digits stand for; `None` if one is no digit. Eight are looked at together, a byte each: a million of
-/// digests are read when a store with embeddings is opened.
+/// The bytes that digits stand for, eight at a time; `None` if one is no digit.
 #[inline]
 fn parsed(digits: &[u8; 64]) -> Option<[u8; 32]> {
     let mut raw = [0; 32];

@@ -2,11 +2,12 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use thiserror::Error;
 
 use crate::damage::Damage;
-use crate::disk::{NamedFault, UnexpectedEntry};
+use crate::disk::NamedFault;
 
 /// What the system says when a process, or all of them, have as many files open as they may: ENFILE, EMFILE.
 const NO_MORE_FILES: [i32; 2] = [23, 24];
@@ -18,17 +19,16 @@ pub fn is_of_process(fault: &io::Error) -> bool {
 }
 
 /// Everything the engine may answer instead of a result.
-#[derive(Debug, Error)]
+#[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system refused, or something that is not ours stands where a file of ours should be; nothing was half
-    /// written.
+    /// The operating system refused, or an unexpected entry is in the way; nothing was half written.
     #[error("{path}: {source}", path = .path.display())]
     Io {
         /// The file or folder in question.
         path: PathBuf,
         /// What the system said.
-        source: io::Error,
+        source: Arc<io::Error>,
     },
     /// The system has no more memory for this process; nothing was written.
     #[error("there is not enough memory")]
@@ -42,11 +42,8 @@ pub enum Error {
         holder: String,
     },
     /// The store is a copy, which is only read.
-    #[error("{path} is a backup: it is read, and never written", path = .path.display())]
-    ReadOnly {
-        /// Its folder.
-        path: PathBuf,
-    },
+    #[error("{path} is a backup: it is read, and never written", path = .0.display())]
+    ReadOnly(PathBuf),
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
@@ -57,11 +54,8 @@ pub enum Error {
     #[error("a progress callback cannot use the store that calls it")]
     InProgress,
     /// A sync failed earlier: what the system holds in memory may never reach the disk.
-    #[error("the store refuses writes since a sync failed: {reason}")]
-    Poisoned {
-        /// The failure that poisoned it.
-        reason: String,
-    },
+    #[error("the store refuses writes since a sync failed: {0}")]
+    Poisoned(String),
     /// The files contradict their own hashes.
     #[error("{0}")]
     Corrupted(Box<Damage>),
@@ -84,17 +78,11 @@ pub enum Error {
         recovery: &'static str,
     },
     /// Others were at work for as long as the caller would try; the same call may succeed later.
-    #[error("{what}")]
-    Busy {
-        /// What they do.
-        what: String,
-    },
+    #[error("{0}")]
+    Busy(String),
     /// The store is as large as it can become; nothing was written.
-    #[error("{what}")]
-    Limit {
-        /// What is full.
-        what: String,
-    },
+    #[error("{0}")]
+    Limit(String),
     /// The caller's value is larger than a line of the log; nothing was written.
     #[error("{field}: {reason}")]
     TooLarge {
@@ -120,29 +108,17 @@ pub enum Error {
         reason: String,
     },
     /// The id belongs to a record that the caller does not see; nothing was written.
-    #[error("id {id:?}: taken in this store; use handle.id({id:?}), or leave the id out")]
-    IdTaken {
-        /// The id.
-        id: String,
-    },
+    #[error("id {0:?}: taken in this store; use handle.id({0:?}), or leave the id out")]
+    IdTaken(String),
     /// There is no such record, as far as the caller sees; nothing was written.
-    #[error("id {id:?}: there is no such record")]
-    UnknownRecord {
-        /// The id.
-        id: String,
-    },
+    #[error("id {0:?}: there is no such record")]
+    UnknownRecord(String),
     /// The record is wider than the caller's scope, who may read it but not change it; nothing was written.
-    #[error("id {id:?}: it is not of this scope, which may read it but not change it")]
-    OutOfScope {
-        /// The id.
-        id: String,
-    },
+    #[error("id {0:?}: it is not of this scope, which may read it but not change it")]
+    OutOfScope(String),
     /// The store requires a name that the writer did not give; nothing was written.
-    #[error("{level}: this store requires it for every write; what is for all is written through shared()")]
-    ScopeRequired {
-        /// Which name.
-        level: &'static str,
-    },
+    #[error("{0}: this store requires it for every write; what is for all is written through shared()")]
+    ScopeRequired(&'static str),
     /// One of several rows cannot be written; nothing of its batch was.
     #[error("row {row}, {fault}")]
     InBatch {
@@ -206,7 +182,7 @@ impl Error {
         let (named, source) = NamedFault::apart(source);
         Self::Io {
             path: named.unwrap_or_else(|| path.to_owned()),
-            source,
+            source: Arc::new(source),
         }
     }
 
@@ -215,101 +191,19 @@ impl Error {
         matches!(self, Self::Io { source, .. } if source.raw_os_error().is_some_and(|code| NO_MORE_FILES.contains(&code)))
     }
 
-    /// The same failure for another caller whom it concerns too.
-    #[must_use]
-    pub fn shared(&self) -> Self {
-        match self {
-            Self::Io { path, source } => Self::Io {
-                path: path.clone(),
-                source: match (source.raw_os_error(), UnexpectedEntry::in_error(source)) {
-                    (Some(code), _) => io::Error::from_raw_os_error(code),
-                    (None, Some(stranger)) => stranger.clone().into(),
-                    (None, None) => io::Error::new(source.kind(), source.to_string()),
-                },
-            },
-            Self::Locked { path, holder } => Self::Locked {
-                path: path.clone(),
-                holder: holder.clone(),
-            },
-            Self::OutOfMemory => Self::OutOfMemory,
-            Self::ReadOnly { path } => Self::ReadOnly { path: path.clone() },
-            Self::Closed => Self::Closed,
-            Self::Forked => Self::Forked,
-            Self::InProgress => Self::InProgress,
-            Self::Poisoned { reason } => Self::Poisoned { reason: reason.clone() },
-            Self::Corrupted(damage) => Self::Corrupted(damage.clone()),
-            Self::Refused { path, reason, instead } => Self::Refused {
-                path: path.clone(),
-                reason: reason.clone(),
-                instead: instead.clone(),
-            },
-            Self::Unsupported { what, recovery } => Self::Unsupported {
-                what: what.clone(),
-                recovery,
-            },
-            Self::Busy { what } => Self::Busy { what: what.clone() },
-            Self::Limit { what } => Self::Limit { what: what.clone() },
-            Self::TooLarge { field, reason } => Self::too_large(field, reason),
-            Self::Argument { field, reason } => Self::argument(field, reason),
-            Self::Invalid { field, reason } => Self::invalid(field, reason),
-            Self::IdTaken { id } => Self::IdTaken { id: id.clone() },
-            Self::UnknownRecord { id } => Self::UnknownRecord { id: id.clone() },
-            Self::OutOfScope { id } => Self::OutOfScope { id: id.clone() },
-            Self::ScopeRequired { level } => Self::ScopeRequired { level },
-            Self::InBatch { row, fault } => Self::InBatch {
-                row: *row,
-                fault: Box::new(fault.shared()),
-            },
-            Self::InFile {
-                file,
-                line,
-                id,
-                fault,
-                kept,
-            } => Self::InFile {
-                file: file.clone(),
-                line: *line,
-                id: id.clone(),
-                fault: Box::new(fault.shared()),
-                kept: *kept,
-            },
-            Self::Bound {
-                space,
-                model,
-                dim,
-                given_model,
-                given_dim,
-            } => Self::Bound {
-                space: space.clone(),
-                model: model.clone(),
-                dim: *dim,
-                given_model: given_model.clone(),
-                given_dim: *given_dim,
-            },
-            Self::NoSpace { name, known } => Self::NoSpace {
-                name: name.clone(),
-                known: known.clone(),
-            },
-            Self::HistoryUnavailable { first_seq, reason } => Self::HistoryUnavailable {
-                first_seq: *first_seq,
-                reason: reason.clone(),
-            },
-        }
-    }
-
-    /// Nobody gives bytes that cannot be guessed.
-    pub fn randomness(fault: std::io::Error) -> Self {
-        Self::io(std::path::Path::new("(random bytes of the system)"), fault)
+    /// The source of random bytes failed.
+    pub fn randomness(fault: io::Error) -> Self {
+        Self::io(Path::new("(random bytes of the system)"), fault)
     }
 
     /// Others are at work.
     pub fn busy(what: impl Into<String>) -> Self {
-        Self::Busy { what: what.into() }
+        Self::Busy(what.into())
     }
 
     /// The store cannot become larger.
     pub fn limit(what: impl Into<String>) -> Self {
-        Self::Limit { what: what.into() }
+        Self::Limit(what.into())
     }
 
     /// A value that no line of the log can hold.
@@ -385,15 +279,6 @@ mod tests {
         ];
         for (error, words) in told.iter().zip(said) {
             assert_eq!(error.to_string(), words);
-            assert_eq!(error.shared().to_string(), words);
-        }
-    }
-
-    #[test]
-    fn a_shared_error_stays_what_it_is() {
-        let kinds = [Error::busy("rows"), Error::limit("rows"), Error::Closed];
-        for error in kinds {
-            assert_eq!(std::mem::discriminant(&error), std::mem::discriminant(&error.shared()));
         }
     }
 }

@@ -36,8 +36,7 @@ impl Hint {
     }
 }
 
-/// Reads the hint, whatever log it speaks of. It must be read before the length of the log is asked for: a writer that
-/// comes between makes the log longer, never the hint wrong.
+/// Reads the hint of any log. Call it before taking the log's length: a writer in between makes the log longer.
 pub fn read_hint(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Synced>> {
     Ok(hint_bytes(disk, layout)?.and_then(|bytes| Synced::read(&bytes)))
 }

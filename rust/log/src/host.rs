@@ -54,10 +54,9 @@ pub trait Host: Send + Sync {
     /// How long it is since some fixed moment, by a clock that nobody sets: what promises are kept by.
     fn steady(&self) -> Duration;
 
-    /// Lets a thread do some work. The tasks of an engine that nobody attends may also be done at once, or kept and done
-    /// when the time has come: a test can say when.
+    /// Runs work on a thread. A test may run it at once, or later.
     ///
     /// # Errors
-    /// What the system says if it gives no thread; nothing of the work is done then.
+    /// What the system says if there is no thread; then nothing was done.
     fn spawn(&self, name: &str, work: Work) -> io::Result<Join>;
 }

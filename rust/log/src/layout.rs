@@ -1,16 +1,7 @@
 //! The names of all files and folders of a store. No other place knows them.
 
-mod shape;
-
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-
-pub use shape::{
-    Shape, digest_in_base_name, is_archive_draft, is_archive_file, is_aside_folder, is_backup_draft, is_backup_folder,
-    is_base_draft, is_base_file, is_draft, is_file_of_space, is_history_index, is_in_backup, is_in_draft, is_kept_hint,
-    is_quarantine_draft, is_quarantine_name, is_rows_draft, is_rows_file, is_space_name, is_text_draft,
-    is_unpacked_base, last_seq_in_archive_name, offset_of_tail, short_digest_in_archive_name, text_index_seq,
-};
 
 /// The folder of a store inside a project.
 pub const FOLDER: &str = ".chronomemory";
@@ -25,7 +16,6 @@ pub const ERASING: &str = "erasing";
 /// What tells where copies outside were made, inside the folder.
 pub const COPIES: &str = "copies";
 
-/// The name of the writer lock inside the folder.
 const LOCK: &str = "lock";
 /// And of the lock of those who look after the store.
 const CARE_LOCK: &str = "care.lock";
@@ -41,15 +31,11 @@ pub const CODES_SUFFIX: &str = ".i8";
 /// What the name of an archive ends with in which lines were erased.
 pub const ERASED_SUFFIX: &str = ".erased";
 
-/// What the name of a packed file ends with.
 const PACKED_SUFFIX: &str = ".zst";
-/// What is not finished ends so.
 const DRAFT_SUFFIX: &str = ".tmp";
-/// The longest name of a space.
 const LONGEST_SPACE_BYTES: usize = 64;
 /// How many digits of a digest stand in the name of an archive or of a text index.
 const SHORT_DIGITS: usize = 16;
-/// And in that of a base.
 const DIGEST_DIGITS: usize = 64;
 
 /// Where a file is written before it gets its name, if several may write it at the same time: each has a draft of its own.
@@ -297,4 +283,310 @@ pub fn is_archive_name(name: &str) -> bool {
                 .bytes()
                 .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_'))
     })
+}
+
+const STAMP_BYTES: usize = 15;
+
+/// Tells whether a name has the shape of one of ours.
+pub type Shape = fn(&str) -> bool;
+
+/// What the name of an unfinished file would be if it were finished; `None` if it is none.
+fn finished(name: &str) -> Option<&str> {
+    name.strip_suffix(DRAFT_SUFFIX)
+}
+
+/// The name without what tells the drafts of several writers apart: a process, and which of its drafts; `None` if it is without.
+fn without_writer(name: &str) -> Option<&str> {
+    let (name, writer) = name.rsplit_once('.')?;
+    let (process, number) = writer.split_once('-')?;
+    (is_number(process) && is_number(number)).then_some(name)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+fn is_digest(text: &str, digits: usize) -> bool {
+    text.len() == digits && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Whether this is the name of a moment, such as `20261115T190743`, alone or with what stands behind a dash.
+fn is_stamped(name: &str) -> bool {
+    let (stamp, rest) = name.split_at_checked(STAMP_BYTES).unwrap_or((name, ""));
+    let is_stamp = stamp.len() == STAMP_BYTES
+        && stamp.bytes().enumerate().all(|(at, b)| match at {
+            8 => b == b'T',
+            _ => b.is_ascii_digit(),
+        });
+    is_stamp && (rest.is_empty() || rest.starts_with('-'))
+}
+
+/// Whether a file of this name in the store's folder is a log or a snapshot that was not finished.
+pub fn is_draft(name: &str) -> bool {
+    finished(name).is_some_and(|name| {
+        let seq = name.strip_prefix(SNAPSHOT).and_then(|rest| rest.strip_prefix('.'));
+        name == LOG || name == SNAPSHOT || seq.is_some_and(is_number)
+    })
+}
+
+/// Whether a file of this name in `base/` is a base, packed or not.
+pub fn is_base_file(name: &str) -> bool {
+    digest_in_base_name(name).is_some()
+}
+
+/// Whether it is one that is not packed, as that of a live log always is.
+pub fn is_unpacked_base(name: &str) -> bool {
+    is_base_file(name) && !name.ends_with(PACKED_SUFFIX)
+}
+
+/// The digest that a base of this name should have.
+pub fn digest_in_base_name(name: &str) -> Option<&str> {
+    let digest = name.strip_suffix(PACKED_SUFFIX).unwrap_or(name).strip_suffix(".json");
+    digest.filter(|digest| is_digest(digest, DIGEST_DIGITS))
+}
+
+/// Whether one is a base, or a snapshot, that was not finished.
+pub fn is_base_draft(name: &str) -> bool {
+    matches!(name, NEW_BASE | NEW_SNAPSHOT) || finished(name).is_some_and(is_base_file)
+}
+
+/// Whether a file of this name in `archive/` is a retired log, packed or not.
+pub fn is_archive_file(name: &str) -> bool {
+    let packed = match name.strip_suffix(ERASED_SUFFIX) {
+        Some(packed) if !packed.ends_with(".zst") => return false,
+        Some(packed) => packed,
+        None => name,
+    };
+    let plain = packed.strip_suffix(".zst").unwrap_or(packed).strip_suffix(".wal");
+    plain.is_some_and(|plain| {
+        let mut parts = plain.split('-');
+        let mut next = || parts.next().unwrap_or_default();
+        let (first, last, digest) = (next(), next(), next());
+        is_number(first) && is_number(last) && is_digest(digest, SHORT_DIGITS) && parts.next().is_none()
+    })
+}
+
+/// The last seq of an archive of this name.
+pub fn last_seq_in_archive_name(name: &str) -> Option<u64> {
+    name.split('-').nth(1).filter(|_| is_archive_file(name))?.parse().ok()
+}
+
+/// The beginning of the digest of an archive of this name.
+pub fn short_digest_in_archive_name(name: &str) -> Option<&str> {
+    name.split(['-', '.']).nth(2).filter(|_| is_archive_file(name))
+}
+
+/// Whether one was not finished.
+pub fn is_archive_draft(name: &str) -> bool {
+    matches!(name, NEW_ARCHIVE | RESTORED_LOG | RESTORED_SNAPSHOT | HEALED_LOG)
+        || finished(name).is_some_and(is_archive_file)
+}
+
+/// Whether a file of this name in `index/` tells which events of an archive speak of which record, finished or not.
+pub fn is_history_index(name: &str) -> bool {
+    let index = finished(name).map_or(name, |name| without_writer(name).unwrap_or(name));
+    index.strip_suffix(".history").is_some_and(is_archive_file)
+}
+
+/// Whether a space may have this name: it becomes part of the name of a file.
+pub fn is_space_name(name: &str) -> bool {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+    (1..=LONGEST_SPACE_BYTES).contains(&name.len()) && !name.starts_with('.') && name.bytes().all(is_plain)
+}
+
+/// Whether a file of this name holds rows, or with the other suffix codes, of a space.
+pub fn is_file_of_space(name: &str, suffix: &str) -> bool {
+    let parts = name.strip_suffix(suffix).and_then(|name| name.rsplit_once('.'));
+    parts.is_some_and(|(space, generation)| is_space_name(space) && is_number(generation))
+}
+
+/// Whether a file of this name in `vectors/` holds rows.
+pub fn is_rows_file(name: &str) -> bool {
+    is_file_of_space(name, ROWS_SUFFIX)
+}
+
+/// Whether one was not finished.
+pub fn is_rows_draft(name: &str) -> bool {
+    finished(name).is_some_and(is_rows_file)
+}
+
+/// Whether a file of this name in `quarantine/` was not finished.
+pub fn is_quarantine_draft(name: &str) -> bool {
+    // Whatever is put aside is named by the moment, and then by what it is.
+    finished(name).is_some_and(|name| is_stamped(name) && name.contains('-'))
+}
+
+/// Whether something of this name in `quarantine/` was put there by us: what recovery cut away, or a file of the past.
+pub fn is_quarantine_name(name: &str) -> bool {
+    (is_stamped(name) && name.contains('-')) || is_base_file(name) || is_archive_file(name) || is_rows_file(name)
+}
+
+/// Whether a folder of this name in `backup/` is a copy.
+pub fn is_backup_folder(name: &str) -> bool {
+    is_stamped(name) && name.split('-').skip(1).all(is_number)
+}
+
+/// Whether a folder of this name in `quarantine/` is a store that recovery set aside.
+pub fn is_aside_folder(name: &str) -> bool {
+    stamped(name).is_some_and(|what| {
+        ["-damaged", "-before-restore"].iter().any(|known| {
+            let number = what.strip_prefix(known);
+            number.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('-').is_some_and(is_number))
+        })
+    })
+}
+
+/// What stands behind the moment in a name, and perhaps before a number that made the name free.
+fn stamped(name: &str) -> Option<&str> {
+    name.split_at_checked(STAMP_BYTES)
+        .filter(|_| is_stamped(name))
+        .map(|(_, what)| what)
+}
+
+/// Where in the log the tail stood that a file of this name in `quarantine/` holds; `None` if it holds none.
+pub fn offset_of_tail(name: &str) -> Option<u64> {
+    let rest = stamped(name)?.strip_prefix("-tail-at-")?;
+    let (offset, again) = rest.split_once('-').unwrap_or((rest, "0"));
+    offset.parse().ok().filter(|_| is_number(offset) && is_number(again))
+}
+
+/// Whether a file of this name in `quarantine/` is a hint about the last sync that the log contradicted.
+pub fn is_kept_hint(name: &str) -> bool {
+    let rest = stamped(name).and_then(|what| what.strip_prefix("-synced"));
+    rest.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('-').is_some_and(is_number))
+}
+
+/// Whether one was not finished.
+pub fn is_backup_draft(name: &str) -> bool {
+    finished(name).is_some_and(is_backup_folder)
+}
+
+/// Whether a file of this name lies directly in a copy, finished or not.
+pub fn is_in_backup(name: &str) -> bool {
+    name == LOG || name == SNAPSHOT || name == SYNCED || is_draft(name)
+}
+
+/// Whether one lies directly in a copy that is not finished, or is worked on where nobody takes it for a store.
+pub fn is_in_draft(name: &str) -> bool {
+    is_in_backup(name) || matches!(name, LOCK | CARE_LOCK | ERASING)
+}
+
+/// Whether a file of this name in `index/text/` is a sealed part of the text index that was not finished.
+pub fn is_text_draft(name: &str) -> bool {
+    finished(name).is_some_and(is_text_name)
+}
+
+fn is_text_name(name: &str) -> bool {
+    name.split_once('-')
+        .is_some_and(|(seq, head)| is_number(seq) && is_digest(head, SHORT_DIGITS))
+}
+
+/// The last event that a sealed part of the text index of this name knows.
+pub fn text_index_seq(name: &str) -> Option<u64> {
+    let name = name.strip_suffix(".text").filter(|name| is_text_name(name))?;
+    name.split('-').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn names_of_ours_are_known_and_those_almost_like_them_are_not() {
+        let digest = "0123456789abcdef".repeat(4);
+        let base = format!("{digest}.json");
+        assert!(is_base_file(&base));
+        assert!(is_base_draft(&format!("{base}.tmp")) && is_base_draft(NEW_BASE));
+        let packed = format!("{base}.zst");
+        assert!(is_base_file(&packed) && is_base_draft(&format!("{packed}.tmp")));
+        assert!(is_unpacked_base(&base) && !is_unpacked_base(&packed));
+        assert_eq!(digest_in_base_name(&packed), Some(&digest[..]));
+        for other in [
+            "notes.json",
+            "x.json.tmp",
+            &base[1..],
+            &base.to_uppercase(),
+            ".json",
+            "x.json.zst",
+            &format!("{packed}.zst"),
+            &format!("{digest}.zst"),
+        ] {
+            assert!(!is_base_file(other) && !is_base_draft(other), "{other}");
+        }
+        let name = archive_name(1, 20, &digest);
+        let archive = name.rsplit('/').next().unwrap_or_default();
+        assert!(is_archive_file(archive) && is_archive_file("1-20-0123456789abcdef.wal"));
+        assert!(
+            is_archive_file(&format!("{archive}.erased")) && is_history_index(&format!("{archive}.erased.history"))
+        );
+        assert!(!is_archive_file("1-20-0123456789abcdef.wal.erased"));
+        assert_eq!(short_digest_in_archive_name(archive), Some("0123456789abcdef"));
+        assert!(is_archive_draft(&format!("{archive}.tmp")));
+        assert!(is_history_index(&format!("{archive}.history")));
+        assert!(is_history_index(&format!("{archive}.history.tmp")));
+        let own = own_draft(Path::new(&format!("{archive}.history")));
+        assert!(own.to_str().is_some_and(is_history_index), "{}", own.display());
+        assert_ne!(own, own_draft(Path::new(&format!("{archive}.history"))));
+        for other in ["1-2", "1-2.tmp.tmp", "1.tmp", "1-.tmp", "1-2-3.tmp", "x-2.tmp"] {
+            assert!(!is_history_index(&format!("{archive}.history.{other}")), "{other}");
+        }
+        for other in [
+            "1-2.wal",
+            "1-2-0123456789abcdef-3.wal",
+            "a-2-0123456789abcdef.wal",
+            "x.wal.zst",
+            "mail.history",
+        ] {
+            assert!(!is_archive_file(other) && !is_history_index(other), "{other}");
+        }
+        assert!(is_draft("events.wal.tmp") && is_draft("snapshot.json.tmp") && is_draft("snapshot.json.17.tmp"));
+        for other in [
+            "x.tmp",
+            "snapshot.json.x.tmp",
+            "events.wal",
+            "snapshot.json..tmp",
+            ".tmp",
+        ] {
+            assert!(!is_draft(other), "{other}");
+        }
+        assert!(is_backup_folder("20261115T190743") && is_backup_folder("20261115T190743-2"));
+        assert!(is_backup_draft("20261115T190743-2.tmp"));
+        for other in [
+            "x.tmp",
+            "20261115",
+            "20261115T190743-mine",
+            "20261115T190743.tmp2",
+            "2026111éT190743",
+        ] {
+            assert!(!is_backup_folder(other) && !is_backup_draft(other), "{other}");
+        }
+        assert!(is_aside_folder("20261115T190743-damaged") && is_aside_folder("20261115T190743-before-restore-2"));
+        for other in [
+            "20261115T190743-damaged-log",
+            "20261115T190743",
+            "x-damaged",
+            "20261115T190743-unnamed",
+        ] {
+            assert!(!is_aside_folder(other), "{other}");
+        }
+        assert_eq!(offset_of_tail("20261115T190743-tail-at-120"), Some(120));
+        assert_eq!(offset_of_tail("20261115T190743-tail-at-120-2"), Some(120));
+        for other in [
+            "20261115T190743-tail-at-",
+            "20261115T190743-tail-at-x",
+            "tail-at-7",
+            "20261115T190743-tail-at-7.tmp",
+        ] {
+            assert_eq!(offset_of_tail(other), None, "{other}");
+        }
+        assert!(is_kept_hint("20261115T190743-synced") && is_kept_hint("20261115T190743-synced-2"));
+        assert!(!is_kept_hint("20261115T190743-synced.tmp") && !is_kept_hint("synced"));
+        assert!(is_quarantine_draft("20261115T190743-tail-at-120.tmp"));
+        assert!(!is_quarantine_draft("tail.tmp") && !is_quarantine_draft("20261115T190743-tail-at-120"));
+        assert_eq!(text_index_seq("17-0123456789abcdef.text"), Some(17));
+        assert_eq!(text_index_seq("17-notes.text"), None);
+        assert!(is_text_draft("17-0123456789abcdef.tmp") && !is_text_draft("17-notes.tmp"));
+    }
 }

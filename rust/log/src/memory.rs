@@ -51,8 +51,7 @@ pub fn could_have(bytes: usize) -> Result<(), Refused> {
 /// So much is asked for at a time where many small pieces are needed.
 const ASKED_BYTES: usize = 3 * 1024 * 1024;
 
-/// Memory that could be had when that was last asked, for work that takes many small pieces: to ask for each would take
-/// longer than the work.
+/// Memory that could be had when last asked, for work with many small allocations.
 #[derive(Debug, Default)]
 pub struct Allowance {
     left: usize,
@@ -71,10 +70,7 @@ impl Allowance {
     }
 }
 
-/// Gathers what comes.
-///
-/// # Errors
-/// `Refused` if that is too much.
+/// Collects items. Errors: `Refused` if that is too much.
 pub fn gathered<T>(items: impl Iterator<Item = T>) -> Result<Vec<T>, Refused> {
     let mut gathered = Vec::new();
     gathered.try_reserve(items.size_hint().0)?;

@@ -9,8 +9,7 @@ use std::thread::Builder;
 /// How many finished pieces may wait for the one before them, for each thread.
 const WAITING_PIECES: u64 = 3;
 
-/// Does `work` for each of `pieces` on several threads and hands the results over in order, until `take` answers false.
-/// Results are given back to `work` to be used again. The threads end with the call.
+/// Does `work` for each of `pieces` on several threads, and hands the results over in order until `take` returns false.
 pub fn in_order<T: Default + Send, E: From<io::Error>>(
     pieces: u64,
     threads: usize,

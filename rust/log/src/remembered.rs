@@ -1,8 +1,6 @@
 //! A note of the last head, outside the project, so that a log that was cut or is gone is missed.
 //!
-//! A chain alone does not tell that its end is missing.
-//!
-//! The note is written as a whole after a sync, and never replaced by a head that does not follow from it.
+//! A chain alone does not tell that its end is missing. The note is written as a whole after a sync.
 
 use std::io;
 use std::path::Path;
@@ -76,10 +74,7 @@ impl Note {
     }
 }
 
-/// Reads a note; `None` if there is none.
-///
-/// # Errors
-/// What the disk says; `InvalidData` if it is no note of ours.
+/// Reads a note; `None` if there is none. Errors: `InvalidData` if it is no note of ours.
 pub fn read(disk: &dyn Disk, note: &Path) -> io::Result<Option<Note>> {
     let bytes = match read_whole(disk, note) {
         Ok(Some(bytes)) => bytes,
@@ -154,11 +149,10 @@ pub fn write(disk: &dyn Disk, note: &Path, folder: &Path, says: &Note) -> io::Re
     disk.rename(&draft, note)
 }
 
-/// Does something while nobody else changes a note. The lock of the store does not serve for that: not everyone who may read
-/// a store may lock it.
+/// Runs something while no other process changes the note; readers who may not lock the store do this too.
 ///
 /// # Errors
-/// What the disk or `act` says; `TimedOut` if another does not come to an end.
+/// What the disk or `act` says; `TimedOut`.
 pub fn alone<T>(disk: &dyn Disk, note: &Path, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     if let Some(parent) = note.parent() {
         disk.create_dir(parent)?;
@@ -271,8 +265,7 @@ fn ask(log: &dyn DiskFile, head: &SeenHead) -> io::Result<HeadAnswer> {
     ask_origin(log, length, seen)
 }
 
-/// Asks a log of which lines were erased: the others stand elsewhere now, so the head is found by its seq and its hash.
-/// It stands for what came before it only as far as the trail does: no link leads over a hole.
+/// Searches a redacted log for a head by seq and hash. Only the trail proves what came before it.
 fn ask_redacted(log: &dyn DiskFile, length: u64, head: &SeenHead) -> io::Result<HeadAnswer> {
     let seen = &head.at;
     let mut search = HeadSearch {
@@ -302,7 +295,6 @@ fn ask_redacted(log: &dyn DiskFile, length: u64, head: &SeenHead) -> io::Result<
     ask_origin(log, length, seen)
 }
 
-/// Looks for a head among events, and for the trail up to it.
 struct HeadSearch<'a> {
     seen: &'a Synced,
     trail: Option<Trail>,

@@ -76,7 +76,6 @@ impl Trail {
         }
     }
 
-    /// How many hashes are held.
     #[inline]
     fn held(&self) -> usize {
         (self.events % AT_ONCE as u64) as usize

@@ -3,8 +3,6 @@
 //! It follows the chain, checks what the log says about its base and its archives, and shows a [`Sink`] every event
 //! that counts.
 
-mod holding;
-
 use std::collections::HashSet;
 use std::io;
 use std::ops::Range;
@@ -13,15 +11,14 @@ use crate::chain::{BatchFate, ChainMark, Follower, LinePlace};
 use crate::damage::{Damage, DamageKind, Tail};
 use crate::digest::Hex;
 use crate::disk::DiskFile;
-use crate::event::act::is_of_one;
+use crate::event::act::{beyond, is_of_one};
 use crate::event::erasure::Erasure;
 use crate::event::line::{Event, Fault};
 use crate::event::{IncomingEvents, Known, Op, salt, stamp};
+use crate::json::RecordSpans;
 use crate::memory::{self, Refused};
 use crate::trail::{Trail, TrailEnd};
 use crate::wal::reader::{Reading, read_pieces};
-
-pub use holding::HeldEvents;
 
 /// Where the state begins that a log changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,10 +103,7 @@ impl Report {
 
 /// Who is shown the events that count.
 pub trait Sink {
-    /// Asks for the memory that some events need, before the first of them is shown.
-    ///
-    /// # Errors
-    /// `Refused` if there is not so much: nothing more is shown then.
+    /// Reserves memory for events before the first is shown. Errors: `Refused`: nothing is shown then.
     fn make_room(&mut self, _: IncomingEvents) -> Result<(), Refused> {
         memory::check()
     }
@@ -135,6 +129,37 @@ pub trait Sink {
     }
 }
 
+/// Shows events to a function once they count: those of a batch when it is whole.
+pub struct Counted<F> {
+    see: F,
+    held: HeldEvents,
+}
+
+impl<F: FnMut(Known<'_>)> Counted<F> {
+    /// Shows them to this function.
+    pub fn by(see: F) -> Self {
+        let held = HeldEvents::default();
+        Self { see, held }
+    }
+}
+
+impl<F: FnMut(Known<'_>)> Sink for Counted<F> {
+    fn count(&mut self, known: Known<'_>, _: i64) {
+        (self.see)(known);
+    }
+
+    fn hold(&mut self, known: Known<'_>, ts: i64) {
+        self.held.push(known, ts);
+    }
+
+    fn settle(&mut self, fate: BatchFate) {
+        if fate == BatchFate::Count {
+            self.held.release(|known, _| (self.see)(known));
+        }
+        self.held.clear();
+    }
+}
+
 /// Shows nobody anything.
 pub struct NoSink;
 
@@ -143,7 +168,7 @@ impl Sink for NoSink {
 }
 
 /// How far a walk has come.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Walk {
     /// The chain.
     pub follower: Follower,
@@ -179,19 +204,8 @@ impl Walk {
     pub fn new(synced: Option<u64>) -> Self {
         Self {
             follower: Follower::new(synced),
-            end: 0,
-            lines: 0,
             latest: i64::MIN,
-            fast_lines: 0,
-            slow_lines: 0,
-            blank_lines: Vec::new(),
-            unknown_fields: None,
-            redacted: RedactedLines::default(),
-            erasures: Vec::new(),
-            unsalted: Vec::new(),
-            promised: 0,
-            unterminated: false,
-            last_stamp: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -520,5 +534,102 @@ impl RedactedLines {
         let step = self.step.or(self.steps.first().map(|(_, step)| *step))?;
         let mut others = self.steps.iter().filter(|(_, other)| *other != step);
         others.next().filter(|_| self.is_steady()).map(|(place, _)| *place)
+    }
+}
+
+/// Events kept until their batch is whole.
+#[derive(Debug, Default)]
+pub struct HeldEvents {
+    text: Vec<u8>,
+    items: Vec<Item>,
+    /// No event that was announced is longer.
+    longest: usize,
+    /// What they ask for beyond what their lines do.
+    beyond: IncomingEvents,
+}
+
+#[derive(Debug)]
+struct Item {
+    op: Op,
+    id: Range<usize>,
+    record: Range<usize>,
+    fields: RecordSpans,
+    offset: u64,
+    seq: u64,
+    ts: i64,
+}
+
+impl HeldEvents {
+    /// Asks for the memory that some events need, should they be kept.
+    pub fn make_room(&mut self, coming: IncomingEvents) -> Result<(), Refused> {
+        self.text.try_reserve(coming.bytes)?;
+        self.items.try_reserve(coming.events)?;
+        self.longest = self.longest.max(coming.longest);
+        Ok(())
+    }
+
+    /// What is kept.
+    pub fn kept(&self) -> IncomingEvents {
+        IncomingEvents {
+            events: self.items.len(),
+            bytes: self.text.len(),
+            longest: self.longest,
+            further: 0,
+        }
+        .and(self.beyond)
+    }
+
+    /// Keeps a copy of an event.
+    pub fn push(&mut self, known: Known<'_>, ts: i64) {
+        let mut keep = |bytes: &[u8]| {
+            let start = self.text.len();
+            self.text.extend_from_slice(bytes);
+            start..self.text.len()
+        };
+        let (id, record) = (keep(known.id), keep(known.record));
+        self.beyond = self.beyond.and(beyond(known.op, known.id, known.record));
+        self.items.push(Item {
+            op: known.op,
+            id,
+            record,
+            fields: known.fields,
+            offset: known.offset,
+            seq: known.seq,
+            ts,
+        });
+    }
+
+    /// Gives the events back in order and is empty again.
+    pub fn release(&mut self, mut each: impl FnMut(Known<'_>, i64)) {
+        for item in self.items.drain(..) {
+            let known = Known {
+                op: item.op,
+                id: &self.text[item.id],
+                record: &self.text[item.record],
+                fields: item.fields,
+                hash: b"",
+                offset: item.offset,
+                seq: item.seq,
+            };
+            each(known, item.ts);
+        }
+        self.clear();
+    }
+
+    /// The seq of the last event held.
+    pub fn last_seq(&self) -> Option<u64> {
+        self.items.last().map(|item| item.seq)
+    }
+
+    /// Where the first event held begins.
+    pub fn first_offset(&self) -> Option<u64> {
+        self.items.first().map(|item| item.offset)
+    }
+
+    /// Forgets the events.
+    pub fn clear(&mut self) {
+        self.items.clear();
+        self.text.clear();
+        self.beyond = IncomingEvents::default();
     }
 }

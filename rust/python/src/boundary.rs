@@ -107,10 +107,10 @@ fn class_of<'py>(py: Python<'py>, fault: &Error) -> PyResult<(&'static str, Dict
             ("InvalidArgument", dict!(py; field: &field[..end], path: field))
         }
         Error::TooLarge { field, .. } => ("RecordTooLarge", dict!(py; field: field)),
-        Error::IdTaken { id } => ("IdTaken", dict!(py; field: "id", id: id)),
-        Error::OutOfScope { id } => ("OutOfScope", dict!(py; field: "id", id: id)),
-        Error::ScopeRequired { level } => ("ScopeRequired", dict!(py; field: level)),
-        Error::UnknownRecord { id } => ("UnknownRecord", dict!(py; id: id)),
+        Error::IdTaken(id) => ("IdTaken", dict!(py; field: "id", id: id)),
+        Error::OutOfScope(id) => ("OutOfScope", dict!(py; field: "id", id: id)),
+        Error::ScopeRequired(level) => ("ScopeRequired", dict!(py; field: level)),
+        Error::UnknownRecord(id) => ("UnknownRecord", dict!(py; id: id)),
         Error::Bound { space, model, dim, .. } => {
             ("EmbeddingMismatch", dict!(py; space: space, model: model, dim: dim))
         }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use chronomemory::{
-    CopyOrder, Damage, Engine as Core, Erase, HeadStanding, Prune, Quarantined, Repaired, Restoring, Store, Verified,
-    WHY_NOT_RESTORABLE,
+    CopyOrder, Damage, Engine as Core, Erase, HeadStanding, Prune, Quarantined, Repaired, Restoring, Setting, Store,
+    Verified, WHY_NOT_RESTORABLE,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -114,19 +114,22 @@ impl Upkeep {
     }
 
     fn require(&self, py: Python<'_>, level: &str, wanted: bool) -> PyResult<bool> {
-        self.0.change(py, |store, now| store.require(level, wanted, now))
+        self.0
+            .change(py, |store, now| store.set(&Setting::required(level)?, wanted, now))
     }
 
     fn create_index(&self, py: Python<'_>, path: &str) -> PyResult<bool> {
-        self.0.change(py, |store, now| store.create_index(path, now))
+        self.0
+            .change(py, |store, now| store.set(&Setting::index(path)?, true, now))
     }
 
     fn drop_index(&self, py: Python<'_>, path: &str) -> PyResult<bool> {
-        self.0.change(py, |store, now| store.drop_index(path, now))
+        self.0
+            .change(py, |store, now| store.set(&Setting::index(path)?, false, now))
     }
 
     fn indexes(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.0.read(py, Store::declared)
+        self.0.read(py, Setting::indexes)
     }
 }
 

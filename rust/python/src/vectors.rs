@@ -76,17 +76,16 @@ impl Vectors {
         let attachment = attachment(py, &rows, &ids)?;
         let since = since.map(|(head, end)| Bookmark { head, end });
         let committed = self.0.run(py, |engine| {
-            engine.write(|store, now| match &since {
-                Some(since) => store.attach_if_missing(&attachment, viewer, since, now),
-                None => store.attach_unsynced(&attachment, viewer, now).map(Some),
-            })
+            engine.write(|store, now| store.attach(&attachment, viewer, since.as_ref(), now))
         })?;
         Ok(committed.map(|committed| (committed.first_seq, committed.next_seq)))
     }
 
     fn detach(&self, py: Python<'_>, ids: Vec<String>, space: Option<&str>) -> PyResult<usize> {
-        self.0
-            .change(py, |store, now| store.detach(space, &ids, &self.0.viewer, now))
+        let viewer = &self.0.viewer;
+        self.0.change(py, |store, now| {
+            store.change_embeddings(now, |known| known.detach(space, &ids, viewer))
+        })
     }
 
     fn embedding<'py>(
@@ -101,28 +100,37 @@ impl Vectors {
     }
 
     fn spaces<'py>(&self, py: Python<'py>) -> PyResult<Vec<Dict<'py>>> {
-        let spaces = self.0.read(py, |store| Ok(store.spaces()))?.into_iter().map(|space| {
-            Ok(dict!(py, space; name, model, dim, generation, tokens, rows, living, bytes, damaged, is_default))
-        });
+        let spaces = self
+            .0
+            .read(py, |store| Ok(store.embeddings().spaces()))?
+            .into_iter()
+            .map(|space| {
+                Ok(dict!(py, space; name, model, dim, generation, tokens, rows, living, bytes, damaged, is_default))
+            });
         spaces.collect()
     }
 
     fn rows_seen(&self, py: Python<'_>, space: &str) -> PyResult<Option<(u64, u64)>> {
-        self.0.read(py, |store| store.rows_seen(&self.0.viewer, space))
+        self.0
+            .read(py, |store| store.embeddings().rows_seen(&self.0.viewer, space))
     }
 
     fn drop_space(&self, py: Python<'_>, name: &str, force: bool) -> PyResult<u32> {
-        self.0.change(py, |store, now| store.drop_space(name, force, now))
+        self.0.change(py, |store, now| {
+            store.change_embeddings(now, |known| known.drop_space(name, force))
+        })
     }
 
     fn choose_space(&self, py: Python<'_>, name: &str) -> PyResult<()> {
-        self.0.change(py, |store, now| store.choose_space(name, now))
+        self.0.change(py, |store, now| {
+            store.change_embeddings(now, |known| known.choose_space(name))
+        })
     }
 
     #[pyo3(signature = (*, space=None))]
     fn matrix(&self, py: Python<'_>, space: Option<&str>) -> PyResult<(String, u32, usize, Vec<Option<String>>)> {
         let found = self.0.read(py, |store| {
-            let mut found = store.matrix(space)?;
+            let mut found = store.embeddings().matrix(space)?;
             let is_seen = |id: &String| store.state().get_seen(&self.0.viewer, id).is_some();
             for id in &mut found.ids {
                 *id = id.take().filter(is_seen);

@@ -16,7 +16,7 @@ use super::load::tails::{ends_with_event, keep_hint};
 use super::recovery::returning::erasures_of;
 use super::search::page::Views;
 use super::vectors::Vectors;
-use super::write::pending::Pending;
+use super::write::commit::Pending;
 use super::{Progress, Store};
 use crate::options::Options;
 use chronolog::damage::{DamageKind, Tail};
@@ -34,7 +34,7 @@ use chronolog::verify::{BaseState, Walk, finding};
 use chronomemory_state::state::State;
 
 impl Store {
-    /// Reads what others committed since.
+    /// Reads what other processes committed since.
     pub fn refresh(&mut self) -> Result<()> {
         self.check_open()?;
         // What this store writes itself is not news to it.
@@ -150,13 +150,8 @@ impl Store {
 }
 
 /// The moment that was told last: what has expired by then is left out.
-pub(in crate::store) struct ExpiryClock(i64);
-
-impl Default for ExpiryClock {
-    fn default() -> Self {
-        Self(i64::MIN)
-    }
-}
+#[derive(Default)]
+pub(in crate::store) struct ExpiryClock(Option<i64>);
 
 impl ExpiryClock {
     /// Whether it makes a difference which moment it is now.
@@ -168,19 +163,17 @@ impl ExpiryClock {
     /// From now on what has expired by this moment is left out of answers.
     pub fn tell(&mut self, state: &mut State, clock: &dyn Fn() -> i64) {
         if state.knows_expiries() {
-            self.0 = clock();
-            state.expire(self.0);
+            state.expire(*self.0.insert(clock()));
         }
     }
 
     /// The same for a state that was not there when the moment was told.
     pub fn tell_again(&self, state: &mut State) {
-        state.expire(self.0);
+        state.expire(self.0.unwrap_or(i64::MIN));
     }
 }
 
-/// What is wrong if the log at its path does not hold what is known of it, other than by a deed of ours. Whoever keeps the
-/// lock does not look around between two reads.
+/// The error if the log at its path lacks what is known of it, unless a restore or repair moved it.
 pub(in crate::store) fn missed(site: &Site, log: &Log) -> Result<Option<Error>> {
     let is_damaged = !log.report.damage.is_empty();
     let Some(known) = log.missed()?.filter(|_| !is_damaged) else {
@@ -189,8 +182,7 @@ pub(in crate::store) fn missed(site: &Site, log: &Log) -> Result<Option<Error>> 
     Ok((!is_our_deed(site, log, &known)?).then(|| gone(site, &known)))
 }
 
-/// Under the lock: whether the log is lost and left something behind that should be set aside. Copies that were made of it are
-/// no such thing: they stay where they are.
+/// Under the lock: whether a lost log left files that should be set aside. Copies stay where they are.
 pub(in crate::store) fn has_remains(site: &Site, log: &Log) -> Result<bool> {
     let is_lost = log.check_is_there().is_err();
     let traces = Traces::look(&*site.disk, &site.layout).at(site.log())?;
@@ -198,8 +190,7 @@ pub(in crate::store) fn has_remains(site: &Site, log: &Log) -> Result<bool> {
     Ok(is_lost && (has_events || traces.is_some_and(|traces| traces.has_remains())))
 }
 
-/// Before the files are read anew: whether what is there follows from what is known of the log. Errors: `Corrupted` if
-/// it does not; `Io`.
+/// Before the files are read again: fails with `Corrupted` if they do not follow from what is known of the log.
 pub(in crate::store) fn check_follows(site: &Site, log: &Log) -> Result<()> {
     match log.find_loss()? {
         Some(known) if !is_our_deed(site, log, &known)? => Err(gone(site, &known)),
@@ -207,8 +198,7 @@ pub(in crate::store) fn check_follows(site: &Site, log: &Log) -> Result<()> {
     }
 }
 
-/// Whether a deed of ours took away what is known here: the log lies aside, with all that it leads back to, or the note outside
-/// tells of another one, which is here.
+/// Whether a restore or repair took the known log away: it lies aside, or the note outside names the new one.
 fn is_our_deed(site: &Site, log: &Log, known: &Synced) -> Result<bool> {
     Ok(is_kept_elsewhere(site, known)? || log.open().is_some_and(|open| log.head.tells_of_another(open)))
 }
@@ -233,8 +223,7 @@ fn is_kept_elsewhere(site: &Site, known: &Synced) -> Result<bool> {
     Ok(false)
 }
 
-/// Shows the state what a log says behind that which it has seen. Errors: What reading says; then the log and the state
-/// are forgotten.
+/// Applies what a log holds behind the known part. After an error log and state are forgotten.
 pub(in crate::store) fn take_in_lines(
     log: &mut Log,
     state: &mut State,
@@ -266,8 +255,7 @@ pub(in crate::store) fn follow_swap(site: &Site, log: &mut Log, state: &mut Stat
     let Origin::Ours(sentinel) = origin_of(&*file, length).at(&path)? else {
         return Ok(false);
     };
-    // A repair starts from what the files said, which may be less than what is known here. So does a process of version 1, which
-    // says no trail: it passes over events that tell of erasures and prunings.
+    // A repair, and a process of version 1, may start from less than what is known here.
     if sentinel.repaired || sentinel.told.trail == TrailTold::Nothing {
         return Ok(false);
     }
@@ -305,13 +293,15 @@ fn read_old_log(site: &Site, log: &mut Log, state: &mut State, threads: usize) -
     Ok(tail.is_none() && log.open().is_some_and(OpenLog::is_whole))
 }
 
-/// What becomes of a whole event beyond the end of a damaged log.
+/// What the lock is taken for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::store) enum TailLeft {
-    /// It is moved aside, as any tail.
-    MovedAside,
-    /// It stays where it is, for those who judge it.
-    Spared,
+pub(in crate::store) enum LockPurpose {
+    /// A change of a log that is there.
+    Write,
+    /// A log may be brought back that is lost.
+    Restore,
+    /// The same, and whole events behind the end of a damaged log are judged, so they are not moved aside.
+    Judge,
 }
 
 impl Store {
@@ -321,41 +311,23 @@ impl Store {
         now: i64,
         change: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<T> {
-        self.with_lock_regardless(now, |store| {
-            store.log.check_is_there()?;
-            change(store)
-        })
+        self.with_lock_to(LockPurpose::Write, now, change)
     }
 
-    /// The same, also if the log is lost: for those who bring it back.
-    pub(in crate::store) fn with_lock_regardless<T>(
+    pub(in crate::store) fn with_lock_to<T>(
         &mut self,
+        purpose: LockPurpose,
         now: i64,
         change: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<T> {
-        self.with_lock_on(TailLeft::MovedAside, now, change)
-    }
-
-    fn with_lock_on<T>(&mut self, tail: TailLeft, now: i64, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let rushed = self.begin(tail, now)?;
+        let rushed = self.begin(purpose, now)?;
         let outcome = change(self);
-        // Whatever went wrong may have left the files other than the memory thinks. And a caller who hears of a fault asks
-        // nobody to end a lease.
+        // After an error the files may differ from the memory, and the caller ends no lease.
         if outcome.is_err() {
             self.log.lock.set_prepared(false);
         }
         self.log.release_or_lease(now, rushed && outcome.is_ok());
         outcome
-    }
-
-    /// The same for those who judge what lies beyond the end of a damaged log: a whole event is left there. The next writer
-    /// moves it aside as ever.
-    pub(in crate::store) fn with_lock_sparing_tail<T>(
-        &mut self,
-        now: i64,
-        change: impl FnOnce(&mut Self) -> Result<T>,
-    ) -> Result<T> {
-        self.with_lock_on(TailLeft::Spared, now, change)
     }
 
     /// Runs something short under the lock, whether this store has it already or not.
@@ -373,11 +345,15 @@ impl Store {
     }
 
     /// Takes the lock and the newest state; says whether the last change is only just over.
-    pub(in crate::store) fn begin(&mut self, tail: TailLeft, now: i64) -> Result<bool> {
+    pub(in crate::store) fn begin(&mut self, purpose: LockPurpose, now: i64) -> Result<bool> {
         self.check_open()?;
         self.log.check_poison()?;
         let rushed = self.log.take_lock(now)?;
-        if let Err(fault) = self.prepare(tail, now) {
+        let ready = match self.prepare(purpose, now) {
+            Ok(()) if purpose == LockPurpose::Write => self.log.check_is_there(),
+            ready => ready,
+        };
+        if let Err(fault) = ready {
             self.log.lock.set_prepared(false);
             self.log.release_or_lease(now, false);
             return Err(fault);
@@ -386,7 +362,7 @@ impl Store {
     }
 
     /// Under the lock, before anything is written: the newest state, and no bytes beyond the committed end.
-    fn prepare(&mut self, tail: TailLeft, now: i64) -> Result<()> {
+    fn prepare(&mut self, purpose: LockPurpose, now: i64) -> Result<()> {
         if self.log.lock.is_prepared() {
             return Ok(());
         }
@@ -408,7 +384,7 @@ impl Store {
             self.reload(&mut |_, _| {})?;
             // Of a log that is lost, these bytes may be all that is left.
             if self.log.check_is_there().is_ok() {
-                is_spared = tail == TailLeft::Spared && has_event_in_tail(&self.site, &self.log)?;
+                is_spared = purpose == LockPurpose::Judge && has_event_in_tail(&self.site, &self.log)?;
                 if !is_spared {
                     self.log.cut_tail(now)?;
                 }
@@ -430,8 +406,8 @@ impl Store {
         self.vectors.renew_rows(&self.state)?;
         if self.log.renew()? {
             self.reload(&mut |_, _| {})?;
-            self.make_ready()?;
-            self.sync_log()?;
+            self.on_log(Log::make_ready)?;
+            self.on_log(Log::sync)?;
         }
         self.log.lock.remove_mark()?;
         self.log
@@ -447,7 +423,7 @@ impl Store {
             // Nothing is there and nothing is missed.
             return Ok(());
         }
-        self.with_lock_regardless(now, |store| {
+        self.with_lock_to(LockPurpose::Restore, now, |store| {
             let is_replaced = store.log.accept_replaced();
             store.log.check_is_there()?;
             if !is_replaced && !store.log.head.is_kept() {
@@ -458,21 +434,13 @@ impl Store {
             {
                 keep_hint(&store.site, log, now)?;
             }
-            store.sync_log()?;
+            store.on_log(Log::sync)?;
             let reached = store.log.seen_head();
             match store.log.head.is_kept() {
                 true => store.log.head.accept(reached),
                 false => Ok(()),
             }
         })
-    }
-
-    /// Under the lock, after another log took the place of the one that was there, as announced. What was missed before is
-    /// missed still, unless this log has it: only [`Store::accept_head`] says that all is well.
-    pub(in crate::store) fn accept_present_head(&mut self) -> Result<()> {
-        self.sync_log()?;
-        self.log.tell_head();
-        self.log.head.find_standing()
     }
 }
 
@@ -485,13 +453,11 @@ fn has_event_in_tail(site: &Site, log: &Log) -> Result<bool> {
     }
 }
 
-/// Whether a file is called as a base with this digest is, packed or not.
 fn is_of(file: &str, sha256: &str) -> bool {
     digest_in_base_name(file) == Some(sha256)
 }
 
-/// Under the lock: if the log tells of the erasure that `erasing` speaks of, what that names is removed, and all that is
-/// derived; if not, nothing has happened, and only what was begun aside goes.
+/// Under the lock: removes what a committed erasure left and all that is derived, or the drafts of one that was not.
 pub(in crate::store) fn finish_erasing(site: &Site, log: &Log, state: &State, vectors: &Vectors) -> Result<()> {
     let Some(left) = Erasing::read(site)? else {
         return Ok(());
@@ -500,8 +466,7 @@ pub(in crate::store) fn finish_erasing(site: &Site, log: &Log, state: &State, ve
         Some(Origin::Ours(sentinel)) if left.base.is_some() && sentinel.told.base == left.base => {
             let names_rows = |path: &Path| vectors.names_rows(state, path);
             left.carry_out(site, |name| may_go(site, sentinel, names_rows, name))?;
-            // What somebody was sealing, and could not finish, holds words too. Drafts first, and files once more: one may get
-            // its name while others are removed, and none has a draft that was begun before.
+            // Drafts of indexes go first, then files again: a draft may get its name while others are removed.
             remove_ours(&*site.disk, &site.layout.text_indexes(), is_text_draft)?;
             // A snapshot that somebody was writing, and could not finish, too.
             remove_ours(&*site.disk, site.layout.folder(), is_draft)?;
@@ -514,7 +479,6 @@ pub(in crate::store) fn finish_erasing(site: &Site, log: &Log, state: &State, ve
     Erasing::end(site)
 }
 
-/// Whether a file is none that the log or its past names.
 fn may_go(site: &Site, sentinel: &Sentinel, names_rows: impl Fn(&Path) -> bool, name: &str) -> bool {
     let path = site.layout.inside(name);
     match name.split_once('/') {
@@ -554,7 +518,8 @@ impl Store {
             },
         );
         let site = Arc::new(Site::new(disk, layout));
-        let log = Log::new(Arc::clone(&site), options.terms(), nothing())?;
+        let (lock, head_file) = (options.lock_terms(), options.head_file.clone());
+        let log = Log::new(Arc::clone(&site), options.durability, lock, head_file, nothing())?;
         let snapshots = Snapshots::new(Arc::clone(&site));
         let vectors = Vectors::new(Arc::clone(&site), options.threads);
         let mut store = Self {
@@ -575,7 +540,11 @@ impl Store {
         if is_erasing(&store.site) {
             store.finish_what_others_erased();
         }
-        store.look_for_returned();
+        if !erasures_of(&store.state).is_empty()
+            && let Some(log) = store.log.open()
+        {
+            store.log.report.returned = returned_at(&*store.site.disk, &store.site.layout, &log.origin);
+        }
         store.log.tell_known_head();
         if store.options.exclusive {
             store.log.hold_lock()?;
@@ -590,23 +559,13 @@ impl Store {
                 store.catch_up()?;
             }
             finish_erasing(&store.site, &store.log, &store.state, &store.vectors)?;
-            store.make_ready()?;
+            store.on_log(Log::make_ready)?;
             store.log.tell_head();
             Ok(())
         });
         if let Err(fault) = finished {
             let note = format!("an erasure is unfinished, and could not be ended here: {fault}");
             self.log.report.notes.push(note);
-        }
-    }
-
-    /// Never silent: what was erased and is back is told to whoever opens the store.
-    fn look_for_returned(&mut self) {
-        if !erasures_of(&self.state).is_empty()
-            && let Some(log) = self.log.open()
-        {
-            let found = returned_at(&*self.site.disk, &self.site.layout, &log.origin);
-            self.log.report.returned = found;
         }
     }
 

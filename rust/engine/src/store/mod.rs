@@ -7,6 +7,7 @@
 
 mod archives;
 mod copies;
+mod embeddings;
 mod engine;
 mod erasure;
 mod files;
@@ -29,7 +30,7 @@ use crate::options::{Durability, Options};
 use chronolog::disk::Disk;
 use chronolog::error::{Error, Result};
 use chronolog::layout::Layout;
-use chronolog::log::{Log, Site};
+use chronolog::log::{Barrier, Log, Site};
 use chronolog::scope::Viewer;
 use chronolog::verify::Report;
 use chronomemory_search::blocks::{BlockColumns, is_one_of};
@@ -41,12 +42,11 @@ use chronomemory_state::state::{Dated, Frozen, Listing, Query, State};
 pub use chronolog::log::Progress;
 pub use chronolog::remembered::HeadStanding;
 pub use copies::outside::{CopyMade, CopyOrder, CopySeen, copy_out, forget, list};
+pub use embeddings::Embeddings;
 pub use engine::{BatchWriter, Engine, Unchanged, Verified};
-pub use erasure::erase::erase;
-pub use erasure::order::{Erase, Erased, holds_any};
+pub use erasure::erase::{Erase, Erased, erase, holds_any};
 pub use files::snapshots::Snapshotting;
-pub use history::as_of::View;
-pub use history::lines::History;
+pub use history::lines::{History, View};
 pub use load::examine::{layout_of, source_of};
 pub use load::loader::Moment;
 pub use load::tails::{Quarantined, WHY_NOT_RESTORABLE};
@@ -62,20 +62,21 @@ pub use shared::{DueWork, Shared};
 pub use turns::{Alone, Turns};
 pub use upkeep::backup::{BackingUp, backup};
 pub use upkeep::compact::compact;
-pub use upkeep::pruning::{Prune, Pruned, prune};
+pub use upkeep::history_files::{Prune, Pruned, prune};
 pub use vectors::{Attachment, Ids, Matrix, Neighbour, SpaceReport, VectorQuestion, VectorSearch};
-pub use write::commit::{AtomicBatch, Bookmark, Committed, Group, SpelledAhead, Syncing, WrittenBatch};
+pub use write::claims::Setting;
+pub use write::commit::{AtomicBatch, Bookmark, Committed, EncodedAhead, Group, Syncing, WrittenBatch};
 pub use write::ingest::{Ingested, Intake, RowRefusal, RowSource, ingest};
 
 use archives::archive_index::ArchiveCache;
 use files::snapshots::Snapshots;
 use follow::ExpiryClock;
 use history::lines::LiveLog;
-use recovery::judge::verify_at;
+use recovery::judge::verify;
 use search::page::{Views, find, page, slots, walk};
 use search::recall::columns_now;
-use search::select::{StateView, Verdicts, prepare};
-use write::pending::Pending;
+use search::select::StateView;
+use write::commit::Pending;
 
 /// An open store.
 pub struct Store {
@@ -95,21 +96,19 @@ pub struct Store {
     views: Views,
     vectors: vectors::Vectors,
     clock: ExpiryClock,
-    /// What the last copy in `backup/` was called that was made here: an erasure may have taken it away, and whoever kept the
-    /// name must not find another in its place.
+    /// The name of the last backup made here: an erasure may have removed it, and the name is not given again.
     last_copy: Option<String>,
 }
 
 impl Store {
     /// The last seq; 0 when nothing was written.
     pub fn last_seq(&self) -> u64 {
-        self.log.open().map_or(0, |log| log.mark().last_seq)
+        self.live().last_seq()
     }
 
     /// The hash of the last event, or nothing.
     pub fn head(&self) -> String {
-        let head = self.log.open().and_then(|log| log.mark().head);
-        head.map(|head| head.text().to_owned()).unwrap_or_default()
+        self.live().head()
     }
 
     /// The earlier events: those of the live log, and those of its archives.
@@ -135,11 +134,6 @@ impl Store {
         }
     }
 
-    /// Whether the state has seen everything that this store wrote.
-    fn is_settled(&self) -> bool {
-        self.pending.is_settled()
-    }
-
     /// Shows the state what it has not seen; nobody may look at it before.
     fn settle(&mut self) {
         self.pending.settle(&mut self.state);
@@ -154,9 +148,9 @@ impl Store {
         }
     }
 
-    /// The log, and what must be on disk before it.
-    fn log_and_rows(&mut self) -> (&mut Log, vectors::RowBarrier<'_>) {
-        (&mut self.log, self.vectors.barrier(&self.state))
+    /// Calls a method of the log that may sync it: rows of embeddings must be on disk before the log that names them.
+    fn on_log<T>(&mut self, act: impl FnOnce(&mut Log, &mut dyn Barrier) -> Result<T>) -> Result<T> {
+        act(&mut self.log, &mut self.vectors.barrier(&self.state))
     }
 
     fn check_open(&self) -> Result<()> {
@@ -191,49 +185,13 @@ impl Store {
         self.log.end_lease(now)
     }
 
-    /// All spaces, by name.
-    pub fn spaces(&self) -> Vec<SpaceReport> {
-        self.vectors.spaces(&self.state)
-    }
-
-    /// How many rows of a space are embeddings of records that somebody sees, and how many of these are known to be damaged;
-    /// `None` for one who sees all scopes.
-    pub fn rows_seen(&self, viewer: &Arc<Viewer>, space: &str) -> Result<Option<(u64, u64)>> {
-        self.vectors.rows_seen(self.live(), viewer, space)
-    }
-
-    /// The embedding of a record as bytes, little-endian; `None` if it has none.
-    ///
-    /// # Errors
-    /// `NoSpace`; `Corrupted` if the row is not the one that the log names; `Io`.
-    pub fn embedding(&self, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
-        let everyone = Viewer::Everyone.with_expired();
-        self.vectors.embedding(&self.state, &everyone, space, id)
-    }
-
-    /// Where the rows of a space lie, and whose they are.
-    pub fn matrix(&self, space: Option<&str>) -> Result<Matrix> {
-        self.vectors.matrix(&self.state, space)
-    }
-
-    /// The records nearest to each of these vectors, which lie end to end.
-    pub fn nearest(&self, question: &VectorQuestion<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
-        let mut search = self.vectors.start_search(self.live(), question)?;
-        if let Some(condition) = question.condition {
-            let (judge, among) = prepare(&self.state, &self.views.field_indexes, condition)?;
-            let ask = |look: &mut dyn FnMut(StateView<'_>)| {
-                look(StateView::of(self));
-                Some(())
-            };
-            let verdicts = Verdicts::new(judge, among, &ask);
-            search.keep(&|slot| verdicts.allow(slot));
-            verdicts.check()?;
+    /// The embeddings of the records as they are known now.
+    pub fn embeddings(&self) -> Embeddings<'_> {
+        Embeddings {
+            live: self.live(),
+            vectors: &self.vectors,
+            depth: self.options.recursion_depth,
         }
-        let found = search.run(queries, dim)?;
-        Ok(self
-            .vectors
-            .end_search(&self.state, &search, &found)
-            .unwrap_or_default())
     }
 
     /// The canonical records that a declared index leads to, in its order. It is as fresh as the state.
@@ -269,8 +227,7 @@ impl Store {
         Ok(self.state.freeze_those(slots.into_iter())?)
     }
 
-    /// The canonical records of a kind of the blocks face that are seen, in insertion order: a plain record of that kind is none, and
-    /// neither is one that the face would not have written.
+    /// The visible records of a kind of the blocks face, in insertion order, without plain records of that kind.
     pub fn blocks_of<'a>(
         &'a self,
         viewer: &Arc<Viewer>,
@@ -298,6 +255,6 @@ impl Store {
 
     /// Checks all files again, believing nothing that is in memory.
     pub fn verify(disk: &dyn Disk, layout: &Layout, threads: usize, progress: Progress<'_>) -> Result<Report> {
-        verify_at(disk, layout, threads, i64::MAX, progress)
+        verify(disk, layout, threads, progress)
     }
 }

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::{self, Thread, ThreadId};
 
-use crate::options::WriterTerms;
+use crate::options::{Durability, WriterTerms};
 use crate::store::follow::ExpiryClock;
 use crate::store::search::select::StateView;
-use crate::store::{Committed, SpelledAhead, Store};
+use crate::store::write::commit::check_parts;
+use crate::store::{Committed, EncodedAhead, Store};
 use chronolog::error::{Error, Result};
 use chronolog::event::draft::Draft;
 use chronomemory_state::state::{Edition, StateId};
@@ -40,10 +41,9 @@ impl DueWork {
     /// What a store needs at this moment.
     pub fn of(store: &Store, now: i64) -> Self {
         Self {
-            unsynced_bytes: if store.syncs_later() {
-                store.log.unsynced.bytes()
-            } else {
-                0
+            unsynced_bytes: match store.options.durability {
+                Durability::Normal => store.log.unsynced.bytes(),
+                _ => 0,
             },
             leased: store.log.lock.is_leased(),
             snapshot: store.snapshots.is_wanted(),
@@ -60,7 +60,6 @@ pub struct Shared {
     line: Mutex<WriterQueue>,
 }
 
-/// Who waits to write.
 #[derive(Default)]
 struct WriterQueue {
     /// Someone leads, or has been told to.
@@ -113,8 +112,7 @@ impl Drop for Lead<'_> {
     }
 }
 
-/// The right of one thread to be the only writer, of all processes, from its read to its commit. It ends with this value, or
-/// when it has taken too long.
+/// The right of a thread to be the only writer of all processes from read to commit, for a limited time.
 pub struct WriterTurn<'a>(&'a Shared);
 
 impl Drop for WriterTurn<'_> {
@@ -174,7 +172,7 @@ impl Shared {
     /// Asks a question of a state that has caught up with other processes.
     pub fn read<T>(&self, ask: impl FnOnce(&Store) -> Result<T>) -> Result<T> {
         let store = self.read_guard();
-        if store.is_settled() && !store.is_behind()? {
+        if store.pending.is_settled() && !store.is_behind()? {
             return ask(&store);
         }
         drop(store);
@@ -186,7 +184,7 @@ impl Shared {
     /// The same as of a moment: what has expired by then is left out. Where nothing ever expires nobody asks for the moment.
     pub fn read_at<T>(&self, clock: &dyn Fn() -> i64, ask: impl FnOnce(&Store) -> Result<T>) -> Result<T> {
         let store = self.read_guard();
-        if store.is_settled() && !store.is_behind()? && !ExpiryClock::is_due(&store.state, clock) {
+        if store.pending.is_settled() && !store.is_behind()? && !ExpiryClock::is_due(&store.state, clock) {
             return ask(&store);
         }
         drop(store);
@@ -242,8 +240,7 @@ impl Shared {
         Ok(Some(WriterTurn(self)))
     }
 
-    /// Gives back a lock that nobody needed for a moment, and ends a turn that has taken too long; says whether the lock is
-    /// still kept. The store is that of [`Shared::try_write_guard`].
+    /// Ends an unused lease and a turn that took too long; gives whether the lock is kept. Needs [`Shared::try_write_guard`].
     pub fn end_lease(&self, store: &mut Store, now: i64) -> bool {
         let mut line = self.line();
         if line.led && line.turn.is_none() {
@@ -295,8 +292,7 @@ impl Shared {
         Ok((committed, due_work))
     }
 
-    /// Writes a draft as one atomic batch if nobody has to be waited for, no other writer and no disk: `None`, and nothing is
-    /// written, otherwise.
+    /// Writes a draft as one atomic batch if that waits for no other writer and no disk; otherwise `None`.
     pub fn commit_at_once(
         &self,
         draft: &Draft,
@@ -311,7 +307,9 @@ impl Shared {
         };
         let now = clock();
         store.set_writer_options(terms);
-        if !store.writes_at_once(now) {
+        // The lock is kept since the last commit, so others have added nothing, and no sync is promised or overdue.
+        let is_ready = store.log.lock.is_leased() && store.pending.is_settled();
+        if !is_ready || store.options.syncs_every_commit() || store.log.is_sync_due(now) {
             return Ok(None);
         }
         let committed = store.commit_unsynced(draft, now)?;
@@ -340,7 +338,7 @@ impl Shared {
         let mut mine = Err(Error::Closed);
         let (outcomes, due_work) = match written {
             Ok((outcomes, due_work)) => (outcomes, due_work),
-            Err(fault) => (group.iter().map(|_| Err(fault.shared())).collect(), DueWork::default()),
+            Err(fault) => (group.iter().map(|_| Err(fault.clone())).collect(), DueWork::default()),
         };
         for (waiter, outcome) in group.iter().zip(outcomes) {
             let outcome = outcome.map(|committed| (committed, due_work));
@@ -354,28 +352,29 @@ impl Shared {
         mine
     }
 
-    /// Begins to spell a batch of so many changes; see [`Shared::commit_parts`].
-    pub fn spell_ahead(&self, changes: usize, now: i64) -> (SpelledAhead, Vec<Draft>) {
-        self.write_guard_as_it_is().spell_ahead(changes, now)
+    /// Begins to encode a batch of so many changes, and gives drafts whose memory is free again.
+    pub fn encode_ahead(&self, changes: usize, now: i64) -> (EncodedAhead, Vec<Draft>) {
+        let store = &mut *self.write_guard_as_it_is();
+        let ahead = EncodedAhead::begin(&mut store.log, &store.options, changes, now);
+        (ahead, store.pending.take_seen())
     }
 
-    /// As [`Store::check_ahead`], if nobody writes right now.
+    /// The edition of the state on which a batch can be written as it is, if that is known now.
     pub fn check_ahead(&self, parts: &[Arc<Draft>]) -> Option<Edition> {
-        self.store.try_read().ok()?.check_ahead(parts)
+        let store = self.store.try_read().ok()?;
+        let fits = store.pending.is_settled() && matches!(check_parts(&store.state, parts), Ok(None));
+        fits.then(|| store.state.whole_edition())
     }
 
     /// Writes several drafts as one atomic batch.
     pub fn commit_parts(
         &self,
         parts: &[Arc<Draft>],
-        ahead: SpelledAhead,
+        ahead: EncodedAhead,
         terms: WriterTerms,
         clock: &dyn Fn() -> i64,
     ) -> Result<(Committed, DueWork)> {
-        let (committed, due_work) = self.change(terms, clock, |store| store.commit_parts(parts, ahead, clock()));
-        let committed = committed?;
-        self.catch_up_with_disk(&due_work)?;
-        Ok((committed, due_work))
+        self.change_and_sync(terms, clock, |store| store.commit_parts(parts, ahead, clock()))
     }
 
     fn line(&self) -> MutexGuard<'_, WriterQueue> {
@@ -427,7 +426,7 @@ impl Shared {
     fn write_alone(&self, draft: &Draft, terms: WriterTerms, clock: &dyn Fn() -> i64) -> Result<(Committed, DueWork)> {
         let mut store = self.write_guard();
         store.set_writer_options(terms);
-        if !store.syncs_every_commit() {
+        if !store.options.syncs_every_commit() {
             let now = clock();
             let committed = store.commit_unsynced(draft, now)?;
             return Ok((committed, DueWork::of(&store, now)));

@@ -1,8 +1,7 @@
 //! The maintenance lock, and the removal of what others left unfinished.
 //!
-//! Compaction, backup, restore and repair take long, so they ask for the store only for moments ([`Turns`]), and a lock
-//! of their own keeps them from each other. Under it unfinished files in `base/`, `archive/` and `backup/` belong to
-//! nobody.
+//! Compaction, backup, restore and repair use the store only for moments ([`Turns`]) and exclude each other by a lock of
+//! their own. Under it unfinished files in `base/`, `archive/` and `backup/` are leftovers.
 
 use std::cell::RefCell;
 use std::io;
@@ -20,6 +19,7 @@ use chronolog::log::{LOCK_FILE_TRIES, check_note};
 
 use super::Store;
 use super::files::erasing::remove_copy;
+use super::follow::LockPurpose;
 use super::load::tails::check_no_tail_is_left;
 
 /// Whoever can be asked for the store, a moment at a time.
@@ -70,10 +70,6 @@ impl<'a, T: Turns> StoreAccess<'a, T> {
         }
     }
 
-    /// Looks at the newest state.
-    ///
-    /// # Errors
-    /// What `act` says, and why the newest state cannot be had.
     pub fn look<U>(&self, act: impl FnOnce(&mut Store) -> Result<U>) -> Result<U> {
         self.turns.turn(|store| {
             if !self.is_locked {
@@ -84,10 +80,7 @@ impl<'a, T: Turns> StoreAccess<'a, T> {
         })
     }
 
-    /// Does something under the writer lock, with the moment that it is.
-    ///
-    /// # Errors
-    /// What `act` says, and why the lock cannot be had.
+    /// Does something under the writer lock, with the current time.
     pub fn locked<U>(&self, act: impl FnOnce(&mut Store, i64) -> Result<U>) -> Result<U> {
         self.turns.turn(|store| {
             let now = (self.now)();
@@ -136,7 +129,11 @@ impl Drop for Care {
 pub(super) fn take_care(turns: &impl Turns, now: i64) -> Result<Care> {
     let candidate = turns.turn(CareWaiter::of)?;
     let care = candidate.wait()?;
-    turns.turn(|store| store.with_lock_sparing_tail(now, |store| sweep(&*store.site.disk, &store.site.layout)))?;
+    turns.turn(|store| {
+        store.with_lock_to(LockPurpose::Judge, now, |store| {
+            sweep(&*store.site.disk, &store.site.layout)
+        })
+    })?;
     Ok(care)
 }
 
@@ -184,8 +181,7 @@ impl CareWaiter {
     }
 }
 
-/// Before a compaction: whether the log ends in a tail with whole events, which the next writer would move aside.
-/// Errors: `Refused` if so; `Io`, `Locked`, `Closed`.
+/// Before a compaction: refuses a log with a tail of whole events, which the next writer would move aside.
 pub(super) fn check_tail_at_the_end(store: &mut Store) -> Result<()> {
     store.refresh()?;
     if store.log.report.tail.as_ref().is_none_or(|tail| tail.events == 0) || store.log.check_poison().is_err() {

@@ -1,7 +1,5 @@
 //! The embeddings that the records of a scenario get.
 
-use std::sync::Arc;
-
 use chronomemory::{AtomicBatch, Attachment, Draft, Query, Result, Store};
 
 use super::{Model, label, model_of, record};
@@ -38,15 +36,26 @@ pub fn attach(store: &mut Store, n: u32, now: i64) -> Result<()> {
 /// Gives records the vectors from number `n` on.
 pub fn attach_to(store: &mut Store, ids: &[String], n: u32, now: i64) -> Result<()> {
     let rows: Vec<f32> = (n..).take(ids.len()).flat_map(vector).collect();
-    let attachment = Attachment {
+    write(store, &Draft::default(), ids, &rows, now)
+}
+
+/// Writes changes and embeddings as one batch.
+fn write(store: &mut Store, draft: &Draft, ids: &[String], rows: &[f32], now: i64) -> Result<()> {
+    let attachments = [Attachment {
         space: None,
         model: Some("a model"),
         dim: DIM,
         tokens: 0,
         ids: &ids.iter().collect(),
-        rows: &rows,
+        rows,
+    }];
+    let change = AtomicBatch {
+        draft,
+        attachments: &attachments,
+        unless_changed: None,
+        at: None,
     };
-    store.attach(&attachment, &Arc::default(), now).map(|_| ())
+    store.commit_change(&change, now).map(|_| ())
 }
 
 /// Writes records and their embeddings as one change.
@@ -58,19 +67,5 @@ pub fn bear(store: &mut Store, n: u32, now: i64) -> Result<()> {
     }
     // Other vectors than those that the same record may have had before.
     let rows: Vec<f32> = (3 * n..).take(ids.len()).flat_map(vector).collect();
-    let attachments = [Attachment {
-        space: None,
-        model: Some("a model"),
-        dim: DIM,
-        tokens: 0,
-        ids: &ids.iter().collect(),
-        rows: &rows,
-    }];
-    let change = AtomicBatch {
-        draft: &draft,
-        attachments: &attachments,
-        unless_changed: None,
-        at: None,
-    };
-    store.commit_change(&change, now).map(|_| ())
+    write(store, &draft, &ids, &rows, now)
 }

@@ -84,9 +84,9 @@ pub fn contents(store: &Store) -> Model {
         ..Query::default()
     };
     let mut model = model_of(store.state().query(&everything).expect("memory"));
-    if !store.spaces().is_empty() {
+    if !store.embeddings().spaces().is_empty() {
         for id in ids_of(&model) {
-            let embedding = match store.embedding(None, &id) {
+            let embedding = match store.embeddings().embedding(None, &id) {
                 Err(Error::Corrupted(_)) => Some(LOST.to_owned()),
                 found => found.expect("a look at a row").map(|bytes| format!("{bytes:?}")),
             };
@@ -252,7 +252,9 @@ pub fn perform(disk: &CrashDisk, store: &mut Store, action: &Action, now: i64) -
         }
         Action::Attach(n) => attach(store, *n, now),
         Action::Detach(n) => store
-            .detach(None, &[format!("R{}", n % 7)], &Arc::default(), now)
+            .change_embeddings(now, |known| {
+                known.detach(None, &[format!("R{}", n % 7)], &Arc::default())
+            })
             .map(|_| ()),
         Action::Born(n) => bear(store, *n, now),
         Action::Delta(n) => apply(store, *n, now),

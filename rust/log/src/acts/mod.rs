@@ -1,9 +1,7 @@
 //! The rules by which records follow from an act, and the records that an act speaks of.
 //!
-//! An act says what happened to several records of a face at once. What they are afterwards follows by a rule when the
-//! state takes the event in, live and in every replay; it may depend only on the act and the records that are there.
-//! The act names the version of its rule, which never changes. An act of an unknown rule, or of the wrong form, changes
-//! nothing.
+//! An act says what happened to several records of a face at once. The state applies its rule, live and in every replay; a
+//! rule depends only on the act and the records, and its version never changes. An unknown act changes nothing.
 
 pub mod blocks;
 
@@ -28,8 +26,7 @@ pub struct Rules {
 pub struct Mention {
     /// Its id.
     pub id: String,
-    /// Whether the act speaks of it, so that it stands in its history: it names the record, or may bring it about. Of others
-    /// it only changes those that are there, and which these are it does not tell.
+    /// Whether the act names it or may create it, so that the act is in its history.
     pub is_told: bool,
 }
 

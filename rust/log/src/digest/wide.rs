@@ -77,7 +77,6 @@ pub fn hash(runs: &[ByteRun<'_>], digests: &mut [[u8; 32]]) {
 struct Lane<'a> {
     /// Which of them it is; `None` if there is no further one.
     run: Option<usize>,
-    /// Its whole blocks.
     whole: &'a [HashBlock],
     /// What stands otherwise than in the run: its first block, its last one, and one more if that has no room for the count.
     own: [HashBlock; 3],

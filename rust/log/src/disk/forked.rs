@@ -70,8 +70,7 @@ pub fn after_fork_in_parent() {
     open();
 }
 
-/// After a fork, in the child: the descriptors that it shares with its parent. Each must be made to mean something else,
-/// and not only be closed, for the files that own them are still there.
+/// In a forked child: the descriptors that it shares with its parent. Their owners live on, so they must be replaced.
 pub fn after_fork_in_child() -> Vec<RawFd> {
     FORKS.fetch_add(1, Ordering::Relaxed);
     let shared = match LOCKS.try_lock() {
@@ -84,8 +83,7 @@ pub fn after_fork_in_child() -> Vec<RawFd> {
     shared
 }
 
-/// How many forks this process has heard of, its own and those before it: what was opened at another number belongs to
-/// another process. To ask the system at each call would cost more than many a call does.
+/// How many forks this process knows of: what was opened at another count belongs to another process.
 pub fn count() -> u32 {
     FORKS.load(Ordering::Relaxed)
 }

@@ -31,8 +31,7 @@ impl Mapping {
         if length == 0 {
             return Ok(Self::nothing());
         }
-        // SAFETY: the caller has seen that the file is so long, and files that are mapped are never cut: rows are only
-        // appended, codes are written where they lie, and a file is replaced by giving its name to another.
+        // SAFETY: the caller saw this length, and mapped files are never cut: rows are appended, other files replaced.
         let map = unsafe { MmapOptions::new().len(length).map(file)? };
         Ok(Self {
             bytes: MappedBytes::Mapped(map),

@@ -1,28 +1,24 @@
 //! The interface through which the engine uses files, so that a test can put another disk underneath.
 //!
-//! What a disk promises: `write_at` may be lost until `sync` returned; a name may be lost until `sync_dir` returned;
-//! `rename` replaces a name as a whole; in a folder that it guards, it follows no symbolic link and touches nothing but
-//! files and folders.
-
-mod bytes;
-pub mod forked;
-mod map;
-mod reach;
-mod real;
-mod unexpected;
+//! A write may be lost until `sync` returned, a name until `sync_dir` returned; `rename` replaces a name as a whole. In a
+//! guarded folder no symbolic link is followed, and nothing but files and folders is touched.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use bytes::Bytes;
+pub mod forked;
+mod map;
+mod reach;
+mod real;
+mod unexpected;
+
 pub use map::Mapping;
 pub use real::RealDisk;
 pub use unexpected::{NamedFault, Naming, UnexpectedEntry, UnexpectedKind, is_swapped};
 
-/// A large file that is written beside others is synced each time so much was added: the syncs of others wait behind what
-/// the disk was given, and should not wait for all of it.
+/// A large file is synced each time so much was written, because other syncs wait behind it.
 pub const PACE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// What a caller wants to do with an existing file.
@@ -63,8 +59,7 @@ pub struct FolderMode {
 
 /// A place for files. One that is only read leaves out what changes files.
 pub trait Disk: Send + Sync {
-    /// This folder is a store's: from here on nothing at it or in it is reached through a symbolic link. A disk without links
-    /// has nothing to do.
+    /// From here on nothing in this folder of a store is reached through a symbolic link.
     fn guard(&self, _folder: &Path, _manner: FolderMode) {}
     /// Nobody looks into this folder here any more.
     fn unguard(&self, _folder: &Path) {}
@@ -98,10 +93,7 @@ pub trait Disk: Send + Sync {
     fn remove_dir(&self, _path: &Path) -> io::Result<()> {
         Err(only_read())
     }
-    /// Gives a file a second name, which must be free.
-    ///
-    /// # Errors
-    /// What the system says; not every file system can.
+    /// Gives a file a second name, which must be free; not every file system can.
     fn link(&self, _from: &Path, _to: &Path) -> io::Result<()> {
         Err(only_read())
     }
@@ -125,10 +117,7 @@ pub trait Disk: Send + Sync {
 pub trait DiskFile: Send + Sync {
     /// Reads at most `buffer.len()` bytes; 0 at the end of the file.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
-    /// Writes all of `bytes`, looping over short writes.
-    ///
-    /// # Errors
-    /// What the system says; any part may have been written. `Unsupported` for what is only read, here and below.
+    /// Writes all of `bytes`, looping over short writes. After an error any part may have been written.
     fn write_at(&self, _bytes: &[u8], _offset: u64) -> io::Result<()> {
         Err(only_read())
     }
@@ -136,10 +125,7 @@ pub trait DiskFile: Send + Sync {
     fn truncate(&self, _length: u64) -> io::Result<()> {
         Err(only_read())
     }
-    /// Makes the contents durable.
-    ///
-    /// # Errors
-    /// What the system says; what was written may be lost for good.
+    /// Makes the contents durable. After an error what was written may be lost.
     fn sync(&self) -> io::Result<()> {
         Err(only_read())
     }
@@ -258,6 +244,27 @@ pub fn read_whole(disk: &dyn Disk, path: &Path) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     read_upto(&*file, &mut bytes, 0, length)?;
     Ok(Some(bytes))
+}
+
+/// Bytes that can only be read.
+pub struct Bytes(pub Vec<u8>);
+
+impl DiskFile for Bytes {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let rest = self.0.get(start..).unwrap_or_default();
+        let length = rest.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&rest[..length]);
+        Ok(length)
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.0.len() as u64)
+    }
+
+    fn identity(&self) -> io::Result<Identity> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,7 @@
 //! Reaches a name from folder to folder without following a link, and gives new files their permissions.
 //!
-//! What lies in a store's folder may have been put there by somebody else. So from that folder on each step starts at
-//! the folder before it, and a symbolic link is refused; none can be put in between a look and the deed. Above the
-//! folder links are the user's own and followed. New files are private, unless the folder around is open to others:
-//! then they are as open as that.
+//! Another user may have put links into a store's folder, so from that folder on each step starts at the folder before it and
+//! refuses links. Above the folder they are followed. New files are private, or as open as the folder around them.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -39,7 +37,6 @@ const ALL_BITS: RawMode = 0o7777;
 /// Who may write everywhere, and should leave nothing behind that its owner cannot read.
 const ADMINISTRATOR: u32 = 0;
 
-/// How often a draft that others make and remove is tried again.
 const MOST_TRIES: usize = 16;
 
 /// The folders of stores: from each of them on, no link is followed.
@@ -143,7 +140,6 @@ impl Roots {
     }
 }
 
-/// One step into a folder.
 fn step(from: impl AsFd, name: &OsStr, how: OFlags) -> Result<OwnedFd, StepFault> {
     let flags = how | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = retry_on_intr(|| rustix::fs::openat(&from, name, flags, Mode::empty()));
@@ -156,7 +152,6 @@ fn step(from: impl AsFd, name: &OsStr, how: OFlags) -> Result<OwnedFd, StepFault
     })
 }
 
-/// Why a step could not be taken.
 enum StepFault {
     UnexpectedEntry(UnexpectedKind),
     System(Errno),
@@ -220,8 +215,7 @@ impl ReachedPlace<'_> {
         }
     }
 
-    /// Makes a file that was not there. One of the same name goes first: by its name, so that what it holds stays if it
-    /// has another one elsewhere.
+    /// Creates a file. An existing one is unlinked first, so that its other names keep their content.
     pub fn create(&self) -> io::Result<File> {
         for _ in 0..MOST_TRIES {
             match self.create_new() {
@@ -351,8 +345,7 @@ struct Around {
 }
 
 impl Around {
-    /// Lets those use what was made who use the folder: its group, if that may write there, and its owner, if the
-    /// administrator made it for him.
+    /// Gives the new file to the group of the folder if that may write, and to its owner if root created it.
     fn hand_over(&self, made: impl AsFd, bits: RawMode) {
         if let (Some((user, group)), Ok(now)) = (self.owner, rustix::fs::fstat(&made))
             && now.st_uid == ADMINISTRATOR

@@ -94,8 +94,7 @@ impl Disk for RealDisk {
     }
 
     fn status(&self, path: &Path) -> io::Result<Status> {
-        // Every commit asks: one call to the system, and no look at the folders on the way. What they lead to is opened
-        // step by step if it is another file than before.
+        // Every commit asks: one system call, without a look at the folders on the way.
         let there = fs::symlink_metadata(path)?;
         if there.is_file() {
             return Ok(Status {
@@ -283,7 +282,6 @@ struct Taken {
     released: Option<Instant>,
     /// The folder, on a handle of this writer's own.
     sign: Option<Lockable>,
-    /// How often it had to wait.
     waits: u64,
 }
 

@@ -1,33 +1,40 @@
 //! The errors of a disk that name a file, and the one for what is not ours in the place of a file or folder of ours.
 
-use std::error::Error;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fmt, io};
 
 use rustix::io::Errno;
 
 /// What was found in the place of a file or folder of a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnexpectedKind {
     /// A symbolic link: whoever planted it chooses what we would read, write or remove.
+    #[error(
+        "this is a symbolic link, and nothing in a store is reached through one: \
+         remove the link, or put what it leads to in its place"
+    )]
     Link,
     /// A pipe, a socket, a device or a folder where a file should be.
+    #[error("this is not a regular file: move it away")]
     NoFile,
     /// Something else where a folder should be.
+    #[error("this is not a folder: move it away")]
     NoFolder,
     /// A file that another name elsewhere leads to, and that does not hold what is kept here.
+    #[error("this file has another name elsewhere and is not what the store keeps here: move it away")]
     Foreign,
     /// Another file of the store, where something small should be that is written over at any time.
+    #[error("this holds what another file of the store should hold, and would be written over: put both back")]
     Swapped,
     /// A store that is only read: a backup.
+    #[error("this is a backup, and only read")]
     Backup,
 }
 
 /// What every line of a log says, and nothing else of ours.
 const IN_EVERY_LINE: &[u8] = b"\"prev_hash\"";
 
-/// How files begin that are packed.
 const PACKED: &[u8] = b"\x28\xb5\x2f\xfd";
 
 /// Whether a file begins as logs, states and archives do: two may have been swapped, and nothing is written over those.
@@ -37,7 +44,8 @@ pub fn is_swapped(beginning: &[u8]) -> bool {
 }
 
 /// Why a name of ours was not touched. It travels inside an [`io::Error`], so that whoever cares can tell.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{found}")]
 pub struct UnexpectedEntry {
     path: PathBuf,
     found: UnexpectedKind,
@@ -81,28 +89,6 @@ impl UnexpectedEntry {
     }
 }
 
-impl fmt::Display for UnexpectedEntry {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self.found {
-            UnexpectedKind::Link => {
-                "this is a symbolic link, and nothing in a store is reached through one: \
-                 remove the link, or put what it leads to in its place"
-            }
-            UnexpectedKind::NoFile => "this is not a regular file: move it away",
-            UnexpectedKind::NoFolder => "this is not a folder: move it away",
-            UnexpectedKind::Foreign => {
-                "this file has another name elsewhere and is not what the store keeps here: move it away"
-            }
-            UnexpectedKind::Swapped => {
-                "this holds what another file of the store should hold, and would be written over: put both back"
-            }
-            UnexpectedKind::Backup => "this is a backup, and only read",
-        })
-    }
-}
-
-impl Error for UnexpectedEntry {}
-
 impl From<UnexpectedEntry> for io::Error {
     fn from(stranger: UnexpectedEntry) -> Self {
         let kind = match stranger.found {
@@ -116,9 +102,11 @@ impl From<UnexpectedEntry> for io::Error {
 }
 
 /// What the system said, and of which file. It travels inside an [`io::Error`] of the same kind, until it is told.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {fault}", path.display())]
 pub struct NamedFault {
     path: PathBuf,
+    #[source]
     fault: io::Error,
 }
 
@@ -135,24 +123,9 @@ impl NamedFault {
     }
 }
 
-impl fmt::Display for NamedFault {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}: {}", self.path.display(), self.fault)
-    }
-}
-
-impl Error for NamedFault {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.fault)
-    }
-}
-
 /// Lets a failure say which file it speaks of.
 pub trait Naming<T> {
     /// Names the file, unless the failure names one already.
-    ///
-    /// # Errors
-    /// The same, of the same kind.
     fn naming(self, path: &Path) -> io::Result<T>;
 }
 

@@ -15,8 +15,7 @@ pub struct Act {
 }
 
 impl Act {
-    /// Reads an act from the id of its event, as it stands between quotes, and its canonical record; `None` if no face has
-    /// rules for it.
+    /// Reads an act from the id and the canonical record of its event; `None` if no face has rules for it.
     pub fn read(id: &[u8], record: &[u8]) -> Option<Self> {
         let rules = rules_of(id)?;
         let payload = json::parse(record).ok()?;

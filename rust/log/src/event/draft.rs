@@ -155,10 +155,7 @@ impl Draft {
         }
     }
 
-    /// Says that a record is a tombstone now.
-    ///
-    /// # Errors
-    /// `Invalid` for an id that may not be written here.
+    /// Makes a record a tombstone. Errors: `Invalid` for an id that may not be written here.
     pub fn delete(&mut self, id: &str, face: Option<&str>) -> Result<()> {
         check_id(id, face)?;
         let start = self.text.len();
@@ -170,10 +167,7 @@ impl Draft {
         self.push(Op::Delete, id, start, RecordSpans::default(), false)
     }
 
-    /// Says how a face's record changes: a canonical object that is an RFC 7396 merge patch.
-    ///
-    /// # Errors
-    /// `Invalid` for an id that may not be written here.
+    /// Patches a face's record with an RFC 7396 merge patch. Errors: `Invalid` for an id that may not be written here.
     pub fn patch(&mut self, id: &str, face: &str, patch: &[u8]) -> Result<()> {
         check_id(id, Some(face))?;
         let id_start = self.text.len();
@@ -184,10 +178,7 @@ impl Draft {
         self.push(Op::Patch, id, start, RecordSpans::default(), false)
     }
 
-    /// Says what happened to several records of a face; records that come about have this depth.
-    ///
-    /// # Errors
-    /// `Invalid` for a face that has no acts, or what is no object.
+    /// Writes an act of a face; records that it creates have this depth. Errors: `Invalid` without acts, or for no object.
     pub fn act(&mut self, face: &str, payload: &Value, depth: i64) -> Result<()> {
         let Some(id) = act_id(face) else {
             return Err(Error::invalid("act", format!("the face {face:?} has no acts")));
@@ -203,10 +194,7 @@ impl Draft {
         self.put(Op::Act, id.as_bytes(), &record, RecordSpans::default())
     }
 
-    /// Takes over a change, as another draft holds it or with another record in its place, which is canonical.
-    ///
-    /// # Errors
-    /// `TooLarge` if its line would be too long.
+    /// Takes over a change of another draft with this canonical record. Errors: `TooLarge`.
     pub fn take_over(&mut self, change: &RecordChange, id: &[u8], record: &[u8]) -> Result<()> {
         let fields = match change.op {
             Op::Upsert => json::scan_record(record).unwrap_or(change.fields),
@@ -268,10 +256,7 @@ impl RecordWriter<'_> {
         }
     }
 
-    /// The confidence.
-    ///
-    /// # Errors
-    /// `Invalid` outside 0..1.
+    /// The confidence. Errors: `Invalid` outside 0..1.
     pub fn confidence(&mut self, value: f64) -> Result<()> {
         if !(0.0..=1.0).contains(&value) {
             return Err(Error::invalid(
@@ -287,11 +272,7 @@ impl RecordWriter<'_> {
         Ok(())
     }
 
-    /// Ends `data`, whose first byte stands at this place of the text that [`RecordWriter::raw`] gave: the scope of whoever
-    /// writes is stamped on it.
-    ///
-    /// # Errors
-    /// `Invalid` if it carries another one.
+    /// Ends `data`, which begins at this place, by stamping the writer's scope on it. Errors: `Invalid` if it has another.
     pub fn end_data(&mut self, start: usize) -> Result<()> {
         let Draft { text, author, .. } = &mut *self.draft;
         self.is_shared = author.settle_scope(text, start)?;
@@ -304,10 +285,7 @@ impl RecordWriter<'_> {
         self.text()
     }
 
-    /// The id.
-    ///
-    /// # Errors
-    /// `Invalid` for an empty id or one that belongs to another face.
+    /// The id. Errors: `Invalid` for an empty id or one that belongs to another face.
     pub fn id(&mut self, value: &str, face: Option<&str>) -> Result<()> {
         check_id(value, face)?;
         if is_of_acts(value.as_bytes()) {
@@ -351,10 +329,7 @@ impl RecordWriter<'_> {
         self.string(",\"source_type\":", value);
     }
 
-    /// The status, which is the last field.
-    ///
-    /// # Errors
-    /// `TooLarge` if the line would be too long.
+    /// The status, which is the last field. Errors: `TooLarge` if the line would be too long.
     pub fn status(mut self, value: &str) -> Result<()> {
         self.fields.status = Some(self.string(",\"status\":", value));
         self.text().push(b'}');
@@ -482,10 +457,7 @@ impl Author {
         }
     }
 
-    /// Sees to it that `data`, which stands at the end of a text, carries the scope that it should; says whether that is none.
-    ///
-    /// # Errors
-    /// `Invalid` if it carries another one.
+    /// Stamps the right scope on `data` at the end of a text; says whether that is none. Errors: `Invalid` if it has another.
     pub fn settle_scope(&self, text: &mut Vec<u8>, start: usize) -> Result<bool> {
         match &*self.writer {
             // What is one's own may carry another name more: whoever writes it back changes what it says, not whose it is.

@@ -33,10 +33,7 @@ pub mod defaults {
 }
 
 impl Draft {
-    /// Takes a record given as JSON; missing fields get their defaults, `depth` where the record names none.
-    ///
-    /// # Errors
-    /// `Invalid` names the field and the reason.
+    /// Takes a record given as JSON, with defaults for missing fields. Errors: `Invalid` names the field and the reason.
     pub fn upsert_value(&mut self, record: &Value, depth: i64, face: Option<&str>) -> Result<()> {
         self.make_room()?;
         write(self, record, depth, face)
@@ -123,8 +120,7 @@ fn depth_of(value: &Value) -> usize {
     }
 }
 
-/// Whether a value with this many containers inside a record's field still fits into a line. Errors: `Invalid` names
-/// the field.
+/// Refuses a value that is nested too deeply for a line.
 fn check_depth(field: &str, depth: usize) -> Result<()> {
     if FIELD_DEPTH + depth > MAX_DEPTH {
         return Err(Error::invalid(

@@ -22,10 +22,7 @@ const BEFORE_SEQ: &[u8] = b"{\"erased\":";
 const BEFORE_HASH: &[u8] = b",\"hash\":\"";
 const BEHIND: &[u8] = b"\"}";
 
-/// Whether a reason is short enough to stay for ever.
-///
-/// # Errors
-/// `Argument` if it is not.
+/// Refuses a reason that is too long to stay in the log, with `Argument`.
 pub fn check_reason(reason: &str) -> Result<()> {
     match reason.chars().count() {
         length if length > MOST_REASON => Err(Error::must("reason", "have at most 200 characters", length)),

@@ -10,14 +10,11 @@ use super::stamp;
 use crate::error::{Error, Result};
 use crate::json::{self, Value, members};
 
-/// The field, in quotes.
 static NAMED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"expires_at\""));
 
-/// How a date is spelled.
 const DATE_BYTES: usize = 10;
 
-/// The value of `data.expires_at` in a canonical record or patch; `None` if there is none. `id` is where the id of the record
-/// begins in it, if that is known: keys are in order, so `data` ends before it.
+/// The value of `data.expires_at`; `data` ends before the id, whose place may be known.
 fn said(record: &[u8], id: Option<usize>) -> Option<&[u8]> {
     // Mostly nobody says it: that must cost next to nothing.
     NAMED.find(id.and_then(|id| record.get(..id)).unwrap_or(record))?;
@@ -38,17 +35,13 @@ fn moment(value: &[u8]) -> Option<i64> {
     is_a_day.then_some(micros)
 }
 
-/// When a canonical record, whose id begins at this place in it if that is known, expires, in microseconds since 1970; `None` if
-/// never.
+/// When a canonical record expires, in microseconds since 1970; `None` if never. The place of its id may be known.
 #[inline]
 pub fn expiry_of(record: &[u8], id: Option<usize>) -> Option<i64> {
     said(record, id).and_then(moment)
 }
 
-/// Whether a canonical record, or a patch of one, says anything of it.
-///
-/// # Errors
-/// `Invalid` if it is neither null nor a moment in UTC.
+/// Whether a record or patch has an expiry. Errors: `Invalid` if it is neither null nor a moment in UTC.
 pub fn check_expiry(record: &[u8], id: Option<usize>) -> Result<bool> {
     match said(record, id) {
         None => Ok(false),

@@ -21,8 +21,7 @@ pub const FIELDS: [&str; 8] = [
     "ts",
 ];
 
-/// What is hashed of a line and the hash that it names, if it seems to be of our own form: whoever has many lines hashes them
-/// together.
+/// The hashed bytes of a line of our form and the hash that it names, to hash many lines together.
 pub fn hashed_of(line: &[u8]) -> Option<(ByteRun<'_>, [u8; 32])> {
     let (before, _) = line.split_at_checked(HASH_PREFIX_BYTES)?;
     let hash = before.strip_prefix(b"{\"hash\":\"")?.strip_suffix(b"\",")?;
@@ -72,10 +71,7 @@ pub enum Trust {
 }
 
 impl Event {
-    /// Reads a line (without its newline).
-    ///
-    /// # Errors
-    /// The class of damage and the reason.
+    /// Reads a line (without its newline). Errors: the class of damage and the reason.
     pub fn read(line: &[u8], trust: Trust) -> Result<Self, Fault> {
         match json::scan_event(line) {
             Some(spans)

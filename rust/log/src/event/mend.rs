@@ -1,8 +1,7 @@
 //! Restores a line of which a single byte was altered, lost or slipped in.
 //!
-//! A line names the hash of its payload, and the next line names it again. So the line is found by trying within a
-//! budget, and is proved: no other bytes have that hash. Only lines of our own form are mended: in them the hash covers
-//! the bytes as they stand.
+//! A line names the hash of its payload, and so does the next line: the line is found by trying within a budget, and proved
+//! by that hash. Only lines of our own form are mended, because there the hash covers the bytes as they stand.
 
 use super::line::{Event, Trust};
 use crate::digest::{Hasher, Hex, sha256_after_brace};
@@ -15,8 +14,7 @@ const SPACED_OPENING: &[u8] = b"{\"hash\": \"";
 const HASH_END: usize = OPENING.len() + 64;
 const PAYLOAD: usize = HASH_END + 2;
 
-/// The lines, each with its newline, that a damaged line was before one of its bytes was lost; `None` if that is not what
-/// happened to it, or if the search would take too long.
+/// The lines that a damaged line was before one byte was lost; `None` if that is not it, or takes too long.
 pub fn mend(line: &[u8], neighbours: Neighbours, budget: &mut Budget) -> Option<Vec<u8>> {
     // No line holds such a byte, unless it was altered: with two of them the search would be in vain.
     let is_strange = |byte: &&u8| **byte < b' ' && !matches!(**byte, b'\t' | b'\r');
@@ -160,7 +158,6 @@ fn with_payload_mended(line: &[u8], neighbours: Neighbours, budget: &mut Budget)
     neighbours.fit(&candidate).map(|_| candidate)
 }
 
-/// How much SHA-256 takes at a time.
 const BLOCK_BYTES: usize = 64;
 
 /// What is known of the place of a line in the chain.
@@ -193,7 +190,6 @@ pub struct Budget {
     seen: Vec<(u8, u8)>,
 }
 
-/// So many of these are tried.
 const MOST_SEEN: usize = 4;
 
 impl Budget {
@@ -233,17 +229,14 @@ pub fn mend_bytes(bytes: &[u8], wanted: &Hex, budget: &mut Budget) -> Option<Vec
 
 /// Looks for the payload that has a hash.
 pub(super) struct PayloadSearch<'a> {
-    /// What is there now.
     pub payload: &'a [u8],
-    /// What its hash should be.
     pub wanted: [u8; 32],
     /// What stands before this is known to be right.
     pub first: usize,
 }
 
 impl PayloadSearch<'_> {
-    /// The likely first: an alteration that was found before, a single bit, a byte that slipped in. Then any byte that was
-    /// altered or lost, as far as the budget goes.
+    /// Tries likely changes first: one seen before, a single bit, an extra byte; then any byte, within the budget.
     pub(super) fn find(&self, budget: &mut Budget) -> Option<Vec<u8>> {
         let bits: Vec<u8> = (0..8).map(|bit| 1 << bit).collect();
         self.altered_as_before(budget)
@@ -301,8 +294,7 @@ impl PayloadSearch<'_> {
         [&self.payload[..at], instead, &self.payload[at + skipped..]].concat()
     }
 
-    /// Tries something at each place, with what stands in the blocks before it hashed already. Behind the last byte there is
-    /// a place too: one may be missing there.
+    /// Tries something at each place, also behind the last byte, with the blocks before it hashed already.
     fn at_each_place<Found>(
         &self,
         budget: &mut Budget,

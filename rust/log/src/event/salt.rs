@@ -14,25 +14,19 @@ use crate::host::Randomness;
 use crate::json::{self, RecordSpans, compare_key, members};
 use crate::scope::carried;
 
-/// The key that it has.
 const SALT_KEY: &str = "~";
-/// How many characters it has.
 const SALT_CHARACTERS: usize = 16;
-/// What stands before it.
 const BEFORE: &[u8] = b"\"~\":\"";
-/// What stands behind it, at the end of a record.
 const BEHIND: &[u8] = b"\"}";
 /// How records of ours end: nothing that such a record says comes behind a salt.
 const USUAL_ENDS: [&[u8]; 2] = [b",\"status\":\"active\"}", b",\"status\":\"tombstone\"}"];
 
-/// How many bytes it stands for.
 const SALT_BYTES: usize = 12;
 /// So many are drawn at a time, at least: to ask for them takes longer than to get them.
 const DRAWN_SALTS: usize = 64;
 /// How a number below 64 is spelled.
 const SIXTY_FOUR: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// Spells bytes as base64url, without padding.
 fn write_sixty_four(bytes: &[u8], out: &mut Vec<u8>) {
     for three in bytes.chunks(3) {
         let number = three.iter().fold(0_u32, |sum, byte| sum << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
@@ -43,15 +37,16 @@ fn write_sixty_four(bytes: &[u8], out: &mut Vec<u8>) {
 
 /// The salt of a state file, spelled: 22 characters.
 pub fn of_base(source: &Randomness) -> io::Result<String> {
-    let (mut bytes, mut text) = ([0; 16], Vec::new());
-    source.fill(&mut bytes)?;
-    write_sixty_four(&bytes, &mut text);
-    Ok(String::from_utf8(text).unwrap_or_default())
+    spelled::<16>(source)
 }
 
 /// The salt of one line, spelled.
 pub fn of_line(source: &Randomness) -> io::Result<String> {
-    let (mut bytes, mut text) = ([0; SALT_BYTES], Vec::new());
+    spelled::<SALT_BYTES>(source)
+}
+
+fn spelled<const BYTES: usize>(source: &Randomness) -> io::Result<String> {
+    let (mut bytes, mut text) = ([0; BYTES], Vec::new());
     source.fill(&mut bytes)?;
     write_sixty_four(&bytes, &mut text);
     Ok(String::from_utf8(text).unwrap_or_default())
@@ -70,8 +65,7 @@ pub enum Salting {
 }
 
 impl Salting {
-    /// Whether a line has one. A patch, a deletion and an act do not say whose records they are of, and a group of rows is of
-    /// records of any scope: these have one unless none has.
+    /// Whether a line has one. Patches, deletions, acts and groups of rows do not say whose records they are about.
     #[inline]
     fn wants(self, op: Op, id: &[u8], record: &[u8], is_plain: bool) -> bool {
         match (self, op) {
@@ -118,8 +112,7 @@ impl Salts {
         source.fill(&mut self.drawn).inspect_err(|_| self.drawn.clear())
     }
 
-    /// Writes a canonical record, with a salt if it is of an event that has one. A record that says something by that key keeps
-    /// what it says. One that is plain is known to carry no scope.
+    /// Writes a canonical record, with a salt if the event has one, unless the record uses that key itself.
     #[inline]
     pub fn write(&mut self, op: Op, id: &[u8], record: &[u8], is_plain: bool, out: &mut Vec<u8>) {
         let left = self.drawn.len().checked_sub(SALT_BYTES);
@@ -139,8 +132,7 @@ impl Salts {
     }
 }
 
-/// What of a canonical record comes before a salt, and what behind it: keys are in the order of what they say. `None` if the
-/// record has such a key, or is none.
+/// The parts of a canonical record before and behind a salt, in key order; `None` if it has such a key.
 #[inline]
 fn around(record: &[u8]) -> Option<(&[u8], &[u8])> {
     let last = record.len().checked_sub(1)?;
@@ -188,40 +180,40 @@ pub fn is_salted(record: &[u8]) -> bool {
 /// The same as [`without`] in memory that is used again and again.
 #[inline]
 pub fn without_in<'a>(record: &'a [u8], fields: RecordSpans, memory: &'a mut Vec<u8>) -> (&'a [u8], RecordSpans) {
-    if let Some(end) = before_last(record) {
-        memory.clear();
-        memory.extend_from_slice(&record[..end]);
-        if memory.last() == Some(&b',') {
-            memory.pop();
-        }
-        memory.push(b'}');
-        return (memory, fields);
+    let end = before_last(record);
+    if end.is_none() && memchr(b'~', record).is_none() {
+        return (record, fields);
     }
-    match without(record, fields) {
-        (Cow::Borrowed(record), fields) => (record, fields),
-        (Cow::Owned(kept), fields) => {
-            *memory = kept;
-            (memory, fields)
-        }
+    memory.clear();
+    let Some(end) = end else {
+        return match without_inner(record, fields) {
+            (Cow::Borrowed(record), fields) => (record, fields),
+            (Cow::Owned(kept), fields) => {
+                *memory = kept;
+                (memory, fields)
+            }
+        };
+    };
+    memory.extend_from_slice(&record[..end]);
+    if memory.last() == Some(&b',') {
+        memory.pop();
     }
+    memory.push(b'}');
+    (memory, fields)
 }
 
 /// A canonical record without its salt, and where its fields lie then; nothing is copied if it has none.
 #[inline]
 pub fn without<'a>(record: &'a [u8], fields: RecordSpans) -> (Cow<'a, [u8]>, RecordSpans) {
-    if let Some(end) = before_last(record) {
-        let mut kept = Vec::with_capacity(end + 1);
-        kept.extend_from_slice(&record[..end]);
-        if kept.last() == Some(&b',') {
-            kept.pop();
-        }
-        kept.push(b'}');
-        return (Cow::Owned(kept), fields);
+    if before_last(record).is_none() {
+        return match memchr(b'~', record) {
+            Some(_) => without_inner(record, fields),
+            None => (Cow::Borrowed(record), fields),
+        };
     }
-    if memchr(b'~', record).is_none() {
-        return (Cow::Borrowed(record), fields);
-    }
-    without_inner(record, fields)
+    let mut kept = Vec::new();
+    let (_, fields) = without_in(record, fields, &mut kept);
+    (Cow::Owned(kept), fields)
 }
 
 /// The same for one that may stand before other members.

@@ -125,8 +125,7 @@ pub fn read(text: &[u8]) -> Option<i64> {
     Some(days * DAY_MICROS + ((hour * 60 + minute - zone) * 60 + second) * 1_000_000 + fraction)
 }
 
-/// Year, month and day of a number of days since 1970, after Howard Hinnant's "chrono-compatible low-level date algorithms":
-/// eras of 400 years, years from March.
+/// Year, month and day of a day since 1970, after Howard Hinnant's algorithms: eras of 400 years, years from March.
 pub fn civil(days: i64) -> (i64, i64, i64) {
     let z = days + 719_468;
     let (era, doe) = (z.div_euclid(146_097), z.rem_euclid(146_097));
@@ -149,8 +148,7 @@ pub fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719_468
 }
 
-/// The same where people write it: the time of day, or its seconds, may be missing. A day that its month does not have is no
-/// date; in the log it would be one all the same, for what is written there is not judged again.
+/// Reads a moment as people write it, time or seconds optional. A day that its month does not have is refused.
 pub fn read_short(text: &str) -> Option<i64> {
     let text = text.as_bytes();
     // Without making texts: whoever sorts by moments reads one of every record.
@@ -185,10 +183,7 @@ pub enum Unclear {
     NoZone,
 }
 
-/// Reads a moment that is whole: day, time of day and zone.
-///
-/// # Errors
-/// What is wrong with it.
+/// Reads a moment with day, time of day and zone. Errors: what is wrong with it.
 pub fn read_zoned(text: &str) -> Result<i64, Unclear> {
     let micros = read_short(text).ok_or(Unclear::NoMoment)?;
     let time = text.get(10..).unwrap_or_default();

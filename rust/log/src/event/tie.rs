@@ -238,7 +238,6 @@ impl Tie {
         }
     }
 
-    /// The ids that a name in a record may stand for.
     fn ids_of(&self, record: &Value, name: &str) -> Vec<String> {
         let mut is_confirmed = self.also_at.is_empty();
         for path in self.also_at {
@@ -291,8 +290,7 @@ impl Tie {
         }
     }
 
-    /// Takes such names out of lists and objects that have them as keys, and the fields that hold one, or the
-    /// objects around those. Returns whether the value itself is to be taken out.
+    /// Cuts names out of lists, objects and fields, or the objects around them; true if the value itself is to go.
     fn cut_at(&self, value: &mut Value, path: &[&str], is_meant: &dyn Fn(&str) -> bool) -> bool {
         match (value, path.split_first()) {
             (Value::Array(items), _) => {
@@ -452,7 +450,6 @@ fn change_at(value: &mut Value, path: &[&str], change: &dyn Fn(&mut Value)) {
     }
 }
 
-/// Empties a value; its type stays.
 fn empty(value: &mut Value) {
     match value {
         Value::Str(text) => text.clear(),

@@ -61,8 +61,7 @@ impl<'a> Cursor<'a> {
         is_there.then_some(())
     }
 
-    /// Within a container, from behind its bracket or one of its elements: whether another one follows. The cursor stands at it
-    /// then, and behind the closing bracket otherwise.
+    /// Inside a container: whether another element follows; the cursor stands at it, or behind the closing bracket.
     #[inline(always)]
     pub fn has_more(&mut self, closing: u8) -> Option<bool> {
         let next = self.peek()?;
@@ -183,8 +182,7 @@ impl<'a> Iterator for ObjectMembers<'a> {
     }
 }
 
-/// Whether a key, which stands as between quotes, comes before another, which stands as it says. Keys are in the order of what
-/// they say, and that is not the order of how they are written where something is escaped.
+/// Orders a key between quotes against a plain one. Escaped keys do not sort like what they say.
 #[inline]
 pub fn compare_key(key: &[u8], other: &str) -> Ordering {
     let is_escaped = key.contains(&b'\\');

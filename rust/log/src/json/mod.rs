@@ -4,10 +4,8 @@
 //! keys in byte order at every level, no white space, characters raw unless JSON forbids it, integers of any size,
 //! floats as `repr(float)`.
 //!
-//! [`parse`] reads any JSON text into a [`Value`] and refuses what readers differ on: a key given twice, half a
-//! surrogate pair, a number that overflows. [`scan_event`] and [`scan_record`] prove, without allocating, that bytes
-//! already are canonical, and note where the fields stand; a text that fails takes the slow path. A [`Cursor`] reads
-//! what was proven.
+//! [`parse`] reads any JSON text into a [`Value`] and refuses what readers differ on. [`scan_event`] and [`scan_record`] prove,
+//! without allocating, that bytes are canonical, and find the fields. A [`Cursor`] reads what was proven.
 
 mod cursor;
 mod number;

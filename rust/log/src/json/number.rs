@@ -1,19 +1,17 @@
 //! Spells a float as CPython's `repr(float)` does.
 //!
-//! The fewest digits that read back as the same float, of those the closest to its true value, and of two equally close
-//! the one whose last digit is even. Plain notation from 1e-4 to below 1e16, otherwise an exponent of at least two
-//! digits.
+//! The fewest digits that read back as the same float; of those the closest, and of two equally close the even one. Plain
+//! notation from 1e-4 to below 1e16, otherwise an exponent of at least two digits.
 
 use std::fmt::Write;
 
-/// Writes a float as `repr` does. A value that is not finite gets the name that Python gives it in JSON, which no
-/// strict reader accepts: refuse it before.
+/// Writes a float as `repr` does; one that is not finite as Python names it, which strict readers refuse.
 pub fn write_f64(number: f64, out: &mut Vec<u8>) {
     out.extend_from_slice(spell(number).as_bytes());
 }
 
 /// A float as text, without allocation. The longest, such as `-2.2250738585072014e-308`, has 24 characters.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct FloatText {
     bytes: [u8; 32],
     used: usize,
@@ -36,7 +34,6 @@ impl FloatText {
         self.used += more.len();
     }
 
-    /// The last `count` digits of `number`, with leading zeros.
     #[inline]
     fn digits(&mut self, number: u64, count: usize) {
         let mut rest = number;
@@ -55,7 +52,6 @@ impl Write for FloatText {
     }
 }
 
-/// A positive number as `digits` · 10^`exponent`.
 #[derive(Clone, Copy)]
 struct Decimal {
     digits: u64,
@@ -63,10 +59,7 @@ struct Decimal {
 }
 
 pub(super) fn spell(number: f64) -> FloatText {
-    let mut text = FloatText {
-        bytes: [0; 32],
-        used: 0,
-    };
+    let mut text = FloatText::default();
     if number.is_sign_negative() && !number.is_nan() {
         text.push(b'-');
     }
@@ -81,9 +74,7 @@ pub(super) fn spell(number: f64) -> FloatText {
         text.digits(digits % scale, decimals as usize);
     } else if size.is_finite() {
         let found = shortest(size);
-        // Every decimal of at most 15 digits reads back as itself, so one that names the float is the only one of
-        // its length and there is no tie. (Subnormal floats may have several, but their exact values are far too
-        // long for ties.)
+        // A decimal of at most 15 digits reads back as itself, so there is no tie. (Subnormal values are too long for ties.)
         let chosen = if count_digits(found.digits) <= 15 {
             found
         } else {
@@ -100,8 +91,7 @@ fn count_digits(number: u64) -> usize {
     number.checked_ilog10().unwrap_or(0) as usize + 1
 }
 
-/// Finds the digits of numbers such as `0.95` without a search: `digits` / 10^`decimals`, at least one decimal and
-/// no superfluous zeros.
+/// The digits of numbers such as `0.95` as `digits` / 10^`decimals`, without a search and superfluous zeros.
 #[inline]
 fn few_decimals(size: f64) -> Option<(u64, u32)> {
     if !(1e-4..1e12).contains(&size) {
@@ -113,8 +103,7 @@ fn few_decimals(size: f64) -> Option<(u64, u32)> {
             return None;
         }
         let mut digits = scaled as u64;
-        // Both sides are exact, so the quotient is the float that the decimal digits/scale reads as. At most 15
-        // digits: it is the only decimal of its length, see `spell`.
+        // Both sides are exact, so this is the float that the decimal reads as; it is the only one of its length.
         if digits as f64 / scale == size {
             while decimals > 1 && digits.is_multiple_of(10) {
                 digits /= 10;
@@ -128,10 +117,7 @@ fn few_decimals(size: f64) -> Option<(u64, u32)> {
 
 /// The standard library's shortest digits: as few as possible and as close as possible, but on an exact tie either.
 fn shortest(size: f64) -> Decimal {
-    let mut text = FloatText {
-        bytes: [0; 32],
-        used: 0,
-    };
+    let mut text = FloatText::default();
     let written = write!(text, "{size:e}");
     debug_assert!(written.is_ok(), "a spelling takes whatever fits");
     let mut decimal = Decimal { digits: 0, exponent: 0 };
@@ -177,10 +163,7 @@ fn even_of_tie(size: f64, found: Decimal) -> Decimal {
     };
     let even = (twice / 2).next_multiple_of(2);
     // Below a power of two the floats lie closer together, so the even neighbour may already name another one.
-    let mut text = FloatText {
-        bytes: [0; 32],
-        used: 0,
-    };
+    let mut text = FloatText::default();
     let written = write!(text, "{even}e{}", found.exponent);
     let reads_back = std::str::from_utf8(text.as_bytes()).is_ok_and(|text| text.parse() == Ok(size));
     if written.is_ok() && reads_back {
@@ -193,7 +176,6 @@ fn even_of_tie(size: f64, found: Decimal) -> Decimal {
     }
 }
 
-/// Writes digits in the notation that `repr` chooses for their size.
 fn write_decimal(decimal: Decimal, text: &mut FloatText) {
     let count = count_digits(decimal.digits);
     // How many digits stand before the point.

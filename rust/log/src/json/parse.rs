@@ -1,12 +1,11 @@
 //! Parses a JSON text into a value, and says where it is wrong.
 
-use std::fmt;
-
 use super::special::{next_quote, next_special};
 use super::{Int, MAX_DEPTH, MAX_INT_DIGITS, Value};
 
 /// Why a text is not JSON that we accept, and where.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason} at byte {offset}")]
 pub struct JsonFault {
     /// The byte at which reading stopped.
     pub offset: usize,
@@ -14,20 +13,11 @@ pub struct JsonFault {
     pub reason: &'static str,
 }
 
-impl fmt::Display for JsonFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at byte {}", self.reason, self.offset)
-    }
-}
-
-impl std::error::Error for JsonFault {}
-
 /// Reads one JSON text, with white space around it if need be.
 ///
 /// # Errors
-/// Everything RFC 8259 forbids, and what it leaves open but readers disagree on: a key given twice, half a surrogate
-/// pair, a float that overflows, an integer over [`MAX_INT_DIGITS`](super::MAX_INT_DIGITS) digits, nesting over
-/// [`MAX_DEPTH`] containers, a byte order mark.
+/// What RFC 8259 forbids, and what readers disagree on: duplicate keys, half surrogate pairs, overflowing floats, integers over
+/// [`MAX_INT_DIGITS`](super::MAX_INT_DIGITS) digits, nesting over [`MAX_DEPTH`] containers, a byte order mark.
 pub fn parse(bytes: &[u8]) -> Result<Value, JsonFault> {
     parse_to_depth(bytes, MAX_DEPTH)
 }
@@ -76,8 +66,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads a value and hands it to `put`. A value that is put in place where it is made, its variant known, is much
-    /// cheaper than one that is passed up as a result first.
+    /// Reads a value and hands it to `put`, which is cheaper than passing it up as a result.
     #[inline(always)]
     fn value(&mut self, put: impl FnOnce(&mut Self, Value)) -> Result<(), Stop> {
         match self.peek() {
@@ -230,8 +219,7 @@ pub(super) enum Number {
     Float(f64),
 }
 
-/// The parser stands where it found the fault and knows the reason. Carrying both in every result would make each
-/// value on its way up a third larger.
+/// The parser holds place and reason of the fault: in every result they would make values a third larger.
 pub(super) struct Stop;
 
 /// A text that is being read, and how far.
@@ -370,7 +358,6 @@ impl Parser<'_> {
         }
     }
 
-    /// Passes at least one digit; the number they make, as far as it fits.
     #[inline(always)]
     fn digits(&mut self) -> Result<u64, Stop> {
         let start = self.at;

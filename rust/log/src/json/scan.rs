@@ -1,8 +1,7 @@
 //! Recognises texts that are already spelled as we would spell them.
 //!
-//! The scan decides nothing about other texts: where a question gets expensive it gives up, and the slow path gives the
-//! verdict. Every function takes the place where something should begin and returns the place after it: places travel
-//! in registers, a cursor behind a reference would cost a memory access per step.
+//! About other texts it decides nothing: the slow path gives the verdict. Functions take and return places, which travel in
+//! registers; a cursor behind a reference would cost a memory access per step.
 
 use super::number::spell;
 use super::special::{next_quote, next_special};
@@ -68,7 +67,6 @@ pub(super) fn skip_value(bytes: &[u8], at: usize, depth: usize) -> Option<usize>
     }
 }
 
-/// Passes an array, from behind its bracket.
 fn skip_array(bytes: &[u8], start: usize, depth: usize) -> Option<usize> {
     if depth > MAX_DEPTH {
         return None;
@@ -87,7 +85,6 @@ fn skip_array(bytes: &[u8], start: usize, depth: usize) -> Option<usize> {
     }
 }
 
-/// Passes an object, from behind its brace.
 fn skip_object(bytes: &[u8], start: usize, depth: usize) -> Option<usize> {
     skip_members(bytes, start, depth, |_, _, _| ())
 }
@@ -127,13 +124,11 @@ pub(super) fn skip_members(
     }
 }
 
-/// A key between its quotes.
 #[derive(Clone, Copy)]
 struct ScannedKey<'a> {
     raw: &'a [u8],
     escaped: bool,
-    /// Its first eight bytes as a number that sorts like them. A shorter key is filled up with zeros, which sort
-    /// first and cannot stand in a canonical text themselves.
+    /// Its first eight bytes as a number that sorts like them, filled up with zeros.
     head: u64,
 }
 
@@ -169,8 +164,7 @@ impl<'a> ScannedKey<'a> {
     }
 }
 
-/// The bytes that a canonically escaped text stands for. Raw texts do not sort like them: a backslash sorts above
-/// the capital letters, the control character it may stand for below them.
+/// The bytes that an escaped text stands for; raw texts sort differently, because of the backslash.
 fn decoded(raw: &[u8]) -> impl Iterator<Item = u8> {
     let mut rest = raw;
     std::iter::from_fn(move || {
@@ -215,8 +209,7 @@ pub(super) fn scan_number(bytes: &[u8], start: usize) -> Option<(usize, f64)> {
         b'.' => {
             let (end, mantissa) = digits(bytes, point + 1, whole);
             let decimals = end - point - 1;
-            // Fifteen digits name one float only, so there is no shorter spelling of it than this one, unless it
-            // ends in zeros or is so small that it takes an exponent.
+            // Fifteen digits name one float only, so this is its shortest spelling but for zeros and small numbers.
             let plain = (1..=MAX_PLAIN_DIGITS - 1).contains(&decimals)
                 && count + decimals <= MAX_PLAIN_DIGITS
                 && (bytes[end - 1] != b'0' || decimals == 1)
@@ -283,8 +276,7 @@ const SMALLEST_PLAIN: [u64; MAX_PLAIN_DIGITS] = [
     10_000_000_000,
 ];
 
-/// Passes digits and appends them to the number `before`; the place after them and the number, which is cut to its
-/// lowest 64 bits.
+/// Appends digits to the number `before`; gives the place behind them and the number modulo 2^64.
 #[inline(always)]
 fn digits(bytes: &[u8], start: usize, before: u64) -> (usize, u64) {
     const ONES: u64 = u64::MAX / 255;
@@ -292,8 +284,7 @@ fn digits(bytes: &[u8], start: usize, before: u64) -> (usize, u64) {
     // Eight bytes in one step: numbers are mostly short and their length is what a processor guesses wrong.
     while let Some(eight) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
         let word = u64::from_le_bytes(*eight) ^ (ONES * u64::from(b'0'));
-        // A digit is now 0..=9: nothing in its high half, and nothing there after adding six. A carry out of a byte
-        // that is no digit may spoil those above it, but only the first one that is no digit counts.
+        // A digit is 0..=9 now: its high half is empty, also after adding six. Only the first other byte counts.
         let others = (word | word.wrapping_add(ONES * 6)) & (ONES * 0xf0);
         let count = others.trailing_zeros() as usize / 8;
         if count > 0 {
@@ -370,8 +361,7 @@ impl Span {
     }
 }
 
-/// Where the fields of an event stand in its line. Spans of strings lie between the quotes and hold the text as it
-/// is written, escapes included.
+/// Where the fields of an event stand in its line; strings without quotes, escapes included.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EventSpans {
     /// What happened.
@@ -392,8 +382,7 @@ pub struct EventSpans {
     pub fields: RecordSpans,
 }
 
-/// Where the fields of a record stand that loading looks at. Offsets count from the record's `{`; spans lie between
-/// the quotes and hold the text as it is written, escapes included.
+/// Where some fields of a record stand, from its `{` on; strings without quotes, escapes included.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RecordSpans {
     /// The value of `id`, if it is a string.
@@ -406,10 +395,9 @@ pub struct RecordSpans {
     pub confidence: Option<f64>,
 }
 
-/// Proves that a line (without its line end) is UTF-8 and, byte for byte, the canonical form of an event with its
-/// eight fields, and finds them.
+/// Proves that a line is byte for byte the canonical form of an event, and finds its fields.
 ///
-/// `None` says only that the proof failed: the line may be a good event in another spelling.
+/// `None` says only that the proof failed: the line may be an event in another spelling.
 #[must_use]
 pub fn scan_event(line: &[u8]) -> Option<EventSpans> {
     if line.len() > MAX_LINE_BYTES || simdutf8::basic::from_utf8(line).is_err() {
@@ -446,10 +434,9 @@ pub fn scan_event(line: &[u8]) -> Option<EventSpans> {
     })
 }
 
-/// Proves that a text is UTF-8 and one canonical JSON object, and finds the fields of a record in it.
+/// Proves that a text is the canonical record of an event (the second container), and finds its fields.
 ///
-/// Its depth is counted as in its event, of which it is the second container.
-/// `None` says only that the proof failed: the text may be a good record in another spelling.
+/// `None` says only that the proof failed: it may be a record in another spelling.
 #[must_use]
 pub fn scan_record(record: &[u8]) -> Option<RecordSpans> {
     if record.len() > MAX_LINE_BYTES || simdutf8::basic::from_utf8(record).is_err() {
@@ -459,7 +446,6 @@ pub fn scan_record(record: &[u8]) -> Option<RecordSpans> {
     (at == record.len()).then_some(fields)
 }
 
-/// Passes 64 lower-case hex digits.
 #[inline(always)]
 fn skip_hex_digits(bytes: &[u8], at: usize) -> Option<usize> {
     let digits = bytes.get(at..)?.first_chunk::<64>()?;
@@ -483,8 +469,7 @@ fn scan_record_at(bytes: &[u8], origin: usize, depth: usize) -> Option<(RecordSp
     scan_usual_record(bytes, origin, depth).or_else(|| scan_any_record(bytes, origin, depth))
 }
 
-/// Passes a record with exactly the twelve fields that records have. Their order is known, so there is nothing to
-/// compare or look up.
+/// Passes a record with exactly the twelve fields that records have, in their order.
 #[inline(always)]
 fn scan_usual_record(bytes: &[u8], origin: usize, depth: usize) -> Option<(RecordSpans, usize)> {
     let field = |text: Span| Some(Span::new(text.start as usize - origin, text.end as usize - origin));

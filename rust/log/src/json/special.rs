@@ -2,7 +2,6 @@
 //!
 //! It is the first quote, backslash or control character below 0x20.
 
-/// How many bytes are looked at in one step.
 const STEP: usize = 32;
 
 /// Where the string ends that begins with the quote at `start`: behind its other quote. What stands between is not looked at.
@@ -39,8 +38,7 @@ pub(super) fn next_quote(bytes: &[u8], from: usize) -> Option<usize> {
     while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
         let ByteMasks { quotes, others } = masks(chunk);
         if quotes != 0 {
-            // The place depends on the quotes alone and is there early; that nothing else comes before it is
-            // confirmed on the side, while the processor already works on what follows.
+            // The place depends on the quotes alone, so the processor goes on while the rest is checked.
             let up_to_quote = quotes ^ (quotes - 1);
             return (others & up_to_quote == 0).then_some(at + quotes.trailing_zeros() as usize);
         }

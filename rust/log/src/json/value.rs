@@ -17,14 +17,12 @@ pub enum Value {
     Str(String),
     /// An array.
     Array(Vec<Value>),
-    /// An object. INVARIANT: the pairs are sorted by the bytes of their keys and no key stands twice;
-    /// [`Value::object`] makes such a list out of any other.
+    /// An object. INVARIANT: pairs are sorted by key and unique; [`Value::object`] sees to that.
     Object(Vec<(String, Value)>),
 }
 
 impl Value {
     /// An object from pairs in any order; of two pairs with the same key the later one stays.
-    #[must_use]
     pub fn object<K: Into<String>>(pairs: impl IntoIterator<Item = (K, Value)>) -> Value {
         let mut sorted: Vec<(String, Value)> = pairs.into_iter().map(|(key, value)| (key.into(), value)).collect();
         // Both steps are stable, so "the later one" means what the caller wrote last.
@@ -40,7 +38,6 @@ impl Value {
     }
 
     /// Its canonical form.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         super::write_value(self, &mut bytes);
@@ -48,7 +45,6 @@ impl Value {
     }
 
     /// The value under `key`, if this is an object that has it.
-    #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {
         let pairs = self.as_object()?;
         let at = pairs.binary_search_by(|pair| pair.0.as_str().cmp(key)).ok()?;
@@ -75,43 +71,21 @@ impl Value {
     }
 
     /// Whether this is `null`.
-    #[must_use]
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null)
     }
 
-    /// The truth value, if this is one.
-    #[must_use]
-    pub fn as_bool(&self) -> Option<bool> {
-        match self {
-            Value::Bool(truth) => Some(*truth),
-            _ => None,
-        }
-    }
-
-    /// The integer, if this is one.
-    #[must_use]
-    pub fn as_int(&self) -> Option<&Int> {
-        match self {
-            Value::Int(int) => Some(int),
-            _ => None,
-        }
-    }
-
     /// The integer, if this is one and it fits.
-    #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         self.as_int()?.as_i64()
     }
 
     /// The integer, if this is one and it fits.
-    #[must_use]
     pub fn as_u64(&self) -> Option<u64> {
         self.as_int()?.as_u64()
     }
 
     /// The number, integer or float, as the nearest finite float.
-    #[must_use]
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Value::Float(float) => Some(*float),
@@ -119,69 +93,56 @@ impl Value {
             _ => None,
         }
     }
+}
 
-    /// The string, if this is one.
-    #[must_use]
-    pub fn as_str(&self) -> Option<&str> {
+macro_rules! value_as {
+    ($($doc:literal $name:ident $kind:ident $of:ty;)+) => {
+        impl Value {
+            $(#[doc = $doc]
+            pub fn $name(&self) -> Option<&$of> {
+                match self {
+                    Value::$kind(value) => Some(value),
+                    _ => None,
+                }
+            })+
+        }
+    };
+}
+
+value_as! {
+    "The integer, if this is one." as_int Int Int;
+    "The string, if this is one." as_str Str str;
+    "The items, if this is an array." as_array Array [Value];
+    "The sorted pairs, if this is an object." as_object Object [(String, Value)];
+}
+
+impl Value {
+    /// The truth value, if this is one.
+    pub fn as_bool(&self) -> Option<bool> {
         match self {
-            Value::Str(text) => Some(text),
+            Value::Bool(truth) => Some(*truth),
             _ => None,
         }
     }
-
-    /// The items, if this is an array.
-    #[must_use]
-    pub fn as_array(&self) -> Option<&[Value]> {
-        match self {
-            Value::Array(items) => Some(items),
-            _ => None,
-        }
-    }
-
-    /// The sorted pairs, if this is an object.
-    #[must_use]
-    pub fn as_object(&self) -> Option<&[(String, Value)]> {
-        match self {
-            Value::Object(pairs) => Some(pairs),
-            _ => None,
-        }
-    }
 }
 
-impl From<&str> for Value {
-    fn from(text: &str) -> Value {
-        Value::Str(text.to_owned())
-    }
+macro_rules! value_from {
+    ($($from:ty => |$given:ident| $value:expr;)+) => {
+        $(impl From<$from> for Value {
+            fn from($given: $from) -> Value {
+                $value
+            }
+        })+
+    };
 }
 
-impl From<String> for Value {
-    fn from(text: String) -> Value {
-        Value::Str(text)
-    }
-}
-
-impl From<i64> for Value {
-    fn from(number: i64) -> Value {
-        Value::Int(Int::from(number))
-    }
-}
-
-impl From<u64> for Value {
-    fn from(number: u64) -> Value {
-        Value::Int(Int::from(number))
-    }
-}
-
-impl From<f64> for Value {
-    fn from(number: f64) -> Value {
-        Value::Float(number)
-    }
-}
-
-impl From<bool> for Value {
-    fn from(truth: bool) -> Value {
-        Value::Bool(truth)
-    }
+value_from! {
+    &str => |text| Value::Str(text.to_owned());
+    String => |text| Value::Str(text);
+    i64 => |number| Value::Int(Int::from(number));
+    u64 => |number| Value::Int(Int::from(number));
+    f64 => |number| Value::Float(number);
+    bool => |truth| Value::Bool(truth);
 }
 
 /// An integer of any size.
@@ -197,7 +158,6 @@ enum Size {
 
 impl Int {
     /// The integer that `text` spells: an optional `-` and at least one digit. Leading zeros are dropped, `-0` is 0.
-    #[must_use]
     pub fn from_decimal(text: &str) -> Option<Int> {
         let (sign, digits) = match text.strip_prefix('-') {
             Some(digits) => ("-", digits),
@@ -214,7 +174,6 @@ impl Int {
     }
 
     /// The integer, if it fits.
-    #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         match self.0 {
             Size::Small(small) => Some(small),
@@ -223,7 +182,6 @@ impl Int {
     }
 
     /// The integer, if it fits.
-    #[must_use]
     pub fn as_u64(&self) -> Option<u64> {
         match &self.0 {
             Size::Small(small) => u64::try_from(*small).ok(),
@@ -232,7 +190,6 @@ impl Int {
     }
 
     /// The nearest float, unless that would be infinite.
-    #[must_use]
     pub fn as_f64(&self) -> Option<f64> {
         match &self.0 {
             // Rounds to nearest, ties to even, as Python's `float(int)` does.
@@ -243,7 +200,6 @@ impl Int {
     }
 
     /// The canonical decimal text of an integer that does not fit into 64 bits; `None` for all others.
-    #[must_use]
     pub fn large_text(&self) -> Option<&str> {
         match &self.0 {
             Size::Small(_) => None,

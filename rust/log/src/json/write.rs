@@ -2,7 +2,7 @@
 
 use memchr::{memchr, memchr2_iter};
 
-use super::special::{is_plain, next_special};
+use super::special::{end_of_string, is_plain, next_special};
 use super::{MAX_LINE_BYTES, Value, write_f64};
 
 /// Writes a value in canonical form: sorted keys, no white space, characters raw unless JSON forbids it.
@@ -109,7 +109,6 @@ pub fn write_i64(number: i64, out: &mut Vec<u8>) {
     write_u64(number.unsigned_abs(), out);
 }
 
-/// Writes the decimal digits of a number.
 fn write_u64(number: u64, out: &mut Vec<u8>) {
     const MOST_DIGITS: usize = 20;
     let mut digits = [b'0'; MOST_DIGITS];
@@ -155,8 +154,7 @@ pub fn escaped_length(bytes: &[u8]) -> usize {
     bytes.len() + gained.sum::<usize>()
 }
 
-/// Appends a JSON text with every raw U+0085, U+2028 and U+2029 escaped, and says whether there was one.
-/// All three can stand only inside strings, so the escaped text says the same.
+/// Appends a JSON text with U+0085, U+2028 and U+2029 escaped, which stand in strings only; says if there was one.
 pub fn escape_line_separators(bytes: &[u8], out: &mut Vec<u8>) -> bool {
     let mut copied = 0;
     for at in memchr2_iter(SEPARATOR_LEADS.0, SEPARATOR_LEADS.1, bytes) {
@@ -192,8 +190,7 @@ pub fn raw_line_separators(bytes: &[u8]) -> Vec<u8> {
     raw
 }
 
-/// Sets a canonical text over several lines, each part two spaces further in than what it is part of, as Python's
-/// `json.dumps(value, sort_keys=True, ensure_ascii=False, indent=2)` does.
+/// Indents a canonical text by two spaces a level, as Python's `json.dumps(..., indent=2)` does.
 pub fn indented(canonical: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(canonical.len() * 2);
     let (mut depth, mut at) = (0, 0);
@@ -201,7 +198,7 @@ pub fn indented(canonical: &[u8]) -> Vec<u8> {
         let next = canonical.get(at + 1).copied().unwrap_or_default();
         match byte {
             b'"' => {
-                let end = end_of_text(canonical, at);
+                let end = end_of_string(canonical, at).unwrap_or(canonical.len());
                 out.extend_from_slice(&canonical[at..end]);
                 at = end;
                 continue;
@@ -236,19 +233,6 @@ pub fn indented(canonical: &[u8]) -> Vec<u8> {
 fn begin_line(out: &mut Vec<u8>, depth: usize) {
     out.push(b'\n');
     out.resize(out.len() + 2 * depth, b' ');
-}
-
-/// The place behind a string.
-fn end_of_text(text: &[u8], start: usize) -> usize {
-    let mut at = start + 1;
-    while let Some(&byte) = text.get(at) {
-        match byte {
-            b'\\' => at += 2,
-            b'"' => return at + 1,
-            _ => at += 1,
-        }
-    }
-    text.len()
 }
 
 #[cfg(test)]

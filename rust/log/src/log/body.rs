@@ -1,8 +1,7 @@
 //! The open log of one reader or writer, what its last look found, and its refusal after the disk broke a promise.
 //!
-//! After a failed sync nobody knows what is on disk: the system counts the pages as clean. So the log refuses writes
-//! from then on, and every other process learns it from the lock file. When it is opened later, what is committed is
-//! copied into a new file, and only then is the mark removed.
+//! After a failed sync the system counts lost pages as clean, so the log refuses writes, and a mark in the lock file tells
+//! other processes. A later opening copies what is committed into a new file, and then removes the mark.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,16 +30,6 @@ use crate::wal::writer::{ChainEnd, Lines};
 /// Memory for lines is kept from one commit to the next, up to so much.
 const SPARE_BYTES: usize = 8 * 1024 * 1024;
 
-/// What a writer asks of its log.
-pub struct Terms {
-    /// When writes are synced.
-    pub durability: Durability,
-    /// How the lock is held.
-    pub lock: LockTerms,
-    /// Where the last head is noted, outside the project; `None` if nobody asks for it.
-    pub head_file: Option<PathBuf>,
-}
-
 /// A log, as one of those who read and write it has it. It knows lines, not what they say.
 pub struct Log {
     pub(super) site: Arc<Site>,
@@ -68,14 +57,20 @@ pub struct Log {
 
 /// What is known of it.
 impl Log {
-    /// A log that was not read yet.
-    pub fn new(site: Arc<Site>, terms: Terms, report: Report) -> Result<Self> {
+    /// A log that was not read yet. Its head is noted in `head_file`, outside the project, if there is one.
+    pub fn new(
+        site: Arc<Site>,
+        durability: Durability,
+        lock: LockTerms,
+        head_file: Option<PathBuf>,
+        report: Report,
+    ) -> Result<Self> {
         Ok(Self {
-            durability: terms.durability,
+            durability,
             open: None,
             report,
-            head: HeadNote::new(Arc::clone(&site), terms.head_file),
-            lock: Lock::new(Arc::clone(&site), terms.lock)?,
+            head: HeadNote::new(Arc::clone(&site), head_file),
+            lock: Lock::new(Arc::clone(&site), lock)?,
             unsynced: Unsynced::default(),
             own_end: 0,
             tail_known: None,
@@ -284,7 +279,7 @@ impl Log {
     /// Refuses to write after a failed sync.
     pub fn check_poison(&self) -> Result<()> {
         match &self.poisoned {
-            Some(reason) => Err(Error::Poisoned { reason: reason.clone() }),
+            Some(reason) => Err(Error::Poisoned(reason.clone())),
             None => Ok(()),
         }
     }
@@ -334,9 +329,8 @@ impl Log {
         is_it
     }
 
-    /// Nothing is written behind a log that has lost its end, or whose last line is not part of the chain: what was there
-    /// could not be put back any more without losing what was written since. Nor is anything written on top of a base that is
-    /// not the one that the log names: conditional writes and patches would build on it.
+    /// Refuses writes behind a lost end or an unlinked last line, which could not be put back then, and on top of a base that is
+    /// not the one that the log names.
     pub fn check_end_is_known(&self) -> Result<()> {
         let is_of_base = |damage: &&Damage| damage.kind.is_of_base();
         if let Some(base) = self.report.damage.iter().find(is_of_base) {
@@ -359,8 +353,7 @@ impl Log {
         Err(Error::Corrupted(Box::new(Damage { reason, ..damage })))
     }
 
-    /// A log that has lost its end, or took the place of another, is not compacted: what lies around it may be all that is
-    /// left of the one that was here.
+    /// Refuses to compact a log that lost its end or was replaced: files around it may be all that is left.
     pub fn check_head_is_kept(&mut self) -> Result<()> {
         self.check_end_is_known()?;
         self.head.find_standing()?;
@@ -446,8 +439,7 @@ impl Log {
         }
         self.site.replace_log(&lines.bytes)?;
         let file = self.site.disk.open(path, Access::Write).at(path)?;
-        // The hint comes second: without its log it would tell of one that was lost. Should it fail, the next append tries
-        // again before it writes.
+        // The hint comes second: alone it would report a lost log. The next append retries a failed one.
         let is_hinted = self.write_first_hint(lines).is_ok();
         let born = OpenLog::writing(file, Walk::new(None).with_trail(), Origin::Nothing).at(path)?;
         self.open = Some(born.anchored(is_hinted));
@@ -466,8 +458,7 @@ impl Log {
         }
     }
 
-    /// Under the lock: swaps the log for one that a sentinel begins. The hint must speak of it, see [`Log::make_ready`], before
-    /// anyone appends to it: others would take its word for it.
+    /// Under the lock: swaps the log for a sentinel. [`Log::make_ready`] must follow before anyone appends.
     pub fn retire(&mut self, sentinel: &Lines, now: i64) -> Result<()> {
         self.head.announce_log(sentinel);
         self.site.replace_log(&sentinel.bytes)?;
@@ -494,8 +485,7 @@ impl Log {
             return Err(Error::Closed);
         };
         if !open.writable {
-            // What an interrupted replacement left behind. A snapshot that another process is writing goes too: it is written
-            // again.
+            // Drafts of an interrupted replacement, and snapshots of other processes, which write them again.
             remove_ours(disk, folder, is_draft)?;
             let file = disk.open(path, Access::Write).at(path)?;
             if file.identity().at(path)? != open.identity {
@@ -522,8 +512,7 @@ impl Log {
         Ok(())
     }
 
-    /// Before another log takes its place: what the hint says of it is durable. A power failure would leave an older one else,
-    /// beside which the log looks as if it had gone on after it was replaced. A hint that knows better is left as it is.
+    /// Before a swap of logs: makes the hint durable, so that after a power failure none tells of an older end.
     pub fn settle_hint(&mut self, barrier: &mut dyn Barrier) -> Result<()> {
         if self.report.damage.is_empty() {
             self.sync(barrier)?;
@@ -585,8 +574,7 @@ impl Log {
         Ok(Some(tail))
     }
 
-    /// Under the lock: copies the committed part of the log into a fresh file, which must be read then; says whether there
-    /// is a log.
+    /// Under the lock: copies the committed part into a fresh file, to be read then; whether there is a log.
     pub fn renew(&self) -> Result<bool> {
         let Some(open) = &self.open else {
             return Ok(false);
@@ -636,8 +624,7 @@ impl Log {
         })
     }
 
-    /// Hears how a sync went, with all that had to come before it: a failure poisons the log, success is remembered in the
-    /// hint.
+    /// Takes the result of a sync: a failure poisons the log, success is noted in the hint.
     pub fn end_sync(&mut self, sync: &LogSync, outcome: Result<()>) -> Result<()> {
         self.note_sync(outcome, sync.written)?;
         // The hint belongs to whoever holds the lock. It is only a hint: if another does, it is left to them.
@@ -686,8 +673,7 @@ impl Log {
         Ok(())
     }
 
-    /// Whether what another process has synced since is not there any more: then a log may be just as long as it was known to
-    /// be, and nothing else tells that it was longer.
+    /// Whether events that another process synced are missing, although the log has the length that is known.
     pub fn is_short_of_synced(&mut self) -> Result<bool> {
         let (Some(open), None) = (&mut self.open, &self.report.cut) else {
             return Ok(false);

@@ -7,14 +7,13 @@ use std::sync::Arc;
 
 use crate::archive::{self, Archive};
 use crate::digest::{Hasher, Hex};
-use crate::disk::{Access, Disk, DiskFile, Naming, PACE_BYTES, UnexpectedEntry, open_if_there, read_over, read_upto};
-use crate::error::{At, Error, Result};
+use crate::disk::{Access, Disk, DiskFile, Naming, PACE_BYTES, UnexpectedEntry, open_if_there, read_over};
+use crate::error::{At, Result};
 use crate::layout::{Layout, Shape, base_name, packed_base_name};
 
 /// Shows how far a long task has come: done and total, in bytes or records.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
 
-/// How much is copied at a time.
 const BUFFER_BYTES: usize = 1024 * 1024;
 
 /// A file of the store; `None` if it is not there.
@@ -51,6 +50,57 @@ pub fn copy_range(
     Ok(digest)
 }
 
+/// A large file that is written from its beginning to its end. It is synced each time so much was added, because the syncs of
+/// others wait behind it.
+pub struct PacedFile {
+    file: Arc<dyn DiskFile>,
+    /// How many bytes it has.
+    pub written: u64,
+    synced: u64,
+}
+
+impl PacedFile {
+    /// A file that goes on from so many bytes.
+    pub fn at(file: Arc<dyn DiskFile>, written: u64) -> Self {
+        Self {
+            file,
+            written,
+            synced: written,
+        }
+    }
+
+    /// Adds bytes.
+    pub fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_at(bytes, self.written)?;
+        self.written += bytes.len() as u64;
+        match self.written - self.synced >= PACE_BYTES {
+            true => self.sync(),
+            false => Ok(()),
+        }
+    }
+
+    /// Adds part of another file, and shows each piece.
+    pub fn copy(&mut self, source: &dyn DiskFile, range: Range<u64>, mut see: impl FnMut(&[u8])) -> io::Result<()> {
+        let (mut offset, mut buffer) = (range.start, Vec::new());
+        while offset < range.end {
+            let wanted = (range.end - offset).min(BUFFER_BYTES as u64) as usize;
+            if read_over(source, &mut buffer, offset, wanted)? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.add(&buffer)?;
+            offset += buffer.len() as u64;
+            see(&buffer);
+        }
+        Ok(())
+    }
+
+    /// Makes it durable.
+    pub fn sync(&mut self) -> io::Result<()> {
+        self.synced = self.written;
+        self.file.sync()
+    }
+}
+
 /// Copies part of a file into a new synced file.
 pub fn copy_bytes(
     disk: &dyn Disk,
@@ -59,28 +109,16 @@ pub fn copy_bytes(
     target: &Path,
     mut progress: Option<Progress<'_>>,
 ) -> Result<Hex> {
-    let file = disk.create(target).at(target)?;
-    let mut hasher = Hasher::default();
-    let mut buffer = Vec::with_capacity(BUFFER_BYTES);
-    let (mut offset, mut synced) = (range.start, range.start);
-    while offset < range.end {
-        buffer.clear();
-        let wanted = (range.end - offset).min(BUFFER_BYTES as u64) as usize;
-        if read_upto(source, &mut buffer, offset, wanted).at(target)? == 0 {
-            return Err(Error::io(target, io::ErrorKind::UnexpectedEof.into()));
-        }
-        hasher.update(&buffer);
-        file.write_at(&buffer, offset - range.start).at(target)?;
-        offset += buffer.len() as u64;
-        if offset - synced >= PACE_BYTES {
-            file.sync().at(target)?;
-            synced = offset;
-        }
+    let mut file = PacedFile::at(disk.create(target).at(target)?, 0);
+    let (mut hasher, total, mut done) = (Hasher::default(), range.end - range.start, 0);
+    let see = |piece: &[u8]| {
+        hasher.update(piece);
+        done += piece.len() as u64;
         if let Some(progress) = progress.as_mut() {
-            progress(offset - range.start, range.end - range.start);
+            progress(done, total);
         }
-    }
-    file.sync().at(target)?;
+    };
+    file.copy(source, range, see).and_then(|()| file.sync()).at(target)?;
     Ok(hasher.finish())
 }
 
@@ -93,17 +131,9 @@ pub fn append_bytes(
     offset: u64,
 ) -> Result<Arc<dyn DiskFile>> {
     let file = disk.open(target, Access::Write).at(target)?;
-    let (mut done, mut buffer) = (0, Vec::with_capacity(BUFFER_BYTES));
-    while done < length {
-        let wanted = (length - done).min(BUFFER_BYTES as u64) as usize;
-        read_over(source, &mut buffer, done, wanted).at(target)?;
-        if buffer.is_empty() {
-            return Err(Error::io(target, io::ErrorKind::UnexpectedEof.into()));
-        }
-        file.write_at(&buffer, offset + done).at(target)?;
-        done += buffer.len() as u64;
-    }
-    file.sync().at(target)?;
+    let mut paced = PacedFile::at(Arc::clone(&file), offset);
+    let copied = paced.copy(source, 0..length, |_| {});
+    copied.and_then(|()| paced.sync()).at(target)?;
     Ok(file)
 }
 
@@ -175,8 +205,7 @@ pub fn is_same(disk: &dyn Disk, part: &Path, whole: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Removes the files in a folder whose names have a shape of ours, and nothing else. Whatever stands in the place of the
-/// folder is left to those who need it.
+/// Removes the files in a folder whose names have a shape of ours, and nothing else.
 pub fn remove_ours(disk: &dyn Disk, folder: &Path, is_named_so: Shape) -> Result<()> {
     if !is_folder(disk, folder) {
         return Ok(());
@@ -198,8 +227,7 @@ pub fn remove_if_there(disk: &dyn Disk, path: &Path) -> Result<()> {
     }
 }
 
-/// The names in a folder; `None` if there is no folder of ours. One that cannot be looked into is an error: who must know all
-/// that is there takes nothing for granted.
+/// The names in a folder; `None` if it is no folder of ours. One that cannot be read is an error.
 pub fn names_in(disk: &dyn Disk, folder: &Path) -> Result<Option<Vec<String>>> {
     if !disk.exists(folder) {
         return Ok(None);

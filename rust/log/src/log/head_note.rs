@@ -1,8 +1,7 @@
 //! Keeps the note outside the project in step with the head of the log.
 //!
-//! INVARIANT: the log at its path holds the head in the note, or was announced there before it came. So a note and a
-//! log that do not fit, and are the same before and after the look, are a loss; and a note is only replaced by a head
-//! that follows from it.
+//! INVARIANT: the log at its path holds the head in the note, or was announced there before it came. So a note that does not
+//! fit an unchanged log shows a loss, and a note is only replaced by a head that follows from it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -77,9 +76,8 @@ impl HeadNote {
         self.file.as_ref().is_some_and(|note| self.site.disk.exists(note))
     }
 
-    /// Whether the note tells of another log than one that was read here, and that one is at its path and begins alike. A note is
-    /// replaced only by what follows from it, or by what was announced there before it came: so whoever put it there meant to. Only
-    /// where the whole folder went nothing follows, and what is there then begins otherwise.
+    /// Whether the note is about another log, which is at its path and begins like the one that was read: so a restore put it
+    /// there. Where the whole folder was replaced the beginning differs.
     pub fn tells_of_another(&self, read: &OpenLog) -> bool {
         let Some(note) = &self.file else {
             return false;
@@ -111,8 +109,7 @@ impl HeadNote {
         Ok(())
     }
 
-    /// Notes a head that is on disk, at most once a second by the clock of whoever writes. The clock may be set back, and what
-    /// is stamped may be ahead of it for years: neither must keep a head from being noted.
+    /// Notes a synced head at most once a second. The clock may be set back, and stamps may be years ahead.
     pub fn tell_now_and_then(&mut self, reached: &SeenHead, now: i64) {
         if (0..PAUSE_MICROS).contains(&now.saturating_sub(self.told)) {
             self.owed = self.is_kept();
@@ -127,8 +124,7 @@ impl HeadNote {
         self.replace(|_| Ok(Some(*reached)));
     }
 
-    /// Notes how far the log is known to be on disk, whoever brought it there.
-    /// `own` is how far it was read here, and the trail up to there.
+    /// Notes how far the log is known to be synced; `own` is the head that was read here, with its trail.
     pub fn tell_known(&mut self, is_locked: bool, own: Option<SeenHead>) {
         let site = Arc::clone(&self.site);
         let with_trail = |known: Synced| own.filter(|own| own.at == known).unwrap_or_else(|| known.into());
@@ -174,8 +170,7 @@ impl HeadNote {
         self.find_standing()
     }
 
-    /// Under the lock: another log is about to take the place of this one, and that is meant. If this one is not what was seen
-    /// last, that is put down: the log to come could not tell it any more.
+    /// Under the lock: announces a log that will replace this one; a loss that is known now is put down.
     pub fn announce(&self, next: Option<Synced>) -> Result<()> {
         let (Some(note), Some(next)) = (&self.file, next) else {
             return Ok(());
@@ -222,8 +217,7 @@ impl HeadNote {
     }
 }
 
-/// How the files of a store stand to a remembered head. A loss is believed only of a note and a log that nobody replaced
-/// during the look.
+/// Compares a store with a remembered head. A loss is believed only if log and note were not replaced meanwhile.
 pub fn standing_of(disk: &dyn Disk, layout: &Layout, note: &Path) -> Result<HeadStanding> {
     let log = || disk.status(layout.log()).ok().map(|now| now.identity);
     for _ in 0..MOST_LOOKS {
@@ -242,11 +236,7 @@ pub fn standing_of(disk: &dyn Disk, layout: &Layout, note: &Path) -> Result<Head
     Ok(HeadStanding::Unknown(reason.to_owned()))
 }
 
-/// Notes how far a log is known to be on disk, for someone who only looked at the files, without opening them.
-///
-/// # Errors
-/// `Io` if the note cannot be written.
-/// `read` is the head that was found, and the trail up to it.
+/// Notes how far a log is synced, without opening it; `read` is the head that was found, with its trail.
 pub fn note_known_head(disk: &dyn Disk, layout: &Layout, note: &Path, read: Option<(Hex, TrailEnd)>) -> Result<()> {
     disk.guard(layout.folder(), FolderMode::default());
     if !disk.exists(layout.lock()) {
@@ -260,8 +250,7 @@ pub fn note_known_head(disk: &dyn Disk, layout: &Layout, note: &Path, read: Opti
     noted.map(|_| ()).at(note)
 }
 
-/// Replaces a note by the head that `find` gives, who is shown what it says now, if that head follows from it. How the log
-/// stands to the note then.
+/// Replaces a note by the head that `find` gives, if it follows; gives how the log stands to the note then.
 fn note_head(
     disk: &dyn Disk,
     layout: &Layout,
@@ -312,9 +301,7 @@ fn known_head(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Synced>> {
     Ok(known.filter(|_| fits && is_here))
 }
 
-/// The same for those who do not have the lock. A restore may be under way then: it announces itself in the note before the
-/// log changes, and notes the new head after that. So only a note without announcement is replaced; nobody announces
-/// anything while the note is held.
+/// The same without the lock. A note with an announcement is left alone: a restore is under way.
 fn known_head_unless_announced(disk: &dyn Disk, layout: &Layout, says: Option<&Note>) -> io::Result<Option<Synced>> {
     match says {
         Some(Note { next: Some(_), .. }) => Ok(None),

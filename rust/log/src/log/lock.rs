@@ -1,8 +1,7 @@
 //! The writer lock and its lease, and the mark of a failed sync in the lock file.
 //!
-//! The lock file is permanent, never unlinked. The lock is kept for a moment after a commit (see [`LEASE_MICROS`]), so
-//! that of many commits in a row only the first takes it. The mark makes the file so long that the look which every
-//! writer takes at it tells.
+//! The lock file is never unlinked. After a commit the lock is kept for a moment (see [`LEASE_MICROS`]), so that of many
+//! commits in a row only the first takes it. The mark is found by the length of the file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,8 +19,7 @@ pub const LOCK_FILE_TRIES: usize = 8;
 const LEASE_MICROS: i64 = 2_000;
 /// A commit so soon after the one before is probably not the last.
 const RUSH_MICROS: i64 = 500;
-/// So long a writer that kept the lock believes that the log is still the one at its path: to look at each commit would
-/// be one more system call for each.
+/// How long a lease trusts that the log is still at its path: a look costs a system call.
 const BELIEF_MICROS: i64 = 100;
 /// How long a writer may hold the lock while it computes its change.
 const TURN_MICROS: i64 = 1_000_000;
@@ -162,8 +160,7 @@ impl Lock {
         Ok(rushed)
     }
 
-    /// Looks whether the log of a lease is still the one at its path. If it is not, the lease ends: what comes next goes on
-    /// from what is there.
+    /// Ends a lease if its log is no longer at its path.
     fn let_go_if_replaced(&mut self, open: Option<&OpenLog>, now: i64) {
         self.seen = now;
         if let Some(open) = open
@@ -174,7 +171,6 @@ impl Lock {
         }
     }
 
-    /// Says once that a log was replaced or removed.
     fn tell_if_replaced(&mut self) -> Result<()> {
         if !std::mem::take(&mut self.replaced) {
             return Ok(());
@@ -189,8 +185,7 @@ impl Lock {
         Err(Error::io(self.site.log(), std::io::Error::other(fault)))
     }
 
-    /// Whoever keeps the lock for long looks whether someone got past it: nothing of theirs is overwritten. Now and then
-    /// it also looks whether the log is still the one at its path.
+    /// A holder of a long lock checks that nobody wrote past it, and that the log is still at its path.
     fn look_around(&mut self, open: Option<&OpenLog>, tail: u64, now: i64) -> Result<()> {
         let Some(open) = open else { return Ok(()) };
         let there = self.site.disk.status(self.site.log()).ok();
@@ -263,7 +258,7 @@ impl Lock {
         let site = Arc::clone(&self.site);
         if site.layout.is_backup() {
             let path = site.layout.folder().to_owned();
-            return Err(Error::ReadOnly { path });
+            return Err(Error::ReadOnly(path));
         }
         let path = site.layout.lock();
         for _ in 0..LOCK_FILE_TRIES {
@@ -324,8 +319,7 @@ impl Lock {
         }
     }
 
-    /// Just after the lock was taken: a mark that was there when this writer came asks for recovery, a later one tells that
-    /// what this writer knows may never reach the disk.
+    /// After taking the lock: a mark from before asks for recovery, a newer one refuses this writer.
     fn check_mark(&mut self, lock_bytes: u64) -> Result<()> {
         self.marked = lock_bytes >= MARKED_BYTES;
         if !self.marked {
@@ -335,9 +329,7 @@ impl Lock {
         if mark == self.mark_at_open {
             return Ok(());
         }
-        Err(Error::Poisoned {
-            reason: mark.unwrap_or_default(),
-        })
+        Err(Error::Poisoned(mark.unwrap_or_default()))
     }
 
     /// Marks the file: a sync failed, and nobody may write any more.
@@ -375,7 +367,6 @@ impl Lock {
     }
 }
 
-/// The mark that the lock file carries, if any.
 fn find_mark(site: &Site) -> Result<Option<String>> {
     let path = site.layout.lock();
     let is_marked = site.disk.status(path).is_ok_and(|now| now.length >= MARKED_BYTES);
@@ -386,8 +377,7 @@ fn find_mark(site: &Site) -> Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&bytes).trim_end().to_owned()))
 }
 
-/// Whoever takes the lock signs it. If another name leads to the file, it must be a lock file already: nobody else's file is
-/// signed, and no other file of the store that was put in its place.
+/// Refuses to sign a file that is not a lock file: another name leads to it, or another file was put there.
 pub fn check_note(lock: &dyn LockFile, path: &Path) -> Result<()> {
     let note = lock.note().at(path)?;
     if is_swapped(note.as_bytes()) {

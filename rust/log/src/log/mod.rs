@@ -1,8 +1,7 @@
 //! The log on disk: appending, locking, syncing, and following what others append.
 //!
-//! A `Log` is the file at its path, as one reader or writer sees it. It appends lines that were written elsewhere and
-//! knows neither records nor vectors: what must be on disk first is passed in as a `Barrier`, and what others append is
-//! shown to a sink.
+//! A `Log` knows neither records nor vectors: lines are encoded elsewhere, what must be on disk first is passed in as a
+//! `Barrier`, and what others append is shown to a sink.
 
 mod body;
 pub mod files;
@@ -15,7 +14,7 @@ mod sync;
 pub use files::Progress;
 pub use sync::{Appended, Durability, LogStatus};
 
-pub use body::{Log, Terms};
+pub use body::Log;
 pub use head_note::{note_known_head, standing_of};
 pub use lock::{LOCK_FILE_TRIES, Lock, LockTerms, check_note};
 pub use open::{OpenLog, Passed, gone};

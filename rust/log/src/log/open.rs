@@ -23,8 +23,7 @@ const LARGEST_TAIL_BYTES: u64 = 64 * 1024 * 1024;
 /// So many blank lines may stand at the end of a log before the next one that says something.
 const MOST_BLANK_LINES: usize = 1000;
 
-/// What a pending tail looked like. Others may replace it by as many other bytes, so its length does not tell; but to load
-/// everything anew for the same bytes again and again would keep a search from ever seeing one state twice.
+/// What a pending tail looked like: an unchanged one is not loaded again, and the length alone does not tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TailSeen {
     log: Identity,
@@ -287,8 +286,7 @@ pub(super) fn check_kept(site: &Site, open: Option<&OpenLog>) -> Result<()> {
     }
 }
 
-/// A writer that fails takes back what it wrote, and others may have read it already: no loss, for nobody was told that
-/// it is kept. What was written up to `own_end`, and what was synced, is.
+/// Whether the missing end was taken back by a failed writer: neither synced, nor before `own_end`.
 pub(super) fn was_never_promised(site: &Site, open: &OpenLog, own_end: u64) -> Result<bool> {
     let path = site.log();
     let Ok(now) = site.disk.status(path) else {

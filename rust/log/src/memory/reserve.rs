@@ -1,8 +1,7 @@
 //! Keeps a reserve of memory, so that a small allocation that is refused does not end the process.
 //!
-//! Nearly every line of a program may allocate, and the language ends the process when that is refused. Then the
-//! reserve is given up and serves the allocation; long work asks [`check`] between two steps and stops with an error as
-//! long as there is no reserve. Larger allocations use `try_reserve`.
+//! A refused allocation ends the process. The reserve serves it instead, and long work asks [`check`] between two steps and
+//! stops with an error as long as there is no reserve. Larger allocations use `try_reserve`.
 
 #![allow(unsafe_code)]
 

@@ -9,7 +9,6 @@ use crate::json::{Cursor, compare_key, members};
 
 /// Where a scope stands in `data`. Names that people use sort behind it, so it is met early.
 pub const KEY: &str = "@scope";
-/// What stands before it.
 const MEMBER: &[u8] = b"\"@scope\":";
 /// The key with its path, for those who are told of it.
 const PATH: &str = "data.@scope";
@@ -46,8 +45,7 @@ pub fn carried(record: &[u8]) -> Option<&[u8]> {
     given(data_of(record)?)
 }
 
-/// Whether the first key of a canonical object already comes behind that of a scope: then there is none, and nothing has to be
-/// read. A backslash says nothing, for what it stands for may come before.
+/// Whether the first key sorts behind that of a scope, so that there is none. An escape may sort before.
 #[inline]
 fn begins_behind(object: &[u8]) -> bool {
     matches!(object, [b'{', b'"', first, ..] if *first > KEY.as_bytes()[0] && *first != b'\\')
@@ -77,8 +75,7 @@ fn data_of(record: &[u8]) -> Option<&[u8]> {
     members(record).find(|(key, _)| *key == b"data").map(|(_, value)| value)
 }
 
-/// Sees to it that an object, which stands at the end of a text, carries this scope, as it is spelled, or one that may stay;
-/// none if nothing is spelled.
+/// Makes an object at the end of a text carry this scope, unless it has one that may stay.
 ///
 /// # Errors
 /// `Invalid` if it carries another one.
@@ -126,10 +123,7 @@ pub fn replace(text: &mut Vec<u8>, start: usize, spelled: &[u8]) {
     text.splice(at..at + value.len(), spelled.iter().copied());
 }
 
-/// Sees to it that what an object carries is a scope, if it carries anything.
-///
-/// # Errors
-/// `Invalid` if it is none.
+/// Refuses an object that carries something that is no scope, with `Invalid`.
 pub fn check(object: &[u8]) -> Result<()> {
     match place_of(object) {
         ScopePlace::There(value) if Scope::read(&object[value.clone()]).is_none() => {

@@ -10,22 +10,17 @@ use crate::json::{self, Value, members};
 pub const LEVELS: [&str; 3] = ["user", "agent", "session"];
 /// How long a name may be in UTF-8.
 pub const MAX_NAME_BYTES: usize = 256;
-/// How many digits stand for a scope in ids.
 const DIGITS: usize = 16;
 /// Ends a name: no name holds it.
 const END: u8 = 0;
 
 /// Some of three names; none of them is what all share.
 ///
-/// It is kept as one text: which level owns, the owner, then the other names, each with its end. So all scopes of an owner
-/// lie together in their order.
+/// Kept as one text (level of the owner, owner, other names), so that all scopes of an owner sort together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Scope(Arc<[u8]>);
 
-/// Whether a name can stand in a scope.
-///
-/// # Errors
-/// `Argument` says what is wrong with it.
+/// Refuses a name that cannot stand in a scope, with `Argument`.
 pub fn check_name(level: &str, name: &str) -> Result<()> {
     let is_unseen = |c: char| matches!(c, '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}');
     if name.is_empty() {
@@ -51,10 +46,7 @@ pub fn check_name(level: &str, name: &str) -> Result<()> {
 }
 
 impl Scope {
-    /// The scope of these names: user, agent, session.
-    ///
-    /// # Errors
-    /// `Argument` for a name that cannot stand in one.
+    /// The scope of these names: user, agent, session. Errors: `Argument` for a name that is none.
     pub fn new(names: [Option<&str>; 3]) -> Result<Self> {
         for (level, name) in LEVELS.iter().zip(names) {
             name.map_or(Ok(()), |name| check_name(level, name))?;

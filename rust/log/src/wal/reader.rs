@@ -98,8 +98,7 @@ impl Reading {
     }
 }
 
-/// Reads the lines that begin in `range` (whose start is the beginning of a line) and hands them over in order, until
-/// `take` answers false.
+/// Hands over the lines that begin in `range` in order, until `take` returns false.
 pub fn read_pieces<E: From<io::Error>>(
     file: &dyn DiskFile,
     range: Range<u64>,
@@ -229,8 +228,7 @@ fn proven(bytes: &[u8], start: usize, newlines: &[usize], untrusted: usize) -> R
     Ok(proven)
 }
 
-/// Reads on until the line that begins at `start` ends; gives the newline's position relative to `origin`. What lies beyond
-/// the longest possible line is looked through but not kept.
+/// Reads on until the line ends; gives the newline's place from `origin`. An overlong rest is not kept.
 fn reach_newline(
     file: &dyn DiskFile,
     origin: u64,

@@ -61,12 +61,8 @@ impl Lines {
     /// No lines yet, behind `link`.
     pub fn after(link: ChainEnd) -> Self {
         Self {
-            bytes: Vec::new(),
-            starts: Vec::new(),
-            hashes: Vec::new(),
             link,
-            salts: Salts::default(),
-            trail: None,
+            ..Self::default()
         }
     }
 

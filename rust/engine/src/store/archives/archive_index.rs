@@ -9,7 +9,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chronolog::archive::{self, Archive, damage_in};
-use chronolog::chain::BatchFate;
 use chronolog::damage::{Damage, DamageKind};
 use chronolog::digest::{Hasher, Hex, sha256};
 use chronolog::disk::{Access, Bytes, Disk, DiskFile, read_upto};
@@ -18,31 +17,25 @@ use chronolog::event::Known;
 use chronolog::event::act::each_subject;
 use chronolog::layout::{Layout, own_draft};
 use chronolog::origin::{Beginning, Sentinel, beginning_of};
-use chronolog::verify::{Sink, Walk, finding};
+use chronolog::verify::{Counted, Walk, finding};
 use chronolog::wal::reader::Reading;
 
 /// The first bytes of an index; the last one is the version.
 const MAGIC: &[u8; 8] = b"CMHIST\x00\x02";
 /// Magic, the digest of the archive, the number of entries.
 const HEADER_BYTES: usize = 48;
-/// Where the number of entries stands.
 const COUNT_AT: usize = 40;
 /// The hash of an id, and an offset.
 const ENTRY_BYTES: usize = 16;
-/// The digest of all before it.
 const DIGEST_BYTES: usize = 32;
-/// How much of an index is read at once when it is checked.
 const BUFFER_BYTES: u64 = 1024 * 1024;
 
 /// An archive that is the one the log names, with its index once that was needed.
 pub(in crate::store) struct IndexedArchive {
     /// Its name, relative to the store's folder.
     pub name: String,
-    /// The archive itself.
     pub archive: Archive,
-    /// The length of that log.
     pub length: u64,
-    /// How that log begins.
     pub beginning: Beginning,
     sha256: Hex,
     index: Mutex<Option<EventIndex>>,
@@ -54,9 +47,6 @@ pub(in crate::store) struct ArchiveCache(Mutex<HashMap<String, Arc<IndexedArchiv
 
 impl ArchiveCache {
     /// The archive of this name, which must have this digest; `None` if it is not there.
-    ///
-    /// # Errors
-    /// `Corrupted` if it is another, `Io`.
     pub fn find(
         &self,
         disk: &dyn Disk,
@@ -102,10 +92,7 @@ fn is_at(disk: &dyn Disk, path: &Path, indexed: &IndexedArchive) -> bool {
 }
 
 impl IndexedArchive {
-    /// Where the lines begin that may speak of a record, in order: another id may have the same hash.
-    ///
-    /// # Errors
-    /// `Corrupted` if the log in the archive is damaged, `Io`.
+    /// Where the lines begin that may be about a record, in order; other ids may have the same hash.
     pub fn places(&self, disk: &dyn Disk, layout: &Layout, threads: usize, id: &[u8]) -> Result<Vec<u64>> {
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         let entries = match &*index {
@@ -145,7 +132,8 @@ impl IndexedArchive {
     fn make_index(&self, threads: usize) -> Result<Vec<(u64, u64)>> {
         let mut mentions = Mentions::default();
         let mut walk = Walk::new(None);
-        walk.go(&*self.archive.log, self.length, Reading::new(threads), &mut mentions)
+        let mut sink = Counted::by(|known| mentions.take(known));
+        walk.go(&*self.archive.log, self.length, Reading::new(threads), &mut sink)
             .or_damage(&self.name)?;
         if let Some(first) = walk.follower.damage.first() {
             return Err(damaged(&self.name, first));
@@ -235,7 +223,6 @@ fn number(bytes: &[u8], at: usize) -> u64 {
     digits.iter().rev().fold(0, |sum, b| sum << 8 | u64::from(*b))
 }
 
-/// An index as it stands in its file: header, entries, digest.
 fn encoded(archive: &Hex, entries: &[(u64, u64)]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER_BYTES + entries.len() * ENTRY_BYTES + DIGEST_BYTES);
     bytes.extend_from_slice(MAGIC);
@@ -250,15 +237,13 @@ fn encoded(archive: &Hex, entries: &[(u64, u64)]) -> Vec<u8> {
     bytes
 }
 
-/// Writes an index under a name of its own and gives it the right one. It is not synced: a torn one is made anew. Others may
-/// write the same one just now, and whoever compacts takes drafts away.
+/// Writes an index under a draft name and renames it. It is not synced: a torn index is rebuilt.
 fn write(disk: &dyn Disk, layout: &Layout, name: &str, bytes: &[u8]) -> io::Result<()> {
     let path = &layout.history_index(name);
     disk.create_dir(&layout.indexes())?;
     let draft = own_draft(path);
     let written = disk.create(&draft).and_then(|file| file.write_at(bytes, 0));
-    // INVARIANT: the archive is looked for when the draft is there, and whoever erases takes archives away first, then drafts: no
-    // index stays of one that is gone.
+    // INVARIANT: an erasure removes archives before drafts, so no index outlives its archive.
     let named = written.and_then(|()| disk.status(&layout.inside(name)).map(|_| ()));
     named.and_then(|()| disk.rename(&draft, path)).inspect_err(|_| {
         // One that stays is taken away by the next compaction.
@@ -292,44 +277,23 @@ pub(in crate::store) fn is_forged(disk: &dyn Disk, path: &Path, archive: &Hex, m
 
 /// Where the events stand that speak of records, by the hash of the id.
 #[derive(Default)]
-pub(in crate::store) struct Mentions {
-    counted: Vec<(u64, u64)>,
-    held: Vec<(u64, u64)>,
-}
+pub(in crate::store) struct Mentions(Vec<(u64, u64)>);
 
 impl Mentions {
+    pub fn take(&mut self, known: Known<'_>) {
+        each_subject(known.op, known.id, known.record, |id| {
+            self.0.push((hash_of(id), known.offset))
+        });
+    }
+
     fn sorted(mut self) -> Vec<(u64, u64)> {
-        self.counted.sort_unstable();
-        self.counted
-    }
-}
-
-fn mention(known: Known<'_>, found: &mut Vec<(u64, u64)>) {
-    each_subject(known.op, known.id, known.record, |id| {
-        found.push((hash_of(id), known.offset))
-    });
-}
-
-impl Sink for Mentions {
-    fn count(&mut self, known: Known<'_>, _: i64) {
-        mention(known, &mut self.counted);
-    }
-
-    fn hold(&mut self, known: Known<'_>, _: i64) {
-        mention(known, &mut self.held);
-    }
-
-    fn settle(&mut self, held: BatchFate) {
-        if held == BatchFate::Count {
-            self.counted.append(&mut self.held);
-        }
-        self.held.clear();
+        self.0.sort_unstable();
+        self.0
     }
 }
 
 /// What an archive holds may be wrong: that is damage, and no failure of the disk.
 pub(in crate::store) trait OrDamage<T> {
-    /// Turns an `io::Result` about an archive into ours.
     fn or_damage(self, name: &str) -> Result<T>;
 }
 
@@ -357,7 +321,7 @@ pub(in crate::store) fn damaged(name: &str, found: &Damage) -> Error {
 
 /// An archive is believed only if it is the one that the log names.
 pub(in crate::store) fn check_digest(packed: &dyn DiskFile, name: &str, digest: &str) -> Result<Hex> {
-    let found = chronolog::archive::file_digest(packed).at(Path::new(name))?;
+    let found = archive::file_digest(packed).at(Path::new(name))?;
     if found.text() == digest {
         Ok(found)
     } else {

@@ -1,8 +1,7 @@
 //! Checks that the archives are those that the log names, and lead to what it starts from.
 //!
-//! The way back is found first, from sentinel to sentinel. Then the retired logs are read from the oldest on: each is
-//! judged, its trail is followed, and what it adds up to is compared with the base behind it. Findings begin with the
-//! newest log, and end with the first that is not the log that was retired.
+//! The retired logs are found from sentinel to sentinel and read from the oldest on: lines, trail, and the base behind each.
+//! Findings begin with the newest log, and end with the first that is not the log that was retired.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
@@ -11,6 +10,7 @@ use std::path::Path;
 use super::archive_index::{Mentions, is_forged};
 use super::replay::{Observed, Replay, ReplayObserver};
 use super::way::{End, Hop, PastLogs, fault_of};
+use crate::store::files::proofs::listed;
 use crate::store::vectors::is_of_this_file;
 use chronolog::archive;
 use chronolog::archive::damage_in;
@@ -23,7 +23,7 @@ use chronolog::layout::{
     ERASING, Layout, base_name, digest_in_base_name, index_name, is_archive_file, is_base_file, packed_base_name,
     short_digest_in_archive_name,
 };
-use chronolog::log::files::{is_folder, is_ours, open_base};
+use chronolog::log::files::{is_ours, open_base};
 use chronolog::origin::{Origin, Sentinel, TrailTold, WayBack, origin_of};
 use chronolog::trail::Trail;
 use chronolog::verify::{ErasureSeen, Sink, Walk, finding};
@@ -32,23 +32,18 @@ use chronolog::wal::reader::Reading;
 /// What was found in the archives.
 #[derive(Default)]
 pub(in crate::store) struct Past {
-    /// What is wrong.
     pub damage: Vec<Damage>,
     /// Indexes of archives that say something else than the archives.
     pub altered: Vec<Damage>,
     /// Files that an erasure took away and that are back.
     pub returned: Vec<Damage>,
-    /// What is worth knowing.
     pub notes: Vec<String>,
 }
 
 /// The live log, as far as its past is concerned.
 pub(in crate::store) struct LiveEnd<'a> {
-    /// What it starts from.
     pub origin: &'a Origin,
-    /// Where its first event stands.
     pub offset: u64,
-    /// The seq of that.
     pub seq: Option<u64>,
     /// The events in it that tell of erasures; `None` if nobody looked for them.
     pub erasures: Option<Vec<ErasureSeen>>,
@@ -205,8 +200,7 @@ impl Past {
         }
     }
 
-    /// The base that an archived segment started from: without it the segment says less, a different one is damage.
-    /// One that is not there is not missed where the history before it adds up to it.
+    /// Checks the base of an archived segment. It may be missing if the history before it adds up to it.
     fn earlier_base(&mut self, disk: &dyn Disk, layout: &Layout, hop: &Hop, is_added_up: bool) -> io::Result<()> {
         let (named, Some(sha256)) = hop.base else {
             return Ok(());
@@ -226,7 +220,7 @@ impl Past {
             }
             Ok(Some(there)) => there,
         };
-        let reason = match chronolog::archive::file_digest(&*base.log) {
+        let reason = match archive::file_digest(&*base.log) {
             Ok(found) if found == sha256 => None,
             Ok(_) => Some("it is not the base that an archived segment started from".to_owned()),
             Err(fault) => match damage_in(&fault) {
@@ -243,7 +237,6 @@ impl Past {
         Ok(())
     }
 
-    /// Says which files are there that an erasure took away.
     fn tell_returned(&mut self, disk: &dyn Disk, layout: &Layout, way: &PastLogs) {
         if is_unfinished(disk, layout, way.hops.first().and_then(|hop| hop.base.0)) {
             let note = "erasure unfinished: whoever opens the store next with the right to write ends it";
@@ -259,7 +252,6 @@ impl Past {
     }
 }
 
-/// Whether an erasure that made the base of this log did not come to its end.
 fn is_unfinished(disk: &dyn Disk, layout: &Layout, base: Option<Hex>) -> bool {
     let told = read_whole(disk, &layout.inside(ERASING)).ok().flatten();
     let told = told.and_then(|bytes| json::parse(&bytes).ok());
@@ -309,8 +301,7 @@ impl NamedByLogs {
     }
 }
 
-/// What is wrong with a sentinel that tells of an erasure, and the event that should follow it. `before` is what the logs
-/// before it name, and whether that is all of them.
+/// What is wrong with the sentinel of an erasure and the event behind it, given what the logs before it name.
 pub(super) fn unbound(
     sentinel: &Sentinel,
     event: Option<&Erasure>,
@@ -356,13 +347,11 @@ pub(super) fn unbound(
     (!is_dropped && event.lines != lines).then_some("the event counts other lines than were erased")
 }
 
-/// How many digits of a digest stand in the name of an archive.
 const SHORT_DIGITS: usize = 16;
 
 /// What logs say of files: those that erasures took away, and those that lie on the way.
 #[derive(Default)]
 pub(super) struct FilesTold {
-    /// The digests of the former.
     olds: BTreeSet<String>,
     /// The names of the latter, from the store's folder on.
     named: BTreeSet<String>,
@@ -404,7 +393,7 @@ impl FilesTold {
                 found.push(format!("archive/{name}"));
             }
         }
-        found.retain(|name| !self.named.contains(name));
+        found.retain(|name| !self.named.contains(name) && is_ours(disk, &layout.inside(name)));
         let reason = "an erasure took it away, and it is back";
         let told = found.iter();
         told.map(|name| finding(name, DamageKind::ErasedReturned, reason))
@@ -440,19 +429,9 @@ pub(in crate::store) fn returned_at(disk: &dyn Disk, layout: &Layout, origin: &O
     told.returned(disk, layout)
 }
 
-fn listed(disk: &dyn Disk, folder: &std::path::Path, is_named_so: fn(&str) -> bool) -> Vec<String> {
-    let mut names = match is_folder(disk, folder) {
-        true => disk.list(folder).unwrap_or_default(),
-        false => Vec::new(),
-    };
-    names.retain(|name| is_named_so(name) && is_ours(disk, &folder.join(name)));
-    names
-}
-
 /// What came out of one archive beside its verdict.
 #[derive(Default)]
 pub(super) struct ArchiveNotes {
-    /// Its index says something else.
     pub altered: Option<Damage>,
     /// That could not be found out.
     pub note: Option<String>,
@@ -462,17 +441,13 @@ pub(super) struct ArchiveNotes {
 pub(super) struct RetiredLogs {
     /// The logs on the way whose bases are not what came before them.
     pub differing: BTreeSet<usize>,
-    /// For each log on the way.
     pub beside: Vec<ArchiveNotes>,
     /// There was not enough memory to compare all bases.
     pub gave_up: bool,
 }
 
 impl RetiredLogs {
-    /// Reads the archives from the oldest on; judges each and holds its sum against the base behind it.
-    ///
-    /// # Errors
-    /// What keeps this process from reading on, and is no fault of an archive.
+    /// Reads the archives, the oldest first, and compares what each adds up to with the next base.
     pub fn read(
         disk: &dyn Disk,
         layout: &Layout,
@@ -541,13 +516,11 @@ enum Sum {
     Unasked,
 }
 
-/// Whether a log says in its sentinel that its base is what came before it. Before there were trails none did, and what a
-/// repair made is its word.
+/// Whether the sentinel says that the base is what came before it; that of a repair or of version 1 does not.
 pub(super) fn is_compared(hop: &Hop) -> bool {
-    hop.sentinel.as_ref().is_some_and(|sentinel| {
-        let told = &sentinel.told;
-        !told.mended && (told.trail != TrailTold::Nothing || told.erasure.is_some())
-    })
+    hop.sentinel
+        .as_ref()
+        .is_some_and(|sentinel| !sentinel.is_base_declared())
 }
 
 fn is_base_there(disk: &dyn Disk, layout: &Layout, hop: &Hop) -> bool {
@@ -586,7 +559,6 @@ fn ask_for_trails(hops: &mut [Hop]) {
     }
 }
 
-/// The trail of a log before its first event, if that is known.
 fn first_trail(hop: &Hop, older: Option<&Hop>) -> Option<Trail> {
     if let Some((value, from)) = hop.own_trail() {
         return Some(Trail::after(value.raw(), from));
@@ -637,7 +609,6 @@ fn read_shown(
     Ok(())
 }
 
-/// Reads a retired log and says what is wrong with it.
 fn read_log(hop: &mut Hop, head: &str, threads: usize, sink: &mut dyn Sink) -> io::Result<()> {
     let Some((archive, _)) = &hop.archive else {
         return Ok(());

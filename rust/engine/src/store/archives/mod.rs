@@ -2,6 +2,5 @@
 
 pub(in crate::store) mod archive_index;
 pub(in crate::store) mod check;
-pub(in crate::store) mod packing;
 pub(in crate::store) mod replay;
 pub(in crate::store) mod way;

@@ -54,12 +54,10 @@ impl Replay {
         }
     }
 
-    /// A state without records.
     fn empty(&self) -> State {
         self.likeness.as_ref().map_or_else(State::default, State::awaiting)
     }
 
-    /// Begins with nothing.
     pub fn begin(&mut self) {
         self.state = (!self.gave_up).then(|| self.empty());
     }
@@ -116,6 +114,9 @@ impl Replay {
     }
 
     fn take(&mut self, known: Known<'_>, ts: i64) {
+        if let Some(mentions) = &mut self.mentions {
+            mentions.take(known);
+        }
         if self.without.as_ref().is_some_and(|doomed| doomed.takes(&known)) {
             return;
         }
@@ -141,31 +142,25 @@ impl Sink for Replay {
             .is_err()
         {
             (self.state, self.gave_up) = (None, true);
-            self.holding.clear();
+            // Mentions of held events still count.
+            if self.mentions.is_none() {
+                self.holding.clear();
+            }
         }
         Ok(())
     }
 
     fn count(&mut self, known: Known<'_>, ts: i64) {
-        if let Some(mentions) = &mut self.mentions {
-            mentions.count(known, ts);
-        }
         self.take(known, ts);
     }
 
     fn hold(&mut self, known: Known<'_>, ts: i64) {
-        if let Some(mentions) = &mut self.mentions {
-            mentions.hold(known, ts);
-        }
-        if self.state.is_some() {
+        if self.state.is_some() || self.mentions.is_some() {
             self.holding.push(known, ts);
         }
     }
 
     fn settle(&mut self, held: BatchFate) {
-        if let Some(mentions) = &mut self.mentions {
-            mentions.settle(held);
-        }
         let mut holding = std::mem::take(&mut self.holding);
         if held == BatchFate::Count {
             holding.release(|known, ts| self.take(known, ts));
@@ -219,7 +214,6 @@ impl RecordSink for Compared<'_> {
 pub(in crate::store) struct Doomed(HashSet<Vec<u8>, RandomState>);
 
 impl Doomed {
-    /// One more.
     pub fn add(&mut self, id: &[u8]) -> bool {
         self.0.insert(id.to_vec())
     }
@@ -229,12 +223,10 @@ impl Doomed {
         self.0.contains(id)
     }
 
-    /// Their ids.
     pub fn ids(&self) -> impl Iterator<Item = &[u8]> {
         self.0.iter().map(Vec::as_slice)
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -12,7 +12,7 @@ use chronolog::event::erasure::Pruning;
 use chronolog::event::faces::ERASURES;
 use chronolog::hint::Hint;
 use chronolog::layout::{LOG, Layout, last_seq_in_archive_name};
-use chronolog::origin::{Origin, Sentinel, TrailTold, WayBack, beginning_of, foreign_traces};
+use chronolog::origin::{Origin, Sentinel, WayBack, beginning_of, foreign_traces};
 use chronolog::trail::Trail;
 use chronolog::verify::{ErasureSeen, RedactedLines, finding};
 use chronomemory_state::state::State;
@@ -23,9 +23,7 @@ pub(super) struct Hop {
     pub name: String,
     /// What it starts from, as erasures since made it.
     pub sentinel: Option<Sentinel>,
-    /// Where its first event stands.
     pub offset: u64,
-    /// The seq of that.
     pub seq: Option<u64>,
     /// The archive and its digest; `None` for the live log.
     pub archive: Option<(Archive, Hex)>,
@@ -49,7 +47,6 @@ pub(super) struct Hop {
     pub wrong: Option<Damage>,
 }
 
-/// How the way ended.
 pub(super) enum End {
     /// At the first event of all, or at another tool's compaction.
     Beginning,
@@ -65,7 +62,6 @@ pub(super) enum End {
 pub(super) struct PastLogs {
     /// The logs on it, the live one first.
     pub hops: Vec<Hop>,
-    /// How it ended.
     pub end: End,
 }
 
@@ -100,7 +96,6 @@ pub(super) fn fault_of(name: &str, fault: io::Error) -> io::Result<Damage> {
 }
 
 impl Hop {
-    /// The live log.
     pub fn live(origin: &Origin, offset: u64, seq: Option<u64>, erasures: Option<Vec<ErasureSeen>>) -> Self {
         let sentinel = match origin {
             Origin::Ours(sentinel) => Some(sentinel.clone()),
@@ -133,9 +128,6 @@ impl Hop {
 
 impl PastLogs {
     /// Goes back from sentinel to sentinel, as far as archives have the digests that are named.
-    ///
-    /// # Errors
-    /// What keeps this process from reading on, and is no fault of an archive.
     pub fn find(disk: &dyn Disk, layout: &Layout, live: Hop) -> io::Result<Self> {
         let (mut hops, mut way) = (vec![live], WayBack::default());
         let end = loop {
@@ -166,7 +158,7 @@ fn step(disk: &dyn Disk, layout: &Layout, sentinel: &Sentinel, way: &WayBack) ->
     };
     let read = |fault: io::Error| unread(name, fault);
     let archive = archive::open(disk, &layout.inside(name)).map_err(read)?;
-    let found = chronolog::archive::file_digest(&*archive.packed).map_err(read)?;
+    let found = archive::file_digest(&*archive.packed).map_err(read)?;
     if found.text() != digest {
         return Err(altered(name, format!("its SHA-256 is {}", found.text())));
     }
@@ -192,15 +184,12 @@ fn step(disk: &dyn Disk, layout: &Layout, sentinel: &Sentinel, way: &WayBack) ->
 pub(in crate::store) struct RetiredSegment {
     /// The file, from the store's folder on.
     pub name: String,
-    /// What it holds.
     pub archive: Archive,
-    /// Its digest.
     pub digest: Hex,
     /// Its first and its last seq, as the sentinel says that names it.
     pub span: (u64, u64),
     /// How many lines of it are redacted.
     pub redacted: u64,
-    /// What it starts from.
     pub start: Start,
 }
 
@@ -216,19 +205,14 @@ pub(in crate::store) struct Start {
 }
 
 fn start_of(hop: &Hop) -> Start {
-    let is_word = hop.sentinel.as_ref().is_none_or(|sentinel| {
-        let told = &sentinel.told;
-        told.mended || (told.trail == TrailTold::Nothing && told.erasure.is_none())
-    });
     Start {
         base: hop.base.1,
         settled_until: hop.adopted,
-        is_word,
+        is_word: hop.sentinel.as_ref().is_none_or(Sentinel::is_base_declared),
     }
 }
 
-/// The live log and what was kept of those before it, the oldest first; refuses a history with a hole. Errors:
-/// `Corrupted` for an archive that is another, `HistoryUnavailable` for one that is not there.
+/// The kept logs before the live one, the oldest first, and what the live one starts from; a hole is an error.
 pub(in crate::store) fn segments(
     disk: &dyn Disk,
     layout: &Layout,

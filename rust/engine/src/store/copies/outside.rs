@@ -1,8 +1,7 @@
 //! Makes verified copies outside the store, and lists the copies that a store has or knows of.
 //!
-//! A copy is written under another name, read again, verified, and only then given its name. The store notes where it
-//! will lie before its first byte is written, so that an erasure can tell where else a text is. Copies of others in the
-//! same folder are never touched.
+//! A copy is written under a draft name and verified before it gets its name. The store notes its place first, so that an
+//! erasure can report it. Copies of other stores in the same folder are never touched.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use std::sync::Arc;
 use crate::store::Progress;
 use crate::store::files::erasing::remove_copy;
 use crate::store::files::known_copies::{KnownCopies, KnownCopy, look_into, own_place, weight_of};
-use crate::store::recovery::judge::verify_at;
+use crate::store::recovery::judge::verify;
 use crate::store::turns::{Turns, sync, take_care};
 use crate::store::upkeep::backup::BackingUp;
 use chronolog::disk::{Disk, FolderMode, UnexpectedEntry};
@@ -18,8 +17,8 @@ use chronolog::error::{At, Error, Result};
 use chronolog::event::stamp;
 use chronolog::hint::{Synced, read_hint};
 use chronolog::layout::{FOLDER, Layout, is_backup_folder, is_in_draft};
-use chronolog::log::Site;
 use chronolog::log::files::{is_folder, with_suffix};
+use chronolog::log::{Log, Site};
 use chronolog::verify::Report;
 
 /// How often a name is looked for that others take at the same moment.
@@ -52,8 +51,7 @@ pub struct CopyMade {
 /// Copies a store that others go on using into a folder outside of it, and verifies the copy.
 ///
 /// # Errors
-/// `Argument` or `Refused` if a copy cannot lie there, if there is nothing to copy, or if what was copied does not verify;
-/// `Io`, `Locked`, `Closed`, `Poisoned`. What was written of a copy is gone then.
+/// `Argument` or `Refused` if nothing can be copied there or the copy does not verify; `Io`, `Locked`, `Closed`, `Poisoned`.
 pub fn copy_out(
     turns: &impl Turns,
     order: &CopyOrder,
@@ -78,7 +76,7 @@ pub fn copy_out(
     let draft = Guarded::at(&site, with_suffix(&target, ".tmp"));
     let started = turns.turn(|store| {
         store.with_lock(now(), |store| {
-            store.sync_log()?;
+            store.on_log(Log::sync)?;
             let rows = store.vectors.named_rows(&store.state);
             let copy = BackingUp::start(&store.site, &store.log, rows, target.clone());
             match copy.reached() {
@@ -158,7 +156,7 @@ impl Drop for Guarded<'_> {
 fn write_verified(site: &Site, copy: BackingUp, ends: &Synced, threads: usize, progress: Progress<'_>) -> Result<u64> {
     copy.write(progress)?;
     let inside = Layout::of_folder(copy.draft().to_owned());
-    let report = verify_at(&*site.disk, &inside, threads, i64::MAX, progress)?;
+    let report = verify(&*site.disk, &inside, threads, progress)?;
     check(&report, ends, copy.target())?;
     let bytes = weight_of(&*site.disk, copy.draft())?;
     if site.disk.exists(copy.target()) {
@@ -176,7 +174,6 @@ fn refused(is_damaged: bool) -> Error {
     Error::argument("backup", why)
 }
 
-/// Whether what was written is a whole copy of what was to be copied.
 fn check(report: &Report, ends: &Synced, target: &Path) -> Result<()> {
     let reason = match (
         report.damage.first(),
@@ -246,8 +243,7 @@ fn make_place(site: &Site, around: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A name that nothing has or had, with the folder in which the copy is made: that one is ours alone, whoever else copies to
-/// this place at the same moment.
+/// A free name, with the folder in which the copy is made: creating that folder reserves the name.
 fn claim(site: &Site, known: &KnownCopies, around: &Path, stamp: &str) -> Result<PathBuf> {
     for _ in 0..MOST_TRIES {
         let target = around.join(next_name(site, known, around, stamp)?);
@@ -269,8 +265,7 @@ fn claim(site: &Site, known: &KnownCopies, around: &Path, stamp: &str) -> Result
     )))
 }
 
-/// The name of a moment, with a number behind all that are there of that moment, or are known to have been: what is known of a
-/// copy must not be said of another.
+/// The name of a moment, with a number if copies of that moment are there or known.
 fn next_name(site: &Site, known: &KnownCopies, around: &Path, stamp: &str) -> Result<String> {
     let known = known.0.iter().map(KnownCopy::folder);
     let known = known.filter(|folder| folder.parent() == Some(around));
@@ -302,7 +297,6 @@ fn clear_drafts(site: &Site, known: &KnownCopies, around: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether a copy was made here, with a name of ours, in this folder.
 fn is_of(site: &Site, copy: &KnownCopy, around: &Path) -> bool {
     let folder = copy.folder();
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -364,7 +358,6 @@ pub struct CopySeen {
     pub is_inside: bool,
 }
 
-/// The moment in the name of a copy; 0 if there is none.
 fn moment_in(name: &str) -> i64 {
     let part = |from: usize, to: usize| name.get(from..to).unwrap_or_default();
     let (date, clock) = (part(0, 8), part(9, 15));

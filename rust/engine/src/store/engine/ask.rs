@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 
 use super::Engine;
 use crate::store::erasure::erase::erasures;
-use crate::store::{self, Moment, Neighbour, RecordSearch, SearchHit, Store, VectorQuestion, View};
+use crate::store::{self, Moment, Neighbour, RecordSearch, SearchHit, Shared, Store, VectorQuestion, View};
 use chronolog::error::{Error, Result};
 use chronolog::event::Op;
 use chronolog::event::faces::{ERASURES, VECTORS, face_of};
@@ -29,8 +29,7 @@ impl Engine {
         self.read(|store| Ok(store.state.query(query)?.into_iter().map(<[u8]>::to_vec).collect()))
     }
 
-    /// The records of a listing as they are now, those for which a condition holds: what is written later does not change
-    /// them.
+    /// The records of a listing for which a condition holds, unaffected by later writes.
     pub fn freeze(&self, listing: &Listing, condition: Option<&Condition>) -> Result<Frozen> {
         self.change(|store, _| {
             store.refresh()?;
@@ -44,8 +43,7 @@ impl Engine {
         self.read(|store| Ok(store.state.count(query)))
     }
 
-    /// The lines of all events of a record, archived ones too, that somebody sees: what counts is the scope that the record
-    /// carried then.
+    /// The lines of all events of a record that a viewer sees, archives included, by the scope of the record then.
     pub fn history(&self, viewer: &Viewer, id: &str) -> Result<Vec<Vec<u8>>> {
         self.read_past(|store| {
             let lines = store.past().of_record(id)?;
@@ -70,7 +68,7 @@ impl Engine {
         self.read(|store| Ok(store.state.due_at(viewer, now.unwrap_or_else(|| self.moment()))))
     }
 
-    /// What was known then.
+    /// The store as it was at a moment.
     pub fn as_of(&self, moment: Moment) -> Result<View> {
         self.read_past(|store| store.past().as_of(moment))
     }
@@ -107,8 +105,7 @@ impl Engine {
         self.read_past(|store| store.past().has_event(seq, hash))
     }
 
-    /// Asks a question of files that a compaction elsewhere may take away meanwhile: what is missing then is no damage, and
-    /// the question is put again to the log that took their place.
+    /// Asks again if a compaction elsewhere removed the files meanwhile: what is missing then is no damage.
     fn read_past<T>(&self, ask: impl Fn(&Store) -> Result<T>) -> Result<T> {
         for _ in 1..MOST_LOOKS {
             match self.read(&ask) {
@@ -126,21 +123,21 @@ impl Engine {
     /// The best records for a search, as of every write before it.
     ///
     /// # Errors
-    /// `Argument` if there is nothing to look for or the vector does not fit, `NoSpace`, `Io`, `Closed`, `Forked`,
-    /// `InProgress`.
+    /// `Argument` if there is nothing to search for or the vector does not fit; `NoSpace`.
     pub fn search(&self, search: &RecordSearch) -> Result<Vec<SearchHit>> {
-        self.check_caller()?;
-        self.tell_time();
-        let found = store::search(&self.store, search);
-        self.worker.tell(self.store.due_work(self.host.now()));
-        found
+        self.find(|shared| store::search(shared, search))
     }
 
     /// Answers a question about blocks, by meaning and by words.
     pub fn recall(&self, ask: &Ask) -> Result<BlockAnswer> {
+        self.find(|shared| store::recall(shared, ask))
+    }
+
+    /// Runs a search that may leave work to the worker, such as sealing an index.
+    fn find<T>(&self, search: impl FnOnce(&Shared) -> Result<T>) -> Result<T> {
         self.check_caller()?;
         self.tell_time();
-        let found = store::recall(&self.store, ask);
+        let found = search(&self.store);
         self.worker.tell(self.store.due_work(self.host.now()));
         found
     }
@@ -176,7 +173,7 @@ impl Engine {
     /// The records nearest to each of these vectors, which lie end to end: score descending, then row ascending.
     ///
     /// # Errors
-    /// `NoSpace`, `Argument` for vectors of another dimension or that are not finite, `Io`, `Closed`, `Forked`, `InProgress`.
+    /// `NoSpace`, `Argument` for vectors of another dimension or that are not finite.
     pub fn nearest(&self, question: &VectorQuestion<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
         self.check_caller()?;
         self.tell_time();
@@ -186,7 +183,7 @@ impl Engine {
     /// The bytes of a record's embedding, little-endian float32.
     ///
     /// # Errors
-    /// `NoSpace`, `Corrupted` if its row is damaged, `Io`, `Closed`, `Forked`, `InProgress`.
+    /// `NoSpace`, `Corrupted` if its row is damaged.
     pub fn embedding(&self, viewer: &Viewer, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
         self.check_caller()?;
         self.tell_time();
@@ -230,11 +227,10 @@ impl Engine {
 }
 
 impl Unchanged {
-    /// Refuses what was read before something was erased, here or by others: it may hold that. Who has closed the store asks
-    /// nobody any more.
+    /// Fails if something was erased since the read, here or elsewhere. A closed store is not asked.
     ///
     /// # Errors
-    /// `HistoryUnavailable` with the seq that is given; `Io`, `Forked`, `InProgress`.
+    /// `HistoryUnavailable` with this seq.
     pub fn check(&self, seq: u64) -> Result<()> {
         self.check_known(seq, true)
     }

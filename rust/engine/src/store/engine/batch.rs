@@ -6,18 +6,16 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::Engine;
-use crate::store::{Committed, Shared, SpelledAhead};
+use crate::store::{Committed, EncodedAhead, Shared};
 use chronolog::error::{Error, Result};
 use chronolog::event::draft::{Draft, SPARE_BYTES};
 use chronolog::host::Host;
 
 /// A batch of so many changes is worth a second thread.
 const WORTH_CHANGES: usize = 500;
-/// How many changes are handed over at a time: a share of those that are left, so that little is left to spell when the
-/// last one is drafted.
+/// How many changes are handed over at a time: a share of the rest, so that little is left at the end.
 const PART_CHANGES: RangeInclusive<usize> = 16..=256;
 const PART_SHARE: usize = 4;
-/// How many drafts of parts are kept.
 const SPARE_PARTS: usize = 16;
 
 /// A batch that is being drafted, change by change.
@@ -26,21 +24,19 @@ pub struct BatchWriter<'a> {
     large: Option<Large>,
 }
 
-/// A batch that is spelled while it is drafted.
 struct Large {
     parts: Vec<Arc<Draft>>,
     spare: Vec<Draft>,
     /// How many changes are still to come, and how many of them are the next part.
     left: usize,
     room: usize,
-    spelling: Spelled,
+    encoding: Encoding,
 }
 
-/// Who spells it.
-enum Spelled {
-    Beside(SpellerJob),
+enum Encoding {
+    Beside(EncoderJob),
     /// The system gives no thread: the one that drafts does both.
-    Here(Box<SpelledAhead>),
+    Here(Box<EncodedAhead>),
 }
 
 impl Engine {
@@ -57,21 +53,21 @@ impl Engine {
     }
 
     fn large(&self, changes: usize) -> Large {
-        let (ahead, used) = self.store.spell_ahead(changes, self.host.now());
+        let (ahead, used) = self.store.encode_ahead(changes, self.host.now());
         let (waiting, mut spare) = match self.workers().as_mut() {
-            Some(workers) => (workers.speller.take(), std::mem::take(&mut workers.spare)),
+            Some(workers) => (workers.encoder.take(), std::mem::take(&mut workers.spare)),
             None => (None, Vec::new()),
         };
         keep(&mut spare, used);
-        let speller = waiting.map_or_else(|| Speller::start(Arc::clone(&self.store), &*self.host), Ok);
+        let encoder = waiting.map_or_else(|| Encoder::start(Arc::clone(&self.store), &*self.host), Ok);
         Large {
             parts: Vec::new(),
             spare,
             left: changes,
             room: part_of(changes),
-            spelling: match speller {
-                Ok(speller) => Spelled::Beside(speller.begin(ahead)),
-                Err(_) => Spelled::Here(Box::new(ahead)),
+            encoding: match encoder {
+                Ok(encoder) => Encoding::Beside(encoder.begin(ahead)),
+                Err(_) => Encoding::Here(Box::new(ahead)),
             },
         }
     }
@@ -95,19 +91,19 @@ impl BatchWriter<'_> {
         if !draft.is_empty() {
             large.hand_over(draft);
         }
-        let (ahead, speller) = match large.spelling {
-            Spelled::Beside(ordered) => {
-                // The last lines are spelled meanwhile.
+        let (ahead, encoder) = match large.encoding {
+            Encoding::Beside(ordered) => {
+                // The last lines are encoded meanwhile.
                 let checked = engine.store.check_ahead(&large.parts);
                 let died = || Error::busy("the thread that spells a batch died");
-                let (mut ahead, speller) = ordered.end().ok_or_else(died)?;
+                let (mut ahead, encoder) = ordered.end().ok_or_else(died)?;
                 ahead.checked = checked;
-                (ahead, Some(speller))
+                (ahead, Some(encoder))
             }
-            Spelled::Here(ahead) => (*ahead, None),
+            Encoding::Here(ahead) => (*ahead, None),
         };
         if let Some(workers) = engine.workers().as_mut() {
-            workers.speller = speller.or_else(|| workers.speller.take());
+            workers.encoder = encoder.or_else(|| workers.encoder.take());
             keep(&mut workers.spare, large.spare);
         }
         let (committed, due_work) = engine
@@ -126,9 +122,9 @@ impl Large {
         let part = Arc::new(std::mem::replace(draft, empty));
         self.left = self.left.saturating_sub(self.room);
         self.room = part_of(self.left);
-        match &mut self.spelling {
-            Spelled::Beside(ordered) => ordered.add(Arc::clone(&part)),
-            Spelled::Here(ahead) => ahead.add(&part),
+        match &mut self.encoding {
+            Encoding::Beside(ordered) => ordered.add(Arc::clone(&part)),
+            Encoding::Here(ahead) => ahead.add(&part),
         }
         self.parts.push(part);
     }
@@ -138,7 +134,6 @@ fn part_of(left: usize) -> usize {
     (left / PART_SHARE).clamp(*PART_CHANGES.start(), *PART_CHANGES.end())
 }
 
-/// Keeps the memory of parts that are written.
 fn keep(spare: &mut Vec<Draft>, parts: Vec<Draft>) {
     for mut part in parts {
         if spare.len() < SPARE_PARTS && part.room() <= SPARE_BYTES {
@@ -148,27 +143,25 @@ fn keep(spare: &mut Vec<Draft>, parts: Vec<Draft>) {
     }
 }
 
-/// The way to the thread. When it is dropped the thread finishes what it has and ends; nobody waits for that, because
-/// whoever drops it may be the one whose records are being drafted.
-pub(in crate::store) struct Speller {
+/// The queue of the thread. Dropping it lets the thread finish and end without waiting for it.
+pub(in crate::store) struct Encoder {
     orders: Sender<Order>,
 }
 
 struct Order {
-    ahead: SpelledAhead,
+    ahead: EncodedAhead,
     parts: Receiver<Arc<Draft>>,
-    spelled: Sender<SpelledAhead>,
+    encoded: Sender<EncodedAhead>,
 }
 
-/// A batch that is being spelled, and the thread that does it.
-pub(in crate::store) struct SpellerJob {
-    speller: Speller,
+/// A batch that is being encoded, and the thread that does it.
+pub(in crate::store) struct EncoderJob {
+    encoder: Encoder,
     parts: Sender<Arc<Draft>>,
-    spelled: Receiver<SpelledAhead>,
+    encoded: Receiver<EncodedAhead>,
 }
 
-impl Speller {
-    /// Starts the thread.
+impl Encoder {
     pub fn start(store: Arc<Shared>, host: &dyn Host) -> io::Result<Self> {
         let (orders, coming) = channel::<Order>();
         let work = move || {
@@ -177,41 +170,39 @@ impl Speller {
                 store.settle();
                 order.parts.iter().for_each(|part| order.ahead.add(&part));
                 // Whoever gave up on the batch does not wait for it.
-                let _ = order.spelled.send(order.ahead);
+                let _ = order.encoded.send(order.ahead);
             }
         };
-        drop(host.spawn("chronomemory-speller", Box::new(work))?);
+        drop(host.spawn("chronomemory-encoder", Box::new(work))?);
         Ok(Self { orders })
     }
 
-    /// Begins a batch.
-    pub fn begin(self, ahead: SpelledAhead) -> SpellerJob {
+    pub fn begin(self, ahead: EncodedAhead) -> EncoderJob {
         let (parts, coming) = channel();
-        let (done, spelled) = channel();
+        let (done, encoded) = channel();
         // A dead thread takes nothing; `end` finds that out.
         let _ = self.orders.send(Order {
             ahead,
             parts: coming,
-            spelled: done,
+            encoded: done,
         });
-        SpellerJob {
-            speller: self,
+        EncoderJob {
+            encoder: self,
             parts,
-            spelled,
+            encoded,
         }
     }
 }
 
-impl SpellerJob {
-    /// Gives the next part.
+impl EncoderJob {
     pub fn add(&self, part: Arc<Draft>) {
         let _ = self.parts.send(part);
     }
 
     /// Waits for the lines, and gives the thread back; `None` if it died.
-    pub fn end(self) -> Option<(SpelledAhead, Speller)> {
+    pub fn end(self) -> Option<(EncodedAhead, Encoder)> {
         drop(self.parts);
-        let ahead = self.spelled.recv().ok()?;
-        Some((ahead, self.speller))
+        let ahead = self.encoded.recv().ok()?;
+        Some((ahead, self.encoder))
     }
 }

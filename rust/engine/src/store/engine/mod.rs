@@ -18,7 +18,7 @@ use super::worker::Worker;
 use super::write::ingest::{RefusedChanges, commit_allowed, sweep};
 use super::{Committed, Shared, Store, Turns};
 use crate::options::{Options, WriterTerms};
-use batch::Speller;
+use batch::Encoder;
 use chronolog::disk::{Disk, RealDisk, forked};
 use chronolog::error::{Error, Result};
 use chronolog::event::draft::{Author, Draft};
@@ -77,22 +77,20 @@ impl Deref for Engine {
     }
 }
 
-/// The threads of a store.
 struct Workers {
     /// The one that the worker has; there is none if the caller drives it.
     worker: Option<Join>,
-    /// There is one after the first large batch, unless another is being spelled.
-    speller: Option<Speller>,
+    /// There is one after the first large batch, unless another is being encoded.
+    encoder: Option<Encoder>,
     /// Memory for the parts of large batches.
     spare: Vec<Draft>,
 }
 
 impl Engine {
-    /// Opens the store of a project on this machine, or a backup; nothing is created before the first write. How many threads
-    /// read it and what is signed with is up to the machine.
+    /// Opens the store of a project on this machine, or a backup; nothing is created before the first write.
     ///
     /// # Errors
-    /// `Io`, `OutOfMemory`; `Corrupted` if `strict` and anything is damaged.
+    /// `OutOfMemory`; `Corrupted` if `strict` and anything is damaged.
     pub fn open(project: &Path, options: Options) -> Result<Self> {
         let (disk, host) = (RealDisk::default(), Machine::default());
         let layout = layout_of(&disk, project);
@@ -128,7 +126,7 @@ impl Engine {
             terms,
             workers: Mutex::new(Some(Workers {
                 worker: None,
-                speller: None,
+                encoder: None,
                 spare: Vec::new(),
             })),
             store,
@@ -152,18 +150,16 @@ impl Engine {
         }
     }
 
-    /// Begins what is due now, such as a sync; says how long nothing more will be, `None` for until the next call. To be
-    /// called after that time, and after calls that write or search.
+    /// Begins work that is due; gives how long nothing more will be, `None` until the next call that writes or searches.
     pub fn attend(&self) -> Result<Option<Duration>> {
         self.check_process()?;
         Ok(self.worker.round().1)
     }
 
-    /// Makes what was written durable and lets go of everything. Closing twice is fine, and so is closing in a forked child,
-    /// where nothing happens.
+    /// Makes what was written durable and closes. Closing again, or in a forked child, does nothing.
     ///
     /// # Errors
-    /// `Io`, `Poisoned` if the last sync fails; `InProgress`.
+    /// `Poisoned` if the last sync fails.
     pub fn close(&self) -> Result<()> {
         if self.is_forked() {
             return Ok(());
@@ -201,8 +197,7 @@ impl Engine {
         self.store.read_at(&|| self.moment(), ask)
     }
 
-    /// Holds expiries against this moment, in microseconds since 1970, instead of the clock of the host: for all who share the
-    /// store in this process. `None` for the clock again.
+    /// Sets the moment, in microseconds since 1970, that decides expiry for all who share the store; `None` for the clock.
     pub fn set_moment(&self, moment: Option<i64>) {
         self.moment.store(moment.unwrap_or(BY_THE_CLOCK), Ordering::Relaxed);
     }
@@ -220,8 +215,7 @@ impl Engine {
         self.store.tell_time(&|| self.moment());
     }
 
-    /// Runs a change, alone among the writers; it hears which time it is then. It should be short: nobody else uses the store
-    /// meanwhile, and what was written before it is not synced before it has ended.
+    /// Runs a short change as the only writer, with the time. Nobody else uses the store meanwhile.
     pub fn change<T>(&self, act: impl FnOnce(&mut Store, i64) -> Result<T>) -> Result<T> {
         self.check_caller()?;
         self.turn(|store| act(store, self.host.now()))
@@ -241,8 +235,7 @@ impl Engine {
     /// Writes a draft as one atomic batch, together with those of other threads. The draft is empty then.
     ///
     /// # Errors
-    /// `Locked` if another writer keeps the lock, `Io`, `Poisoned`, `Closed`, `Invalid`, `TooLarge`, `Limit`, `Forked`,
-    /// `InProgress`; nothing is written then.
+    /// `Locked`, `Poisoned`, `Invalid`, `TooLarge`, `Limit`; nothing is written then.
     pub fn commit(&self, draft: &mut Draft) -> Result<Committed> {
         self.check_caller()?;
         let (committed, due_work) = self.store.commit(draft, self.terms, &|| self.host.now())?;
@@ -251,8 +244,7 @@ impl Engine {
         Ok(committed)
     }
 
-    /// Does the same if nobody has to be waited for, no other writer and no disk; `None`, and the draft is as it was, otherwise.
-    /// So it is while commits follow each other closely, and whoever must never wait asks here first.
+    /// Does the same if it waits for no other writer and no disk; otherwise `None`, and the draft is unchanged.
     ///
     /// # Errors
     /// As [`Engine::commit`], but for `Locked`.
@@ -266,8 +258,7 @@ impl Engine {
         }))
     }
 
-    /// Writes a draft as one batch without the changes that are not its writer's to make: these come back, with their
-    /// places.
+    /// Writes a draft as one batch without the changes that its writer may not make; gives these with their places.
     ///
     /// # Errors
     /// As [`Engine::commit`], but for the refusal of a change.
@@ -275,8 +266,7 @@ impl Engine {
         self.change(|store, now| commit_allowed(store, draft, now))
     }
 
-    /// Runs work that reads, computes and commits while no other thread or process writes, so that its commit cannot come too
-    /// late. Work that takes longer than a second loses this right, and its commit is checked as any other.
+    /// Runs work that reads, computes and commits as the only writer of all processes, for at most a second.
     ///
     /// # Errors
     /// As [`Engine::commit`]; the work has not begun then.

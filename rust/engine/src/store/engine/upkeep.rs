@@ -105,8 +105,7 @@ impl Engine {
         Ok((found, self.short_rows()?))
     }
 
-    /// Files of rows that end before rows which the log names. Rows may be moved between the look at the log and the look
-    /// at the files: only if the log stayed what it was are they missing.
+    /// Files of rows that are too short for the log. A file counts only if the log is the same after the look.
     fn short_rows(&self) -> Result<Vec<String>> {
         let look = || self.read(|store| Ok((store.vectors.short_rows(&store.state), store.head())));
         let (mut short_rows, mut head) = look()?;
@@ -189,16 +188,16 @@ impl Engine {
     /// The copies of the store: in its folder, and those that it knows of outside.
     ///
     /// # Errors
-    /// `Refused` if the note about those outside cannot be read; `Io`, `Closed`, `Forked`, `InProgress`.
+    /// `Refused` if the note about those outside cannot be read.
     pub fn copies(&self) -> Result<Vec<CopySeen>> {
         self.check_caller()?;
         store::list(self)
     }
 
-    /// Forgets copies outside that are gone for good; says how many were known.
+    /// Forgets copies outside that are gone; gives how many were known.
     ///
     /// # Errors
-    /// `Argument` if one is still there; `Io`, `Locked`, `Closed`, `Forked`, `InProgress`.
+    /// `Argument` if one is still there; `Locked`.
     pub fn forget_copies(&self, paths: &[PathBuf]) -> Result<u64> {
         self.check_caller()?;
         store::forget(self, paths, &|| self.host.now())
@@ -207,7 +206,7 @@ impl Engine {
     /// Brings back a copy, or a tail that was cut away; says what was repaired on the way.
     ///
     /// # Errors
-    /// `Refused` if it is neither, or lacks what was erased since and that is not asked for; `Corrupted` if it is damaged and that is not asked for; `Io`, `Locked`.
+    /// `Refused` if it is neither or lacks erasures, `Corrupted` if it is damaged, unless that is wanted; `Locked`.
     pub fn restore(&self, source: &Path, wanted: Restoring, progress: Progress<'_>) -> Result<Option<Repaired>> {
         self.check_caller()?;
         store::bring_back(self, source, wanted, &|| self.host.now(), progress)

@@ -1,8 +1,7 @@
 //! Chooses the records that an erasure takes, with what belongs to them, and notes what only refers to them.
 //!
-//! What is asked for binds what belongs to it in any version, by the table of ties. All of it goes from the past. A
-//! record that belonged to it and does not any more (a link that leads elsewhere by now, an event that told of others
-//! too) is written again.
+//! Requested records bind what belonged to them in any version, by the table of ties. All of it goes from the past; a record
+//! that no longer belongs to them is written again.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -16,7 +15,7 @@ use chronolog::json::{self, Value};
 use chronolog::scope::{Carried, Scope, Viewer, carried};
 use chronomemory_state::state::{Row, State, spelled, unspelled};
 
-use super::order::Erase;
+use super::erase::Erase;
 use crate::store::archives::replay::Doomed;
 use crate::store::vectors::records::format::group_space;
 
@@ -33,7 +32,6 @@ pub(in crate::store) fn says_a_record(op: Op) -> bool {
 
 /// The current records of a store, by their ids as they are spelled between quotes.
 pub(in crate::store) trait CurrentRecords {
-    /// The record of an id, if there is one.
     fn record(&self, id: &[u8]) -> Option<Vec<u8>>;
 }
 
@@ -48,13 +46,11 @@ impl CurrentRecords for State {
 pub(in crate::store) struct Chosen {
     /// Everything whose lines go, groups of embeddings too.
     pub doomed: Doomed,
-    /// The spaces of those.
     pub spaces: BTreeSet<String>,
     scope: Option<Scope>,
     is_derived_wanted: bool,
     /// Who erases, if it must not change what it does not see.
     by: Option<Arc<Viewer>>,
-    /// What was asked for.
     asked: HashSet<Vec<u8>>,
     /// What of it stays as it is.
     again: HashSet<Vec<u8>>,
@@ -64,7 +60,6 @@ pub(in crate::store) struct Chosen {
     wholes: HashMap<Vec<u8>, Vec<&'static Tie>>,
     /// What goes since an erased record names it as one with the same content.
     twins: HashSet<Vec<u8>>,
-    /// What was ever there.
     seen: BTreeSet<Vec<u8>>,
     /// What the last record carried, as it is spelled, and whether that is the scope: neighbours mostly carry the same.
     last: RefCell<(Vec<u8>, bool)>,
@@ -73,10 +68,7 @@ pub(in crate::store) struct Chosen {
 }
 
 impl Chosen {
-    /// What an order asks for, as far as it says so itself.
-    ///
-    /// # Errors
-    /// `Invalid` for what is no scope.
+    /// The records that an order names itself. Errors: `Invalid` for what is no scope.
     pub fn by(order: &Erase) -> Result<Self> {
         let no_scope = || Error::invalid("scope", "it is none: some of user, agent and session, each a name");
         let scope = order
@@ -156,8 +148,7 @@ impl Chosen {
         }
     }
 
-    /// Whether an event that came after the choice changes it. Whatever happens to what was asked for goes, and so do groups of
-    /// embeddings; but what belongs to it was looked at as it was.
+    /// Whether a later event changes the choice. Lines of requested records and groups of rows go without a new choice.
     pub fn is_upset_by(&self, known: &Known<'_>) -> bool {
         let is_told = says_a_record(known.op) && self.is_news(&SaidRecord::of(known.id, known.record, known.fields));
         let goes_anyway = || self.asked.contains(known.id) || group_space(known.id).is_some();
@@ -269,11 +260,7 @@ impl Chosen {
 
     /// Whether a record, as it was said some time, names one that goes.
     fn binds(&self, said: &SaidRecord<'_>) -> bool {
-        let mut value = None;
-        ties_of(said).filter(|tie| tie.bond != Bond::PartOf).any(|tie| {
-            let value = value.get_or_insert_with(|| json::parse(said.record).unwrap_or(Value::Null));
-            tie.names(value).iter().any(|name| self.goes(name))
-        })
+        named_by(said, |tie| tie.bond != Bond::PartOf).any(|(name, _)| self.goes(&name))
     }
 
     /// Whether who erases sees a record. A patch does not say whose record it changes: the present does.
@@ -293,17 +280,10 @@ impl Chosen {
         if !self.doomed.has(said.id) || self.stays(said.id) {
             return Vec::new();
         }
-        let mut ties = ties_of(said).filter(|tie| tie.is_mutual).peekable();
-        let value = ties
-            .peek()
-            .and_then(|_| json::parse(said.record).ok())
-            .unwrap_or(Value::Null);
-        ties.flat_map(|tie| tie.names(&value))
-            .map(|name| spelled(&name))
-            .collect()
+        let twins = named_by(said, |tie| tie.is_mutual);
+        twins.map(|(name, _)| spelled(&name)).collect()
     }
 
-    /// Whether it is known that a record holds digests or text of erased ones in this way.
     fn has_part(&self, whole: &[u8], tie: &'static Tie) -> bool {
         let known = self.wholes.get(whole);
         known.is_some_and(|known| known.iter().any(|one| std::ptr::eq(*one, tie)))
@@ -314,17 +294,11 @@ impl Chosen {
         if self.staying.contains(said.id) || !self.doomed.has(said.id) {
             return Vec::new();
         }
-        let mut ties = ties_of(said).filter(|tie| tie.bond == Bond::PartOf).peekable();
-        let value = ties
-            .peek()
-            .and_then(|_| json::parse(said.record).ok())
-            .unwrap_or(Value::Null);
-        ties.flat_map(|tie| tie.names(&value).into_iter().map(move |name| (spelled(&name), tie)))
-            .collect()
+        let wholes = named_by(said, |tie| tie.bond == Bond::PartOf);
+        wholes.map(|(name, tie)| (spelled(&name), tie)).collect()
     }
 
-    /// What is written again of a record that is not erased: its present value without the names of erased records, and without
-    /// what was computed from them. `None` if all of it goes.
+    /// The present value of a record without references to erased ones; `None` if all of it goes.
     pub fn left_of(&self, id: &[u8], present: &dyn CurrentRecords) -> Option<Vec<u8>> {
         let is_again = self.is_again(id);
         if (self.asked.contains(id) || self.twins.contains(id)) && !is_again {
@@ -370,7 +344,6 @@ impl Chosen {
         self.is_again(id) || self.staying.contains(id)
     }
 
-    /// The records that were kept and written again without what they said of others.
     fn kept(&self) -> impl Iterator<Item = String> {
         self.staying
             .iter()
@@ -389,8 +362,7 @@ impl Chosen {
         )
     }
 
-    /// The ids of the records that are kept and named an erased one. What was derived from one of these is listed too:
-    /// `derived` would erase it.
+    /// The ids of kept records that named an erased one, and of what was derived from these.
     pub fn mentions(&self, state: &State) -> BTreeSet<String> {
         let mut found: BTreeSet<String> = self.kept().collect();
         let rows = self.tied.iter().filter_map(|&slot| state.row(slot));
@@ -426,8 +398,7 @@ impl Chosen {
         may
     }
 
-    /// Refuses an order that says of a record that it stays, and does not erase it; and a caller's reason that contains a name of
-    /// the scope, an id or a sentence that is erased. The reason of a sweep is not compared: nobody knows beforehand what is due.
+    /// Refuses `again` ids that are not erased, and a reason that contains a name, an id or a sentence that is erased.
     pub fn check(&self, order: &Erase, state: &State) -> Result<()> {
         if let Some(id) = order.again.iter().find(|id| !self.asked.contains(&spelled(id))) {
             return Err(Error::invalid("again", format!("{id:?} is not among what is erased")));
@@ -454,18 +425,26 @@ impl Chosen {
     }
 }
 
-/// The records that one was derived from.
 fn origins_of(row: &Row<'_>) -> Vec<String> {
     let said = said_by(row);
-    let mut ties = ties_of(&said).filter(|tie| tie.bond == Bond::Derived).peekable();
-    let value = ties
-        .peek()
-        .and_then(|_| json::parse(row.record).ok())
-        .unwrap_or(Value::Null);
-    ties.flat_map(|tie| tie.names(&value)).collect()
+    let origins = named_by(&said, |tie| tie.bond == Bond::Derived);
+    origins.map(|(name, _)| name).collect()
 }
 
-/// What a record says now.
+/// The names in a record by some of its ties. It is parsed only if it has such a tie.
+fn named_by<F: Fn(&Tie) -> bool>(
+    said: &SaidRecord<'_>,
+    is_wanted: F,
+) -> impl Iterator<Item = (String, &'static Tie)> + use<F> {
+    let ties: Vec<&'static Tie> = ties_of(said).filter(|tie| is_wanted(tie)).collect();
+    let value = match ties.is_empty() {
+        true => Value::Null,
+        false => json::parse(said.record).unwrap_or(Value::Null),
+    };
+    ties.into_iter()
+        .flat_map(move |tie| tie.names(&value).into_iter().map(move |name| (name, tie)))
+}
+
 pub(super) fn said_by<'a>(row: &Row<'a>) -> SaidRecord<'a> {
     SaidRecord {
         id: row.id,
@@ -474,12 +453,10 @@ pub(super) fn said_by<'a>(row: &Row<'a>) -> SaidRecord<'a> {
     }
 }
 
-/// Whether a record may name others.
 fn is_tied(said: &SaidRecord<'_>) -> bool {
     group_space(said.id).is_some() || ties_of(said).next().is_some()
 }
 
-/// Whether all names of a scope are among these.
 fn is_within(names: &Scope, scope: &Scope) -> bool {
     let both = names.names().into_iter().zip(scope.names());
     both.into_iter().all(|(has, asked)| asked.is_none() || has == asked)

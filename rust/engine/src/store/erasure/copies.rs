@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use chronolog::archive;
+use chronolog::damage::{Damage, DamageKind};
 use chronolog::disk::Access;
 use chronolog::error::Result;
 use chronolog::event::Known;
@@ -31,17 +32,6 @@ pub(in crate::store) enum UnreadableCopy {
     Passes,
 }
 
-/// Whether a file is a state that holds none of the records that go, read to its end.
-fn is_state_without(site: &Site, path: &Path, chosen: &Chosen, doubt: UnreadableCopy) -> bool {
-    let mut search = CopySearch {
-        chosen,
-        is_there: false,
-    };
-    let read = archive::open(&*site.disk, path).and_then(|base| snapshot::read(&*base.log, &mut search));
-    (doubt == UnreadableCopy::Passes || read.is_ok_and(|contents| contents.header.is_ok())) && !search.is_there
-}
-
-/// Looks for a line or a record that goes.
 struct CopySearch<'a> {
     chosen: &'a Chosen,
     is_there: bool,
@@ -65,22 +55,47 @@ impl Sink for CopySearch<'_> {
     }
 }
 
-/// What a copy must be free of.
-pub(in crate::store) struct Unwanted<'a> {
+/// Looks whether copies are free of what is erased.
+pub(in crate::store) struct CopyCheck<'a> {
+    pub site: &'a Site,
+    pub threads: usize,
     /// The records whose lines go, and what else would if the log told of it: what was set aside may know more.
     pub chosen: &'a Chosen,
     /// The spaces that ever had rows of them; `None` if the history that is kept does not tell.
     pub spaces: Option<&'a BTreeSet<String>>,
     /// No history is kept: pieces of it are no better, since the hashes in them go on from those that were.
     pub drops_history: bool,
-    /// What becomes of what cannot be read to its end.
     pub doubt: UnreadableCopy,
 }
 
-impl Unwanted<'_> {
+impl<'a> CopyCheck<'a> {
+    /// A check of copies that must be readable; every file of rows may hold an erased one.
+    pub fn of(site: &'a Site, threads: usize, chosen: &'a Chosen) -> Self {
+        Self {
+            site,
+            threads,
+            chosen,
+            spaces: None,
+            drops_history: false,
+            doubt: UnreadableCopy::Counts,
+        }
+    }
+
+    fn search(&self) -> CopySearch<'a> {
+        CopySearch {
+            chosen: self.chosen,
+            is_there: false,
+        }
+    }
+
+    /// Whether an unreadable rest does not count as holding anything.
+    fn passes_unread(&self) -> bool {
+        self.doubt == UnreadableCopy::Passes
+    }
+
     /// Whether a file of rows may hold some of them: nothing in it tells whose they are.
     fn may_be_in_rows(&self, name: &str) -> bool {
-        if self.doubt == UnreadableCopy::Passes {
+        if self.passes_unread() {
             return false;
         }
         let space = name.strip_suffix(ROWS_SUFFIX).and_then(|name| name.rsplit_once('.'));
@@ -89,22 +104,115 @@ impl Unwanted<'_> {
             _ => true,
         }
     }
-}
 
-/// The backups that hold one of the records, or cannot be read to their end, named from the store's folder on.
-pub(in crate::store) fn backups_holding(
-    site: &Site,
-    chosen: &Chosen,
-    doubt: UnreadableCopy,
-    threads: usize,
-) -> Result<Vec<String>> {
-    let mut found = Vec::new();
-    for name in ours_in(&*site.disk, &site.layout.backups(), is_backup_folder)? {
-        if !is_copy_without(site, &site.layout.backups().join(&name), (chosen, doubt), threads)? {
-            found.push(format!("backup/{name}"));
+    /// The backups that hold one of the records, or cannot be read to their end, named from the store's folder on.
+    pub fn backups(&self) -> Result<Vec<String>> {
+        let (mut found, backups) = (Vec::new(), self.site.layout.backups());
+        for name in ours_in(&*self.site.disk, &backups, is_backup_folder)? {
+            if !self.is_copy_clean(&backups.join(&name))? {
+                found.push(format!("backup/{name}"));
+            }
         }
+        Ok(found)
     }
-    Ok(found)
+
+    /// Whether something in `quarantine/` can be read and holds none of them.
+    fn is_aside_clean(&self, name: &str) -> Result<bool> {
+        let disk = &*self.site.disk;
+        let path = self.site.layout.quarantine().join(name);
+        Ok(match names_in(disk, &path)?.is_some() {
+            _ if self.drops_history => false,
+            // What was set aside need not have the log that tells whose its rows are.
+            true => {
+                let rows = ours_in(disk, &Layout::of_folder(path.clone()).vectors(), is_rows_file)?;
+                (self.passes_unread() || !has_drafts(self.site, &path)?)
+                    && !rows.iter().any(|name| self.may_be_in_rows(name))
+                    && self.is_copy_clean(&path)?
+            }
+            false if is_rows_file(name) => !self.may_be_in_rows(name),
+            false if is_kept_hint(name) => true,
+            false if is_base_file(name) => self.is_state_clean(&path),
+            false => self.is_log_clean(&path),
+        })
+    }
+
+    /// The known copies outside that hold one of the records or cannot be read, and those that are not there now.
+    pub fn outside(&self, known: &KnownCopies) -> (Vec<String>, Vec<String>) {
+        let (mut holding, mut missing) = (Vec::new(), Vec::new());
+        let disk = &*self.site.disk;
+        for copy in &known.0 {
+            let mut there = [copy.folder(), copy.draft()]
+                .into_iter()
+                .filter(|path| disk.exists(path))
+                .peekable();
+            if there.peek().is_none() {
+                missing.push(copy.path.clone());
+            }
+            for path in there {
+                // An unfinished copy may hold anything: its files need not have their names yet.
+                let is_clean = path != copy.draft()
+                    && look_into(disk, &path, |inside| {
+                        is_folder(disk, inside.folder()) && self.is_copy_clean(inside.folder()).unwrap_or(false)
+                    });
+                if !is_clean {
+                    holding.push(path.display().to_string());
+                }
+            }
+        }
+        (holding, missing)
+    }
+
+    /// Whether all that a copy of a store holds can be read, and none of it goes.
+    pub fn is_copy_clean(&self, folder: &Path) -> Result<bool> {
+        let disk = &*self.site.disk;
+        let inside = Layout::of_folder(folder.to_owned());
+        names_in(disk, folder)?;
+        let files = |folder: PathBuf, is_named_so: Shape| -> Result<Vec<PathBuf>> {
+            let names = ours_in(disk, &folder, is_named_so)?.into_iter();
+            Ok(names
+                .map(|name| folder.join(name))
+                .filter(|path| is_ours(disk, path))
+                .collect())
+        };
+        // Both are listed before any is read: a folder that cannot be listed is an error, whatever the other one holds.
+        let (bases, archives) = (
+            files(inside.bases(), is_base_file)?,
+            files(inside.archives(), is_archive_file)?,
+        );
+        if !bases.iter().all(|path| self.is_state_clean(path)) || !archives.iter().all(|path| self.is_log_clean(path)) {
+            return Ok(false);
+        }
+        let snapshot = inside.snapshot();
+        let is_clean = !is_ours(disk, &snapshot) || self.is_state_clean(&snapshot);
+        Ok(is_clean && (!is_ours(disk, inside.log()) || self.is_log_clean(inside.log())))
+    }
+
+    /// Whether a file is a state that holds none of the records that go, read to its end.
+    fn is_state_clean(&self, path: &Path) -> bool {
+        let mut search = self.search();
+        let read = archive::open(&*self.site.disk, path).and_then(|base| snapshot::read(&*base.log, &mut search));
+        (self.passes_unread() || read.is_ok_and(|contents| contents.header.is_ok())) && !search.is_there
+    }
+
+    /// Whether a log, packed or not, can be read to its end and has no line that goes.
+    fn is_log_clean(&self, path: &Path) -> bool {
+        let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        let log = match is_archive_file(&name) {
+            true => archive::open(&*self.site.disk, path).map(|archive| archive.log),
+            false => self.site.disk.open(path, Access::Read),
+        };
+        let Ok(log) = log else {
+            return self.passes_unread();
+        };
+        let (mut search, mut walk) = (self.search(), Walk::new(None));
+        let read = log
+            .length()
+            .and_then(|length| walk.go(&*log, length, Reading::new(self.threads), &mut search));
+        // A tail begins somewhere in a log: what it was linked to is not in it.
+        let is_start = |damage: &Damage| damage.kind == DamageKind::Unlinked && damage.line == 1;
+        let is_whole = read.is_ok_and(|tail| tail.is_none()) && walk.follower.damage.iter().all(is_start);
+        (is_whole || self.passes_unread()) && !search.is_there
+    }
 }
 
 /// What was looked at in `quarantine/`.
@@ -117,73 +225,19 @@ pub(in crate::store) struct SearchedQuarantine {
 
 impl SearchedQuarantine {
     /// Looks at what was not looked at yet.
-    pub fn look(&mut self, site: &Site, unwanted: &Unwanted<'_>, threads: usize) -> Result<()> {
-        for name in ours_in(&*site.disk, &site.layout.quarantine(), is_quarantine_name)? {
-            if self.seen.contains(&name) {
-                continue;
+    pub fn look(&mut self, check: &CopyCheck<'_>) -> Result<()> {
+        for name in ours_in(&*check.site.disk, &check.site.layout.quarantine(), is_quarantine_name)? {
+            if !self.seen.contains(&name) {
+                if !check.is_aside_clean(&name)? {
+                    self.holding.push(format!("quarantine/{name}"));
+                }
+                self.seen.insert(name);
             }
-            if !is_aside_without(site, &name, unwanted, threads)? {
-                self.holding.push(format!("quarantine/{name}"));
-            }
-            self.seen.insert(name);
         }
         Ok(())
     }
 }
 
-fn is_aside_without(site: &Site, name: &str, unwanted: &Unwanted<'_>, threads: usize) -> Result<bool> {
-    let (chosen, doubt) = (unwanted.chosen, unwanted.doubt);
-    let path = site.layout.quarantine().join(name);
-    Ok(match names_in(&*site.disk, &path)?.is_some() {
-        _ if unwanted.drops_history => false,
-        // What was set aside need not have the log that tells whose its rows are.
-        true => {
-            let rows = ours_in(&*site.disk, &Layout::of_folder(path.clone()).vectors(), is_rows_file)?;
-            (doubt == UnreadableCopy::Passes || !has_drafts(site, &path)?)
-                && !rows.iter().any(|name| unwanted.may_be_in_rows(name))
-                && is_copy_without(site, &path, (chosen, doubt), threads)?
-        }
-        false if is_rows_file(name) => !unwanted.may_be_in_rows(name),
-        false if is_kept_hint(name) => true,
-        false if is_base_file(name) => is_state_without(site, &path, chosen, doubt),
-        false => is_log_without(site, &path, (chosen, doubt), threads),
-    })
-}
-
-/// The copies outside that are known and hold one of the records, or cannot be read to their end; and those that are not there
-/// now, and may lie on a medium that is not attached.
-pub(in crate::store) fn outside(
-    site: &Site,
-    known: &KnownCopies,
-    chosen: &Chosen,
-    threads: usize,
-) -> (Vec<String>, Vec<String>) {
-    let (mut holding, mut missing) = (Vec::new(), Vec::new());
-    for copy in &known.0 {
-        let there: Vec<PathBuf> = [copy.folder(), copy.draft()]
-            .into_iter()
-            .filter(|path| site.disk.exists(path))
-            .collect();
-        if there.is_empty() {
-            missing.push(copy.path.clone());
-        }
-        for path in there {
-            // What cannot be looked at may hold it, and so may one that was not finished: its files need not have their names yet.
-            let is_clean = path != copy.draft()
-                && look_into(&*site.disk, &path, |inside| {
-                    is_folder(&*site.disk, inside.folder())
-                        && is_copy_without(site, inside.folder(), (chosen, UnreadableCopy::Counts), threads)
-                            .unwrap_or(false)
-                });
-            if !is_clean {
-                holding.push(path.display().to_string());
-            }
-        }
-    }
-    (holding, missing)
-}
-
-/// Whether somebody who set files aside could not finish one of them.
 fn has_drafts(site: &Site, folder: &Path) -> Result<bool> {
     let inside = Layout::of_folder(folder.to_owned());
     let places: [(PathBuf, Shape); 4] = [
@@ -198,69 +252,4 @@ fn has_drafts(site: &Site, folder: &Path) -> Result<bool> {
         }
     }
     Ok(false)
-}
-
-/// The bases and archives of a copy.
-fn immutable_files(site: &Site, inside: &Layout) -> Result<Vec<PathBuf>> {
-    let folders: [(PathBuf, Shape); 2] = [(inside.bases(), is_base_file), (inside.archives(), is_archive_file)];
-    let mut found = Vec::new();
-    for (folder, is_named_so) in folders {
-        let files = ours_in(&*site.disk, &folder, is_named_so)?
-            .into_iter()
-            .map(|name| folder.join(name));
-        found.extend(files.filter(|path| is_ours(&*site.disk, path)));
-    }
-    Ok(found)
-}
-
-/// Whether all that a copy of a store holds can be read, and none of it goes.
-pub(in crate::store) fn is_copy_without(
-    site: &Site,
-    folder: &Path,
-    (chosen, doubt): (&Chosen, UnreadableCopy),
-    threads: usize,
-) -> Result<bool> {
-    let disk = &*site.disk;
-    let inside = Layout::of_folder(folder.to_owned());
-    names_in(disk, folder)?;
-    for path in immutable_files(site, &inside)? {
-        let is_clean = match path.parent() == Some(&inside.archives()) {
-            true => is_log_without(site, &path, (chosen, doubt), threads),
-            false => is_state_without(site, &path, chosen, doubt),
-        };
-        if !is_clean {
-            return Ok(false);
-        }
-    }
-    let snapshot = inside.snapshot();
-    if is_ours(disk, &snapshot) && !is_state_without(site, &snapshot, chosen, doubt) {
-        return Ok(false);
-    }
-    Ok(!is_ours(disk, inside.log()) || is_log_without(site, inside.log(), (chosen, doubt), threads))
-}
-
-/// Whether a log, packed or not, can be read to its end and has no line that goes.
-fn is_log_without(site: &Site, path: &Path, (chosen, doubt): (&Chosen, UnreadableCopy), threads: usize) -> bool {
-    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    let log = match is_archive_file(&name) {
-        true => archive::open(&*site.disk, path).map(|archive| archive.log),
-        false => site.disk.open(path, Access::Read),
-    };
-    let Ok(log) = log else {
-        return doubt == UnreadableCopy::Passes;
-    };
-    let mut search = CopySearch {
-        chosen,
-        is_there: false,
-    };
-    let mut walk = Walk::new(None);
-    let read = log
-        .length()
-        .and_then(|length| walk.go(&*log, length, Reading::new(threads), &mut search));
-    let is_whole = read.is_ok_and(|tail| tail.is_none())
-        && walk.follower.damage.iter().all(|damage| {
-            // A tail begins somewhere in a log: what it was linked to is not in it.
-            damage.kind == chronolog::damage::DamageKind::Unlinked && damage.line == 1
-        });
-    (is_whole || doubt == UnreadableCopy::Passes) && !search.is_there
 }

@@ -3,43 +3,48 @@
 //! Everything up to the commit happens while others go on. If an event that they append changes what is erased, the erasure
 //! begins again; after three attempts it holds the writer lock from the start, and writers wait.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::options::Options;
-use chronolog::error::{At, Error, Result};
-use chronolog::event::draft::Draft;
-use chronolog::event::faces::ERASURES;
-use chronolog::event::{Op, erasure, salt, stamp};
-use chronolog::json::{RecordSpans, Value};
-use chronolog::layout::{ERASED_SUFFIX, Layout};
-use chronolog::log::{Log, Progress, Site};
-use chronolog::origin::ALONE;
-use chronolog::remembered::HeadStanding;
-use chronolog::verify::Walk;
-use chronolog::wal::writer::EventBody;
-use chronomemory_state::state::{Frozen, State, Watermark};
-
 use super::chosen::Chosen;
-use super::copies::{SearchedQuarantine, UnreadableCopy, Unwanted, backups_holding, outside};
-use super::filter::EraseFilter;
-use super::new_log::{Restated, RowRemoval, event_record, rewrite_kept};
-use super::order::{Erase, Erased, head_of, is_reserved};
+use super::copies::{CopyCheck, SearchedQuarantine, UnreadableCopy};
+use super::filter::{EraseFilter, Restated, RowRemoval, event_record, rewrite_kept};
 use super::scan::{Asking, ErasePlan, EraseScan, Surveyed};
+use crate::options::Options;
 use crate::store::Store;
 use crate::store::archives::archive_index::ArchiveCache;
 use crate::store::files::erasing::Erasing;
 use crate::store::files::known_copies::KnownCopies;
 use crate::store::follow::{finish_erasing, take_in_lines};
 use crate::store::load::tails::check_no_tail_is_left;
-use crate::store::recovery::judge::{prove, verify_at};
+use crate::store::recovery::judge::{prove, verify};
+use crate::store::search::page::page;
+use crate::store::search::select::StateView;
 use crate::store::turns::{Alone, StoreAccess, Turns, check_tail_at_the_end, take_care};
 use crate::store::upkeep::backup::copy_inside;
-use crate::store::upkeep::compact::{Retirement, check_undamaged, write_snapshot};
+use crate::store::upkeep::compact::{Retirement, Rewrite, check_undamaged, write_snapshot};
 use crate::store::upkeep::compact_rows::Moving;
 use crate::store::upkeep::history_files::clear_leftovers;
-use crate::store::upkeep::rewrite::Rewrite;
+use chronolog::archive::{self, FRAME_BYTES};
+use chronolog::disk::{Disk, read_upto};
+use chronolog::error::{At, Error, Result};
+use chronolog::event::draft::Draft;
+use chronolog::event::faces::ERASURES;
+use chronolog::event::{Op, erasure, salt, stamp};
+use chronolog::json;
+use chronolog::json::{RecordSpans, Value};
+use chronolog::layout::{ERASED_SUFFIX, Layout};
+use chronolog::log::{Log, Progress, Site};
+use chronolog::origin::ALONE;
+use chronolog::remembered::HeadStanding;
+use chronolog::scope::Viewer;
+use chronolog::verify::Walk;
+use chronolog::wal::writer::EventBody;
+use chronomemory_state::condition::Condition;
+use chronomemory_state::state::{Frozen, Listing, Query, State, Watermark, unspelled};
+use memchr::memmem;
 
 /// How often an erasure begins anew, because what others wrote changed what goes, before they have to wait.
 const MOST_STARTS: usize = 3;
@@ -52,7 +57,6 @@ pub(in crate::store) fn erasures(state: &State) -> usize {
     state.of_kinds(ERASURES, &[b"erasure"]).count()
 }
 
-/// Under the lock: whether anything may be erased at all.
 fn check_erasable(site: &Site, log: &mut Log) -> Result<()> {
     check_undamaged(log)?;
     log.check_head_is_kept()?;
@@ -64,7 +68,6 @@ fn check_erasable(site: &Site, log: &mut Log) -> Result<()> {
     check_no_tail_is_left(site, log)
 }
 
-/// An erasure before its commit.
 struct Preparing<'a> {
     site: &'a Arc<Site>,
     options: &'a Options,
@@ -83,8 +86,7 @@ struct Preparing<'a> {
 }
 
 impl<'a> Preparing<'a> {
-    /// Writes the files of the past anew, or only counts; nothing speaks of any of them yet. Errors: `Busy` if the base
-    /// of the log is not there, `Io`, `OutOfMemory`.
+    /// Rewrites the files of the past, or only counts them; no log names the new ones yet.
     fn start(
         access: &StoreAccess<'_, impl Turns>,
         (site, options): (&'a Arc<Site>, &'a Options),
@@ -95,23 +97,21 @@ impl<'a> Preparing<'a> {
         let threads = options.threads;
         let filter = EraseFilter::of_past((site, options), order, what, progress)?;
         let what = &filter.what;
-        let mut backups = backups_holding(site, &what.chosen, UnreadableCopy::Counts, threads)?;
+        let check = what.copy_check((site, threads), order);
+        let mut backups = check.backups()?;
         let mut aside = SearchedQuarantine::default();
-        aside.look(site, &what.unwanted(order), threads)?;
+        aside.look(&check)?;
         let mut unread = Vec::new();
         if filter.lines == 0 && filter.files == 0 && !(backups.is_empty() && aside.holding.is_empty()) {
-            // The log knows nothing of it. Only what is known to hold it is a reason to erase anything: what cannot be read to its
-            // end, and what would go with a history that is dropped, is none.
-            let held = Unwanted {
+            // The log holds none of it, so only a copy that is known to hold it is a reason to erase.
+            let held = CopyCheck {
                 drops_history: false,
                 doubt: UnreadableCopy::Passes,
-                ..what.unwanted(order)
+                ..check
             };
             let mut asked = SearchedQuarantine::default();
-            asked.look(site, &held, threads)?;
-            if asked.holding.is_empty()
-                && backups_holding(site, &what.chosen, UnreadableCopy::Passes, threads)?.is_empty()
-            {
+            asked.look(&held)?;
+            if asked.holding.is_empty() && held.backups()?.is_empty() {
                 unread.append(&mut backups);
                 unread.append(&mut aside.holding);
             }
@@ -137,14 +137,12 @@ impl<'a> Preparing<'a> {
         })
     }
 
-    /// Whether there is anything to do.
     fn is_needed(&self) -> bool {
         let past = &self.rewrite.filter;
         let is_said = past.lines > 0 || past.files > 0;
         is_said || !self.backups.is_empty() || !self.aside.holding.is_empty()
     }
 
-    /// What is done, or would be.
     fn report(&mut self) -> Erased {
         let past = &mut self.rewrite.filter;
         let (ids, belonging) = past.what.chosen.found_ids();
@@ -196,12 +194,11 @@ impl<'a> Preparing<'a> {
             self.mentions = what.chosen.mentions(&store.state);
         }
         self.aside
-            .look(self.site, &what.unwanted(self.order), self.options.threads)
+            .look(&what.copy_check((self.site, self.options.threads), self.order))
     }
 }
 
-/// Updates the memory after the commit: the state is the replayed one, if there is one, or the current one without some
-/// slots; then the new log is applied.
+/// Updates the memory after the commit: takes the replayed state, or removes slots, then applies the new log.
 fn reload_after_erase(store: &mut Store, kept: Option<State>, slots: &[u32]) -> Result<()> {
     match kept {
         Some(kept) => store.state = kept,
@@ -222,8 +219,7 @@ fn reload_after_erase(store: &mut Store, kept: Option<State>, slots: &[u32]) -> 
     Ok(())
 }
 
-/// Under the lock: puts a line behind the log that says nothing and has a salt, so that its hash is no way to guess those
-/// before it.
+/// Under the lock: appends a salted event without content, so that hashes before it cannot be guessed.
 fn mark(store: &mut Store, now: i64) -> Result<()> {
     let Some(source) = &store.options.randomness else {
         return Err(Error::invalid(
@@ -235,15 +231,15 @@ fn mark(store: &mut Store, now: i64) -> Result<()> {
     let record = format!("{{\"~\":\"{}\"}}", salt::of_line(source).map_err(Error::randomness)?);
     draft.put(Op::Mark, erasure::MARK_ID, record.as_bytes(), RecordSpans::default())?;
     store.write(&[&draft], now)?;
-    store.sync_log()?;
-    store.settle_hint()
+    store.on_log(Log::sync)?;
+    store.on_log(Log::settle_hint)
 }
 
 /// Under the lock: ends what was prepared; `None` if what goes is not what it was.
 fn end_erasing(store: &mut Store, work: &mut Preparing<'_>, order: &Erase, now: i64) -> Result<Option<Erased>> {
     check_erasable(&store.site, &mut store.log)?;
-    store.sync_log()?;
-    store.settle_hint()?;
+    store.on_log(Log::sync)?;
+    store.on_log(Log::settle_hint)?;
     if order.now(store)?.ids != work.order.ids || !work.rewrite.follow_to_the_end(store)? {
         return Ok(None);
     }
@@ -323,7 +319,7 @@ fn end_erasing(store: &mut Store, work: &mut Preparing<'_>, order: &Erase, now: 
     if reload_after_erase(store, kept, &going).is_err() {
         store.reload(&mut |_, _| {})?;
     }
-    store.make_ready()?;
+    store.on_log(Log::make_ready)?;
     store.log.tell_head();
     finish_erasing(&store.site, &store.log, &store.state, &store.vectors)?;
     erased.done = Some((time, before, head_of(store)));
@@ -337,8 +333,7 @@ fn check_order(order: &Erase) -> Result<()> {
     erasure::check_reason(&order.reason)
 }
 
-/// Tries an erasure once; gives the report and what was chosen, or `None` if others changed meanwhile what is erased. The
-/// first attempt verifies the store.
+/// Tries an erasure once; `None` if others changed what is erased. The first attempt verifies the store.
 fn attempt(
     access: &StoreAccess<'_, impl Turns>,
     (site, options): (&Arc<Site>, &Options),
@@ -411,8 +406,8 @@ fn attempt(
 /// Erases records from a store and from all of its past; gives what was done.
 ///
 /// # Errors
-/// `Corrupted` if anything is damaged or missed, `Busy` if the history has a hole, `Invalid`, `Locked`, `Io`, `Closed`,
-/// `Poisoned`; nothing has happened then. What goes wrong behind the commit point is ended by whoever opens the store next.
+/// `Corrupted`, `Busy` if the history has a hole, `Invalid`, `Locked`, `Io`, `Closed`, `Poisoned`: nothing happened then. After
+/// the commit point the next process that opens the store finishes.
 pub fn erase(turns: &impl Turns, order: &Erase, now: &dyn Fn() -> i64, progress: Progress<'_>) -> Result<Erased> {
     check_order(order)?;
     turns.turn(check_tail_at_the_end)?;
@@ -437,7 +432,7 @@ pub fn erase(turns: &impl Turns, order: &Erase, now: &dyn Fn() -> i64, progress:
     };
     if !chosen.is_empty() {
         // It may take long to reach them.
-        (erased.copies, erased.missing_copies) = outside(&site, &known, &chosen, options.threads);
+        (erased.copies, erased.missing_copies) = CopyCheck::of(&site, options.threads, &chosen).outside(&known);
     }
     if erased.seq.is_some() {
         write_snapshot(turns)?;
@@ -452,11 +447,10 @@ pub fn erase(turns: &impl Turns, order: &Erase, now: &dyn Fn() -> i64, progress:
     Ok(erased)
 }
 
-/// Makes a backup and verifies it; gives the folder.
 fn verified_backup(turns: &impl Turns, (site, threads): (&Site, usize), now: &dyn Fn() -> i64) -> Result<PathBuf> {
     let folder = copy_inside(turns, now, &mut |_, _| {})?;
     let copy = Layout::of_folder(folder.clone());
-    let report = verify_at(&*site.disk, &copy, threads, i64::MAX, &mut |_, _| {})?;
+    let report = verify(&*site.disk, &copy, threads, &mut |_, _| {})?;
     match report.damage.into_iter().next() {
         Some(damage) => Err(Error::Corrupted(Box::new(damage))),
         None => Ok(folder),
@@ -476,4 +470,153 @@ fn held(
         let done = attempt(&access, terms, order, false, progress)?;
         done.ok_or_else(|| Error::busy("what is to be erased changes while nobody can change it"))
     })
+}
+
+/// What begins ids that are never erased by themselves.
+const RESERVED: [&str; 5] = ["erasure:", "pruned:", "vector:", "act:", "__"];
+
+/// What begins the id of what says what is searched.
+const SEARCHED: &str = "search:";
+
+/// Whether a record is never erased by itself.
+pub(in crate::store) fn is_reserved(id: &str) -> bool {
+    RESERVED.iter().any(|prefix| id.starts_with(prefix)) || id.is_empty()
+}
+
+/// What is to be erased, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Erase {
+    /// Records by their ids.
+    pub ids: Vec<String>,
+    /// Of these only the ones that have expired by this moment when it comes to it: what was written anew lives.
+    pub due_at: Option<i64>,
+    /// The viewer that erases, if besides the chosen records only those may change that it sees.
+    pub by: Option<Arc<Viewer>>,
+    /// The records for which this holds when it comes to it, as somebody sees them: tombstones too.
+    pub condition: Option<(Arc<Viewer>, Condition)>,
+    /// Every record that carries the names of this scope, or ever did; as canonical JSON.
+    pub scope: Option<Vec<u8>>,
+    /// Why; it stays in the log.
+    pub reason: String,
+    /// The program gave the reason: it is not compared with what is erased.
+    pub is_reason_trusted: bool,
+    /// The history of all records goes, not only that of those.
+    pub drop_history: bool,
+    /// Those of the records whose present value is said again.
+    pub again: Vec<String>,
+    /// What was derived from one of the records goes too.
+    pub derived: bool,
+    /// If the erasure removes backups, one new backup is made and verified.
+    pub new_backup: bool,
+    /// Nothing is written: only what would be done is told.
+    pub dry_run: bool,
+}
+
+impl Erase {
+    /// The order as it is meant now.
+    pub(super) fn now(&self, store: &Store) -> Result<Cow<'_, Self>> {
+        let ids = match (self.due_at, &self.condition) {
+            (None, None) => return Ok(Cow::Borrowed(self)),
+            (Some(moment), _) => {
+                let due = self.ids.iter().filter(|id| store.state.has_expired(id, moment));
+                due.cloned().collect()
+            }
+            (None, Some((viewer, condition))) => found(store, viewer, condition)?,
+        };
+        Ok(Cow::Owned(Self { ids, ..self.clone() }))
+    }
+}
+
+/// The ids of the records for which a condition holds. What the store says of itself is nobody's data: it is left out.
+fn found(store: &Store, viewer: &Arc<Viewer>, condition: &Condition) -> Result<Vec<String>> {
+    let listing = Listing {
+        query: Query {
+            viewer: Arc::clone(viewer),
+            faces: true,
+            ..Query::default()
+        },
+        ..Listing::default()
+    };
+    let page = page(
+        StateView::of(store),
+        &store.views.field_indexes,
+        &listing,
+        Some(condition),
+    )?;
+    let id_of = |record: &[u8]| Some(unspelled(json::scan_record(record)?.id?.of(record)));
+    let ids = page.records.iter().filter_map(|dated| id_of(dated.record));
+    Ok(ids.filter(|id| !is_reserved(id) && !id.starts_with(SEARCHED)).collect())
+}
+
+/// What was erased, or would be.
+#[derive(Clone, Debug, Default)]
+pub struct Erased {
+    /// The seq of the event that tells of it; `None` if nothing was found, or nothing was done.
+    pub seq: Option<u64>,
+    /// The records that were asked for, as far as they were ever there.
+    pub ids: Vec<String>,
+    /// Others that went with them.
+    pub belonging: Vec<String>,
+    /// Others that are kept: they named one of them, and were written again without that.
+    pub mentions: Vec<String>,
+    /// How many lines.
+    pub lines: u64,
+    /// How many of those had no salt: who can guess the whole text can confirm it.
+    pub unsalted: u64,
+    /// How many lines of each log.
+    pub by_log: Vec<(String, u64)>,
+    /// How many files of the past were replaced or dropped.
+    pub replaced: u64,
+    /// Records that were said again: those asked for, and others that events had changed which went.
+    pub again: u64,
+    /// Copies that went.
+    pub backups: Vec<String>,
+    /// The verified backup that replaces them, if one was asked for.
+    pub new_backup: Option<PathBuf>,
+    /// Why no new backup could be made; the erasure itself is done.
+    pub backup_fault: Option<String>,
+    /// What was quarantined and went.
+    pub quarantine: Vec<String>,
+    /// What lies in `backup/` and `quarantine/` and cannot be read to its end: it stays where nothing else holds it.
+    pub unread: Vec<String>,
+    /// Copies outside that hold it, or cannot be read to their end: nobody touched them.
+    pub copies: Vec<String>,
+    /// Copies outside that are not there now, and may hold it.
+    pub missing_copies: Vec<String>,
+    /// When it was done, in microseconds since 1970, and the heads of the log just before and after; `None` if it was not.
+    pub done: Option<(i64, LogHead, LogHead)>,
+}
+
+/// The seq and the hash of the last event of a log, and the hash of its first, which tells it from others.
+pub type LogHead = (u64, String, String);
+
+/// The head of the log of an open store.
+pub(super) fn head_of(store: &Store) -> LogHead {
+    let first = store.log.open().and_then(|open| open.mark().first);
+    let first = first.map(|first| first.text().to_owned()).unwrap_or_default();
+    (store.last_seq(), store.head(), first)
+}
+
+/// Whether a file holds one of some lower-case texts; ASCII letters are compared without case.
+pub fn holds_any(disk: &dyn Disk, path: &Path, texts: &[Vec<u8>]) -> Result<bool> {
+    let file = archive::open(disk, path).at(path)?;
+    let length = file.log.length().at(path)?;
+    let longest = texts.iter().map(Vec::len).max().unwrap_or(0);
+    let (mut buffer, mut at) = (Vec::new(), 0);
+    while at < length {
+        // What a text may need of the piece before stays in front.
+        let kept = buffer.len().saturating_sub(longest.saturating_sub(1));
+        buffer.drain(..kept);
+        let read = read_upto(&*file.log, &mut buffer, at, FRAME_BYTES).at(path)?;
+        if read == 0 {
+            break;
+        }
+        let fresh = buffer.len() - read;
+        buffer[fresh..].make_ascii_lowercase();
+        at += read as u64;
+        if texts.iter().any(|text| memmem::find(&buffer, text).is_some()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

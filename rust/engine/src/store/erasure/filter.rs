@@ -1,38 +1,47 @@
 //! Leaves erased records and lines out of the files of a store, those of the past and those of the live log.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::chosen::Chosen;
+use super::erase::{Erase, Erased};
+use super::scan::{DoomedLine, LinesOfLog, Redacted, unsalted, walk, walk_without};
+use super::scan::{Surveyed, names_of_base};
 use crate::options::Options;
+use crate::store::Store;
+use crate::store::archives::replay::{Doomed, Replay};
+use crate::store::archives::way::{RetiredSegment, Start};
+use crate::store::upkeep::bases::archive_of;
+use crate::store::upkeep::bases::write_base;
+use crate::store::upkeep::compact::Filter;
+use crate::store::upkeep::compact_rows::Moving;
+use crate::store::vectors::Vectors;
+use crate::store::vectors::records::format::{file_name, group_space, space_name};
+use crate::store::vectors::records::index::RowIndex;
+use crate::store::write::commit::changes;
 use chronolog::digest::Hex;
-use chronolog::disk::DiskFile;
+use chronolog::disk::{Access, DiskFile};
 use chronolog::error::{At, Error, Result};
+use chronolog::event::Op;
+use chronolog::event::draft::{Draft, RecordChange};
 use chronolog::json::{RecordSpans, Value};
 use chronolog::layout::{ERASED_SUFFIX, LOG};
 use chronolog::log::files::open_base;
 use chronolog::log::{Progress, Site};
 use chronolog::memory::Refused;
 use chronolog::verify::NoSink;
-use chronomemory_state::snapshot::{self, Moments, RecordSink};
-use chronomemory_state::state::{Frozen, State};
-
-use super::order::Erase;
-use super::redact::{DoomedLine, LinesOfLog, Redacted, unsalted, walk, walk_without};
-use super::scan::{Surveyed, names_of_base};
-use crate::store::archives::packing::archive_of;
-use crate::store::archives::replay::{Doomed, Replay};
-use crate::store::archives::way::{RetiredSegment, Start};
-use crate::store::upkeep::bases::write_base;
-use crate::store::upkeep::rewrite::Filter;
+use chronolog::wal::writer::{EventBody, Lines};
+use chronomemory_state::snapshot::{self, Moments, RecordSink, Stamp};
+use chronomemory_state::state::{Frozen, State, spelled, unspelled};
 
 /// What an erasure keeps, and what it has written of the past so far.
 pub(in crate::store) struct EraseFilter<'a> {
     site: &'a Site,
     options: &'a Options,
     pub what: Surveyed,
-    /// A replay of the history without the erased lines. `None` if no act is erased: then the kept history adds up to the
-    /// current records without the erased ones.
+    /// Replays the history without erased lines, if an act is erased: otherwise the kept state is the current one without them.
     replay: Option<Replay>,
     /// The base of the logs so far is there.
     is_known: bool,
@@ -51,7 +60,6 @@ pub(in crate::store) struct EraseFilter<'a> {
     pub remove: Vec<String>,
     /// The files that were written, to be removed if there is no commit.
     pub made: Vec<PathBuf>,
-    /// The number of erased lines.
     pub lines: u64,
     pub unsalted: u64,
     /// The seqs of the first and the last erased line.
@@ -59,7 +67,6 @@ pub(in crate::store) struct EraseFilter<'a> {
     pub by_log: Vec<(String, u64)>,
 }
 
-/// Takes in the records of a base that are kept.
 struct KeptRecords<'a> {
     doomed: &'a Doomed,
     state: State,
@@ -134,9 +141,6 @@ impl Filter for EraseFilter<'_> {
 
 impl<'a> EraseFilter<'a> {
     /// Rewrites the files of the past, the oldest first, or only counts. No log names the new files yet.
-    ///
-    /// # Errors
-    /// `Busy` if the base of the log is missing; `Io`, `OutOfMemory`.
     pub fn of_past(
         (site, options): (&'a Site, &'a Options),
         order: &Erase,
@@ -182,7 +186,6 @@ impl<'a> EraseFilter<'a> {
         Ok(filter)
     }
 
-    /// Rewrites one archive without these lines.
     fn retired(&mut self, segment: &RetiredSegment, lines: &LinesOfLog) -> Result<()> {
         let log = &segment.archive.log;
         let path = self.site.layout.inside(&segment.name);
@@ -219,10 +222,7 @@ impl<'a> EraseFilter<'a> {
         Ok(())
     }
 
-    /// Refuses to go on where nobody knows what is kept.
-    ///
-    /// # Errors
-    /// `Busy` if the base of the log is not there.
+    /// Fails with `Busy` if the base of the log is not there, so that the kept records are unknown.
     pub fn check(&self) -> Result<()> {
         let is_known = match &self.replay {
             Some(replay) => replay.state.is_some(),
@@ -267,7 +267,6 @@ impl<'a> EraseFilter<'a> {
         self.count(name, (log, end), found)
     }
 
-    /// Counts lines of a log that go.
     fn count(&mut self, name: &str, (log, end): (&dyn DiskFile, u64), hits: &[DoomedLine]) -> Result<()> {
         self.lines += hits.len() as u64;
         self.unsalted += unsalted(log, end, hits).at(&self.site.layout.inside(name))?;
@@ -283,8 +282,7 @@ impl<'a> EraseFilter<'a> {
         Ok(())
     }
 
-    /// Refuses what nobody could judge afterwards. Where another tool's seqs jump, those of the lines that stay may look as if
-    /// they did not: then each erased line would have to have the seq of its place, and has not.
+    /// Refuses archives whose remaining lines would hide that seqs jump: a verifier would take erased lines for forged ones.
     fn check_seqs(&self, name: &str, log: &dyn DiskFile, end: u64, hits: &[DoomedLine]) -> Result<()> {
         let going = hits.iter().map(|hit| hit.offset).collect();
         let left =
@@ -298,8 +296,7 @@ impl<'a> EraseFilter<'a> {
         }
     }
 
-    /// What a log starts from: the first base, and one that is somebody's word, without the records; any other is what came
-    /// before it adds up to, or goes.
+    /// Handles the base of a log: the first base and a declared one are filtered; any other stays, or goes if it differs.
     fn begin(&mut self, start: &Start) -> Result<()> {
         let is_first = !std::mem::replace(&mut self.is_begun, true);
         let Some(sha256) = start.base else {
@@ -332,7 +329,6 @@ impl<'a> EraseFilter<'a> {
         Ok(())
     }
 
-    /// The next log starts from these records.
     fn begin_from(&mut self, state: State) {
         self.is_known = true;
         if let Some(replay) = &mut self.replay {
@@ -378,4 +374,241 @@ impl<'a> EraseFilter<'a> {
 
 fn text(digest: &Hex) -> Value {
     Value::Str(digest.text().to_owned())
+}
+
+/// Of more records the event of an erasure does not note when they were made: it is one line.
+const MOST_NOTED: usize = 200_000;
+
+/// Records written again behind the event: those that named erased ones, requested ones, then groups of rows.
+pub(super) struct Restated {
+    records: Vec<(String, Option<Vec<u8>>)>,
+    named: usize,
+    again: usize,
+    /// Of those that come first, the events that made them.
+    made: Vec<Stamp>,
+}
+
+pub(super) fn event_record(
+    seq: u64,
+    order: &Erase,
+    (lines, span): (u64, Option<(u64, u64)>),
+    told: &Erased,
+    restated: &Restated,
+) -> Vec<u8> {
+    let text = |text: &str| Value::Str(text.to_owned());
+    let data = Value::object([
+        ("records", Value::from((told.ids.len() + told.belonging.len()) as u64)),
+        ("lines", Value::from(lines)),
+        ("unsalted", Value::from(told.unsalted)),
+        ("kept", Value::from(restated.named as u64)),
+        ("again", Value::from(restated.again as u64)),
+        ("made", Value::Array(restated.made.iter().map(Stamp::value).collect())),
+        ("first_seq", span.map_or(Value::Null, |span| Value::from(span.0))),
+        ("last_seq", span.map_or(Value::Null, |span| Value::from(span.1))),
+        ("history", text(if order.drop_history { "dropped" } else { "redacted" })),
+        (
+            "removed",
+            Value::object([
+                ("backups", Value::from(told.backups.len() as u64)),
+                ("quarantine", Value::from(told.quarantine.len() as u64)),
+            ]),
+        ),
+    ]);
+    let record = Value::object([
+        ("id", Value::Str(format!("erasure:{seq}"))),
+        ("kind", text("erasure")),
+        ("label", text(&order.reason)),
+        ("data", data),
+    ]);
+    record.to_bytes()
+}
+
+fn gone_of(present: &State, chosen: &Chosen) -> Vec<String> {
+    let there = chosen.doomed.ids().filter(|id| present.slot_spelled(id).is_some());
+    let mut ids: Vec<String> = there.map(unspelled).collect();
+    ids.sort_unstable();
+    ids
+}
+
+impl Restated {
+    /// What is written again: requested values, records without erased references, and records that erased acts changed.
+    pub fn of((present, kept): (&State, Option<&State>), chosen: &Chosen, moved: &MovedSpaces) -> Self {
+        let others = match kept {
+            Some(kept) => present.differences(kept),
+            None => gone_of(present, chosen),
+        };
+        let mut records = Vec::new();
+        for id in others {
+            let name = spelled(&id);
+            let space = group_space(&name).or_else(|| space_name(&name));
+            if space.is_some_and(|space| moved.names.contains(space)) {
+                continue;
+            }
+            if !chosen.doomed.has(&name) || group_space(&name).is_some() {
+                let now = present.get(&id).map(<[u8]>::to_vec);
+                records.push((id, now));
+            } else if let Some(left) = chosen.left_of(&name, present) {
+                records.push((id, Some(left)));
+            }
+        }
+        let rank = |id: &str| match group_space(&spelled(id)).is_some() {
+            true => 2,
+            false => u8::from(chosen.is_again(&spelled(id))),
+        };
+        records.sort_by_key(|(id, _)| rank(id));
+        let count = |wanted: u8| records.iter().filter(|(id, _)| rank(id) == wanted).count();
+        let named = count(0);
+        let made = |(id, _): &(String, Option<Vec<u8>>)| present.created(id);
+        Self {
+            named,
+            again: count(1),
+            made: records[..named.min(MOST_NOTED)].iter().map(made).collect(),
+            records,
+        }
+    }
+}
+
+/// Writes records again, and groups of embeddings without the erased rows.
+pub(super) fn rewrite_kept(
+    new: &mut Lines,
+    restated: &Restated,
+    is_kept: impl Fn(&[u8]) -> bool,
+    moved: &MovedSpaces,
+    options: &Options,
+    ts: &[u8],
+) -> Result<u64> {
+    let said = &restated.records;
+    // Of a group that is gone there is nothing to take away.
+    let is_told = |(draft, change): &(&Draft, &RecordChange)| change.op != Op::Patch || is_kept(draft.id(change));
+    let rows: Vec<(&Draft, &RecordChange)> = changes(&moved.drafts).filter(is_told).collect();
+    let lines = said.len() + rows.len();
+    new.salts.draw_on(options.salts());
+    new.salts.draw(lines).map_err(Error::randomness)?;
+    let depth = options.recursion_depth;
+    new.begin(lines, ts, depth);
+    for (id, record) in said {
+        let id = spelled(id);
+        let gone = format!(
+            "{{\"id\":\"{}\",\"status\":\"tombstone\"}}",
+            String::from_utf8_lossy(&id)
+        );
+        let (op, record) = match record {
+            Some(record) => (Op::Upsert, &record[..]),
+            None => (Op::Delete, gone.as_bytes()),
+        };
+        new.push(EventBody {
+            op,
+            id: &id,
+            record,
+            ts,
+            depth,
+        });
+    }
+    // Behind the records that they are of.
+    for (draft, change) in rows {
+        new.push(EventBody {
+            op: change.op,
+            id: draft.id(change),
+            record: draft.record(change),
+            ts,
+            depth,
+        });
+    }
+    Ok(lines as u64)
+}
+
+/// Spaces that have moved once the new log says so.
+#[derive(Default)]
+pub(super) struct MovedSpaces {
+    pub names: BTreeSet<String>,
+    pub drafts: Vec<Draft>,
+    /// The files that are left behind, from the store's folder on.
+    pub files: Vec<String>,
+}
+
+/// Removes the rows of erased records from the files of a store.
+pub(super) struct RowRemoval<'a> {
+    site: &'a Arc<Site>,
+    state: &'a State,
+    vectors: &'a Vectors,
+    chosen: &'a Chosen,
+    depth: i64,
+}
+
+impl<'a> RowRemoval<'a> {
+    /// Removes the rows of the chosen records.
+    pub fn of(store: &'a Store, chosen: &'a Chosen) -> Self {
+        Self {
+            site: &store.site,
+            state: &store.state,
+            vectors: &store.vectors,
+            chosen,
+            depth: store.options.recursion_depth,
+        }
+    }
+
+    /// Whether a row is of a record that goes; that of one that stays goes too unless it is its embedding now.
+    fn is_row_of(&self, index: &RowIndex, row: u32) -> bool {
+        let owner = index.owner_of(row).map(|owner| self.state.spelled_id(owner));
+        owner.is_some_and(|id| self.chosen.doomed.has(id) && !(self.chosen.stays(id) && index.is_living(row)))
+    }
+
+    /// Whether a file has rows that no group names: the line that named them was lost, so nobody knows whose they are.
+    fn has_nobodys_rows(&self, index: &RowIndex) -> Result<bool> {
+        if (0..index.rows).any(|row| index.owner_of(row).is_none()) {
+            return Ok(true);
+        }
+        let path = self.site.layout.rows(&index.bound.name, index.bound.generation);
+        if !self.site.disk.exists(&path) {
+            return Ok(false);
+        }
+        let length = self.site.disk.open(&path, Access::Read).and_then(|file| file.length());
+        Ok(length.at(&path)? > u64::from(index.rows) * index.bound.stride())
+    }
+
+    fn must_move(&self, index: &RowIndex) -> Result<bool> {
+        Ok((0..index.rows).any(|row| self.is_row_of(index, row)) || self.has_nobodys_rows(index)?)
+    }
+
+    /// Under the lock: the spaces that have to move, with the rows that stay.
+    pub fn start(&self) -> Result<Vec<Moving>> {
+        let mut moving = Vec::new();
+        for index in self.vectors.known(self.state).spaces.spaces.values() {
+            if self.must_move(index)? {
+                let stays = |row: u32| !self.is_row_of(index, row);
+                moving.push(Moving::start(self.site, false, index, &[], stays)?);
+            }
+        }
+        Ok(moving)
+    }
+
+    /// Under the lock: the rows that stay have left every file that holds others. Most were copied before.
+    pub fn end(&self, moving: Vec<Moving>) -> Result<MovedSpaces> {
+        let mut moved = MovedSpaces::default();
+        let mut moving: BTreeMap<String, Moving> = moving
+            .into_iter()
+            .map(|space| (space.name().to_owned(), space))
+            .collect();
+        for index in self.vectors.known(self.state).spaces.spaces.values() {
+            let stays = |row: u32| !self.is_row_of(index, row);
+            let draft = match moving.remove(&index.bound.name) {
+                Some(space) => space.end(self.state, index, self.depth, stays)?,
+                None => None,
+            };
+            let draft = match draft {
+                None if self.must_move(index)? => {
+                    // It is not the one that was copied, or nobody knew that it has to move.
+                    let space = Moving::start(self.site, false, index, &[], stays)?;
+                    space.end(self.state, index, self.depth, stays)?
+                }
+                draft => draft,
+            };
+            if let Some(draft) = draft {
+                moved.names.insert(index.bound.name.clone());
+                moved.drafts.push(draft);
+                moved.files.push(format!("vectors/{}", file_name(&index.bound)));
+            }
+        }
+        Ok(moved)
+    }
 }

@@ -1,6 +1,6 @@
 //! Erases records so that the chain still proves all the rest.
 //!
-//! An erasure is a compaction with a filter (`upkeep::rewrite`): the retired logs are packed again without the lines of
+//! An erasure is a compaction with a filter (`upkeep::compact`): the retired logs are packed again without the lines of
 //! the records, and the new log begins with a sentinel that names them and an event that reports the erasure. One
 //! rename commits all of that; the file `erasing` names what is left to remove. Section 16 of `docs/format.md`
 //! specifies the result.
@@ -9,7 +9,4 @@ pub(in crate::store) mod chosen;
 pub(in crate::store) mod copies;
 pub(in crate::store) mod erase;
 mod filter;
-pub(in crate::store) mod new_log;
-pub(in crate::store) mod order;
-pub(in crate::store) mod redact;
-mod scan;
+pub(in crate::store) mod scan;

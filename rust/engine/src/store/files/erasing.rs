@@ -1,8 +1,7 @@
 //! The file `erasing`: what is left to do of an erasure, so that the next process can finish it.
 //!
-//! It is written before the log is replaced, and removed when all that it names is gone. Only names of our own shape
-//! are followed, never a link, and never what the log names. While a copy is cleaned of what was erased since it was
-//! made, it names the folder in which that is done, and no base.
+//! It is written before the log is replaced, and removed when all that it names is gone; only names of our shape that the
+//! log does not name are removed. While a restore cleans a copy, it names that folder and no base.
 
 use std::path::Path;
 
@@ -35,26 +34,16 @@ impl Erasing {
         };
         // One that a crash tore was never followed by a new log.
         let value = json::parse(&bytes).ok();
-        let named = value
-            .as_ref()
-            .and_then(|value| value.get("remove"))
-            .and_then(Value::as_array);
-        let base = value
-            .as_ref()
-            .and_then(|value| value.get("base"))
-            .and_then(Value::as_str);
+        let field = |name: &str| value.as_ref()?.get(name);
+        let base = field("base").and_then(Value::as_str);
+        let named = field("remove").and_then(Value::as_array).unwrap_or_default();
+        let names = named.iter().filter_map(Value::as_str);
         Ok(Some(Self {
             base: base.and_then(|digits| Hex::read(digits.as_bytes())),
-            remove: named
-                .unwrap_or_default()
-                .iter()
-                .filter_map(Value::as_str)
-                .map(str::to_owned)
-                .collect(),
+            remove: names.map(str::to_owned).collect(),
         }))
     }
 
-    /// Writes it down, durably.
     pub fn write(&self, site: &Site) -> Result<()> {
         let (path, folder) = (site.layout.inside(ERASING), site.layout.folder());
         let names = self.remove.iter().map(|name| Value::Str(name.clone())).collect();
@@ -104,7 +93,6 @@ impl Erasing {
         Ok(())
     }
 
-    /// Says that all is done.
     pub fn end(site: &Site) -> Result<()> {
         let folder = site.layout.folder();
         remove_if_there(&*site.disk, &site.layout.inside(ERASING))?;

@@ -31,9 +31,7 @@ pub(in crate::store) enum Need {
 pub(in crate::store) struct HeldFiles<'a> {
     /// All of them, and the others as they are.
     pub disk: Overlay<'a>,
-    /// The log.
     pub log: Arc<dyn DiskFile>,
-    /// Its length when it was opened.
     length: u64,
     identity: Identity,
 }
@@ -42,8 +40,7 @@ impl<'a> HeldFiles<'a> {
     /// Opens the files of a store; `None` if it has no log.
     pub fn gather(disk: &'a dyn Disk, layout: &Layout, need: Need) -> io::Result<Option<Self>> {
         for _ in 0..MOST_TRIES {
-            // The hint comes first: a writer that comes between makes the log longer, never the hint wrong.
-            // One that is younger than the log would tell of another: the log would seem to be one of long ago.
+            // The hint is read first: a writer in between makes the log longer, never the hint wrong.
             let hint = hint_bytes(disk, layout)?;
             let Some(log) = open_if_there(disk, layout.log())? else {
                 return Ok(None);
@@ -105,7 +102,6 @@ impl<'a> HeldFiles<'a> {
         now.is_ok_and(|now| now.identity == self.identity && now.length == self.length)
     }
 
-    /// The log as it was.
     pub fn log_then(&self) -> Prefix {
         Prefix::of(Arc::clone(&self.log), self.length)
     }
@@ -118,7 +114,6 @@ pub(in crate::store) struct Prefix {
 }
 
 impl Prefix {
-    /// So much of a file.
     pub fn of(file: Arc<dyn DiskFile>, length: u64) -> Self {
         Self { file, length }
     }
@@ -148,7 +143,6 @@ pub(in crate::store) struct Overlay<'a> {
 }
 
 impl<'a> Overlay<'a> {
-    /// The disk as it is.
     pub fn of(disk: &'a dyn Disk) -> Self {
         Self {
             disk,
@@ -161,7 +155,6 @@ impl<'a> Overlay<'a> {
         self.files.insert(path, Some(file));
     }
 
-    /// Shows nothing at a path.
     pub fn hide(&mut self, path: PathBuf) {
         self.files.insert(path, None);
     }

@@ -1,9 +1,7 @@
 //! The file `copies`: the copies outside its folder that a store knows of.
 //!
-//! By it an erasure can tell where else a text lies.
-//!
-//! Named are those made by `backup(to=)`, before their first byte was written, and those that were brought back.
-//! Nothing rests on it. A copy that is not there now stays named, for its medium may not be attached.
+//! By it an erasure reports where else a text lies. A copy made by `backup(to=)` is named before its first byte is written;
+//! one that is not there now stays named, because its medium may not be attached.
 
 use std::path::{Path, PathBuf};
 
@@ -24,23 +22,18 @@ const MOST_COPIES: usize = 30_000;
 /// A copy outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::store) struct KnownCopy {
-    /// Its folder.
     pub path: String,
     /// When it was made, or brought back.
     pub at: i64,
-    /// Its last event.
     pub seq: u64,
-    /// The hash of that.
     pub head: String,
-    /// The folder of the store that made it; nothing if it was brought back, and is somebody's. Whoever copies a project copies
-    /// its note too, and has made none of what that names.
+    /// The folder of the store that made it; empty if it was brought back. A copied project has made none of them.
     pub made_by: String,
     /// Whether all of it was read again and was right when it was made.
     pub is_verified: bool,
 }
 
 impl KnownCopy {
-    /// The folder.
     pub fn folder(&self) -> PathBuf {
         PathBuf::from(&self.path)
     }
@@ -50,7 +43,6 @@ impl KnownCopy {
         with_suffix(Path::new(&self.path), ".tmp")
     }
 
-    /// Whether it was made here.
     pub fn is_made_by(&self, site: &Site) -> bool {
         !self.made_by.is_empty() && self.made_by == own_place(site)
     }
@@ -91,10 +83,7 @@ impl KnownCopy {
 pub(in crate::store) struct KnownCopies(pub Vec<KnownCopy>);
 
 impl KnownCopies {
-    /// What is noted.
-    ///
-    /// # Errors
-    /// `Refused` if the note cannot be read: then nobody knows where copies lie; `Io`.
+    /// Reads the note. Errors: `Refused` if it cannot be read, because then the copies are not known; `Io`.
     pub fn read(site: &Site) -> Result<Self> {
         let path = site.layout.inside(COPIES);
         let Some(bytes) = read_whole(&*site.disk, &path).at(&path)? else {

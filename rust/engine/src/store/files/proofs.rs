@@ -33,16 +33,23 @@ pub(in crate::store) fn other_folders(disk: &dyn Disk, layout: &Layout) -> Vec<L
 
 /// The folders of a place whose names are of a shape of ours, laid out like the store; newest first.
 fn folders_in(disk: &dyn Disk, parent: &std::path::Path, is_named_so: Shape) -> Vec<Layout> {
-    let names = if is_folder(disk, parent) {
-        disk.list(parent).unwrap_or_default()
-    } else {
-        Vec::new()
-    };
-    let folders = names.into_iter().rev().filter(|name| is_named_so(name));
+    let folders = listed(disk, parent, is_named_so).into_iter().rev();
     let there = folders
         .map(|name| parent.join(name))
-        .filter(|folder| is_folder(disk, folder));
+        .filter(|path| is_folder(disk, path));
     there.map(Layout::of_folder).collect()
+}
+
+/// The names in a folder that have a shape of ours; none if it cannot be read.
+pub(in crate::store) fn listed(disk: &dyn Disk, folder: &std::path::Path, is_named_so: Shape) -> Vec<String> {
+    let names = if is_folder(disk, folder) {
+        disk.list(folder)
+    } else {
+        Ok(Vec::new())
+    };
+    let mut names = names.unwrap_or_default();
+    names.retain(|name| is_named_so(name));
+    names
 }
 
 /// The folders that recovery set aside.
@@ -50,8 +57,7 @@ pub(in crate::store) fn set_aside(disk: &dyn Disk, layout: &Layout) -> Vec<Layou
     folders_in(disk, &layout.quarantine(), is_aside_folder)
 }
 
-/// The copies that show that there was a log: folders of `backup/` and `quarantine/` with names of ours whose log holds an
-/// event; those of a kind newest first. What cannot be read shows nothing.
+/// Backups and quarantined folders whose log holds an event: they show that there was a log.
 pub(in crate::store) fn copies_of_logs(disk: &dyn Disk, layout: &Layout) -> impl Iterator<Item = Layout> {
     let folders = backup_folders(disk, layout).into_iter().chain(set_aside(disk, layout));
     folders.filter(|copy| disk.open(copy.log(), Access::Read).is_ok_and(|log| holds_event(&*log)))
@@ -68,7 +74,6 @@ fn holds_event(log: &dyn DiskFile) -> bool {
     looked.is_ok() && found
 }
 
-/// The backups, newest first.
 pub(in crate::store) fn backup_folders(disk: &dyn Disk, layout: &Layout) -> Vec<Layout> {
     folders_in(disk, &layout.backups(), is_backup_folder)
 }
@@ -127,7 +132,7 @@ pub(in crate::store) fn copy_of_base(
     called_copy_of_base(disk, layout, sha256).or_else(|| {
         misplaced(disk, layout).into_iter().find_map(|path| {
             let file = disk.open(&path, Access::Read).ok().filter(|file| is_json(&**file))?;
-            (chronolog::archive::file_digest(&*file).ok()? == *sha256).then(|| (shown(layout, &path), file))
+            archive::has_digest(&*file, sha256).then(|| (shown(layout, &path), file))
         })
     })
 }
@@ -144,7 +149,7 @@ pub(in crate::store) fn called_copy_of_base(
     [own].into_iter().chain(elsewhere).find_map(|(paths, name)| {
         paths.into_iter().find_map(|path| {
             let file = archive::open_as(disk, &path, &name).ok()?.log;
-            (chronolog::archive::file_digest(&*file).ok()? == *sha256).then(|| (shown(layout, &path), file))
+            archive::has_digest(&*file, sha256).then(|| (shown(layout, &path), file))
         })
     })
 }
@@ -152,24 +157,16 @@ pub(in crate::store) fn called_copy_of_base(
 /// A base at its own place, packed or not, proved by its digest.
 pub(in crate::store) fn own_base(disk: &dyn Disk, layout: &Layout, sha256: &Hex) -> Option<Arc<dyn DiskFile>> {
     let (_, base) = open_base(disk, layout, sha256).ok().flatten()?;
-    chronolog::archive::file_digest(&*base.log)
-        .is_ok_and(|found| found == *sha256)
-        .then_some(base.log)
+    archive::has_digest(&*base.log, sha256).then_some(base.log)
 }
 
-/// The same, there or elsewhere.
 pub(in crate::store) fn proved_base(disk: &dyn Disk, layout: &Layout, sha256: &Hex) -> Option<Arc<dyn DiskFile>> {
     own_base(disk, layout, sha256).or_else(|| copy_of_base(disk, layout, sha256).map(|(_, file)| file))
 }
 
 /// The digests that the files of `base/` are called by.
 pub(in crate::store) fn digests_of_bases(disk: &dyn Disk, layout: &Layout) -> Vec<Hex> {
-    let bases = layout.bases();
-    let names = if is_folder(disk, &bases) {
-        disk.list(&bases).unwrap_or_default()
-    } else {
-        Vec::new()
-    };
+    let names = listed(disk, &layout.bases(), is_base_file);
     let digest = |name: &String| Hex::read(digest_in_base_name(name)?.as_bytes());
     names.iter().filter_map(digest).collect()
 }
@@ -194,8 +191,9 @@ pub(in crate::store) fn proved_archive(disk: &dyn Disk, layout: &Layout, name: &
         .or_else(|| copy_of_archive(disk, layout, name, digest).map(|(_, archive)| archive))
 }
 
-fn is_it(archive: &Archive, digest: &str) -> bool {
-    chronolog::archive::file_digest(&*archive.packed).is_ok_and(|found| found.text() == digest)
+/// Whether an archive has this digest.
+pub(in crate::store) fn is_it(archive: &Archive, digest: &str) -> bool {
+    archive::file_digest(&*archive.packed).is_ok_and(|found| found.text() == digest)
 }
 
 /// The folders that restores have set aside, each with the log that was left.
@@ -210,8 +208,7 @@ pub(in crate::store) fn left_by_restores(disk: &dyn Disk, layout: &Layout) -> Ve
         .collect()
 }
 
-/// Whether a restore ever went back here: lines of a copy may then be of a history that was left behind, and follow all the
-/// same from a line of this one.
+/// Whether a restore ever went back here: then lines of copies may be of a history that was left behind.
 pub(in crate::store) fn was_restored(disk: &dyn Disk, layout: &Layout) -> bool {
     let names = disk.list(&layout.quarantine()).unwrap_or_default();
     let marks = ["-before-restore", "-replaced-by-restore"];
@@ -256,8 +253,7 @@ pub(in crate::store) fn immutable_names(disk: &dyn Disk, layout: &Layout, folder
     Ok(names)
 }
 
-/// Bases and archives of ours that are not among these, from the store's folder on. Only of those the system is asked what
-/// they are: the others are many.
+/// Bases and archives with our names that are not among these, from the store's folder on.
 pub(in crate::store) fn past_files_beside(site: &Site, named: &BTreeSet<String>) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for (folder, is_named_so) in [("base", is_base_file as fn(&str) -> bool), ("archive", is_archive_file)] {
@@ -275,16 +271,6 @@ pub(in crate::store) fn names_in(site: &Site, folder: &str) -> Result<Vec<String
         true => site.disk.list(&path).at(&path),
         false => Ok(Vec::new()),
     }
-}
-
-/// Bases and archives of ours, from the store's folder on.
-pub(in crate::store) fn past_files(site: &Site) -> Result<Vec<String>> {
-    let mut found = Vec::new();
-    for folder in IMMUTABLE {
-        let names = immutable_names(&*site.disk, &site.layout, folder)?;
-        found.extend(names.iter().map(|name| format!("{folder}/{name}")));
-    }
-    Ok(found)
 }
 
 /// The folder of rows. They do not change once the log names them, but more may come behind.

@@ -3,6 +3,7 @@
 //! It is a store of its own: the log, and every file that it stands on, each by a second name where the file system
 //! can, else by a copy.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use chronolog::event::stamp;
 use chronolog::layout::{LOG, Layout, SNAPSHOT, is_rows_file};
 use chronolog::log::files::{copy_file, free_name, is_folder};
 
-use super::proofs::{VECTORS, past_files};
+use super::proofs::{VECTORS, past_files_beside};
 use chronolog::log::Site;
 
 /// A folder of `quarantine/` that keeps files of a store.
@@ -97,7 +98,6 @@ impl QuarantineFolder {
         Ok(None)
     }
 
-    /// Makes the names durable.
     pub fn sync(&self) -> Result<()> {
         let disk = &*self.site.disk;
         let folder = self.layout.folder();
@@ -113,7 +113,7 @@ impl QuarantineFolder {
 
 /// Bases, archives and rows, from the store's folder on: what has our names.
 fn own_files(site: &Site) -> Result<Vec<String>> {
-    let mut found = past_files(site)?;
+    let mut found = past_files_beside(site, &BTreeSet::new())?;
     let rows = site.layout.vectors();
     if is_folder(&*site.disk, &rows) {
         let names = site.disk.list(&rows).at(&rows)?;

@@ -20,7 +20,6 @@ const FIRST_SNAPSHOT_EVENTS: u64 = 50;
 /// Each further one at so many times the events: its cost stays a constant share of writing.
 const SNAPSHOT_GROWTH: u64 = 10;
 
-/// When the next snapshot is due in a log of so many events.
 fn next_snapshot(events: u64) -> u64 {
     let mut due = FIRST_SNAPSHOT_EVENTS;
     while due <= events {
@@ -36,8 +35,7 @@ pub struct Snapshotting {
     header: Header,
     state: Frozen,
     identity: Identity,
-    /// The one that will be replaced. The system takes a file apart when its last handle is closed: that is this one, when
-    /// nobody waits for it.
+    /// The file that will be replaced: its last handle is closed here, outside of the lock.
     _replaced: Option<Arc<dyn DiskFile>>,
 }
 
@@ -118,8 +116,7 @@ impl Snapshots {
         self.begin(draft, header, log, state)
     }
 
-    /// One where the log alone no longer tells the state: other tools have nothing else to read. Its draft lies where only
-    /// those look who look after the store.
+    /// Begins one that is written durably, where other tools can no longer read the state from the log alone.
     pub fn start_durable(&mut self, log: &Log, state: &mut State) -> Result<Option<Snapshotting>> {
         let bases = self.site.layout.bases();
         self.site.make_folder(&bases, self.site.layout.folder())?;
@@ -156,8 +153,7 @@ impl Snapshots {
         })
     }
 
-    /// Writes a state down for people and other tools. It is not synced: whoever finds it torn after a power failure reads
-    /// the log instead.
+    /// Writes a state for people and other tools, without a sync: a torn file is ignored.
     pub fn write(&self, log: &Log, state: &mut State) -> Result<()> {
         let (path, draft) = (self.site.layout.snapshot(), self.site.layout.snapshot_draft());
         let header = header_of(log);

@@ -1,25 +1,34 @@
-//! Reads the lines of the live log, and finds the earlier events of a record there and in archives.
+//! Reads earlier events from the live log and its archives, and shows the records as they were known then.
 
 use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, RwLock};
 
+use crate::options::Checking;
 use crate::store::archives::archive_index::{
-    ArchiveCache, IndexedArchive, OrDamage, archive_altered, damaged, not_kept,
+    ArchiveCache, IndexedArchive, OrDamage, archive_altered, damaged, not_kept, why_not_kept,
 };
 use crate::store::archives::way::pruned_until;
-use chronolog::chain::BatchFate;
-use chronolog::disk::read_upto;
+use crate::store::load::base::Proof;
+use crate::store::load::examine::{Look, examine, settled_seq};
+use crate::store::load::loader::{Loader, Moment};
+use chronolog::damage::Damage;
+use chronolog::disk::{DiskFile, read_upto};
 use chronolog::error::{At, Error, Result};
+use chronolog::event::Op;
 use chronolog::event::act::{each_concerned, each_subject};
 use chronolog::event::faces::face_of;
 use chronolog::event::line::{Event, Trust};
-use chronolog::event::{Known, Op};
 use chronolog::hint::{Hint, line_from};
+use chronolog::layout::LOG;
 use chronolog::log::{Log, OpenLog, Site};
-use chronolog::origin::{Origin, Sentinel, WayBack, foreign_traces};
-use chronolog::verify::{Sink, Walk};
+use chronolog::origin::{Beginning, Origin, Sentinel, WayBack, beginning_of, foreign_traces};
+use chronolog::scope::Viewer;
+use chronolog::verify::{BaseState, Counted, Walk};
 use chronolog::wal::reader::Reading;
+use chronomemory_search::text::TextIndex;
+use chronomemory_state::condition::FieldIndexes;
+use chronomemory_state::index::Indexes;
 use chronomemory_state::state::{State, spelled, unspelled};
 
 fn speaks_of(event: &Event, line: &[u8], id: &[u8]) -> bool {
@@ -69,16 +78,15 @@ impl<'a> History<'a> {
         }
     }
 
-    /// The lines that speak of a record, oldest first: those of the archives that were kept, then those of the live log. The
-    /// live log has an index in memory, each archive one beside it.
+    /// The lines that speak of a record, oldest first: those of the archives, then those of the live log.
     ///
     /// # Errors
-    /// `HistoryUnavailable` if an archive that was kept is not there, `Corrupted` if one is damaged, `Io`.
+    /// `HistoryUnavailable` if a kept archive is not there, `Corrupted`, `Io`.
     pub fn of_record(&self, id: &str) -> Result<Vec<Vec<u8>>> {
         self.log.check_is_there()?;
         let mut lines = Vec::new();
         let spelled = spelled(id);
-        for indexed in self.indexed_archives()?.iter().rev() {
+        for indexed in self.indexed_archives(None)?.iter().rev() {
             let places = indexed.places(&*self.site.disk, &self.site.layout, self.threads, &spelled)?;
             for place in places {
                 let line = line_from(&*indexed.archive.log, place, indexed.length).or_damage(&indexed.name)?;
@@ -101,18 +109,21 @@ impl<'a> History<'a> {
         Ok(lines)
     }
 
-    /// The archives that were kept, newest first.
-    fn indexed_archives(&self) -> Result<Vec<Arc<IndexedArchive>>> {
+    /// The archives that hold events of this seq or a later one, newest first; without a seq all that were kept, and one that
+    /// was pruned or not kept is not missed.
+    fn indexed_archives(&self, since: Option<u64>) -> Result<Vec<Arc<IndexedArchive>>> {
         let mut found: Vec<Arc<IndexedArchive>> = Vec::new();
         let mut origin = self.log.open().map(|log| log.origin.clone());
         let mut way = WayBack::default();
         while let Some(Origin::Ours(sentinel)) = origin {
+            if since.is_some_and(|seq| sentinel.last_seq < seq) {
+                break;
+            }
             let Some(indexed) = self.indexed_before(&sentinel)? else {
-                match sentinel.archive {
-                    // What nobody wanted to keep is not missed.
-                    None => break,
-                    Some(_) if sentinel.last_seq <= pruned_until(self.state) => break,
-                    Some(_) => return Err(not_kept(&sentinel)),
+                let is_dropped = sentinel.archive.is_none() || sentinel.last_seq <= pruned_until(self.state);
+                match since.is_none() && is_dropped {
+                    true => break,
+                    false => return Err(not_kept(&sentinel)),
                 }
             };
             origin = Some(one_back(&mut way, &sentinel, &indexed)?);
@@ -141,11 +152,10 @@ impl<'a> History<'a> {
 }
 
 impl History<'_> {
-    /// The ids of the records that were upserted or patched at `seq` or later, each once, in order of their first change;
-    /// those of the faces only if asked for.
+    /// The ids of the records that changed at `seq` or later, in order of their first change; those of faces only if asked for.
     ///
     /// # Errors
-    /// `HistoryUnavailable` if some of it was compacted away and not kept, `Corrupted` if an archive is damaged, `Io`.
+    /// `HistoryUnavailable` if some of it was not kept, `Corrupted`, `Io`.
     pub fn changed_since(&self, seq: u64, faces: bool) -> Result<Vec<String>> {
         self.log.check_is_there()?;
         let mut changed = Changed {
@@ -153,13 +163,14 @@ impl History<'_> {
             faces,
             ..Changed::default()
         };
-        for indexed in self.indexed_since(seq)?.iter().rev() {
+        for indexed in self.indexed_archives(Some(seq))?.iter().rev() {
             let mut walk = Walk::new(None);
+            let mut sink = Counted::by(|known| changed.note(known.op, known.id, known.record, known.seq));
             walk.go(
                 &*indexed.archive.log,
                 indexed.length,
                 Reading::new(self.threads),
-                &mut changed,
+                &mut sink,
             )
             .or_damage(&indexed.name)?;
             if let Some(found) = walk.follower.damage.first() {
@@ -190,7 +201,7 @@ impl History<'_> {
             return Ok(true);
         }
         let mut found = false;
-        if let Some(oldest) = self.indexed_since(seq)?.last() {
+        if let Some(oldest) = self.indexed_archives(Some(seq))?.last() {
             let log = &*oldest.archive.log;
             let traces = foreign_traces(log, oldest.length, seq, Hint::None).or_damage(&oldest.name)?;
             found = traces.hashes.iter().any(|there| there == hash.as_bytes());
@@ -204,27 +215,8 @@ impl History<'_> {
         }
         Ok(found)
     }
-
-    /// The archives that hold events of this seq or a later one, newest first.
-    fn indexed_since(&self, seq: u64) -> Result<Vec<Arc<IndexedArchive>>> {
-        let mut found: Vec<Arc<IndexedArchive>> = Vec::new();
-        let mut origin = self.log.open().map(|log| log.origin.clone());
-        let mut way = WayBack::default();
-        while let Some(Origin::Ours(sentinel)) = origin.filter(|origin| is_after(origin, seq)) {
-            let indexed = self.indexed_before(&sentinel)?.ok_or_else(|| not_kept(&sentinel))?;
-            origin = Some(one_back(&mut way, &sentinel, &indexed)?);
-            found.push(indexed);
-        }
-        Ok(found)
-    }
 }
 
-/// Whether a log begins with a compaction that retired events of this seq or a later one.
-fn is_after(origin: &Origin, seq: u64) -> bool {
-    matches!(origin, Origin::Ours(sentinel) if sentinel.last_seq >= seq)
-}
-
-/// The records that events speak of.
 #[derive(Default)]
 struct Changed {
     since: u64,
@@ -233,8 +225,6 @@ struct Changed {
     seen: HashSet<Vec<u8>>,
     /// Those of them of which only acts spoke.
     by_act: HashSet<String>,
-    /// Those of a batch that may still turn out to be broken.
-    held: Vec<(Op, Vec<u8>, Vec<u8>, u64)>,
 }
 
 impl Changed {
@@ -259,36 +249,13 @@ impl Changed {
     }
 }
 
-impl Sink for Changed {
-    fn count(&mut self, known: Known<'_>, _: i64) {
-        self.note(known.op, known.id, known.record, known.seq);
-    }
-
-    fn hold(&mut self, known: Known<'_>, _: i64) {
-        let record = Some(known.record).filter(|_| known.op == Op::Act);
-        let record = record.unwrap_or_default().to_vec();
-        self.held.push((known.op, known.id.to_vec(), record, known.seq));
-    }
-
-    fn settle(&mut self, held: BatchFate) {
-        let batch = std::mem::take(&mut self.held);
-        if held == BatchFate::Count {
-            for (op, id, record, seq) in batch {
-                self.note(op, &id, &record, seq);
-            }
-        }
-    }
-}
-
 /// How much is read at once when neighbouring events are asked for.
 const WINDOW_BYTES: usize = 256 * 1024;
 
 /// A log that is open and the state that it tells.
 #[derive(Clone, Copy)]
 pub(in crate::store) struct LiveLog<'a> {
-    /// Where it is.
     pub site: &'a Site,
-    /// The log, if there is one.
     pub open: Option<&'a OpenLog>,
     /// The state, and the places of its events.
     pub state: &'a State,
@@ -300,7 +267,6 @@ impl LiveLog<'_> {
         self.open.map_or(0, |log| log.mark().last_seq)
     }
 
-    /// How many events it holds.
     pub fn events(&self) -> u64 {
         self.open.map_or(0, |log| log.mark().events)
     }
@@ -311,7 +277,6 @@ impl LiveLog<'_> {
         head.map(|head| head.text().to_owned()).unwrap_or_default()
     }
 
-    /// The line of an event.
     pub fn line_at(&self, index: usize) -> Result<Vec<u8>> {
         let mut found = Vec::new();
         self.each_line(index..index + 1, |line| found = line.to_vec())?;
@@ -346,4 +311,170 @@ impl LiveLog<'_> {
         }
         Ok(())
     }
+}
+
+/// The store as it was at some event; nothing can be written through it.
+#[derive(Default)]
+pub struct View {
+    pub(in crate::store) state: State,
+    seq: u64,
+    /// The log that it was read from, and how much of it.
+    pub(in crate::store) log: Option<(Arc<dyn DiskFile>, u64)>,
+    /// Made when first searched.
+    pub(in crate::store) text: OnceLock<TextIndex>,
+    /// Made when first asked.
+    pub(in crate::store) indexes: RwLock<Indexes>,
+    /// Likewise.
+    pub(in crate::store) field_indexes: RwLock<FieldIndexes>,
+}
+
+impl View {
+    /// The last event that it knows.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// The records as they were known.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+}
+
+struct PastLog {
+    name: String,
+    log: Arc<dyn DiskFile>,
+    length: u64,
+    beginning: Beginning,
+    way: WayBack,
+}
+
+impl History<'_> {
+    /// The store as it was at a moment, in the live log or in an archive.
+    ///
+    /// # Errors
+    /// `HistoryUnavailable` if no kept segment reaches back so far, `Corrupted`, `Io`.
+    pub fn as_of(&self, moment: Moment) -> Result<View> {
+        self.log.check_is_there()?;
+        let Some(log) = self.log.open() else {
+            return Ok(View::default());
+        };
+        let length = log.file.length().or_damage(LOG)?;
+        let mut segment = PastLog {
+            name: LOG.to_owned(),
+            log: Arc::clone(&log.file),
+            length,
+            beginning: beginning_of(&*log.file, length).or_damage(LOG)?,
+            way: WayBack::default(),
+        };
+        // The first seq that can be reached if nothing before this segment can.
+        let mut reachable = self.live().last_seq();
+        while !self.reaches(&segment, moment)? {
+            reachable = self.first_state(&segment)?;
+            segment = self.before(&segment)?.ok_or_else(|| unavailable(&segment, reachable))?;
+        }
+        let view = self.view_in(&segment, moment, reachable);
+        self.archives.rest();
+        view
+    }
+
+    fn first_state(&self, segment: &PastLog) -> Result<u64> {
+        match &segment.beginning.origin {
+            Origin::Nothing => Ok(0),
+            Origin::Ours(sentinel) => Ok(sentinel.last_seq),
+            Origin::Foreign => {
+                settled_seq(&*self.site.disk, &self.site.layout, &*segment.log, segment.length).or_damage(&segment.name)
+            }
+        }
+    }
+
+    fn reaches(&self, segment: &PastLog, moment: Moment) -> Result<bool> {
+        if segment.beginning.origin == Origin::Nothing {
+            return Ok(true);
+        }
+        Ok(match moment {
+            Moment::Seq(seq) => seq >= self.first_state(segment)?,
+            Moment::Time(micros) => micros >= segment.beginning.ts,
+        })
+    }
+
+    /// The segment that another one followed; `None` if it was not kept or is not there.
+    fn before(&self, segment: &PastLog) -> Result<Option<PastLog>> {
+        let Origin::Ours(sentinel) = &segment.beginning.origin else {
+            return Ok(None);
+        };
+        let Some(indexed) = self.indexed_before(sentinel)? else {
+            return Ok(None);
+        };
+        let (mut way, mut beginning) = (segment.way.clone(), indexed.beginning.clone());
+        beginning.origin = one_back(&mut way, sentinel, &indexed)?;
+        Ok(Some(PastLog {
+            name: indexed.name.clone(),
+            log: Arc::clone(&indexed.archive.log),
+            length: indexed.length,
+            beginning,
+            way,
+        }))
+    }
+
+    fn view_in(&self, segment: &PastLog, moment: Moment, reachable: u64) -> Result<View> {
+        let is_live = segment.name == LOG;
+        // Opening checked every hash of the live log, and a damaged line must be found again.
+        let is_proven = is_live && self.log.open().is_some_and(OpenLog::is_whole);
+        let checking = if is_proven { Checking::Quick } else { Checking::Full };
+        let look = Look {
+            is_past: !is_live,
+            way: Some(&segment.way),
+            ..Look::at_log(self.threads, checking)
+        };
+        let mut loader = Loader::up_to(moment);
+        let found = examine(
+            &*self.site.disk,
+            &self.site.layout,
+            &*segment.log,
+            look,
+            &mut loader,
+            &mut |_, _| {},
+        )
+        .or_damage(&segment.name)?;
+        if found.proof == Proof::Nothing && found.report.base == BaseState::Missing && !is_live {
+            return Err(unavailable(segment, reachable));
+        }
+        // Damage in the live log was reported at open, and every good line counts; a past without its base would be a lie.
+        let counts = |damage: &&Damage| {
+            if damage.path == LOG {
+                !is_live
+            } else {
+                found.proof == Proof::Nothing
+            }
+        };
+        if let Some(worst) = found.report.damage.iter().rev().find(counts) {
+            let path = if worst.path == LOG { &segment.name } else { &worst.path };
+            return Err(damaged(path, worst));
+        }
+        let mut state = loader.state.unwrap_or_default();
+        // It shows what was living then.
+        state.expire(match moment {
+            Moment::Time(micros) => micros,
+            Moment::Seq(_) => match (loader.last_ts, state.seen_version(&Viewer::Everyone)) {
+                (Some(micros), _) => micros,
+                // All of it is in the base. The moment of its last event is known only if a record has it.
+                (None, (seq, spoken)) if spoken > 0 && seq == loader.last_seq => spoken.min(segment.beginning.ts),
+                (None, _) => loader.base_ts.unwrap_or(i64::MAX).min(segment.beginning.ts),
+            },
+        });
+        Ok(View {
+            seq: loader.last_seq,
+            state,
+            log: Some((Arc::clone(&segment.log), segment.length)),
+            ..View::default()
+        })
+    }
+}
+
+fn unavailable(segment: &PastLog, first_seq: u64) -> Error {
+    let reason = match &segment.beginning.origin {
+        Origin::Ours(sentinel) => why_not_kept(sentinel),
+        _ => format!("the base of {} is not there", segment.name),
+    };
+    Error::HistoryUnavailable { first_seq, reason }
 }

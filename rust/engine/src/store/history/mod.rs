@@ -1,4 +1,3 @@
 //! Answers questions about the past: earlier events, and what was known then.
 
-pub(in crate::store) mod as_of;
 pub(in crate::store) mod lines;

@@ -39,11 +39,9 @@ pub(in crate::store) struct Cure {
     pub healed: Option<Scratch>,
     /// The log that the state was read from.
     pub source: CureSource,
-    /// What is known.
     pub state: State,
     /// How many damaged places of the log came back.
     pub filled: u64,
-    /// What stays lost.
     pub lost: Vec<String>,
     /// The ids that lost events seem to speak of.
     pub unsettled: Vec<String>,
@@ -57,21 +55,16 @@ pub(in crate::store) struct Cure {
 
 /// What is looked at to find out what can be proved: the files, and what is known of the log.
 pub(in crate::store) struct CureSearch<'a> {
-    /// Where the files are.
     pub site: &'a Arc<Site>,
     /// What was read of the log, and what was wrong with it.
     pub log: &'a Log,
-    /// How many threads may be used.
     pub threads: usize,
     /// An empty store will do: a copy is about to take its place.
     pub is_replaced_next: bool,
 }
 
 impl CureSearch<'_> {
-    /// Finds out what can be proved.
-    ///
-    /// # Errors
-    /// `Corrupted` if part of it could only be believed, and that is not wanted; `Io`.
+    /// Finds what can be proved. Errors: `Corrupted` if part of it is unproven and that is not wanted; `Io`.
     pub fn find(&self, unproven: bool) -> Result<Cure> {
         let hint = read_hint(&*self.site.disk, &self.site.layout).at(&self.site.layout.synced())?;
         let is_lost = self.log.check_is_there().is_err();
@@ -125,8 +118,7 @@ impl CureSearch<'_> {
         lost.extend(unmade.iter().map(|id| {
             format!("{id:?}: the event that made it is lost, and what was changed in it later is not applied")
         }));
-        // Of a batch that was cut nobody can say which lines it had, nor of a log that is gone; and what nothing proves may
-        // have lost anything.
+        // Nobody knows which lines a cut batch or a missing log had, or what unproven bytes lost.
         let is_open = |damage: &&Damage| {
             damage.kind == DamageKind::BrokenBatch || found.proof == Proof::Nothing && damage.path != LOG
         };
@@ -164,8 +156,7 @@ impl CureSearch<'_> {
         })
     }
 
-    /// The log is lost, but another folder may hold a whole copy of it, a backup or what was set aside, up to the event that the
-    /// hint about the last sync names. Of several the one is taken that goes on longest.
+    /// The longest whole copy of a lost log that holds the event of the last sync.
     fn copy_of_lost_log(&self, hint: Option<Synced>) -> Result<Option<Arc<dyn DiskFile>>> {
         let path = self.site.layout.log();
         let Some(hint) = hint else { return Ok(None) };
@@ -197,8 +188,7 @@ impl CureSearch<'_> {
         damage.iter().find(|damage| damage.kind == DamageKind::LogMissing)
     }
 
-    /// There is no log anywhere: what a base held is all that is left, and nothing proves that the log held no more. Where there
-    /// is no base either, a copy that `restore` brings back is better than nothing.
+    /// Without any log a base is all that is left, unless there is none and a copy can be restored instead.
     fn cure_without_log(&self, hint: Option<Synced>, unproven: bool) -> Result<Cure> {
         let mut loader = Loader::salvaging(BTreeSet::new());
         let path = self.site.layout.log();
@@ -321,8 +311,7 @@ impl DiskFile for Ended {
     }
 }
 
-/// Puts the records on hold that a lost event names for certain; gives their ids. Embeddings are no statements: nothing of them
-/// is put on hold.
+/// Puts the records on hold that a lost event names for certain, but for embeddings; gives their ids.
 fn hold_named(state: &mut State) -> Vec<String> {
     let mut ids = state.named_by_lost_events();
     ids.retain(|id| face_of(id.as_bytes()) != Some(VECTORS));

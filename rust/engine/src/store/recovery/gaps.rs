@@ -20,7 +20,7 @@ use chronolog::event::line::{Event, Fault, Trust};
 use chronolog::event::mend::{Budget, Neighbours, mend, mend_cut};
 use chronolog::hint::{Hint, Synced, hint_for, read_hint};
 use chronolog::layout::Layout;
-use chronolog::log::files::Scratch;
+use chronolog::log::files::{PacedFile, Scratch};
 use chronolog::origin::beginning_of;
 
 /// Lines that stand elsewhere: in which file, and where there.
@@ -28,14 +28,12 @@ use chronolog::origin::beginning_of;
 pub(in crate::store) struct CopyRange {
     /// The file: 0 is the log itself, the others are copies.
     pub source: usize,
-    /// The lines, with their newlines.
     pub bytes: Range<u64>,
 }
 
 /// A stretch of the log that is to be read differently.
 #[derive(Default)]
 pub(in crate::store) struct Gap {
-    /// Where it begins.
     pub start: u64,
     /// Where the next line of the chain begins.
     pub end: u64,
@@ -49,7 +47,6 @@ pub(in crate::store) struct Gap {
     pub seqs: Option<(u64, u64)>,
     /// Lines that lead to the line behind it.
     pub then: Vec<CopyRange>,
-    /// What stands there now.
     pub bad: Vec<BadLine>,
     /// What was lost, once it is found.
     pub filling: Option<Vec<u8>>,
@@ -65,16 +62,12 @@ impl Gap {
 
 /// A log and its copies, laid out.
 pub(in crate::store) struct Layer<'a> {
-    /// The log.
     log: &'a dyn DiskFile,
-    /// Its copies.
     copies: &'a [Arc<dyn DiskFile>],
     /// The digests of the bases that are there.
     bases: &'a [Hex],
     threads: usize,
-    /// What both are made of.
     runs: Vec<LineRun>,
-    /// The chain.
     route: EventRoute,
     unreadable: Vec<BadLine>,
     /// More stood behind its last line than copies account for.
@@ -88,8 +81,7 @@ pub(in crate::store) struct Layer<'a> {
 }
 
 impl<'a> Layer<'a> {
-    /// Finds the chain in a log, with what copies of it have, and with what is known of its first event and of the one that
-    /// was synced last.
+    /// Finds the chain in a log and its copies, given its first event and the one that was synced last.
     pub fn of(
         log: &'a dyn DiskFile,
         copies: &'a [Arc<dyn DiskFile>],
@@ -282,8 +274,7 @@ impl<'a> Layer<'a> {
         kept.into_values().map(|(_, run)| run).collect()
     }
 
-    /// Fills holes with the lines of copies that follow from the line before: behind the last line too, if the log did not end
-    /// there. Only for a store that was never restored: then all copies are of one history.
+    /// Fills holes with following lines of copies, and continues behind a lost end; only for stores without restores.
     pub fn go_on_in_copies(&mut self, missed: Option<&Synced>, length: u64) {
         let mut steps = Vec::new();
         let old = std::mem::take(&mut self.route.steps);
@@ -430,15 +421,10 @@ impl Drafting {
 
 /// A line that cannot be read, or does not belong where it stands.
 pub(in crate::store) struct BadLine {
-    /// Where it stands.
     pub offset: u64,
-    /// Its bytes.
     pub text: Vec<u8>,
-    /// Its physical line.
     pub number: u64,
-    /// The seq that it claims.
     pub seq: Option<u64>,
-    /// What is wrong.
     pub reason: String,
     /// It is an event with the right hash, but not here.
     pub is_whole: bool,
@@ -475,13 +461,11 @@ pub(in crate::store) const MOST_TOLD: usize = 20;
 /// Events that could not be restored.
 #[derive(Clone, Debug)]
 pub(in crate::store) struct Lost {
-    /// Where they stood.
     pub offset: u64,
     /// Where that is once the other gaps are filled.
     pub healed_offset: u64,
     /// The first and the last of them, if that is known.
     pub seqs: Option<(u64, u64)>,
-    /// What is wrong.
     pub reason: String,
     /// A later line links to the last of them.
     pub is_linked: bool,
@@ -498,7 +482,6 @@ impl Lost {
     }
 }
 
-/// Names a range of events.
 pub(in crate::store) fn events(first: u64, last: u64) -> String {
     match first == last {
         true => format!("event {first}"),
@@ -507,8 +490,7 @@ pub(in crate::store) fn events(first: u64, last: u64) -> String {
 }
 
 impl Gap {
-    /// The events that are lost here, with the place that they have in the log as it stands; `None` if all that stands here is
-    /// found elsewhere in the chain.
+    /// The events that are lost here; `None` if all that stands here is elsewhere in the chain.
     pub fn lost(&self) -> Option<Lost> {
         let hole = self.hole?;
         let bad: Vec<_> = self.bad.iter().filter(|line| line.is_lost()).collect();
@@ -537,9 +519,6 @@ impl Gap {
 
 /// So much may be hashed in search of lost bytes, in one repair: some seconds.
 const MENDING_BLOCKS: u64 = 20_000_000;
-/// How much is copied at a time.
-const BUFFER_BYTES: u64 = 1024 * 1024;
-/// A log with its gaps.
 pub(in crate::store) struct Gaps {
     gaps: Vec<Gap>,
     length: u64,
@@ -682,7 +661,6 @@ impl Gaps {
         lost.map(|lost| lost.healed_offset).collect()
     }
 
-    /// How many gaps were filled.
     pub fn filled(&self) -> u64 {
         self.gaps.iter().filter(|gap| gap.filling.is_some()).count() as u64
     }
@@ -718,43 +696,26 @@ impl Gaps {
         disk.sync_dir(layout.folder()).at(layout.folder())?;
         let scratch = Scratch::at(disk, layout.healed_draft());
         let path = scratch.path();
-        let file = disk.create(path).at(path)?;
-        let (mut from, mut to) = (0, 0);
-        let copy = |source: usize, range: std::ops::Range<u64>, to: &mut u64| -> Result<()> {
-            let source = match source.checked_sub(1) {
-                None => log,
-                Some(copy) => &*self.copies[copy],
-            };
-            let mut offset = range.start;
-            let mut buffer = Vec::new();
-            while offset < range.end {
-                buffer.clear();
-                let wanted = (range.end - offset).min(BUFFER_BYTES) as usize;
-                if read_upto(source, &mut buffer, offset, wanted).at(path)? == 0 {
-                    return Err(io::Error::from(io::ErrorKind::UnexpectedEof)).at(path);
-                }
-                file.write_at(&buffer, *to).at(path)?;
-                offset += buffer.len() as u64;
-                *to += buffer.len() as u64;
-            }
-            Ok(())
+        let mut file = PacedFile::at(disk.create(path).at(path)?, 0);
+        let mut from = 0;
+        let source = |source: usize| match source.checked_sub(1) {
+            None => log,
+            Some(copy) => &*self.copies[copy],
         };
         for gap in &self.gaps {
             let Some(instead) = gap.instead() else { continue };
-            copy(0, from..gap.start, &mut to)?;
+            file.copy(log, from..gap.start, |_| {}).at(path)?;
             for piece in &instead {
-                match piece {
-                    Replacement::Lines(lines) => copy(lines.source, lines.bytes.clone(), &mut to)?,
-                    Replacement::Bytes(bytes) => {
-                        file.write_at(bytes, to).at(path)?;
-                        to += piece.length();
-                    }
-                }
+                let added = match piece {
+                    Replacement::Lines(lines) => file.copy(source(lines.source), lines.bytes.clone(), |_| {}),
+                    Replacement::Bytes(bytes) => file.add(bytes),
+                };
+                added.at(path)?;
             }
             from = gap.end;
         }
-        copy(0, from..self.length, &mut to)?;
-        file.sync().at(path)?;
+        let copied = file.copy(log, from..self.length, |_| {});
+        copied.and_then(|()| file.sync()).at(path)?;
         Ok(scratch)
     }
 }

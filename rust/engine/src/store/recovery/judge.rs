@@ -1,8 +1,7 @@
 //! Verifies a whole store while others append, compact, move rows and restore.
 //!
-//! Each look is at files that belong together ([`HeldFiles`]), so what it finds was there. What may deceive is a writer
-//! who cuts an unfinished write, or drops a space, during the look; so damage is believed if nobody wrote meanwhile, or
-//! if the next look finds the same.
+//! Each look is at files that belong together ([`HeldFiles`]). A writer may still cut a write or drop a space during it, so
+//! damage is believed if nothing was written meanwhile, or if the next look finds the same.
 
 use std::time::Duration;
 
@@ -67,6 +66,16 @@ pub(in crate::store) fn prove(
     progress: Progress<'_>,
 ) -> Result<Vec<Damage>> {
     Ok(look(disk, layout, threads, i64::MAX, Some(observer), progress)?.damage)
+}
+
+/// Checks all files again, believing nothing that is in memory.
+pub(in crate::store) fn verify(
+    disk: &dyn Disk,
+    layout: &Layout,
+    threads: usize,
+    progress: Progress<'_>,
+) -> Result<Report> {
+    look(disk, layout, threads, i64::MAX, None, progress)
 }
 
 /// Checks all files again, believing nothing that is in memory, and notes events that say they were written later than now.
@@ -160,8 +169,7 @@ fn judge(
         observer,
         ..Look::at_log(threads, Checking::Full)
     };
-    // A text index is compared with all records; without one, only what is said about embeddings is kept in memory.
-    // Who looks on has no use for what can be made anew.
+    // A text index is compared with all records; otherwise only records about embeddings are kept in memory.
     let is_indexed = observer.is_none() && !text_names(&held.disk, layout).is_empty();
     let mut taker = if is_indexed {
         Loader::loading()
@@ -225,7 +233,6 @@ fn from_the_future(log: &Prefix, walk: &Walk, now: i64) -> std::io::Result<Optio
     }))
 }
 
-/// Counts events later than a moment.
 #[derive(Default)]
 struct Future {
     limit: i64,

@@ -1,8 +1,7 @@
 //! Finds what was erased here and would come back with a copy.
 //!
-//! What was erased since is erased in the copy first, or the copy is refused, or it comes back if the caller says so.
-//! Either way an event behind the last line of the copy tells of it for ever, so that the next restore still knows of
-//! the erasures.
+//! What was erased since is erased in the copy too, or the copy is refused, or comes back as it is if the caller wants that.
+//! An event behind the copy records it, so that the next restore still knows of the erasures.
 
 use crate::options::{Checking, Options};
 use chronolog::disk::Disk;
@@ -117,7 +116,6 @@ pub(in crate::store) struct Returning {
     erasures: Vec<KnownErasure>,
     /// How many lines all erasures of this log erased, those too that the copy knows of.
     lines_here: u64,
-    /// The latest moment in the copy.
     latest: i64,
 }
 
@@ -213,8 +211,7 @@ impl Returning {
         self.line((RETURNED, "returned", label), data, copy, options, now)
     }
 
-    /// The line behind the last one of the copy that names the erasures that it was without: what they erased is not in it, and the
-    /// event `by` of the copy tells of that, if anything was.
+    /// The line behind the copy that names the erasures it lacked; the event `by` of the copy tells what was erased.
     pub fn upheld(&self, by: Option<u64>, copy: &Report, options: &Options, now: i64) -> Result<Vec<u8>> {
         let records = self.first().filter_map(|one| json::parse(&one.record).ok());
         let data = Value::object([

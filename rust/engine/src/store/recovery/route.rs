@@ -1,9 +1,7 @@
 //! Divides a log and its copies into runs of chained lines, and finds those that lead from the first event to the last.
 //!
-//! A hash proves what came before, so the way is found from its end: the event that the last sync knew, and what
-//! follows from it, or else the end that most events lead to. From a run whose predecessor is lost it goes on to the
-//! run that ends closest before the hole. An event in the place that a lost one had, by its seq, was put there. Copies
-//! are only taken where a hash leads to them: the rest may be of another history.
+//! A hash proves what came before, so the way is found from its end: the last synced event, or the end that most events lead
+//! to. Across a hole it goes to the run that ends closest before it. Copies are only taken where a hash leads to them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
@@ -19,7 +17,6 @@ use chronolog::wal::reader::{Reading, read_pieces};
 /// One run of the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store) struct RouteStep {
-    /// Its number.
     pub run: usize,
     /// Whether it follows from the step before, or nothing came before it; otherwise something is lost.
     pub follows: bool,
@@ -28,7 +25,6 @@ pub(in crate::store) struct RouteStep {
 /// The way from the first event to the last.
 #[derive(Debug, Default)]
 pub(in crate::store) struct EventRoute {
-    /// Its runs, in order.
     pub steps: Vec<RouteStep>,
     /// The run that ends with the event that was synced last.
     pub anchor: Option<usize>,
@@ -36,10 +32,8 @@ pub(in crate::store) struct EventRoute {
     pub refuted: HashSet<usize>,
 }
 
-/// What leads where.
 struct Map<'a> {
     runs: &'a [LineRun],
-    /// The run that a run follows.
     before: Vec<Option<usize>>,
     /// The run that it leads back to.
     root: Vec<usize>,
@@ -60,8 +54,7 @@ struct Anchor {
 }
 
 impl EventRoute {
-    /// Finds the way; `head` is the hash of the event that was synced last, if the hint speaks of this log, and `sentinel` the
-    /// run that begins with a compaction: what came before that is in its base.
+    /// Finds the way to the synced event `head`; what came before the run `sentinel` is in its base.
     pub fn find(runs: &[LineRun], head: Option<Hex>, sentinel: Option<usize>) -> Self {
         let map = Map::of(runs, head, sentinel);
         let (hops, last) = map.hops();
@@ -230,23 +223,16 @@ impl<'a> Map<'a> {
 pub(in crate::store) struct LineRun {
     /// The file that it stands in: 0 is the log itself, the others are copies.
     pub source: usize,
-    /// Where it stands there.
     pub bytes: Range<u64>,
     /// The physical line that it begins with.
     pub number: u64,
-    /// How many events it has.
     pub events: u64,
-    /// What its first event follows.
     pub prev: Option<Hex>,
     /// The base that its first event names, if that is a compaction of ours.
     pub base: Option<Hex>,
-    /// The seq of its first event.
     pub first_seq: u64,
-    /// The seq of its last event.
     pub last_seq: u64,
-    /// The hash of its first event.
     pub first: Hex,
-    /// The hash of its last event.
     pub last: Hex,
     /// Whether its first and its last line are of our own form, and so are counted one by one: other tools may count otherwise.
     pub are_ours: (bool, bool),
@@ -260,8 +246,7 @@ pub(in crate::store) struct Cuts {
 }
 
 impl Cuts {
-    /// Divides runs where others branch off or end, and where an event stands whose place the first one of another run
-    /// takes: so a run belongs to a chain as a whole or not at all.
+    /// Divides runs where others branch off or end, so that a run belongs to a chain as a whole or not at all.
     pub fn of(runs: &[LineRun], anchor: Option<Hex>) -> Self {
         let mut cuts = Self::default();
         cuts.behind.extend(anchor.map(|head| head.raw()));
@@ -288,13 +273,10 @@ impl Cuts {
 /// What stands in a file.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Scan {
-    /// Its runs, in order.
     pub runs: Vec<LineRun>,
     /// The highest seq of any line that can be read.
     pub highest_seq: u64,
-    /// How many physical lines there are.
     pub lines: u64,
-    /// Behind the last newline.
     pub end: u64,
 }
 
@@ -302,7 +284,6 @@ pub(in crate::store) struct Scan {
 pub(in crate::store) type OnBad<'a> = &'a mut dyn FnMut(u64, &[u8], u64, &Fault);
 
 impl Scan {
-    /// Reads a file.
     pub fn of(file: &dyn DiskFile, source: usize, cuts: &Cuts, threads: usize, on_bad: OnBad<'_>) -> io::Result<Self> {
         let mut scan = Self::default();
         let mut open: Option<LineRun> = None;
@@ -350,7 +331,6 @@ impl Scan {
     }
 }
 
-/// The base that the first event of a log names.
 fn base_named(text: &[u8], event: &Event) -> Option<Hex> {
     let is_first = event.op == Op::Compact && event.prev_hash(text).is_empty();
     match is_first.then(|| origin_in(text)).flatten() {

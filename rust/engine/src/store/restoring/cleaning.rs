@@ -1,10 +1,7 @@
 //! Erases from a copy what was erased here since it was made, before it becomes the log.
 //!
-//! The copy is opened in a folder of its own, and the records of which a line was erased here are erased in it.
-//! `erasing` names that folder first, so that the next process takes it away.
-//!
-//! The lines are known by seq and hash alone. The copy is refused where those could not tell all: if it is no beginning
-//! of this log, if either does not go back far enough, or if hashes are not kept any more.
+//! The copy is opened in a folder that `erasing` names, and the records of which a line was erased here are erased in it. The
+//! lines are known by seq and hash alone: the copy is refused if it is no beginning of this log, or if hashes are not kept.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
@@ -14,13 +11,14 @@ use std::sync::Arc;
 use crate::options::Options;
 use crate::store::archives::way::{Start, pruned_until, segments};
 use crate::store::erasure::chosen::Chosen;
-use crate::store::erasure::copies::{UnreadableCopy, is_copy_without};
+use crate::store::erasure::copies::CopyCheck;
 use crate::store::erasure::erase::erase;
-use crate::store::erasure::order::{Erase, is_reserved};
-use crate::store::erasure::redact::walk;
+use crate::store::erasure::erase::{Erase, is_reserved};
+use crate::store::erasure::scan::walk;
 use crate::store::files::erasing::{Erasing, remove_draft};
-use crate::store::files::proofs::{IMMUTABLE, immutable_names, past_files};
-use crate::store::recovery::judge::verify_at;
+use crate::store::files::proofs::{IMMUTABLE, immutable_names, past_files_beside};
+use crate::store::follow::LockPurpose;
+use crate::store::recovery::judge::verify;
 use crate::store::recovery::returning::{KnownErasure, Returning, add_forgotten, known_erasures};
 use crate::store::turns::{Alone, Turns};
 use crate::store::upkeep::history_files::PastFiles;
@@ -38,9 +36,7 @@ use chronomemory_state::state::unspelled;
 
 /// A copy without what was erased since.
 pub(super) struct Cleaned {
-    /// Where it lies.
     pub layout: Layout,
-    /// What it is.
     pub report: Report,
     /// The event in it that tells of what was erased in it; `None` if nothing was.
     pub by: Option<u64>,
@@ -55,7 +51,6 @@ impl Cleaned {
     }
 }
 
-/// A folder of `backup/` in which a copy is cleaned.
 struct CleaningFolder {
     site: Arc<Site>,
     folder: PathBuf,
@@ -91,7 +86,6 @@ impl CleaningFolder {
         Layout::of_folder(self.folder.clone())
     }
 
-    /// Copies a store into it, its log up to `end`.
     fn fill(&self, source: &Layout, end: u64, progress: Progress<'_>) -> Result<()> {
         let (disk, here) = (&*self.site.disk, self.layout());
         for name in IMMUTABLE {
@@ -144,8 +138,7 @@ impl Drop for CleaningFolder {
     }
 }
 
-/// Cleans a copy of what was erased here since it was made. Errors: `Refused` if that cannot be told; `Io`, `Locked`,
-/// `Closed`, `Poisoned`.
+/// Erases in a copy what was erased here since. Errors: `Refused` if that is unknown; `Io`, `Locked`, `Closed`, `Poisoned`.
 pub(super) fn clean(
     turns: &impl Turns,
     (source, report): (&Layout, &Report),
@@ -167,7 +160,7 @@ pub(super) fn clean(
     }
     // Nobody writes meanwhile: whoever took the lock would take the folder for one that was left behind.
     turns.turn(|store| {
-        store.with_lock_regardless(now, |store| {
+        store.with_lock_to(LockPurpose::Restore, now, |store| {
             store.settle();
             let last = report.head.map(|head| (report.last_seq, head));
             let (mut has_last, mut kept) = (false, KeptNeighbours::default());
@@ -220,11 +213,10 @@ pub(super) fn clean(
                     draft: None,
                 });
             }
-            let report = verify_at(
+            let report = verify(
                 &*store.site.disk,
                 &draft.layout(),
                 store.options.threads,
-                i64::MAX,
                 &mut |_, _| {},
             )?;
             if let Some(damage) = report.damage.iter().chain(&report.returned).next() {
@@ -241,7 +233,6 @@ pub(super) fn clean(
     })
 }
 
-/// What it takes to erase in a copy what was erased here.
 struct Cleaning<'a> {
     layout: Layout,
     options: Options,
@@ -252,12 +243,9 @@ struct Cleaning<'a> {
     now: i64,
 }
 
-/// What a copy says of lines that were erased here.
 #[derive(Default)]
 struct ErasedInCopy {
-    /// The records that they are of.
     ids: BTreeSet<String>,
-    /// How many there are.
     lines: u64,
 }
 
@@ -309,12 +297,7 @@ impl Cleaning<'_> {
             ids: gone,
             ..Erase::default()
         })?;
-        let is_clean = is_copy_without(
-            &copy.site,
-            self.layout.folder(),
-            (&chosen, UnreadableCopy::Counts),
-            self.options.threads,
-        )?;
+        let is_clean = CopyCheck::of(&copy.site, self.options.threads, &chosen).is_copy_clean(self.layout.folder())?;
         let (left, _) = self.said_in(copy)?;
         if left.lines > 0 || !is_clean {
             let lines = left.lines;
@@ -352,7 +335,6 @@ pub(super) type LineId = (u64, Hex);
 pub(super) struct KeptHistory {
     /// The lines of which nothing else is left.
     pub erased: HashSet<LineId>,
-    /// The first seq that is kept.
     pub first_seq: u64,
     /// It begins with the first event of all: no base stands before it.
     pub is_whole: bool,
@@ -382,10 +364,7 @@ impl Sink for Passing<'_> {
 }
 
 impl KeptHistory {
-    /// Reads all logs of a store, the oldest first; each line that is whole is shown.
-    ///
-    /// # Errors
-    /// `Busy` or `Corrupted` for a history with a hole or an altered archive; `Io`.
+    /// Reads all logs of a store, the oldest first, and shows each whole line. Errors: `Busy` for a hole, `Corrupted`, `Io`.
     pub fn read(store: &Store, show: &mut dyn FnMut(LineId, &Known<'_>)) -> Result<Self> {
         let site: &Site = &store.site;
         let Some(open) = store.log.open() else {
@@ -479,7 +458,8 @@ impl KeptNeighbours {
 /// The erasures that a store knows of, by its state or by events of its history.
 pub(super) fn all_erasures(store: &Store) -> Result<Vec<KnownErasure>> {
     let mut known = known_erasures(&store.state);
-    if !past_files(&store.site)?.iter().any(|name| is_redacted_name(name)) {
+    let past = past_files_beside(&store.site, &BTreeSet::new())?;
+    if !past.iter().any(|name| is_redacted_name(name)) {
         return Ok(known);
     }
     let mut told = Vec::new();

@@ -9,10 +9,10 @@ use super::cleaning::{Cleaned, all_erasures, clean};
 use crate::store::files::known_copies::note_restored;
 use crate::store::files::proofs::{IMMUTABLE, VECTORS, copy_of_base, immutable_names};
 use crate::store::files::set_aside::QuarantineFolder;
-use crate::store::follow::has_remains;
+use crate::store::follow::{LockPurpose, has_remains};
 use crate::store::load::examine::source_of;
 use crate::store::load::tails::{MENDING_BLOCKS, event_before, keep_missed, leads_to, whole_events};
-use crate::store::recovery::judge::verify_at;
+use crate::store::recovery::judge::verify;
 use crate::store::recovery::repair::{Repaired, repair_in_turn, repair_now};
 use crate::store::recovery::returning::Returning;
 use crate::store::turns::{Turns, sync, take_care};
@@ -25,14 +25,13 @@ use chronolog::disk::{Access, Bytes, Disk};
 use chronolog::error::{At, Error, Result};
 use chronolog::hint::{Hint, Synced, hint_for, read_hint, write_hint};
 use chronolog::layout::{LOG, Layout, RESTORED_LOG, RESTORED_SNAPSHOT, is_rows_file, offset_of_tail};
-use chronolog::log::Site;
 use chronolog::log::files::{Scratch, append_bytes, copy_bytes, copy_names, copy_range, is_folder, is_same};
+use chronolog::log::{Log, Site};
 use chronolog::origin::{Origin, Sentinel, origin_of};
 use chronolog::remembered;
 use chronolog::verify::finding;
 use chronomemory_state::state::State;
 
-/// What the system calls a missing file.
 const NO_SUCH_FILE: i32 = 2;
 
 /// What may come back with a copy.
@@ -54,8 +53,7 @@ struct Restored {
 }
 
 impl Restored {
-    /// Copies everything into the store's folder under names that nobody looks at, except bases and archives: their names
-    /// are their digests, and no log names them yet.
+    /// Copies everything under draft names; bases and archives have their digests as names and no log names them yet.
     fn fetch(
         disk: &Arc<dyn Disk>,
         here: &Layout,
@@ -113,38 +111,43 @@ impl Restored {
 
     /// Swaps the logs; gives the names of the files that are kept elsewhere now.
     fn install(self, store: &mut Store, now: i64) -> Result<Vec<String>> {
-        store.with_lock_regardless(now, |store| {
+        store.with_lock_to(LockPurpose::Restore, now, |store| {
             let mut kept = Vec::new();
             if store.log.open().is_some() {
                 // The present log must not lose its only base to the snapshot that comes along.
                 store.anchor(now)?;
-                store.settle_hint()?;
+                store.on_log(Log::settle_hint)?;
                 (kept, _) = QuarantineFolder::before_restore(&store.site, now)?;
             }
             // A foreign log without an anchor stands on its snapshot: that one must be there before the log is.
             if let Some(snapshot) = self.snapshot {
                 snapshot.name(&store.site.layout.snapshot())?;
             }
-            // The hint speaks of the log that was there. Beside the one that comes it would tell of an end that was never its own;
-            // what it knew is kept with the log that it knew.
+            // The hint is about the replaced log; beside the new one it would report a lost end.
             store.site.forget_hint()?;
             store.log.head.announce(self.head)?;
             self.log.name(store.site.layout.log())?;
             if let Some(missed) = &self.missed {
-                // A chain does not tell that it went on: what the copy has lost is known to the hint that lay beside it. A repair
-                // needs that, and whoever goes on without one writes another.
+                // Only the hint beside the copy knows an end that the copy lost; a repair needs it.
                 keep_missed(&store.site, missed, now)?;
                 let (layout, disk) = (&store.site.layout, &*store.site.disk);
                 write_hint(disk, layout, missed)?.sync().at(&layout.synced())?;
                 disk.sync_dir(layout.folder()).at(layout.folder())?;
             }
             store.reload(&mut |_, _| {})?;
-            store.make_ready()?;
-            store.sync_log()?;
-            store.accept_present_head()?;
+            store.on_log(Log::make_ready)?;
+            store.on_log(Log::sync)?;
+            accept_head(store)?;
             Ok(kept)
         })
     }
+}
+
+/// Under the lock, after an announced swap of logs: what was missed before stays missed, unless this log has it.
+fn accept_head(store: &mut Store) -> Result<()> {
+    store.on_log(Log::sync)?;
+    store.log.tell_head();
+    store.log.head.find_standing()
 }
 
 /// Brings a copy back into a store that others use.
@@ -163,7 +166,7 @@ pub fn restore(
             store.options.clone(),
         ))
     })?;
-    let report = verify_at(&*disk, source, options.threads, i64::MAX, progress)?;
+    let report = verify(&*disk, source, options.threads, progress)?;
     let end = match report.events {
         // A log is one line after a compaction. If that is damaged, all its records still lie in what stands beside it.
         0 if has_past(&*disk, source)? => {
@@ -189,7 +192,9 @@ pub fn restore(
     }
     let _care = take_care(turns, now())?;
     // What a lost log left becomes a store again, so that it can be set aside as one.
-    if turns.turn(|store| store.with_lock_sparing_tail(now(), |store| has_remains(&store.site, &store.log)))? {
+    if turns
+        .turn(|store| store.with_lock_to(LockPurpose::Judge, now(), |store| has_remains(&store.site, &store.log)))?
+    {
         repair_in_turn(turns, now)?;
     }
     let known = turns.turn(|store| {
@@ -223,8 +228,7 @@ pub fn restore(
     write_snapshot(turns)
 }
 
-/// A repair that could bring a log back whole keeps of it what was damaged, and the base that it names stays with the store:
-/// or in a backup, if it was retired since.
+/// Copies the base of a repaired log from the store or a backup, if it is not here.
 fn fetch_base(disk: &dyn Disk, here: &Layout, source: &Layout) -> Result<()> {
     let path = source.log();
     let log = disk.open(path, Access::Read).at(path)?;
@@ -269,7 +273,6 @@ fn only_its_past(source: &Layout) -> Error {
     }
 }
 
-/// Why there is nothing to bring back.
 fn nothing_in(disk: &dyn Disk, source: &Layout) -> Error {
     let is_here = |folder: &Path| is_folder(disk, folder) && disk.list(folder).is_ok_and(|names| !names.is_empty());
     let reason = if disk.status(source.log()).is_ok_and(|log| log.length > 0) {
@@ -314,8 +317,7 @@ fn check_end(disk: &dyn Disk, source: &Layout) -> Result<()> {
     }
 }
 
-/// Copies the rows of a copy. Where the present log names a file of the same name that holds anything else, its rows move
-/// out of the way first: until the logs are swapped, both must find theirs.
+/// Copies the rows of a copy. Present rows with the same file name move away first, because both logs need theirs.
 fn fetch_rows(
     turns: &impl Turns,
     disk: &Arc<dyn Disk>,
@@ -357,8 +359,7 @@ fn fetch_rows(
     copy_names(&**disk, &from, &to, here.folder(), names.into_iter())
 }
 
-/// Puts a tail back behind the place where it was cut; what came there since is set aside with the rest of the log. Gives
-/// the state that was replaced, and where it is kept.
+/// Puts a tail back where it was cut; gives the replaced state, and the folder that keeps the replaced log.
 fn put_tail_back(store: &mut Store, name: &str, now: i64) -> Result<(State, String)> {
     let shown = format!("quarantine/{name}");
     let path = store.site.layout.quarantine().join(name);
@@ -390,7 +391,7 @@ fn put_tail_back(store: &mut Store, name: &str, now: i64) -> Result<(State, Stri
         let joined = append_bytes(&*store.site.disk, &*tail, length, draft.path(), offset)?;
         let head = remembered::head_of(&*joined, offset + length).at(draft.path())?;
         store.anchor(now)?;
-        store.settle_hint()?;
+        store.on_log(Log::settle_hint)?;
         let (_, kept) = QuarantineFolder::before_restore(&store.site, now)?;
         // It speaks of the log that was there: beside the other one it would make a tail of these lines again.
         store.site.forget_hint()?;
@@ -401,13 +402,12 @@ fn put_tail_back(store: &mut Store, name: &str, now: i64) -> Result<(State, Stri
             store.state = before;
             return Err(fault);
         }
-        store.accept_present_head()?;
+        accept_head(store)?;
         Ok((before, kept))
     })
 }
 
-/// Brings back what somebody names: a tail of this store's `quarantine/`, or a copy of a store as [`restore`] does; says what
-/// was repaired on the way.
+/// Brings back a tail of `quarantine/`, or a copy as [`restore`] does; says what was repaired on the way.
 pub fn bring_back(
     turns: &impl Turns,
     source: &Path,
@@ -436,8 +436,7 @@ pub fn bring_back(
     }
 }
 
-/// Takes back a tail of `quarantine/`, named as it is there, and repairs what is damaged in it; says what was done: which
-/// records are other than before, and where the log is kept that was replaced, with all that was written since the cut.
+/// Puts a tail of `quarantine/` back and repairs what is damaged in it; the replaced log is kept.
 ///
 /// # Errors
 /// `Corrupted` if it was not cut from the present log, or holds nothing whole; as [`repair`](crate::store::repair).
@@ -446,7 +445,12 @@ pub fn restore_tail(turns: &impl Turns, name: &str, now: &dyn Fn() -> i64, progr
     let (before, kept) = turns.turn(|store| put_tail_back(store, name, now()))?;
     let treated = turns.turn(|store| repair_now(store, false, false, now(), progress))?;
     let records = turns.turn(|store| Ok(store.state.len() as u64))?;
-    let (repaired, replaced) = treated.unwrap_or_else(|| (Repaired::nothing(records), BTreeSet::new()));
+    let nothing = Repaired {
+        records,
+        history_kept: true,
+        ..Repaired::default()
+    };
+    let (repaired, replaced) = treated.unwrap_or_else(|| (nothing, BTreeSet::new()));
     let changed = turns.turn(|store| {
         put_tail_away(&store.site, name, &kept)?;
         Ok(before.differences(&store.state))

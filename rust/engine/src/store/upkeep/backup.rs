@@ -35,8 +35,7 @@ pub struct BackingUp {
 }
 
 impl BackingUp {
-    /// Under the lock: fixes what is to be copied, all that is committed now. What the log names stays until the copy is made,
-    /// for whoever could remove it waits for the care of the store.
+    /// Under the lock: fixes what is to be copied. The maintenance lock keeps these files in place until then.
     pub(in crate::store) fn start(site: &Site, log: &Log, rows: Vec<(String, u64)>, target: PathBuf) -> Self {
         Self {
             disk: Arc::clone(&site.disk),
@@ -57,7 +56,6 @@ impl BackingUp {
         &self.draft
     }
 
-    /// Where it lies then.
     pub(in crate::store) fn target(&self) -> &Path {
         &self.target
     }
@@ -153,7 +151,7 @@ pub(in crate::store) fn copy_inside(
     let access = StoreAccess::shared(turns, now);
     access.sync()?;
     let copy = access.locked(|store, now| {
-        store.sync_log()?;
+        store.on_log(Log::sync)?;
         let rows = store.vectors.named_rows(&store.state);
         let backups = store.site.layout.backups();
         store.site.make_folder(&backups, store.site.layout.folder())?;
@@ -165,8 +163,7 @@ pub(in crate::store) fn copy_inside(
     copy.run(progress)
 }
 
-/// The name of a copy that is made now: behind all that are there, and the one that was made last, whatever the clock said
-/// when those were made. Who keeps the newest goes by it.
+/// A name behind those of all backups and of the one made last, whatever the clock says: pruning orders by name.
 fn next_name(disk: &dyn Disk, backups: &Path, made_last: Option<&str>, now: i64) -> Result<String> {
     let names = disk.list(backups).at(backups)?;
     let there = names.iter().map(String::as_str).filter(|name| is_backup_folder(name));

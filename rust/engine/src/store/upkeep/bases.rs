@@ -5,6 +5,7 @@
 //! beyond that every second goes. A base to which nothing adds up (a repair's, another tool's, of version 1) stays.
 
 use std::collections::HashSet;
+use std::io;
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,23 +13,22 @@ use std::thread::{self, Builder};
 
 use super::history_files::{PastFiles, RetiredLog, remove};
 use crate::store::Progress;
-use crate::store::archives::packing::Packing;
 use crate::store::files::proofs::names_in;
 use crate::store::turns::Turns;
-use chronolog::archive::{self, damage_in};
-use chronolog::digest::Hex;
-use chronolog::disk::{Access, Disk, DiskFile};
+use chronolog::archive::{self, FRAME_BYTES, Packer, damage_in};
+use chronolog::digest::{Hasher, Hex};
+use chronolog::disk::{Access, Disk, DiskFile, read_over};
 use chronolog::error::{At, Error, Result};
 use chronolog::event::salt::{self, SaltTerms};
 use chronolog::layout::{NEW_ARCHIVE, NEW_BASE, archive_name, base_name, digest_in_base_name, packed_base_name};
 use chronolog::log::Site;
-use chronolog::log::files::{Scratch, is_ours, is_taken_by_others, open_base, with_suffix};
+use chronolog::log::files::{PacedFile, Scratch, is_ours, is_taken_by_others, open_base, with_suffix};
+use chronolog::ordered::in_order;
 use chronolog::origin::Origin;
 use chronomemory_state::snapshot::{BaseWriter, Header};
 use chronomemory_state::state::{Frozen, State};
 
-/// Packs the bases of the past that stay, and removes those that need not. Nothing that is not what it should be is
-/// touched: whoever verifies must find it. Errors: `Io`, `Locked`. What is left is done by the next compaction.
+/// Packs the bases of the past that stay, and removes those that archives add up to. Damaged ones are left to `verify`.
 pub(super) fn thin_out(turns: &impl Turns, now: i64) -> Result<()> {
     let (site, threads) = turns.turn(|store| Ok((Arc::clone(&store.site), store.options.threads)))?;
     let (logs, newest) = turns.turn(|store| {
@@ -59,23 +59,19 @@ pub(super) fn thin_out(turns: &impl Turns, now: i64) -> Result<()> {
     Ok(())
 }
 
-/// One base that is there.
 struct PastBase {
     /// Which of the logs it is of.
     log: usize,
     sha256: Hex,
     is_word: bool,
-    /// How long it is, unpacked.
     bytes: u64,
 }
 
-/// The bases of retired logs, the oldest first.
 struct PastBases {
     site: Arc<Site>,
     /// The logs, the oldest first.
     logs: Vec<RetiredLog>,
     there: Vec<PastBase>,
-    /// The archives that are there.
     archives: HashSet<String>,
 }
 
@@ -129,7 +125,6 @@ impl PastBases {
         found
     }
 
-    /// Every second of those that may go.
     fn every_second(&self) -> Vec<Hex> {
         let first = self
             .there
@@ -148,7 +143,6 @@ impl PastBases {
         self.logs.iter().take(log).any(|log| log.starts_from_nothing)
     }
 
-    /// What the packed ones weigh.
     fn weight(&self) -> u64 {
         let packed = self
             .there
@@ -178,8 +172,7 @@ impl PastBases {
         Ok(gone)
     }
 
-    /// Whether the logs between a base and the one before it are there, each with the digest that the log names. That is computed once
-    /// by each process: it would have to be for all of them every night.
+    /// Whether the logs between a base and the one before it are there with their digests, computed once by each process.
     fn adds_up_to(&self, at: usize) -> Result<bool> {
         let end = self.there[at].log;
         let start = match at.checked_sub(1).and_then(|before| self.there.get(before)) {
@@ -208,7 +201,7 @@ impl PastBases {
             }
             let path = self.site.layout.inside(&log.name);
             let archive = archive::open(&*self.site.disk, &path).at(&path)?;
-            if chronolog::archive::file_digest(&*archive.packed).at(&path)?.text() != log.digest {
+            if archive::file_digest(&*archive.packed).at(&path)?.text() != log.digest {
                 return Ok(false);
             }
             self.site.archives.note_proved(&log.name);
@@ -248,17 +241,15 @@ pub(super) fn is_sound(site: &Site, sha256: &Hex) -> Result<bool> {
     let Some((_, base)) = open_base(&*site.disk, &site.layout, sha256).at(&path)? else {
         return Ok(false);
     };
-    match chronolog::archive::file_digest(&*base.log) {
+    match archive::file_digest(&*base.log) {
         Ok(found) => Ok(found == *sha256),
         Err(fault) if damage_in(&fault).is_some() => Ok(false),
         Err(fault) => Err(Error::io(&path, fault)),
     }
 }
 
-/// Whether a packed base is there and holds what it should.
 fn holds(disk: &dyn Disk, packed: &Path, sha256: &Hex) -> bool {
-    let found = archive::open(disk, packed).and_then(|base| chronolog::archive::file_digest(&*base.log));
-    found.is_ok_and(|found| found == *sha256)
+    archive::open(disk, packed).is_ok_and(|base| archive::has_digest(&*base.log, sha256))
 }
 
 /// The name of an archive and its digest, as a sentinel writes them.
@@ -266,7 +257,6 @@ pub(in crate::store) type ArchiveTold = (String, String);
 
 /// A base and an archive that are being written.
 pub(in crate::store) struct NewFiles {
-    /// The records to write next.
     records: Option<Frozen>,
     base: BaseWriter,
     base_scratch: Scratch,
@@ -297,8 +287,7 @@ impl NewFiles {
         })
     }
 
-    /// Takes records that were changed since, to be written next, and the log as it reads now: as before, as far as it is
-    /// packed.
+    /// Takes changed records to be written next, and the log, which reads as before where it is packed.
     pub fn take(&mut self, records: Option<Frozen>, log: Option<Arc<dyn DiskFile>>) {
         self.records = records;
         if let Some(((packing, _), log)) = self.archive.as_mut().zip(log) {
@@ -326,14 +315,13 @@ impl NewFiles {
             None => Ok(()),
         };
         if is_worth_a_thread {
-            return both(|| pack(progress), || write(&mut |_, _| {})).map(|_| ());
+            return both(|| pack(progress), || write(&mut |_, _| {}));
         }
         write(progress)?;
         pack(progress)
     }
 
-    /// Writes the rest up to the end of the log, and names both files; the name of the archive has the first seq of the log,
-    /// that of its file a suffix too. Gives the digest of the base, and name and digest of the archive.
+    /// Writes the rest up to the end of the log and names both files; gives digest of the base, name and digest of the archive.
     pub fn finish(
         mut self,
         site: &Site,
@@ -377,8 +365,8 @@ pub(in crate::store) fn write_base(
     Ok(base)
 }
 
-/// Does two things, the second of them beside the first. Errors: What they say, the first one before the other.
-fn both<A, B: Send>(first: impl FnOnce() -> Result<A>, second: impl FnOnce() -> Result<B> + Send) -> Result<(A, B)> {
+/// Does two things, the second of them beside the first; gives the first error.
+fn both(first: impl FnOnce() -> Result<()>, second: impl FnOnce() -> Result<()> + Send) -> Result<()> {
     // Whoever comes first takes it: where no thread can be had, this one does all of it.
     let waiting = Mutex::new(Some(second));
     let run = || match waiting.lock().unwrap_or_else(PoisonError::into_inner).take() {
@@ -392,8 +380,103 @@ fn both<A, B: Send>(first: impl FnOnce() -> Result<A>, second: impl FnOnce() -> 
             Some(beside) => beside.join().unwrap_or_else(|panic| resume_unwind(panic)),
             None => run(),
         };
-        Ok((done?, other?))
+        done.and(other)
     })
+}
+
+/// An archive of a log, as far as it is packed.
+pub(in crate::store) struct Packing {
+    log: Arc<dyn DiskFile>,
+    file: PacedFile,
+    /// How much of the log is packed: whole frames.
+    done: u64,
+    hasher: Hasher,
+    threads: usize,
+}
+
+#[derive(Default)]
+struct FramePiece {
+    packer: Option<Packer>,
+    plain: Vec<u8>,
+    frame: Vec<u8>,
+}
+
+impl Packing {
+    /// An archive of nothing so far.
+    pub fn start(disk: &dyn Disk, log: Arc<dyn DiskFile>, path: &Path, threads: usize) -> io::Result<Self> {
+        Ok(Self {
+            log,
+            file: PacedFile::at(disk.create(path)?, 0),
+            done: 0,
+            hasher: Hasher::default(),
+            threads,
+        })
+    }
+
+    /// The log reads like this now, and as before as far as it is packed.
+    pub fn read_from(&mut self, log: Arc<dyn DiskFile>) {
+        self.log = log;
+    }
+
+    /// Packs all whole frames before a place in the log, and makes them durable.
+    pub fn go_on(&mut self, until: u64, progress: Progress<'_>) -> io::Result<()> {
+        let whole = until - until % FRAME_BYTES as u64;
+        if whole > self.done {
+            self.pack(whole, progress)?;
+            self.file.sync()?;
+        }
+        Ok(())
+    }
+
+    /// Packs what is left up to the end of the log, and makes all of it durable; gives the digest.
+    pub fn finish(mut self, end: u64) -> io::Result<Hex> {
+        self.pack(end, &mut |_, _| {})?;
+        self.file.sync()?;
+        Ok(self.hasher.finish())
+    }
+
+    fn pack(&mut self, until: u64, progress: Progress<'_>) -> io::Result<()> {
+        let start = self.done;
+        let pieces = (until - start).div_ceil(FRAME_BYTES as u64);
+        let log = Arc::clone(&self.log);
+        let work = |index: u64, piece: &mut FramePiece| {
+            let from = start + index * FRAME_BYTES as u64;
+            let wanted = (until - from).min(FRAME_BYTES as u64) as usize;
+            if read_over(&*log, &mut piece.plain, from, wanted)? < wanted {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            let packer = match &mut piece.packer {
+                Some(packer) => packer,
+                none => none.insert(Packer::new()?),
+            };
+            packer.pack(&piece.plain, &mut piece.frame)
+        };
+        in_order(pieces, self.threads, work, |piece: &mut FramePiece| {
+            self.hasher.update(&piece.frame);
+            self.file.add(&piece.frame)?;
+            self.done += piece.plain.len() as u64;
+            progress(self.done, until);
+            io::Result::Ok(true)
+        })
+    }
+}
+
+/// Packs a log as an archive; gives the name without the suffix of the file, and the digest.
+pub(in crate::store) fn archive_of(
+    site: &Site,
+    (log, end): (Arc<dyn DiskFile>, u64),
+    (first, last): (u64, u64),
+    suffix: &str,
+    threads: usize,
+) -> Result<(String, Hex)> {
+    let archives = site.layout.archives();
+    site.make_folder(&archives, site.layout.folder())?;
+    let scratch = Scratch::at(&site.disk, archives.join(NEW_ARCHIVE));
+    let packing = Packing::start(&*site.disk, log, scratch.path(), threads);
+    let digest = packing.and_then(|packing| packing.finish(end)).at(scratch.path())?;
+    let name = archive_name(first, last, digest.text());
+    scratch.name(&site.layout.inside(&format!("{name}{suffix}")))?;
+    Ok((name, digest))
 }
 
 #[cfg(test)]
@@ -402,8 +485,13 @@ mod tests {
 
     #[test]
     fn both_are_done_or_the_fault_is_told() {
-        assert_eq!(both(|| Ok(1), || Ok(2)).expect("both"), (1, 2));
-        let fails = || Err::<u8, _>(Error::Closed);
-        assert!(both(fails, || Ok(2)).is_err() && both(|| Ok(1), fails).is_err());
+        let (mut first, mut second) = (false, false);
+        let mark = |done: &mut bool| {
+            *done = true;
+            Ok(())
+        };
+        assert!(both(|| mark(&mut first), || mark(&mut second)).is_ok() && first && second);
+        let fails = || Err(Error::Closed);
+        assert!(both(fails, || Ok(())).is_err() && both(|| Ok(()), fails).is_err());
     }
 }

@@ -1,26 +1,30 @@
-//! Compacts the log by an unfiltered rewrite, and writes the sentinel that a new log begins with.
+//! Rewrites the live log as a new base and archive while others go on, and begins a new log with a sentinel.
+//!
+//! A [`Rewrite`] freezes a committed prefix, writes it without the lock and follows what is appended in ever shorter
+//! rounds; the rest is added under the lock. A compaction is a rewrite, an erasure one with a [`Filter`].
 
 use std::io;
 use std::sync::Arc;
 
-use super::bases::thin_out;
+use super::bases::{ArchiveTold, NewFiles, thin_out};
 use super::compact_rows::compact_rows;
 use super::history_files::{PastFiles, clear_out, end_pruning};
-use super::rewrite::{KeepAll, Rewrite};
 use crate::store::files::snapshots::header_of;
 use crate::store::load::tails::check_no_tail_is_left;
 use crate::store::turns::{StoreAccess, Turns, check_tail_at_the_end, take_care};
-use crate::store::write::pending::system_event;
+use crate::store::write::commit::system_event;
 use crate::store::{Progress, Store};
 use chronolog::digest::Hex;
+use chronolog::disk::DiskFile;
 use chronolog::error::{At, Error, Result};
 use chronolog::event::draft::Draft;
 use chronolog::event::{Op, stamp};
 use chronolog::json::Value;
 use chronolog::layout::base_name;
-use chronolog::log::{Log, OpenLog};
+use chronolog::log::{Log, OpenLog, Passed};
 use chronolog::origin::{Origin, Repair};
 use chronolog::wal::writer::{EventBody, Lines};
+use chronomemory_state::state::{Frozen, State};
 
 /// How often a compaction begins anew because somebody else replaced the log.
 const MOST_STARTS: usize = 4;
@@ -78,8 +82,7 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
         if !work.catch_up(&access)? {
             continue;
         }
-        // The system takes a file apart when its last handle is closed, and for a large one that takes long: others close
-        // theirs under the lock, so this one is kept until nobody waits any more.
+        // Keeps the last handle of the large old file, so that it is closed outside of the lock.
         let _retired = turns.turn(|store| Ok(store.log.open().map(|log| Arc::clone(&log.file))))?;
         let events = access.locked(|store, now| {
             check_undamaged(&store.log)?;
@@ -87,7 +90,7 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
                 return Ok(None);
             }
             // Should the power fail behind the swap, the sentinel and the hint tell of the same head.
-            store.settle_hint()?;
+            store.on_log(Log::settle_hint)?;
             let events = store.live().events();
             let (base, archive) = work.finish(store, "")?;
             let retirement = Retirement {
@@ -132,16 +135,12 @@ const SENTINEL_ID: &str = "__compact__";
 
 /// What a sentinel says beside the state that it starts from.
 pub(in crate::store) struct Retirement {
-    /// The sentinel's label.
     pub label: String,
     /// The archive's name and digest, if there is one.
     pub archive: Option<(String, String)>,
-    /// More for its data.
     pub more: Vec<(String, Value)>,
-    /// The repair that it comes from.
     pub repair: Option<Repair>,
-    /// The trail goes on. Behind a repair the state is its own word, and where a history was dropped a trail over it would be
-    /// a way to guess: there it begins anew.
+    /// The trail goes on, except behind a repair or a dropped history.
     pub goes_on: bool,
 }
 
@@ -203,19 +202,189 @@ impl Retirement {
         store.state.forget_events();
         store.state.note(system_event(0, lines.link.next_seq - 1), now);
         store.snapshots.read_anew(store.state.len() as u64);
-        // From here on everything is committed. The hint must speak of the new log, durably, before anyone appends to it:
-        // others would take its word for it.
-        store.make_ready()?;
+        // Committed from here on. The hint must be about the new log before anyone appends to it.
+        store.on_log(Log::make_ready)?;
         store.log.tell_head();
         Ok(())
     }
 }
 
-/// The repairs that the present log tells of.
 fn repairs(log: &Log) -> impl Iterator<Item = Repair> {
     let known = match log.open().map(|log| &log.origin) {
         Some(Origin::Ours(sentinel)) => sentinel.repairs.clone(),
         _ => Vec::new(),
     };
     known.into_iter()
+}
+
+const MOST_ROUNDS: usize = 8;
+/// So few bytes are left to the end, under the lock.
+const REST_BYTES: u64 = 128 * 1024;
+
+/// Decides what of the log and of its records is kept. The default is everything.
+pub(in crate::store) trait Filter {
+    /// The kept records that were changed since a place in the log, or all; `None` if only `freeze_replayed` knows them.
+    fn freeze(&mut self, state: &mut State, since: Option<u64>) -> Result<Option<Frozen>> {
+        Ok(Some(match since {
+            Some(since) => state.freeze_since(since)?,
+            None => state.freeze()?,
+        }))
+    }
+
+    /// Reads what was appended up to a place; false if that changes what is kept, so that all has to begin anew.
+    fn follow(&mut self, _log: &dyn DiskFile, _end: u64) -> Result<bool> {
+        Ok(true)
+    }
+
+    /// After `follow`: the same as `freeze` if the kept records are known from a replay.
+    fn freeze_replayed(&mut self, _since: Option<u64>) -> Result<Option<Frozen>> {
+        Ok(None)
+    }
+
+    /// The log up to a place as it is archived, and how long that is.
+    fn archived(&mut self, log: &Arc<dyn DiskFile>, end: u64) -> Result<(Arc<dyn DiskFile>, u64)> {
+        Ok((Arc::clone(log), end))
+    }
+}
+
+/// Keeps every record and every line.
+pub(super) struct KeepAll;
+
+impl Filter for KeepAll {}
+
+/// A new base and archive of the live log.
+pub(in crate::store) struct Rewrite<F> {
+    pub filter: F,
+    log: Arc<dyn DiskFile>,
+    /// The log is accounted for up to here.
+    until: Passed,
+    /// What is written; `None` before `begin`.
+    files: Option<NewFiles>,
+    keep_history: bool,
+    /// Up to here the archive is to be packed.
+    length: u64,
+    /// Logs from this length on are packed beside the base, on a thread of its own.
+    beside_from: u64,
+}
+
+impl<F: Filter> Rewrite<F> {
+    /// Accounts for a log up to a place, with nothing written yet.
+    pub fn new(filter: F, log: Arc<dyn DiskFile>, until: Passed, keep_history: bool, beside_from: u64) -> Self {
+        Self {
+            filter,
+            log,
+            until,
+            files: None,
+            keep_history,
+            length: 0,
+            beside_from,
+        }
+    }
+
+    /// Under the lock: freezes the state and begins the files; false if all has to begin anew.
+    pub fn begin(&mut self, store: &mut Store) -> Result<bool> {
+        if !self.follow_to_the_end(store)? {
+            return Ok(false);
+        }
+        let records = match self.filter.freeze(&mut store.state, None)? {
+            Some(records) => Some(records),
+            None => self.filter.freeze_replayed(None)?,
+        };
+        let log = self.archived()?;
+        let threads = store.options.threads;
+        self.files = Some(NewFiles::start(
+            &store.site,
+            records.ok_or(Error::Closed)?,
+            log,
+            threads,
+        )?);
+        Ok(true)
+    }
+
+    /// Writes what is known so far.
+    pub fn run(&mut self, progress: Progress<'_>) -> Result<()> {
+        let is_worth_a_thread = self.until.end >= self.beside_from;
+        match &mut self.files {
+            Some(files) => files.run(self.length, is_worth_a_thread, progress),
+            None => Ok(()),
+        }
+    }
+
+    /// Follows what others append until little is left; false if all has to begin anew.
+    pub fn catch_up(&mut self, access: &StoreAccess<'_, impl Turns>) -> Result<bool> {
+        for _ in 0..MOST_ROUNDS {
+            // The slow part comes first, so that little is left to sync under the lock.
+            access.sync()?;
+            let Some((until, changed)) = access.look(|store| self.appended(store, REST_BYTES))? else {
+                return Ok(false);
+            };
+            if until.end - self.until.end <= REST_BYTES {
+                break;
+            }
+            if !self.advance(until, changed)? {
+                return Ok(false);
+            }
+            self.run(&mut |_, _| {})?;
+        }
+        Ok(true)
+    }
+
+    /// Under the lock: follows the rest; false if all has to begin anew.
+    pub fn follow_to_the_end(&mut self, store: &mut Store) -> Result<bool> {
+        match self.appended(store, 0)? {
+            None => Ok(false),
+            Some((until, _)) if until.end == self.until.end => Ok(true),
+            Some((until, changed)) => self.advance(until, changed),
+        }
+    }
+
+    /// Under the lock, after `follow_to_the_end`: names the files, that of the archive with a suffix.
+    pub fn finish(&mut self, store: &Store, suffix: &str) -> Result<(Hex, Option<ArchiveTold>)> {
+        let files = self.files.take().ok_or(Error::Closed)?;
+        let first_seq = store.log.open().and_then(|open| open.mark().first_seq).unwrap_or(0);
+        let header = (&header_of(&store.log), store.options.salts());
+        files.finish(&store.site, header, self.length, (first_seq, suffix))
+    }
+
+    /// Where the log ends now, and the records that were changed if that is more than a rest; `None` if it was replaced.
+    fn appended(&mut self, store: &mut Store, rest: u64) -> Result<Option<(Passed, Option<Frozen>)>> {
+        let open = store.log.open().filter(|open| open.goes_on_from(&self.until));
+        let Some(until) = open.map(|open| open.passing()) else {
+            return Ok(None);
+        };
+        let since = self.until.end;
+        let changed = match self.files {
+            Some(_) if until.end - since > rest => self.filter.freeze(&mut store.state, Some(since))?,
+            _ => None,
+        };
+        Ok(Some((until, changed)))
+    }
+
+    fn advance(&mut self, until: Passed, changed: Option<Frozen>) -> Result<bool> {
+        if !self.filter.follow(&*self.log, until.end)? {
+            return Ok(false);
+        }
+        let since = std::mem::replace(&mut self.until, until).end;
+        if self.files.is_none() {
+            return Ok(true);
+        }
+        let changed = match changed {
+            Some(changed) => Some(changed),
+            None => self.filter.freeze_replayed(Some(since))?,
+        };
+        let log = self.archived()?;
+        if let Some(files) = &mut self.files {
+            files.take(changed, log);
+        }
+        Ok(true)
+    }
+
+    fn archived(&mut self) -> Result<Option<Arc<dyn DiskFile>>> {
+        if !self.keep_history {
+            return Ok(None);
+        }
+        let (log, length) = self.filter.archived(&self.log, self.until.end)?;
+        self.length = length;
+        Ok(Some(log))
+    }
 }

@@ -1,8 +1,7 @@
 //! Moves the living rows of embeddings to a new file, without the dead ones.
 //!
-//! They are copied into the file of the next generation, beside the writers. Then, under the lock, one batch says that
-//! the space has moved, a commit that all followers of the log see. The old file is removed once the log that named it
-//! is retired.
+//! They are copied to the file of the next generation while others write. Under the lock one batch moves the space there; the
+//! old file is removed once the log that named it is retired.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,20 +14,17 @@ use crate::store::vectors::records::format::{
 use crate::store::vectors::records::index::RowIndex;
 use crate::store::vectors::rows::check::{map_rows, row_bytes};
 use chronolog::digest::Hex;
-use chronolog::disk::{DiskFile, PACE_BYTES};
 use chronolog::error::{At, Result};
 use chronolog::event::draft::Draft;
 use chronolog::event::faces::VECTORS;
-use chronolog::log::Site;
-use chronolog::log::files::Scratch;
+use chronolog::log::files::{PacedFile, Scratch};
+use chronolog::log::{Log, Site};
 use chronomemory_state::state::State;
 
 /// Rows are worth moving when more than one in so many is dead.
 const DEAD_SHARE: u32 = 4;
-/// How much is copied at a time.
 const BUFFER_BYTES: usize = 1024 * 1024;
 
-/// A space that is moving.
 pub(in crate::store) struct Moving {
     site: Arc<Site>,
     old: Bound,
@@ -38,17 +34,12 @@ pub(in crate::store) struct Moving {
     /// Rows up to here were looked at.
     seen: u32,
     copied: usize,
-    written: u64,
-    synced: u64,
-    file: Arc<dyn DiskFile>,
+    file: PacedFile,
     scratch: Scratch,
 }
 
 impl Moving {
-    /// Under the lock: fixes the rows that come along, of the living ones.
-    ///
-    /// # Errors
-    /// `Io`; likewise below.
+    /// Under the lock: fixes the living rows that are copied.
     pub fn start(
         site: &Arc<Site>,
         is_log_damaged: bool,
@@ -72,20 +63,16 @@ impl Moving {
                 .collect(),
             seen: index.rows,
             copied: 0,
-            written: 0,
-            synced: 0,
-            file: site.disk.create(scratch.path()).at(scratch.path())?,
+            file: PacedFile::at(site.disk.create(scratch.path()).at(scratch.path())?, 0),
             scratch,
         })
     }
 
-    /// The name of the space.
     pub fn name(&self) -> &str {
         &self.old.name
     }
 
-    /// Under the lock: adds what was attached meanwhile, and gives the new file its name; gives the changes that say that the
-    /// space has moved, or `None` if it is another one by now, or a row came along that is not kept any more.
+    /// Under the lock: copies newly attached rows and names the file; `None` if the space changed, or a row must not be kept.
     pub fn end(
         mut self,
         state: &State,
@@ -124,12 +111,7 @@ impl Moving {
     }
 
     fn put(&mut self, buffer: &mut Vec<u8>) -> Result<()> {
-        self.file.write_at(buffer, self.written).at(self.scratch.path())?;
-        self.written += buffer.len() as u64;
-        if self.written - self.synced >= PACE_BYTES {
-            self.file.sync().at(self.scratch.path())?;
-            self.synced = self.written;
-        }
+        self.file.add(buffer).at(self.scratch.path())?;
         buffer.clear();
         Ok(())
     }
@@ -181,7 +163,7 @@ fn move_spaces(
                 None => Ok(()),
                 Some(draft) => {
                     store.write(&[&draft], now)?;
-                    store.sync_log()
+                    store.on_log(Log::sync)
                 }
             }
         })?;

@@ -1,27 +1,36 @@
-//! Tells which files of the past may stay and which may go.
+//! Tells which files of the past may stay, and removes the oldest archives.
 //!
-//! Nothing is removed that nobody retired: bases and archives that no log names are put aside.
+//! Bases and archives that no log names and no compaction retired are quarantined. A pruning writes an event first, then
+//! removes archives from the oldest on, so that there is never a hole; the next compaction or pruning finishes one.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::backup::order_of;
+use super::bases::is_sound;
+use super::compact::check_undamaged;
+use crate::store::archives::way::pruned_until;
+use crate::store::files::erasing::remove_copy;
+use crate::store::files::proofs::{names_in, past_files_beside, shown};
+use crate::store::follow::is_erasing;
+use crate::store::load::found::{head_of, header_of};
+use crate::store::turns::{StoreAccess, Turns, check_tail_at_the_end, sync, take_care};
 use chronolog::archive;
 use chronolog::digest::Hex;
 use chronolog::disk::Access;
-use chronolog::error::{At, Result};
-use chronolog::event::stamp;
+use chronolog::error::{At, Error, Result};
+use chronolog::event::erasure::check_reason;
+use chronolog::event::{Op, stamp};
 use chronolog::hint::{line_from, names_hash};
-use chronolog::layout::{LOG, base_name, is_history_index, last_seq_in_archive_name, packed_base_name};
-use chronolog::log::files::{free_name, is_folder, is_ours, remove_if_there};
+use chronolog::json::Value;
+use chronolog::layout::{
+    LOG, base_name, is_backup_folder, is_history_index, is_in_draft, last_seq_in_archive_name, packed_base_name,
+};
+use chronolog::log::files::{free_name, is_folder, is_ours, remove_if_there, with_suffix};
 use chronolog::log::{Log, OpenLog, Site};
-use chronolog::origin::{Origin, Sentinel, TrailTold, WayBack, beginning_of};
+use chronolog::origin::{Origin, Sentinel, WayBack, beginning_of};
 use chronomemory_state::state::{State, Timeline};
-
-use crate::store::archives::way::pruned_until;
-use crate::store::files::proofs::{names_in, past_files_beside, shown};
-use crate::store::load::found::{head_of, header_of};
-use crate::store::turns::{StoreAccess, Turns};
 
 /// The bases and archives of a log's past, as the log and its events tell of them. Nothing is changed.
 pub(in crate::store) struct PastFiles<'a> {
@@ -34,7 +43,6 @@ pub(in crate::store) struct PastFiles<'a> {
 }
 
 impl<'a> PastFiles<'a> {
-    /// Those of a log.
     pub fn of(site: &'a Site, log: &'a Log, state: &'a State) -> Self {
         Self {
             site,
@@ -45,8 +53,7 @@ impl<'a> PastFiles<'a> {
         }
     }
 
-    /// What a compaction retires, named from the store's folder on: the files of the past if that is to be dropped, what an
-    /// interrupted one left behind, and the rows that may move.
+    /// What a compaction retires, from the store's folder on: dropped history, leftovers, and rows that may move.
     pub fn retired(&self, keep_history: bool, rows: Vec<(String, u64)>) -> Result<BTreeSet<String>> {
         let mut retired = BTreeSet::new();
         let named = self.named_files()?;
@@ -62,8 +69,7 @@ impl<'a> PastFiles<'a> {
         Ok(retired)
     }
 
-    /// Whether a base or an archive that nothing names holds only what the live log holds too: somebody began to compact it
-    /// and could not finish.
+    /// Whether an unnamed base or archive is left over from an interrupted compaction: the live log holds all of it.
     fn is_left_over(&self, name: &str) -> bool {
         let path = self.site.layout.inside(name);
         let last = if name.starts_with("base/") {
@@ -79,7 +85,6 @@ impl<'a> PastFiles<'a> {
         last.is_some_and(|(seq, hash)| self.has_event(seq, &hash))
     }
 
-    /// Whether the live log holds the event of this seq and hash.
     fn has_event(&self, seq: u64, hash: &str) -> bool {
         let (Some(log), Some(hash)) = (self.log, Hex::read(hash.as_bytes())) else {
             return false;
@@ -102,7 +107,6 @@ impl<'a> PastFiles<'a> {
         Ok(found)
     }
 
-    /// Indexes of archives that are gone, or about to go.
     fn orphaned_indexes(&self, named: &BTreeSet<String>) -> Result<Vec<PathBuf>> {
         let needed: BTreeSet<PathBuf> = named.iter().map(|name| self.site.layout.history_index(name)).collect();
         let indexes = self.site.layout.indexes();
@@ -193,7 +197,6 @@ impl<'a> PastFiles<'a> {
     }
 }
 
-/// Files that a log names.
 pub(super) struct NamedFiles {
     files: BTreeSet<String>,
     /// The logs before it, the newest first.
@@ -207,15 +210,11 @@ pub(super) struct RetiredLog {
     /// The archive, from the store's folder on, and its digest.
     pub name: String,
     pub digest: String,
-    /// How long the log is, unpacked.
     pub bytes: u64,
-    /// Its last event.
     pub last_seq: u64,
-    /// The moment of its first.
     pub began: i64,
     /// The base that it starts from, and whether that is somebody's word: what came before need not add up to it.
     pub base: Option<(Hex, bool)>,
-    /// It has none, and needs none.
     pub starts_from_nothing: bool,
 }
 
@@ -227,16 +226,13 @@ impl NamedFiles {
         };
         self.files.insert(base_name(sha256.text()));
         self.files.insert(packed_base_name(sha256.text()));
-        let told = &sentinel.told;
-        let is_word = told.mended || (told.trail == TrailTold::Nothing && told.erasure.is_none());
         if let Some(log) = self.logs.last_mut() {
-            log.base = Some((sha256, is_word));
+            log.base = Some((sha256, sentinel.is_base_declared()));
         }
     }
 }
 
-/// Removes what was retired and what is derived, and puts aside what else nobody names, one file at a time: nobody waits for
-/// more than one.
+/// Removes what was retired and what is derived, and quarantines other unnamed files, each under its own lock.
 pub(in crate::store) fn clear_out(turns: &impl Turns, retired: &BTreeSet<String>, now: i64) -> Result<()> {
     let garbage = turns.turn(|store| {
         let mut garbage = store.vectors.unnamed_rows(&store.state)?;
@@ -247,8 +243,7 @@ pub(in crate::store) fn clear_out(turns: &impl Turns, retired: &BTreeSet<String>
     clear_files(&StoreAccess::shared(turns, &|| now), garbage, retired)
 }
 
-/// Does the same with the bases and archives that an interrupted compaction left: what is put aside is looked through by
-/// whoever erases, and no log tells of what is not.
+/// Does the same with leftovers of a compaction: an erasure searches the quarantine, no log names the rest.
 pub(in crate::store) fn clear_leftovers(access: &StoreAccess<'_, impl Turns>) -> Result<()> {
     let (garbage, retired) = access.look(|store| {
         let past = PastFiles::of(&store.site, &store.log, &store.state);
@@ -263,8 +258,7 @@ fn clear_files(access: &StoreAccess<'_, impl Turns>, garbage: Vec<PathBuf>, reti
         // The handle is closed when nobody waits any more: only then the system takes the file apart.
         let _removed = disk.open(&file, Access::Read).ok();
         access.locked(|store, now| {
-            // Bases and archives are only named under the maintenance lock. Rows are named by every writer: now
-            // that the lock is held and the log read to its end, it shows whether one has done so since.
+            // Any writer may have named these rows since; under the lock the newest state tells.
             if store.vectors.names_rows(&store.state, &file) {
                 return Ok(());
             }
@@ -348,6 +342,160 @@ pub(super) fn end_pruning(turns: &impl Turns, now: i64) -> Result<()> {
             remove(turns, &base_name(sha256.text()), now)?;
             remove(turns, &packed_base_name(sha256.text()), now)?;
         }
+    }
+    Ok(())
+}
+
+/// What is to go.
+#[derive(Clone, Debug, Default)]
+pub struct Prune {
+    /// Archives of logs that ended before this moment, in microseconds since 1970.
+    pub before: Option<i64>,
+    /// All backups but so many of the newest.
+    pub keep_backups: Option<u64>,
+    /// Why; it stays in the log.
+    pub reason: String,
+    /// Nothing is written: only what would be done is reported.
+    pub dry_run: bool,
+}
+
+/// What went, or would go.
+#[derive(Clone, Debug, Default)]
+pub struct Pruned {
+    /// The seq of the event that tells of it; `None` if no archive went.
+    pub seq: Option<u64>,
+    /// The archives, from the store's folder on, the oldest first.
+    pub archives: Vec<String>,
+    /// The last event in them.
+    pub last_seq: u64,
+    /// Archives that are old enough, and stay because no base behind them is there.
+    pub held: u64,
+    /// The copies, from the store's folder on, the oldest first.
+    pub backups: Vec<String>,
+}
+
+/// Removes the oldest archives and backups of a store that others go on using; gives what went.
+///
+/// # Errors
+/// `Busy` while an erasure is unfinished, `Corrupted`, `Invalid`, `Io`, `Locked`, `Closed`, `Poisoned`.
+pub fn prune(turns: &impl Turns, order: &Prune, now: &dyn Fn() -> i64) -> Result<Pruned> {
+    check_reason(&order.reason)?;
+    turns.turn(check_tail_at_the_end)?;
+    let _care = take_care(turns, now())?;
+    StoreAccess::shared(turns, now).locked(|store, _| {
+        check_undamaged(&store.log)?;
+        store.log.check_head_is_kept()?;
+        match is_erasing(&store.site) {
+            true => Err(Error::busy("nothing is pruned while an erasure is unfinished")),
+            false => Ok(()),
+        }
+    })?;
+    if !order.dry_run {
+        end_pruning(turns, now())?;
+    }
+    let mut pruned = Pruned::default();
+    if let Some(before) = order.before {
+        prune_archives(turns, order, before, now, &mut pruned)?;
+    }
+    if let Some(keep) = order.keep_backups {
+        prune_backups(turns, keep, order.dry_run, now, &mut pruned)?;
+    }
+    Ok(pruned)
+}
+
+fn prune_archives(
+    turns: &impl Turns,
+    order: &Prune,
+    before: i64,
+    now: &dyn Fn() -> i64,
+    pruned: &mut Pruned,
+) -> Result<()> {
+    let (logs, began) = past_logs(turns)?;
+    let site = turns.turn(|store| Ok(Arc::clone(&store.site)))?;
+    // A log ended when the one behind it began.
+    let ends = logs.iter().skip(1).map(|log| log.began).chain([began]);
+    let old = ends.take_while(|end| *end <= before).count();
+    let mut going = old;
+    while going > 0 {
+        let base = match logs.get(going) {
+            Some(first) => first.base.map(|(sha256, _)| sha256),
+            None => turns.turn(|store| {
+                Ok(match store.log.open().map(|log| &log.origin) {
+                    Some(Origin::Ours(sentinel)) => sentinel.base_sha256,
+                    _ => None,
+                })
+            })?,
+        };
+        if let Some(sha256) = base
+            && is_sound(&site, &sha256)?
+        {
+            break;
+        }
+        going -= 1;
+    }
+    pruned.held = (old - going) as u64;
+    let Some(last) = going.checked_sub(1).and_then(|last| logs.get(last)) else {
+        return Ok(());
+    };
+    pruned.last_seq = last.last_seq;
+    pruned.archives = logs.iter().take(going).map(|log| log.name.clone()).collect();
+    if order.dry_run {
+        return Ok(());
+    }
+    let seq = StoreAccess::shared(turns, now).locked(|store, now| {
+        let record = |id: &str| record(id, &order.reason, going as u64, last.last_seq);
+        let seq = store.write_own(Op::Prune, "pruned", record, now)?;
+        store.on_log(Log::sync)?;
+        Ok(seq)
+    })?;
+    sync(turns)?;
+    pruned.seq = Some(seq);
+    end_pruning(turns, now())
+}
+
+fn record(id: &str, reason: &str, archives: u64, last_seq: u64) -> Vec<u8> {
+    let text = |text: &str| Value::Str(text.to_owned());
+    let record = Value::object([
+        ("id", text(id)),
+        ("kind", text("pruned")),
+        ("label", text(reason)),
+        (
+            "data",
+            Value::object([("archives", Value::from(archives)), ("last_seq", Value::from(last_seq))]),
+        ),
+    ]);
+    record.to_bytes()
+}
+
+/// Removes all backups but the newest. A backup is renamed to a draft first, so that half of it is no copy.
+fn prune_backups(
+    turns: &impl Turns,
+    keep: u64,
+    is_dry: bool,
+    now: &dyn Fn() -> i64,
+    pruned: &mut Pruned,
+) -> Result<()> {
+    let site = turns.turn(|store| Ok(Arc::clone(&store.site)))?;
+    let (disk, backups) = (&*site.disk, site.layout.backups());
+    if !is_folder(disk, &backups) {
+        return Ok(());
+    }
+    let mut names = disk.list(&backups).at(&backups)?;
+    names.retain(|name| is_backup_folder(name) && is_folder(disk, &backups.join(name)));
+    names.sort_by_key(|name| order_of(name));
+    let going = names.len().saturating_sub(usize::try_from(keep).unwrap_or(usize::MAX));
+    for name in names.iter().take(going) {
+        pruned.backups.push(format!("backup/{name}"));
+        if is_dry {
+            continue;
+        }
+        let (path, draft) = (backups.join(name), with_suffix(&backups.join(name), ".tmp"));
+        StoreAccess::shared(turns, now).locked(|_, _| {
+            disk.rename(&path, &draft).at(&path)?;
+            disk.sync_dir(&backups).at(&backups)
+        })?;
+        remove_copy(disk, &draft, is_in_draft)?;
+        disk.sync_dir(&backups).at(&backups)?;
     }
     Ok(())
 }

@@ -5,5 +5,3 @@ pub(in crate::store) mod bases;
 pub(in crate::store) mod compact;
 pub(in crate::store) mod compact_rows;
 pub(in crate::store) mod history_files;
-pub(in crate::store) mod pruning;
-pub(in crate::store) mod rewrite;

@@ -31,6 +31,6 @@ pub use search::query::{Neighbour, VectorQuestion, VectorSearch};
 
 pub(super) use known::Vectors;
 pub(super) use rows::check::{altered_companions, check_rows, is_no_file, is_of_this_file};
-pub(super) use rows::durable::{DirtyRows, RowBarrier};
+pub(super) use rows::durable::DirtyRows;
 
 pub(super) use search::query::{Narrowed, Near, Nearby, Recent, TokenSearch, no_past};

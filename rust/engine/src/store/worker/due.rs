@@ -6,8 +6,7 @@ use crate::store::DueWork;
 
 /// `normal` lets a write wait at most a second for its sync. A sync begins a little earlier: it takes a moment.
 const PATIENCE: Duration = Duration::from_millis(900);
-/// `normal` leaves at most four mebibytes unsynced; from half of that on nobody waits. The rest is for what is written while
-/// the disk is at work.
+/// `normal` leaves at most four mebibytes unsynced; at half of that a sync begins.
 const URGENT_BYTES: u64 = 2 * 1024 * 1024;
 /// How soon a lock that was kept is looked at again.
 const LEASE_LOOK: Duration = Duration::from_millis(1);
@@ -58,7 +57,6 @@ pub(super) enum Task {
     Tell,
 }
 
-/// All of them, the most urgent first.
 const TASKS: [Task; 5] = [Task::EndLease, Task::Sync, Task::Snapshot, Task::Seal, Task::Tell];
 
 impl Task {
@@ -103,9 +101,7 @@ impl DueSince {
 /// What was asked for and not begun, and what is being done.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Due {
-    /// What is asked for.
     pub asked: u8,
-    /// Since when.
     pub since: DueSince,
     /// What the tasks that are under way answer to: of each kind there is one at a time.
     pub busy: u8,

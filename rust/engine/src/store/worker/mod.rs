@@ -1,9 +1,7 @@
 //! The worker, which looks after a store between calls.
 //!
-//! A [`Worker`] sleeps unless something was written: it syncs when nobody writes any more, has snapshots written and
-//! the text index sealed while others go on, and gives back a lock that was kept for commits that never came. [`due`]
-//! decides what is due when; long work is done by threads that the [`Host`] lends. A worker may have a thread of its
-//! own, or be driven by a caller's loop.
+//! A [`Worker`] syncs, writes snapshots, seals the text index and ends leases; [`due`] decides when. Long work runs on
+//! threads of the [`Host`]. A worker has a thread of its own, or is driven by a caller's loop.
 
 mod due;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,7 +21,6 @@ use chronolog::memory;
 /// What a thread needs at least.
 const THREAD_BYTES: usize = 4 * 1024 * 1024;
 
-/// Looks after a store.
 pub(super) struct Worker {
     store: Arc<Shared>,
     host: Arc<dyn Host>,
@@ -36,7 +33,6 @@ pub(super) struct Worker {
     rounds: Mutex<Rounds>,
 }
 
-/// What those say who ask.
 #[derive(Default)]
 struct WorkerInbox {
     since: DueSince,
@@ -102,7 +98,6 @@ impl Worker {
         begun.into_iter().for_each(|(_, join)| join());
     }
 
-    /// Hears what the store needs.
     pub fn tell(&self, due_work: DueWork) {
         let asked = asks_of(due_work);
         if asked & !self.asked.load(Ordering::Relaxed) != 0 {
@@ -174,8 +169,7 @@ impl Worker {
         }
     }
 
-    /// Lets another thread do what may take long. Where there is none it is done here, and nothing is left to the worker
-    /// meanwhile.
+    /// Runs a task on another thread, or here if there is none; then no lease is left to the worker meanwhile.
     fn begin(self: &Arc<Self>, task: Task, rounds: &mut Rounds) {
         self.busy.fetch_or(task.answers(), Ordering::Relaxed);
         // Before the store is looked at: what is written then asks again.

@@ -7,31 +7,29 @@ use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use foldhash::fast::RandomState;
-
-use super::pending::changes;
+use super::commit::changes;
+use crate::store::Store;
 use chronolog::error::{Error, Result};
 use chronolog::event::Op;
 use chronolog::event::act::Act;
 use chronolog::event::draft::{Draft, RecordChange};
 use chronolog::event::faces::{SEARCH, face_of};
-use chronolog::json::members;
+use chronolog::json::{Value, members};
 use chronolog::memory::Refused;
 use chronolog::scope::{Carried, LEVELS, Scope, SeenAs, Viewer, carried, other_than, replace};
+use chronomemory_state::condition::{FieldPath, INDEX_PREFIX, indexable};
 use chronomemory_state::state::{State, spelled, unspelled};
+use foldhash::fast::RandomState;
 
 /// What separates a name from the digits of a scope at the end of an id.
 const DIGITS_MARK: u8 = b'@';
 const DIGITS: usize = 16;
-/// The ids of the records that say that a name of a level is required, in the order of the levels. Every commit looks for them,
-/// so none is spelled for that.
+/// The ids of the records that require a name of a level, in the order of the levels.
 pub(in crate::store) const REQUIRING: [&str; LEVELS.len()] =
     ["search:require:user", "search:require:agent", "search:require:session"];
 
-/// Whether all changes are their writer's to make. If records that are there carry narrower scopes than whoever changes
-/// them, the parts as they are to be written: what such a record says is changed, not whose it is. Errors: `IdTaken`,
-/// `UnknownRecord`, `OutOfScope`, `Invalid` for a record that would change its scope; of several changes which one it
-/// is. `TooLarge` if a line would be too long.
+/// Whether all changes are their writer's to make; the parts with the scopes that existing records keep, if those differ.
+/// Errors: `IdTaken`, `UnknownRecord`, `OutOfScope`, `Invalid`, `TooLarge`, of several changes which one it is.
 pub(in crate::store) fn check_claims(state: &State, parts: &[impl Borrow<Draft>]) -> Result<Option<Vec<Arc<Draft>>>> {
     if !check_each(state, parts)? {
         return Ok(None);
@@ -121,9 +119,9 @@ impl<'a> Claims<'a> {
                     }
                 }
             }
-            Some((_, Some(SeenAs::Wider))) => return Err(Error::OutOfScope { id: unspelled(id) }),
-            Some((_, None)) if change.op == Op::Upsert => return Err(Error::IdTaken { id: unspelled(id) }),
-            Some((_, None)) => return Err(Error::UnknownRecord { id: unspelled(id) }),
+            Some((_, Some(SeenAs::Wider))) => return Err(Error::OutOfScope(unspelled(id))),
+            Some((_, None)) if change.op == Op::Upsert => return Err(Error::IdTaken(unspelled(id))),
+            Some((_, None)) => return Err(Error::UnknownRecord(unspelled(id))),
         }
         let born = self.born.as_mut().filter(|_| change.op == Op::Upsert);
         match born.map(|born| *born.entry(id).or_insert(here)) {
@@ -147,7 +145,7 @@ impl<'a> Claims<'a> {
             // One without names may say so of an id that nobody knows, as ever: it is in the log then.
             return match scope.is_shared() {
                 true => Ok(()),
-                false => Err(Error::UnknownRecord { id: unspelled(id) }),
+                false => Err(Error::UnknownRecord(unspelled(id))),
             };
         }
         // What a face makes of several things carries what they have in common.
@@ -165,7 +163,6 @@ impl<'a> Claims<'a> {
     }
 }
 
-/// Whether somebody gives names.
 fn has_names(writer: &Viewer) -> bool {
     matches!(writer, Viewer::Named { scope, .. } if !scope.is_shared())
 }
@@ -184,8 +181,8 @@ fn check_act(state: &State, writer: &Viewer, id: &[u8], record: &[u8]) -> Result
     for mention in Act::read(id, record).iter().flat_map(Act::mentions) {
         match state.seen_by(writer, &spelled(&mention.id)) {
             None | Some(Some(SeenAs::Own)) => {}
-            Some(Some(SeenAs::Wider)) => return Err(Error::OutOfScope { id: mention.id }),
-            Some(None) => return Err(Error::UnknownRecord { id: mention.id }),
+            Some(Some(SeenAs::Wider)) => return Err(Error::OutOfScope(mention.id)),
+            Some(None) => return Err(Error::UnknownRecord(mention.id)),
         }
     }
     Ok(())
@@ -203,8 +200,8 @@ pub(in crate::store) fn check_owned<'a>(
     for id in ids {
         match state.seen_by(writer, id) {
             Some(Some(SeenAs::Own)) => {}
-            Some(Some(SeenAs::Wider)) => return Err(Error::OutOfScope { id: unspelled(id) }),
-            Some(None) | None => return Err(Error::UnknownRecord { id: unspelled(id) }),
+            Some(Some(SeenAs::Wider)) => return Err(Error::OutOfScope(unspelled(id))),
+            Some(None) | None => return Err(Error::UnknownRecord(unspelled(id))),
         }
     }
     Ok(())
@@ -232,7 +229,7 @@ pub(in crate::store) fn check_required(state: &State, parts: &[impl Borrow<Draft
     for (place, &level) in LEVELS.iter().enumerate() {
         let lacks = |draft: &Draft| !draft.author().gives(place) && !is_of_store(draft);
         if is_required(state, place) && parts.iter().any(|part| lacks(part.borrow())) {
-            return Err(Error::ScopeRequired { level });
+            return Err(Error::ScopeRequired(level));
         }
     }
     Ok(())
@@ -268,12 +265,11 @@ fn keep_scopes(state: &State, draft: &Draft) -> Result<Draft> {
 /// Ids that end with the digits of a scope belong to it, so that nobody can occupy them.
 fn check_digits(id: &[u8], is_own: impl FnOnce(&str) -> bool) -> Result<()> {
     match marked_digits(id) {
-        Some(digits) if !is_own(digits) => Err(Error::IdTaken { id: unspelled(id) }),
+        Some(digits) if !is_own(digits) => Err(Error::IdTaken(unspelled(id))),
         _ => Ok(()),
     }
 }
 
-/// The digits of a scope that an id ends with.
 fn marked_digits(id: &[u8]) -> Option<&str> {
     let (before, digits) = id.split_at_checked(id.len().checked_sub(DIGITS)?)?;
     let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
@@ -287,6 +283,82 @@ fn moved(id: &[u8]) -> Error {
         "data.@scope",
         format!("the record {id:?} keeps the scope that it was born with; write a new record instead"),
     )
+}
+
+/// A setting that a store has or has not.
+pub enum Setting {
+    /// An index of this field.
+    Index(FieldPath),
+    /// Every write must name this level of scope, given by its place in the order of the levels.
+    Required(usize),
+}
+
+impl Setting {
+    /// The index of a field. Errors: `Argument` for a path that cannot be indexed.
+    pub fn index(path: &str) -> Result<Self> {
+        let place = FieldPath::of_text(path).map_err(|why| Error::argument("path", format!("{path:?}: {why}")))?;
+        if indexable(path).is_none() {
+            let words = format!("{path:?} stands beside the records and not in them; there is no index of it");
+            return Err(Error::argument("path", words));
+        }
+        Ok(Self::Index(place))
+    }
+
+    /// That writes must name a level of scope. Errors: `Argument` for what is no level.
+    pub fn required(level: &str) -> Result<Self> {
+        let place = LEVELS.iter().position(|known| *known == level);
+        let wrong = || {
+            Error::must(
+                "level",
+                format!("be one of {}", LEVELS.join(", ")),
+                format!("{level:?}"),
+            )
+        };
+        place.map(Self::Required).ok_or_else(wrong)
+    }
+
+    /// The paths of the fields that a store has indexes of, the oldest first.
+    pub fn indexes(store: &Store) -> Result<Vec<String>> {
+        store.views.declared(&store.state)
+    }
+
+    pub(super) fn is_of(&self, store: &Store) -> Result<bool> {
+        match self {
+            Self::Index(path) => Ok(Self::indexes(store)?.contains(&path.to_string())),
+            Self::Required(place) => Ok(is_required(&store.state, *place)),
+        }
+    }
+
+    /// The change that sets it, or takes it back.
+    pub(super) fn draft(&self, is_wanted: bool, depth: i64) -> Result<Draft> {
+        let (id, kind, key, value) = match self {
+            Self::Index(path) => (
+                format!("{INDEX_PREFIX}{path}"),
+                "search_index",
+                "path",
+                path.to_string(),
+            ),
+            Self::Required(place) => (
+                REQUIRING[*place].to_owned(),
+                "search_require",
+                "level",
+                LEVELS[*place].to_owned(),
+            ),
+        };
+        let mut draft = Draft::default();
+        if !is_wanted {
+            draft.delete(&id, Some(SEARCH))?;
+            return Ok(draft);
+        }
+        let record = Value::object([
+            ("confidence", Value::from(1.0)),
+            ("data", Value::object([(key, Value::from(value))])),
+            ("id", Value::from(id)),
+            ("kind", Value::from(kind)),
+        ]);
+        draft.upsert_value(&record, depth, Some(SEARCH))?;
+        Ok(draft)
+    }
 }
 
 #[cfg(test)]

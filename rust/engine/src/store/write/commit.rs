@@ -4,30 +4,28 @@ use std::borrow::Borrow;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::claims::{REQUIRING, check_claims, check_required, has_claims, is_required};
-use super::pending::{WrittenAt, changes, count, take_in};
-use crate::options::{Durability, Options, WriterTerms};
-use crate::store::Store;
-use crate::store::follow::TailLeft;
+use super::claims::{Setting, check_claims, check_required, has_claims};
+use crate::options::{Options, WriterTerms};
+use crate::store::follow::LockPurpose;
 use crate::store::history::lines::LiveLog;
 use crate::store::vectors::changes::write::check_attachment;
 use crate::store::vectors::{Attachment, DirtyRows};
+use crate::store::{Embeddings, Store};
 use chronolog::damage::DamageKind;
 use chronolog::disk::Access;
 use chronolog::error::{At, Error, Result};
-use chronolog::event::draft::Draft;
-use chronolog::event::faces::SEARCH;
+use chronolog::event::draft::{Draft, RecordChange};
 use chronolog::event::line::{Event, Trust};
 use chronolog::event::{IncomingEvents, Known, Op, stamp};
-use chronolog::json::Value;
+use chronolog::json::RecordSpans;
 use chronolog::layout::{SNAPSHOT, base_name};
 use chronolog::log::files::copy_file;
 use chronolog::log::{Log, LogSync, OpenLog, Site};
+use chronolog::memory::gathered;
 use chronolog::origin::{ADOPT_ID, Origin};
-use chronolog::scope::LEVELS;
 use chronolog::verify::{BaseState, finding};
 use chronolog::wal::writer::{ChainEnd, EventBody, Lines};
-use chronomemory_state::condition::{FieldPath, INDEX_PREFIX, MAX_INDEXES, indexable};
+use chronomemory_state::condition::MAX_INDEXES;
 use chronomemory_state::snapshot;
 use chronomemory_state::state::{Edition, State};
 
@@ -39,10 +37,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Waits for the disk, if this group asks for it.
-    ///
-    /// # Errors
-    /// What the disk says; [`Store::end_group`] must hear of it.
+    /// Waits for the disk, if this group asks for it; [`Store::end_group`] takes the result.
     pub fn run(&self) -> Result<()> {
         self.syncing.as_ref().map_or(Ok(()), Syncing::run)
     }
@@ -52,7 +47,7 @@ impl Store {
     /// Writes a draft as one atomic batch. `now` is in microseconds since 1970.
     ///
     /// # Errors
-    /// `Locked` if another writer keeps the lock, `Io`, `Poisoned`, `Closed`, `Invalid`, `TooLarge`, `Limit`; nothing is written then.
+    /// `Locked`, `Io`, `Poisoned`, `Closed`, `Invalid`, `TooLarge`, `Limit`; nothing is written then.
     pub fn commit(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
         self.with_lock(now, |store| {
             let committed = store.check_and_write(draft, now)?;
@@ -65,45 +60,30 @@ impl Store {
     pub fn commit_unsynced(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
         self.with_lock(now, |store| {
             let committed = store.check_and_write(draft, now)?;
-            store.sync_if_promised(now)?;
+            if store.options.syncs_every_commit() {
+                store.sync_if_due(now)?;
+            }
             Ok(committed)
         })
     }
 
-    /// Whether a commit would wait for nobody now: the lock is kept from the one before, so others have added nothing since, and
-    /// no sync is promised or overdue.
-    pub(in crate::store) fn writes_at_once(&self, now: i64) -> bool {
-        self.log.lock.is_leased() && self.is_settled() && !self.syncs_every_commit() && !self.log.is_sync_due(now)
-    }
-
-    /// Begins to spell a batch of so many changes. Drafts of an earlier one come along, if their memory is free again.
-    pub fn spell_ahead(&mut self, changes: usize, now: i64) -> (SpelledAhead, Vec<Draft>) {
-        let ahead = SpelledAhead::begin(&mut self.log, &self.options, changes, now);
-        (ahead, self.pending.take_seen())
-    }
-
-    /// Writes a draft in several parts that are one atomic batch, with the lines that were spelled ahead if they still fit.
-    pub fn commit_parts(&mut self, parts: &[Arc<Draft>], ahead: SpelledAhead, now: i64) -> Result<Committed> {
+    /// Writes a draft in several parts that are one atomic batch, with the lines that were encoded ahead if they still fit.
+    pub fn commit_parts(&mut self, parts: &[Arc<Draft>], ahead: EncodedAhead, now: i64) -> Result<Committed> {
         self.with_lock(now, |store| {
             store.settle();
             let kept = match ahead.checked == Some(store.state.whole_edition()) {
                 true => None,
-                false => store.check(parts)?,
+                false => check_parts(&store.state, parts)?,
             };
             let committed = match kept {
                 None => store.write_ahead(parts, Some(ahead), now)?,
                 Some(kept) => store.write_ahead(&kept, None, now)?,
             };
-            store.sync_if_promised(now)?;
+            if store.options.syncs_every_commit() {
+                store.sync_if_due(now)?;
+            }
             Ok(committed)
         })
-    }
-
-    fn sync_if_promised(&mut self, now: i64) -> Result<()> {
-        if self.syncs_every_commit() {
-            self.sync_if_due(now)?;
-        }
-        Ok(())
     }
 
     /// Writes a draft only if none of its records is there yet; `None` if one is.
@@ -119,22 +99,15 @@ impl Store {
         })
     }
 
-    /// Writes several drafts, each an atomic batch of its own, under one lock and in mode `full` with one sync for all.
-    /// That sync is the caller's to run, without the store, and then to end with [`Store::end_group`].
-    ///
-    /// # Errors
-    /// As `commit`, for all of them.
+    /// Writes several drafts as atomic batches under one lock. The caller runs their common sync without the store, and then
+    /// calls [`Store::end_group`]. Errors: as `commit`, for all of them.
     pub fn start_group(&mut self, drafts: &[&Draft], now: i64) -> Result<Group> {
-        let rushed = self.begin(TailLeft::MovedAside, now)?;
-        if let Err(fault) = self.log.check_is_there() {
-            self.log.release_or_lease(now, false);
-            return Err(fault);
-        }
+        let rushed = self.begin(LockPurpose::Write, now)?;
         let outcomes: Vec<Result<Committed>> = drafts.iter().map(|draft| self.check_and_write(draft, now)).collect();
         if !outcomes.iter().all(Result::is_ok) {
             self.log.lock.set_prepared(false);
         }
-        let syncing = self.start_sync().filter(|_| self.syncs_every_commit());
+        let syncing = self.start_sync().filter(|_| self.options.syncs_every_commit());
         Ok(Group {
             outcomes,
             syncing,
@@ -149,16 +122,6 @@ impl Store {
         self.options.lock_timeout = terms.lock_timeout;
         self.options.salt = terms.salt;
         self.log.set_writer_options(terms.durability, terms.lock_timeout);
-    }
-
-    /// Whether nothing is acknowledged before it is on disk.
-    pub fn syncs_every_commit(&self) -> bool {
-        self.options.durability == Durability::Full
-    }
-
-    /// Whether what is acknowledged is synced soon, by whoever looks after the store.
-    pub(in crate::store) fn syncs_later(&self) -> bool {
-        self.options.durability == Durability::Normal
     }
 
     /// Hears how the sync of a group went, and lets go.
@@ -176,28 +139,16 @@ impl Store {
     }
 
     pub(super) fn check_and_write(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
-        match self.check(&[draft])?.as_deref() {
+        self.settle();
+        match check_parts(&self.state, &[draft])?.as_deref() {
             Some([kept]) => self.write(&[kept], now),
             _ => self.write(&[draft], now),
         }
     }
-
-    /// Whether a batch can be written, as far as the records say that it speaks of. It comes back if it is to be written
-    /// otherwise than it was given: records that are there keep narrower scopes.
-    pub(in crate::store) fn check(&mut self, parts: &[impl Borrow<Draft>]) -> Result<Option<Vec<Arc<Draft>>>> {
-        self.settle();
-        check_parts(&self.state, parts)
-    }
-
-    /// Looks at a batch while it is still being spelled: the edition of the state on which it can be written as it is. `None`
-    /// if it cannot, or that cannot be told yet; whoever writes it asks again then, and hears why.
-    pub fn check_ahead(&self, parts: &[Arc<Draft>]) -> Option<Edition> {
-        let fits = self.is_settled() && matches!(check_parts(&self.state, parts), Ok(None));
-        fits.then(|| self.state.whole_edition())
-    }
 }
 
-fn check_parts(state: &State, parts: &[impl Borrow<Draft>]) -> Result<Option<Vec<Arc<Draft>>>> {
+/// Whether a batch can be written; the parts as they are to be written if records keep narrower scopes than given.
+pub(in crate::store) fn check_parts(state: &State, parts: &[impl Borrow<Draft>]) -> Result<Option<Vec<Arc<Draft>>>> {
     check_required(state, parts)?;
     let kept = match has_claims(state, parts) {
         true => check_claims(state, parts)?,
@@ -268,20 +219,7 @@ pub(in crate::store) fn check_patches(state: &State, parts: &[impl Borrow<Draft>
     Ok(())
 }
 
-/// Says what was written, and keeps the memory of the lines for the next ones.
-fn finish_commit(log: &mut Log, lines: Lines, changes: usize) -> Committed {
-    let last = lines.starts.len().checked_sub(1);
-    let committed = Committed {
-        first_seq: lines.link.next_seq - changes as u64,
-        next_seq: lines.link.next_seq,
-        last_line: last.map(|last| lines.line(last).to_vec()).unwrap_or_default(),
-    };
-    log.keep_memory(lines);
-    committed
-}
-
-/// Makes the lines of a batch.
-fn spell(
+fn encode(
     log: &mut Log,
     options: &Options,
     parts: &[impl Borrow<Draft>],
@@ -328,8 +266,7 @@ impl Store {
             micros,
         };
         take_in(&mut self.state, parts, place);
-        self.write_due_snapshot();
-        Ok(finish_commit(&mut self.log, lines, count(parts)))
+        Ok(self.finish_commit(lines, count(parts)))
     }
 
     /// Under the lock: puts a line behind the log that the store says of itself; `record` is made of its seq.
@@ -360,7 +297,7 @@ impl Store {
             events: 1,
             ..IncomingEvents::default()
         })?;
-        let offset = self.append(&lines, now)?;
+        let offset = self.on_log(|log, rows| log.append(&lines, now, rows))?;
         let known = Known {
             op,
             id: id.as_bytes(),
@@ -375,25 +312,39 @@ impl Store {
         Ok(seq)
     }
 
-    /// The same with lines that were spelled ahead, if they still fit; the state may see them later.
+    /// The same with lines that were encoded ahead, if they still fit; the state may see them later.
     pub(in crate::store) fn write_ahead(
         &mut self,
         parts: &[Arc<Draft>],
-        ahead: Option<SpelledAhead>,
+        ahead: Option<EncodedAhead>,
         now: i64,
     ) -> Result<Committed> {
         let (lines, base, micros) = self.put(parts, ahead, now)?;
         self.pending
             .take_in_later(&mut self.state, parts, &lines, (base, micros));
-        self.write_due_snapshot();
-        Ok(finish_commit(&mut self.log, lines, count(parts)))
+        Ok(self.finish_commit(lines, count(parts)))
+    }
+
+    /// After a commit: writes a snapshot that is due, unless a worker does, and keeps the memory of the lines.
+    fn finish_commit(&mut self, lines: Lines, changes: usize) -> Committed {
+        if self.snapshots.is_due(&self.log) && !self.options.attended {
+            self.write_wanted_snapshot();
+        }
+        let last = lines.starts.len().checked_sub(1);
+        let committed = Committed {
+            first_seq: lines.link.next_seq - changes as u64,
+            next_seq: lines.link.next_seq,
+            last_line: last.map(|last| lines.line(last).to_vec()).unwrap_or_default(),
+        };
+        self.log.keep_memory(lines);
+        committed
     }
 
     /// Puts a batch behind the log; gives its lines, where they stand and the moment that they carry.
     fn put(
         &mut self,
         parts: &[impl Borrow<Draft>],
-        ahead: Option<SpelledAhead>,
+        ahead: Option<EncodedAhead>,
         now: i64,
     ) -> Result<(Lines, u64, i64)> {
         if count(parts) > 0 {
@@ -402,35 +353,27 @@ impl Store {
         let coming = coming(parts);
         let adoption = adopt(&self.site, self.log.report.base)?;
         let adopts = adoption.is_some();
-        let fits = |ahead: &SpelledAhead| !adopts && ahead.fits(self.log.link(), self.log.latest(), count(parts));
+        let fits = |ahead: &EncodedAhead| !adopts && ahead.fits(self.log.link(), self.log.latest(), count(parts));
         let (lines, micros) = match ahead.filter(fits) {
             Some(ahead) => (ahead.lines, ahead.now),
             None => {
                 let micros = now.max(self.log.latest());
-                let lines = spell(&mut self.log, &self.options, parts, coming, adoption, micros)?;
+                let lines = encode(&mut self.log, &self.options, parts, coming, adoption, micros)?;
                 (lines, micros)
             }
         };
         // Whatever the state will need is had before anything is written.
         self.settle();
         self.state.make_room(coming)?;
-        let base = self.append(&lines, now)?;
+        let base = self.on_log(|log, rows| log.append(&lines, now, rows))?;
         if adopts {
             self.log.report.base = BaseState::Adopted;
         }
         Ok((lines, base, micros))
     }
-
-    /// Writes a snapshot that is due, unless somebody looks after the store.
-    fn write_due_snapshot(&mut self) {
-        if self.snapshots.is_due(&self.log) && !self.options.attended {
-            self.write_wanted_snapshot();
-        }
-    }
 }
 
-/// Before the first write to a log that another tool compacted, its snapshot becomes a base of ours; gives the record
-/// that says so. Errors: `Corrupted` if somebody has changed it since; `Io`.
+/// Before the first write to a log of another tool: makes its snapshot a base; gives the record that says so.
 pub(in crate::store) fn adopt(site: &Site, base: BaseState) -> Result<Option<String>> {
     if base != BaseState::Unanchored {
         return Ok(None);
@@ -458,8 +401,8 @@ pub(in crate::store) fn adopt(site: &Site, base: BaseState) -> Result<Option<Str
 /// No batch has so many changes.
 const NEVER: usize = usize::MAX;
 
-/// Lines spelled ahead.
-pub struct SpelledAhead {
+/// Lines encoded ahead of the commit.
+pub struct EncodedAhead {
     pub(super) lines: Lines,
     from: ChainEnd,
     /// When they were written, as they say.
@@ -473,9 +416,9 @@ pub struct SpelledAhead {
     pub(in crate::store) checked: Option<Edition>,
 }
 
-impl SpelledAhead {
-    /// Begins to spell a batch of so many changes behind a log.
-    pub(super) fn begin(log: &mut Log, options: &Options, changes: usize, now: i64) -> Self {
+impl EncodedAhead {
+    /// Begins to encode a batch of so many changes behind a log.
+    pub(in crate::store) fn begin(log: &mut Log, options: &Options, changes: usize, now: i64) -> Self {
         let (from, depth) = (log.link(), options.recursion_depth);
         let ts = stamp::digits(now);
         let mut lines = log.fresh_lines(options.salts());
@@ -494,7 +437,7 @@ impl SpelledAhead {
         }
     }
 
-    /// Spells the next part. Where there is no memory for it, or no salt, the lines will not fit: whoever spells them again says why.
+    /// Encodes the next part. Without memory or salt the lines will not fit, and encoding them again reports why.
     pub fn add(&mut self, part: &Draft) {
         let is_ready = |lines: &mut Lines| {
             let coming = part.coming();
@@ -524,8 +467,7 @@ pub struct AtomicBatch<'a> {
     pub attachments: &'a [Attachment<'a>],
     /// Where the log ended when it was read, and the ids that were.
     pub unless_changed: Option<(&'a Bookmark, &'a [String])>,
-    /// When it happened, in microseconds since 1970, if that is earlier than now: a run that is repeated by a clock of its own
-    /// writes the same bytes.
+    /// When it happened, if that is before now, in microseconds since 1970: a replayed run writes the same bytes.
     pub at: Option<i64>,
 }
 
@@ -549,9 +491,8 @@ impl Store {
         }
     }
 
-    /// Writes changes and embeddings as one atomic batch: a record and its embedding are born together or not at all. With
-    /// a reading nothing is written, and `None` given, if an event behind its bookmark speaks of one of the ids that were
-    /// read, or nobody can say what came after it. Whoever reads anew has a bookmark that can be told.
+    /// Writes changes and embeddings as one atomic batch. `None`, and nothing written, if a record that was read has changed
+    /// since its bookmark, or that cannot be known.
     pub fn commit_change(&mut self, change: &AtomicBatch<'_>, now: i64) -> Result<Option<WrittenBatch>> {
         for attachment in change.attachments {
             check_attachment(attachment)?;
@@ -566,7 +507,8 @@ impl Store {
                     return Ok(None);
                 }
             }
-            let kept = store.check(&[change.draft])?;
+            store.settle();
+            let kept = check_parts(&store.state, &[change.draft])?;
             let draft = kept.as_ref().map_or(change.draft, |kept| &kept[0]);
             let writer = change.draft.writer();
             let before = store.state.edition(writer);
@@ -595,8 +537,7 @@ pub struct Bookmark {
     pub end: u64,
 }
 
-/// Which event of the live log is the first that came after the bookmark; `None` if that cannot be told, because the
-/// log is another one, or was compacted and began anew somewhere behind it.
+/// The first event of the live log behind a bookmark; `None` if the log was replaced or compacted since.
 pub(in crate::store) fn first_behind(live: LiveLog<'_>, since: &Bookmark) -> Result<Option<u32>> {
     let Some(log) = live.open else {
         return Ok((since.head.is_empty()).then_some(0));
@@ -627,95 +568,44 @@ pub(in crate::store) fn first_behind(live: LiveLog<'_>, since: &Bookmark) -> Res
 }
 
 impl Store {
-    /// Declares an index of a field, for all who use the store; says whether there was none.
-    ///
-    /// # Errors
-    /// `Argument` for a path of which there can be none, `Limit` if there are too many; `Io`, `Locked`, `Closed`, `Poisoned`.
-    pub fn create_index(&mut self, path: &str, now: i64) -> Result<bool> {
-        let place = field_of(path)?;
-        self.with_lock(now, |store| {
-            let declared = store.declared()?;
-            if declared.contains(&place.to_string()) {
-                return Ok(false);
-            }
-            if declared.len() >= MAX_INDEXES {
-                return Err(Error::limit(format!("there are {MAX_INDEXES} indexes already")));
-            }
-            let path = place.to_string();
-            let record = Value::object([
-                ("confidence", Value::from(1.0)),
-                ("data", Value::object([("path", Value::from(path.as_str()))])),
-                ("id", Value::from(format!("{INDEX_PREFIX}{path}"))),
-                ("kind", Value::from("search_index")),
-            ]);
-            let mut draft = Draft::default();
-            draft.upsert_value(&record, store.options.recursion_depth, Some(SEARCH))?;
-            store.write_setting(&draft, now)
-        })
-    }
-
-    /// Takes an index back; says whether there was one.
-    pub fn drop_index(&mut self, path: &str, now: i64) -> Result<bool> {
-        let place = field_of(path)?;
-        self.with_lock(now, |store| {
-            if !store.declared()?.contains(&place.to_string()) {
-                return Ok(false);
-            }
-            let mut draft = Draft::default();
-            draft.delete(&format!("{INDEX_PREFIX}{place}"), Some(SEARCH))?;
-            store.write_setting(&draft, now)
-        })
-    }
-
-    /// Says that every write must come with a name of a level, or that it need not; says whether that is new.
-    ///
-    /// # Errors
-    /// `Argument` for what is no level; `Io`, `Locked`, `Closed`, `Poisoned`.
-    pub fn require(&mut self, level: &str, is_wanted: bool, now: i64) -> Result<bool> {
-        let Some(place) = LEVELS.iter().position(|known| *known == level) else {
-            let known = LEVELS.join(", ");
-            return Err(Error::must("level", format!("be one of {known}"), format!("{level:?}")));
-        };
+    /// Writes what is drafted on the newest state, unless the draft is empty; gives what the caller made besides.
+    fn write_drafted<T>(&mut self, now: i64, make: impl FnOnce(&Self) -> Result<(Draft, T)>) -> Result<T> {
         self.with_lock(now, |store| {
             store.settle();
-            if is_required(&store.state, place) == is_wanted {
-                return Ok(false);
+            let (draft, made) = make(store)?;
+            if !draft.is_empty() {
+                store.write(&[&draft], now)?;
+                store.sync_if_due(now)?;
             }
-            let (id, mut draft) = (REQUIRING[place], Draft::default());
-            if is_wanted {
-                let record = Value::object([
-                    ("confidence", Value::from(1.0)),
-                    ("data", Value::object([("level", Value::from(level))])),
-                    ("id", Value::from(id)),
-                    ("kind", Value::from("search_require")),
-                ]);
-                draft.upsert_value(&record, store.options.recursion_depth, Some(SEARCH))?;
-            } else {
-                draft.delete(id, Some(SEARCH))?;
-            }
-            store.write_setting(&draft, now)
+            Ok(made)
         })
     }
 
-    fn write_setting(&mut self, draft: &Draft, now: i64) -> Result<bool> {
-        self.write(&[draft], now)?;
-        self.sync_if_due(now)?;
-        Ok(true)
+    /// Writes a draft of changed embeddings or spaces, if it is not empty; gives what the caller made besides.
+    pub fn change_embeddings<T>(
+        &mut self,
+        now: i64,
+        make: impl FnOnce(&Embeddings<'_>) -> Result<(Draft, T)>,
+    ) -> Result<T> {
+        self.write_drafted(now, |store| make(&store.embeddings()))
     }
 
-    /// The paths that it declares indexes of, the oldest first.
-    pub fn declared(&self) -> Result<Vec<String>> {
-        self.views.declared(&self.state)
+    /// Sets a setting, or takes it back; returns whether that changed anything.
+    ///
+    /// # Errors
+    /// `Limit` if there are too many indexes; `Io`, `Locked`, `Closed`, `Poisoned`.
+    pub fn set(&mut self, setting: &Setting, is_wanted: bool, now: i64) -> Result<bool> {
+        self.write_drafted(now, |store| {
+            if setting.is_of(store)? == is_wanted {
+                return Ok((Draft::default(), false));
+            }
+            let is_index = is_wanted && matches!(setting, Setting::Index(_));
+            if is_index && Setting::indexes(store)?.len() >= MAX_INDEXES {
+                return Err(Error::limit(format!("there are {MAX_INDEXES} indexes already")));
+            }
+            Ok((setting.draft(is_wanted, store.options.recursion_depth)?, true))
+        })
     }
-}
-
-fn field_of(path: &str) -> Result<FieldPath> {
-    let place = FieldPath::of_text(path).map_err(|why| Error::argument("path", format!("{path:?}: {why}")))?;
-    if indexable(path).is_none() {
-        let words = format!("{path:?} stands beside the records and not in them; there is no index of it");
-        return Err(Error::argument("path", words));
-    }
-    Ok(place)
 }
 
 /// A sync that runs while others go on writing.
@@ -730,10 +620,7 @@ impl Syncing {
         &self.log.path
     }
 
-    /// Waits until the disk has everything that was written before the sync was started.
-    ///
-    /// # Errors
-    /// `Io`; the store must hear of it.
+    /// Waits until the disk has everything that was written before; [`Store::end_sync`] takes the result.
     pub fn run(&self) -> Result<()> {
         // What the log names must be there when the log is.
         self.rows.as_ref().map_or(Ok(()), DirtyRows::sync)?;
@@ -777,36 +664,143 @@ impl Store {
             return Ok(());
         }
         // If that fails the bytes are in the file but nobody may rely on them: the memory must not either.
-        self.sync_log().inspect_err(|_| self.log.forget())
+        self.on_log(Log::sync).inspect_err(|_| self.log.forget())
+    }
+}
+
+/// A larger batch is shown to the state at once: a reader should not have to wait for it.
+const LATER_LINES: usize = 16 * 1024;
+
+/// What the state has not seen yet, and what it saw last of that.
+#[derive(Default)]
+pub(in crate::store) struct Pending {
+    /// Nobody looks at the state before it has seen this.
+    batch: Option<UnseenBatch>,
+    seen: Vec<Arc<Draft>>,
+}
+
+struct UnseenBatch {
+    parts: Vec<Arc<Draft>>,
+    base: u64,
+    starts: Vec<usize>,
+    next_seq: u64,
+    micros: i64,
+}
+
+impl Pending {
+    /// Shows the state a batch, now or later, that stands at a place and was written at a moment.
+    pub fn take_in_later(&mut self, state: &mut State, parts: &[Arc<Draft>], lines: &Lines, at: (u64, i64)) {
+        let (base, micros) = at;
+        // INVARIANT: batches are shown in their order.
+        self.settle(state);
+        let next_seq = lines.link.next_seq;
+        let kept = (lines.starts.len() <= LATER_LINES).then(|| gathered(lines.starts.iter().copied()));
+        // What nobody may have to wait for is shown at once, and so is what there is no memory for until later.
+        let Some(Ok(starts)) = kept else {
+            let place = WrittenAt {
+                base,
+                starts: &lines.starts,
+                next_seq,
+                micros,
+            };
+            take_in(state, parts, place);
+            self.seen = parts.to_vec();
+            return;
+        };
+        self.batch = Some(UnseenBatch {
+            parts: parts.to_vec(),
+            base,
+            starts,
+            next_seq,
+            micros,
+        });
     }
 
-    /// Under the lock: syncs the log and remembers how far.
-    pub(in crate::store) fn sync_log(&mut self) -> Result<()> {
-        let (log, mut rows) = self.log_and_rows();
-        log.sync(&mut rows)
+    /// Whether the state has seen everything that was written.
+    pub fn is_settled(&self) -> bool {
+        self.batch.is_none()
     }
 
-    /// Under the lock: syncs the log.
-    pub(in crate::store) fn sync_quietly(&mut self) -> Result<()> {
-        let (log, mut rows) = self.log_and_rows();
-        log.sync_quietly(&mut rows)
+    /// Shows the state what it has not seen; nobody may look at it before.
+    pub fn settle(&mut self, state: &mut State) {
+        if let Some(batch) = self.batch.take() {
+            let place = WrittenAt {
+                base: batch.base,
+                starts: &batch.starts,
+                next_seq: batch.next_seq,
+                micros: batch.micros,
+            };
+            take_in(state, &batch.parts, place);
+            self.seen = batch.parts;
+        }
     }
 
-    /// Under the lock, before the first append: a log that can be written to.
-    pub(in crate::store) fn make_ready(&mut self) -> Result<()> {
-        let (log, mut rows) = self.log_and_rows();
-        log.make_ready(&mut rows)
+    /// The drafts that the state saw last: their memory can be used again.
+    pub fn take_seen(&mut self) -> Vec<Draft> {
+        let seen = std::mem::take(&mut self.seen).into_iter();
+        seen.filter_map(Arc::into_inner).collect()
     }
+}
 
-    /// Under the lock, before another log takes the place of this one: what is known of its end is on disk.
-    pub(in crate::store) fn settle_hint(&mut self) -> Result<()> {
-        let (log, mut rows) = self.log_and_rows();
-        log.settle_hint(&mut rows)
+/// An event of the log's own, as far as the state is concerned: it only has a place.
+pub(in crate::store) fn system_event(offset: u64, seq: u64) -> Known<'static> {
+    Known {
+        op: Op::Other,
+        id: b"",
+        record: b"{}",
+        fields: RecordSpans::default(),
+        hash: b"",
+        offset,
+        seq,
     }
+}
 
-    /// Under the lock: puts lines behind the log; says where they begin.
-    pub(in crate::store) fn append(&mut self, lines: &Lines, now: i64) -> Result<u64> {
-        let (log, mut rows) = self.log_and_rows();
-        log.append(lines, now, &mut rows)
+/// Where the lines of a batch stand in the log.
+pub(in crate::store) struct WrittenAt<'a> {
+    pub(in crate::store) base: u64,
+    /// Where each of them begins, from `base` on.
+    pub(in crate::store) starts: &'a [usize],
+    pub(in crate::store) next_seq: u64,
+    /// When they were written, in microseconds.
+    pub(in crate::store) micros: i64,
+}
+
+/// Shows the state what was written.
+pub(in crate::store) fn take_in(state: &mut State, parts: &[impl Borrow<Draft>], place: WrittenAt<'_>) {
+    let WrittenAt {
+        base,
+        starts,
+        next_seq,
+        micros,
+    } = place;
+    let (system, written) = starts.split_at(starts.len() - count(parts));
+    let mut seq = next_seq - starts.len() as u64;
+    for start in system {
+        state.note(system_event(base + *start as u64, seq), micros);
+        seq += 1;
     }
+    for ((draft, change), start) in changes(parts).zip(written) {
+        let known = Known {
+            op: change.op,
+            id: draft.id(change),
+            record: draft.record(change),
+            fields: change.fields,
+            hash: b"",
+            offset: base + *start as u64,
+            seq,
+        };
+        state.apply_drafted(known, micros, change.is_plain);
+        seq += 1;
+    }
+}
+
+/// How many changes the parts of a batch have.
+pub(super) fn count(parts: &[impl Borrow<Draft>]) -> usize {
+    parts.iter().map(|part| part.borrow().changes().len()).sum()
+}
+
+/// The changes of all parts, each with the draft that holds it.
+pub(in crate::store) fn changes(parts: &[impl Borrow<Draft>]) -> impl Iterator<Item = (&Draft, &RecordChange)> {
+    let drafts = parts.iter().map(Borrow::borrow);
+    drafts.flat_map(|draft: &Draft| draft.changes().iter().map(move |change| (draft, change)))
 }

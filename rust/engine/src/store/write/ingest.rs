@@ -19,7 +19,6 @@ use chronolog::ordered::in_order;
 use chronomemory_search::blocks::{BlockMisfit, misfit};
 use chronomemory_state::state::unspelled;
 
-/// How much of the source becomes one batch.
 const PIECE_BYTES: u64 = 2 * 1024 * 1024;
 
 /// How much more is read when a row reaches beyond its piece.
@@ -91,10 +90,8 @@ pub struct RowRefusal {
     pub reason: String,
 }
 
-/// Loads records, one JSON object a line. Each part of some mebibytes is one atomic batch; at the first row that
-/// is not a record everything before its part is kept and nothing of its part is, unless such rows are skipped. If
-/// `go_on` returns false after a batch, the load ends there. Records of the faces come in as a whole or not at all: half
-/// a face is worth nothing.
+/// Loads records, one JSON object a line, in atomic batches. At the first bad row the load ends, and its batch is not kept,
+/// unless bad rows are skipped; so it does if `go_on` returns false. Records of faces are loaded all or none.
 ///
 /// # Errors
 /// `InFile` names the line and holds the reason; `Io`, `Locked`, `Closed`, `Poisoned`.
@@ -344,11 +341,9 @@ pub type RefusedChanges = Vec<(usize, Error)>;
 /// The rows that begin in one piece of the source.
 #[derive(Default)]
 pub(in crate::store) struct RowBatch {
-    /// What they say.
     pub draft: Draft,
     /// The line of each change, within the piece.
     pub places: Vec<u64>,
-    /// How many lines there are.
     pub lines: u64,
     /// Rows that are no records.
     pub refused: Vec<RefusedRow>,
@@ -411,8 +406,7 @@ pub(in crate::store) fn commit_rows(
     Ok(None)
 }
 
-/// Writes a draft as one batch without the changes that are not its writer's to make: these come back, with their
-/// places. Errors: As [`Store::commit`], but for the refusal of a change.
+/// Writes a draft as one batch without the changes that its writer may not make; gives these with their places.
 pub(in crate::store) fn commit_allowed(
     store: &mut Store,
     draft: &mut Draft,
@@ -437,8 +431,7 @@ pub(in crate::store) fn row_of(fault: Error, changes: usize) -> std::result::Res
     }
 }
 
-/// Deletes an author's own records that have expired at a moment, as one batch; gives their ids. What somebody writes anew
-/// meanwhile lives.
+/// Deletes an author's own records that have expired at a moment, as one batch; gives their ids.
 pub(in crate::store) fn sweep(store: &mut Store, author: &Author, moment: i64, now: i64) -> Result<Vec<String>> {
     store.with_lock(now, |store| {
         store.settle();

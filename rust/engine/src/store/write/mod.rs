@@ -4,4 +4,3 @@ pub(in crate::store) mod attach;
 pub(in crate::store) mod claims;
 pub(in crate::store) mod commit;
 pub(in crate::store) mod ingest;
-pub(in crate::store) mod pending;

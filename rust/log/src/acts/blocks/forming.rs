@@ -104,8 +104,7 @@ impl<'a> LinkRoom<'a> {
         }
     }
 
-    /// Sees to it that two blocks may have one more; says whether they may. What was seen least, and longest ago, gives way;
-    /// but not what was seen in this session.
+    /// Makes room for one more link of two blocks, if links from other sessions can go: the least and longest ago seen.
     pub fn make(&mut self, book: &mut Book<'_>, pair: (&'a str, &'a str)) -> bool {
         let mut giving_way = Vec::new();
         for block in [pair.0, pair.1] {

@@ -9,7 +9,6 @@ use crate::json::Value;
 const PRIOR_STRENGTH: f64 = 2.0;
 /// Above this an outcome was good.
 pub const GOOD_ABOVE: f64 = 0.5;
-/// Below this an outcome was bad.
 const BAD_BELOW: f64 = 0.2;
 /// How strongly blocks that helped together are linked, times the signal.
 const LINK_WEIGHT: f64 = 0.8;

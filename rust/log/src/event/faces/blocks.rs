@@ -1,7 +1,7 @@
 //! The declaration of the blocks face.
 
 use crate::acts;
-use crate::event::faces::{Call, Face, FaceIndex};
+use crate::event::faces::{Call, Face, UNDECLARED, active};
 use crate::event::tie::{Bond, ENDS, tie};
 
 /// The beginning of the ids of sessions.
@@ -12,28 +12,19 @@ pub(super) const FACE: Face = Face {
     name: "blocks",
     prefixes: &["block", "bedge", "contradiction", "frame", "session", "config"],
     indexes: &[
-        FaceIndex {
-            name: "blocks.by_category",
-            kind: "block",
-            status: "active",
-            by: &[&["data", "category"]],
-            then: &["data", "created_at"],
-        },
-        FaceIndex {
-            name: "blocks.by_tag",
-            kind: "block",
-            status: "active",
-            by: &[&["data", "tags"]],
-            then: &["data", "created_at"],
-        },
+        active(
+            "blocks.by_category",
+            "block",
+            &[&["data", "category"]],
+            &["data", "created_at"],
+        ),
+        active("blocks.by_tag", "block", &[&["data", "tags"]], &["data", "created_at"]),
     ],
-    networks: &[],
     calls: &[Call {
         by: "bedge:",
         of: "block:",
     }],
     acts: Some(&acts::blocks::RULES),
-    sorting: None,
     ties: &[
         tie("bedge:", "block:", ENDS, Bond::Belongs),
         tie(
@@ -60,4 +51,5 @@ pub(super) const FACE: Face = Face {
         // Of a kept MCP call: what it wrote. Its result names that, and its digest covers the text.
         tie("config:", "", &[&["data", "wrote"]], Bond::Belongs),
     ],
+    ..UNDECLARED
 };

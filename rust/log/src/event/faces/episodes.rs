@@ -1,6 +1,6 @@
 //! The declaration of the episodes face, with its facts.
 
-use crate::event::faces::{Face, FaceIndex, Sorting};
+use crate::event::faces::{Face, Sorting, UNDECLARED, active};
 use crate::event::tie::{Bond, tie};
 
 const LINEAGE: &[&[&str]] = &[&["data", "lineage", "source_episode_ids"]];
@@ -11,42 +11,35 @@ pub(super) const FACE: Face = Face {
     name: "episodes",
     prefixes: &["episode", "fact", "rule"],
     indexes: &[
-        FaceIndex {
-            name: "episodes.by_user",
-            kind: "episode",
-            status: "active",
-            by: &[&["data", "@scope", "user"]],
-            then: &["data", "time"],
-        },
-        FaceIndex {
-            name: "episodes.by_session",
-            kind: "episode",
-            status: "active",
-            by: &[&["data", "@scope", "user"], &["data", "@scope", "session"]],
-            then: &["data", "time"],
-        },
-        FaceIndex {
-            name: "episodes.by_agent",
-            kind: "episode",
-            status: "active",
-            by: &[&["data", "@scope", "user"], &["data", "@scope", "agent"]],
-            then: &["data", "time"],
-        },
-        FaceIndex {
-            name: "episodes.by_scope",
-            kind: "episode",
-            status: "active",
-            by: &[
+        active(
+            "episodes.by_user",
+            "episode",
+            &[&["data", "@scope", "user"]],
+            &["data", "time"],
+        ),
+        active(
+            "episodes.by_session",
+            "episode",
+            &[&["data", "@scope", "user"], &["data", "@scope", "session"]],
+            &["data", "time"],
+        ),
+        active(
+            "episodes.by_agent",
+            "episode",
+            &[&["data", "@scope", "user"], &["data", "@scope", "agent"]],
+            &["data", "time"],
+        ),
+        active(
+            "episodes.by_scope",
+            "episode",
+            &[
                 &["data", "@scope", "user"],
                 &["data", "@scope", "session"],
                 &["data", "@scope", "agent"],
             ],
-            then: &["data", "time"],
-        },
+            &["data", "time"],
+        ),
     ],
-    networks: &[],
-    calls: &[],
-    acts: None,
     sorting: Some(&Sorting {
         prefix: "episode:",
         owner: ["user", "agent"],
@@ -74,4 +67,5 @@ pub(super) const FACE: Face = Face {
             Bond::Belongs,
         ),
     ],
+    ..UNDECLARED
 };

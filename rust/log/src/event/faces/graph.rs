@@ -1,6 +1,6 @@
 //! The declaration of the graph face.
 
-use crate::event::faces::{Face, FaceIndex, Network};
+use crate::event::faces::{Face, Network, UNDECLARED, active};
 use crate::event::tie::{Bond, Tie, tie};
 
 /// Other items that an event refers to, of any kind.
@@ -25,56 +25,29 @@ pub(super) const FACE: Face = Face {
     name: "graph",
     prefixes: &["profile", "node", "gedge", "path", "plan", "event", "audit"],
     indexes: &[
-        FaceIndex {
-            name: "graph.nodes_by_kind",
-            kind: "node",
-            status: "active",
-            by: &[&["data", "kind"]],
-            then: &["data", "id"],
-        },
-        FaceIndex {
-            name: "graph.edges_by_source",
-            kind: "gedge",
-            status: "active",
-            by: &[&["data", "source"]],
-            then: &["data", "id"],
-        },
-        FaceIndex {
-            name: "graph.edges_by_target",
-            kind: "gedge",
-            status: "active",
-            by: &[&["data", "target"]],
-            then: &["data", "id"],
-        },
-        FaceIndex {
-            name: "graph.edges_by_kind",
-            kind: "gedge",
-            status: "active",
-            by: &[&["data", "kind"]],
-            then: &["data", "id"],
-        },
+        active("graph.nodes_by_kind", "node", &[&["data", "kind"]], &["data", "id"]),
+        active(
+            "graph.edges_by_source",
+            "gedge",
+            &[&["data", "source"]],
+            &["data", "id"],
+        ),
+        active(
+            "graph.edges_by_target",
+            "gedge",
+            &[&["data", "target"]],
+            &["data", "id"],
+        ),
+        active("graph.edges_by_kind", "gedge", &[&["data", "kind"]], &["data", "id"]),
         // What is appended has no field that orders it, so it stays in the order in which it came.
-        FaceIndex {
-            name: "graph.appended",
-            kind: "event",
-            status: "active",
-            by: &[&["data", "log"]],
-            then: &["data", "order"],
-        },
-        FaceIndex {
-            name: "graph.appended_by_kind",
-            kind: "event",
-            status: "active",
-            by: &[&["data", "kind"]],
-            then: &["data", "order"],
-        },
-        FaceIndex {
-            name: "graph.audited",
-            kind: "audit",
-            status: "active",
-            by: &[&["data", "log"]],
-            then: &["data", "order"],
-        },
+        active("graph.appended", "event", &[&["data", "log"]], &["data", "order"]),
+        active(
+            "graph.appended_by_kind",
+            "event",
+            &[&["data", "kind"]],
+            &["data", "order"],
+        ),
+        active("graph.audited", "audit", &[&["data", "log"]], &["data", "order"]),
     ],
     networks: &[Network {
         name: "graph.edges",
@@ -84,9 +57,6 @@ pub(super) const FACE: Face = Face {
         ends: "graph.nodes_by_kind",
         prefix: "node:",
     }],
-    calls: &[],
-    acts: None,
-    sorting: None,
     ties: &[
         tie(
             "gedge:",
@@ -184,4 +154,5 @@ pub(super) const FACE: Face = Face {
         tie("audit:", "gedge:", ACTIONS, Bond::Refers).around().clearing(REASON),
         tie("audit:", "path:", ACTIONS, Bond::Refers).around().clearing(REASON),
     ],
+    ..UNDECLARED
 };

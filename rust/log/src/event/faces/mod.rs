@@ -26,33 +26,53 @@ pub const ERASURES: &str = "erasures";
 /// The kinds of the records that name rows, that tell of erasures, of archives that were removed, and of copies brought back.
 const STORE_KINDS: [&[u8]; 5] = [b"vector", b"erasure", b"pruned", b"returned", b"upheld"];
 
-/// Whether records of a kind are the store's own: they name rows of embeddings, or tell what was erased and why. These speak of
-/// records of any scope: they are for who sees all of them.
+/// Whether records of a kind are the store's own, about records of any scope: only viewers of all scopes see them.
 pub fn is_of_store(kind: &[u8], is_of_face: bool) -> bool {
     is_of_face && STORE_KINDS.contains(&kind)
 }
 
-/// Whether what happens to records of a kind is told to those who see them. Rows of embeddings are there for all, whoever brought
-/// them, and so is a space of them.
+/// Whether changes of records of a kind are shown to those who see them. Rows and spaces are there for all.
 pub fn is_told(kind: &[u8], is_of_face: bool) -> bool {
     !is_of_face || (kind != b"vector_space" && !STORE_KINDS.contains(&kind))
 }
+
+/// An index of the active records of a kind.
+const fn active(
+    name: &'static str,
+    kind: &'static str,
+    by: &'static [&'static [&'static str]],
+    then: &'static [&'static str],
+) -> FaceIndex {
+    FaceIndex {
+        name,
+        kind,
+        status: "active",
+        by,
+        then,
+    }
+}
+
+/// A face of which nothing is declared.
+const UNDECLARED: Face = Face {
+    name: "",
+    prefixes: &[],
+    indexes: &[],
+    networks: &[],
+    calls: &[],
+    acts: None,
+    sorting: None,
+    ties: &[],
+};
 
 /// A face that only the store itself writes.
 const fn own(name: &'static str, prefixes: &'static [&'static str]) -> Face {
     Face {
         name,
         prefixes,
-        indexes: &[],
-        networks: &[],
-        calls: &[],
-        acts: None,
-        sorting: None,
-        ties: &[],
+        ..UNDECLARED
     }
 }
 
-/// All faces.
 static FACES: [Face; 7] = [
     blocks::FACE,
     episodes::FACE,
@@ -64,14 +84,10 @@ static FACES: [Face; 7] = [
 ];
 
 /// What plain records are looked up by.
-static PLAIN_INDEXES: [FaceIndex; 1] = [FaceIndex {
-    name: "edges.by_target",
-    kind: "edge",
-    status: "active",
-    by: &[&["data", "to_id"]],
+static PLAIN_INDEXES: [FaceIndex; 1] = [
     // Of those that lead to the same, the older comes first.
-    then: &["data", "order"],
-}];
+    active("edges.by_target", "edge", &[&["data", "to_id"]], &["data", "order"]),
+];
 
 /// Ties of plain records, and of any record.
 static PLAIN_TIES: [Tie; 10] = [
@@ -231,8 +247,8 @@ pub struct Call {
     pub of: &'static str,
 }
 
-/// Records that follow each other, each of which may take the place of what was said before: what a rule makes of them is said
-/// by what stands in these fields. A record that lacks the text, its source, its moment or its meaning is passed over.
+/// Where records that follow and may replace each other hold what a rule reads; those without text, source, time or meaning
+/// are passed over.
 #[derive(Debug)]
 pub struct Sorting {
     /// What their ids begin with, with its colon.

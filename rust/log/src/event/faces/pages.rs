@@ -1,6 +1,6 @@
 //! The declaration of the pages face, with its entries.
 
-use crate::event::faces::{Face, FaceIndex};
+use crate::event::faces::{Face, FaceIndex, UNDECLARED, active};
 use crate::event::tie::{Bond, tie};
 
 /// The folder that pages and entries belong to: what is called the same in two folders is never mixed up.
@@ -11,60 +11,32 @@ const OPERATIONS: &[&[&str]] = &[&["data", "operations"]];
 /// What orders entries: their place on the page, or their moment.
 const ORDER: &[&str] = &["data", "order"];
 const AT: &[&str] = &["data", "at"];
-/// What orders pages.
 const NAME: &[&str] = &["data", "name"];
-
-/// An index of pages or entries.
-const fn paged(
-    [name, kind, status]: [&'static str; 3],
-    by: &'static [&'static [&'static str]],
-    then: &'static [&'static str],
-) -> FaceIndex {
-    FaceIndex {
-        name,
-        kind,
-        status,
-        by,
-        then,
-    }
-}
 
 /// The face.
 pub(super) const FACE: Face = Face {
     name: "pages",
     prefixes: &["page", "entry"],
     indexes: &[
-        paged(["pages.entries", "entry", "active"], &[&["data", "page"]], ORDER),
-        paged(["pages.struck", "entry", "superseded"], &[&["data", "page"]], ORDER),
-        paged(["pages.recent", "entry", "active"], &[FOLDER, &["data", "prefix"]], AT),
-        paged(["pages.by_tag", "entry", "active"], &[FOLDER, &["data", "tags"]], AT),
-        paged(
-            ["pages.mentioned", "entry", "active"],
-            &[FOLDER, &["data", "mentions"]],
-            AT,
-        ),
-        paged(["pages.by_name", "page", "active"], &[FOLDER], NAME),
-        paged(["pages.by_call", "page", "active"], &[FOLDER, &["data", "calls"]], NAME),
-        paged(
-            ["pages.by_state", "page", "active"],
+        active("pages.entries", "entry", &[&["data", "page"]], ORDER),
+        FaceIndex {
+            status: "superseded",
+            ..active("pages.struck", "entry", &[&["data", "page"]], ORDER)
+        },
+        active("pages.recent", "entry", &[FOLDER, &["data", "prefix"]], AT),
+        active("pages.by_tag", "entry", &[FOLDER, &["data", "tags"]], AT),
+        active("pages.mentioned", "entry", &[FOLDER, &["data", "mentions"]], AT),
+        active("pages.by_name", "page", &[FOLDER], NAME),
+        active("pages.by_call", "page", &[FOLDER, &["data", "calls"]], NAME),
+        active(
+            "pages.by_state",
+            "page",
             &[FOLDER, &["data", "state"]],
             &["data", "written"],
         ),
-        paged(
-            ["pages.flagged", "page", "active"],
-            &[FOLDER, &["data", "needs_compact"]],
-            NAME,
-        ),
-        paged(
-            ["pages.mentioned_above", "page", "active"],
-            &[FOLDER, &["data", "mentions"]],
-            NAME,
-        ),
+        active("pages.flagged", "page", &[FOLDER, &["data", "needs_compact"]], NAME),
+        active("pages.mentioned_above", "page", &[FOLDER, &["data", "mentions"]], NAME),
     ],
-    networks: &[],
-    calls: &[],
-    acts: None,
-    sorting: None,
     ties: &[
         tie("entry:", "", PAGE, Bond::Belongs),
         // A renamed page is a new page; the old one and its entries refer to the new ones, and have the same texts.
@@ -94,4 +66,5 @@ pub(super) const FACE: Face = Face {
         tie("entry:", "page:", &[FOLDER], Bond::PartOf).clearing(OPERATIONS),
         tie("page:", "page:", &[FOLDER], Bond::PartOf).clearing(OPERATIONS),
     ],
+    ..UNDECLARED
 };
