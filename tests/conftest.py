@@ -36,6 +36,8 @@ def engines(request: pytest.FixtureRequest) -> Iterator[None]:
     """Let two stores of a test be as far apart as two processes, unless it is about those that share."""
     share = request.node.get_closest_marker("shared_engines") is not None
     ENGINES.are_shared = share or request.config.getoption("--shared-engines")
+    events = request.config.getoption("--seal")
+    ENGINES.seal = (events, 1, 1) if events else None
     yield
     ENGINES.are_shared = True
 
@@ -43,6 +45,7 @@ def engines(request: pytest.FixtureRequest) -> Iterator[None]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Offer a run in which the stores of all tests share engines, as they do outside of tests."""
     parser.addoption("--shared-engines", action="store_true", help="stores on one folder share an engine")
+    parser.addoption("--seal", type=int, default=0, help="seal the state of every store after so many events")
 
 
 @pytest.fixture

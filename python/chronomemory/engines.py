@@ -43,7 +43,7 @@ class _Shared:
     def engine_for(self, project_root: Path, options: dict[str, Any]) -> tuple[Engine, dict[str, Any]]:
         """Return the engine with these options, and what was found when it was opened, or looked at anew."""
         if self.engine is None:
-            self.engine = Engine(project_root, options)
+            self.engine = Engine(project_root, {**options, "seal": ENGINES.seal})
             self.options = dict(options)
             return self.engine.with_options(options), self.engine.upkeep.findings()
         # For whom a folder is made matters until it is there.
@@ -58,7 +58,7 @@ class _Shared:
         wants_hashes = options["verify"] == "full" and self.options["verify"] != "full"
         if wants_hashes or (options["strict"] and (findings["damage"] or findings["cut"])):
             # A closer look than the first had; a strict store gets the error that opening would raise.
-            anew = Engine(project_root, {**options, "exclusive": False})
+            anew = Engine(project_root, {**options, "exclusive": False, "seal": ENGINES.seal})
             try:
                 findings = anew.upkeep.findings()
             finally:
@@ -109,6 +109,8 @@ class Engines:
     def __init__(self) -> None:
         #: Whether stores share engines; a test of several processes within one may say that they do not.
         self.are_shared = True
+        #: When a state is sealed: events while open, events at close, fewest events. Tests seal small stores.
+        self.seal: tuple[int, int, int] | None = None
         self.forget()
 
     def forget(self) -> None:

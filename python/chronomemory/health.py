@@ -72,6 +72,10 @@ class Health(Fields):
     #: What was written from here and is not on disk yet, and until when everything is.
     unsynced_bytes: int
     synced_until: datetime | None
+    #: Up to which event every byte of the log was verified since the store was opened, and when that ended if it was
+    #: done in the background. None until then: records are checked as they are read.
+    verified_seq: int | None
+    verified_at: datetime | None
     open_handles: int
     disk_free_bytes: int | None
     #: How many fields have an index that was declared, and up to which event the text index on disk goes.
@@ -85,7 +89,7 @@ def health_of(engine: Engine, project_root: Path, *, handles: int) -> Health:
     status, findings = engine.log_status(), engine.upkeep.findings()
     last_seq, head = engine.last_event()
     found = VerifyReport.from_dict(findings)
-    until = status["synced_until_us"]
+    until, verified_at = status["synced_until_us"], status["verified_at_us"]
     folder = log_folder(project_root)
     return Health(
         ok=found.valid and not (found.cut or found.damaged_synced) and status["poisoned"] is None,
@@ -102,6 +106,8 @@ def health_of(engine: Engine, project_root: Path, *, handles: int) -> Health:
         records=engine.count(),
         unsynced_bytes=status["unsynced_bytes"],
         synced_until=None if until is None else EPOCH + timedelta(microseconds=until),
+        verified_seq=status["verified_seq"],
+        verified_at=None if verified_at is None else EPOCH + timedelta(microseconds=verified_at),
         open_handles=handles,
         disk_free_bytes=_free(folder),
         indexes=len(engine.upkeep.indexes()),

@@ -263,7 +263,7 @@ class Everyone(_Handle):
 
 
 _DURABILITY = ("full", "normal", "off")
-_VERIFY = ("full", "quick")
+_VERIFY = ("full", "later", "quick")
 
 
 class ChronoStore(StoreNames, Records):
@@ -290,7 +290,7 @@ class ChronoStore(StoreNames, Records):
         exclusive: bool = False,
         lock_timeout: float = 5.0,
         strict: bool = False,
-        verify: str = "full",
+        verify: str = "later",
         head_file: str | os.PathLike[str] | None = None,
         shared: bool = False,
         own_engine: bool = False,

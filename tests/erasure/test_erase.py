@@ -347,7 +347,7 @@ def test_what_nobody_ever_had_takes_no_damaged_copy_along(tmp_path: Path) -> Non
     log = tmp_path / ".chronomemory" / "events.wal"
     log.write_bytes(log.read_bytes().replace(b"value 3 of", b"##########"))
     with pytest.warns(RuntimeWarning, match="damage in events.wal"):
-        opened = ChronoStore(tmp_path)
+        opened = ChronoStore(tmp_path, verify="full")
         opened.open()
     with opened as store:
         store.upkeep.repair()

@@ -51,6 +51,6 @@ pub use options::{Checking, Durability, Options, WriterTerms};
 pub use store::{
     AtomicBatch, Attachment, BatchWriter, Bookmark, Committed, CopyMade, CopyOrder, CopySeen, Embeddings, Engine,
     Erase, Erased, HeadStanding, Ids, Ingested, Intake, Matrix, Moment, Neighbour, Page, Progress, Prune, Pruned,
-    Quarantined, RecordSearch, Repaired, Restoring, RowRefusal, RowSource, SearchHit, Setting, SpaceReport, Store,
-    Unchanged, VectorQuestion, Verified, View, WHY_NOT_RESTORABLE, WrittenBatch, holds_any, layout_of,
+    Quarantined, RecordSearch, Repaired, Restoring, RowRefusal, RowSource, SealTerms, SearchHit, Setting, SpaceReport,
+    Store, Unchanged, VectorQuestion, Verified, View, WHY_NOT_RESTORABLE, WrittenBatch, holds_any, layout_of,
 };

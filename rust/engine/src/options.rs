@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::store::SealTerms;
+
 use chronolog::event::salt::{SaltTerms, Salting};
 use chronolog::host::Randomness;
 pub use chronolog::log::Durability;
@@ -13,6 +15,8 @@ use chronolog::log::LockTerms;
 pub enum Checking {
     /// Every line: form, link and hash.
     Full,
+    /// What is not in a segment: form, link and hash. The rest is verified later.
+    Later,
     /// Form and link everywhere; hashes only behind the last known sync.
     Quick,
 }
@@ -37,6 +41,8 @@ pub struct Options {
     pub checking: Checking,
     /// How many threads may read the log.
     pub threads: usize,
+    /// When the state is sealed into segments.
+    pub seal: SealTerms,
     /// A log of so many bytes is packed beside the base that an erasure writes, if there is a second thread.
     pub beside_from_bytes: u64,
     /// What this writer leaves in the lock file for people.
@@ -130,6 +136,7 @@ impl Default for Options {
             strict: false,
             checking: Checking::Full,
             threads: 1,
+            seal: SealTerms::default(),
             beside_from_bytes: WORTH_A_THREAD_BYTES,
             signature: String::new(),
             head_file: None,

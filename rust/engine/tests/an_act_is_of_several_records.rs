@@ -122,7 +122,7 @@ fn all_who_read_the_log_come_to_the_same() {
         let view = one.past().as_of(Moment::Seq(*seq)).expect("a view");
         let found = view.state().query(&everything).expect("memory").into_iter();
         let found: Vec<String> = found
-            .map(|record| String::from_utf8_lossy(record).into_owned())
+            .map(|record| String::from_utf8_lossy(&record).into_owned())
             .collect();
         let mut wanted: Vec<String> = then.values().cloned().collect();
         let mut sorted = found.clone();

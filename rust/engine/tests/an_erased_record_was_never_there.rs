@@ -71,14 +71,14 @@ fn told(state: &mut State) -> Vec<String> {
     }
     let named = |id: &[u8]| String::from_utf8_lossy(id).into_owned();
     let within = state.slots_within(|_| true);
-    let mut within: Vec<String> = within.iter().map(|&slot| named(state.spelled_id(slot))).collect();
+    let mut within: Vec<String> = within.iter().map(|&slot| named(&state.spelled_id(slot))).collect();
     within.sort();
     told.extend(within);
     let frozen = state.freeze().expect("memory");
     told.extend(
         frozen
             .rows()
-            .map(|(record, moments)| format!("{} {moments:?}", named(record))),
+            .map(|(record, moments)| format!("{} {moments:?}", named(&record))),
     );
     told
 }
@@ -106,11 +106,14 @@ fn what_is_left_is_as_if_the_others_had_never_been() {
         assert_eq!(slots.len(), ids.len());
         let mark = state.changes().watermark();
         let frozen = state.freeze_without(&slots).expect("memory");
-        let kept: Vec<Vec<u8>> = frozen.records().map(<[u8]>::to_vec).collect();
+        let kept: Vec<Vec<u8>> = frozen.records().map(std::borrow::Cow::into_owned).collect();
         drop(frozen);
         state.erase(&slots);
         let there = state.freeze().expect("memory");
-        assert_eq!(there.records().map(<[u8]>::to_vec).collect::<Vec<_>>(), kept);
+        assert_eq!(
+            there.records().map(std::borrow::Cow::into_owned).collect::<Vec<_>>(),
+            kept
+        );
         drop(there);
         assert_eq!(told(&mut state), told(&mut twin), "{seed}");
         assert_eq!(before == told(&mut twin), ids.is_empty());

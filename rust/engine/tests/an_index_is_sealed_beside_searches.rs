@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::scenario::{START, fresh_disk, open, write_words};
-use chronomemory::testing::store::{DueWork, Shared, seal_text, search};
+use chronomemory::testing::store::{DueWork, Shared, seal_state, seal_text, search};
 use chronomemory::{Durability, RecordSearch};
 
 /// More than may change before the index should be sealed, in batches that are taken in one by one.
@@ -24,6 +24,11 @@ fn wants_sealing(store: &Shared) -> bool {
     DueWork::of(&store.read_guard(), START).sealing
 }
 
+fn seal(store: &Shared) {
+    seal_state(store).expect("sealing");
+    seal_text(store).expect("sealing");
+}
+
 fn ragged() -> Shared {
     let store = Shared::new(open(&fresh_disk(), Durability::Off).expect("open"));
     write_words(&store, 0..1, "first");
@@ -41,7 +46,7 @@ fn whoever_is_not_asked_seals() {
     assert!(wants_sealing(&store));
     let before = found(&store, "apple number7");
     assert!(wants_sealing(&store), "a search seals nothing");
-    seal_text(&store).expect("sealing");
+    seal(&store);
     assert!(!wants_sealing(&store));
     assert_eq!(found(&store, "apple number7"), before);
     seal_text(&store).expect("nothing to do");
@@ -77,6 +82,7 @@ fn far_too_much_is_sealed_at_once() {
     for turn in 0..12 {
         write_words(&store, 0..BATCH, &format!("turn{turn}"));
         found(&store, "apple");
+        seal_state(&store).expect("sealing");
         is_sealed |= !wants_sealing(&store);
     }
     assert!(is_sealed, "somebody has to, if nobody else does");

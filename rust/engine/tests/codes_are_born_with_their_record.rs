@@ -104,7 +104,7 @@ fn look(disk: &CrashDisk, synced: u32, mode: Durability, what: &str) -> Found {
     for at in 0..RECORDS {
         let id = format!("R{at}");
         let Some(here) = store.state().get(&id) else { continue };
-        let said = |n: &u32| String::from_utf8_lossy(here).contains(&format!("{:?}", label(*n)));
+        let said = |n: &u32| String::from_utf8_lossy(&here).contains(&format!("{:?}", label(*n)));
         let n = (0..2 * RECORDS)
             .filter(|n| n % RECORDS == at)
             .find(said)

@@ -1,7 +1,9 @@
 //! Whatever was put in, replaced, dropped, sealed and read back from a file: the best are those that brute force finds.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use chronomemory::testing::json::scan_record;
 use chronomemory::testing::state::{Class, Row};
 use chronomemory::testing::text::file::{Source, read, spell};
 use chronomemory::testing::text::{Fields, Sealed, TextIndex};
@@ -47,8 +49,10 @@ fn put(index: &mut TextIndex, slot: u32, words: &[usize]) {
     let class = class();
     index.put(&Row {
         slot,
-        id: slot.to_string().as_bytes(),
-        record: record.as_bytes(),
+        id_span: scan_record(record.as_bytes())
+            .and_then(|fields| fields.id)
+            .expect("an id"),
+        record: Cow::Borrowed(record.as_bytes()),
         class: &class,
         confidence: 1.0,
         seq: 1,

@@ -290,7 +290,7 @@ fn the_oldest_archives_go_up_to_a_base_that_is_there() {
     let record = store
         .state()
         .get(&format!("pruned:{}", told.seq.unwrap_or(0)))
-        .map(<[u8]>::to_vec);
+        .map(std::borrow::Cow::into_owned);
     assert!(record.is_some_and(|record| String::from_utf8_lossy(&record).contains("after 90 days")));
     assert!(
         store.past().of_record("R1").is_ok(),
@@ -344,7 +344,7 @@ fn at_every_operation_of_a_pruning_nothing_has_a_hole() {
         let (disk, _, _) = with_archives();
         disk.crash_at(step);
         if let Ok(mut store) = open(&disk, Durability::Full) {
-            let _ = store.prune(&pruning(before), LATER);
+            let _ = store.prune(&pruning(before), LATER).and_then(|_| store.close());
         }
         assert!(disk.crashed());
         for (after, what) in [

@@ -111,6 +111,11 @@ impl Follower {
         }
     }
 
+    /// Whether a batch is open.
+    pub fn has_open_batch(&self) -> bool {
+        self.batch.is_some()
+    }
+
     /// Follows one line. `None` once the tail has begun: nothing from there on counts, nor what was held.
     pub fn follow(&mut self, place: LinePlace, line: &[u8], read: &Result<Event, Fault>) -> Option<Step> {
         let mut step = Step {

@@ -205,6 +205,22 @@ impl Layout {
         self.text_indexes().join("lock")
     }
 
+    /// Segments of the state.
+    pub fn segments(&self) -> PathBuf {
+        self.indexes().join("state")
+    }
+
+    /// One of them: its events and the hash of the last one.
+    pub fn segment(&self, from: u32, to: u32, head: &str) -> PathBuf {
+        let short = head.get(..SHORT_DIGITS).unwrap_or(head);
+        self.segments().join(format!("{from}-{to}-{short}.rows"))
+    }
+
+    /// The lock of those who write one.
+    pub fn segment_lock(&self) -> PathBuf {
+        self.segments().join("lock")
+    }
+
     /// What recovery cut away.
     pub fn quarantine(&self) -> PathBuf {
         self.folder.join("quarantine")
@@ -485,6 +501,19 @@ fn is_text_name(name: &str) -> bool {
 pub fn text_index_seq(name: &str) -> Option<u64> {
     let name = name.strip_suffix(".text").filter(|name| is_text_name(name))?;
     name.split('-').next()?.parse().ok()
+}
+
+/// Whether a file of this name in `index/state/` is a segment that was not finished.
+pub fn is_segment_draft(name: &str) -> bool {
+    finished(name).is_some_and(|name| segment_range(&format!("{name}.rows")).is_some())
+}
+
+/// The events of a segment of this name: the first, and the one after the last.
+pub fn segment_range(name: &str) -> Option<(u32, u32)> {
+    let mut parts = name.strip_suffix(".rows")?.split('-');
+    let (from, to, head) = (parts.next()?, parts.next()?, parts.next()?);
+    let is_whole = is_number(from) && is_number(to) && is_digest(head, SHORT_DIGITS) && parts.next().is_none();
+    is_whole.then_some((from.parse().ok()?, to.parse().ok()?))
 }
 
 #[cfg(test)]

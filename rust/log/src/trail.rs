@@ -60,6 +60,29 @@ impl Trail {
         }
     }
 
+    /// One that had come to the end of a stretch, after so many events.
+    pub(crate) fn resume(start: [u8; 32], from: u64, events: u64) -> Self {
+        Self {
+            events,
+            ..Self::after(start, from)
+        }
+    }
+
+    /// What it was when the open stretch began.
+    pub(crate) fn start(&self) -> [u8; 32] {
+        self.start
+    }
+
+    /// How many events it has taken in.
+    pub(crate) fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// How many of them are in the open stretch.
+    pub(crate) fn open_events(&self) -> u64 {
+        self.events % STRETCH
+    }
+
     /// Takes the hash of the next event.
     #[inline]
     pub fn add(&mut self, hash: &[u8; 32]) {

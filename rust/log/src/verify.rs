@@ -3,6 +3,8 @@
 //! It follows the chain, checks what the log says about its base and its archives, and shows a [`Sink`] every event
 //! that counts.
 
+mod position;
+
 use std::collections::HashSet;
 use std::io;
 use std::ops::Range;

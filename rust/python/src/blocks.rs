@@ -1,5 +1,6 @@
 //! Requests that recall blocks and look them up.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use chronomemory::{
@@ -29,7 +30,11 @@ fn ask_of(question: &Dict<'_>, viewer: &Arc<Viewer>) -> PyResult<Ask> {
 fn found<'py>(py: Python<'py>, found: &FoundBlock) -> PyResult<Bound<'py, PyTuple>> {
     let record = found.record.as_ref().map(|(record, moments)| {
         let moments = *moments;
-        OneRecord::of(Dated { record, moments }).into_python(py, true)
+        OneRecord::of(Dated {
+            record: Cow::Borrowed(record),
+            moments,
+        })
+        .into_python(py, true)
     });
     (
         &found.id,
@@ -132,7 +137,7 @@ impl Blocks {
     fn get<'py>(&self, py: Python<'py>, record_id: &str) -> PyResult<Option<Object<'py>>> {
         let found = self.0.read(py, |store| {
             let found = store.state().dated(&self.0.viewer, record_id);
-            Ok(found.filter(|one| misfit(one.record).is_none()).map(OneRecord::of))
+            Ok(found.filter(|one| misfit(&one.record).is_none()).map(OneRecord::of))
         })?;
         found.map(|one| one.into_python(py, false)).transpose()
     }
@@ -177,5 +182,5 @@ fn listed<'a>(
 ) -> impl Iterator<Item = Dated<'a>> {
     let is_own = |record: &[u8]| viewer.sees(&Carried::of(record)) == Some(SeenAs::Own);
     let found = store.blocks_of(viewer, kind, status);
-    found.filter(move |one| !own || is_own(one.record))
+    found.filter(move |one| !own || is_own(&one.record))
 }

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use crate::Dict;
-use crate::boundary::{check_room, detached, detached_unchecked};
+use crate::boundary::{check_room, detached, detached_unchecked, to_python};
 use crate::json;
 use crate::packed::OBJECT_BYTES;
 
@@ -162,7 +162,9 @@ impl Deltas {
             }
             Ok(())
         });
-        match done.transpose()? {
+        let done = done.transpose()?;
+        pass.check().map_err(|fault| to_python(py, fault))?;
+        match done {
             Some(()) => PyTuple::new(py, lists).map(Some),
             None => {
                 // Releases the records that writers replaced meanwhile.

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use chronomemory::{
     AtomicBatch, Author, Bookmark, Checking, Committed, Dated, Draft, Durability, Engine as Core, Error, Ids, Intake,
-    Machine, Moment, Options, Result, RowSource, Salting, Scope, Store, Viewer, WriterTerms, misfit, spelled,
-    unspelled,
+    Machine, Moment, Options, Result, RowSource, Salting, Scope, SealTerms, Store, Viewer, WriterTerms, misfit,
+    spelled, unspelled,
 };
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -45,7 +45,7 @@ impl Handle {
     }
 
     /// Reads a state that has caught up with other processes.
-    pub fn read<T: Send>(&self, py: Python<'_>, ask: impl FnOnce(&Store) -> Result<T> + Send) -> PyResult<T> {
+    pub fn read<T: Send>(&self, py: Python<'_>, ask: impl FnMut(&Store) -> Result<T> + Send) -> PyResult<T> {
         detached(py, || self.engine.read(ask))
     }
 
@@ -62,7 +62,7 @@ impl Handle {
     pub fn look_at<'py>(&self, py: Python<'py>, ids: &[String]) -> PyResult<Look<'py>> {
         let viewer = &self.viewer;
         let (edition, Bookmark { head, end }, found, own) = self.read(py, |store| {
-            let sound = |one: &Dated<'_>| misfit(one.record).is_none();
+            let sound = |one: &Dated<'_>| misfit(&one.record).is_none();
             let found = ids.iter().map(|id| store.state().dated(viewer, id).filter(sound));
             let found = found.map(|one| one.map(OneRecord::of)).collect();
             let state = store.state();
@@ -140,7 +140,17 @@ impl Engine {
     #[new]
     fn new(py: Python<'_>, project_root: PathBuf, options: &Dict<'_>) -> PyResult<PyClassInitializer<Self>> {
         let writing = writer_options(options)?;
-        let verify = [("full", Checking::Full), ("quick", Checking::Quick)];
+        let verify = [
+            ("full", Checking::Full),
+            ("later", Checking::Later),
+            ("quick", Checking::Quick),
+        ];
+        let seal: Option<(usize, usize, usize)> = item(options, "seal")?;
+        let seal = seal.map(|(events, events_at_close, fewest)| SealTerms {
+            events,
+            events_at_close,
+            fewest,
+        });
         let opening = Options {
             recursion_depth: writing.recursion_depth,
             durability: writing.durability,
@@ -152,6 +162,7 @@ impl Engine {
             head_file: item(options, "head_file")?,
             shared: item(options, "shared")?,
             randomness: Some(Machine::randomness()),
+            seal: seal.unwrap_or_default(),
             ..Options::default()
         };
         let handle = Handle {
@@ -208,7 +219,7 @@ impl Engine {
     fn scopes(&self, py: Python<'_>, after: Option<Names>, limit: usize) -> PyResult<Vec<(Names, usize)>> {
         let after = after.map(|names| scope_of(py, &names)).transpose()?;
         self.read(py, |store| {
-            let listed = store.state().scopes().listed(after).take(limit);
+            let listed = store.state().scopes().listed(after.clone()).take(limit);
             Ok(listed.map(|(scope, records)| (names_of(scope), records)).collect())
         })
     }
@@ -268,10 +279,12 @@ impl Engine {
 
     fn log_status<'py>(&self, py: Python<'py>) -> PyResult<Dict<'py>> {
         let status = self.run(py, Core::log_status)?;
+        let verified = self.run(py, Core::verified)?;
         let (written, searches) = (&status.appended, self.searches.load(Ordering::Relaxed));
         Ok(dict!(py, status; syncs, lock_waits, unsynced_bytes, poisoned;
             commits: written.commits, events: written.events, bytes: written.bytes,
-            searches: searches, synced_until_us: status.synced_until))
+            searches: searches, synced_until_us: status.synced_until,
+            verified_seq: verified.seq, verified_at_us: verified.at))
     }
 
     fn last_event(&self, py: Python<'_>) -> PyResult<(u64, String)> {

@@ -33,7 +33,7 @@ impl PackedRecords {
     /// The moments of a record, then the record or the beginning of its digest.
     fn packed<'py>(&self, py: Python<'py>, row: usize) -> PyResult<Bound<'py, PyBytes>> {
         let one = self.0.row(row).ok_or_else(|| PyIndexError::new_err(row))?;
-        Ok(PyBytes::new(py, &packed(one.moments, one.record)))
+        Ok(PyBytes::new(py, &packed(one.moments, &one.record)))
     }
 }
 
@@ -52,7 +52,7 @@ pub struct OneRecord(Vec<u8>);
 
 impl OneRecord {
     pub fn of(one: Dated<'_>) -> Self {
-        Self(packed(one.moments, one.record))
+        Self(packed(one.moments, &one.record))
     }
 
     /// The `ChronoRecord`. With `versioned`, and of a long record, only the version is kept behind it.
@@ -104,7 +104,7 @@ impl Records {
             }
             let part = Bound::new(py, PackedRecords(part))?;
             for (row, one) in part.get().0.rows().enumerate() {
-                let record = json::record(py, one.record)?;
+                let record = json::record(py, &one.record)?;
                 record.setattr(origin, &part)?;
                 record.setattr(place, row)?;
                 made.push(record);
@@ -117,7 +117,7 @@ impl Records {
     pub fn into_dicts(self, py: Python<'_>) -> PyResult<Vec<Dict<'_>>> {
         self.each_part(py, |part, made| {
             for one in part.rows() {
-                made.push(json::dict(py, one.record)?);
+                made.push(json::dict(py, &one.record)?);
             }
             Ok(())
         })

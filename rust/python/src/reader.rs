@@ -1,5 +1,7 @@
 //! Reads records for Python, from the current state or from a past one.
 
+use std::borrow::Cow;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chronomemory::{
@@ -9,7 +11,7 @@ use chronomemory::{
 use pyo3::prelude::*;
 use pyo3::types::IntoPyDict;
 
-use crate::boundary::{detached, must};
+use crate::boundary::{detached, must, to_python};
 use crate::draft::record_id;
 use crate::engine::Handle;
 use crate::json::argument_text;
@@ -188,7 +190,10 @@ impl Reader {
         let hits = hits.into_iter().map(|hit| {
             let why = explain.then(|| explained(py, &hit)).transpose()?;
             let (record, moments) = (&*hit.record, hit.moments);
-            let found = OneRecord::of(Dated { record, moments });
+            let found = OneRecord::of(Dated {
+                record: Cow::Borrowed(record),
+                moments,
+            });
             Ok((found.into_python(py, false)?, hit.score, why))
         });
         Ok((hits.collect::<PyResult<_>>()?, asker))
@@ -233,10 +238,10 @@ impl Reader {
         py: Python<'_>,
         network: &str,
         request: &Dict<'_>,
-        ask: impl FnOnce(&Net<'_>) -> Result<T> + Send,
+        mut ask: impl FnMut(&Net<'_>) -> Result<T> + Send,
     ) -> PyResult<T> {
         let steps = steps_of(request)?;
-        read!(self, py, source => source.walk(network, &self.viewer, &steps, ask))
+        read!(self, py, source => source.walk(network, &self.viewer, &steps, &mut ask))
     }
 }
 
@@ -297,6 +302,7 @@ impl Walk {
             *rest = None;
             return Ok(None);
         };
+        frozen.check().map_err(|fault| to_python(py, fault))?;
         *row += 1;
         let one = OneRecord::of(Dated { record, moments });
         one.into_python(py, false).map(Some)

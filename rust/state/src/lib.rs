@@ -3,5 +3,6 @@
 pub mod condition;
 pub mod index;
 pub mod network;
+pub mod segment;
 pub mod snapshot;
 pub mod state;

@@ -7,6 +7,7 @@ use super::archives::archive_index::ArchiveCache;
 use super::archives::check::returned_at;
 use super::files::erasing::Erasing;
 use super::files::proofs::{other_logs, set_aside};
+use super::files::segments::remove_segments;
 use super::files::snapshots::{Snapshots, remove_indexes};
 use super::history::lines::LiveLog;
 use super::load::examine::{Examined, ExaminedLog, Look, look_for_lost, look_twice, nothing};
@@ -17,8 +18,8 @@ use super::recovery::returning::erasures_of;
 use super::search::page::Views;
 use super::vectors::Vectors;
 use super::write::commit::Pending;
-use super::{Progress, Store};
-use crate::options::Options;
+use super::{Progress, Store, VerifiedChain};
+use crate::options::{Checking, Options};
 use chronolog::damage::{DamageKind, Tail};
 use chronolog::disk::{Access, Disk, FolderMode};
 use chronolog::error::{At, Error, Result};
@@ -48,13 +49,20 @@ impl Store {
     /// Whether others changed the files since the last look: a few system calls, no reading.
     pub fn is_behind(&self) -> Result<bool> {
         self.check_open()?;
-        self.log.is_behind()
+        Ok(self.state.has_failed() || self.log.is_behind()?)
     }
 
     /// Forgets the memory and loads base and log anew.
     pub(in crate::store) fn reload(&mut self, progress: Progress<'_>) -> Result<()> {
         let path = self.site.layout.log().to_owned();
-        let look = Look::at_log(self.options.threads, self.options.checking);
+        let mut look = Look::at_log(self.options.threads, self.options.checking);
+        // A state that has segments already was checked as a whole when it was opened.
+        let trusts_segments = look.checking != Checking::Full || self.state.sealed().is_some();
+        look.sealed = trusts_segments && !self.options.strict && !self.state.has_failed();
+        if self.state.has_failed() {
+            // They are made again from the log.
+            let _ = remove_segments(&*self.site.disk, &self.site.layout);
+        }
         let seen = look_twice(&*self.site.disk, &self.site.layout, look, Loader::loading, progress).at(&path)?;
         let Some(ExaminedLog {
             file,
@@ -98,6 +106,12 @@ impl Store {
         let open = OpenLog::reading(file, walk, origin).at(&path)?.anchored(anchored);
         self.log.read_anew(Some(open), report);
         self.state = loader.state.unwrap_or_default();
+        let is_pending = self.state.sealed().is_some();
+        self.verified = VerifiedChain {
+            seq: (!is_pending).then(|| self.last_seq()),
+            at: None,
+            is_pending: is_pending && self.options.checking == Checking::Later,
+        };
         self.clock.tell_again(&mut self.state);
         self.vectors.forget();
         let on_disk = is_synced.then(|| self.state.changes().watermark());
@@ -109,6 +123,9 @@ impl Store {
 
     /// Takes in what was appended; anything that does not simply follow means a reload.
     pub(in crate::store) fn catch_up(&mut self) -> Result<()> {
+        if self.state.has_failed() {
+            return self.reload(&mut |_, _| {});
+        }
         let Some(length) = self.log.length_at_its_path()? else {
             return match follow_swap(&self.site, &mut self.log, &mut self.state, self.options.threads)? {
                 true => {
@@ -245,7 +262,8 @@ pub(in crate::store) fn follow_swap(site: &Site, log: &mut Log, state: &mut Stat
     let path = site.layout.log().to_owned();
     let report = &log.report;
     let is_damaged = !report.damage.is_empty() || report.cut.is_some();
-    if log.open().is_none() || is_damaged || report.base == BaseState::Unanchored {
+    // What segments say about records is where the old log and base have them.
+    if log.open().is_none() || is_damaged || report.base == BaseState::Unanchored || state.sealed().is_some() {
         return Ok(false);
     }
     let Ok(file) = site.disk.open(&path, Access::Read) else {
@@ -535,6 +553,8 @@ impl Store {
             vectors,
             clock: ExpiryClock::default(),
             last_copy: None,
+            seal_from: 0,
+            verified: VerifiedChain::default(),
         };
         store.reload(progress)?;
         if is_erasing(&store.site) {
@@ -588,6 +608,7 @@ impl Store {
         });
         self.log.tell_known_head();
         self.write_wanted_snapshot();
+        self.seal_at_close();
         self.closed = true;
         self.log.lock.let_go();
         self.log.forget();

@@ -16,11 +16,13 @@ mod history;
 mod load;
 mod recovery;
 mod restoring;
+mod sealing;
 mod search;
 mod shared;
 mod turns;
 mod upkeep;
 mod vectors;
+mod verifying;
 mod worker;
 mod write;
 
@@ -52,12 +54,14 @@ pub use load::loader::Moment;
 pub use load::tails::{Quarantined, WHY_NOT_RESTORABLE};
 pub use recovery::repair::{Repaired, repair};
 pub use restoring::restore::{Restoring, bring_back, restore, restore_tail};
+pub use sealing::{SealTerms, seal_state};
 pub use search::ask::search;
 pub use search::follow_text::seal_text;
 pub use search::page::Page;
 pub use search::rank::{RecordSearch, SearchHit};
 pub use search::recall::recall;
 pub use shared::{DueWork, Shared};
+pub use verifying::VerifiedChain;
 
 pub use turns::{Alone, Turns};
 pub use upkeep::backup::{BackingUp, backup};
@@ -98,6 +102,10 @@ pub struct Store {
     clock: ExpiryClock,
     /// The name of the last backup made here: an erasure may have removed it, and the name is not given again.
     last_copy: Option<String>,
+    /// How far the chain was verified.
+    verified: VerifiedChain,
+    /// Fewer events in memory are not sealed: it was tried.
+    seal_from: usize,
 }
 
 impl Store {
@@ -242,7 +250,7 @@ impl Store {
         };
         self.state
             .matches_dated(&query)
-            .filter(|one| is_one_of(kind, one.record))
+            .filter(|one| is_one_of(kind, &one.record))
     }
 
     /// What recalls of blocks are made from, as of now. It can be read without the store.

@@ -31,6 +31,8 @@ pub struct DueWork {
     pub snapshot: bool,
     /// The index of the text should be sealed again.
     pub sealing: bool,
+    /// What segments say was not verified since the store was opened.
+    pub unverified: bool,
     /// A head was synced that is not noted yet.
     pub untold: bool,
     /// A sync is due that nobody has come to do: the writer waits for it.
@@ -47,7 +49,8 @@ impl DueWork {
             },
             leased: store.log.lock.is_leased(),
             snapshot: store.snapshots.is_wanted(),
-            sealing: store.views.text.wants_sealing(),
+            sealing: store.views.text.wants_sealing() || store.wants_segment(),
+            unverified: store.verified.is_pending,
             untold: store.log.head.is_owed(),
             overdue: store.log.is_sync_due(now),
         }
@@ -170,28 +173,37 @@ impl Shared {
     }
 
     /// Asks a question of a state that has caught up with other processes.
-    pub fn read<T>(&self, ask: impl FnOnce(&Store) -> Result<T>) -> Result<T> {
-        let store = self.read_guard();
-        if store.pending.is_settled() && !store.is_behind()? {
-            return ask(&store);
-        }
-        drop(store);
-        let mut store = self.write_guard();
-        store.refresh()?;
-        ask(&store)
+    pub fn read<T>(&self, ask: impl FnMut(&Store) -> Result<T>) -> Result<T> {
+        self.read_now(None, ask)
     }
 
     /// The same as of a moment: what has expired by then is left out. Where nothing ever expires nobody asks for the moment.
-    pub fn read_at<T>(&self, clock: &dyn Fn() -> i64, ask: impl FnOnce(&Store) -> Result<T>) -> Result<T> {
-        let store = self.read_guard();
-        if store.pending.is_settled() && !store.is_behind()? && !ExpiryClock::is_due(&store.state, clock) {
-            return ask(&store);
+    pub fn read_at<T>(&self, clock: &dyn Fn() -> i64, ask: impl FnMut(&Store) -> Result<T>) -> Result<T> {
+        self.read_now(Some(clock), ask)
+    }
+
+    /// An answer is given only if no check of a segment failed while it was found. Otherwise the state is loaded from the log first.
+    fn read_now<T>(&self, clock: Option<&dyn Fn() -> i64>, mut ask: impl FnMut(&Store) -> Result<T>) -> Result<T> {
+        loop {
+            let store = self.read_guard();
+            let is_due = || clock.is_some_and(|clock| ExpiryClock::is_due(&store.state, clock));
+            if store.pending.is_settled() && !store.is_behind()? && !is_due() {
+                let answer = ask(&store);
+                if !store.state.has_failed() {
+                    return answer;
+                }
+            }
+            drop(store);
+            let store = &mut *self.write_guard();
+            store.refresh()?;
+            if let Some(clock) = clock {
+                store.clock.tell(&mut store.state, clock);
+            }
+            let answer = ask(store);
+            if !store.state.has_failed() {
+                return answer;
+            }
         }
-        drop(store);
-        let store = &mut *self.write_guard();
-        store.refresh()?;
-        store.clock.tell(&mut store.state, clock);
-        ask(store)
     }
 
     /// Shows the store as it is, if its state is still the one with this id.

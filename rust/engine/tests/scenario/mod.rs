@@ -19,7 +19,8 @@ use chronomemory::testing::json;
 use chronomemory::testing::store;
 use chronomemory::testing::store::{Shared, Turns};
 use chronomemory::{
-    Author, Disk, Draft, Durability, Error, Identity, Intake, Layout, Options, Query, Result, RowSource, Store, Value,
+    Author, Checking, Disk, Draft, Durability, Error, Identity, Intake, Layout, Options, Query, Result, RowSource,
+    SealTerms, Store, Value,
 };
 
 use acting::act;
@@ -57,9 +58,16 @@ pub fn fresh_disk() -> CrashDisk {
     disk
 }
 
+/// Opens a store that is sealed whenever it is closed, and uses what was sealed.
 pub fn open(disk: &CrashDisk, durability: Durability) -> Result<Store> {
     let options = Options {
         durability,
+        checking: Checking::Later,
+        seal: SealTerms {
+            events_at_close: 1,
+            fewest: 1,
+            ..SealTerms::default()
+        },
         ..Options::default()
     };
     Store::open(Arc::new(disk.clone()), layout(), options, &mut |_, _| {})
@@ -96,13 +104,13 @@ pub fn contents(store: &Store) -> Model {
     model
 }
 
-pub fn model_of(records: Vec<&[u8]>) -> Model {
+pub fn model_of<B: AsRef<[u8]>>(records: Vec<B>) -> Model {
     records
         .into_iter()
         .map(|record| {
-            let value = json::parse(record).expect("a record");
+            let value = json::parse(record.as_ref()).expect("a record");
             let id = value.get("id").and_then(Value::as_str).expect("an id").to_owned();
-            (id, String::from_utf8_lossy(record).into_owned())
+            (id, String::from_utf8_lossy(record.as_ref()).into_owned())
         })
         .collect()
 }

@@ -5,10 +5,12 @@
 
 pub mod blocks;
 
+use std::borrow::Cow;
+
 use crate::json::Value;
 
 /// How a rule reads a canonical record by its id.
-pub type Read<'a> = dyn Fn(&str) -> Option<&'a [u8]> + 'a;
+pub type Read<'a> = dyn Fn(&str) -> Option<Cow<'a, [u8]>> + 'a;
 
 /// What a face makes of its acts.
 #[derive(Debug)]

@@ -127,7 +127,7 @@ impl BlockColumns {
     fn take_all(&mut self, state: &State, slots: impl Iterator<Item = u32>) {
         let rows = slots.filter_map(|slot| state.row(slot));
         for row in rows.filter(|row| row.class.face) {
-            self.take(row.slot, state.scope_in(row.slot), row.record);
+            self.take(row.slot, state.scope_in(row.slot), &row.record);
         }
     }
 

@@ -48,10 +48,11 @@ impl FoundBlock {
         let Some(known) = state.dated(viewer, &id) else {
             return false;
         };
-        let head = Head::of(known.record);
-        self.record = Some((known.record.to_vec(), known.moments));
+        let head = Head::of(&known.record);
+        let is_sound = head.status != b"tombstone" && head.misfit().is_none();
         self.own_scope = state.own_scope(viewer, &spelled(&id));
-        head.status != b"tombstone" && head.misfit().is_none()
+        self.record = Some((known.record.into_owned(), known.moments));
+        is_sound
     }
 }
 
@@ -69,7 +70,7 @@ struct Statement {
 impl Statement {
     fn of(block: FoundBlock, known: Dated<'_>, names: &mut NumberedNames) -> Self {
         let (mut content, mut speaker, mut times) = (String::new(), None, [None; 3]);
-        for (key, value) in members(Head::of(known.record).data) {
+        for (key, value) in members(Head::of(&known.record).data) {
             match key {
                 b"content" => content = quoted(value).map(plain).unwrap_or_default(),
                 b"speaker" => speaker = Some(value.to_vec()),

@@ -1,5 +1,6 @@
 //! Sorts many records page by page, on a thread that works ahead of the reader.
 
+use std::borrow::Cow;
 use std::hint::black_box;
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -83,6 +84,14 @@ impl DeltaPass {
         self.sorter.sorting()
     }
 
+    /// As [`Frozen::check`], after some pages.
+    ///
+    /// # Errors
+    /// `Io` if a check failed: what was made of the pages is not to be used.
+    pub fn check(&self) -> Result<()> {
+        self.source.frozen.check()
+    }
+
     /// Lets somebody work on the next pages; `None` at the end. The next one is sorted meanwhile.
     pub fn next_pages<T>(&mut self, work: impl FnOnce(NextPages<'_>) -> T) -> Option<T> {
         let start = self.at;
@@ -92,15 +101,15 @@ impl DeltaPass {
         }
         self.at = end;
         let Self { source, sorter, .. } = self;
+        let records = source.records(start..end);
         if end - start <= PAGE_ROWS {
-            let only = vec![source.sorted(start..end, sorter)];
+            let only = vec![sorted(&records, sorter)];
             return Some(work(NextPages(Coming::Here(only.into_iter()))));
         }
-        let (source, sorter) = (&*source, Mutex::new(sorter));
+        let (records, sorter) = (&records, Mutex::new(sorter));
         let pages = || {
             let mut sorter = sorter.lock().unwrap_or_else(PoisonError::into_inner);
-            let rows = (start..end).step_by(PAGE_ROWS);
-            rows.map(move |first| source.sorted(first..end.min(first + PAGE_ROWS), &mut sorter))
+            records.chunks(PAGE_ROWS).map(move |page| sorted(page, &mut sorter))
         };
         let pages = &pages;
         Some(thread::scope(|scope| {
@@ -126,7 +135,7 @@ impl DeltaSource {
         seq > self.after && seq <= self.until
     }
 
-    fn records(&self, rows: Range<usize>) -> Vec<&[u8]> {
+    fn records(&self, rows: Range<usize>) -> Vec<Cow<'_, [u8]>> {
         let wants_all = self.after < 0 && self.until == i64::MAX;
         let is_wanted = |place: &usize| {
             let row = || self.frozen.row(*place);
@@ -135,22 +144,21 @@ impl DeltaSource {
         let wanted = rows.filter(is_wanted);
         wanted.filter_map(|place| self.frozen.record(place)).collect()
     }
+}
 
-    fn sorted(&self, rows: Range<usize>, sorter: &mut DeltaSorter) -> SortedPage<'_> {
-        let records = self.records(rows);
-        fetch(&records);
-        let known = sorter.owners().len();
-        let deltas = records.iter().filter_map(|record| sorter.sort(record)).collect();
-        SortedPage {
-            bytes: records.iter().map(|record| record.len()).sum(),
-            owners: sorter.owners()[known..].to_vec(),
-            deltas,
-        }
+fn sorted<'a>(records: &'a [Cow<'_, [u8]>], sorter: &mut DeltaSorter) -> SortedPage<'a> {
+    fetch(records);
+    let known = sorter.owners().len();
+    let deltas = records.iter().filter_map(|record| sorter.sort(record)).collect();
+    SortedPage {
+        bytes: records.iter().map(|record| record.len()).sum(),
+        owners: sorter.owners()[known..].to_vec(),
+        deltas,
     }
 }
 
 /// Asks memory for all of some records at once. Those of one moment lie far apart, and one at a time each would be waited for.
-fn fetch(records: &[&[u8]]) {
+fn fetch(records: &[Cow<'_, [u8]>]) {
     let lines = records.iter().flat_map(|record| record.iter().step_by(LINE_BYTES));
     black_box(lines.fold(0, |sum, byte| sum ^ byte));
 }

@@ -71,7 +71,7 @@ pub fn difference(
         let mut open = Open::default();
         for slot in slots.filter(|&slot| docs[slot as usize] != NOWHERE) {
             let row = state.row(slot);
-            if let Some(row) = row.filter(|row| is_searched(row.id) && row.seq <= seq) {
+            if let Some(row) = row.filter(|row| is_searched(row.id()) && row.seq <= seq) {
                 open.add(&row, fields);
             }
         }

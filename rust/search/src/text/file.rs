@@ -244,10 +244,13 @@ fn is_list(sealed: &Sealed, at: usize, docs: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
     use super::super::words::WordSplitter;
     use super::super::{Fields, TextIndex};
     use super::*;
     use chronolog::digest::Hasher;
+    use chronolog::json::Span;
     use chronomemory_state::state::Row;
 
     /// What the words below are cut to, in the version that `MAGIC` names.
@@ -262,8 +265,8 @@ mod tests {
         let mut index = TextIndex::new(Fields::default(), Sealed::default());
         index.put(&Row {
             slot: 0,
-            id: b"R",
-            record: br#"{"id":"R","label":"added in the evening"}"#,
+            id_span: Span { start: 7, end: 8 },
+            record: Cow::Borrowed(br#"{"id":"R","label":"added in the evening"}"#),
             class: &class,
             confidence: 1.0,
             seq: 1,

@@ -39,7 +39,7 @@ impl TextFilter {
             .status
             .as_deref()
             .is_none_or(|status| *spelled(status) == *row.class.status);
-        let is_seen = || self.viewer.sees(&Carried::of(row.record)).is_some();
+        let is_seen = || self.viewer.sees(&Carried::of(&row.record)).is_some();
         kind && status && row.confidence >= self.min_confidence && is_seen()
     }
 }

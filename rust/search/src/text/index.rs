@@ -121,7 +121,7 @@ impl TextIndex {
     /// Takes in what a slot holds now.
     pub fn put(&mut self, row: &Row<'_>) {
         self.drop_slot(row.slot);
-        if !is_searched(row.id) {
+        if !is_searched(row.id()) {
             return;
         }
         let place = self.open.add(row, &self.fields);

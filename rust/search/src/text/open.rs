@@ -79,7 +79,7 @@ impl Open {
             ..
         } = self;
         let mut pending: Vec<(Box<[u8]>, u16)> = Vec::new();
-        fields.read(row.record, &mut |found| match found {
+        fields.read(&row.record, &mut |found| match found {
             FoundField::Text(text, weight) => words.each(text, |word| {
                 length = length.saturating_add(u32::from(weight));
                 match forms.get(word.as_bytes()) {
@@ -110,13 +110,13 @@ impl Open {
         }
         self.columns.push(&DocumentEntry {
             slot: row.slot,
-            id: row.id,
+            id: row.id(),
             class: row.class,
             confidence: row.confidence,
             seq: row.seq,
             time,
             length,
-            owner: &Carried::of(row.record),
+            owner: &Carried::of(&row.record),
         });
         counts.sort_unstable();
         for same in counts.chunk_by(|one, other| one.0 == other.0) {

@@ -51,7 +51,7 @@ impl Sealed {
         let take_in = |part: usize| {
             let mut open = Open::default();
             let rows = part * docs_each..((part + 1) * docs_each).min(survey.len());
-            for row in rows.filter_map(|at| survey.row(at)).filter(|row| is_searched(row.id)) {
+            for row in rows.filter_map(|at| survey.row(at)).filter(|row| is_searched(row.id())) {
                 open.make_room(row.record.len())?;
                 open.add(&row, fields);
             }

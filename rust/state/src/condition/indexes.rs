@@ -88,7 +88,7 @@ impl FieldIndexes {
     }
 
     fn declare(&mut self, row: &Row<'_>) {
-        let id = unspelled(row.id);
+        let id = unspelled(row.id());
         let Some(place) = id.strip_prefix(INDEX_PREFIX).and_then(indexable) else {
             return;
         };
@@ -152,7 +152,7 @@ pub fn sort_key(place: &FieldPath, record: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn keys_of(place: &FieldPath, row: &Row<'_>) -> Vec<Vec<u8>> {
-    let held = place.find(row.record, &Facts::default());
+    let held = place.find(&row.record, &Facts::default());
     let Some(value) = held.as_ref().and_then(FieldValue::value) else {
         return Vec::new();
     };

@@ -178,10 +178,10 @@ impl OrderedIndex {
         }
         let mut keys = vec![Vec::new()];
         for path in self.index.by {
-            let Some(value) = field(row.record, path) else { return };
+            let Some(value) = field(&row.record, path) else { return };
             keys = spread(&keys, value);
         }
-        let then = field(row.record, self.index.then);
+        let then = field(&row.record, self.index.then);
         let entries: Vec<Arc<[u8]>> = keys
             .into_iter()
             .map(|mut key| {

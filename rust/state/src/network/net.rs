@@ -80,12 +80,12 @@ impl<'a> Net<'a> {
     /// How an end is called.
     pub fn name(&self, slot: u32) -> String {
         let id = self.state.spelled_id(slot);
-        unspelled(id.strip_prefix(self.network.prefix.as_bytes()).unwrap_or(id))
+        unspelled(id.strip_prefix(self.network.prefix.as_bytes()).unwrap_or(&id))
     }
 
     /// The id of the record in a slot.
     pub fn id(&self, slot: u32) -> String {
-        unspelled(self.state.spelled_id(slot))
+        unspelled(&self.state.spelled_id(slot))
     }
 
     /// Every end that may be entered.
@@ -107,7 +107,7 @@ impl<'a> Net<'a> {
     /// What joins an end to which others, by the names of what joins; from source to target first.
     pub fn steps_from(&self, end: u32, direction: Direction) -> Vec<(u32, u32)> {
         let id = self.state.spelled_id(end);
-        let name = id.strip_prefix(self.network.prefix.as_bytes()).unwrap_or(id);
+        let name = id.strip_prefix(self.network.prefix.as_bytes()).unwrap_or(&id);
         let value = [b"\"", name, b"\""].concat();
         let mut found = Vec::new();
         let mut follow = |near: &OrderedIndex, far: &OrderedIndex| {
@@ -132,7 +132,8 @@ impl<'a> Net<'a> {
     /// The end that a record names in the field of an index, if it may be entered.
     fn far_end(&self, joint: u32, index: &OrderedIndex) -> Option<u32> {
         let path = index.declared().by.first()?;
-        let value = field(self.state.record_in(joint), path)?;
+        let record = self.state.record_in(joint);
+        let value = field(&record, path)?;
         let name = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
         let slot = self
             .state
@@ -149,18 +150,20 @@ impl<'a> Net<'a> {
     }
 
     fn passes(&self, joint: u32) -> bool {
-        let kind = || field(self.state.record_in(joint), self.network.kind);
-        self.sees(joint) && is_among(self.steps.kinds.as_deref(), kind)
+        let is_kind = |kinds: &[Vec<u8>]| is_among(kinds, field(&self.state.record_in(joint), self.network.kind));
+        self.sees(joint) && self.steps.kinds.as_deref().is_none_or(is_kind)
     }
 
     fn may_enter(&self, end: u32) -> bool {
         let path = self.ends.declared().by.first();
-        is_among(self.steps.end_kinds.as_deref(), || {
-            field(self.state.record_in(end), path?)
-        })
+        let is_kind = |kinds: &[Vec<u8>]| {
+            let record = self.state.record_in(end);
+            is_among(kinds, path.and_then(|path| field(&record, path)))
+        };
+        self.steps.end_kinds.as_deref().is_none_or(is_kind)
     }
 }
 
-fn is_among<'a>(kinds: Option<&[Vec<u8>]>, kind: impl FnOnce() -> Option<&'a [u8]>) -> bool {
-    kinds.is_none_or(|kinds| kind().is_some_and(|kind| kinds.iter().any(|known| known == kind)))
+fn is_among(kinds: &[Vec<u8>], kind: Option<&[u8]>) -> bool {
+    kind.is_some_and(|kind| kinds.iter().any(|known| known == kind))
 }

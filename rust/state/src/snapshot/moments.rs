@@ -29,6 +29,16 @@ impl Stamp {
         }
     }
 
+    /// Of the two numbers that [`Moments::numbers`] gives for a stamp.
+    pub fn of_numbers(seq: i64, micros: i64) -> Self {
+        Self { seq, micros }
+    }
+
+    /// The two numbers.
+    pub fn numbers(&self) -> [i64; 2] {
+        [self.seq, self.micros]
+    }
+
     /// Its seq, if it is known.
     pub fn seq(&self) -> Option<u64> {
         u64::try_from(self.seq).ok()

@@ -14,11 +14,11 @@ use super::moments::Moments;
 const BUFFER_BYTES: usize = 1024 * 1024;
 
 /// Writes a state into a new file at `path`; sync and name are the caller's to make durable.
-pub fn write<'a>(
+pub fn write<B: AsRef<[u8]>>(
     disk: &dyn Disk,
     path: &Path,
     header: &Header,
-    records: impl ExactSizeIterator<Item = &'a [u8]>,
+    records: impl ExactSizeIterator<Item = B>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> io::Result<()> {
     let mut writer = Writer::start(disk, path, header.spell(), NoWitness)?;
@@ -27,11 +27,11 @@ pub fn write<'a>(
 }
 
 /// The same, and waits until the disk has it.
-pub fn write_durably<'a>(
+pub fn write_durably<B: AsRef<[u8]>>(
     disk: &dyn Disk,
     path: &Path,
     header: &Header,
-    records: impl ExactSizeIterator<Item = &'a [u8]>,
+    records: impl ExactSizeIterator<Item = B>,
 ) -> io::Result<()> {
     let mut writer = Writer::start(disk, path, header.spell(), NoWitness)?.paced();
     writer.add_all(records, &mut |_, _| {})?;
@@ -62,9 +62,9 @@ impl BaseWriter {
     }
 
     /// Writes records behind the others.
-    pub fn add<'a>(
+    pub fn add<B: AsRef<[u8]>>(
         &mut self,
-        rows: impl ExactSizeIterator<Item = (&'a [u8], Moments)> + Clone,
+        rows: impl ExactSizeIterator<Item = (B, Moments)> + Clone,
         progress: &mut dyn FnMut(u64, u64),
     ) -> io::Result<()> {
         if self.has_begun {
@@ -157,15 +157,15 @@ impl<W: Witness> Writer<W> {
         })
     }
 
-    fn add_all<'a>(
+    fn add_all<B: AsRef<[u8]>>(
         &mut self,
-        records: impl ExactSizeIterator<Item = &'a [u8]>,
+        records: impl ExactSizeIterator<Item = B>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> io::Result<()> {
         let total = records.len() as u64;
         for (index, record) in records.enumerate() {
             self.next_line();
-            self.buffer.extend_from_slice(record);
+            self.buffer.extend_from_slice(record.as_ref());
             if self.buffer.len() >= BUFFER_BYTES {
                 self.flush()?;
                 progress(index as u64, total);

@@ -41,11 +41,11 @@ fn speak_of(state: &mut State, act: &Act, mut slots: Vec<u32>, known: Known<'_>,
     }
     slots.sort_unstable();
     slots.dedup();
-    let about = slots.iter().map(|&slot| (slot, state.slots[slot as usize].last_event));
+    let about = slots.iter().map(|&slot| (slot, state.slots.get(slot).last_event));
     let mark = state.timeline.push_several(known.offset, known.seq, about);
     for slot in slots {
-        state.slots[slot as usize].last_event = mark;
-        state.moments.speak(slot, stamp, false);
+        state.slot_mut(slot).last_event = mark;
+        state.touch_moments(slot, stamp, false);
         state.note_speech(slot, stamp);
     }
 }

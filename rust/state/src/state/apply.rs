@@ -2,8 +2,9 @@
 
 use super::acts::{apply_act, note_act};
 use super::damaged_line::{BEGIN_ID, shown_id};
-use super::records::{NO_CLASS, State};
+use super::records::State;
 use super::spelling::parsed;
+use crate::segment::NO_CLASS;
 use crate::snapshot::{Moments, RecordSink, Stamp};
 use chronolog::event::act::is_of_one;
 use chronolog::event::{IncomingEvents, Known, Op};
@@ -54,9 +55,9 @@ impl State {
                 }
                 slot
             }
-            Op::Delete => match found.filter(|&slot| self.slots[slot as usize].class != NO_CLASS) {
+            Op::Delete => match found.filter(|&slot| self.slots.class(slot) != NO_CLASS) {
                 Some(slot) => {
-                    let mut record = parsed(self.arena.get(self.slots[slot as usize].at));
+                    let mut record = parsed(&self.record_in(slot));
                     record.set("status", Value::Str("tombstone".to_owned()));
                     self.put_value(Some(slot), known.id, record, stamp)
                 }
@@ -64,10 +65,8 @@ impl State {
             },
             Op::Patch => {
                 let record = found
-                    .filter(|&slot| self.slots[slot as usize].class != NO_CLASS)
-                    .map_or(Value::Object(Vec::new()), |slot| {
-                        parsed(self.arena.get(self.slots[slot as usize].at))
-                    });
+                    .filter(|&slot| self.slots.class(slot) != NO_CLASS)
+                    .map_or(Value::Object(Vec::new()), |slot| parsed(&self.record_in(slot)));
                 let record = json::merge(record, &parsed(known.record));
                 self.put_value(found, known.id, record, stamp)
             }
@@ -87,7 +86,7 @@ impl State {
             Some(BEGIN_ID) => {}
             Some(id) => self.doubt(id),
             None => {
-                let doubts = self.moments.doubts_mut();
+                let doubts = self.order.doubts_mut();
                 doubts.lost_behind = doubts.lost_behind.max(Some(seq));
             }
         }
@@ -97,15 +96,15 @@ impl State {
     /// is passed over: nothing is handed out under it.
     pub fn doubt(&mut self, id: &[u8]) {
         if let Some(slot) = self.slot_spelled(id) {
-            self.moments.doubts_mut().named.insert(slot);
+            self.order.doubts_mut().named.insert(slot);
         }
     }
 
     fn happened(&mut self, number: u32, known: Known<'_>, stamp: Stamp) {
         self.note_change(number);
-        self.moments.speak(number, stamp, known.op != Op::Patch);
+        self.touch_moments(number, stamp, known.op != Op::Patch);
         self.note_speech(number, stamp);
-        let slot = &mut self.slots[number as usize];
+        let slot = self.slots.get_mut(number);
         slot.last_event = self
             .timeline
             .push(known.offset, known.seq, Some((number, slot.last_event)));

@@ -21,6 +21,15 @@ pub struct Address {
     length: u32,
 }
 
+impl Address {
+    /// No bytes.
+    pub const NOTHING: Self = Self {
+        chunk: u32::MAX,
+        start: 0,
+        length: 0,
+    };
+}
+
 /// Records, end to end.
 #[derive(Debug, Default)]
 pub struct Arena {

@@ -100,6 +100,16 @@ impl Catalog {
         self.classes[class as usize].1.insert(slot);
     }
 
+    /// Takes slots out of all classes, because newer rows of them follow.
+    pub fn forget_slots(&mut self, slots: &RoaringBitmap) {
+        self.classes.iter_mut().for_each(|(_, members)| *members -= slots);
+    }
+
+    /// Puts slots of a segment into a class.
+    pub fn add_slots(&mut self, class: u32, slots: &RoaringBitmap) {
+        self.classes[class as usize].1 |= slots;
+    }
+
     /// Takes a slot out of a class.
     pub fn remove(&mut self, class: u32, slot: u32) {
         self.classes[class as usize].1.remove(slot);

@@ -1,5 +1,7 @@
 //! Copies records out of a state, several together, for whoever holds one of them for long.
 
+use std::borrow::Cow;
+
 use super::rows::Dated;
 use crate::snapshot::Moments;
 use chronolog::memory::Refused;
@@ -36,7 +38,7 @@ impl CopiedRows {
         bytes.try_reserve_exact(records.iter().map(|one| one.record.len()).sum())?;
         rows.try_reserve_exact(records.len())?;
         for one in records {
-            bytes.extend_from_slice(one.record);
+            bytes.extend_from_slice(&one.record);
             rows.push((bytes.len(), one.moments));
         }
         Ok(Self { bytes, rows })
@@ -54,7 +56,7 @@ impl CopiedRows {
         let &(end, moments) = self.rows.get(place)?;
         let start = place.checked_sub(1).map_or(0, |before| self.rows[before].0);
         Some(Dated {
-            record: &self.bytes[start..end],
+            record: Cow::Borrowed(&self.bytes[start..end]),
             moments,
         })
     }
@@ -88,7 +90,7 @@ fn together(records: &[Dated<'_>], most: usize) -> usize {
     let mut bytes = 0;
     let mut fits = |one: &&Dated<'_>| {
         bytes += one.record.len();
-        CopiedRows::keeps(one.record) && bytes <= COPY_BYTES
+        CopiedRows::keeps(&one.record) && bytes <= COPY_BYTES
     };
     let most = records.len().min(most);
     records[..most].iter().take_while(&mut fits).count().max(1)
@@ -103,7 +105,7 @@ mod tests {
         let dated: Vec<Dated<'_>> = records
             .iter()
             .map(|record| Dated {
-                record,
+                record: Cow::Borrowed(record),
                 moments: Moments::UNKNOWN,
             })
             .collect();

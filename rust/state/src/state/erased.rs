@@ -7,11 +7,14 @@ use std::collections::BTreeMap;
 
 use super::changes::Changes;
 use super::frozen::Frozen;
-use super::records::{NO_CLASS, SlotEntry, State};
+use super::records::{SlotEntry, State};
+use super::table::At;
+use crate::segment::{NEVER, NO_CLASS};
 use crate::snapshot::Stamp;
 use chronolog::event::faces::is_told;
 use chronolog::memory::{Refused, gathered};
 use chronolog::scope::{Carried, Scope};
+use roaring::RoaringBitmap;
 
 impl State {
     /// The slots of these ids, which stand as between quotes in canonical JSON, ascending; also of those that never were a record.
@@ -27,7 +30,7 @@ impl State {
             Carried::Names(scope) => is_meant(scope),
             Carried::Malformed => false,
         });
-        meant.flat_map(|(_, slots)| slots).copied().collect()
+        meant.flat_map(|(_, slots)| slots).collect()
     }
 
     /// A cheap copy of the records that are not in some slots, which ascend.
@@ -42,26 +45,31 @@ impl State {
     pub fn erase(&mut self, slots: &[u32]) {
         let mut scopes: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for &number in slots {
-            let hash = SlotEntry::spread(self.hash(self.id_of(number)));
+            let hash = SlotEntry::spread(self.hash(&self.id_of(number)));
             if let Ok(entry) = self.ids.find_entry(hash, |entry| entry.slot == number) {
                 entry.remove();
             }
-            let slot = &mut self.slots[number as usize];
-            self.arena.wipe(slot.at);
-            let class = std::mem::replace(&mut slot.class, NO_CLASS);
-            if class != NO_CLASS {
-                self.catalog.remove(class, number);
-                self.expiries.set(number, None);
-                scopes.entry(slot.scope).or_default().push(number);
+            let held = self.slots.get(number);
+            if let At::Arena(address) = held.at {
+                self.arena.wipe(address);
             }
+            if held.class != NO_CLASS {
+                self.catalog.remove(held.class, number);
+                scopes.entry(self.scope_of(&held)).or_default().push(number);
+            }
+            if held.expires != NEVER {
+                self.expiries.remove(held.expires, number);
+            }
+            let slot = self.slots.get_mut(number);
+            (slot.class, slot.expires) = (NO_CLASS, NEVER);
         }
         for (scope, gone) in scopes {
-            let last_of = |slots: &[u32], told: bool| {
-                let is_it = |slot: &&u32| {
-                    let class = self.catalog.class_of(self.slots[**slot as usize].class);
+            let last_of = |slots: &RoaringBitmap, told: bool| {
+                let is_it = |slot: &u32| {
+                    let class = self.catalog.class_of(self.slots.class(*slot));
                     is_told(&class.kind, class.face) == told
                 };
-                let spoken = slots.iter().filter(is_it).map(|&slot| self.moments.get(slot).updated);
+                let spoken = slots.iter().filter(is_it).map(|slot| self.slots.get(slot).updated);
                 spoken.max_by_key(Stamp::seq).unwrap_or(Stamp::UNKNOWN)
             };
             self.scopes.erase(scope, &gone, last_of);

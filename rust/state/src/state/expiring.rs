@@ -7,32 +7,51 @@
 use std::collections::BTreeMap;
 
 use super::records::State;
+use crate::segment::NEVER;
 use chronolog::scope::{SeenAs, Viewer};
 
 impl State {
     /// Whether any record ever expires.
     #[inline]
     pub fn knows_expiries(&self) -> bool {
-        !self.expiries.is_empty()
+        !self.expiries.is_empty() || self.slots.sealed().is_some_and(|sealed| sealed.rows.has_expiries())
+    }
+
+    /// What expires after a moment and not after another, those first that expire first.
+    fn expiring(&self, from: i64, until: i64) -> Vec<u32> {
+        let mut due: Vec<(i64, u32)> = self.expiries.between(from, until).collect();
+        for segment in self.slots.sealed().iter().flat_map(|sealed| sealed.rows.segments()) {
+            let is_current =
+                |(moment, slot): &(i64, u32)| self.slots.is_sealed(*slot) && self.slots.get(*slot).expires == *moment;
+            due.extend(segment.due(from, until).into_iter().filter(is_current));
+        }
+        due.sort_unstable();
+        due.dedup();
+        due.into_iter().map(|(_, slot)| slot).collect()
+    }
+
+    /// When the record in a slot expires.
+    fn expiry_in(&self, slot: u32) -> Option<i64> {
+        Some(self.slots.get(slot).expires).filter(|at| *at != NEVER)
     }
 
     /// Whether it makes a difference that it is this moment now.
     pub fn is_due(&self, now: i64) -> bool {
         let clock = self.expiries.clock;
-        let mut moving = self.expiries.between(clock.min(now), clock.max(now));
-        moving.next().is_some()
+        !self.expiring(clock.min(now), clock.max(now)).is_empty()
     }
 
     /// Says which moment it is: what has expired by then goes over, and what has not comes back.
     pub fn expire(&mut self, now: i64) {
-        let clock = std::mem::replace(&mut self.expiries.clock, now);
+        let clock = self.expiries.clock;
         let mut moving: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for slot in self.expiries.between(clock.min(now), clock.max(now)) {
+        for slot in self.expiring(clock.min(now), clock.max(now)) {
             moving.entry(self.scope_in(slot)).or_default().push(slot);
         }
+        let is_later = now >= clock;
         // A scope at a time: its list is gone through once, however many go.
         for (before, mut slots) in moving {
-            let after = match now >= clock {
+            let after = match is_later {
                 true => self.scopes.twin_of(before),
                 false => self.scopes.living(before),
             };
@@ -42,18 +61,22 @@ impl State {
             slots.sort_unstable();
             self.scopes.move_over(before, after, &slots);
             for &slot in &slots {
-                // Both have changed for whoever sees them.
-                self.note_change(slot);
-                self.slots[slot as usize].scope = after;
-                self.note_change(slot);
+                // Both scopes have changed for their viewers.
+                for scope in [before, after] {
+                    self.changes.note(slot, self.slots.len());
+                    if self.is_of_scope(slot) {
+                        self.scopes.touch(scope, self.changes.count());
+                    }
+                }
             }
             self.expiries.moves += slots.len() as u64;
         }
+        self.expiries.clock = now;
     }
 
     /// Whether there is a record of this id that has expired by a moment.
     pub fn has_expired(&self, id: &str, moment: i64) -> bool {
-        let at = self.slot_of(id).and_then(|slot| self.expiries.of(slot));
+        let at = self.slot_of(id).and_then(|slot| self.expiry_in(slot));
         at.is_some_and(|at| at <= moment)
     }
 
@@ -64,9 +87,9 @@ impl State {
 
     /// The ids of somebody's own records that have expired at a moment, those first that did first.
     pub fn due_at(&self, viewer: &Viewer, now: i64) -> Vec<String> {
-        let due = self.expiries.between(i64::MIN, now);
+        let due = self.expiring(i64::MIN, now).into_iter();
         let own = due.filter(|&slot| self.scopes.seen_in(viewer, self.scope_in(slot)) == Some(SeenAs::Own));
-        own.map(|slot| super::unspelled(self.spelled_id(slot))).collect()
+        own.map(|slot| super::unspelled(&self.spelled_id(slot))).collect()
     }
 
     /// The slots that have expired and that somebody does not see for that reason; `None` if there are none.

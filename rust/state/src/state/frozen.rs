@@ -1,79 +1,111 @@
 //! The records of a state at one moment, which stay while the state goes on.
-//!
-//! To freeze a state copies no record and no moment: chunks and pieces are shared, and whoever changes one makes its own.
 
-use super::arena::{Address, Arena};
+use std::borrow::Cow;
+use std::io;
+use std::path::Path;
+
 use super::likeness::Likeness;
-use super::moments::MomentColumn;
-use super::records::{NO_CLASS, Slot, State};
+use super::records::State;
+use super::table::View;
+use crate::segment::NO_CLASS;
 use crate::snapshot::Moments;
+use chronolog::error::{Error, Result};
 use chronolog::memory::{Refused, gathered};
 
 /// Records as they were at one moment, in insertion order.
 #[derive(Debug)]
 pub struct Frozen {
-    arena: Arena,
-    records: Vec<(u32, Address)>,
-    moments: MomentColumn,
+    view: View,
+    slots: Vec<u32>,
 }
 
 impl Frozen {
     /// The canonical records.
-    pub fn records(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        self.rows().map(|(record, _)| record)
+    pub fn records(&self) -> impl ExactSizeIterator<Item = Cow<'_, [u8]>> {
+        self.slots
+            .iter()
+            .map(|&slot| self.view.bytes_at(self.view.get(slot).at))
     }
 
     /// The same with their moments.
-    pub fn rows(&self) -> impl ExactSizeIterator<Item = (&[u8], Moments)> + Clone {
-        let row = |&(slot, at): &(u32, Address)| (self.arena.get(at), self.moments.get(slot));
-        self.records.iter().map(row)
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = (Cow<'_, [u8]>, Moments)> + Clone {
+        self.slots
+            .iter()
+            .map(|&slot| (self.view.bytes_at(self.view.get(slot).at), self.view.moments_of(slot)))
     }
 
-    /// They, for whoever takes in another state that is much like this one.
-    pub fn likeness(self) -> Likeness {
-        Likeness {
-            arena: self.arena,
-            records: self.records,
+    /// Whether all that was read of them so far is as it was sealed.
+    ///
+    /// # Errors
+    /// `Io` if not: nothing of it is to be used.
+    pub fn check(&self) -> Result<()> {
+        match self.view.has_failed() {
+            true => Err(damaged_segment()),
+            false => Ok(()),
         }
+    }
+
+    /// They, for another state that is to be loaded and is much like this one.
+    pub fn likeness(self) -> Likeness {
+        Likeness::of(self.view, &self.slots)
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.records.len()
+        self.slots.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.records.is_empty()
+        self.slots.is_empty()
     }
 
     /// One of them, by its place.
-    pub fn record(&self, place: usize) -> Option<&[u8]> {
-        let &(_, at) = self.records.get(place)?;
-        Some(self.arena.get(at))
+    pub fn record(&self, place: usize) -> Option<Cow<'_, [u8]>> {
+        self.row(place).map(|(record, _)| record)
     }
 
     /// The same with its moments.
-    pub fn row(&self, place: usize) -> Option<(&[u8], Moments)> {
-        let &(slot, at) = self.records.get(place)?;
-        Some((self.arena.get(at), self.moments.get(slot)))
+    pub fn row(&self, place: usize) -> Option<(Cow<'_, [u8]>, Moments)> {
+        let &slot = self.slots.get(place)?;
+        Some((self.view.bytes_at(self.view.get(slot).at), self.view.moments_of(slot)))
     }
 }
 
+/// What is said where a segment, or a record that it leads to, is not as it was sealed.
+pub(super) fn damaged_segment() -> Error {
+    let reason = "a segment, or a record that it leads to, is damaged; the next call reads the log instead";
+    Error::io(
+        Path::new("index/state"),
+        io::Error::new(io::ErrorKind::InvalidData, reason),
+    )
+}
+
 impl State {
+    /// As [`Frozen::check`].
+    ///
+    /// # Errors
+    /// `Io` if a check failed.
+    pub fn check_sealed(&self) -> Result<()> {
+        match self.has_failed() {
+            true => Err(damaged_segment()),
+            false => Ok(()),
+        }
+    }
+
     /// A cheap copy that later events do not change.
-    pub fn freeze(&mut self) -> Result<Frozen, Refused> {
+    pub fn freeze(&mut self) -> std::result::Result<Frozen, Refused> {
         self.freeze_those(0..self.slots.len() as u32)
     }
 
-    /// The same of the records that events of the live log speak of from some place on.
-    pub fn freeze_since(&mut self, offset: u64) -> Result<Frozen, Refused> {
+    /// The same of the records that events of the live log are about from some place on.
+    pub fn freeze_since(&mut self, offset: u64) -> std::result::Result<Frozen, Refused> {
         let touched = self.slots_since(offset)?;
         self.freeze_those(touched.into_iter())
     }
 
-    /// The slots of the records that events of the live log speak of from some place on, ascending.
-    pub fn slots_since(&self, offset: u64) -> Result<Vec<u32>, Refused> {
+    /// The slots of the records that events of the live log are about from some place on, ascending.
+    pub fn slots_since(&self, offset: u64) -> std::result::Result<Vec<u32>, Refused> {
         let first = self.timeline.index_from(offset);
         let mut touched = gathered(self.timeline.slots_from(first))?;
         touched.sort_unstable();
@@ -82,17 +114,14 @@ impl State {
     }
 
     /// The same of the records in some slots, in their order.
-    pub fn freeze_those(&mut self, wanted: impl ExactSizeIterator<Item = u32>) -> Result<Frozen, Refused> {
+    pub fn freeze_those(&mut self, wanted: impl ExactSizeIterator<Item = u32>) -> std::result::Result<Frozen, Refused> {
         // Others wait meanwhile: all memory is asked for at once.
-        let mut records = Vec::new();
-        records.try_reserve_exact(wanted.len())?;
-        let slots = wanted.map(|number| (number, &self.slots[number as usize]));
-        let is_record = |(_, slot): &(u32, &Slot)| slot.class != NO_CLASS;
-        records.extend(slots.filter(is_record).map(|(number, slot)| (number, slot.at)));
+        let mut slots = Vec::new();
+        slots.try_reserve_exact(wanted.len())?;
+        slots.extend(wanted.filter(|&slot| self.slots.class(slot) != NO_CLASS));
         Ok(Frozen {
-            records,
-            moments: self.moments.freeze()?,
-            arena: self.arena.freeze(),
+            slots,
+            view: self.view()?,
         })
     }
 }

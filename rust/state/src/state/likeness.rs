@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::arena::{Address, Arena};
+use super::table::{At, View};
 
 /// So far from the place where a record is awaited it is looked for.
 const MOST_STEPS: i64 = 8;
@@ -15,6 +16,21 @@ const MOST_STEPS: i64 = 8;
 pub struct Likeness {
     pub(super) arena: Arena,
     pub(super) records: Vec<(u32, Address)>,
+}
+
+impl Likeness {
+    /// The records in some slots, as far as they are in memory.
+    pub(super) fn of(view: View, slots: &[u32]) -> Self {
+        let held = |slot: &u32| match view.get(*slot).at {
+            At::Arena(address) => Some((*slot, address)),
+            At::Sealed { .. } => None,
+        };
+        let records = slots.iter().filter_map(held).collect();
+        Self {
+            records,
+            arena: view.into_arena(),
+        }
+    }
 }
 
 /// Those records, and where the next one is awaited.

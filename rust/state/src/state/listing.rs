@@ -3,13 +3,13 @@
 //! Records that agree in what they are ordered by come in the order in which they were made, which is that of their slots.
 //! So a page ends at a key and at the event that made its last record. No id is part of that: a cursor outlives an erasure.
 
-use std::borrow::Cow;
 use std::cmp::{Ordering, Reverse};
 use std::io;
 
 use super::query::{Query, wanted};
-use super::records::{NO_CLASS, State};
+use super::records::State;
 use super::spelling::unspelled;
+use crate::segment::NO_CLASS;
 use chronolog::error::{Error, Result};
 use chronolog::memory::{Refused, gathered};
 use chronolog::ordered::in_order;
@@ -133,12 +133,12 @@ impl Listing {
     fn key_of(&self, state: &State, slot: u32, happened: &Happened<'_>) -> Option<i64> {
         match self.by {
             By::Created | By::Id => None,
-            By::Updated => state.moments.get(slot).updated.seq().map(|seq| seq as i64),
+            By::Updated => state.moments_of(slot).updated.seq().map(|seq| seq as i64),
             By::Happened => {
-                let stated = happened(state.record_in(slot));
-                stated.or_else(|| state.moments.get(slot).updated.micros())
+                let stated = happened(&state.record_in(slot));
+                stated.or_else(|| state.moments_of(slot).updated.micros())
             }
-            By::Confidence => Some(sortable(state.slots[slot as usize].confidence)),
+            By::Confidence => Some(sortable(state.slots.get(slot).confidence)),
         }
     }
 
@@ -213,8 +213,8 @@ impl Listing {
             Some(key) => (false, key),
             None => (true, Vec::new()),
         };
-        let ranked_in = |slot: u32| (rank(key(state.record_in(slot))), slot);
-        let changed = |slot: u32| state.moments.get(slot).updated.seq().map(|seq| seq as i64);
+        let ranked_in = |slot: u32| (rank(key(&state.record_in(slot))), slot);
+        let changed = |slot: u32| state.moments_of(slot).updated.seq().map(|seq| seq as i64);
         // A forged cursor must not compare with a record that the caller does not see.
         let sieve = state.sieve(&self.query);
         let is_same = |slot: u32, end: &PageEnd| state.passes(&sieve, slot) && changed(slot) <= end.key;
@@ -281,8 +281,8 @@ impl Listing {
             .as_ref()
             .map(|end| end.slot_in(state, |_| true))
             .transpose()?;
-        let after = after.map(|(slot, is_included)| (plain(state.id_of(slot)), is_included));
-        let is_behind = |id: &[u8]| match &after {
+        let after = after.map(|(slot, is_included)| (plain(&state.id_of(slot)), is_included));
+        let is_behind = |id: &Vec<u8>| match &after {
             Some((after, is_included)) => match id.cmp(after) {
                 Ordering::Equal => *is_included,
                 order => (order == Ordering::Less) == self.reverse,
@@ -291,7 +291,7 @@ impl Listing {
         };
         let named = state
             .matching_among(&self.query, among)
-            .map(|slot| (plain(state.id_of(slot)), slot))
+            .map(|slot| (plain(&state.id_of(slot)), slot))
             .filter(|(id, _)| is_behind(id));
         if self.reverse {
             let named = gathered(named.map(|(id, slot)| (Reverse(id), slot)))?;
@@ -316,7 +316,7 @@ impl PageEnd {
 
 impl MadeAt {
     fn of(state: &State, slot: u32) -> Self {
-        let stamp = state.moments.created(slot);
+        let stamp = state.created_in(slot);
         let siblings = made_by(state, stamp.seq());
         Self {
             seq: stamp.seq(),
@@ -330,7 +330,7 @@ impl MadeAt {
     fn find(&self, state: &State) -> Option<u32> {
         let siblings = made_by(state, self.seq);
         let slot = *siblings.get(self.nth as usize)?;
-        (siblings.len() == self.of as usize && state.moments.created(slot).micros() == self.micros).then_some(slot)
+        (siblings.len() == self.of as usize && state.created_in(slot).micros() == self.micros).then_some(slot)
     }
 
     /// The first slot behind the record, or the one of that record itself. If it is gone, the place is that of its event;
@@ -340,9 +340,9 @@ impl MadeAt {
             return slot + u32::from(is_behind);
         }
         let end = state.slots.len() as u32;
-        match (state.moments.is_ordered(), is_behind) {
-            (true, true) => first_slot(end, |slot| state.moments.created(slot).seq() < self.seq),
-            (true, false) => first_slot(end, |slot| state.moments.created(slot).seq() <= self.seq),
+        match (state.order.is_ordered(), is_behind) {
+            (true, true) => first_slot(end, |slot| state.created_in(slot).seq() < self.seq),
+            (true, false) => first_slot(end, |slot| state.created_in(slot).seq() <= self.seq),
             (false, true) => 0,
             (false, false) => end,
         }
@@ -352,12 +352,12 @@ impl MadeAt {
 /// The slots of the records that an event made, ascending; those of which nothing is known count as made together.
 fn made_by(state: &State, seq: Option<u64>) -> Vec<u32> {
     let end = state.slots.len() as u32;
-    let is_made = |slot: &u32| state.moments.created(*slot).seq() == seq;
-    let is_record = |slot: &u32| state.slots[*slot as usize].class != NO_CLASS;
-    if !state.moments.is_ordered() {
+    let is_made = |slot: &u32| state.created_in(*slot).seq() == seq;
+    let is_record = |slot: &u32| state.slots.class(*slot) != NO_CLASS;
+    if !state.order.is_ordered() {
         return (0..end).filter(is_made).filter(is_record).collect();
     }
-    let first = first_slot(end, |slot| state.moments.created(slot).seq() < seq);
+    let first = first_slot(end, |slot| state.created_in(slot).seq() < seq);
     (first..end).take_while(is_made).filter(is_record).collect()
 }
 
@@ -376,11 +376,10 @@ fn first_slot(slots: u32, is_before: impl Fn(u32) -> bool) -> u32 {
 }
 
 /// An id as its own bytes: what is escaped sorts elsewhere.
-fn plain(id: &[u8]) -> Cow<'_, [u8]> {
-    if id.contains(&b'\\') {
-        Cow::Owned(unspelled(id).into_bytes())
-    } else {
-        Cow::Borrowed(id)
+fn plain(id: &[u8]) -> Vec<u8> {
+    match id.contains(&b'\\') {
+        true => unspelled(id).into_bytes(),
+        false => id.to_vec(),
     }
 }
 

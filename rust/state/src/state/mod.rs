@@ -28,6 +28,8 @@ mod query;
 
 mod timeline;
 
+mod table;
+
 mod records;
 mod restated;
 
@@ -57,6 +59,8 @@ mod seen;
 
 mod slots;
 
+mod sealing;
+
 pub use catalog::{Class, Tally};
 pub use changes::{Changes, Edition, StateId, Watermark};
 pub use copied::CopiedRows;
@@ -67,6 +71,7 @@ pub use query::Query;
 pub use records::State;
 pub use rows::{Dated, Row, Survey};
 pub use scopes::Directory;
+pub use sealing::Unsealed;
 pub use sight::Sight;
 pub use slots::SlotSieve;
 pub use spelling::{parsed, spelled, unspelled};

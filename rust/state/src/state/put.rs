@@ -3,11 +3,12 @@
 //! A state cannot stop in the middle of an event. So all memory that some events will need is asked for before the first
 //! of them is taken in, or written.
 
-use super::arena::Address;
-use super::records::{NO_CLASS, Slot, SlotEntry, State};
+use super::records::{SlotEntry, State};
 use super::scopes::SHARED;
 use super::spelling::unspelled;
+use super::table::{At, Slot};
 use super::timeline::EventMark;
+use crate::segment::{NEVER, NO_CLASS};
 use crate::snapshot::Stamp;
 use chronolog::event::IncomingEvents;
 use chronolog::event::draft_value::defaults;
@@ -26,12 +27,10 @@ impl State {
         let (events, touched) = (coming.events, coming.events + coming.further);
         memory::check()?;
         self.arena.make_room(coming.bytes, coming.longest)?;
-        self.slots.try_reserve(touched)?;
+        self.slots.make_room(touched)?;
         self.ids.try_reserve(touched, |entry| SlotEntry::spread(entry.hash))?;
         self.timeline.make_room(events, coming.further)?;
         self.changes.make_room(touched)?;
-        self.scopes.make_room(touched)?;
-        self.moments.make_room(touched)?;
         Ok(())
     }
 
@@ -72,10 +71,6 @@ impl State {
             true => (SHARED, None),
             false => (self.scopes.number(record), expiry()),
         };
-        let scope = match self.expiries.is_over(expires) {
-            false => scope,
-            true => self.scopes.twin_of(scope),
-        };
         let slot = Slot {
             confidence: fields.confidence.unwrap_or(defaults::CONFIDENCE),
             at: self.lay(found, record),
@@ -83,56 +78,73 @@ impl State {
             class,
             scope,
             last_event: EventMark::NONE,
+            is_gone: false,
+            expires: expires.unwrap_or(NEVER),
+            created: stamp,
+            updated: stamp,
         };
         let number = match found {
-            Some(number) if self.slots[number as usize].class != NO_CLASS => self.replace(number, slot),
+            Some(number) if self.slots.class(number) != NO_CLASS => self.replace(number, slot),
             // What was only mentioned takes its place in the order now.
             Some(mention) => {
-                let last_event = self.slots[mention as usize].last_event;
+                let last_event = self.slots.get(mention).last_event;
+                self.timeline.rename(last_event, mention, self.slots.len() as u32);
                 let hash = SlotEntry::spread(self.hash(id));
-                let number = self.slots.len() as u32;
-                self.timeline.rename(last_event, mention, number);
-                if let Some(entry) = self.ids.find_mut(hash, |entry| entry.slot == mention) {
-                    entry.slot = number;
+                if let Ok(entry) = self.ids.find_entry(hash, |entry| entry.slot == mention) {
+                    entry.remove();
                 }
-                self.scopes.add(slot.scope, number);
-                self.slots.push(Slot { last_event, ..slot });
-                self.moments.push(stamp);
-                self.catalog.add(class, number);
-                number
+                self.slot_mut(mention).is_gone = true;
+                self.insert(id, Slot { last_event, ..slot })
             }
-            None => {
-                self.catalog.add(class, self.slots.len() as u32);
-                self.scopes.add(slot.scope, self.slots.len() as u32);
-                self.insert(id, slot, stamp)
-            }
+            None => self.insert(id, slot),
         };
-        self.expiries.set(number, expires);
+        if slot.expires != NEVER {
+            self.expiries.add(slot.expires, number);
+        }
         number
     }
 
+    /// A slot, to be changed. INVARIANT: what expires among the slots in memory is listed.
+    pub(super) fn slot_mut(&mut self, number: u32) -> &mut Slot {
+        if self.slots.is_sealed(number) {
+            let expires = self.slots.get(number).expires;
+            if expires != NEVER {
+                self.expiries.add(expires, number);
+            }
+        }
+        self.slots.get_mut(number)
+    }
+
     /// Lays a record down, unless it lies somewhere already.
-    fn lay(&mut self, found: Option<u32>, record: &[u8]) -> Address {
+    fn lay(&mut self, found: Option<u32>, record: &[u8]) -> At {
         let number = found.unwrap_or(self.slots.len() as u32);
         let there = self.awaited.as_mut().and_then(|awaited| awaited.find(number, record));
-        there.unwrap_or_else(|| self.arena.push(record))
+        At::Arena(there.unwrap_or_else(|| self.arena.push(record)))
     }
 
     fn replace(&mut self, number: u32, new: Slot) -> u32 {
-        let old = &mut self.slots[number as usize];
-        self.arena.forget(old.at);
+        let old = self.slots.get(number);
+        if let At::Arena(address) = old.at {
+            self.arena.forget(address);
+        }
         if old.class != new.class {
             self.catalog.remove(old.class, number);
             self.catalog.add(new.class, number);
         }
         // Nobody here gives a record another scope; a line of another tool may.
-        if old.scope != new.scope {
-            self.scopes.remove(old.scope, number);
-            self.scopes.add(new.scope, number);
-            self.scopes.touch(old.scope, self.changes.count() + 1);
+        let (before, after) = (self.scope_of(&old), self.scope_to_be(&new));
+        if before != after {
+            self.scopes.remove(before, number);
+            self.scopes.add(after, number);
+            self.scopes.touch(before, self.changes.count() + 1);
         }
-        *old = Slot {
+        if old.expires != NEVER {
+            self.expiries.remove(old.expires, number);
+        }
+        *self.slots.get_mut(number) = Slot {
             last_event: old.last_event,
+            created: old.created,
+            updated: old.updated,
             ..new
         };
         if self.arena.is_wasteful() {
@@ -141,10 +153,15 @@ impl State {
         number
     }
 
-    fn insert(&mut self, id: &[u8], slot: Slot, stamp: Stamp) -> u32 {
+    fn insert(&mut self, id: &[u8], slot: Slot) -> u32 {
         let number = self.slots.len() as u32;
+        if slot.class != NO_CLASS {
+            self.catalog.add(slot.class, number);
+            let scope = self.scope_to_be(&slot);
+            self.scopes.add(scope, number);
+        }
         self.slots.push(slot);
-        self.moments.push(stamp);
+        self.note_added(number);
         let hash = self.hash(id);
         let entry = SlotEntry { hash, slot: number };
         self.ids
@@ -155,27 +172,28 @@ impl State {
     /// Keeps the id of an event without a record, so that its history can be told.
     pub(super) fn mention(&mut self, id: &[u8], stamp: Stamp) -> u32 {
         let slot = Slot {
-            confidence: 0.0,
-            at: self.arena.push(id),
+            at: At::Arena(self.arena.push(id)),
             id: Span {
                 start: 0,
                 end: id.len() as u32,
             },
-            class: NO_CLASS,
-            scope: SHARED,
-            last_event: EventMark::NONE,
+            created: stamp,
+            updated: stamp,
+            ..Slot::NOTHING
         };
-        self.insert(id, slot, stamp)
+        self.insert(id, slot)
     }
 
-    fn move_out(&mut self) {
+    pub(super) fn move_out(&mut self) {
         // Where there is no memory for it, the forgotten bytes stay for now.
         let Ok(mut arena) = self.arena.successor() else {
             return;
         };
-        for slot in &mut self.slots {
-            if !self.arena.is_shared(slot.at) {
-                slot.at = arena.push(self.arena.get(slot.at));
+        for (_, slot) in self.slots.in_memory_mut() {
+            if let At::Arena(address) = slot.at
+                && !self.arena.is_shared(address)
+            {
+                slot.at = At::Arena(arena.push(self.arena.get(address)));
             }
         }
         self.arena = arena;

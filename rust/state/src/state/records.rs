@@ -1,36 +1,24 @@
 //! The state itself: takes events in, and finds the last record of each id.
 
+use std::borrow::Cow;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use super::arena::{Address, Arena};
+use super::arena::Arena;
 use super::catalog::Catalog;
 use super::changes::Changes;
 use super::expiries::Expiries;
 use super::likeness::{Awaited, Likeness};
-use super::moments::MomentColumn;
+use super::moments::Order;
 use super::restated::RestatedRecords;
 use super::scopes::Directory;
 use super::spelling::spelled;
-use super::timeline::{EventMark, Timeline};
-use chronolog::json::Span;
-
-/// The class of an id that events spoke of but that never was a record.
-pub(super) const NO_CLASS: u32 = u32::MAX;
-
-/// One id and what is known of it.
-#[derive(Clone, Debug)]
-pub(super) struct Slot {
-    pub confidence: f64,
-    pub at: Address,
-    pub id: Span,
-    pub class: u32,
-    pub scope: u32,
-    pub last_event: EventMark,
-}
+use super::table::{At, Slot, SlotTable};
+use super::timeline::Timeline;
+use crate::segment::NO_CLASS;
 
 /// A slot by its id. Part of the id's hash is kept: when the table grows, nobody has to read all ids again.
 #[derive(Clone, Copy, Debug)]
@@ -50,20 +38,22 @@ impl SlotEntry {
 #[derive(Debug, Default)]
 pub struct State {
     pub(super) arena: Arena,
-    pub(super) slots: Vec<Slot>,
+    pub(super) slots: SlotTable,
     pub(super) ids: HashTable<SlotEntry>,
     hasher: RandomState,
     pub(super) catalog: Catalog,
     pub(super) timeline: Timeline,
     pub(super) changes: Changes,
     pub(super) scopes: Directory,
-    pub(super) moments: MomentColumn,
+    pub(super) order: Order,
     pub(super) expiries: Expiries,
     pub(super) restated: RestatedRecords,
     /// Records that may come, if anyone knows some.
     pub(super) awaited: Option<Awaited>,
     /// Whether a record ever was of what a store says of itself.
     pub(super) declares: bool,
+    /// The records were taken over from a log that another one replaced.
+    pub(super) is_outlived: bool,
 }
 
 impl State {
@@ -94,37 +84,40 @@ impl State {
     /// Whether the event of the live log at this index or a later one speaks of an id.
     pub fn is_spoken_of_from(&self, id: &str, index: u32) -> bool {
         let slot = self.find(&spelled(id));
-        let last = slot.and_then(|slot| self.timeline.index(self.slots[slot as usize].last_event));
+        let last = slot.and_then(|slot| self.timeline.index(self.slots.get(slot).last_event));
         last.is_some_and(|last| last >= index)
     }
 
     /// The canonical record of an id.
-    pub fn get(&self, id: &str) -> Option<&[u8]> {
-        let slot = &self.slots[self.find(&spelled(id))? as usize];
-        (slot.class != NO_CLASS).then(|| self.arena.get(slot.at))
+    pub fn get(&self, id: &str) -> Option<Cow<'_, [u8]>> {
+        let slot = self.slots.get(self.find(&spelled(id))?);
+        (slot.class != NO_CLASS).then(|| self.bytes_at(slot.at))
     }
 
     /// How long the record of an id is, the id given as it stands between quotes in canonical JSON.
     pub fn length_of(&self, id: &[u8]) -> Option<usize> {
-        let slot = &self.slots[self.find(id)? as usize];
-        (slot.class != NO_CLASS).then(|| self.arena.get(slot.at).len())
+        let slot = self.slots.get(self.find(id)?);
+        (slot.class != NO_CLASS).then(|| self.bytes_at(slot.at).len())
     }
 
     /// The events of the live log that speak of an id, oldest first.
     pub fn history(&self, id: &str) -> Vec<u32> {
         match self.find(&spelled(id)) {
-            Some(slot) => self.timeline.back_from(slot, self.slots[slot as usize].last_event),
+            Some(slot) => self.timeline.back_from(slot, self.slots.get(slot).last_event),
             None => Vec::new(),
         }
     }
 
     /// The log starts anew: the records stay, their events are in the archive now.
     pub fn forget_events(&mut self) {
-        if !self.timeline.start_over() {
-            for slot in &mut self.slots {
-                slot.last_event = EventMark::NONE;
-            }
-        }
+        self.set_outlived();
+        let marks_stay = self.timeline.start_over();
+        self.slots.forget_events(!marks_stay);
+    }
+
+    /// Notes that the records were not all read from the log that goes on and its base: in another process they have other numbers.
+    pub fn set_outlived(&mut self) {
+        self.is_outlived |= self.slots.len() > 0;
     }
 
     /// Whether the store may say anything of itself, such as which names it requires: every commit asks.
@@ -139,13 +132,32 @@ impl State {
 
     pub(super) fn find(&self, id: &[u8]) -> Option<u32> {
         let hash = self.hash(id);
-        let is_it = |entry: &SlotEntry| entry.hash == hash && self.id_of(entry.slot) == id;
-        self.ids.find(SlotEntry::spread(hash), is_it).map(|entry| entry.slot)
+        let is_it = |entry: &SlotEntry| entry.hash == hash && *self.id_of(entry.slot) == *id;
+        let found = self.ids.find(SlotEntry::spread(hash), is_it).map(|entry| entry.slot);
+        found.or_else(|| {
+            self.slots
+                .find_sealed(id, |slot| !self.slots.get(slot).is_gone && *self.id_of(slot) == *id)
+        })
     }
 
-    pub(super) fn id_of(&self, slot: u32) -> &[u8] {
-        let slot = &self.slots[slot as usize];
-        slot.id.of(self.arena.get(slot.at))
+    pub(super) fn id_of(&self, slot: u32) -> Cow<'_, [u8]> {
+        let slot = self.slots.get(slot);
+        self.id_in(&slot)
+    }
+
+    pub(super) fn id_in(&self, slot: &Slot) -> Cow<'_, [u8]> {
+        match self.bytes_at(slot.at) {
+            Cow::Borrowed(record) => Cow::Borrowed(slot.id.of(record)),
+            Cow::Owned(record) => Cow::Owned(slot.id.of(&record).to_vec()),
+        }
+    }
+
+    /// The bytes of a record.
+    pub(super) fn bytes_at(&self, at: At) -> Cow<'_, [u8]> {
+        match at {
+            At::Arena(address) => Cow::Borrowed(self.arena.get(address)),
+            At::Sealed { segment, row } => self.slots.read_sealed(segment, row),
+        }
     }
 
     /// The slot of a record.
@@ -156,11 +168,11 @@ impl State {
     /// The same, the id given as it stands between quotes in canonical JSON.
     pub fn slot_spelled(&self, id: &[u8]) -> Option<u32> {
         let slot = self.find(id)?;
-        (self.slots[slot as usize].class != NO_CLASS).then_some(slot)
+        (self.slots.class(slot) != NO_CLASS).then_some(slot)
     }
 
     /// The canonical record in a slot.
-    pub fn record_in(&self, slot: u32) -> &[u8] {
-        self.arena.get(self.slots[slot as usize].at)
+    pub fn record_in(&self, slot: u32) -> Cow<'_, [u8]> {
+        self.bytes_at(self.slots.get(slot).at)
     }
 }

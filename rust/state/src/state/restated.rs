@@ -23,7 +23,26 @@ pub(super) struct RestatedRecords {
     pub places: BTreeSet<Place>,
 }
 
+impl RestatedRecords {
+    /// Whether no erasure wrote anything again.
+    pub fn is_empty(&self) -> bool {
+        self.noted.is_empty()
+    }
+
+    /// Whether records that an erasure wrote again come next.
+    pub fn is_awaiting(&self) -> bool {
+        !self.coming.is_empty()
+    }
+}
+
 impl State {
+    /// Notes the place of a record that an erasure wrote again, if it is one.
+    pub(super) fn restated_at(&mut self, slot: u32, created: Stamp) {
+        if self.restated.noted.contains(&created) {
+            self.restated.places.insert((created.seq(), slot));
+        }
+    }
+
     /// Takes the stamps that the event of an erasure notes; `is_next` if the records come behind it.
     pub(super) fn note_restated(&mut self, erasure: &[u8], is_next: bool) {
         let record = json::parse(erasure).unwrap_or(Value::Null);
@@ -39,27 +58,25 @@ impl State {
     /// A whole record was written by an event at this stamp: if an erasure wrote it again, it keeps the stamp that made it.
     pub(super) fn restate(&mut self, slot: u32, stamp: Stamp) {
         let made = self.restated.coming.pop().flatten();
-        if let Some(made) = made.filter(|_| self.moments.created(slot) == stamp) {
+        if let Some(made) = made.filter(|_| self.created_in(slot) == stamp) {
             self.set_moments(slot, Moments::of_stamps(made, stamp.not_before(made)));
         }
     }
 
     /// All that is known of when a record was made and changed.
     pub(super) fn set_moments(&mut self, slot: u32, moments: Moments) {
-        self.moments.set(slot, moments);
-        if self.restated.noted.contains(&moments.created) {
-            self.restated.places.insert(self.place(slot));
-        }
+        self.put_moments(slot, moments.created, moments.updated);
+        self.restated_at(slot, moments.created);
     }
 
     /// The stamp of the event that made a record.
     pub fn created(&self, id: &str) -> Stamp {
         let slot = self.slot_of(id);
-        slot.map_or(Stamp::UNKNOWN, |slot| self.moments.created(slot))
+        slot.map_or(Stamp::UNKNOWN, |slot| self.created_in(slot))
     }
 
     /// The place of a record.
     pub(super) fn place(&self, slot: u32) -> Place {
-        (self.moments.created(slot).seq(), slot)
+        (self.created_in(slot).seq(), slot)
     }
 }

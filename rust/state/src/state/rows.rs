@@ -1,24 +1,28 @@
 //! Hands out records with what the state keeps beside them, for those who index or date them.
 
-use super::arena::Arena;
+use std::borrow::Cow;
+
 use super::catalog::Class;
 use super::changes::Changes;
 use super::listing::Listing;
 use super::query::Query;
-use super::records::{NO_CLASS, Slot, State};
+use super::records::State;
+use super::table::{Slot, View};
+use crate::segment::NO_CLASS;
 use crate::snapshot::Moments;
+use chronolog::json::Span;
 use chronolog::memory::{Refused, gathered};
 use chronolog::scope::Viewer;
 
 /// One record with what the state keeps beside it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Row<'a> {
     /// Its number; numbers grow in the order of insertion.
     pub slot: u32,
-    /// Its id as canonical JSON between quotes.
-    pub id: &'a [u8],
     /// The canonical record.
-    pub record: &'a [u8],
+    pub record: Cow<'a, [u8]>,
+    /// Where its id is in the record.
+    pub id_span: Span,
     /// Its kind and status.
     pub class: &'a Class,
     /// How much it is believed.
@@ -27,11 +31,18 @@ pub struct Row<'a> {
     pub seq: u64,
 }
 
+impl Row<'_> {
+    /// Its id as canonical JSON between quotes.
+    pub fn id(&self) -> &[u8] {
+        self.id_span.of(&self.record)
+    }
+}
+
 /// A canonical record, and when it was made and spoken of last.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Dated<'a> {
     /// The record.
-    pub record: &'a [u8],
+    pub record: Cow<'a, [u8]>,
     /// Its moments.
     pub moments: Moments,
 }
@@ -39,8 +50,8 @@ pub struct Dated<'a> {
 /// All rows as they were at one moment.
 #[derive(Debug)]
 pub struct Survey {
-    arena: Arena,
-    rows: Vec<(u32, u64, Slot)>,
+    view: View,
+    rows: Vec<(u32, u64)>,
     classes: Vec<Class>,
 }
 
@@ -55,14 +66,25 @@ impl Survey {
         self.rows.is_empty()
     }
 
+    /// As [`Frozen::check`](super::Frozen::check).
+    ///
+    /// # Errors
+    /// `Io` if a check failed.
+    pub fn check(&self) -> chronolog::error::Result<()> {
+        match self.view.has_failed() {
+            true => Err(super::frozen::damaged_segment()),
+            false => Ok(()),
+        }
+    }
+
     /// One of them, by its place in the order of insertion.
     pub fn row(&self, at: usize) -> Option<Row<'_>> {
-        let (number, seq, slot) = self.rows.get(at)?;
-        let record = self.arena.get(slot.at);
+        let (number, seq) = self.rows.get(at)?;
+        let slot = self.view.get(*number);
         Some(Row {
             slot: *number,
-            id: slot.id.of(record),
-            record,
+            record: self.view.bytes_at(slot.at),
+            id_span: slot.id,
             class: self.classes.get(slot.class as usize)?,
             confidence: slot.confidence,
             seq: *seq,
@@ -78,15 +100,35 @@ impl State {
 
     /// What a slot holds; `None` if there is no record in it.
     pub fn row(&self, number: u32) -> Option<Row<'_>> {
-        let slot = self.slots.get(number as usize).filter(|slot| slot.class != NO_CLASS)?;
+        let is_there = (number as usize) < self.slots.len();
+        let slot = is_there
+            .then(|| self.slots.get(number))
+            .filter(|slot| slot.class != NO_CLASS)?;
         Some(Row {
             slot: number,
-            id: self.id_of(number),
-            record: self.arena.get(slot.at),
+            record: self.bytes_at(slot.at),
+            id_span: slot.id,
             class: self.catalog.class_of(slot.class),
             confidence: slot.confidence,
-            seq: self.seq_of(slot),
+            seq: self.seq_of(&slot),
         })
+    }
+
+    /// The seq of the last event of the live log about the record in a slot, 0 if there is none; `None` if it holds no record.
+    pub fn last_seq_of(&self, slot: u32) -> Option<u64> {
+        let held = self.slots.get(slot);
+        (held.class != NO_CLASS).then(|| self.seq_of(&held))
+    }
+
+    /// Whether the record in a slot has an id, which stands as between quotes in canonical JSON. A sealed record is not read for it: its
+    /// hash has to do.
+    pub fn is_id_of(&self, slot: u32, id: &[u8]) -> bool {
+        (slot as usize) < self.slots.len()
+            && self.slots.class(slot) != NO_CLASS
+            && match self.slots.sealed_hash(slot) {
+                Some(hash) => self.slots.hash_sealed(id) == Some(hash),
+                None => *self.id_of(slot) == *id,
+            }
     }
 
     /// The record of an id with its moments, if somebody sees it.
@@ -99,7 +141,7 @@ impl State {
     pub fn dated_in(&self, slot: u32) -> Dated<'_> {
         Dated {
             record: self.record_in(slot),
-            moments: self.moments.get(slot),
+            moments: self.moments_of(slot),
         }
     }
 
@@ -125,12 +167,13 @@ impl State {
 
     /// All rows as they are now, to be read while others go on.
     pub fn survey(&mut self) -> Result<Survey, Refused> {
-        let rows = self.slots.iter().enumerate().filter(|(_, slot)| slot.class != NO_CLASS);
-        let rows = rows.map(|(number, slot)| (number as u32, self.seq_of(slot), slot.clone()));
+        let slots = (0..self.slots.len() as u32).map(|number| (number, self.slots.get(number)));
+        let rows = slots.filter(|(_, slot)| slot.class != NO_CLASS);
+        let rows = gathered(rows.map(|(number, slot)| (number, self.seq_of(&slot))))?;
         Ok(Survey {
-            rows: gathered(rows)?,
+            rows,
             classes: self.catalog.classes(),
-            arena: self.arena.freeze(),
+            view: self.view()?,
         })
     }
 }

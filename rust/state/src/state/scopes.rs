@@ -5,10 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::sync::LazyLock;
+
+use roaring::RoaringBitmap;
 
 use super::sight::Sight;
 use crate::snapshot::Stamp;
-use chronolog::memory::Refused;
 use chronolog::scope::{Carried, Scope, SeenAs, Viewer, carried};
 
 /// The number of what is shared.
@@ -40,8 +42,8 @@ pub struct Directory {
 #[derive(Clone, Debug)]
 struct ScopeMembers {
     scope: Carried,
-    /// The slots that carry it, ascending.
-    slots: Vec<u32>,
+    /// The slots that carry it.
+    slots: RoaringBitmap,
     /// The number of the last change of one of them.
     changed: usize,
     /// The last event that spoke of one of them.
@@ -54,7 +56,7 @@ impl ScopeMembers {
     fn of(scope: Carried) -> Self {
         Self {
             scope,
-            slots: Vec::new(),
+            slots: RoaringBitmap::new(),
             changed: 0,
             spoken: Stamp::UNKNOWN,
             expired_of: None,
@@ -120,6 +122,59 @@ impl Directory {
         twin
     }
 
+    /// The same where there is one already.
+    pub(super) fn known_twin_of(&self, scope: u32) -> u32 {
+        self.twins.get(&scope).copied().unwrap_or(scope)
+    }
+
+    /// The number of a scope as a segment names it.
+    pub(super) fn number_of_name(&mut self, name: &[u8]) -> u32 {
+        match name {
+            b"" => SHARED,
+            b"!" => MALFORMED,
+            name => self.number_of(Carried::of_value(name)),
+        }
+    }
+
+    /// The name of a scope for a segment, and the last event about any of its records.
+    pub(super) fn name_of(&self, number: u32) -> (Vec<u8>, Stamp) {
+        let members = &self.members[number as usize];
+        let name = match &members.scope {
+            Carried::Malformed => b"!".to_vec(),
+            Carried::Names(scope) if scope.is_shared() => Vec::new(),
+            Carried::Names(scope) => scope.spelled(),
+        };
+        let twin = self.twins.get(&number).map(|twin| self.members[*twin as usize].spoken);
+        let spoken = twin
+            .filter(|twin| twin.seq() > members.spoken.seq())
+            .unwrap_or(members.spoken);
+        (name, spoken)
+    }
+
+    /// How many records each scope has, expired ones included.
+    pub(super) fn sizes(&self) -> BTreeMap<Carried, u64> {
+        let mut sizes = BTreeMap::new();
+        for members in self.members.iter().filter(|members| !members.slots.is_empty()) {
+            *sizes.entry(members.scope.clone()).or_default() += members.slots.len();
+        }
+        sizes
+    }
+
+    /// The last event about a record that only who sees all scopes hears of.
+    pub(super) fn untold(&self) -> Stamp {
+        self.untold
+    }
+
+    /// Takes slots out of all scopes, because newer rows of them follow.
+    pub(super) fn forget_slots(&mut self, slots: &RoaringBitmap) {
+        self.members.iter_mut().for_each(|members| members.slots -= slots);
+    }
+
+    /// Puts slots of a segment into a scope.
+    pub(super) fn add_slots(&mut self, scope: u32, slots: &RoaringBitmap) {
+        self.members[scope as usize].slots |= slots;
+    }
+
     /// The scope itself of what may have expired.
     pub(super) fn living(&self, scope: u32) -> u32 {
         self.members[scope as usize].expired_of.unwrap_or(scope)
@@ -146,61 +201,35 @@ impl Directory {
 
     /// The slots of all that have, scope by scope.
     pub(super) fn expired_slots(&self) -> impl Iterator<Item = u32> + '_ {
-        self.twins.values().flat_map(|&twin| self.slots(twin)).copied()
+        self.twins.values().flat_map(|&twin| self.slots(twin))
     }
 
     /// Notes that a slot belongs to a scope.
     pub(super) fn add(&mut self, scope: u32, slot: u32) {
         self.expired += usize::from(self.is_expired(scope));
-        let slots = &mut self.members[scope as usize].slots;
-        match slots.last() {
-            // Somebody took the scope of an older record away, or changed it.
-            Some(&last) if last >= slot => {
-                if let Err(place) = slots.binary_search(&slot) {
-                    slots.insert(place, slot);
-                }
-            }
-            _ => slots.push(slot),
-        }
+        self.members[scope as usize].slots.insert(slot);
     }
 
     /// Notes that slots, ascending, belong to another scope from now on.
     pub(super) fn move_over(&mut self, from: u32, to: u32, slots: &[u32]) {
-        const FEW: usize = 16;
-        if slots.len() <= FEW {
-            for &slot in slots {
-                self.remove(from, slot);
-                self.add(to, slot);
-            }
-            return;
+        for &slot in slots {
+            self.remove(from, slot);
+            self.add(to, slot);
         }
-        let left = &mut self.members[from as usize].slots;
-        let before = left.len();
-        left.retain(|slot| slots.binary_search(slot).is_err());
-        let moved = before - left.len();
-        self.expired -= if self.is_expired(from) { moved } else { 0 };
-        self.expired += if self.is_expired(to) { slots.len() } else { 0 };
-        let grown = &mut self.members[to as usize].slots;
-        grown.extend_from_slice(slots);
-        // Two rows that ascend: that is found, and they are only joined.
-        grown.sort();
     }
 
     /// Notes that a slot belongs to it no more.
     pub(super) fn remove(&mut self, scope: u32, slot: u32) {
         self.expired -= usize::from(self.is_expired(scope));
-        let slots = &mut self.members[scope as usize].slots;
-        if let Ok(place) = slots.binary_search(&slot) {
-            slots.remove(place);
-        }
+        self.members[scope as usize].slots.remove(slot);
     }
 
     /// Notes that slots, ascending, are gone from a scope for good, and which event was the last to speak of one that is left, and is
     /// told to those who see it or not. Of a scope without any nothing is left, not even its name.
-    pub(super) fn erase(&mut self, scope: u32, gone: &[u32], last_of: impl Fn(&[u32], bool) -> Stamp) {
+    pub(super) fn erase(&mut self, scope: u32, gone: &[u32], last_of: impl Fn(&RoaringBitmap, bool) -> Stamp) {
         let is_expired = self.is_expired(scope);
         let members = &mut self.members[scope as usize];
-        members.slots.retain(|slot| gone.binary_search(slot).is_err());
+        gone.iter().for_each(|slot| _ = members.slots.remove(*slot));
         members.spoken = last_of(&members.slots, true);
         if scope == SHARED {
             self.untold = last_of(&members.slots, false);
@@ -264,14 +293,10 @@ impl Directory {
         }
     }
 
-    /// Asks for memory for so many records more, whosever they are.
-    pub(super) fn make_room(&mut self, records: usize) -> Result<(), Refused> {
-        Ok(self.members[SHARED as usize].slots.try_reserve(records)?)
-    }
-
     /// The slots of the records of a scope, ascending.
-    pub fn slots(&self, scope: u32) -> &[u32] {
-        self.members.get(scope as usize).map_or(&[], |members| &members.slots)
+    pub fn slots(&self, scope: u32) -> &RoaringBitmap {
+        static NONE: LazyLock<RoaringBitmap> = LazyLock::new(RoaringBitmap::new);
+        self.members.get(scope as usize).map_or(&NONE, |members| &members.slots)
     }
 
     /// The numbers of the scopes that are seen.
@@ -282,11 +307,7 @@ impl Directory {
 
     /// The slots of all scopes that are seen, ascending; `None` if everything is, but for what has expired.
     pub fn seen(&self, sight: &Sight) -> Option<Vec<u32>> {
-        let lists: Vec<&[u32]> = sight.scopes()?.map(|scope| self.slots(scope)).collect();
-        if let [only] = lists[..] {
-            return Some(only.to_vec());
-        }
-        let mut slots = lists.concat();
+        let mut slots: Vec<u32> = sight.scopes()?.flat_map(|scope| self.slots(scope)).collect();
         // Some runs that are sorted already: this sort finds them.
         slots.sort();
         Some(slots)
@@ -297,14 +318,16 @@ impl Directory {
         let start = after.map_or(Bound::Unbounded, |after| Bound::Excluded(Carried::Names(after)));
         let known = self.numbers.range((start, Bound::Unbounded));
         known.filter_map(|(carried, &number)| match carried {
-            Carried::Names(scope) => Some((scope, self.slots(number).len())).filter(|(_, records)| *records > 0),
+            Carried::Names(scope) => {
+                Some((scope, self.slots(number).len() as usize)).filter(|(_, records)| *records > 0)
+            }
             Carried::Malformed => None,
         })
     }
 
     /// All scopes, and the slots of each; those that have expired apart from the others.
-    pub(super) fn all(&self) -> impl Iterator<Item = (&Carried, &[u32])> {
-        self.members.iter().map(|members| (&members.scope, &members.slots[..]))
+    pub(super) fn all(&self) -> impl Iterator<Item = (&Carried, &RoaringBitmap)> {
+        self.members.iter().map(|members| (&members.scope, &members.slots))
     }
 
     /// How somebody sees the records of a scope; `None` if not at all.
@@ -328,8 +351,11 @@ impl Directory {
     /// Whether there is a record that is somebody's own.
     pub fn knows(&self, viewer: &Viewer) -> bool {
         let has_any = |number: u32| {
-            let expired = self.twins.get(&number).map_or(&[][..], |&twin| self.slots(twin));
-            !self.slots(number).is_empty() || !expired.is_empty()
+            let expired = self
+                .twins
+                .get(&number)
+                .is_some_and(|&twin| !self.slots(twin).is_empty());
+            expired || !self.slots(number).is_empty()
         };
         let is_known = |number: &u32| self.seen_in(viewer, *number) == Some(SeenAs::Own) && has_any(*number);
         match viewer.choose(&self.numbers) {

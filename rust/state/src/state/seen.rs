@@ -1,13 +1,16 @@
 //! Finds and counts the records that somebody sees.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::catalog::Tally;
 use super::changes::Edition;
-use super::records::{NO_CLASS, Slot, State};
+use super::records::State;
 use super::scopes::Directory;
 use super::sight::Sight;
 use super::spelling::unspelled;
+use super::table::Slot;
+use crate::segment::{NEVER, NO_CLASS};
 use crate::snapshot::{Doubt, Stamp};
 use chronolog::event::faces::{is_of_store, is_told};
 use chronolog::scope::{SeenAs, Viewer};
@@ -51,23 +54,46 @@ impl State {
 
     /// Notes that an event spoke of the record in a slot.
     pub(super) fn note_speech(&mut self, slot: u32, stamp: Stamp) {
-        let Slot { class, scope, .. } = self.slots[slot as usize];
-        if class != NO_CLASS {
-            let class = self.catalog.class_of(class);
-            self.scopes
-                .speak(is_told(&class.kind, class.face).then_some(scope), stamp);
+        let slot = self.slots.get(slot);
+        if slot.class != NO_CLASS {
+            let class = self.catalog.class_of(slot.class);
+            let scope = is_told(&class.kind, class.face).then(|| self.scope_of(&slot));
+            self.scopes.speak(scope, stamp);
         }
     }
 
     fn scope_of_change(&self, slot: u32) -> Option<u32> {
-        let Slot { class, scope, .. } = self.slots[slot as usize];
-        let class = (class != NO_CLASS).then(|| self.catalog.class_of(class))?;
-        (!is_of_store(&class.kind, class.face)).then_some(scope)
+        self.is_of_scope(slot).then(|| self.scope_in(slot))
+    }
+
+    /// Whether the record in a slot is one that belongs to a scope.
+    pub(super) fn is_of_scope(&self, slot: u32) -> bool {
+        let class = self.slots.class(slot);
+        class != NO_CLASS && {
+            let class = self.catalog.class_of(class);
+            !is_of_store(&class.kind, class.face)
+        }
     }
 
     /// The scope of the record in a slot.
     pub fn scope_in(&self, slot: u32) -> u32 {
-        self.slots[slot as usize].scope
+        self.scope_of(&self.slots.get(slot))
+    }
+
+    /// The scope of a slot: that of the expired ones if its record has expired.
+    pub(super) fn scope_of(&self, slot: &Slot) -> u32 {
+        match slot.expires <= self.expiries.clock && slot.expires != NEVER {
+            true => self.scopes.known_twin_of(slot.scope),
+            false => slot.scope,
+        }
+    }
+
+    /// The same for a record that is about to be added.
+    pub(super) fn scope_to_be(&mut self, slot: &Slot) -> u32 {
+        match slot.expires <= self.expiries.clock && slot.expires != NEVER {
+            true => self.scopes.twin_of(slot.scope),
+            false => slot.scope,
+        }
     }
 
     /// How somebody sees the record of an id, which stands as between quotes in canonical JSON. Outside: whether there is
@@ -89,14 +115,14 @@ impl State {
     }
 
     /// The canonical record of an id, if somebody sees it.
-    pub fn get_seen(&self, viewer: &Viewer, id: &str) -> Option<&[u8]> {
+    pub fn get_seen(&self, viewer: &Viewer, id: &str) -> Option<Cow<'_, [u8]>> {
         let slot = self.slot_of(id)?;
         self.is_seen(viewer, slot).then(|| self.record_in(slot))
     }
 
     /// Whether somebody sees the record in a slot.
     pub(super) fn is_seen(&self, viewer: &Viewer, slot: u32) -> bool {
-        let class = self.catalog.class_of(self.slots[slot as usize].class);
+        let class = self.catalog.class_of(self.slots.class(slot));
         let scope = self.scope_in(slot);
         self.scopes.seen_in(viewer, scope).is_some()
             && (!self.scopes.is_expired(scope) || viewer.sees_expired())
@@ -105,22 +131,18 @@ impl State {
 
     /// The slots that have expired and are not seen, where all else is.
     pub(super) fn hidden_in<'a>(&'a self, sight: &'a Sight) -> impl Iterator<Item = u32> + 'a {
-        sight
-            .without()
-            .iter()
-            .flat_map(|&scope| self.scopes.slots(scope))
-            .copied()
+        sight.without().iter().flat_map(|&scope| self.scopes.slots(scope))
     }
 
     /// How many of the records that somebody sees are in doubt, and the ids of those that lost events name.
     pub fn in_doubt(&self, viewer: &Viewer) -> (u64, Vec<String>) {
         let (mut records, mut named) = (0, Vec::new());
-        let slots = self.moments.doubts.iter().flat_map(|_| 0..self.slots.len() as u32);
-        for slot in slots.filter(|&slot| self.slots[slot as usize].class != NO_CLASS && self.is_seen(viewer, slot)) {
-            let doubt = self.moments.get(slot).doubt;
+        let slots = self.order.doubts.iter().flat_map(|_| 0..self.slots.len() as u32);
+        for slot in slots.filter(|&slot| self.slots.class(slot) != NO_CLASS && self.is_seen(viewer, slot)) {
+            let doubt = self.moments_of(slot).doubt;
             records += u64::from(doubt != Doubt::None);
             if doubt == Doubt::Named {
-                named.push(unspelled(self.id_of(slot)));
+                named.push(unspelled(&self.id_of(slot)));
             }
         }
         (records, named)
@@ -128,9 +150,12 @@ impl State {
 
     /// The ids of all records that a lost event names.
     pub fn named_by_lost_events(&self) -> Vec<String> {
-        let slots = self.moments.doubts.iter().flat_map(|_| 0..self.slots.len() as u32);
-        let is_named = |slot: &u32| self.moments.get(*slot).doubt == Doubt::Named;
-        slots.filter(is_named).map(|slot| unspelled(self.id_of(slot))).collect()
+        let slots = self.order.doubts.iter().flat_map(|_| 0..self.slots.len() as u32);
+        let is_named = |slot: &u32| self.moments_of(*slot).doubt == Doubt::Named;
+        slots
+            .filter(is_named)
+            .map(|slot| unspelled(&self.id_of(slot)))
+            .collect()
     }
 
     /// How many records of each kind and status somebody sees.
@@ -139,7 +164,7 @@ impl State {
         let Some(seen) = self.scopes.seen(&sight) else {
             let mut tally = self.catalog.tally();
             for slot in self.hidden_in(&sight) {
-                let class = self.catalog.class_of(self.slots[slot as usize].class);
+                let class = self.catalog.class_of(self.slots.class(slot));
                 let is_it = |one: &&mut Tally| {
                     *one.kind == *class.kind && *one.status == *class.status && one.face == class.face
                 };
@@ -152,11 +177,11 @@ impl State {
         };
         let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
         let is_counted = |slot: &u32| {
-            let class = self.catalog.class_of(self.slots[*slot as usize].class);
+            let class = self.catalog.class_of(self.slots.class(*slot));
             !is_of_store(&class.kind, class.face)
         };
         for slot in seen.into_iter().filter(is_counted) {
-            *counts.entry(self.slots[slot as usize].class).or_default() += 1;
+            *counts.entry(self.slots.class(slot)).or_default() += 1;
         }
         let tally = counts.into_iter().map(|(class, records)| {
             let class = self.catalog.class_of(class);

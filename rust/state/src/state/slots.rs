@@ -2,10 +2,13 @@
 //!
 //! A record keeps its slot as long as the state lives.
 
+use std::borrow::Cow;
+
 use super::changes::Watermark;
 use super::query::{Query, wanted};
-use super::records::{NO_CLASS, State};
+use super::records::State;
 use super::sight::Sight;
+use crate::segment::NO_CLASS;
 use chronolog::event::faces::{face_of, is_of_store};
 use chronolog::memory::{Refused, gathered};
 
@@ -21,14 +24,13 @@ impl State {
     /// The same for whoever can guess the slot. Records that came together are mostly spoken of together: then the guess
     /// is one more than the slot before, and to look at what lies next is far quicker than to look anywhere.
     pub fn slot_spelled_near(&self, id: &[u8], guess: u32) -> Option<u32> {
-        match self.slots.get(guess as usize) {
-            Some(slot) if slot.class != NO_CLASS && slot.id.of(self.arena.get(slot.at)) == id => Some(guess),
-            _ => self.slot_spelled(id),
-        }
+        let is_it =
+            (guess as usize) < self.slots.len() && self.slots.class(guess) != NO_CLASS && *self.id_of(guess) == *id;
+        if is_it { Some(guess) } else { self.slot_spelled(id) }
     }
 
     /// The id of a slot, as it stands between quotes in canonical JSON.
-    pub fn spelled_id(&self, slot: u32) -> &[u8] {
+    pub fn spelled_id(&self, slot: u32) -> Cow<'_, [u8]> {
         self.id_of(slot)
     }
 
@@ -38,12 +40,12 @@ impl State {
     }
 
     /// The canonical records that a query asks for, in insertion order.
-    pub fn query(&self, query: &Query) -> Result<Vec<&[u8]>, Refused> {
+    pub fn query(&self, query: &Query) -> Result<Vec<Cow<'_, [u8]>>, Refused> {
         gathered(self.matches(query).take(query.limit.unwrap_or(usize::MAX)))
     }
 
     /// The same one by one, its limit aside.
-    pub fn matches<'a>(&'a self, query: &Query) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+    pub fn matches<'a>(&'a self, query: &Query) -> impl Iterator<Item = Cow<'a, [u8]>> + use<'a> {
         self.matching_slots(query).map(|slot| self.record_in(slot))
     }
 
@@ -64,14 +66,14 @@ impl State {
     /// The slots of the records of a face, in insertion order.
     pub fn of_face<'a>(&'a self, face: &'a str) -> impl Iterator<Item = u32> + use<'a> {
         let slots = self.catalog.slots(|_, _, of_a_face| of_a_face);
-        slots.filter(move |&slot| face_of(self.id_of(slot)) == Some(face))
+        slots.filter(move |&slot| face_of(&self.id_of(slot)) == Some(face))
     }
 
     /// Those of them that are of some kinds; what is of others is not looked at.
     pub fn of_kinds<'a>(&'a self, face: &'a str, kinds: &'a [&'a [u8]]) -> impl Iterator<Item = u32> + use<'a> {
         let is_wanted = move |kind: &[u8], _: &[u8], of_a_face: bool| of_a_face && kinds.contains(&kind);
         let slots = self.catalog.slots(is_wanted);
-        slots.filter(move |&slot| face_of(self.id_of(slot)) == Some(face))
+        slots.filter(move |&slot| face_of(&self.id_of(slot)) == Some(face))
     }
 
     /// Those of a face that changed since then, each once; all of them, if that is another state or too long ago.
@@ -81,8 +83,8 @@ impl State {
         };
         // Most changes are of plain records: they are passed by without a look at their ids.
         let is_of_face = |slot: u32| {
-            let class = self.slots[slot as usize].class;
-            class != NO_CLASS && self.catalog.class_of(class).face && face_of(self.id_of(slot)) == Some(face)
+            let class = self.slots.class(slot);
+            class != NO_CLASS && self.catalog.class_of(class).face && face_of(&self.id_of(slot)) == Some(face)
         };
         let mut slots: Vec<u32> = changed.iter().copied().filter(|&slot| is_of_face(slot)).collect();
         slots.sort_unstable();
@@ -103,7 +105,7 @@ impl State {
         let seen = self.scopes.seen(&sight);
         let accepted = seen.as_ref().map(|_| self.catalog.accepted(&fits)).unwrap_or_default();
         let classes = seen.is_none().then(|| self.catalog.slots(fits));
-        let is_accepted = move |slot: &u32| accepted[self.slots[*slot as usize].class as usize];
+        let is_accepted = move |slot: &u32| accepted[self.slots.class(*slot) as usize];
         let seen = seen.into_iter().flatten().filter(is_accepted);
         let classes = classes.into_iter().flatten();
         seen.chain(classes.filter(move |&slot| sight.sees(self.scope_in(slot))))
@@ -123,7 +125,7 @@ impl State {
     /// How many records of some kinds and statuses there are, but for those that have expired and are not seen.
     pub(super) fn count_classes(&self, sight: &Sight, fits: impl Fn(&[u8], &[u8], bool) -> bool) -> u64 {
         let hidden = self.hidden_in(sight).filter(|&slot| {
-            let class = self.catalog.class_of(self.slots[slot as usize].class);
+            let class = self.catalog.class_of(self.slots.class(slot));
             fits(&class.kind, &class.status, class.face)
         });
         let hidden = hidden.count() as u64;
@@ -142,14 +144,14 @@ impl State {
             .accepted(|kind, status, face| wanted(kind, status, face) && fits(kind, status));
         let numbers = self.scopes.numbers(&sight);
         let seen = numbers.iter().flat_map(|&scope| self.scopes.slots(scope));
-        let counted = seen.filter(|&&slot| accepted[self.slots[slot as usize].class as usize]);
+        let counted = seen.filter(|&slot| accepted[self.slots.class(slot) as usize]);
         counted.take(usize::try_from(most).unwrap_or(usize::MAX)).count() as u64
     }
 
     /// How many records there are of all kinds in what somebody sees, those that name rows included.
     pub fn seen_count(&self, sight: &Sight) -> u64 {
         let numbers = self.scopes.numbers(sight);
-        numbers.iter().map(|&scope| self.scopes.slots(scope).len() as u64).sum()
+        numbers.iter().map(|&scope| self.scopes.slots(scope).len()).sum()
     }
 
     /// A query, ready to be asked of single slots. It is good until the state changes.
@@ -168,9 +170,9 @@ impl State {
 
     /// Whether a query asks for the record in a slot.
     pub fn passes(&self, sieve: &SlotSieve, slot: u32) -> bool {
-        let slot = &self.slots[slot as usize];
+        let slot = self.slots.get(slot);
         let is_of_class = sieve.classes.get(slot.class as usize).copied().unwrap_or(false);
-        is_of_class && slot.confidence >= sieve.least && sieve.sight.sees(slot.scope)
+        is_of_class && slot.confidence >= sieve.least && sieve.sight.sees(self.scope_of(&slot))
     }
 
     /// The slots that whoever put a query sees, ascending; `None` if that one sees everything.

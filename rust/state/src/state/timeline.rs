@@ -1,11 +1,11 @@
 //! Leads from a record to its events, and from an event to its place in the log.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::segment::{EventRow, NO_EVENT as NONE, SEVERAL, Sealed, SegmentDraft};
 use chronolog::memory::Refused;
 
-/// No event, or none that speaks of a record.
-const NONE: u32 = u32::MAX;
-/// An event that speaks of several records: they stand in a list beside.
-const SEVERAL: u32 = u32::MAX - 1;
 /// Marks are given out anew from the beginning when an earlier log has come this far.
 const LAST_START: u64 = 1 << 31;
 
@@ -16,6 +16,12 @@ pub struct EventMark(u32);
 impl EventMark {
     /// For a record that no event of the live log speaks of.
     pub const NONE: Self = Self(NONE);
+
+    /// Of the event with an index in a log whose first event has a mark.
+    pub(super) fn of_index(first_mark: Option<u32>, index: Option<u32>) -> Self {
+        let mark = first_mark.zip(index).map(|(first, index)| first + index);
+        mark.map_or(Self::NONE, Self)
+    }
 }
 
 /// One of several records that an event speaks of.
@@ -29,6 +35,11 @@ struct Further {
 /// All events of the log in order, each with its record and the event before it that speaks of the same one.
 #[derive(Debug, Default)]
 pub struct Timeline {
+    /// Segments that hold the first events.
+    sealed: Option<Arc<Sealed>>,
+    /// Slots of mere mentions in sealed events, and the slots of their records.
+    renamed: HashMap<u32, u32>,
+    /// The offset of each event behind the sealed ones.
     offsets: Vec<u64>,
     earlier: Vec<u32>,
     slots: Vec<u32>,
@@ -52,7 +63,7 @@ impl Timeline {
 
     /// Notes an event, the slot of the record that it speaks of, and what marks the last event that did so.
     pub fn push(&mut self, offset: u64, seq: u64, about: Option<(u32, EventMark)>) -> EventMark {
-        let index = self.offsets.len() as u32;
+        let index = self.len() as u32;
         if self.runs.is_empty() || seq != self.next_seq {
             self.runs.push((index, seq));
         }
@@ -71,7 +82,8 @@ impl Timeline {
         for (slot, last) in about {
             let earlier = self.index(last).unwrap_or(NONE);
             self.further.push(Further { event, slot, earlier });
-            self.slots[event as usize] = SEVERAL;
+            let last = self.slots.len() - 1;
+            self.slots[last] = SEVERAL;
         }
         mark
     }
@@ -81,23 +93,148 @@ impl Timeline {
         let mut at = self.index(last).unwrap_or(NONE);
         while at != NONE {
             let place = self.place_in_further(at, slot);
+            let is_sealed = at < self.sealed_len();
             at = self.before(at, slot);
             if let Some(place) = place {
                 self.further[place].slot = new;
             }
+            if is_sealed {
+                self.renamed.insert(slot, new);
+            }
         }
+    }
+
+    /// The slot that a sealed event names, as it is called now.
+    fn renamed(&self, slot: u32) -> u32 {
+        self.renamed.get(&slot).copied().unwrap_or(slot)
+    }
+
+    /// How many events are sealed.
+    pub fn sealed_len(&self) -> u32 {
+        self.sealed.as_ref().map_or(0, |sealed| sealed.events())
+    }
+
+    /// An event behind the sealed ones, by its index.
+    fn local(&self, index: u32) -> usize {
+        (index - self.sealed_len()) as usize
+    }
+
+    /// One event.
+    fn event(&self, index: u32) -> EventRow {
+        match &self.sealed {
+            Some(sealed) if index < sealed.events() => sealed.event(index),
+            _ => {
+                let at = self.local(index);
+                EventRow {
+                    offset: self.offsets[at],
+                    slot: self.slots[at],
+                    earlier: self.earlier[at],
+                }
+            }
+        }
+    }
+
+    /// Whether an event is the same in another timeline of the same log.
+    pub(super) fn is_same_event(&self, other: &Self, index: u32) -> bool {
+        let (one, another) = (self.event(index), other.event(index));
+        let further = |timeline: &Self| match &timeline.sealed {
+            Some(sealed) if index < sealed.events() => {
+                let found = sealed.segment_of_event(index).further_of(index);
+                found
+                    .map(|[_, slot, earlier]| (timeline.renamed(slot), earlier))
+                    .collect::<Vec<_>>()
+            }
+            _ => {
+                let first = timeline.further.partition_point(|one| one.event < index);
+                let found = timeline.further[first..].iter().take_while(|one| one.event == index);
+                found.map(|one| (one.slot, one.earlier)).collect()
+            }
+        };
+        one == another
+            && (one.slot != SEVERAL || further(self) == further(other))
+            && self.seq(index) == other.seq(index)
+    }
+
+    /// A timeline behind sealed events.
+    pub(super) fn behind(sealed: &Arc<Sealed>) -> Self {
+        let mut timeline = Self {
+            sealed: Some(Arc::clone(sealed)),
+            next_seq: sealed.head().map_or(0, |head| head.next_seq),
+            ..Self::default()
+        };
+        for segment in sealed.segments() {
+            for (index, seq) in segment.runs() {
+                let last = timeline.runs.last();
+                let goes_on = last.is_some_and(|(first, start)| start + u64::from(index - first) == seq);
+                if !goes_on {
+                    timeline.runs.push((index, seq));
+                }
+            }
+            timeline
+                .renamed
+                .extend(segment.renames().into_iter().map(|[old, new]| (old, new)));
+        }
+        timeline
+    }
+
+    /// Takes other segments, which hold all events up to a later one.
+    pub(super) fn adopt(&mut self, sealed: &Arc<Sealed>) {
+        let more = (sealed.events().saturating_sub(self.sealed_len()) as usize).min(self.offsets.len());
+        self.offsets.drain(..more);
+        self.earlier.drain(..more);
+        self.slots.drain(..more);
+        self.further.retain(|one| one.event >= sealed.events());
+        self.offsets.shrink_to_fit();
+        self.earlier.shrink_to_fit();
+        self.slots.shrink_to_fit();
+        self.sealed = Some(Arc::clone(sealed));
+    }
+
+    /// Puts the events behind the sealed ones into a segment: the records of events about several, the runs of seqs and the renamed slots
+    /// too.
+    pub(super) fn add_unsealed(&self, draft: &mut SegmentDraft) {
+        let first = self.sealed_len();
+        draft
+            .events
+            .extend((first..self.len() as u32).map(|index| self.event(index)));
+        draft
+            .further
+            .extend(self.further.iter().map(|one| [one.event, one.slot, one.earlier]));
+        draft.runs.push((first, self.seq(first)));
+        draft.runs.extend(self.runs.iter().filter(|(index, _)| *index > first));
+        draft.renames.extend(self.renamed.iter().map(|(old, new)| [*old, *new]));
+    }
+
+    /// The seq that would come next.
+    pub(super) fn next_seq(&self) -> u64 {
+        self.next_seq
+    }
+
+    /// The mark of the first event.
+    pub(super) fn first_mark(&self) -> u32 {
+        self.first_mark
+    }
+
+    /// Which event a mark stands for, as a segment keeps it.
+    pub(super) fn index_or_none(&self, mark: EventMark) -> u32 {
+        self.index(mark).unwrap_or(NONE)
     }
 
     /// The event before this one that speaks of the same record.
     fn before(&self, index: u32, slot: u32) -> u32 {
-        match self.place_in_further(index, slot) {
-            Some(place) => self.further[place].earlier,
-            None => self.earlier[index as usize],
+        match &self.sealed {
+            Some(sealed) if index < sealed.events() => {
+                sealed.before(index, |other| other == slot || self.renamed(other) == slot)
+            }
+            _ => match self.place_in_further(index, slot) {
+                Some(place) => self.further[place].earlier,
+                None => self.earlier[self.local(index)],
+            },
         }
     }
 
     fn place_in_further(&self, index: u32, slot: u32) -> Option<usize> {
-        if self.slots[index as usize] != SEVERAL {
+        if index < self.sealed_len() || self.slots[self.local(index)] != SEVERAL {
             return None;
         }
         let first = self.further.partition_point(|one| one.event < index);
@@ -125,26 +262,33 @@ impl Timeline {
 
     /// The slots that events from some index on speak of, some perhaps several times.
     pub fn slots_from(&self, index: u32) -> impl Iterator<Item = u32> {
-        let slots = self.slots.get(index as usize..).unwrap_or_default();
         let first = self.further.partition_point(|one| one.event < index);
         let further = self.further[first..].iter().map(|one| one.slot);
-        let single = slots.iter().copied().filter(|&slot| slot != NONE && slot != SEVERAL);
-        single.chain(further)
+        let events = (index..self.len() as u32).map(|index| (index, self.event(index).slot));
+        let sealed = self.sealed.iter().flat_map(move |sealed| {
+            let several = (index..sealed.events()).filter(|&index| sealed.event(index).slot == SEVERAL);
+            let slots = several.flat_map(|index| sealed.segment_of_event(index).further_of(index));
+            slots.map(|[_, slot, _]| self.renamed(slot))
+        });
+        let single = events
+            .map(|(_, slot)| slot)
+            .filter(|&slot| slot != NONE && slot != SEVERAL);
+        single.chain(further).chain(sealed)
     }
 
     /// How many events there are.
     pub fn len(&self) -> usize {
-        self.offsets.len()
+        self.sealed_len() as usize + self.offsets.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.offsets.is_empty()
+        self.len() == 0
     }
 
     /// Where an event's line begins.
     pub fn offset(&self, index: usize) -> Option<u64> {
-        self.offsets.get(index).copied()
+        (index < self.len()).then(|| self.event(index as u32).offset)
     }
 
     /// The seq of an event.
@@ -179,7 +323,15 @@ impl Timeline {
 
     /// The first event whose line does not begin before a place in the log.
     pub fn index_from(&self, offset: u64) -> u32 {
-        self.offsets.partition_point(|&start| start < offset) as u32
+        let (mut low, mut high) = (0, self.len() as u32);
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.event(middle).offset < offset {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low
     }
 
     /// The events of the record in a slot whose last one is marked, oldest first.

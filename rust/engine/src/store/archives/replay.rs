@@ -1,5 +1,6 @@
 //! Replays retired logs into a state without erased records, shows them to an observer, and compares the state with a base.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io;
 use std::iter::Peekable;
@@ -173,7 +174,7 @@ impl Sink for Replay {
 /// Holds the records of a base against those of a state, one after the other: neither is copied.
 struct Compared<'a> {
     state: &'a State,
-    next: Peekable<Box<dyn Iterator<Item = &'a [u8]> + 'a>>,
+    next: Peekable<Box<dyn Iterator<Item = Cow<'a, [u8]>> + 'a>>,
     differs: bool,
 }
 
@@ -181,7 +182,7 @@ impl<'a> Compared<'a> {
     fn with(state: &'a State) -> Self {
         Self {
             state,
-            next: (Box::new(state.in_order()) as Box<dyn Iterator<Item = &'a [u8]> + 'a>).peekable(),
+            next: (Box::new(state.in_order()) as Box<dyn Iterator<Item = Cow<'a, [u8]>> + 'a>).peekable(),
             differs: false,
         }
     }
@@ -194,13 +195,13 @@ impl<'a> Compared<'a> {
 impl RecordSink for Compared<'_> {
     fn knows(&mut self, record: &[u8]) -> bool {
         // What a state holds has a name, and no salt: nothing about it is left to find out.
-        !self.differs && self.next.next_if(|next| *next == record).is_some()
+        !self.differs && self.next.next_if(|next| **next == *record).is_some()
     }
 
     fn take(&mut self, record: &[u8], fields: RecordSpans, _: Option<Moments>) {
         let id = fields.id.map(|span| span.of(record)).unwrap_or_default();
         if !self.differs && !id.is_empty() {
-            self.differs = self.next.next() != Some(record);
+            self.differs = self.next.next().is_none_or(|next| *next != *record);
         }
     }
 

@@ -274,8 +274,8 @@ pub(in crate::store) fn prunings_of(state: &State) -> Vec<Pruning> {
     let slots = state.of_kinds(ERASURES, &[b"pruned"]);
     let found = slots.filter_map(|slot| {
         let id = state.spelled_id(slot);
-        let seq = std::str::from_utf8(id).ok()?.strip_prefix("pruned:")?.parse().ok()?;
-        Pruning::read(seq, id, state.record_in(slot))
+        let seq = std::str::from_utf8(&id).ok()?.strip_prefix("pruned:")?.parse().ok()?;
+        Pruning::read(seq, &id, &state.record_in(slot))
     });
     found.collect()
 }

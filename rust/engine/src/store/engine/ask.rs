@@ -1,5 +1,6 @@
 //! The reading methods of the engine: records, history, searches and recalls.
 
+use std::borrow::Cow;
 use std::sync::PoisonError;
 
 use super::Engine;
@@ -21,12 +22,12 @@ const MOST_LOOKS: u32 = 8;
 impl Engine {
     /// The canonical record of an id, if somebody sees it.
     pub fn get(&self, viewer: &Viewer, id: &str) -> Result<Option<Vec<u8>>> {
-        self.read(|store| Ok(store.state.get_seen(viewer, id).map(<[u8]>::to_vec)))
+        self.read(|store| Ok(store.state.get_seen(viewer, id).map(Cow::into_owned)))
     }
 
     /// The canonical records that a query asks for.
     pub fn query(&self, query: &Query) -> Result<Vec<Vec<u8>>> {
-        self.read(|store| Ok(store.state.query(query)?.into_iter().map(<[u8]>::to_vec).collect()))
+        self.read(|store| Ok(store.state.query(query)?.into_iter().map(Cow::into_owned).collect()))
     }
 
     /// The records of a listing for which a condition holds, unaffected by later writes.
@@ -54,7 +55,7 @@ impl Engine {
                 return Ok(Vec::new());
             }
             let scope = match (store.state.get(id), store.log.report.damage.is_empty()) {
-                (Some(now), _) => Carried::of(now),
+                (Some(now), _) => Carried::of(&now),
                 (None, true) => Carried::shared(),
                 // The line may be lost that told whose it is.
                 (None, false) => Carried::Malformed,

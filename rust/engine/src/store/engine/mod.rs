@@ -16,7 +16,7 @@ use std::time::Duration;
 use super::load::examine::layout_of;
 use super::worker::Worker;
 use super::write::ingest::{RefusedChanges, commit_allowed, sweep};
-use super::{Committed, Shared, Store, Turns};
+use super::{Committed, Shared, Store, Turns, VerifiedChain};
 use crate::options::{Options, WriterTerms};
 use batch::Encoder;
 use chronolog::disk::{Disk, RealDisk, forked};
@@ -107,6 +107,7 @@ impl Engine {
     pub fn open_on(disk: Arc<dyn Disk>, layout: Layout, options: Options, host: Arc<dyn Host>) -> Result<Self> {
         let engine = Self::open_unattended(disk, layout, options, host)?;
         let thread = engine.worker.start()?;
+        engine.worker.tell(engine.store.due_work(engine.host.now()));
         if let Some(workers) = engine.workers().as_mut() {
             workers.worker = Some(thread);
         }
@@ -191,8 +192,17 @@ impl Engine {
         Ok(self.store.read_guard().log.log_status())
     }
 
+    /// How far the chain was verified since the store was opened.
+    ///
+    /// # Errors
+    /// As [`Engine::read`].
+    pub fn verified(&self) -> Result<VerifiedChain> {
+        self.check_caller()?;
+        Ok(self.store.read_guard().verified())
+    }
+
     /// Runs a question on a state that has caught up with other processes.
-    pub fn read<T>(&self, ask: impl FnOnce(&Store) -> Result<T>) -> Result<T> {
+    pub fn read<T>(&self, ask: impl FnMut(&Store) -> Result<T>) -> Result<T> {
         self.check_caller()?;
         self.store.read_at(&|| self.moment(), ask)
     }

@@ -147,6 +147,9 @@ impl Engine {
         }
         self.read(|store| {
             store.vectors.note_damage(&store.state, &found.report.damage);
+            if !found.report.damage.is_empty() || !found.report.altered.is_empty() {
+                store.distrust_segments();
+            }
             Ok(())
         })?;
         Ok(Verified { fault, ..found })

@@ -3,6 +3,7 @@
 //! Requested records bind what belonged to them in any version, by the table of ties. All of it goes from the past; a record
 //! that no longer belongs to them is written again.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -37,7 +38,7 @@ pub(in crate::store) trait CurrentRecords {
 
 impl CurrentRecords for State {
     fn record(&self, id: &[u8]) -> Option<Vec<u8>> {
-        self.get(&unspelled(id)).map(<[u8]>::to_vec)
+        self.get(&unspelled(id)).map(Cow::into_owned)
     }
 }
 
@@ -101,7 +102,7 @@ impl Chosen {
             meant.extend(state.slots_within(|names| is_within(names, scope)));
         }
         for row in meant.iter().filter_map(|&slot| state.row(slot)) {
-            if !row.id.is_empty() {
+            if !row.id().is_empty() {
                 self.look(&said_by(&row), state);
             }
         }
@@ -112,7 +113,7 @@ impl Chosen {
         while grew {
             grew = false;
             for row in tied.iter().filter_map(|&slot| state.row(slot)) {
-                grew |= !row.id.is_empty() && self.look(&said_by(&row), state);
+                grew |= !row.id().is_empty() && self.look(&said_by(&row), state);
             }
             grew |= self.stay_no_longer(state);
         }
@@ -366,9 +367,9 @@ impl Chosen {
     pub fn mentions(&self, state: &State) -> BTreeSet<String> {
         let mut found: BTreeSet<String> = self.kept().collect();
         let rows = self.tied.iter().filter_map(|&slot| state.row(slot));
-        let others = rows.filter(|row| !row.id.is_empty() && !self.doomed.has(row.id));
+        let others = rows.filter(|row| !row.id().is_empty() && !self.doomed.has(row.id()));
         let mut derived: Vec<(String, Vec<String>)> = others
-            .map(|row| (unspelled(row.id), origins_of(&row)))
+            .map(|row| (unspelled(row.id()), origins_of(&row)))
             .filter(|(_, origins)| !origins.is_empty())
             .collect();
         let mut grew = !found.is_empty();
@@ -410,7 +411,7 @@ impl Chosen {
         let mut texts: Vec<String> = names.collect();
         for id in self.seen.iter().filter(|id| self.asked.contains(*id)) {
             let id = unspelled(id);
-            let record = state.get(&id).and_then(|record| json::parse(record).ok());
+            let record = state.get(&id).and_then(|record| json::parse(&record).ok());
             let label = record.and_then(|record| Some(record.get("label")?.as_str()?.to_owned()));
             texts.extend(label.filter(|label| is_sentence(label)));
             texts.push(id);
@@ -445,10 +446,11 @@ fn named_by<F: Fn(&Tie) -> bool>(
         .flat_map(move |tie| tie.names(&value).into_iter().map(move |name| (name, tie)))
 }
 
-pub(super) fn said_by<'a>(row: &Row<'a>) -> SaidRecord<'a> {
+/// What a record says now.
+pub(super) fn said_by<'a>(row: &'a Row<'_>) -> SaidRecord<'a> {
     SaidRecord {
-        id: row.id,
-        record: row.record,
+        id: row.id(),
+        record: &row.record,
         kind: Some(&row.class.kind),
     }
 }

@@ -201,7 +201,11 @@ impl<'a> Preparing<'a> {
 /// Updates the memory after the commit: takes the replayed state, or removes slots, then applies the new log.
 fn reload_after_erase(store: &mut Store, kept: Option<State>, slots: &[u32]) -> Result<()> {
     match kept {
-        Some(kept) => store.state = kept,
+        Some(kept) => {
+            store.state = kept;
+            store.state.set_outlived();
+        }
+        None if store.state.sealed().is_some() => return store.reload(&mut |_, _| {}),
         None => store.state.erase(slots),
     }
     let Some(open) = store.log.open() else {
@@ -544,7 +548,7 @@ fn found(store: &Store, viewer: &Arc<Viewer>, condition: &Condition) -> Result<V
         Some(condition),
     )?;
     let id_of = |record: &[u8]| Some(unspelled(json::scan_record(record)?.id?.of(record)));
-    let ids = page.records.iter().filter_map(|dated| id_of(dated.record));
+    let ids = page.records.iter().filter_map(|dated| id_of(&dated.record));
     Ok(ids.filter(|id| !is_reserved(id) && !id.starts_with(SEARCHED)).collect())
 }
 

@@ -1,5 +1,6 @@
 //! Leaves erased records and lines out of the files of a store, those of the past and those of the live log.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
@@ -101,7 +102,7 @@ impl Filter for EraseFilter<'_> {
         Ok(Some(match since {
             Some(since) => {
                 let mut slots = state.slots_since(since)?;
-                slots.retain(|&slot| !doomed.has(state.spelled_id(slot)));
+                slots.retain(|&slot| !doomed.has(&state.spelled_id(slot)));
                 state.freeze_those(slots.into_iter())?
             }
             None => {
@@ -445,7 +446,7 @@ impl Restated {
                 continue;
             }
             if !chosen.doomed.has(&name) || group_space(&name).is_some() {
-                let now = present.get(&id).map(<[u8]>::to_vec);
+                let now = present.get(&id).map(Cow::into_owned);
                 records.push((id, now));
             } else if let Some(left) = chosen.left_of(&name, present) {
                 records.push((id, Some(left)));
@@ -550,7 +551,7 @@ impl<'a> RowRemoval<'a> {
     /// Whether a row is of a record that goes; that of one that stays goes too unless it is its embedding now.
     fn is_row_of(&self, index: &RowIndex, row: u32) -> bool {
         let owner = index.owner_of(row).map(|owner| self.state.spelled_id(owner));
-        owner.is_some_and(|id| self.chosen.doomed.has(id) && !(self.chosen.stays(id) && index.is_living(row)))
+        owner.is_some_and(|id| self.chosen.doomed.has(&id) && !(self.chosen.stays(&id) && index.is_living(row)))
     }
 
     /// Whether a file has rows that no group names: the line that named them was lost, so nobody knows whose they are.

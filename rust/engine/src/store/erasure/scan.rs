@@ -1,5 +1,6 @@
 //! Scans the live log, the archives and the bases of a store for the records and lines that an erasure removes.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
@@ -73,7 +74,7 @@ impl<T: Turns> CurrentRecords for Asking<'_, T> {
     fn record(&self, id: &[u8]) -> Option<Vec<u8>> {
         let asked = self
             .access
-            .look(|store| Ok(store.state.get(&unspelled(id)).map(<[u8]>::to_vec)));
+            .look(|store| Ok(store.state.get(&unspelled(id)).map(Cow::into_owned)));
         asked.unwrap_or_else(|fault| {
             self.fault.borrow_mut().get_or_insert(fault);
             None
@@ -269,9 +270,9 @@ impl ReplayObserver for EraseScan<'_> {
         let result = &mut *self.result.borrow_mut();
         let mut holds = false;
         for row in (0..state.slot_count() as u32).filter_map(|slot| state.row(slot)) {
-            if !row.id.is_empty() {
+            if !row.id().is_empty() {
                 result.look(&said_by(&row), self.current);
-                holds |= result.chosen.doomed.has(row.id);
+                holds |= result.chosen.doomed.has(row.id());
             }
         }
         result.bases.insert(*sha256, holds);

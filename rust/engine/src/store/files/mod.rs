@@ -4,5 +4,6 @@ pub(in crate::store) mod erasing;
 pub(in crate::store) mod held;
 pub(in crate::store) mod known_copies;
 pub(in crate::store) mod proofs;
+pub(in crate::store) mod segments;
 pub(in crate::store) mod set_aside;
 pub(in crate::store) mod snapshots;

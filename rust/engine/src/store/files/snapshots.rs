@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::segments::remove_segments;
 use chronolog::disk::{Access, Disk, DiskFile, Identity};
 use chronolog::error::{At, Result};
 use chronolog::event::stamp;
@@ -48,12 +49,14 @@ impl Snapshotting {
             &self.header,
             self.state.records(),
             &mut |_, _| {},
-        )
+        )?;
+        self.state.check().map_err(io::Error::other)
     }
 
     /// The same, and waits until the disk has it.
     pub(in crate::store) fn run_durably(&self) -> io::Result<()> {
-        snapshot::write_durably(&*self.disk, &self.draft, &self.header, self.state.records())
+        snapshot::write_durably(&*self.disk, &self.draft, &self.header, self.state.records())?;
+        self.state.check().map_err(io::Error::other)
     }
 
     pub(in crate::store) fn draft(&self) -> &Path {
@@ -159,6 +162,7 @@ impl Snapshots {
         let header = header_of(log);
         let frozen = state.freeze()?;
         snapshot::write(&*self.site.disk, &draft, &header, frozen.records(), &mut |_, _| {}).at(&draft)?;
+        frozen.check()?;
         self.site.disk.rename(&draft, &path).at(&path)
     }
 }
@@ -187,5 +191,5 @@ pub(in crate::store) fn remove_indexes(site: &Site) -> Result<()> {
     for folder in [layout.indexes(), layout.text_indexes(), layout.companions()] {
         remove_ours(&*site.disk, &folder, is_ours)?;
     }
-    Ok(())
+    remove_segments(&*site.disk, layout)
 }

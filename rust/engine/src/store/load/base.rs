@@ -125,6 +125,12 @@ impl Base {
         Ok(())
     }
 
+    /// Notes what a sentinel says, if segments hold the base that it names.
+    pub fn resume(&mut self, sentinel: &Sentinel) {
+        self.tell_repairs(sentinel);
+        self.state = BaseState::Anchored;
+    }
+
     /// A store that was repaired says so for ever.
     fn tell_repairs(&mut self, sentinel: &Sentinel) {
         self.notes.extend(sentinel.repairs.iter().map(|repair| repair.tell()));

@@ -23,6 +23,7 @@ use chronolog::log::files::is_folder;
 use chronolog::origin::{Origin, WayBack, beginning_of};
 use chronolog::verify::{BaseState, Report, Sink, Walk, finding};
 use chronolog::wal::reader::Reading;
+use chronomemory_state::state::State;
 
 /// What was found and how far it was read.
 pub struct Examined {
@@ -55,6 +56,8 @@ pub struct Look<'a> {
     pub is_past: bool,
     /// How one came back to it then.
     pub way: Option<&'a WayBack>,
+    /// Whether segments are used.
+    pub sealed: bool,
     /// Who looks on.
     pub observer: Option<&'a dyn ReplayObserver>,
 }
@@ -68,6 +71,7 @@ impl Look<'_> {
             archives: false,
             is_past: false,
             way: None,
+            sealed: false,
             observer: None,
         }
     }
@@ -105,16 +109,22 @@ pub fn examine(
     if watches {
         loader.watch_scopes();
     }
-    base.load(place, log, length, &beginning, hint, loader)?;
+    let resumed = loader.resumed.take();
+    match (&resumed, &beginning.origin) {
+        (Some(_), Origin::Ours(sentinel)) => base.resume(sentinel),
+        (Some(_), _) => {}
+        (None, _) => base.load(place, log, length, &beginning, hint, loader)?,
+    }
     if watches && base.state != BaseState::Anchored {
         loader.watch_scopes(); // only what the log names by its digest tells anything
     }
     if !base.damage.is_empty() {
         loader.note_loss();
     }
-    let mut walk = Walk::new(synced).promised(hint.promised());
+    let has_trail = !look.is_past && look.observer.is_none();
+    let mut walk = resumed.unwrap_or_else(|| Walk::new(synced)).promised(hint.promised());
     // Who looks on has the trail from the open log.
-    walk.follower.has_trail = !look.is_past && look.observer.is_none();
+    walk.follower.has_trail = has_trail;
     let reading = Reading {
         trusted_until: if look.checking == Checking::Quick {
             synced.unwrap_or(0)
@@ -220,7 +230,7 @@ const MOST_LOOKS: usize = 4;
 pub fn look_twice(
     disk: &dyn Disk,
     layout: &Layout,
-    look: Look<'_>,
+    mut look: Look<'_>,
     loader: impl Fn() -> Loader,
     progress: &mut dyn FnMut(u64, u64),
 ) -> io::Result<Option<ExaminedLog>> {
@@ -232,7 +242,14 @@ pub fn look_twice(
             return Ok(None);
         };
         let mut taker = loader();
+        if look.sealed {
+            taker.resume(&held, layout)?;
+        }
         let found = examine(&held.disk, layout, &*held.log, look, &mut taker, progress)?;
+        let is_odd = !found.report.damage.is_empty() || found.report.tail.is_some() || found.report.cut.is_some();
+        if std::mem::take(&mut look.sealed) && (is_odd || taker.state.as_ref().is_some_and(State::has_failed)) {
+            continue;
+        }
         let damage = &found.report.damage;
         looks += 1;
         if damage.is_empty() || believed.as_ref() == Some(damage) || looks == MOST_LOOKS {

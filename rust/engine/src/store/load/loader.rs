@@ -2,16 +2,22 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::sync::Arc;
 
 use super::scope_watch::ScopeWatch;
+use crate::store::files::held::HeldFiles;
+use crate::store::files::segments::SegmentFolder;
 use chronolog::chain::BatchFate;
 use chronolog::disk::{DiskFile, read_upto};
 use chronolog::event::act::each_concerned;
 use chronolog::event::faces::{ERASURES, VECTORS, face_of};
 use chronolog::event::{IncomingEvents, Known, Op, stamp};
+use chronolog::hint::{Hint, hint_for, read_hint};
 use chronolog::json::{self, RecordSpans, Value};
+use chronolog::layout::Layout;
 use chronolog::memory::{self, Refused};
-use chronolog::verify::{HeldEvents, ScopeFinding, Sink};
+use chronolog::origin::origin_of;
+use chronolog::verify::{HeldEvents, ScopeFinding, Sink, Walk};
 use chronomemory_state::snapshot::{self, Contents, Moments, RecordSink};
 use chronomemory_state::state::{State, parsed, unspelled};
 
@@ -53,6 +59,8 @@ pub struct Loader {
     is_behind_loss: bool,
     /// The ids of records that were patched behind a loss, and that nothing had made.
     unmade: BTreeSet<String>,
+    /// The walk behind the segments that the state begins with.
+    pub resumed: Option<Walk>,
 }
 
 impl Loader {
@@ -62,6 +70,28 @@ impl Loader {
             state: Some(State::default()),
             ..Self::default()
         }
+    }
+
+    /// Begins with the segments of a log, if there are any.
+    pub(in crate::store) fn resume(&mut self, held: &HeldFiles<'_>, layout: &Layout) -> io::Result<()> {
+        let length = held.log.length()?;
+        let origin = origin_of(&*held.log, length)?;
+        let synced = match hint_for(read_hint(&held.disk, layout)?, &*held.log, length)? {
+            Hint::Synced(offset) => Some(offset),
+            _ => None,
+        };
+        let folder = SegmentFolder {
+            disk: &held.disk,
+            layout,
+            log: Arc::clone(&held.log),
+            origin: &origin,
+        };
+        if let Some(resumed) = folder.open(length, synced) {
+            self.last_seq = resumed.walk.mark().last_seq;
+            self.state = Some(State::of_segments(resumed.sealed));
+            self.resumed = Some(resumed.walk);
+        }
+        Ok(())
     }
 
     /// Loads what comes behind a state.
@@ -432,7 +462,7 @@ fn put_marked(state: &mut State, mut record: Value, mark: &str, reason: Value, m
 
 /// Puts a record on hold; false if there is no such record.
 pub(in crate::store) fn put_on_hold(state: &mut State, id: &str, reason: &str) -> bool {
-    let Some(mut record) = state.get(id).map(parsed) else {
+    let Some(mut record) = state.get(id).map(|record| parsed(&record)) else {
         return false;
     };
     let status = record.get("status").and_then(Value::as_str);

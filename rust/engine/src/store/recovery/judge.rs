@@ -3,6 +3,7 @@
 //! Each look is at files that belong together ([`HeldFiles`]). A writer may still cut a write or drop a space during it, so
 //! damage is believed if nothing was written meanwhile, or if the next look finds the same.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::returning::notes_of;
@@ -10,6 +11,7 @@ use crate::options::Checking;
 use crate::store::archives::replay::ReplayObserver;
 use crate::store::archives::way::tell_pruned;
 use crate::store::files::held::{HeldFiles, Need, Prefix};
+use crate::store::files::segments::{SegmentFolder, altered_segments, has_segments};
 use crate::store::load::examine::{Examined, Look, examine, look_for_lost, nothing};
 use crate::store::load::loader::Loader;
 use crate::store::load::tails;
@@ -169,8 +171,9 @@ fn judge(
         observer,
         ..Look::at_log(threads, Checking::Full)
     };
-    // A text index is compared with all records; otherwise only records about embeddings are kept in memory.
-    let is_indexed = observer.is_none() && !text_names(&held.disk, layout).is_empty();
+    // Text index and segments are compared with all records; otherwise only records about embeddings are kept in memory.
+    let has_indexes = || !text_names(&held.disk, layout).is_empty() || has_segments(&held.disk, layout);
+    let is_indexed = observer.is_none() && has_indexes();
     let mut taker = if is_indexed {
         Loader::loading()
     } else {
@@ -200,6 +203,15 @@ fn judge(
             report
                 .altered
                 .extend(altered_texts(&held.disk, layout, log, state, threads));
+            let folder = SegmentFolder {
+                disk: &held.disk,
+                layout,
+                log: Arc::clone(&held.log),
+                origin: &origin,
+            };
+            report
+                .altered
+                .extend(altered_segments(&folder, walk.end, state).at(layout.log())?);
         }
     }
     report

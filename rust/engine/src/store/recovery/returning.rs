@@ -14,6 +14,7 @@ use chronolog::layout::Layout;
 use chronolog::verify::Report;
 use chronolog::wal::writer::{ChainEnd, EventBody, Lines};
 use chronomemory_state::state::{State, spelled};
+use std::borrow::Cow;
 
 use crate::store::load::examine::{Look, look_twice};
 use crate::store::load::loader::Loader;
@@ -54,10 +55,10 @@ impl KnownErasure {
 }
 
 /// The records in which a state says what was erased, and what was brought back.
-fn records_of(state: &State) -> impl Iterator<Item = (String, &[u8])> {
+fn records_of(state: &State) -> impl Iterator<Item = (String, Cow<'_, [u8]>)> {
     let slots = state.of_kinds(ERASURES, KINDS);
     slots.map(|slot| {
-        let id = String::from_utf8_lossy(state.spelled_id(slot)).into_owned();
+        let id = String::from_utf8_lossy(&state.spelled_id(slot)).into_owned();
         (id, state.record_in(slot))
     })
 }
@@ -65,7 +66,7 @@ fn records_of(state: &State) -> impl Iterator<Item = (String, &[u8])> {
 /// The erasures that a state knows of.
 pub(in crate::store) fn erasures_of(state: &State) -> Vec<KnownErasure> {
     records_of(state)
-        .filter_map(|(id, record)| KnownErasure::read(&id, record))
+        .filter_map(|(id, record)| KnownErasure::read(&id, &record))
         .collect()
 }
 
@@ -86,7 +87,7 @@ fn upheld_in(record: &[u8]) -> (Vec<KnownErasure>, Option<u64>) {
 pub(in crate::store) fn known_erasures(state: &State) -> Vec<KnownErasure> {
     let mut known = erasures_of(state);
     for (_, record) in records_of(state).filter(|(id, _)| id.starts_with(UPHELD)) {
-        let (others, by) = upheld_in(record);
+        let (others, by) = upheld_in(&record);
         if let Some(one) = known.iter_mut().find(|one| one.is_own && Some(one.told.seq) == by) {
             // One that says the same at the same place is no other.
             let others = others.iter().filter(|other| other.record != one.record);
@@ -264,7 +265,7 @@ pub(super) fn notes_of(state: &State, told: &[String]) -> Vec<String> {
     let mut notes = Vec::new();
     for (id, record) in records_of(state) {
         if let Some(seq) = id.strip_prefix(RETURNED) {
-            let data = json::parse(record).ok();
+            let data = json::parse(&record).ok();
             let number = |name: &str| data.as_ref().and_then(|record| record.get("data")?.get(name)?.as_i64());
             notes.push(format!(
                 "brought back at event {seq}: a copy without {} erasures, of {} lines",
@@ -272,7 +273,7 @@ pub(super) fn notes_of(state: &State, told: &[String]) -> Vec<String> {
                 number("lines").unwrap_or(0)
             ));
         } else if let Some(seq) = id.strip_prefix(UPHELD) {
-            for other in upheld_in(record).0 {
+            for other in upheld_in(&record).0 {
                 let Erasure {
                     seq: at, reason, lines, ..
                 } = &other.told;

@@ -22,7 +22,7 @@ use crate::store::recovery::judge::verify;
 use crate::store::recovery::returning::{KnownErasure, Returning, add_forgotten, known_erasures};
 use crate::store::turns::{Alone, Turns};
 use crate::store::upkeep::history_files::PastFiles;
-use crate::store::{Progress, Store};
+use crate::store::{Progress, SealTerms, Store};
 use chronolog::digest::Hex;
 use chronolog::disk::Access;
 use chronolog::error::{At, Error, Result};
@@ -188,6 +188,7 @@ pub(super) fn clean(
                     strict: false,
                     attended: false,
                     head_file: None,
+                    seal: SealTerms::NEVER,
                     ..store.options.clone()
                 },
                 here: &here,

@@ -133,7 +133,7 @@ impl View {
         if self.text.get().is_none() {
             check_room(self.state.slot_count(), self.state.bytes())?;
         }
-        let fields = || Fields::chosen(self.state.get(CHOICE_ID));
+        let fields = || Fields::chosen(self.state.get(CHOICE_ID).as_deref());
         let index = self.text.get_or_init(|| TextIndex::of_state(fields(), &self.state));
         let filter = filter_of(search);
         let ask = |look: &mut dyn FnMut(StateView<'_>)| {

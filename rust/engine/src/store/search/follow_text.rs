@@ -95,6 +95,7 @@ fn make(shared: &Shared, live: &LiveTextIndex) -> Result<()> {
     drop(store);
     let fields = Fields::chosen(source.choice.as_deref());
     let index = TextIndex::new(fields.clone(), Sealed::build(&survey, &fields, threads)?);
+    survey.check()?;
     live.keep(index, mark, source, false);
     live.save(&files);
     Ok(())

@@ -4,6 +4,7 @@
 //! much has changed, a thread that nobody waits for seals it again beside the searches.
 //! INVARIANT: nobody waits for the index while holding the store.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +19,7 @@ use chronolog::disk::{Disk, DiskFile, Identity, read_whole};
 use chronolog::error::Result;
 use chronolog::event::line::{Event, Trust};
 use chronolog::hint::line_from;
+use chronolog::json::Span;
 use chronolog::layout::{Layout, index_name, is_text_draft, text_index_seq};
 use chronolog::log::Site;
 use chronolog::log::files::is_ours;
@@ -99,7 +101,7 @@ impl ChangedRows {
         let (state, changes) = (log.state, log.state.changes());
         let slots: HashSet<u32> = changes.since(known)?.iter().copied().collect();
         let few = MOST_CHANGES.max(state.slot_count() / LARGEST_CHANGE);
-        (slots.len() <= few && choice == state.get(CHOICE_ID)).then(|| Self {
+        (slots.len() <= few && choice == state.get(CHOICE_ID).as_deref()).then(|| Self {
             mark: changes.watermark(),
             rows: slots.into_iter().map(|slot| CopiedRow::of(state, slot)).collect(),
             source: source_of(log),
@@ -244,7 +246,7 @@ pub(super) fn source_of(log: LiveLog<'_>) -> Source {
     Source {
         seq: log.last_seq(),
         head: log.head(),
-        choice: log.state.get(CHOICE_ID).map(<[u8]>::to_vec),
+        choice: log.state.get(CHOICE_ID).map(Cow::into_owned),
     }
 }
 
@@ -256,7 +258,7 @@ pub(in crate::store) struct CopiedRow {
 
 /// What is held of it.
 struct HeldRow {
-    id: Vec<u8>,
+    id_span: Span,
     record: Vec<u8>,
     class: Class,
     confidence: f64,
@@ -266,9 +268,9 @@ struct HeldRow {
 impl CopiedRow {
     /// The row in a slot.
     pub fn of(state: &State, slot: u32) -> Self {
-        let held = state.row(slot).filter(|row| is_searched(row.id)).map(|row| HeldRow {
-            id: row.id.to_vec(),
-            record: row.record.to_vec(),
+        let held = state.row(slot).filter(|row| is_searched(row.id())).map(|row| HeldRow {
+            id_span: row.id_span,
+            record: row.record.into_owned(),
             class: row.class.clone(),
             confidence: row.confidence,
             seq: row.seq,
@@ -281,8 +283,8 @@ impl CopiedRow {
         match &self.held {
             Some(held) => index.put(&Row {
                 slot: self.slot,
-                id: &held.id,
-                record: &held.record,
+                id_span: held.id_span,
+                record: Cow::Borrowed(&held.record),
                 class: &held.class,
                 confidence: held.confidence,
                 seq: held.seq,
@@ -377,7 +379,7 @@ pub(in crate::store) fn attach(live: LiveLog<'_>, source: &Source, mut sealed: S
     if !is_in(&*log.file, log.walk.end, &log.origin, state, source) {
         return None;
     }
-    let is_it = |slot: u32, id: &[u8]| state.row(slot).is_some_and(|row| row.id == id);
+    let is_it = |slot: u32, id: &[u8]| state.is_id_of(slot, id);
     sealed.settle(|slot, id| {
         if is_it(slot, id) {
             Some(slot)
@@ -386,11 +388,12 @@ pub(in crate::store) fn attach(live: LiveLog<'_>, source: &Source, mut sealed: S
         }
     });
     let index = TextIndex::new(Fields::chosen(source.choice.as_deref()), sealed);
-    let rows = (0..state.slot_count() as u32)
-        .filter_map(|slot| state.row(slot))
-        .filter(|row| is_searched(row.id));
-    let news = rows.filter(|row| row.seq > source.seq || index.doc_of(row.slot).is_none());
-    let slots: Vec<u32> = news.map(|row| row.slot).collect();
+    let is_new = |slot: &u32| {
+        let seq = state.last_seq_of(*slot);
+        seq.is_some_and(|seq| seq > source.seq || index.doc_of(*slot).is_none())
+    };
+    let news = (0..state.slot_count() as u32).filter(is_new);
+    let slots: Vec<u32> = news.filter(|slot| is_searched(&state.spelled_id(*slot))).collect();
     if slots.len() > FEWEST_DOCS.max(state.len() / LARGEST_CHANGE_OF_FILE) {
         return None;
     }
@@ -401,7 +404,7 @@ pub(in crate::store) fn attach(live: LiveLog<'_>, source: &Source, mut sealed: S
 /// Whether a log holds the event that a file ends with, or begins right after it, and fields are chosen as they were.
 fn is_in(log: &dyn DiskFile, end: u64, origin: &Origin, state: &State, source: &Source) -> bool {
     let timeline = state.timeline();
-    if source.choice.as_deref() != state.get(CHOICE_ID) || !timeline.is_rising() {
+    if source.choice.as_deref() != state.get(CHOICE_ID).as_deref() || !timeline.is_rising() {
         return false;
     }
     if let Origin::Ours(sentinel) = origin

@@ -51,7 +51,7 @@ pub(in crate::store) fn slots(
     let state = scene.state;
     // Which fields tell of a moment is worked out for who orders by it: that takes as long as a page of short records.
     let is_by_moment = listing.by == By::Happened;
-    let fields = is_by_moment.then(|| Fields::chosen(state.get(CHOICE_ID)).only_times());
+    let fields = is_by_moment.then(|| Fields::chosen(state.get(CHOICE_ID).as_deref()).only_times());
     let (among, plan) = match condition {
         Some(condition) => {
             let all = Query {

@@ -241,7 +241,7 @@ pub(in crate::store) fn rank(
         let state = scene.state;
         let changed = state.changes().since(known);
         let is_changed = |slot: &u32| changed.is_none_or(|changed| changed.contains(slot));
-        let name = |at: Option<usize>| Some(unspelled(state.row(slots[at?])?.id));
+        let name = |at: Option<usize>| Some(unspelled(state.row(slots[at?])?.id()));
         for &at in &order {
             if hits.len() == search.limit {
                 break;
@@ -297,7 +297,7 @@ pub(in crate::store) fn rank(
 /// Whether a record has one of the words that were asked for.
 fn still_says(index: &TextIndex, row: &Row<'_>, stems: &[String]) -> bool {
     let mut says = false;
-    index.fields().read(row.record, &mut |found| {
+    index.fields().read(&row.record, &mut |found| {
         if let FoundField::Text(text, _) = found {
             says = says || says_any(text, stems);
         }

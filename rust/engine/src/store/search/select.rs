@@ -72,7 +72,7 @@ impl<'a> Judge<'a> {
         let asks_happened = condition.asks_for(MomentField::Happened);
         Self {
             condition,
-            times: asks_happened.then(|| Fields::chosen(state.get(CHOICE_ID)).only_times()),
+            times: asks_happened.then(|| Fields::chosen(state.get(CHOICE_ID).as_deref()).only_times()),
             asks_updated: condition.asks_for(MomentField::Updated),
             beginning: OnceCell::new(),
         }
@@ -180,7 +180,7 @@ impl<'a> Verdicts<'a> {
         let Some(judge) = &self.judge else {
             return true;
         };
-        judge.holds(scene, slot, row.record).unwrap_or_else(|fault| {
+        judge.holds(scene, slot, &row.record).unwrap_or_else(|fault| {
             self.fault.borrow_mut().get_or_insert(fault);
             false
         })
@@ -241,7 +241,7 @@ pub(in crate::store) fn select(
         if found.len() >= query.limit.unwrap_or(usize::MAX) {
             return Ok(false);
         }
-        if state.passes(&sieve, slot) && judge.holds(scene, slot, state.record_in(slot))? {
+        if state.passes(&sieve, slot) && judge.holds(scene, slot, &state.record_in(slot))? {
             found.try_reserve(1).map_err(Refused::from)?;
             found.push(slot);
         }

@@ -51,26 +51,26 @@ fn is_joining(row: &Row<'_>) -> bool {
 /// Whether one that joins others was not taken back, and, if it joins blocks, says more than that these are alike: words and
 /// vectors say that already.
 fn joins(row: &Row<'_>, is_called: bool) -> bool {
-    let data = || members(row.record).find(|(key, _)| *key == b"data");
+    let data = || members(&row.record).find(|(key, _)| *key == b"data");
     let says_likeness = || data().is_some_and(|(_, data)| is_of_likeness(data));
     *row.class.status == *ACTIVE && !(is_called && says_likeness())
 }
 
 /// The first records that name this one, without those that join others and were taken back.
 fn naming<'a>(question: &TextQuestion<'_>, state: &'a State, sight: &Sight, row: &Row<'_>) -> Vec<Row<'a>> {
-    let id = unspelled(row.id);
+    let id = unspelled(row.id());
     let slots = |name: &str| {
         let docs = question.with_key(&link_key(name));
         docs.into_iter().map(|doc| question.slot_of(doc)).collect::<Vec<_>>()
     };
     let mut found: Vec<(u32, bool)> = slots(&id).into_iter().map(|slot| (slot, false)).collect();
-    let called = call_of(row.id).and_then(|call| id.strip_prefix(call.of));
+    let called = call_of(row.id()).and_then(|call| id.strip_prefix(call.of));
     if let Some(called) = called {
         found.extend(slots(called).into_iter().map(|slot| (slot, true)));
     }
     found.sort_unstable();
     let counts = |row: &Row<'_>, is_called: bool| {
-        call_by(row.id).is_some() == is_called && (!is_joining(row) || joins(row, is_called))
+        call_by(row.id()).is_some() == is_called && (!is_joining(row) || joins(row, is_called))
     };
     // Thousands may name it: no more of them are looked at than are needed.
     let rows = found
@@ -82,9 +82,9 @@ fn naming<'a>(question: &TextQuestion<'_>, state: &'a State, sight: &Sight, row:
 
 /// The documents that a record names, those that the asker sees.
 fn named_by(index: &TextIndex, state: &State, sight: &Sight, row: &Row<'_>) -> Vec<u32> {
-    let prefix = call_by(row.id).map_or("", |call| call.of);
+    let prefix = call_by(row.id()).map_or("", |call| call.of);
     let mut named = Vec::new();
-    index.surroundings().read(row.record, &mut |found| {
+    index.surroundings().read(&row.record, &mut |found| {
         if let FoundField::Link(id) = found
             && named.len() < MOST_NEIGHBOURS
         {
@@ -111,7 +111,7 @@ pub(super) fn add_own(
         let slot = index.slot_of(doc);
         let Some(row) = state.row(slot) else { continue };
         let (mut group, mut stated) = (Vec::new(), None);
-        index.surroundings().read(row.record, &mut |found| match found {
+        index.surroundings().read(&row.record, &mut |found| match found {
             FoundField::Group(field, value) => group.push((field, value.to_owned())),
             FoundField::Speaker(name) => speakers.entry(name.to_owned()).or_default().push(at),
             FoundField::Time(field, micros) if stated.is_none_or(|(before, _)| field < before) => {

@@ -307,6 +307,7 @@ impl NewFiles {
         let mut write = |progress: Progress<'_>| {
             if let Some(records) = records.take() {
                 base.add(records.rows(), progress).at(path)?;
+                records.check()?;
             }
             base.sync().at(path)
         };
@@ -332,6 +333,7 @@ impl NewFiles {
         let path = self.base_scratch.path();
         if let Some(records) = self.records.take() {
             self.base.add(records.rows(), &mut |_, _| {}).at(path)?;
+            records.check()?;
         }
         // The salt keeps the digest of the base from being guessed.
         let salt = salts.map(|terms| salt::of_base(terms.source)).transpose();

@@ -11,6 +11,7 @@ use super::compact_rows::compact_rows;
 use super::history_files::{PastFiles, clear_out, end_pruning};
 use crate::store::files::snapshots::header_of;
 use crate::store::load::tails::check_no_tail_is_left;
+use crate::store::sealing::seal_files;
 use crate::store::turns::{StoreAccess, Turns, check_tail_at_the_end, take_care};
 use crate::store::write::commit::system_event;
 use crate::store::{Progress, Store};
@@ -108,11 +109,27 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
             clear_out(turns, &retired, now())?;
             end_pruning(turns, now())?;
             thin_out(turns, now())?;
+            seal_again(turns)?;
             return Ok(events);
         }
     }
     let path = turns.turn(|store| Ok(store.site.layout.log().to_owned()))?;
     Err(Error::io(&path, io::Error::other("the log keeps being replaced")))
+}
+
+/// Seals the state behind the new log, if it uses segments, and takes the new ones: what the old ones say about records is where the
+/// retired log has them.
+fn seal_again(turns: &impl Turns) -> Result<()> {
+    let sealed = turns.turn(|store| {
+        let is_sealed = store.state.sealed().is_some();
+        Ok(is_sealed.then(|| (Arc::clone(&store.site), store.options.threads, store.options.seal)))
+    })?;
+    let Some((site, threads, terms)) = sealed else {
+        return Ok(());
+    };
+    // They are derived: without them the next opening takes longer.
+    let _ = seal_files(&site, threads, terms);
+    turns.turn(|store| store.reload(&mut |_, _| {}))
 }
 
 /// Writes the state down, durably, while others go on: the log alone no longer tells it to other tools.

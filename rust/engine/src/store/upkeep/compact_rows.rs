@@ -3,6 +3,7 @@
 //! They are copied to the file of the next generation while others write. Under the lock one batch moves the space there; the
 //! old file is removed once the log that named it is retired.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -181,8 +182,8 @@ fn draft_move(state: &State, depth: i64, draft: &mut Draft, index: &RowIndex, ne
             let digest = index.digest_of(*row).map(|digest| Hex::spell(&digest));
             id.zip(digest)
         };
-        let entries: Vec<(&[u8], Hex)> = old_rows.iter().filter_map(entry).collect();
-        let entries: Vec<(&[u8], &Hex)> = entries.iter().map(|(id, digest)| (*id, digest)).collect();
+        let entries: Vec<(Cow<'_, [u8]>, Hex)> = old_rows.iter().filter_map(entry).collect();
+        let entries: Vec<(&[u8], &Hex)> = entries.iter().map(|(id, digest)| (&**id, digest)).collect();
         let groups = write_groups(draft, new, first, &entries, depth)?;
         // Taken back, or replaced by a row that was taken back, while the others were copied.
         let gone = (first..).zip(old_rows).filter(|(_, row)| !index.is_living(**row));

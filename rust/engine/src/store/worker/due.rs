@@ -25,11 +25,13 @@ pub(super) mod asked {
     pub const SEALING: u8 = 16;
     /// A head was synced and is not noted yet.
     pub const UNTOLD: u8 = 64;
+    /// The chain behind the segments should be verified.
+    pub const UNVERIFIED: u8 = 128;
     /// A task has ended: look again.
     pub const ENDED: u8 = 32;
 }
 
-use asked::{LEASED, SEALING, SNAPSHOT, UNTOLD, URGENT, WRITTEN};
+use asked::{LEASED, SEALING, SNAPSHOT, UNTOLD, UNVERIFIED, URGENT, WRITTEN};
 
 /// What work that is due asks for.
 pub(super) fn asks_of(due_work: DueWork) -> u8 {
@@ -40,6 +42,7 @@ pub(super) fn asks_of(due_work: DueWork) -> u8 {
         | ask(SNAPSHOT, due_work.snapshot)
         | ask(SEALING, due_work.sealing)
         | ask(UNTOLD, due_work.untold)
+        | ask(UNVERIFIED, due_work.unverified)
 }
 
 /// Something that is done for a store. All but the first may take long.
@@ -55,9 +58,19 @@ pub(super) enum Task {
     Seal,
     /// Note the head.
     Tell,
+    /// Verify the chain behind the segments.
+    Verify,
 }
 
-const TASKS: [Task; 5] = [Task::EndLease, Task::Sync, Task::Snapshot, Task::Seal, Task::Tell];
+/// All of them, the most urgent first.
+const TASKS: [Task; 6] = [
+    Task::EndLease,
+    Task::Sync,
+    Task::Snapshot,
+    Task::Seal,
+    Task::Tell,
+    Task::Verify,
+];
 
 impl Task {
     /// What it is an answer to.
@@ -68,6 +81,7 @@ impl Task {
             Self::Snapshot => SNAPSHOT,
             Self::Seal => SEALING,
             Self::Tell => UNTOLD,
+            Self::Verify => UNVERIFIED,
         }
     }
 }
@@ -81,6 +95,8 @@ pub(super) struct DueSince {
     pub outdated: Duration,
     /// The first head that was not noted.
     pub untold: Duration,
+    /// When segments were opened.
+    pub unverified: Duration,
 }
 
 impl DueSince {
@@ -94,6 +110,9 @@ impl DueSince {
         }
         if fresh & UNTOLD != 0 {
             self.untold = now;
+        }
+        if fresh & UNVERIFIED != 0 {
+            self.unverified = now;
         }
     }
 }
@@ -135,6 +154,7 @@ impl Due {
             Task::Snapshot => left(self.since.outdated, PATIENCE),
             Task::Seal => Duration::ZERO,
             Task::Tell => left(self.since.untold, PATIENCE),
+            Task::Verify => left(self.since.unverified, PATIENCE),
         })
     }
 }

@@ -5,13 +5,14 @@
 
 mod due;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use due::asked::{ENDED, LEASED};
 use due::{Due, DueSince, Task, asks_of};
 
+use super::sealing::seal_state;
 use super::search::follow_text::seal_text;
 use super::shared::{DueWork, Shared};
 use chronolog::error::{Error, Result};
@@ -91,7 +92,7 @@ impl Worker {
     /// Says that nothing more should be begun, and waits for all that was.
     pub fn stop(&self, thread: Option<Join>) {
         self.inbox().stopped = true;
-        self.moved.notify_one();
+        self.moved.notify_all();
         let tasks = |rounds: &mut Rounds| std::mem::take(&mut rounds.tasks);
         thread.into_iter().for_each(|join| join());
         let begun = tasks(&mut self.rounds());
@@ -111,7 +112,7 @@ impl Worker {
         let mut inbox = self.inbox();
         let before = self.asked.fetch_or(asked, Ordering::Relaxed);
         inbox.since.note(asked & !before, now);
-        self.moved.notify_one();
+        self.moved.notify_all();
     }
 
     fn take_up(&self, asked: u8) {
@@ -199,8 +200,12 @@ impl Worker {
             Task::Sync => self.sync(),
             Task::Snapshot => self.write_snapshot(),
             // It is derived: if that fails, searches go on with what there is.
-            Task::Seal => drop(seal_text(&self.store)),
+            Task::Seal => {
+                drop(seal_state(&self.store));
+                drop(seal_text(&self.store));
+            }
             Task::Tell => self.tell_head(),
+            Task::Verify => self.verify(),
         }
     }
 
@@ -227,6 +232,27 @@ impl Worker {
         });
         // The store has heard of it, and says so to whoever writes next.
         let _ = self.store.write_guard().end_sync(&syncing, outcome);
+    }
+
+    /// Verifies what an opening took from segments. It takes at most a quarter of a core, and ends when the store is closed.
+    fn verify(&self) {
+        let Some(work) = self.store.read_guard().start_verifying() else {
+            return;
+        };
+        let stopped = AtomicBool::new(false);
+        let mut before = self.host.steady();
+        let outcome = work.run(&stopped, &mut || {
+            let pause = 3 * self.host.steady().saturating_sub(before);
+            let inbox = self.inbox();
+            let waited = self.moved.wait_timeout_while(inbox, pause, |inbox| !inbox.stopped);
+            let inbox = waited.unwrap_or_else(PoisonError::into_inner).0;
+            stopped.store(inbox.stopped, Ordering::Relaxed);
+            before = self.host.steady();
+        });
+        if let Some(is_whole) = outcome {
+            let now = self.host.now();
+            self.store.write_guard().end_verifying(&work, is_whole, now);
+        }
     }
 
     /// Notes a head that was synced so soon after another one that it was left for later.

@@ -107,7 +107,8 @@ impl<'a> Claims<'a> {
             None if change.op != Op::Upsert && self.born.as_ref().is_some_and(|born| born.contains_key(id)) => {}
             None => self.check_new(draft, change, here)?,
             Some((slot, Some(SeenAs::Own))) => {
-                let there = carried(state.record_in(slot));
+                let record = state.record_in(slot);
+                let there = carried(&record);
                 let keeps = there.is_some() && has_names(writer);
                 match change.op == Op::Upsert && there != here {
                     false => {}
@@ -251,11 +252,13 @@ fn keep_scopes(state: &State, draft: &Draft) -> Result<Draft> {
     for change in draft.changes() {
         let (id, mut record) = (draft.id(change), draft.record(change).to_vec());
         let there = match state.slot_seen_by(draft.writer(), id) {
-            Some((slot, Some(SeenAs::Own))) if change.op == Op::Upsert => carried(state.record_in(slot)),
+            Some((slot, Some(SeenAs::Own))) if change.op == Op::Upsert => {
+                carried(&state.record_in(slot)).map(<[u8]>::to_vec)
+            }
             _ => None,
         };
         if let Some(there) = there.filter(|_| has_names(draft.writer())) {
-            replace(&mut record, 0, there);
+            replace(&mut record, 0, &there);
         }
         own.take_over(change, id, &record)?;
     }

@@ -297,6 +297,8 @@ impl Store {
             events: 1,
             ..IncomingEvents::default()
         })?;
+        // What is written was decided by what the state said.
+        self.state.check_sealed()?;
         let offset = self.on_log(|log, rows| log.append(&lines, now, rows))?;
         let known = Known {
             op,
@@ -365,6 +367,7 @@ impl Store {
         // Whatever the state will need is had before anything is written.
         self.settle();
         self.state.make_room(coming)?;
+        self.state.check_sealed()?;
         let base = self.on_log(|log, rows| log.append(&lines, now, rows))?;
         if adopts {
             self.log.report.base = BaseState::Adopted;

@@ -53,7 +53,7 @@ impl<'a> Book<'a> {
     /// A record of a kind; one that was taken away is none.
     pub fn record(&mut self, kind: &str, id: &str) -> Option<&Value> {
         if !self.known.contains_key(id) {
-            let record = (self.read)(id).and_then(|record| json::parse(record).ok());
+            let record = (self.read)(id).and_then(|record| json::parse(&record).ok());
             self.known.insert(id.to_owned(), record);
         }
         let record = self.known.get(id)?.as_ref()?;
@@ -65,7 +65,7 @@ impl<'a> Book<'a> {
     pub fn forming(&self, id: &str, session: &str) -> Option<Spotted> {
         match self.known.get(id) {
             Some(known) => seen_in(known.as_ref()?, session),
-            None => seen_in_text((self.read)(id)?, session),
+            None => seen_in_text(&(self.read)(id)?, session),
         }
     }
 

@@ -69,6 +69,8 @@ fn most_touched(named: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
     use std::collections::HashMap;
 
     use super::*;
@@ -128,7 +130,7 @@ mod tests {
             r#"{"act":"outcome/1","at":"t","ids":["a"],"signal":1.0,"weight":1.0,"source":7}"#,
         ] {
             let odd = parsed(odd);
-            assert_eq!(effects(&odd, &|_| Some(&there[..])), [], "{odd:?}");
+            assert_eq!(effects(&odd, &|_| Some(Cow::Borrowed(&there[..]))), [], "{odd:?}");
             assert_eq!(mentions(&odd), [], "{odd:?}");
         }
     }
@@ -154,7 +156,7 @@ mod tests {
                 r#"{"data":{"value":"90.0"},"kind":"config"}"#.to_owned(),
             ),
         ]);
-        let read = |id: &str| records.get(id).map(String::as_bytes);
+        let read = |id: &str| records.get(id).map(|record| Cow::Borrowed(record.as_bytes()));
         let act = parsed(
             r#"{"act":"outcome/2","at":"t","ids":["own","shared","bobs","now"],"passed":2.0,"scope":{"user":"ann"},"signal":1.0,"weight":1.0}"#,
         );
@@ -177,7 +179,9 @@ mod tests {
         for odd in ["{}", "7", r#"{"user":""}"#, r#"{"name":"x"}"#] {
             let odd = format!(r#"{{"act":"shown/2","at":"t","ids":["own"],"scope":{odd}}}"#);
             let odd = parsed(&odd);
-            let made = effects(&odd, &|id| records.get(id).map(String::as_bytes));
+            let made = effects(&odd, &|id| {
+                records.get(id).map(|record| Cow::Borrowed(record.as_bytes()))
+            });
             assert_eq!(made, [], "{odd:?}");
         }
     }
@@ -202,7 +206,7 @@ mod tests {
             r#"{"act":"outcome/1","at":"t","ids":["a","b"],"signal":0.0,"weight":1e6}"#,
         ] {
             for record in odd {
-                for (id, made) in effects(&parsed(act), &|_| Some(record.as_bytes())) {
+                for (id, made) in effects(&parsed(act), &|_| Some(Cow::Borrowed(record.as_bytes()))) {
                     let text = made.to_bytes();
                     assert_eq!(json::parse(&text).ok().as_ref(), Some(&made), "{id} of {record}");
                 }

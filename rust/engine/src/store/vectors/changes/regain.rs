@@ -151,7 +151,8 @@ fn each_damaged_group(
     let known = vectors.known(state);
     let mut unread = None;
     for slot in state.of_face(VECTORS) {
-        let Some(VectorRecord::Group(group)) = read(state.spelled_id(slot), state.record_in(slot)) else {
+        let record = state.record_in(slot);
+        let Some(VectorRecord::Group(group)) = read(&state.spelled_id(slot), &record) else {
             continue;
         };
         let Some(index) = known.spaces.spaces.get(&group.space) else {

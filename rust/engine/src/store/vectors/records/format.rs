@@ -338,6 +338,24 @@ pub enum VectorRecord<'a> {
     Choice(String),
 }
 
+impl VectorRecord<'_> {
+    /// The same without the record that it was read from.
+    pub fn into_owned<'a>(self) -> VectorRecord<'a> {
+        match self {
+            Self::Space(bound) => VectorRecord::Space(bound),
+            Self::Choice(space) => VectorRecord::Choice(space),
+            Self::Group(group) => VectorRecord::Group(RowGroup {
+                ids: group.ids.into_iter().map(|id| Cow::Owned(id.into_owned())).collect(),
+                space: group.space,
+                generation: group.generation,
+                row: group.row,
+                digests: group.digests,
+                gone: group.gone,
+            }),
+        }
+    }
+}
+
 /// What a record of this face says; `None` if it says nothing that counts.
 pub fn read<'a>(id: &[u8], record: &'a [u8]) -> Option<VectorRecord<'a>> {
     let group = match group_space(id).and_then(|space| step_over(space, record)) {

@@ -221,7 +221,8 @@ struct Owned {
 impl Owned {
     /// Reads a group. Its records most often came together: `next` is where the next one is looked for first.
     fn read(state: &State, slot: u32, next: &mut u32) -> Option<Self> {
-        let Some(VectorRecord::Group(group)) = read(state.spelled_id(slot), state.record_in(slot)) else {
+        let record = state.record_in(slot);
+        let Some(VectorRecord::Group(group)) = read(&state.spelled_id(slot), &record) else {
             return None;
         };
         let mut owner = |id: &[u8]| {
@@ -274,14 +275,14 @@ impl Spaces {
         let mut fresh = state.of_face_since(VECTORS, &self.mark);
         self.mark = state.changes().watermark();
         let mut moved = false;
-        let of_groups = |slot: &u32| group_space(state.spelled_id(*slot)).is_some();
+        let of_groups = |slot: &u32| group_space(&state.spelled_id(*slot)).is_some();
         for slot in fresh.iter().filter(|slot| !of_groups(slot)) {
             let (id, record) = (state.spelled_id(*slot), state.record_in(*slot));
-            match read(id, record) {
+            match read(&id, &record) {
                 Some(VectorRecord::Space(bound)) => moved |= self.bind(bound),
                 Some(VectorRecord::Choice(space)) => self.choice = Some(space),
                 Some(VectorRecord::Group(_)) => {}
-                None => self.drop(space_name(id), record),
+                None => self.drop(space_name(&id), &record),
             }
         }
         moved |= self.bind_implied(state, &fresh);
@@ -320,14 +321,14 @@ impl Spaces {
         let mut moved = false;
         for (name, mut bound) in implied(state, fresh.iter(), known) {
             // What moved is of the same model, and rows of the same kind.
-            if let Some(before) = self.spaces.get(name).map(|index| &index.bound)
+            if let Some(before) = self.spaces.get(&name).map(|index| &index.bound)
                 && before.dim == bound.dim
             {
                 before.model.clone_into(&mut bound.model);
                 bound.tokens = before.tokens;
             }
             moved |= self.bind(bound);
-            if let Some(index) = self.spaces.get_mut(name) {
+            if let Some(index) = self.spaces.get_mut(&name) {
                 index.is_implied = true;
             }
         }
@@ -361,21 +362,21 @@ impl Spaces {
 
 /// The spaces that groups speak of in a later generation than their own records do; `known` is that of the records.
 pub fn implied<'a>(
-    state: &'a State,
+    state: &State,
     groups: impl Iterator<Item = &'a u32>,
     known: impl Fn(&str) -> Option<u64>,
-) -> BTreeMap<&'a str, Bound> {
-    let mut found: BTreeMap<&str, Bound> = BTreeMap::new();
+) -> BTreeMap<String, Bound> {
+    let mut found: BTreeMap<String, Bound> = BTreeMap::new();
     for slot in groups {
         let (id, record) = (state.spelled_id(*slot), state.record_in(*slot));
-        let Some((space, generation)) = file_of(id, record) else {
+        let Some((space, generation)) = file_of(&id, &record) else {
             continue;
         };
         let known = found.get(space).map(|bound| bound.generation).or_else(|| known(space));
-        if known.is_some_and(|known| known >= generation) || !names_rows(record) {
+        if known.is_some_and(|known| known >= generation) || !names_rows(&record) {
             continue;
         }
-        if let Some(dim) = dim_in(record) {
+        if let Some(dim) = dim_in(&record) {
             let bound = Bound {
                 name: space.to_owned(),
                 model: String::new(),
@@ -383,7 +384,7 @@ pub fn implied<'a>(
                 generation,
                 tokens: 0,
             };
-            found.insert(space, bound);
+            found.insert(space.to_owned(), bound);
         }
     }
     found

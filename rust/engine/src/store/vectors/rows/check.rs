@@ -1,5 +1,6 @@
 //! Checks that rows are those that the log names.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io;
@@ -92,17 +93,17 @@ pub fn open_rows(disk: &dyn Disk, layout: &Layout, bound: &Bound) -> io::Result<
 fn spaces_in(state: &State) -> HashMap<String, (Bound, Vec<u32>)> {
     let slots: Vec<u32> = state.of_face(VECTORS).collect();
     let mut spaces: HashMap<String, (Bound, Vec<u32>)> = HashMap::new();
-    let mut dropped: HashMap<&str, u64> = HashMap::new();
+    let mut dropped: HashMap<String, u64> = HashMap::new();
     for slot in &slots {
-        let group = format::group_space(state.spelled_id(*slot));
-        match group {
+        let id = state.spelled_id(*slot);
+        match format::group_space(&id) {
             Some(space) => spaces.entry(space.to_owned()).or_insert_with(nowhere).1.push(*slot),
             None => {
                 if let Some(VectorRecord::Space(bound)) = word_in(state, *slot) {
                     let name = bound.name.clone();
                     spaces.entry(name).or_insert_with(nowhere).0 = bound;
-                } else if let Some(name) = format::space_name(state.spelled_id(*slot)) {
-                    dropped.extend(generation_in(state.record_in(*slot)).map(|last| (name, last)));
+                } else if let Some(name) = format::space_name(&id) {
+                    dropped.extend(generation_in(&state.record_in(*slot)).map(|last| (name.to_owned(), last)));
                 }
             }
         }
@@ -124,7 +125,7 @@ pub fn short_files(disk: &dyn Disk, layout: &Layout, state: &State) -> Vec<Strin
     let mut found = Vec::new();
     for (name, (bound, mut groups)) in spaces_in(state) {
         // The last group nearly always names a row that counts.
-        groups.sort_unstable_by_key(|slot| Reverse(group_row(state.spelled_id(*slot))));
+        groups.sort_unstable_by_key(|slot| Reverse(group_row(&state.spelled_id(*slot))));
         let last_of = |slot: &u32| match word_in(state, *slot) {
             Some(VectorRecord::Group(group)) if group.generation == bound.generation => group.living().last(),
             _ => None,
@@ -229,7 +230,10 @@ pub fn is_of_this_file(fault: &io::Error) -> bool {
 }
 
 fn word_in(state: &State, slot: u32) -> Option<VectorRecord<'_>> {
-    read(state.spelled_id(slot), state.record_in(slot))
+    match state.record_in(slot) {
+        Cow::Borrowed(record) => read(&state.spelled_id(slot), record),
+        Cow::Owned(record) => read(&state.spelled_id(slot), &record).map(VectorRecord::into_owned),
+    }
 }
 
 fn nowhere() -> (Bound, Vec<u32>) {

@@ -91,10 +91,11 @@ impl RowsOnDisk {
             return None;
         }
         let fresh = state.of_face_since(VECTORS, &self.mark);
-        let names: BTreeSet<(&str, u64)> = fresh
-            .iter()
-            .filter_map(|slot| format::file_of(state.spelled_id(*slot), state.record_in(*slot)))
-            .collect();
+        let file_in = |slot: &u32| {
+            let id = state.spelled_id(*slot);
+            format::file_of(&id, &state.record_in(*slot)).map(|(space, generation)| (space.to_owned(), generation))
+        };
+        let names: BTreeSet<(String, u64)> = fresh.iter().filter_map(file_in).collect();
         let files = names
             .iter()
             .map(|(space, generation)| site.layout.rows(space, *generation));

@@ -122,7 +122,7 @@ fn sees_few(live: LiveLog<'_>, index: &RowIndex, query: &Query) -> bool {
     let sight = live.state.sight(&query.viewer);
     let seen: Option<usize> = sight
         .scopes()
-        .map(|seen| seen.map(|scope| scopes.slots(scope).len()).sum());
+        .map(|seen| seen.map(|scope| scopes.slots(scope).len() as usize).sum());
     seen.is_some_and(|seen| seen < index.rows as usize / FEW_SEEN)
 }
 
@@ -132,8 +132,8 @@ fn few_rows(live: LiveLog<'_>, index: &RowIndex, query: &Query) -> Option<Roarin
     let sight = live.state.sight(&query.viewer);
     let sieve = live.state.sieve(query);
     let slots = sight.scopes()?.flat_map(|scope| scopes.slots(scope));
-    let slots = slots.filter(|&&slot| live.state.passes(&sieve, slot));
-    let rows = slots.filter_map(|&slot| index.row_of(slot).filter(|&row| index.is_living(row)));
+    let slots = slots.filter(|&slot| live.state.passes(&sieve, slot));
+    let rows = slots.filter_map(|slot| index.row_of(slot).filter(|&row| index.is_living(row)));
     Some(rows.collect())
 }
 

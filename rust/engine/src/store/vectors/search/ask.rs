@@ -163,7 +163,7 @@ impl Vectors {
         let index = known.find(space)?;
         let name = |row: u32| {
             let owner = index.owner_of(row).filter(|_| index.is_living(row))?;
-            Some(unspelled(state.spelled_id(owner)))
+            Some(unspelled(&state.spelled_id(owner)))
         };
         Ok(Matrix {
             path: self.site.layout.rows(&index.bound.name, index.bound.generation),
@@ -181,8 +181,8 @@ impl Vectors {
         let known = self.known(state);
         // A space that was dropped, or had rows in another file before: who had an embedding there cannot be told any more.
         let is_other = |slot: &u32| {
-            let name = space_name(state.spelled_id(*slot));
-            let space = name.map(|name| known.spaces.spaces.get(name));
+            let id = state.spelled_id(*slot);
+            let space = space_name(&id).map(|name| known.spaces.spaces.get(name));
             space.is_some_and(|space| space.is_none_or(|index| index.bound.generation > 0))
         };
         if columns.embeddings_seen() > 0 && slots.iter().any(is_other) {
@@ -194,7 +194,8 @@ impl Vectors {
         let mut lacks = false;
         let mut files: HashMap<String, Mapping> = HashMap::new();
         for slot in slots {
-            let word = read(state.spelled_id(slot), state.record_in(slot));
+            let record = state.record_in(slot);
+            let word = read(&state.spelled_id(slot), &record);
             let Some(VectorRecord::Group(group)) = word else {
                 continue;
             };

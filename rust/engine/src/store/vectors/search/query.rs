@@ -135,7 +135,7 @@ impl Vectors {
             let chunk = &search.chunks[hit.row as usize / CHUNK_ROWS];
             let owner = chunk.owners[hit.row as usize % CHUNK_ROWS];
             Neighbour {
-                id: unspelled(state.spelled_id(owner)),
+                id: unspelled(&state.spelled_id(owner)),
                 score: hit.score,
                 row: hit.row,
             }

@@ -1,0 +1,294 @@
+//! Finds, opens and writes the segments of a store's state in `index/state/`.
+
+use std::cmp::Reverse;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use chronolog::damage::{Damage, DamageKind};
+use chronolog::digest::Hex;
+use chronolog::disk::{Access, Disk, DiskFile, Identity};
+use chronolog::event::line::{Event, Trust};
+use chronolog::hint::{first_line, line_before};
+use chronolog::layout::{Layout, index_name, is_segment_draft, segment_range};
+use chronolog::log::files::{is_ours, remove_ours};
+use chronolog::origin::Origin;
+use chronolog::verify::{Walk, finding};
+use chronolog::wal::reader::Reading;
+use chronomemory_state::segment::{self, Sealed, Segment, Sources};
+use chronomemory_state::state::{State, Unsealed};
+
+use crate::store::load::loader::Loader;
+
+/// So many neighbours of one size become one.
+const MERGED_AT_ONCE: usize = 8;
+/// Segments of up to so many events are of the smallest size; each further size is eight times as large.
+const SMALLEST_EVENTS: u32 = 65_536;
+
+/// A log and its segments.
+#[derive(Clone)]
+pub(in crate::store) struct SegmentFolder<'a> {
+    /// The disk.
+    pub disk: &'a dyn Disk,
+    /// The store's paths.
+    pub layout: &'a Layout,
+    /// The log.
+    pub log: Arc<dyn DiskFile>,
+    /// What the log starts from.
+    pub origin: &'a Origin,
+}
+
+/// Segments, and the walk that continues behind them.
+pub(in crate::store) struct Resumed {
+    /// The segments.
+    pub sealed: Arc<Sealed>,
+    /// The walk over the log, behind the last sealed event.
+    pub walk: Walk,
+}
+
+impl SegmentFolder<'_> {
+    /// Opens the segments that follow each other from the beginning of the log; `None` if there are none that fit. `synced` is how far the
+    /// log is known to be on disk.
+    pub fn open(&self, length: u64, synced: Option<u64>) -> Option<Resumed> {
+        let sources = self.sources()?;
+        let origin = origin_hash(&*self.log, length)?;
+        let failed: Arc<AtomicBool> = Arc::default();
+        let mut segments = self.chain(&origin, &failed);
+        // A segment that does not end where the log says so is of another log, or the log was changed.
+        while let Some(last) = segments.last() {
+            let walk = Walk::resume(&last.head().position, &*self.log, synced);
+            match walk.filter(|walk| walk.end <= length && ends_with(&*self.log, walk, &last.head().head)) {
+                Some(walk) => {
+                    let sealed = Sealed::of(segments, sources, failed);
+                    return Some(Resumed {
+                        sealed: Arc::new(sealed),
+                        walk,
+                    });
+                }
+                None => _ = segments.pop(),
+            }
+        }
+        None
+    }
+
+    /// The files that locators lead to; `None` if the log starts from something that segments do not hold.
+    pub fn sources(&self) -> Option<Sources> {
+        let base = match self.origin {
+            Origin::Nothing => None,
+            Origin::Ours(sentinel) => {
+                let path = self.layout.base(sentinel.base_sha256?.text());
+                Some(self.disk.open(&path, Access::Read).ok()?)
+            }
+            Origin::Foreign => return None,
+        };
+        Some(Sources {
+            log: Arc::clone(&self.log),
+            base,
+        })
+    }
+
+    /// The longest chain of segments from the first event on.
+    fn chain(&self, origin: &[u8; 32], failed: &Arc<AtomicBool>) -> Vec<Arc<Segment>> {
+        let folder = self.layout.segments();
+        let mut names = self.disk.list(&folder).unwrap_or_default();
+        names.retain(|name| segment_range(name).is_some());
+        names.sort_by_key(|name| Reverse(segment_range(name)));
+        let mut segments: Vec<Arc<Segment>> = Vec::new();
+        loop {
+            let (at, slots) = segments
+                .last()
+                .map_or((0, 0), |last| (last.head().to, last.head().end_slot));
+            let next = names
+                .iter()
+                .filter(|name| segment_range(name).is_some_and(|(from, _)| from == at))
+                .find_map(|name| {
+                    let segment = open_segment(self.disk, &folder.join(name), failed)?;
+                    let head = segment.head();
+                    let fits = head.origin == *origin
+                        && segment_range(name) == Some((head.from, head.to))
+                        && head.from < head.to;
+                    (fits && head.first_slot == slots).then_some(segment)
+                });
+            match next {
+                Some(segment) => segments.push(Arc::new(segment)),
+                None => return segments,
+            }
+        }
+    }
+
+    /// Writes what was copied out of a state as a segment, and opens it with the others. `None` if another process seals just now, or the
+    /// log was replaced.
+    pub fn seal(
+        &self,
+        unsealed: Unsealed,
+        before: Option<&Arc<Sealed>>,
+        log: Identity,
+    ) -> io::Result<Option<Arc<Sealed>>> {
+        let folder = self.layout.segments();
+        self.disk.create_dir(&folder)?;
+        let lock = self.disk.lock_file(&self.layout.segment_lock())?;
+        if !lock.acquire(Duration::ZERO)? {
+            return Ok(None);
+        }
+        let sealed = self.seal_locked(unsealed, before, log);
+        let _ = lock.release();
+        sealed
+    }
+
+    fn seal_locked(
+        &self,
+        unsealed: Unsealed,
+        before: Option<&Arc<Sealed>>,
+        log: Identity,
+    ) -> io::Result<Option<Arc<Sealed>>> {
+        remove_drafts(self.disk, self.layout)?;
+        let Some(sources) = before.map(|before| before.sources().clone()).or_else(|| self.sources()) else {
+            return Ok(None);
+        };
+        let failed = before.map_or_else(Arc::default, |before| Arc::clone(before.mark()));
+        let mut segments = before.map_or_else(Vec::new, |before| before.segments().to_vec());
+        let head = unsealed.head().clone();
+        let path = self.path_of(&head);
+        let write = |file| unsealed.write(file, &*sources.log, sources.base.as_deref());
+        if !self.put(&path, log, write)? {
+            return Ok(None);
+        }
+        let Some(new) = open_segment(self.disk, &path, &failed) else {
+            return Ok(None);
+        };
+        segments.push(Arc::new(new));
+        let mut sealed = Sealed::of(segments, sources, failed);
+        while let Some(first) = mergeable(sealed.segments()) {
+            let parts = first..sealed.segments().len();
+            let old: Vec<_> = sealed.segments()[parts.clone()]
+                .iter()
+                .map(|part| self.path_of(part.head()))
+                .collect();
+            let path = self.path_of(&segment::Head {
+                from: sealed.segments()[first].head().from,
+                ..sealed.segments()[parts.end - 1].head().clone()
+            });
+            if !self.put(&path, log, |file| segment::merge(file, &sealed, parts.clone()))? {
+                break;
+            }
+            let Some(new) = open_segment(self.disk, &path, sealed.mark()) else {
+                break;
+            };
+            let mut segments = sealed.segments()[..first].to_vec();
+            segments.push(Arc::new(new));
+            sealed = Sealed::of(segments, sealed.sources().clone(), Arc::clone(sealed.mark()));
+            for path in old.iter().filter(|old| **old != path) {
+                self.disk.remove(path)?;
+            }
+        }
+        Ok(Some(Arc::new(sealed)))
+    }
+
+    fn path_of(&self, head: &segment::Head) -> std::path::PathBuf {
+        self.layout.segment(head.from, head.to, Hex::spell(&head.head).text())
+    }
+
+    /// Writes a file under a temporary name and gives it its own, if the log is still the one at its path; false if not.
+    fn put(
+        &self,
+        path: &Path,
+        log: Identity,
+        write: impl FnOnce(Arc<dyn DiskFile>) -> io::Result<()>,
+    ) -> io::Result<bool> {
+        let draft = path.with_extension("tmp");
+        let written = self.disk.create(&draft).and_then(write);
+        // INVARIANT: the log is looked at when the draft is complete, and an erasure removes drafts before files: a segment of a log that
+        // was erased from does not come back.
+        let is_current = self.disk.status(self.layout.log()).is_ok_and(|now| now.identity == log);
+        if written.is_err() || !is_current {
+            self.disk.remove(&draft)?;
+            return written.map(|()| false);
+        }
+        self.disk.rename(&draft, path)?;
+        Ok(true)
+    }
+}
+
+/// Compares the segments that would be used with the state that the log gives.
+pub(in crate::store) fn altered_segments(
+    folder: &SegmentFolder<'_>,
+    end: u64,
+    state: &State,
+) -> io::Result<Option<Damage>> {
+    let Some(resumed) = folder.open(end, None) else {
+        return Ok(None);
+    };
+    let name = index_name(&folder.path_of(resumed.sealed.segments()[0].head()));
+    let mut loader = Loader::going_on(State::of_segments(resumed.sealed));
+    let mut walk = resumed.walk;
+    walk.go(&*folder.log, end, Reading::new(1), &mut loader)?;
+    let sealed = loader.state.unwrap_or_default();
+    // One that fails a check is not used: the state is read from the log then.
+    let reason = state.unlike(&sealed).filter(|_| !sealed.has_failed());
+    Ok(reason.map(|reason| finding(&name, DamageKind::IndexAltered, reason)))
+}
+
+fn open_segment(disk: &dyn Disk, path: &Path, failed: &Arc<AtomicBool>) -> Option<Segment> {
+    let file = disk.open(path, Access::Read).ok()?;
+    Segment::open(file.map(u64::MAX).ok()?, failed)
+}
+
+/// The first of the last segments that are to become one.
+fn mergeable(segments: &[Arc<Segment>]) -> Option<usize> {
+    let size_of = |segment: &Segment| {
+        let (mut size, mut events) = (0, (segment.head().to - segment.head().from) / SMALLEST_EVENTS);
+        while events > 0 {
+            (size, events) = (size + 1, events / MERGED_AT_ONCE as u32);
+        }
+        size
+    };
+    let size = size_of(segments.last()?);
+    let count = segments
+        .iter()
+        .rev()
+        .take_while(|segment| size_of(segment) <= size)
+        .count();
+    (count >= MERGED_AT_ONCE).then(|| segments.len() - count)
+}
+
+/// The hash of the first line of a log.
+pub(in crate::store) fn origin_hash(log: &dyn DiskFile, length: u64) -> Option<[u8; 32]> {
+    let line = first_line(log, length).ok()??;
+    let line = line.strip_suffix(b"\r").unwrap_or(&line);
+    Some(Event::read(line, Trust::Hashes).ok()?.hash_and_raw(line).1)
+}
+
+/// Whether the line before the end of a walk is an event with this hash, and is whole.
+fn ends_with(log: &dyn DiskFile, walk: &Walk, head: &[u8; 32]) -> bool {
+    let Ok(Some(line)) = line_before(log, walk.end) else {
+        return false;
+    };
+    let line = line.strip_suffix(b"\r").unwrap_or(&line);
+    Event::read(line, Trust::Nothing).is_ok_and(|event| event.hash_and_raw(line).1 == *head)
+}
+
+/// Whether there are segments.
+pub(in crate::store) fn has_segments(disk: &dyn Disk, layout: &Layout) -> bool {
+    let names = disk.list(&layout.segments()).unwrap_or_default();
+    names.iter().any(|name| segment_range(name).is_some())
+}
+
+/// Removes segments that were not finished. The segment lock or the writer lock is held.
+pub(in crate::store) fn remove_drafts(disk: &dyn Disk, layout: &Layout) -> io::Result<()> {
+    let folder = layout.segments();
+    for name in disk.list(&folder)? {
+        let path = folder.join(&name);
+        if is_segment_draft(&name) && is_ours(disk, &path) {
+            disk.remove(&path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes all segments: they are made again from the log.
+pub(in crate::store) fn remove_segments(disk: &dyn Disk, layout: &Layout) -> chronolog::error::Result<()> {
+    remove_ours(disk, &layout.segments(), is_segment_draft)?;
+    remove_ours(disk, &layout.segments(), |name| segment_range(name).is_some())
+}

@@ -1,0 +1,456 @@
+//! Writes segments: from the rows and events of a memtable, or by merging neighbours.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use chronolog::disk::DiskFile;
+use chronolog::json::Span;
+use roaring::RoaringBitmap;
+
+use super::container::ContainerWriter;
+use super::read::Sealed;
+use super::{Locator, NEVER, NO_CLASS, RULES_VERSION, Source, ids, section};
+
+/// One version of one record.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SegmentRow {
+    /// The slot of the record.
+    pub ordinal: u32,
+    /// Where its bytes are.
+    pub locator: Locator,
+    /// Where its id is in them.
+    pub id: Span,
+    /// The hash of its id.
+    pub id_hash: u64,
+    /// Its class, by its place in the names of the segment; `NO_CLASS` if it is no record.
+    pub class: u32,
+    /// The scope it was written with, by its place in the names of the segment.
+    pub scope: u32,
+    /// Its confidence.
+    pub confidence: f64,
+    /// Seq and moment of the event that made it, then those of the last one about it.
+    pub moments: [i64; 4],
+    /// The last event of the live log about it, or `NO_EVENT`.
+    pub last_event: u32,
+    /// When it expires, or `NEVER`.
+    pub expires: i64,
+}
+
+/// One event of the live log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventRow {
+    /// Where its line begins.
+    pub offset: u64,
+    /// The slot of its record; `SEVERAL`, or `NO_EVENT` if it has none.
+    pub slot: u32,
+    /// The event before it about the same record, or `NO_EVENT`.
+    pub earlier: u32,
+}
+
+/// The name of a class: kind and status as in canonical JSON between quotes, and whether its records belong to a face.
+pub type ClassName = (Vec<u8>, Vec<u8>, bool);
+
+/// The name of a scope: its canonical JSON, empty for shared records, one `!` for what is no scope; and the last event about it.
+pub type ScopeName = (Vec<u8>, [i64; 2]);
+
+/// What a segment says about itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// The hash of the first line of the log.
+    pub origin: [u8; 32],
+    /// The hash of the last event.
+    pub head: [u8; 32],
+    /// Its events, by their index in the live log; `to` is exclusive.
+    pub from: u32,
+    /// See `from`.
+    pub to: u32,
+    /// The first slot that has no row in an earlier segment.
+    pub first_slot: u32,
+    /// How many slots there are at its end.
+    pub end_slot: u32,
+    /// The seq that would come next.
+    pub next_seq: u64,
+    /// How many slots are older than the one before them.
+    pub inversions: u64,
+    /// Whether there ever was a record in which the store declares something.
+    pub declares: bool,
+    /// The last event about something that belongs to no scope.
+    pub untold: [i64; 2],
+    /// What the reader of the log needs in order to continue behind the last event.
+    pub position: Vec<u8>,
+}
+
+const HEAD_BYTES: usize = 32 + 32 + 4 * 4 + 8 + 8 + 8 + 16 + 4;
+
+impl Head {
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEAD_BYTES + self.position.len());
+        bytes.extend_from_slice(&RULES_VERSION.to_le_bytes());
+        bytes.extend_from_slice(&self.origin);
+        bytes.extend_from_slice(&self.head);
+        for number in [self.from, self.to, self.first_slot, self.end_slot] {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        for number in [self.next_seq, self.inversions, u64::from(self.declares)] {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        self.untold
+            .iter()
+            .for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
+        bytes.extend_from_slice(&self.position);
+        bytes
+    }
+
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (fixed, position) = bytes.split_at_checked(HEAD_BYTES)?;
+        let word = |at: usize| Some(u32::from_le_bytes(fixed.get(at..at + 4)?.try_into().ok()?));
+        let long = |at: usize| Some(u64::from_le_bytes(fixed.get(at..at + 8)?.try_into().ok()?));
+        if word(0)? != RULES_VERSION {
+            return None;
+        }
+        Some(Self {
+            origin: fixed.get(4..36)?.try_into().ok()?,
+            head: fixed.get(36..68)?.try_into().ok()?,
+            from: word(68)?,
+            to: word(72)?,
+            first_slot: word(76)?,
+            end_slot: word(80)?,
+            next_seq: long(84)?,
+            inversions: long(92)?,
+            declares: long(100)? != 0,
+            untold: [long(108)? as i64, long(116)? as i64],
+            position: position.to_vec(),
+        })
+    }
+}
+
+/// The rows of a segment: first those of slots that have a row in an earlier segment, ascending, then one for each further slot.
+pub trait Rows {
+    /// How many there are.
+    fn len(&self) -> usize;
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// One of them.
+    fn row(&self, at: usize) -> SegmentRow;
+}
+
+impl Rows for Vec<SegmentRow> {
+    fn len(&self) -> usize {
+        Vec::len(self)
+    }
+
+    fn row(&self, at: usize) -> SegmentRow {
+        self[at]
+    }
+}
+
+/// All that is written beside the rows.
+#[derive(Clone, Debug, Default)]
+pub struct SegmentDraft {
+    /// What the segment says about itself.
+    pub head: Head,
+    /// The classes of its rows.
+    pub classes: Vec<ClassName>,
+    /// The scopes of its rows.
+    pub scopes: Vec<ScopeName>,
+    /// Its events.
+    pub events: Vec<EventRow>,
+    /// The records of events about several: event, slot, and the event before it about that record.
+    pub further: Vec<[u32; 3]>,
+    /// Runs of consecutive seqs: index of the first event and its seq. The first run begins with the first event.
+    pub runs: Vec<(u32, u64)>,
+    /// The bytes of inline records.
+    pub inline: Vec<u8>,
+    /// Slots of mere mentions whose id got another slot: old and new.
+    pub renames: Vec<[u32; 2]>,
+}
+
+/// Writes a segment to an empty file and syncs it.
+///
+/// # Errors
+/// What the disk says; the file is then not a segment.
+pub fn write(file: Arc<dyn DiskFile>, draft: &SegmentDraft, rows: &impl Rows) -> io::Result<()> {
+    let mut out = ContainerWriter::new(file);
+    let replaced = (0..rows.len())
+        .take_while(|&at| rows.row(at).ordinal < draft.head.first_slot)
+        .count();
+    column(&mut out, section::ORDINALS, 0..replaced, |at| {
+        rows.row(at).ordinal.to_le_bytes()
+    })?;
+    let all = || 0..rows.len();
+    column(&mut out, section::LOCATORS, all(), |at| rows.row(at).locator.to_bytes())?;
+    column(&mut out, section::IDS, all(), |at| {
+        pair(rows.row(at).id.start, rows.row(at).id.end)
+    })?;
+    column(&mut out, section::HASHES, all(), |at| {
+        rows.row(at).id_hash.to_le_bytes()
+    })?;
+    column(&mut out, section::CLASSES, all(), |at| rows.row(at).class.to_le_bytes())?;
+    column(&mut out, section::SCOPES, all(), |at| rows.row(at).scope.to_le_bytes())?;
+    column(&mut out, section::CONFIDENCES, all(), |at| {
+        rows.row(at).confidence.to_le_bytes()
+    })?;
+    column(&mut out, section::MOMENTS, all(), |at| four(rows.row(at).moments))?;
+    column(&mut out, section::LAST_EVENTS, all(), |at| {
+        rows.row(at).last_event.to_le_bytes()
+    })?;
+    let mut due: Vec<(i64, u32)> = all()
+        .map(|at| rows.row(at))
+        .filter(|row| row.expires != NEVER)
+        .map(|row| (row.expires, row.ordinal))
+        .collect();
+    due.sort_unstable();
+    if !due.is_empty() {
+        column(&mut out, section::EXPIRIES, all(), |at| {
+            rows.row(at).expires.to_le_bytes()
+        })?;
+        out.begin(section::EXPIRY_KEYS)?;
+        for (moment, ordinal) in due {
+            out.add(&moment.to_le_bytes())?;
+            out.add(&u64::from(ordinal).to_le_bytes())?;
+        }
+    }
+    let hashes = all()
+        .map(|at| rows.row(at))
+        .map(|row| (!row.locator.is_gone).then_some(row.id_hash));
+    out.section(section::ID_TABLE, &ids::build(hashes))?;
+    write_names(&mut out, draft, rows)?;
+    out.begin(section::EVENTS)?;
+    for event in &draft.events {
+        out.add(&event.offset.to_le_bytes())?;
+        out.add(&pair(event.slot, event.earlier))?;
+    }
+    out.begin(section::FURTHER)?;
+    for number in draft.further.as_flattened() {
+        out.add(&number.to_le_bytes())?;
+    }
+    out.begin(section::RUNS)?;
+    for (first, seq) in &draft.runs {
+        out.add(&u64::from(*first).to_le_bytes())?;
+        out.add(&seq.to_le_bytes())?;
+    }
+    out.begin(section::RENAMES)?;
+    for number in draft.renames.as_flattened() {
+        out.add(&number.to_le_bytes())?;
+    }
+    out.section(section::INLINE, &draft.inline)?;
+    out.finish(&draft.head.to_bytes())
+}
+
+fn column<const N: usize>(
+    out: &mut ContainerWriter,
+    id: u32,
+    rows: std::ops::Range<usize>,
+    value: impl Fn(usize) -> [u8; N],
+) -> io::Result<()> {
+    out.begin(id)?;
+    for at in rows {
+        out.add(&value(at))?;
+    }
+    Ok(())
+}
+
+fn pair(one: u32, other: u32) -> [u8; 8] {
+    (u64::from(one) | (u64::from(other) << 32)).to_le_bytes()
+}
+
+fn four(numbers: [i64; 4]) -> [u8; 32] {
+    let mut bytes = [0; 32];
+    for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
+        place.copy_from_slice(&number.to_le_bytes());
+    }
+    bytes
+}
+
+/// Names and sets of the classes and scopes.
+fn write_names(out: &mut ContainerWriter, draft: &SegmentDraft, rows: &impl Rows) -> io::Result<()> {
+    let mut classes = vec![RoaringBitmap::new(); draft.classes.len()];
+    let mut scopes = vec![RoaringBitmap::new(); draft.scopes.len()];
+    for row in (0..rows.len())
+        .map(|at| rows.row(at))
+        .filter(|row| row.class != NO_CLASS)
+    {
+        classes[row.class as usize].insert(row.ordinal);
+        scopes[row.scope as usize].insert(row.ordinal);
+    }
+    out.begin(section::CLASS_NAMES)?;
+    for (kind, status, is_of_face) in &draft.classes {
+        add_text(out, kind)?;
+        add_text(out, status)?;
+        out.add(&[u8::from(*is_of_face)])?;
+    }
+    write_sets(out, section::CLASS_SETS, &mut classes)?;
+    out.begin(section::SCOPE_NAMES)?;
+    for (name, [seq, micros]) in &draft.scopes {
+        add_text(out, name)?;
+        out.add(&seq.to_le_bytes())?;
+        out.add(&micros.to_le_bytes())?;
+    }
+    write_sets(out, section::SCOPE_SETS, &mut scopes)
+}
+
+fn add_text(out: &mut ContainerWriter, text: &[u8]) -> io::Result<()> {
+    out.add(&(text.len() as u32).to_le_bytes())?;
+    out.add(text)
+}
+
+fn write_sets(out: &mut ContainerWriter, id: u32, sets: &mut [RoaringBitmap]) -> io::Result<()> {
+    out.begin(id)?;
+    for set in sets {
+        set.optimize();
+        let mut bytes = Vec::with_capacity(set.serialized_size());
+        set.serialize_into(&mut bytes)?;
+        add_text(out, &bytes)?;
+    }
+    Ok(())
+}
+
+/// The newest rows of neighbouring segments.
+struct Merged<'a> {
+    sealed: &'a Sealed,
+    /// Segment and row of each, in order.
+    rows: Vec<(u32, u32)>,
+    /// For each segment, the place of its classes and scopes in the merged names.
+    classes: Vec<Vec<u32>>,
+    scopes: Vec<Vec<u32>>,
+    /// For each segment, where its inline records begin.
+    inline: Vec<u64>,
+    first_segment: usize,
+}
+
+impl Rows for Merged<'_> {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn row(&self, at: usize) -> SegmentRow {
+        let (segment, row) = self.rows[at];
+        let within = segment as usize - self.first_segment;
+        let mut row = self.sealed.segments()[segment as usize].row(row);
+        if row.class != NO_CLASS {
+            row.class = self.classes[within]
+                .get(row.class as usize)
+                .copied()
+                .unwrap_or(NO_CLASS);
+            row.scope = self.scopes[within].get(row.scope as usize).copied().unwrap_or(0);
+        }
+        if row.locator.source == Source::Inline {
+            row.locator.offset += self.inline[within];
+        }
+        row
+    }
+}
+
+/// Writes one segment in place of some neighbours, which are given by their places in `sealed`.
+///
+/// # Errors
+/// What the disk says; `InvalidData` if a check of a segment failed.
+pub fn merge(file: Arc<dyn DiskFile>, sealed: &Sealed, which: std::ops::Range<usize>) -> io::Result<()> {
+    let parts = &sealed.segments()[which.clone()];
+    let (Some(first), Some(last)) = (parts.first(), parts.last()) else {
+        return Ok(());
+    };
+    let mut draft = SegmentDraft {
+        head: Head {
+            from: first.head().from,
+            first_slot: first.head().first_slot,
+            ..last.head().clone()
+        },
+        ..SegmentDraft::default()
+    };
+    let mut newest: HashMap<u32, (u32, u32)> = HashMap::new();
+    let mut merged = Merged {
+        sealed,
+        rows: Vec::new(),
+        classes: Vec::new(),
+        scopes: Vec::new(),
+        inline: Vec::new(),
+        first_segment: which.start,
+    };
+    let (mut classes, mut scopes) = (HashMap::new(), HashMap::new());
+    for (number, part) in (which.start as u32..).zip(parts) {
+        let replaced = (0..part.replaced() as u32).map(|row| (part.ordinal(row), (number, row)));
+        newest.extend(replaced);
+        merged.inline.push(draft.inline.len() as u64);
+        draft.inline.extend_from_slice(part.inline());
+        let names = part.class_names().into_iter();
+        merged.classes.push(
+            names
+                .map(|name| place_of(&mut draft.classes, &mut classes, name.clone(), name))
+                .collect(),
+        );
+        let mut places = Vec::new();
+        for (name, spoken) in part.scope_names() {
+            let place = place_of(&mut draft.scopes, &mut scopes, name.clone(), (name, spoken));
+            draft.scopes[place as usize].1 = spoken;
+            places.push(place);
+        }
+        merged.scopes.push(places);
+        draft
+            .events
+            .extend((part.head().from..part.head().to).map(|index| part.event(index)));
+        draft.further.extend(part.further());
+        // A run that only goes on is no new one.
+        for (index, seq) in part.runs() {
+            let goes_on = draft
+                .runs
+                .last()
+                .is_some_and(|(start, first)| first + u64::from(index - start) == seq);
+            if !goes_on {
+                draft.runs.push((index, seq));
+            }
+        }
+        draft.renames.extend(part.renames());
+    }
+    let gone: Vec<u32> = draft.renames.iter().map(|[old, _]| *old).collect();
+    let mut replaced: Vec<(u32, (u32, u32))> = newest
+        .iter()
+        .filter(|(slot, _)| **slot < first.head().first_slot)
+        .map(|(slot, at)| (*slot, *at))
+        .collect();
+    replaced.sort_unstable();
+    merged.rows.extend(replaced.into_iter().map(|(_, at)| at));
+    for (number, part) in (which.start as u32..).zip(parts) {
+        for slot in part.head().first_slot..part.head().end_slot {
+            let own = (number, part.replaced() as u32 + (slot - part.head().first_slot));
+            merged.rows.push(newest.get(&slot).copied().unwrap_or(own));
+        }
+    }
+    drop(newest);
+    let rows = WithoutGone { rows: &merged, gone };
+    write(file, &draft, &rows)?;
+    match sealed.has_failed() {
+        true => Err(io::Error::new(io::ErrorKind::InvalidData, "a segment is damaged")),
+        false => Ok(()),
+    }
+}
+
+/// Rows of which some are not found by their ids any more.
+struct WithoutGone<'a> {
+    rows: &'a Merged<'a>,
+    gone: Vec<u32>,
+}
+
+impl Rows for WithoutGone<'_> {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn row(&self, at: usize) -> SegmentRow {
+        let mut row = self.rows.row(at);
+        row.locator.is_gone |= !self.gone.is_empty() && self.gone.contains(&row.ordinal);
+        row
+    }
+}
+
+fn place_of<K: std::hash::Hash + Eq, T>(names: &mut Vec<T>, places: &mut HashMap<K, u32>, key: K, name: T) -> u32 {
+    let next = names.len() as u32;
+    let place = *places.entry(key).or_insert(next);
+    if place == next {
+        names.push(name);
+    }
+    place
+}

@@ -1,0 +1,586 @@
+//! Reads segments: the rows of one, and the newest row of a slot among all.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use chronolog::disk::{DiskFile, Mapping, fill};
+use chronolog::event::salt;
+use chronolog::json::{self, Span};
+use roaring::RoaringBitmap;
+
+use super::build::{ClassName, EventRow, Head, ScopeName, SegmentRow};
+use super::container::Container;
+use super::{LOCATOR_BYTES, Locator, NEVER, NO_EVENT, SEVERAL, Source, check_of, id_hash, ids, section};
+
+const EVENT_BYTES: usize = 16;
+const FURTHER_BYTES: usize = 12;
+
+/// One segment.
+#[derive(Debug)]
+pub struct Segment {
+    file: Container,
+    head: Head,
+    rows: u32,
+    replaced: u32,
+    sections: Sections,
+}
+
+/// Where the sections lie that are read by row or event.
+#[derive(Debug)]
+struct Sections {
+    ordinals: Range<usize>,
+    locators: usize,
+    ids: usize,
+    hashes: usize,
+    classes: usize,
+    scopes: usize,
+    confidences: usize,
+    moments: usize,
+    last_events: usize,
+    expiries: Range<usize>,
+    id_table: Range<usize>,
+    events: usize,
+    further: Range<usize>,
+}
+
+impl Segment {
+    /// Opens a segment; `None` if it is none that this version reads. A failed check sets `failed` later.
+    pub fn open(bytes: Mapping, failed: &Arc<AtomicBool>) -> Option<Self> {
+        let file = Container::open(bytes, failed)?;
+        let head = Head::from_bytes(file.meta())?;
+        let count = |id: u32, width: usize| {
+            let length = file.section(id).len();
+            length.is_multiple_of(width).then_some(length / width)
+        };
+        let rows = count(section::LOCATORS, LOCATOR_BYTES)?;
+        let replaced = count(section::ORDINALS, 4)?;
+        let widths = [
+            (section::IDS, 8),
+            (section::HASHES, 8),
+            (section::CLASSES, 4),
+            (section::SCOPES, 4),
+            (section::CONFIDENCES, 8),
+            (section::MOMENTS, 32),
+            (section::LAST_EVENTS, 4),
+        ];
+        let is_whole = widths.iter().all(|(id, width)| count(*id, *width) == Some(rows));
+        let fresh = head.end_slot.checked_sub(head.first_slot)? as usize;
+        let events = head.to.checked_sub(head.from)? as usize;
+        let expiries = file.section(section::EXPIRIES);
+        if !is_whole
+            || rows != replaced + fresh
+            || count(section::EVENTS, EVENT_BYTES)? != events
+            || !(expiries.is_empty() || expiries.len() == rows * 8)
+        {
+            return None;
+        }
+        let start = |id: u32| file.section(id).start;
+        let sections = Sections {
+            ordinals: file.section(section::ORDINALS),
+            locators: start(section::LOCATORS),
+            ids: start(section::IDS),
+            hashes: start(section::HASHES),
+            classes: start(section::CLASSES),
+            scopes: start(section::SCOPES),
+            confidences: start(section::CONFIDENCES),
+            moments: start(section::MOMENTS),
+            last_events: start(section::LAST_EVENTS),
+            expiries,
+            id_table: file.section(section::ID_TABLE),
+            events: start(section::EVENTS),
+            further: file.section(section::FURTHER),
+        };
+        Some(Self {
+            rows: u32::try_from(rows).ok()?,
+            replaced: u32::try_from(replaced).ok()?,
+            file,
+            head,
+            sections,
+        })
+    }
+
+    /// What it says about itself.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// How many rows it has.
+    pub fn len(&self) -> usize {
+        self.rows as usize
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// How many of its rows replace one of an earlier segment. They come first.
+    pub fn replaced(&self) -> usize {
+        self.replaced as usize
+    }
+
+    /// Checks every page.
+    pub fn check_all(&self) -> bool {
+        self.file.check_all()
+    }
+
+    #[inline]
+    fn array<const N: usize>(&self, at: usize) -> [u8; N] {
+        let bytes = self.file.bytes(at..at + N).and_then(|bytes| bytes.try_into().ok());
+        bytes.unwrap_or([0; N])
+    }
+
+    #[inline]
+    fn word(&self, start: usize, at: u32) -> u32 {
+        u32::from_le_bytes(self.array(start + at as usize * 4))
+    }
+
+    #[inline]
+    fn long(&self, start: usize, at: u32) -> u64 {
+        u64::from_le_bytes(self.array(start + at as usize * 8))
+    }
+
+    /// The slot of a row.
+    #[inline]
+    pub fn ordinal(&self, row: u32) -> u32 {
+        match row.checked_sub(self.replaced) {
+            Some(fresh) => self.head.first_slot + fresh,
+            None => self.word(self.sections.ordinals.start, row),
+        }
+    }
+
+    /// One of its rows.
+    pub fn row(&self, row: u32) -> SegmentRow {
+        let moments: [u8; 32] = self.array(self.sections.moments + row as usize * 32);
+        let moment = |at: usize| i64::from_le_bytes(std::array::from_fn(|byte| moments[at * 8 + byte]));
+        SegmentRow {
+            ordinal: self.ordinal(row),
+            locator: self.locator(row),
+            id: self.id_span(row),
+            id_hash: self.long(self.sections.hashes, row),
+            class: self.word(self.sections.classes, row),
+            scope: self.word(self.sections.scopes, row),
+            confidence: f64::from_bits(self.long(self.sections.confidences, row)),
+            moments: [moment(0), moment(1), moment(2), moment(3)],
+            last_event: self.word(self.sections.last_events, row),
+            expires: self.expires(row),
+        }
+    }
+
+    /// The hash of the id of a row.
+    pub fn id_hash(&self, row: u32) -> u64 {
+        self.long(self.sections.hashes, row)
+    }
+
+    /// The class of a row, by its place in the names of the segment.
+    pub fn class(&self, row: u32) -> u32 {
+        self.word(self.sections.classes, row)
+    }
+
+    fn locator(&self, row: u32) -> Locator {
+        Locator::from_bytes(self.array(self.sections.locators + row as usize * LOCATOR_BYTES))
+    }
+
+    fn id_span(&self, row: u32) -> Span {
+        let id = self.long(self.sections.ids, row);
+        Span {
+            start: id as u32,
+            end: (id >> 32) as u32,
+        }
+    }
+
+    fn expires(&self, row: u32) -> i64 {
+        match self.sections.expiries.is_empty() {
+            true => NEVER,
+            false => self.long(self.sections.expiries.start, row) as i64,
+        }
+    }
+
+    /// One of its events, by its index in the log.
+    #[inline]
+    pub fn event(&self, index: u32) -> EventRow {
+        let at = self.sections.events + (index - self.head.from) as usize * EVENT_BYTES;
+        let bytes: [u8; EVENT_BYTES] = self.array(at);
+        let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
+        EventRow {
+            offset: u64::from_le_bytes(std::array::from_fn(|byte| bytes[byte])),
+            slot: word(8),
+            earlier: word(12),
+        }
+    }
+
+    /// The records of events about several: event, slot, and the event before it about that record.
+    pub fn further(&self) -> impl Iterator<Item = [u32; 3]> + '_ {
+        (0..self.further_len()).map(|at| self.further_at(at))
+    }
+
+    fn further_len(&self) -> usize {
+        self.sections.further.len() / FURTHER_BYTES
+    }
+
+    fn further_at(&self, at: usize) -> [u32; 3] {
+        let bytes: [u8; FURTHER_BYTES] = self.array(self.sections.further.start + at * FURTHER_BYTES);
+        std::array::from_fn(|part| u32::from_le_bytes(std::array::from_fn(|byte| bytes[part * 4 + byte])))
+    }
+
+    /// The records of one event about several.
+    pub fn further_of(&self, index: u32) -> impl Iterator<Item = [u32; 3]> + '_ {
+        let (mut low, mut high) = (0, self.further_len());
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.further_at(middle)[0] < index {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        let rest = (low..self.further_len()).map(|at| self.further_at(at));
+        rest.take_while(move |[event, ..]| *event == index)
+    }
+
+    fn numbers(&self, id: u32) -> Vec<u64> {
+        let bytes = self.file.bytes(self.file.section(id)).unwrap_or_default();
+        let number = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
+        bytes.chunks_exact(8).map(number).collect()
+    }
+
+    /// Runs of consecutive seqs: index of the first event and its seq.
+    pub fn runs(&self) -> Vec<(u32, u64)> {
+        let numbers = self.numbers(section::RUNS);
+        numbers.chunks_exact(2).map(|run| (run[0] as u32, run[1])).collect()
+    }
+
+    /// Slots of mere mentions whose id got another slot: old and new.
+    pub fn renames(&self) -> Vec<[u32; 2]> {
+        let numbers = self.numbers(section::RENAMES).into_iter();
+        numbers.map(|both| [both as u32, (both >> 32) as u32]).collect()
+    }
+
+    /// What expires after a moment and not after another, as moment and slot, in order.
+    pub fn due(&self, from: i64, until: i64) -> Vec<(i64, u32)> {
+        let keys = self.file.section(section::EXPIRY_KEYS);
+        let moment = |at: usize| self.long(keys.start, 2 * at as u32) as i64;
+        let first_behind = |end: i64| {
+            let (mut low, mut high) = (0, keys.len() / 16);
+            while low < high {
+                let middle = low.midpoint(high);
+                match moment(middle) <= end {
+                    true => low = middle + 1,
+                    false => high = middle,
+                }
+            }
+            low
+        };
+        let range = first_behind(from)..first_behind(until);
+        range
+            .map(|at| (moment(at), self.long(keys.start, 2 * at as u32 + 1) as u32))
+            .collect()
+    }
+
+    /// Whether anything in it expires.
+    pub fn has_expiries(&self) -> bool {
+        !self.sections.expiries.is_empty()
+    }
+
+    /// The bytes of its inline records.
+    pub fn inline(&self) -> &[u8] {
+        self.file.bytes(self.file.section(section::INLINE)).unwrap_or_default()
+    }
+
+    fn inline_at(&self, offset: u64, length: usize) -> Option<&[u8]> {
+        let all = self.file.section(section::INLINE);
+        let start = all.start.checked_add(usize::try_from(offset).ok()?)?;
+        let end = start.checked_add(length).filter(|end| *end <= all.end)?;
+        self.file.bytes(start..end)
+    }
+
+    /// The classes of its rows.
+    pub fn class_names(&self) -> Vec<ClassName> {
+        let mut texts = Texts::of(self, section::CLASS_NAMES);
+        let mut names = Vec::new();
+        while let Some(kind) = texts.text() {
+            let (Some(status), Some(face)) = (texts.text(), texts.take(1)) else {
+                self.file.fail();
+                break;
+            };
+            names.push((kind.to_vec(), status.to_vec(), face != [0]));
+        }
+        names
+    }
+
+    /// The scopes of its rows.
+    pub fn scope_names(&self) -> Vec<ScopeName> {
+        let mut texts = Texts::of(self, section::SCOPE_NAMES);
+        let mut names = Vec::new();
+        while let Some(name) = texts.text() {
+            let number = |bytes: &[u8]| bytes.try_into().map_or(0, i64::from_le_bytes);
+            let (Some(seq), Some(micros)) = (texts.take(8).map(number), texts.take(8).map(number)) else {
+                self.file.fail();
+                break;
+            };
+            names.push((name.to_vec(), [seq, micros]));
+        }
+        names
+    }
+
+    /// The slots of each class that have a row here.
+    pub fn class_sets(&self) -> Vec<RoaringBitmap> {
+        self.sets(section::CLASS_SETS)
+    }
+
+    /// The slots of each scope that have a row here.
+    pub fn scope_sets(&self) -> Vec<RoaringBitmap> {
+        self.sets(section::SCOPE_SETS)
+    }
+
+    fn sets(&self, id: u32) -> Vec<RoaringBitmap> {
+        let mut texts = Texts::of(self, id);
+        let mut sets = Vec::new();
+        while let Some(bytes) = texts.text() {
+            let set = RoaringBitmap::deserialize_from(bytes);
+            sets.push(set.unwrap_or_else(|_| {
+                self.file.fail();
+                RoaringBitmap::new()
+            }));
+        }
+        sets
+    }
+
+    /// Calls `visit` with every row whose id may have this hash, until it returns true.
+    fn find(&self, hash: u64, mut visit: impl FnMut(u32) -> bool) {
+        let table = self.sections.id_table.clone();
+        let bucket = |range: Range<usize>| self.file.bytes(table.start + range.start..table.start + range.end);
+        ids::find(hash, ids::bucket_count(table.len()), bucket, |row| {
+            row < self.rows && self.long(self.sections.hashes, row) == hash && visit(row)
+        });
+    }
+}
+
+/// Texts with their lengths before them, one behind the other.
+struct Texts<'a>(&'a [u8], &'a Segment);
+
+impl<'a> Texts<'a> {
+    fn of(segment: &'a Segment, id: u32) -> Self {
+        Self(
+            segment.file.bytes(segment.file.section(id)).unwrap_or_default(),
+            segment,
+        )
+    }
+
+    fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(bytes)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn text(&mut self) -> Option<&'a [u8]> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let length = self.take(4).map(|bytes| bytes.try_into().map_or(0, u32::from_le_bytes));
+        let text = length.and_then(|length| self.take(length as usize));
+        if text.is_none() {
+            self.1.file.fail();
+        }
+        text
+    }
+}
+
+/// The files that hold canonical bytes.
+#[derive(Clone)]
+pub struct Sources {
+    /// The live log.
+    pub log: Arc<dyn DiskFile>,
+    /// The base, if the log has one.
+    pub base: Option<Arc<dyn DiskFile>>,
+}
+
+impl std::fmt::Debug for Sources {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Sources")
+    }
+}
+
+/// Segments that follow each other from the beginning of a log.
+#[derive(Debug)]
+pub struct Sealed {
+    segments: Vec<Arc<Segment>>,
+    sources: Sources,
+    /// Slots whose newest row is in another segment than their first one.
+    moved: HashMap<u32, (u32, u32)>,
+    seed: u64,
+    failed: Arc<AtomicBool>,
+}
+
+impl Sealed {
+    /// These segments, which follow each other. `failed` is the mark that they set.
+    pub fn of(segments: Vec<Arc<Segment>>, sources: Sources, failed: Arc<AtomicBool>) -> Self {
+        let mut moved = HashMap::new();
+        for (number, segment) in (0..).zip(&segments) {
+            moved.extend((0..segment.replaced).map(|row| (segment.ordinal(row), (number, row))));
+        }
+        let seed = segments.first().map_or(0, |first| seed_of(&first.head.origin));
+        Self {
+            segments,
+            sources,
+            moved,
+            seed,
+            failed,
+        }
+    }
+
+    /// Whether any record expires.
+    pub fn has_expiries(&self) -> bool {
+        self.segments.iter().any(|segment| segment.has_expiries())
+    }
+
+    /// The segments, the oldest first.
+    pub fn segments(&self) -> &[Arc<Segment>] {
+        &self.segments
+    }
+
+    /// The files that hold canonical bytes.
+    pub fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
+    /// The mark that a failed check sets.
+    pub fn mark(&self) -> &Arc<AtomicBool> {
+        &self.failed
+    }
+
+    /// Whether a check failed: nothing that was read is to be used then.
+    pub fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    /// What the last segment says about itself.
+    pub fn head(&self) -> Option<&Head> {
+        self.segments.last().map(|last| &last.head)
+    }
+
+    /// How many slots have a row.
+    pub fn slots(&self) -> u32 {
+        self.head().map_or(0, |head| head.end_slot)
+    }
+
+    /// How many events are covered.
+    pub fn events(&self) -> u32 {
+        self.head().map_or(0, |head| head.to)
+    }
+
+    /// Segment and place of the newest row of a slot.
+    #[inline]
+    pub fn place(&self, slot: u32) -> (u32, u32) {
+        if let Some(place) = self.moved.get(&slot) {
+            return *place;
+        }
+        let number = self.segments.partition_point(|segment| segment.head.end_slot <= slot);
+        let row = self
+            .segments
+            .get(number)
+            .map_or(0, |segment| segment.replaced + slot - segment.head.first_slot);
+        (number as u32, row)
+    }
+
+    /// The hash of the id of a slot.
+    pub fn id_hash_of(&self, slot: u32) -> u64 {
+        let (number, row) = self.place(slot);
+        self.segments[number as usize].id_hash(row)
+    }
+
+    /// The newest row of a slot.
+    pub fn row(&self, slot: u32) -> SegmentRow {
+        let (number, row) = self.place(slot);
+        self.segments[number as usize].row(row)
+    }
+
+    /// The event of the log with this index.
+    pub fn event(&self, index: u32) -> EventRow {
+        self.segment_of_event(index).event(index)
+    }
+
+    /// The segment that has an event.
+    pub fn segment_of_event(&self, index: u32) -> &Segment {
+        let number = self.segments.partition_point(|segment| segment.head.to <= index);
+        &self.segments[number]
+    }
+
+    /// The record of an event about it: slot, and the event before it. `slot` says which if the event is about several.
+    pub fn before(&self, index: u32, is_it: impl Fn(u32) -> bool) -> u32 {
+        let event = self.event(index);
+        if event.slot != SEVERAL {
+            return event.earlier;
+        }
+        let mut further = self.segment_of_event(index).further_of(index);
+        further
+            .find(|[_, slot, _]| is_it(*slot))
+            .map_or(NO_EVENT, |[.., earlier]| earlier)
+    }
+
+    /// The hash of an id as it stands between quotes in canonical JSON.
+    pub fn hash(&self, id: &[u8]) -> u64 {
+        id_hash(id, self.seed)
+    }
+
+    /// Calls `visit` with every slot whose id may be this one, until it returns true.
+    pub fn find(&self, id: &[u8], mut visit: impl FnMut(u32) -> bool) {
+        let hash = self.hash(id);
+        let mut is_found = false;
+        for segment in self.segments.iter().rev().filter(|segment| !segment.is_empty()) {
+            segment.find(hash, |row| {
+                is_found = !segment.locator(row).is_gone && visit(segment.ordinal(row));
+                is_found
+            });
+            if is_found {
+                return;
+            }
+        }
+    }
+
+    /// The canonical bytes of the record of a row, as [`Sealed::read`].
+    pub fn read_row(&self, segment: u32, row: u32) -> Option<Vec<u8>> {
+        let locator = self.segments.get(segment as usize)?.locator(row);
+        self.read(segment, locator)
+    }
+
+    /// The canonical bytes of a record; nothing if they cannot be read or are not those that were sealed.
+    pub fn read(&self, segment: u32, locator: Locator) -> Option<Vec<u8>> {
+        let bytes = self.read_checked(segment, locator);
+        if bytes.is_none() {
+            self.failed.store(true, Ordering::Relaxed);
+        }
+        bytes
+    }
+
+    fn read_checked(&self, segment: u32, locator: Locator) -> Option<Vec<u8>> {
+        let length = locator.length as usize;
+        let file = match locator.source {
+            Source::Log => &self.sources.log,
+            Source::Base => self.sources.base.as_ref()?,
+            Source::Inline => {
+                let bytes = self.segments.get(segment as usize)?.inline_at(locator.offset, length)?;
+                return (check_of(bytes) == locator.check).then(|| bytes.to_vec());
+            }
+        };
+        if length > json::MAX_LINE_BYTES {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(length).ok()?;
+        bytes.resize(length, 0);
+        if fill(&**file, &mut bytes, locator.offset).ok()? < length {
+            return None;
+        }
+        if locator.is_salted {
+            bytes = salt::without(&bytes, json::RecordSpans::default()).0.into_owned();
+        }
+        (check_of(&bytes) == locator.check).then_some(bytes)
+    }
+}
+
+/// The seed of the hashes of ids in a store.
+pub fn seed_of(origin: &[u8; 32]) -> u64 {
+    u64::from_le_bytes(std::array::from_fn(|at| origin[at]))
+}

@@ -1,0 +1,571 @@
+//! Seals what a state holds in memory, and takes segments in.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+
+use super::records::State;
+use super::table::{At, SealedSlots, Slot, View};
+use super::timeline::Timeline;
+use crate::segment::{self, Head, Locator, NO_CLASS, NO_EVENT, Sealed, SegmentDraft, SegmentRow, Source, check_of};
+use crate::snapshot::Stamp;
+use chronolog::disk::{DiskFile, read_over};
+use chronolog::event::faces::ERASURES;
+use chronolog::event::line::{Event, Trust};
+use chronolog::event::salt;
+use chronolog::json::{self, MAX_LINE_BYTES};
+use chronolog::memory::Refused;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Lines are read in pieces of this size.
+const PIECE_BYTES: usize = 1024 * 1024;
+
+/// What a state holds in memory, copied so that it can be sealed while the state goes on.
+pub struct Unsealed {
+    draft: SegmentDraft,
+    /// The slots, ascending.
+    slots: Vec<(u32, Slot)>,
+    view: View,
+    seed: u64,
+    /// For each slot: its last event if that is not sealed, and the place of class and scope in the names of the segment.
+    notes: Vec<RowNote>,
+}
+
+struct RowNote {
+    last_event: u32,
+    class: u32,
+    scope: u32,
+}
+
+impl State {
+    /// The state that segments hold.
+    pub fn of_segments(rows: Arc<Sealed>) -> Self {
+        let mut state = Self::default();
+        state.timeline = Timeline::behind(&rows);
+        let (mut classes, mut scopes) = (Vec::new(), Vec::new());
+        for segment in rows.segments() {
+            let replaced: RoaringBitmap = (0..segment.replaced() as u32).map(|row| segment.ordinal(row)).collect();
+            state.catalog.forget_slots(&replaced);
+            state.scopes.forget_slots(&replaced);
+            let names = segment.class_names();
+            let names = names
+                .iter()
+                .map(|(kind, status, face)| state.catalog.class(kind, status, *face));
+            let numbers: Vec<u32> = names.collect();
+            for (class, slots) in numbers.iter().zip(segment.class_sets()) {
+                state.catalog.add_slots(*class, &slots);
+            }
+            classes.push(numbers);
+            let mut numbers = Vec::new();
+            for ((name, spoken), slots) in segment.scope_names().iter().zip(segment.scope_sets()) {
+                let number = state.scopes.number_of_name(name);
+                state.scopes.add_slots(number, &slots);
+                state
+                    .scopes
+                    .speak(Some(number), Stamp::of_numbers(spoken[0], spoken[1]));
+                numbers.push(number);
+            }
+            scopes.push(numbers);
+        }
+        if let Some(head) = rows.head() {
+            state.declares = head.declares;
+            state.order.inversions = head.inversions;
+            state
+                .scopes
+                .speak(None, Stamp::of_numbers(head.untold[0], head.untold[1]));
+        }
+        let first_mark = Some(state.timeline.first_mark());
+        let sealed = SealedSlots {
+            rows,
+            classes,
+            scopes,
+            first_mark,
+        };
+        state.slots.adopt(sealed, |_, _| false);
+        state.find_restated();
+        state
+    }
+
+    /// Which records an erasure wrote again.
+    fn find_restated(&mut self) {
+        let erasures: Vec<u32> = self.of_face(ERASURES).collect();
+        for slot in erasures {
+            let record = self.record_in(slot).into_owned();
+            self.note_restated(&record, false);
+        }
+        if !self.restated.is_empty() {
+            for slot in 0..self.slots.len() as u32 {
+                let created = self.created_in(slot);
+                self.restated_at(slot, created);
+            }
+        }
+    }
+
+    /// Whether a check of a segment or of a record failed: nothing that was read is to be used then.
+    pub fn has_failed(&self) -> bool {
+        self.slots.sealed().is_some_and(|sealed| sealed.rows.has_failed())
+    }
+
+    /// The segments of this state.
+    pub fn sealed(&self) -> Option<&Arc<Sealed>> {
+        self.slots.sealed().map(|sealed| &sealed.rows)
+    }
+
+    /// How many events are not sealed.
+    pub fn unsealed_events(&self) -> usize {
+        self.timeline.len() - self.timeline.sealed_len() as usize
+    }
+
+    /// Whether what is in memory can be sealed: nothing is in doubt, and records have the numbers that they have in every process.
+    pub fn can_be_sealed(&self) -> bool {
+        !self.is_outlived && self.order.doubts.is_none() && !self.restated.is_awaiting() && self.awaited.is_none()
+    }
+
+    /// Copies what is in memory. `head` says what is known about the log: origin, head and position.
+    ///
+    /// # Errors
+    /// `Refused` if there is no memory for the copy.
+    pub fn unsealed(&mut self, head: Head) -> Result<Unsealed, Refused> {
+        let mut slots: Vec<(u32, Slot)> = self.slots.in_memory().collect();
+        slots.sort_unstable_by_key(|(number, _)| *number);
+        let mut draft = SegmentDraft {
+            head: Head {
+                from: self.timeline.sealed_len(),
+                to: self.timeline.len() as u32,
+                first_slot: self.slots.sealed_len(),
+                end_slot: self.slots.len() as u32,
+                next_seq: self.timeline.next_seq(),
+                inversions: self.order.inversions,
+                declares: self.declares,
+                untold: self.scopes.untold().numbers(),
+                ..head
+            },
+            // All of them, in their order: it is the order in which they are counted.
+            classes: self
+                .catalog
+                .classes()
+                .into_iter()
+                .map(|class| (class.kind.into(), class.status.into(), class.face))
+                .collect(),
+            ..SegmentDraft::default()
+        };
+        self.timeline.add_unsealed(&mut draft);
+        let mut scopes: HashMap<u32, u32> = HashMap::new();
+        let mut notes = Vec::with_capacity(slots.len());
+        for (_, slot) in &slots {
+            let is_record = slot.class != NO_CLASS;
+            let scope = is_record.then(|| {
+                *scopes.entry(slot.scope).or_insert_with(|| {
+                    let (name, spoken) = self.scopes.name_of(slot.scope);
+                    draft.scopes.push((name, spoken.numbers()));
+                    draft.scopes.len() as u32 - 1
+                })
+            });
+            notes.push(RowNote {
+                last_event: self.timeline.index_or_none(slot.last_event),
+                class: slot.class,
+                scope: scope.unwrap_or(0),
+            });
+        }
+        Ok(Unsealed {
+            seed: segment::seed_of(&draft.head.origin),
+            draft,
+            slots,
+            notes,
+            view: self.view()?,
+        })
+    }
+
+    /// Takes segments that hold all of this state up to some event, and forgets what it holds of that in memory.
+    pub fn adopt(&mut self, rows: Arc<Sealed>) {
+        let (mut classes, mut scopes) = (Vec::new(), Vec::new());
+        for segment in rows.segments() {
+            let names = segment.class_names();
+            classes.push(
+                names
+                    .iter()
+                    .map(|(kind, status, face)| self.catalog.class(kind, status, *face))
+                    .collect(),
+            );
+            let names = segment.scope_names();
+            scopes.push(names.iter().map(|(name, _)| self.scopes.number_of_name(name)).collect());
+        }
+        let timeline = &self.timeline;
+        let is_in = |number: u32, slot: &Slot| {
+            let last = timeline.index(slot.last_event);
+            number < rows.slots() && last.is_none_or(|last| last < rows.events())
+        };
+        let sealed = SealedSlots {
+            rows: Arc::clone(&rows),
+            classes,
+            scopes,
+            first_mark: Some(timeline.first_mark()),
+        };
+        self.slots.adopt(sealed, is_in);
+        self.timeline.adopt(&rows);
+        self.ids.retain(|entry| entry.slot >= rows.slots());
+        self.ids
+            .shrink_to(0, |entry| super::records::SlotEntry::spread(entry.hash));
+        let slots = &self.slots;
+        self.expiries.retain(|slot| !slots.is_sealed(slot));
+        self.move_out();
+    }
+}
+
+impl Unsealed {
+    /// What the segment says about itself.
+    pub fn head(&self) -> &Head {
+        &self.draft.head
+    }
+
+    /// Writes the segment to an empty file. Records that lie in the log or the base as they are get a locator, the others are copied.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn write(mut self, file: Arc<dyn DiskFile>, log: &dyn DiskFile, base: Option<&dyn DiskFile>) -> io::Result<()> {
+        let mut locators: Vec<Option<Locator>> = vec![None; self.slots.len()];
+        self.find_in_log(log, &mut locators)?;
+        if let Some(base) = base {
+            self.find_in_base(base, &mut locators)?;
+        }
+        let mut rows = Vec::with_capacity(self.slots.len());
+        for ((number, slot), (note, found)) in self.slots.iter().zip(self.notes.iter().zip(locators)) {
+            let record = self.view.bytes_at(slot.at);
+            let mut locator = match found.or_else(|| self.view.locator(slot.at)) {
+                Some(locator) => locator,
+                None => {
+                    let offset = self.draft.inline.len() as u64;
+                    self.draft.inline.extend_from_slice(&record);
+                    Locator {
+                        source: Source::Inline,
+                        offset,
+                        length: record.len() as u32,
+                        is_salted: false,
+                        is_gone: false,
+                        check: check_of(&record),
+                    }
+                }
+            };
+            locator.is_gone = slot.is_gone;
+            let ([created, created_at], [updated, updated_at]) = (slot.created.numbers(), slot.updated.numbers());
+            rows.push(SegmentRow {
+                ordinal: *number,
+                locator,
+                id: slot.id,
+                id_hash: segment::id_hash(slot.id.of(&record), self.seed),
+                class: note.class,
+                scope: note.scope,
+                confidence: slot.confidence,
+                moments: [created, created_at, updated, updated_at],
+                last_event: note.last_event,
+                expires: slot.expires,
+            });
+        }
+        if self.view.has_failed() {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a segment is damaged"));
+        }
+        segment::write(file, &self.draft, &rows)
+    }
+
+    /// Finds records in the lines of their last events.
+    fn find_in_log(&self, log: &dyn DiskFile, locators: &mut [Option<Locator>]) -> io::Result<()> {
+        let first = self.draft.head.from;
+        let mut lines = Lines::of(log);
+        // Most rows are in the order of their events, so the log is read once.
+        for (((_, slot), note), locator) in self.slots.iter().zip(&self.notes).zip(locators) {
+            let (At::Arena(_), Some(event)) = (slot.at, note.last_event.checked_sub(first)) else {
+                continue;
+            };
+            if note.last_event == NO_EVENT {
+                continue;
+            }
+            let Some(event) = self.draft.events.get(event as usize) else {
+                continue;
+            };
+            let line = lines.at(event.offset)?;
+            *locator = located(line, event.offset, &self.view.bytes_at(slot.at));
+        }
+        Ok(())
+    }
+
+    /// Finds records in the lines of a base.
+    fn find_in_base(&self, base: &dyn DiskFile, locators: &mut [Option<Locator>]) -> io::Result<()> {
+        let mut wanted: HashMap<u64, usize> = HashMap::new();
+        for (at, (_, slot)) in self.slots.iter().enumerate() {
+            if locators[at].is_none() && matches!(slot.at, At::Arena(_)) && slot.class != NO_CLASS {
+                wanted.insert(xxh3_64(&self.view.bytes_at(slot.at)), at);
+            }
+        }
+        let mut lines = Lines::of(base);
+        let (mut offset, length) = (0, base.length()?);
+        while offset < length {
+            let line = lines.at(offset)?;
+            let record = line.strip_suffix(b",").unwrap_or(line);
+            if let Some(&at) = wanted.get(&xxh3_64(record))
+                && *self.view.bytes_at(self.slots[at].1.at) == *record
+            {
+                locators[at] = Some(Locator {
+                    source: Source::Base,
+                    offset,
+                    length: record.len() as u32,
+                    is_salted: false,
+                    is_gone: false,
+                    check: check_of(record),
+                });
+            }
+            offset += line.len() as u64 + 1;
+        }
+        Ok(())
+    }
+}
+
+/// Where a line holds a record, if it does.
+fn located(line: &[u8], offset: u64, record: &[u8]) -> Option<Locator> {
+    let event = Event::read(line, Trust::Hashes).ok().filter(Event::is_own_form)?;
+    let raw = event.record(line);
+    let is_salted = raw != record;
+    if is_salted && *salt::without(raw, json::RecordSpans::default()).0 != *record {
+        return None;
+    }
+    Some(Locator {
+        source: Source::Log,
+        offset: offset + u64::from(event.spans.record.start),
+        length: raw.len() as u32,
+        is_salted,
+        is_gone: false,
+        check: check_of(record),
+    })
+}
+
+/// Lines of a file, read in large pieces where they follow each other.
+struct Lines<'a> {
+    file: &'a dyn DiskFile,
+    piece: Vec<u8>,
+    start: u64,
+}
+
+impl<'a> Lines<'a> {
+    fn of(file: &'a dyn DiskFile) -> Self {
+        Self {
+            file,
+            piece: Vec::new(),
+            start: 0,
+        }
+    }
+
+    /// The line that begins at an offset, without its newline.
+    fn at(&mut self, offset: u64) -> io::Result<&[u8]> {
+        let mut wanted = PIECE_BYTES;
+        loop {
+            let within = offset.checked_sub(self.start).map(|within| within as usize);
+            let rest = within.and_then(|within| self.piece.get(within..)).unwrap_or_default();
+            if let Some(newline) = memchr::memchr(b'\n', rest) {
+                let start = within.unwrap_or(0);
+                return Ok(&self.piece[start..start + newline]);
+            }
+            let is_from_here = self.start == offset && !self.piece.is_empty();
+            if is_from_here && (self.piece.len() < wanted / 2 || wanted > 2 * MAX_LINE_BYTES) {
+                return Ok(&self.piece);
+            }
+            wanted *= 1 + usize::from(is_from_here);
+            read_over(self.file, &mut self.piece, offset, wanted)?;
+            self.start = offset;
+            if self.piece.is_empty() {
+                return Ok(&[]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use chronolog::disk::Bytes;
+    use chronolog::event::Op;
+    use chronolog::scope::{Scope, Viewer};
+
+    use super::*;
+    use crate::segment::{MemoryFile, Segment, Sources, merge};
+    use crate::state::slots::tests::says;
+    use crate::state::{By, Listing, Query};
+
+    fn opened(file: &MemoryFile, failed: &Arc<AtomicBool>) -> Arc<Segment> {
+        let bytes = Bytes(file.contents()).map(u64::MAX).expect("memory");
+        Arc::new(Segment::open(bytes, failed).expect("a segment"))
+    }
+
+    fn sources() -> Sources {
+        Sources {
+            log: Arc::new(Bytes(Vec::new())),
+            base: None,
+        }
+    }
+
+    /// Seals what a state holds in memory; all records are copied, because there is no log.
+    fn seal(state: &mut State) -> Arc<Sealed> {
+        let head = Head {
+            origin: [7; 32],
+            ..Head::default()
+        };
+        let file = Arc::new(MemoryFile::default());
+        state
+            .unsealed(head)
+            .expect("memory")
+            .write(file.clone(), &Bytes(Vec::new()), None)
+            .expect("written");
+        let failed = state
+            .sealed()
+            .map_or_else(Arc::default, |sealed| Arc::clone(sealed.mark()));
+        let mut segments = state
+            .sealed()
+            .map_or_else(Vec::new, |sealed| sealed.segments().to_vec());
+        segments.push(opened(&file, &failed));
+        Arc::new(Sealed::of(segments, sources(), failed))
+    }
+
+    /// Merges the last segments into one.
+    fn merged(sealed: &Sealed, count: usize) -> Arc<Sealed> {
+        let (all, file) = (sealed.segments().len(), Arc::new(MemoryFile::default()));
+        merge(file.clone(), sealed, all - count..all).expect("merged");
+        let mut segments = sealed.segments()[..all - count].to_vec();
+        segments.push(opened(&file, sealed.mark()));
+        Arc::new(Sealed::of(segments, sources(), Arc::clone(sealed.mark())))
+    }
+
+    /// All that a state answers.
+    fn answers(state: &State) -> Vec<String> {
+        let mut said = Vec::new();
+        let ann = Arc::new(Viewer::Named {
+            scope: Scope::new([Some("ann"), None, None]).expect("a scope"),
+            shared: true,
+        });
+        for viewer in [
+            Arc::<Viewer>::default(),
+            Arc::new(Viewer::Everyone),
+            ann,
+            Arc::new(Viewer::Everyone.with_expired()),
+        ] {
+            said.push(format!("{:?}", state.tally(&viewer)));
+            // An event about an expired record counts for who sees it, until the state is loaded again.
+            if viewer.sees_expired() {
+                said.push(format!("{:?}", state.seen_version(&viewer)));
+            }
+            for (by, reverse) in [
+                (By::Created, false),
+                (By::Created, true),
+                (By::Updated, false),
+                (By::Confidence, true),
+                (By::Id, false),
+            ] {
+                let listing = Listing {
+                    by,
+                    reverse,
+                    query: Query {
+                        viewer: Arc::clone(&viewer),
+                        faces: true,
+                        ..Query::default()
+                    },
+                    ..Listing::default()
+                };
+                let (slots, _) = listing.slots(state, None, &|_| None, 1).expect("memory");
+                let records = slots
+                    .iter()
+                    .map(|&slot| String::from_utf8_lossy(&state.record_in(slot)).into_owned());
+                said.push(format!("{by:?} {reverse} {:?}", records.collect::<Vec<_>>()));
+            }
+        }
+        for number in 0..40 {
+            let id = format!("r{number}");
+            let moments = state.slot_of(&id).map(|slot| state.moments_of(slot));
+            said.push(format!(
+                "{id} {:?} {:?} {moments:?}",
+                state.get(&id),
+                state.history(&id)
+            ));
+        }
+        said.push(format!("{:?}", state.timeline().since(5)));
+        said.push(format!("{:?}", state.slots_since(30).expect("memory").len()));
+        said.push(format!("{} {}", state.len(), state.order.is_ordered()));
+        said
+    }
+
+    #[test]
+    fn a_state_answers_alike_however_it_is_sealed() {
+        for seed in 0..8_u64 {
+            let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+            let mut next = |below: u64| {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                random % below
+            };
+            let (mut plain, mut sealing) = (State::default(), State::default());
+            let every = 1 + next(9);
+            for seq in 1..200_u64 {
+                let id = format!("r{}", next(40));
+                let op = [Op::Upsert, Op::Upsert, Op::Upsert, Op::Patch, Op::Delete, Op::Mark][next(6) as usize];
+                let scope = ["", r#""@scope":{"user":"ann"},"#, r#""@scope":{"user":"bob"},"#][(seq % 40 % 3) as usize];
+                let expires = ["null", r#""1970-01-01T00:00:05Z""#, r#""1970-01-01T00:00:50Z""#][next(3) as usize];
+                let record = format!(
+                    r#"{{"confidence":0.{},"data":{{{scope}"expires_at":{expires},"n":{seq}}},"id":"{id}","kind":"k{}"}}"#,
+                    next(10),
+                    next(3)
+                );
+                for state in [&mut plain, &mut sealing] {
+                    says(state, op, seq, &id, &record);
+                }
+                if seq % 37 == 0 {
+                    let now = next(80) as i64 * 1_000_000;
+                    plain.expire(now);
+                    sealing.expire(now);
+                }
+                if seq % every == 0 {
+                    let clock = sealing.expiries.clock;
+                    let sealed = seal(&mut sealing);
+                    match next(4) {
+                        0 => sealing.adopt(sealed),
+                        1 => {
+                            sealing = State::of_segments(sealed);
+                            sealing.expire(clock);
+                        }
+                        2 => sealing.adopt(merged(&sealed, sealed.segments().len().min(3))),
+                        _ => {
+                            sealing = State::of_segments(merged(&sealed, sealed.segments().len()));
+                            sealing.expire(clock);
+                        }
+                    }
+                }
+                if seq % 20 == 0 {
+                    for (sealed, plain) in answers(&sealing).iter().zip(answers(&plain)) {
+                        assert_eq!(*sealed, plain, "seed {seed}, event {seq}");
+                    }
+                    assert!(!sealing.has_failed());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lines_are_found_wherever_they_begin() {
+        let texts: Vec<String> = (0..3000_usize)
+            .map(|n| "x".repeat(n * 7 % 1500))
+            .chain(["y".repeat(5 * PIECE_BYTES)])
+            .collect();
+        let file = Bytes(texts.join("\n").into_bytes());
+        let mut lines = Lines::of(&file);
+        let mut offset = 0;
+        let mut starts = Vec::new();
+        for text in &texts {
+            assert_eq!(lines.at(offset).expect("a line"), text.as_bytes());
+            starts.push(offset);
+            offset += text.len() as u64 + 1;
+        }
+        for at in [2999, 5, 1500, 3000, 0] {
+            assert_eq!(lines.at(starts[at]).expect("a line"), texts[at].as_bytes());
+        }
+        assert!(lines.at(offset).expect("the end").is_empty());
+    }
+}

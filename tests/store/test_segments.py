@@ -1,0 +1,164 @@
+"""A store that is opened from segments answers as one that is loaded from its log."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from chronomemory import ChronoStore
+from chronomemory.engines import ENGINES
+
+SECRET = "canary-5b1e7c"
+
+
+@pytest.fixture(autouse=True)
+def small_segments() -> Iterator[None]:
+    """Seal after eight events, and at every close."""
+    before = ENGINES.seal
+    ENGINES.seal = (8, 1, 1)
+    yield
+    ENGINES.seal = before
+
+
+def segments(project: Path) -> list[Path]:
+    return sorted((project / ".chronomemory" / "index" / "state").glob("*.rows"))
+
+
+def fill(project: Path, seed: int, rounds: int = 6) -> None:
+    """Write records of several users in several sessions: new, changed, deleted, expiring."""
+    draw = random.Random(seed)
+    for number in range(rounds):
+        with ChronoStore(project) as store:
+            for _ in range(draw.randrange(1, 30)):
+                user = draw.choice([None, "ann", "bob"])
+                handle = store if user is None else store.scoped(user=user)
+                record_id = f"{user}-{draw.randrange(20)}"
+                data = {"n": draw.randrange(100), "round": number}
+                if draw.random() < 0.2:
+                    data["expires_at"] = draw.choice(["2001-01-01T00:00:00Z", "2099-01-01T00:00:00Z"])
+                kind, label = draw.choice(["fact", "task"]), f"word{draw.randrange(30)} é\u2028x"
+                handle.upsert(
+                    {"id": record_id, "kind": kind, "label": label, "data": data, "confidence": draw.random()}
+                )
+                if draw.random() < 0.1:
+                    handle.delete(record_id)
+            if draw.random() < 0.3:
+                store.compact()
+
+
+def answers(project: Path, verify: str) -> list[object]:
+    """Everything that a few questions get, with the segments or without."""
+    with ChronoStore(project, verify=verify) as store:
+        found: list[object] = []
+        for handle in (store, store.everyone(), store.scoped(user="ann")):
+            for order in (None, "created", "-updated", "-confidence", "id"):
+                page = handle.query(status=None, order_by=order) if order else handle.query(status=None)
+                found.append([(record.to_dict(), record.created_at, record.updated_at) for record in page])
+            found.append(handle.count(by="kind"))
+            found.append([(hit.record.id, hit.score) for hit in handle.search("word3 word7")])
+            found.append([record.id for record in handle.query(where={"data.n": {"gte": 50}}, status=None)])
+        for number in range(20):
+            found.append([repr(event) for event in store.everyone().history(f"ann-{number}")])
+        found.append(store.health().last_seq)
+        found.append(store.verify().to_dict() | {"checked_at": None})
+        return found
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_segments_change_no_answer(tmp_path: Path, seed: int) -> None:
+    fill(tmp_path, seed)
+    assert segments(tmp_path)
+    assert answers(tmp_path, "later") == answers(tmp_path, "full")
+
+
+def test_an_open_store_goes_on_behind_its_segments(tmp_path: Path) -> None:
+    fill(tmp_path, 1)
+    with ChronoStore(tmp_path) as store:
+        for number in range(100):
+            store.upsert({"id": f"new-{number}", "label": f"fresh{number}"})
+            store.upsert({"id": "same", "label": f"turn{number}"})
+            assert store.get("same").label == f"turn{number}"
+        assert len(store.history("same")) == 100
+        assert [hit.record.id for hit in store.search("fresh77")] == ["new-77"]
+    with ChronoStore(tmp_path) as store:
+        assert store.get("new-50").label == "fresh50" and store.get("same").label == "turn99"
+        assert len(store.history("same")) == 100
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_damaged_segment_is_never_answered_from(tmp_path: Path, seed: int) -> None:
+    fill(tmp_path / "whole", seed)
+    right = answers(tmp_path / "whole", "full")
+    draw = random.Random(seed)
+    for attempt in range(12):
+        copy = tmp_path / f"copy{attempt}"
+        shutil.copytree(tmp_path / "whole", copy)
+        path = draw.choice(segments(copy))
+        content = bytearray(path.read_bytes())
+        match draw.randrange(3):
+            case 0:
+                content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+            case 1:
+                del content[draw.randrange(len(content)) :]
+            case _:
+                start = draw.randrange(len(content))
+                content[start : start + 4096] = bytes(len(content[start : start + 4096]))
+        path.write_bytes(content)
+        assert answers(copy, "later") == right, (path.name, attempt)
+
+
+def test_a_segment_of_another_log_is_not_used(tmp_path: Path) -> None:
+    fill(tmp_path / "one", 1)
+    fill(tmp_path / "other", 2)
+    right = answers(tmp_path / "one", "full")
+    state = tmp_path / "one" / ".chronomemory" / "index" / "state"
+    shutil.rmtree(state)
+    shutil.copytree(tmp_path / "other" / ".chronomemory" / "index" / "state", state)
+    assert answers(tmp_path / "one", "later") == right
+
+
+def test_a_log_line_that_changed_behind_a_segment_is_reported(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        for number in range(50):
+            store.upsert({"id": f"r{number}", "label": "water boils"})
+    log = tmp_path / ".chronomemory" / "events.wal"
+    content = log.read_bytes()
+    place = content.index(b"water boils", len(content) // 2)
+    log.write_bytes(content[:place] + b"water FROZE" + content[place + 11 :])
+    with pytest.warns(RuntimeWarning), ChronoStore(tmp_path, verify="full") as store:
+        right = [record.to_dict() for record in store.query(status=None)]
+        damage = [one.seq for one in store.verify().damage]
+    with ChronoStore(tmp_path, verify="later") as store:
+        assert [record.to_dict() for record in store.query(status=None)] == right
+        assert [one.seq for one in store.verify().damage] == damage and len(damage) == 1
+        assert not store.health().ok
+
+
+def test_what_was_erased_is_in_no_segment(tmp_path: Path) -> None:
+    fill(tmp_path, 3)
+    with ChronoStore(tmp_path) as store:
+        for number in range(20):
+            store.scoped(user="eve").upsert({"id": f"{SECRET}-{number}", "label": f"{SECRET} label"})
+    with ChronoStore(tmp_path) as store:
+        assert store.everyone().get(f"{SECRET}-3") is not None
+        store.erase(scope={"user": "eve"}, reason="asked for")
+        assert store.everyone().get(f"{SECRET}-3") is None
+        store.upsert({"id": "later", "label": "later"})
+    with ChronoStore(tmp_path) as store:
+        assert store.get("later") is not None and store.everyone().get(f"{SECRET}-3") is None
+    files = [path for path in (tmp_path / ".chronomemory").rglob("*") if path.is_file()]
+    assert [path for path in files if SECRET.encode() in path.read_bytes()] == []
+
+
+def test_two_stores_on_one_folder_use_the_same_segments(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path, own_engine=True) as one, ChronoStore(tmp_path, own_engine=True) as other:
+        for number in range(200):
+            writer, reader = (one, other) if number % 2 else (other, one)
+            writer.upsert({"id": f"r{number % 30}", "label": f"turn{number}"})
+            assert reader.get(f"r{number % 30}").label == f"turn{number}"
+            if number % 50 == 49:
+                writer.compact()
+        assert one.count() == other.count() == 30
