@@ -60,6 +60,7 @@ impl Mapping {
 
     /// The bytes; they begin on a multiple of eight.
     #[must_use]
+    #[inline]
     pub fn bytes(&self) -> &[u8] {
         match &self.bytes {
             MappedBytes::Mapped(map) => map,

@@ -76,7 +76,7 @@ pub struct Head {
     /// Whether there ever was a record in which the store declares something.
     pub declares: bool,
     /// The last event about something that belongs to no scope.
-    pub untold: [i64; 2],
+    pub unscoped: [i64; 2],
     /// What the reader of the log needs in order to continue behind the last event.
     pub position: Vec<u8>,
 }
@@ -95,7 +95,7 @@ impl Head {
         for number in [self.next_seq, self.inversions, u64::from(self.declares)] {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
-        self.untold
+        self.unscoped
             .iter()
             .for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
         bytes.extend_from_slice(&self.position);
@@ -119,7 +119,7 @@ impl Head {
             next_seq: long(84)?,
             inversions: long(92)?,
             declares: long(100)? != 0,
-            untold: [long(108)? as i64, long(116)? as i64],
+            unscoped: [long(108)? as i64, long(116)? as i64],
             position: position.to_vec(),
         })
     }

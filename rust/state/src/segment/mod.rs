@@ -10,6 +10,7 @@ mod build;
 mod container;
 mod ids;
 mod read;
+mod window;
 
 pub use build::{ClassName, EventRow, Head, Rows, ScopeName, SegmentDraft, SegmentRow, merge, write};
 pub use read::{Sealed, Segment, Sources, seed_of};

@@ -1,17 +1,19 @@
 //! Reads segments: the rows of one, and the newest row of a slot among all.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use chronolog::disk::{DiskFile, Mapping, fill};
+use chronolog::disk::{DiskFile, Mapping};
 use chronolog::event::salt;
 use chronolog::json::{self, Span};
+use hashbrown::HashMap;
 use roaring::RoaringBitmap;
 
 use super::build::{ClassName, EventRow, Head, ScopeName, SegmentRow};
 use super::container::Container;
+use super::window::{self, FileNumber};
 use super::{LOCATOR_BYTES, Locator, NEVER, NO_EVENT, SEVERAL, Source, check_of, id_hash, ids, section};
 
 const EVENT_BYTES: usize = 16;
@@ -179,11 +181,22 @@ impl Segment {
         self.word(self.sections.classes, row)
     }
 
+    /// The scope of a row, by its place in the names of the segment.
+    pub fn scope(&self, row: u32) -> u32 {
+        self.word(self.sections.scopes, row)
+    }
+
+    /// The confidence of a row.
+    pub fn confidence(&self, row: u32) -> f64 {
+        f64::from_bits(self.long(self.sections.confidences, row))
+    }
+
     fn locator(&self, row: u32) -> Locator {
         Locator::from_bytes(self.array(self.sections.locators + row as usize * LOCATOR_BYTES))
     }
 
-    fn id_span(&self, row: u32) -> Span {
+    /// Where the id of a row is in its record.
+    pub fn id_span(&self, row: u32) -> Span {
         let id = self.long(self.sections.ids, row);
         Span {
             start: id as u32,
@@ -191,7 +204,8 @@ impl Segment {
         }
     }
 
-    fn expires(&self, row: u32) -> i64 {
+    /// When a row expires, or `NEVER`.
+    pub fn expires(&self, row: u32) -> i64 {
         match self.sections.expiries.is_empty() {
             true => NEVER,
             false => self.long(self.sections.expiries.start, row) as i64,
@@ -390,10 +404,27 @@ impl<'a> Texts<'a> {
 /// The files that hold canonical bytes.
 #[derive(Clone)]
 pub struct Sources {
+    log: Arc<dyn DiskFile>,
+    base: Option<Arc<dyn DiskFile>>,
+    numbers: [FileNumber; 2],
+}
+
+impl Sources {
+    /// The live log, and the base if the log has one.
+    pub fn new(log: Arc<dyn DiskFile>, base: Option<Arc<dyn DiskFile>>) -> Self {
+        let numbers = [FileNumber::new(), FileNumber::new()];
+        Self { log, base, numbers }
+    }
+
     /// The live log.
-    pub log: Arc<dyn DiskFile>,
-    /// The base, if the log has one.
-    pub base: Option<Arc<dyn DiskFile>>,
+    pub fn log(&self) -> &dyn DiskFile {
+        &*self.log
+    }
+
+    /// The base.
+    pub fn base(&self) -> Option<&Arc<dyn DiskFile>> {
+        self.base.as_ref()
+    }
 }
 
 impl std::fmt::Debug for Sources {
@@ -556,9 +587,10 @@ impl Sealed {
 
     fn read_checked(&self, segment: u32, locator: Locator) -> Option<Vec<u8>> {
         let length = locator.length as usize;
+        let sources = &self.sources;
         let file = match locator.source {
-            Source::Log => &self.sources.log,
-            Source::Base => self.sources.base.as_ref()?,
+            Source::Log => (sources.numbers[0], sources.log()),
+            Source::Base => (sources.numbers[1], &**sources.base()?),
             Source::Inline => {
                 let bytes = self.segments.get(segment as usize)?.inline_at(locator.offset, length)?;
                 return (check_of(bytes) == locator.check).then(|| bytes.to_vec());
@@ -567,16 +599,20 @@ impl Sealed {
         if length > json::MAX_LINE_BYTES {
             return None;
         }
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(length).ok()?;
-        bytes.resize(length, 0);
-        if fill(&**file, &mut bytes, locator.offset).ok()? < length {
-            return None;
-        }
-        if locator.is_salted {
-            bytes = salt::without(&bytes, json::RecordSpans::default()).0.into_owned();
-        }
-        (check_of(&bytes) == locator.check).then_some(bytes)
+        let take = |bytes: &[u8]| {
+            let record = match locator.is_salted {
+                true => salt::without(bytes, json::RecordSpans::default()).0,
+                false => Cow::Borrowed(bytes),
+            };
+            let is_whole = bytes.len() == length && check_of(&record) == locator.check;
+            is_whole.then(|| record.into_owned())
+        };
+        let found = window::read(file, locator.offset, length, take).ok()?;
+        found.or_else(|| {
+            // What this thread read before may have been an interrupted write that others replaced since.
+            window::forget();
+            window::read(file, locator.offset, length, take).ok()?
+        })
     }
 }
 

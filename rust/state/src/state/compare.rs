@@ -46,16 +46,16 @@ impl State {
         };
         for number in 0..self.slots.len() as u32 {
             let (right, found) = (self.slots.get(number), sealed.slots.get(number));
-            let id = self.id_in(&right);
+            let id = self.id_of(number);
             let is_same = class(self, &right) == class(sealed, &found)
                 && right.confidence.to_bits() == found.confidence.to_bits()
                 && (right.expires, right.created, right.updated) == (found.expires, found.created, found.updated)
                 && self.timeline.index(right.last_event) == sealed.timeline.index(found.last_event)
                 && self.bytes_at(right.at) == sealed.bytes_at(found.at)
-                && id == sealed.id_in(&found)
+                && id == sealed.id_of(number)
                 && self.find(&id) == sealed.find(&id);
             if !is_same {
-                return Some(format!("row {number} is not what the log says"));
+                return Some(format!("row {number} differs from the log"));
             }
         }
         let event =

@@ -55,7 +55,7 @@ impl State {
             }
             if held.class != NO_CLASS {
                 self.catalog.remove(held.class, number);
-                scopes.entry(self.scope_of(&held)).or_default().push(number);
+                scopes.entry(self.scope_of(&held.view())).or_default().push(number);
             }
             if held.expires != NEVER {
                 self.expiries.remove(held.expires, number);

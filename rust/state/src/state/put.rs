@@ -132,7 +132,7 @@ impl State {
             self.catalog.add(new.class, number);
         }
         // Nobody here gives a record another scope; a line of another tool may.
-        let (before, after) = (self.scope_of(&old), self.scope_to_be(&new));
+        let (before, after) = (self.scope_of(&old.view()), self.scope_to_be(&new));
         if before != after {
             self.scopes.remove(before, number);
             self.scopes.add(after, number);

@@ -16,7 +16,7 @@ use super::moments::Order;
 use super::restated::RestatedRecords;
 use super::scopes::Directory;
 use super::spelling::spelled;
-use super::table::{At, Slot, SlotTable};
+use super::table::{At, SlotTable};
 use super::timeline::Timeline;
 use crate::segment::NO_CLASS;
 
@@ -90,14 +90,12 @@ impl State {
 
     /// The canonical record of an id.
     pub fn get(&self, id: &str) -> Option<Cow<'_, [u8]>> {
-        let slot = self.slots.get(self.find(&spelled(id))?);
-        (slot.class != NO_CLASS).then(|| self.bytes_at(slot.at))
+        self.slot_of(id).map(|slot| self.record_in(slot))
     }
 
     /// How long the record of an id is, the id given as it stands between quotes in canonical JSON.
     pub fn length_of(&self, id: &[u8]) -> Option<usize> {
-        let slot = self.slots.get(self.find(id)?);
-        (slot.class != NO_CLASS).then(|| self.bytes_at(slot.at).len())
+        self.slot_spelled(id).map(|slot| self.record_in(slot).len())
     }
 
     /// The events of the live log that speak of an id, oldest first.
@@ -134,21 +132,14 @@ impl State {
         let hash = self.hash(id);
         let is_it = |entry: &SlotEntry| entry.hash == hash && *self.id_of(entry.slot) == *id;
         let found = self.ids.find(SlotEntry::spread(hash), is_it).map(|entry| entry.slot);
-        found.or_else(|| {
-            self.slots
-                .find_sealed(id, |slot| !self.slots.get(slot).is_gone && *self.id_of(slot) == *id)
-        })
+        found.or_else(|| self.slots.find_sealed(id, |slot| *self.id_of(slot) == *id))
     }
 
     pub(super) fn id_of(&self, slot: u32) -> Cow<'_, [u8]> {
-        let slot = self.slots.get(slot);
-        self.id_in(&slot)
-    }
-
-    pub(super) fn id_in(&self, slot: &Slot) -> Cow<'_, [u8]> {
-        match self.bytes_at(slot.at) {
-            Cow::Borrowed(record) => Cow::Borrowed(slot.id.of(record)),
-            Cow::Owned(record) => Cow::Owned(slot.id.of(&record).to_vec()),
+        let (at, id) = self.slots.id_at(slot);
+        match self.bytes_at(at) {
+            Cow::Borrowed(record) => Cow::Borrowed(id.of(record)),
+            Cow::Owned(record) => Cow::Owned(id.of(&record).to_vec()),
         }
     }
 
@@ -173,6 +164,6 @@ impl State {
 
     /// The canonical record in a slot.
     pub fn record_in(&self, slot: u32) -> Cow<'_, [u8]> {
-        self.bytes_at(self.slots.get(slot).at)
+        self.bytes_at(self.slots.at(slot))
     }
 }

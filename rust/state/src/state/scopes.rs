@@ -35,7 +35,7 @@ pub struct Directory {
     /// How many records are in those.
     expired: usize,
     /// The last event that spoke of what belongs to nobody.
-    untold: Stamp,
+    unscoped: Stamp,
 }
 
 /// What is known of a scope.
@@ -76,7 +76,7 @@ impl Default for Directory {
             changed: 0,
             twins: BTreeMap::new(),
             expired: 0,
-            untold: Stamp::UNKNOWN,
+            unscoped: Stamp::UNKNOWN,
         }
     }
 }
@@ -161,8 +161,8 @@ impl Directory {
     }
 
     /// The last event about a record that only who sees all scopes hears of.
-    pub(super) fn untold(&self) -> Stamp {
-        self.untold
+    pub(super) fn unscoped(&self) -> Stamp {
+        self.unscoped
     }
 
     /// Takes slots out of all scopes, because newer rows of them follow.
@@ -232,7 +232,7 @@ impl Directory {
         gone.iter().for_each(|slot| _ = members.slots.remove(*slot));
         members.spoken = last_of(&members.slots, true);
         if scope == SHARED {
-            self.untold = last_of(&members.slots, false);
+            self.unscoped = last_of(&members.slots, false);
         }
         self.expired -= if is_expired { gone.len() } else { 0 };
         let living = self.living(scope);
@@ -264,7 +264,7 @@ impl Directory {
     pub(super) fn speak(&mut self, scope: Option<u32>, stamp: Stamp) {
         let spoken = match scope {
             Some(scope) => &mut self.members[scope as usize].spoken,
-            None => &mut self.untold,
+            None => &mut self.unscoped,
         };
         if stamp.seq() >= spoken.seq() {
             *spoken = stamp;
@@ -277,8 +277,8 @@ impl Directory {
             .numbers(sight)
             .into_iter()
             .map(|scope| self.members[scope as usize].spoken);
-        let untold = sight.is_of_all_scopes().then_some(self.untold);
-        spoken.chain(untold).max_by_key(Stamp::seq).unwrap_or(Stamp::UNKNOWN)
+        let unscoped = sight.is_of_all_scopes().then_some(self.unscoped);
+        spoken.chain(unscoped).max_by_key(Stamp::seq).unwrap_or(Stamp::UNKNOWN)
     }
 
     /// The number of the last change of what is seen. Whoever sees everything hears the same number before and after there is

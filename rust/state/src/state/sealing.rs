@@ -74,7 +74,7 @@ impl State {
             state.order.inversions = head.inversions;
             state
                 .scopes
-                .speak(None, Stamp::of_numbers(head.untold[0], head.untold[1]));
+                .speak(None, Stamp::of_numbers(head.unscoped[0], head.unscoped[1]));
         }
         let first_mark = Some(state.timeline.first_mark());
         let sealed = SealedSlots {
@@ -113,9 +113,10 @@ impl State {
         self.slots.sealed().map(|sealed| &sealed.rows)
     }
 
-    /// How many events are not sealed.
-    pub fn unsealed_events(&self) -> usize {
-        self.timeline.len() - self.timeline.sealed_len() as usize
+    /// How much is not sealed: events or records, whichever are more.
+    pub fn unsealed_len(&self) -> usize {
+        let events = self.timeline.len() - self.timeline.sealed_len() as usize;
+        events.max(self.slots.in_memory_len())
     }
 
     /// Whether what is in memory can be sealed: nothing is in doubt, and records have the numbers that they have in every process.
@@ -139,7 +140,7 @@ impl State {
                 next_seq: self.timeline.next_seq(),
                 inversions: self.order.inversions,
                 declares: self.declares,
-                untold: self.scopes.untold().numbers(),
+                unscoped: self.scopes.unscoped().numbers(),
                 ..head
             },
             // All of them, in their order: it is the order in which they are counted.
@@ -398,10 +399,7 @@ mod tests {
     }
 
     fn sources() -> Sources {
-        Sources {
-            log: Arc::new(Bytes(Vec::new())),
-            base: None,
-        }
+        Sources::new(Arc::new(Bytes(Vec::new())), None)
     }
 
     /// Seals what a state holds in memory; all records are copied, because there is no log.

@@ -9,7 +9,7 @@ use super::records::State;
 use super::scopes::Directory;
 use super::sight::Sight;
 use super::spelling::unspelled;
-use super::table::Slot;
+use super::table::{Slot, SlotView};
 use crate::segment::{NEVER, NO_CLASS};
 use crate::snapshot::{Doubt, Stamp};
 use chronolog::event::faces::{is_of_store, is_told};
@@ -54,7 +54,7 @@ impl State {
 
     /// Notes that an event spoke of the record in a slot.
     pub(super) fn note_speech(&mut self, slot: u32, stamp: Stamp) {
-        let slot = self.slots.get(slot);
+        let slot = self.slots.view(slot);
         if slot.class != NO_CLASS {
             let class = self.catalog.class_of(slot.class);
             let scope = is_told(&class.kind, class.face).then(|| self.scope_of(&slot));
@@ -77,11 +77,11 @@ impl State {
 
     /// The scope of the record in a slot.
     pub fn scope_in(&self, slot: u32) -> u32 {
-        self.scope_of(&self.slots.get(slot))
+        self.scope_of(&self.slots.view(slot))
     }
 
     /// The scope of a slot: that of the expired ones if its record has expired.
-    pub(super) fn scope_of(&self, slot: &Slot) -> u32 {
+    pub(super) fn scope_of(&self, slot: &SlotView) -> u32 {
         match slot.expires <= self.expiries.clock && slot.expires != NEVER {
             true => self.scopes.known_twin_of(slot.scope),
             false => slot.scope,

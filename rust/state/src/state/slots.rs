@@ -170,7 +170,7 @@ impl State {
 
     /// Whether a query asks for the record in a slot.
     pub fn passes(&self, sieve: &SlotSieve, slot: u32) -> bool {
-        let slot = self.slots.get(slot);
+        let slot = self.slots.view(slot);
         let is_of_class = sieve.classes.get(slot.class as usize).copied().unwrap_or(false);
         is_of_class && slot.confidence >= sieve.least && sieve.sight.sees(self.scope_of(&slot))
     }

@@ -1,8 +1,9 @@
 //! The slots of a state: rows of sealed segments, and the newer ones in memory.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::Arc;
+
+use hashbrown::HashMap;
 
 use super::arena::{Address, Arena};
 use super::moments::Order;
@@ -45,6 +46,15 @@ pub(super) struct Slot {
     pub updated: Stamp,
 }
 
+/// What decides who sees a slot.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SlotView {
+    pub confidence: f64,
+    pub class: u32,
+    pub scope: u32,
+    pub expires: i64,
+}
+
 /// All slots. A slot is a number that stays while the state lives.
 #[derive(Debug, Default)]
 pub(super) struct SlotTable {
@@ -75,23 +85,33 @@ impl SealedSlots {
         number.copied().unwrap_or(NO_CLASS)
     }
 
+    fn scope(&self, segment: u32, local: u32) -> u32 {
+        let number = self.scopes[segment as usize].get(local as usize);
+        number.copied().unwrap_or(super::scopes::SHARED)
+    }
+
+    fn view(&self, slot: u32) -> SlotView {
+        let (segment, row) = self.rows.place(slot);
+        let part = &self.rows.segments()[segment as usize];
+        SlotView {
+            confidence: part.confidence(row),
+            class: self.class(slot),
+            scope: self.scope(segment, part.scope(row)),
+            expires: part.expires(row),
+        }
+    }
+
     pub fn get(&self, slot: u32) -> Slot {
         let (segment, row) = self.rows.place(slot);
         let found = self.rows.segments()[segment as usize].row(row);
-        let number = |maps: &[Vec<u32>], local: u32| maps[segment as usize].get(local as usize).copied();
-        let is_record = found.class != NO_CLASS;
         let [created, created_at, updated, updated_at] = found.moments;
         let last = Some(found.last_event).filter(|last| *last != NO_EVENT);
         Slot {
             confidence: found.confidence,
             at: At::Sealed { segment, row },
             id: found.id,
-            class: if is_record {
-                number(&self.classes, found.class).unwrap_or(NO_CLASS)
-            } else {
-                NO_CLASS
-            },
-            scope: number(&self.scopes, found.scope).unwrap_or(super::scopes::SHARED),
+            class: self.class(slot),
+            scope: self.scope(segment, found.scope),
             last_event: EventMark::of_index(self.first_mark, last),
             is_gone: found.locator.is_gone,
             expires: found.expires,
@@ -140,6 +160,46 @@ impl SlotTable {
         match slot.checked_sub(sealed.rows.slots()) {
             Some(fresh) => self.fresh[fresh as usize],
             None => self.changed.get(&slot).copied().unwrap_or_else(|| sealed.get(slot)),
+        }
+    }
+
+    /// What is in memory of a slot; `None` if it is sealed and was not changed since.
+    #[inline]
+    fn in_memory_of(&self, slot: u32) -> Option<&Slot> {
+        match slot.checked_sub(self.sealed_len()) {
+            Some(fresh) => Some(&self.fresh[fresh as usize]),
+            None => self.changed.get(&slot),
+        }
+    }
+
+    /// What decides who sees a slot.
+    #[inline]
+    pub fn view(&self, slot: u32) -> SlotView {
+        match (self.in_memory_of(slot), &self.sealed) {
+            (None, Some(sealed)) => sealed.view(slot),
+            (held, _) => held.unwrap_or(&Slot::NOTHING).view(),
+        }
+    }
+
+    /// Where the bytes of a record are.
+    #[inline]
+    pub fn at(&self, slot: u32) -> At {
+        match (self.in_memory_of(slot), &self.sealed) {
+            (None, Some(sealed)) => {
+                let (segment, row) = sealed.rows.place(slot);
+                At::Sealed { segment, row }
+            }
+            (held, _) => held.unwrap_or(&Slot::NOTHING).at,
+        }
+    }
+
+    /// Where the bytes of a record are, and where its id is in them.
+    pub fn id_at(&self, slot: u32) -> (At, Span) {
+        match (self.at(slot), &self.sealed, self.is_sealed(slot)) {
+            (at @ At::Sealed { segment, row }, Some(sealed), true) => {
+                (at, sealed.rows.segments()[segment as usize].id_span(row))
+            }
+            (at, ..) => (at, self.get(slot).id),
         }
     }
 
@@ -201,7 +261,8 @@ impl SlotTable {
         let mut found = None;
         if let Some(sealed) = &self.sealed {
             sealed.rows.find(id, |slot| {
-                found = is_it(slot).then_some(slot);
+                let is_gone = self.changed.get(&slot).is_some_and(|changed| changed.is_gone);
+                found = (!is_gone && is_it(slot)).then_some(slot);
                 found.is_some()
             });
         }
@@ -224,6 +285,11 @@ impl SlotTable {
         let sealed = self.sealed.as_ref();
         let bytes = sealed.and_then(|sealed| sealed.rows.read_row(segment, row));
         bytes.map_or(Cow::Borrowed(b"{}"), Cow::Owned)
+    }
+
+    /// How many slots are in memory.
+    pub fn in_memory_len(&self) -> usize {
+        self.changed.len() + self.fresh.len()
     }
 
     /// The slots in memory, each with its number.
@@ -259,6 +325,16 @@ impl SlotTable {
 }
 
 impl Slot {
+    /// What decides who sees it.
+    pub fn view(&self) -> SlotView {
+        SlotView {
+            confidence: self.confidence,
+            class: self.class,
+            scope: self.scope,
+            expires: self.expires,
+        }
+    }
+
     /// What stands in for a slot that is not there.
     pub(super) const NOTHING: Self = Self {
         confidence: 0.0,
