@@ -40,7 +40,7 @@ impl Store {
         self.check_open()?;
         // What this store writes itself is not news to it.
         let is_writing = self.log.lock.is_held() && self.log.lock.is_prepared();
-        if !is_writing && self.is_behind()? {
+        if self.state.has_failed() || (!is_writing && self.is_behind()?) {
             self.catch_up()?;
         }
         Ok(())

@@ -23,11 +23,11 @@ use chronomemory_state::state::{State, StateId, Unsealed};
 /// When what is in memory is sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SealTerms {
-    /// While the store is open: from so many events on.
+    /// While the store is open: from so many events or records on.
     pub events: usize,
     /// When it is closed.
     pub events_at_close: usize,
-    /// A log of fewer events is not worth a file.
+    /// A log of fewer events and records is not worth a file.
     pub fewest: usize,
 }
 
@@ -70,7 +70,7 @@ impl SealWork {
             log: self.log,
             origin: &self.origin,
         };
-        let sealed = folder.seal(self.unsealed, self.before.as_ref(), self.identity)?;
+        let sealed = folder.seal(self.unsealed, self.before.as_ref(), self.identity, false)?;
         Ok(sealed.map(|sealed| SealedWork {
             sealed,
             state_id: self.state_id,
@@ -89,13 +89,13 @@ struct SealedWork {
 impl Store {
     /// Whether so much is in memory that it should be sealed.
     pub(in crate::store) fn wants_segment(&self) -> bool {
-        self.state.unsealed_events() >= self.options.seal.events.max(self.seal_from)
+        self.state.unsealed_len() >= self.options.seal.events.max(self.seal_from)
     }
 
-    /// Copies what is in memory, to be sealed, if it is at least so many events.
+    /// Copies what is in memory, to be sealed, if it is at least so many events or records.
     fn start_sealing(&mut self, least: usize) -> std::result::Result<Option<SealWork>, Refused> {
-        let events = self.state.unsealed_events();
-        let is_worth_it = events >= least.max(1) && self.state.timeline().len() >= self.options.seal.fewest;
+        let all = self.state.timeline().len().max(self.state.slot_count());
+        let is_worth_it = self.state.unsealed_len() >= least.max(1) && all >= self.options.seal.fewest;
         if self.closed || !is_worth_it || !is_clean(&self.log.report) || !self.state.can_be_sealed() {
             return Ok(None);
         }
@@ -105,6 +105,25 @@ impl Store {
         let Some(head) = head_of(log, &self.state) else {
             return Ok(None);
         };
+        let folder = SegmentFolder {
+            disk: &*self.site.disk,
+            layout: &self.site.layout,
+            log: Arc::clone(&log.file),
+            origin: &log.origin,
+        };
+        // Another process may have sealed the same events.
+        let known = self.state.sealed().map_or(0, |sealed| sealed.events());
+        let on_disk = folder.open(log.walk.end, None).map(|resumed| resumed.sealed);
+        if let Some(on_disk) = on_disk.filter(|on_disk| on_disk.events() > known) {
+            let rest = self.state.timeline().len().saturating_sub(on_disk.events() as usize);
+            // A store that was opened with `Full` does not trust what it did not write.
+            if self.options.checking != Checking::Full {
+                self.state.adopt(on_disk);
+            }
+            if rest <= least {
+                return Ok(None);
+            }
+        }
         Ok(Some(SealWork {
             before: self.state.sealed().cloned(),
             site: Arc::clone(&self.site),
@@ -140,7 +159,7 @@ impl Store {
     }
 }
 
-/// Whether nothing was found that segments could not tell.
+/// Whether nothing was found that segments cannot hold.
 fn is_clean(report: &Report) -> bool {
     report.damage.is_empty()
         && report.tail.is_none()
@@ -148,7 +167,7 @@ fn is_clean(report: &Report) -> bool {
         && matches!(report.base, BaseState::None | BaseState::Anchored)
 }
 
-/// What a segment says about the log that it is of; `None` if the log has anything that segments do not tell.
+/// What a segment says about the log that it is of; `None` if the log has anything that segments cannot hold.
 fn head_of(log: &OpenLog, state: &State) -> Option<Head> {
     let timeline = state.timeline();
     let offset_of = |index: u64| timeline.offset(usize::try_from(index).ok()?);
@@ -175,7 +194,7 @@ pub fn seal_state(shared: &Shared) -> Result<()> {
         store.seal_from = if started.is_some() {
             0
         } else {
-            store.state.unsealed_events() + least
+            store.state.unsealed_len() + least
         };
         started
     };
@@ -187,7 +206,7 @@ pub fn seal_state(shared: &Shared) -> Result<()> {
     Ok(())
 }
 
-/// Seals the state of a log that has just replaced another, from its files: so that a store can be opened behind it at once.
+/// Seals the state of a log that has just replaced another, from its files, and removes the segments of other logs. The care lock is held.
 ///
 /// # Errors
 /// `Io`; the next opening takes longer then.
@@ -217,5 +236,5 @@ pub(in crate::store) fn seal_files(site: &Site, threads: usize, terms: SealTerms
         log: Arc::clone(&log.file),
         origin: &log.origin,
     };
-    folder.seal(unsealed, None, log.identity).map(drop)
+    folder.seal(unsealed, None, log.identity, true).map(drop)
 }

@@ -54,7 +54,7 @@ impl Verification {
     }
 }
 
-/// Looks at nothing, and ends when it is told to.
+/// Looks at nothing, and ends when it is stopped.
 struct Stoppable<'a>(&'a AtomicBool);
 
 impl Sink for Stoppable<'_> {
@@ -72,9 +72,11 @@ impl Sink for Stoppable<'_> {
 impl Store {
     /// What the background verification has to read, if anything.
     pub(in crate::store) fn start_verifying(&self) -> Option<Verification> {
-        let (log, sealed) = (self.log.open()?, self.state.sealed()?);
+        // Right after a compaction the segments are still those of the log before.
+        let sealed = self.state.sealed().filter(|_| self.state.can_be_sealed())?;
+        let log = self.log.open()?;
         let base = match &log.origin {
-            Origin::Ours(sentinel) => sealed.sources().base.clone().zip(sentinel.base_sha256),
+            Origin::Ours(sentinel) => sealed.sources().base().cloned().zip(sentinel.base_sha256),
             _ => None,
         };
         self.verified.is_pending.then(|| Verification {

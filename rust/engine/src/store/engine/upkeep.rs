@@ -142,12 +142,13 @@ impl Engine {
         })?;
         let (note, host) = (head_file.as_deref(), &*self.host);
         let mut found = Verified::look(&*disk, &layout, note, host, self.threads, progress)?;
+        let is_altered = !found.report.damage.is_empty() || !found.report.altered.is_empty();
         if let Some(Error::Corrupted(damage)) = missed {
             found.report.damage.push(*damage);
         }
         self.read(|store| {
             store.vectors.note_damage(&store.state, &found.report.damage);
-            if !found.report.damage.is_empty() || !found.report.altered.is_empty() {
+            if is_altered {
                 store.distrust_segments();
             }
             Ok(())

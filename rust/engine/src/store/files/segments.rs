@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -49,17 +49,17 @@ pub(in crate::store) struct Resumed {
 }
 
 impl SegmentFolder<'_> {
-    /// Opens the segments that follow each other from the beginning of the log; `None` if there are none that fit. `synced` is how far the
-    /// log is known to be on disk.
-    pub fn open(&self, length: u64, synced: Option<u64>) -> Option<Resumed> {
+    /// Opens the segments that follow each other from the beginning of the log and end at or before a place; `None` if there are none that
+    /// fit. `synced` is how far the log is known to be on disk.
+    pub fn open(&self, end: u64, synced: Option<u64>) -> Option<Resumed> {
         let sources = self.sources()?;
-        let origin = origin_hash(&*self.log, length)?;
+        let origin = origin_hash(&*self.log, self.log.length().ok()?)?;
         let failed: Arc<AtomicBool> = Arc::default();
         let mut segments = self.chain(&origin, &failed);
         // A segment that does not end where the log says so is of another log, or the log was changed.
         while let Some(last) = segments.last() {
             let walk = Walk::resume(&last.head().position, &*self.log, synced);
-            match walk.filter(|walk| walk.end <= length && ends_with(&*self.log, walk, &last.head().head)) {
+            match walk.filter(|walk| walk.end <= end && ends_with(&*self.log, walk, &last.head().head)) {
                 Some(walk) => {
                     let sealed = Sealed::of(segments, sources, failed);
                     return Some(Resumed {
@@ -83,10 +83,7 @@ impl SegmentFolder<'_> {
             }
             Origin::Foreign => return None,
         };
-        Some(Sources {
-            log: Arc::clone(&self.log),
-            base,
-        })
+        Some(Sources::new(Arc::clone(&self.log), base))
     }
 
     /// The longest chain of segments from the first event on.
@@ -119,12 +116,13 @@ impl SegmentFolder<'_> {
     }
 
     /// Writes what was copied out of a state as a segment, and opens it with the others. `None` if another process seals just now, or the
-    /// log was replaced.
+    /// log was replaced. Segments of other logs are removed if `is_only_log`: the care lock is held then.
     pub fn seal(
         &self,
         unsealed: Unsealed,
         before: Option<&Arc<Sealed>>,
         log: Identity,
+        is_only_log: bool,
     ) -> io::Result<Option<Arc<Sealed>>> {
         let folder = self.layout.segments();
         self.disk.create_dir(&folder)?;
@@ -132,7 +130,7 @@ impl SegmentFolder<'_> {
         if !lock.acquire(Duration::ZERO)? {
             return Ok(None);
         }
-        let sealed = self.seal_locked(unsealed, before, log);
+        let sealed = self.seal_locked(unsealed, before, log, is_only_log);
         let _ = lock.release();
         sealed
     }
@@ -142,6 +140,7 @@ impl SegmentFolder<'_> {
         unsealed: Unsealed,
         before: Option<&Arc<Sealed>>,
         log: Identity,
+        is_only_log: bool,
     ) -> io::Result<Option<Arc<Sealed>>> {
         remove_drafts(self.disk, self.layout)?;
         let Some(sources) = before.map(|before| before.sources().clone()).or_else(|| self.sources()) else {
@@ -151,7 +150,7 @@ impl SegmentFolder<'_> {
         let mut segments = before.map_or_else(Vec::new, |before| before.segments().to_vec());
         let head = unsealed.head().clone();
         let path = self.path_of(&head);
-        let write = |file| unsealed.write(file, &*sources.log, sources.base.as_deref());
+        let write = |file| unsealed.write(file, sources.log(), sources.base().map(|base| &**base));
         if !self.put(&path, log, write)? {
             return Ok(None);
         }
@@ -162,10 +161,6 @@ impl SegmentFolder<'_> {
         let mut sealed = Sealed::of(segments, sources, failed);
         while let Some(first) = mergeable(sealed.segments()) {
             let parts = first..sealed.segments().len();
-            let old: Vec<_> = sealed.segments()[parts.clone()]
-                .iter()
-                .map(|part| self.path_of(part.head()))
-                .collect();
             let path = self.path_of(&segment::Head {
                 from: sealed.segments()[first].head().from,
                 ..sealed.segments()[parts.end - 1].head().clone()
@@ -179,14 +174,35 @@ impl SegmentFolder<'_> {
             let mut segments = sealed.segments()[..first].to_vec();
             segments.push(Arc::new(new));
             sealed = Sealed::of(segments, sealed.sources().clone(), Arc::clone(sealed.mark()));
-            for path in old.iter().filter(|old| **old != path) {
-                self.disk.remove(path)?;
-            }
         }
+        self.remove_others(&sealed, is_only_log)?;
         Ok(Some(Arc::new(sealed)))
     }
 
-    fn path_of(&self, head: &segment::Head) -> std::path::PathBuf {
+    /// Removes files that hold nothing which these segments do not hold, and those of other logs too if `all`. INVARIANT: `all` is set only
+    /// under the care lock, when no other log is about to get its name.
+    fn remove_others(&self, sealed: &Sealed, all: bool) -> io::Result<()> {
+        let folder = self.layout.segments();
+        let used: Vec<PathBuf> = sealed.segments().iter().map(|part| self.path_of(part.head())).collect();
+        let origin = sealed.head().map(|head| head.origin);
+        for name in self.disk.list(&folder)? {
+            let path = folder.join(&name);
+            let Some((_, to)) = segment_range(&name).filter(|_| !used.contains(&path)) else {
+                continue;
+            };
+            let head = open_segment(self.disk, &path, &Arc::default()).map(|segment| segment.head().clone());
+            let is_spare = match head {
+                Some(head) if Some(head.origin) == origin => to <= sealed.events(),
+                _ => all,
+            };
+            if is_spare && is_ours(self.disk, &path) {
+                self.disk.remove(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn path_of(&self, head: &segment::Head) -> PathBuf {
         self.layout.segment(head.from, head.to, Hex::spell(&head.head).text())
     }
 

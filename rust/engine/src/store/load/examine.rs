@@ -246,7 +246,7 @@ pub fn look_twice(
             taker.resume(&held, layout)?;
         }
         let found = examine(&held.disk, layout, &*held.log, look, &mut taker, progress)?;
-        let is_odd = !found.report.damage.is_empty() || found.report.tail.is_some() || found.report.cut.is_some();
+        let is_odd = !found.report.damage.is_empty() || found.report.cut.is_some();
         if std::mem::take(&mut look.sealed) && (is_odd || taker.state.as_ref().is_some_and(State::has_failed)) {
             continue;
         }

@@ -86,7 +86,8 @@ impl Loader {
             log: Arc::clone(&held.log),
             origin: &origin,
         };
-        if let Some(resumed) = folder.open(length, synced) {
+        // A power failure may have torn what was not synced: it is read and checked.
+        if let Some(resumed) = folder.open(synced.unwrap_or(0), synced) {
             self.last_seq = resumed.walk.mark().last_seq;
             self.state = Some(State::of_segments(resumed.sealed));
             self.resumed = Some(resumed.walk);
