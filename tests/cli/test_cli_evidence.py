@@ -84,6 +84,7 @@ def test_verify_says_where_and_why(run: Run, forged: int) -> None:
 
 
 @pytest.mark.usefixtures("forged")
+@pytest.mark.damaged_before_opening
 def test_a_damaged_store_warns_and_still_answers(run: Run) -> None:
     answer = run("get", "R-0", "--json")
     assert answer.code == 0

@@ -140,6 +140,7 @@ class TestWithALog:
             gc.collect()
         assert caught == []
 
+    @pytest.mark.damaged_before_opening
     def test_a_damaged_log_is_reported(self, with_log: Path) -> None:
         log = with_log / ".chronomemory" / "events.wal"
         log.write_bytes(log.read_bytes().replace(b'"First"', b'"Forge"'))

@@ -23,11 +23,15 @@ from pathlib import Path
 from typing import Any
 
 from chronomemory import ChronoStore
+from chronomemory.engines import ENGINES
 from chronomemory.errors import LogCorrupted
 
 #: A fast selection works in memory where it can: neither a kill nor a refused call reaches beyond the page
 #: cache, and nobody has to wait for a disk that others use.
 MEMORY = "/dev/shm"
+
+# Stores are small here: their state is sealed after 32 events, and whenever they are closed.
+ENGINES.seal = (32, 1, 1)
 
 
 class Skipped(Exception):  # noqa: N818 (nothing went wrong)

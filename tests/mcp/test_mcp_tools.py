@@ -329,6 +329,7 @@ def test_a_server_that_only_reads_writes_nothing(served: ServedStore) -> None:
     assert not (served.store.project_root / ".chronomemory" / "events.wal").exists()
 
 
+@pytest.mark.damaged_before_opening
 def test_damage_is_told_with_every_answer(served: ServedStore) -> None:
     with Memory(served.store.project_root, user="ann") as memory:
         memory.remember("Tea at four")

@@ -87,6 +87,7 @@ def test_why_tells_which_reasons_are_in_doubt(project: Path, log: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [unreadable, removed])
+@pytest.mark.damaged_before_opening
 def test_a_line_that_names_no_record_puts_all_before_it_in_doubt(
     project: Path, log: Path, damage: Callable[[bytes], bytes]
 ) -> None:
@@ -100,6 +101,7 @@ def test_a_line_that_names_no_record_puts_all_before_it_in_doubt(
         assert (health.records_in_doubt, health.ids_in_doubt) == (2, ())
 
 
+@pytest.mark.damaged_before_opening
 def test_an_id_that_was_itself_altered_is_not_taken_for_another(project: Path, log: Path) -> None:
     change_line(log, 2, lambda line: line.replace(b'"record_id":"BELIEF"', b'"record_id":"BEFORE"'))
     with ChronoStore(project) as store:
@@ -130,6 +132,7 @@ def test_records_of_a_broken_batch_are_in_doubt(tmp_path: Path, log: Path) -> No
         assert store.get("A").label == "first"  # type: ignore[union-attr]
 
 
+@pytest.mark.damaged_before_opening
 def test_writing_all_of_a_record_ends_the_doubt_and_a_part_does_not(project: Path, log: Path) -> None:
     with ChronoStore(project) as store:
         store.engine.upsert({"id": "page:1", "kind": "page"}, "pages")

@@ -43,6 +43,7 @@ def flip(path: Path, old: bytes, new: bytes) -> None:
 
 
 @pytest.mark.parametrize("how", ["altered", "missing"])
+@pytest.mark.damaged_before_opening
 def test_a_store_with_a_damaged_base_opens_read_only(
     tmp_path: Path, home: Path, compacted: dict[str, str], how: str
 ) -> None:

@@ -49,6 +49,7 @@ def patched(tmp_path: Path) -> tuple[Path, str]:
 
 
 @pytest.mark.parametrize("how", ["taken out", "overwritten"])
+@pytest.mark.damaged_before_opening
 def test_what_was_changed_in_a_record_that_is_lost_makes_none(
     tmp_path: Path, patched: tuple[Path, str], how: str
 ) -> None:

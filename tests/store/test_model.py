@@ -214,7 +214,7 @@ class StoreMachine(RuleBasedStateMachine):
             changed[at] ^= 0x01
             lines[hit] = bytes(changed)
             log.write_bytes(b"\n".join([*lines, b""]))
-            copied = ChronoStore(folder)
+            copied = ChronoStore(folder, verify="full")
             report = copied.verify()
             if _says_the_same(changed, original):
                 assert report.valid, "another spelling of the same number is a foreign line, not damage"

@@ -108,6 +108,7 @@ def test_the_story_is_as_told(story: Path, tmp_path: Path) -> None:
         assert held(store, "b") == {**dict.fromkeys(range(4), 2), **dict.fromkeys(range(4, 16), 3)}
 
 
+@pytest.mark.damaged_before_opening
 def test_no_damaged_line_gives_a_record_what_is_not_its_own(story: Path, tmp_path: Path) -> None:
     lines = lines_of(story)
     speaking = [number for number, line in enumerate(lines) if b'"record_id":"vector:' in line]

@@ -49,6 +49,7 @@ def test_a_change_is_found_on_disk_while_the_store_is_open(store: ChronoStore, l
     assert store.chain_valid() is True
 
 
+@pytest.mark.damaged_before_opening
 def test_damage_is_named_and_good_lines_are_loaded(store: ChronoStore, log: Path) -> None:
     offset = damaged(store, log)
     assert store.chain_valid() is False
@@ -72,6 +73,7 @@ def test_damage_is_damage_however_the_log_was_synced(tmp_path: Path, log: Path, 
     assert report.tail is None
 
 
+@pytest.mark.damaged_before_opening
 def test_an_agent_can_go_on_and_the_break_stays_visible(store: ChronoStore, log: Path) -> None:
     damaged(store, log)
     with pytest.warns(RuntimeWarning):
@@ -97,6 +99,7 @@ def test_strict_refuses_but_can_be_repaired(store: ChronoStore, log: Path) -> No
     assert any(bad in path.read_bytes() for path in quarantine.rglob("*") if path.is_file())
 
 
+@pytest.mark.damaged_before_opening
 def test_warnings_as_errors_leave_the_store_closed(store: ChronoStore, log: Path) -> None:
     damaged(store, log)
     with warnings.catch_warnings():
