@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import multiprocessing
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from chronomemory import ChronoStore
-from chronomemory.errors import StoreLocked
+from chronomemory.errors import LogCorrupted, StoreLocked
 from shares import share
 
 WRITERS = 3
@@ -205,3 +206,41 @@ def test_unfinished_files_are_removed_and_nothing_else(tmp_path: Path) -> None:
         after = {path for path in folder.rglob("*") if path.is_file() and second not in path.parents}
         assert after == before and backup != second
         assert not (folder / "backup" / "20200101T000000.tmp").exists()
+
+
+def read_for_a_while(store: ChronoStore, name: str) -> None:
+    """Read until the reader no longer looks at the path of the log at every call."""
+    end = time.monotonic() + 0.05
+    while time.monotonic() < end:
+        store.get(name)
+
+
+def test_a_busy_reader_sees_a_log_that_took_the_place_of_its_own(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as reader, ChronoStore(tmp_path, own_engine=True) as other:
+        other.upsert({"id": "A", "label": "first"})
+        backup = other.backup()
+        other.upsert({"id": "B"})
+        for _ in range(3):
+            read_for_a_while(reader, "B")
+            other.upkeep.compact()
+            other.upsert({"id": "A", "label": "compacted"})
+            assert reader["A"].label == "compacted"
+            # The restore keeps the old log under another name, so its number of names does not change.
+            read_for_a_while(reader, "B")
+            other.upkeep.restore(backup)
+            time.sleep(0.002)
+            assert "B" not in reader and reader["A"].label == "first"
+            other.upsert({"id": "B"})
+            assert "B" in reader
+
+
+def test_a_busy_reader_sees_that_its_log_was_moved_away(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path / "here") as reader:
+        reader.upsert({"id": "A"})
+        read_for_a_while(reader, "A")
+        (tmp_path / "here").rename(tmp_path / "there")
+        time.sleep(0.002)
+        with pytest.raises(LogCorrupted):
+            reader.get("A")
+        (tmp_path / "there").rename(tmp_path / "here")
+        assert reader.get("A") is not None

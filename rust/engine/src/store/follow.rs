@@ -52,6 +52,12 @@ impl Store {
         Ok(self.state.has_failed() || self.log.is_behind()?)
     }
 
+    /// The same for a reader, as [`Log::is_behind_for_reader`].
+    pub fn is_behind_for_reader(&self) -> Result<bool> {
+        self.check_open()?;
+        Ok(self.state.has_failed() || self.log.is_behind_for_reader()?)
+    }
+
     /// Forgets the memory and loads base and log anew.
     pub(in crate::store) fn reload(&mut self, progress: Progress<'_>) -> Result<()> {
         let path = self.site.layout.log().to_owned();

@@ -187,7 +187,7 @@ impl Shared {
         loop {
             let store = self.read_guard();
             let is_due = || clock.is_some_and(|clock| ExpiryClock::is_due(&store.state, clock));
-            if store.pending.is_settled() && !store.is_behind()? && !is_due() {
+            if store.pending.is_settled() && !store.is_behind_for_reader()? && !is_due() {
                 let answer = ask(&store);
                 if !store.state.has_failed() {
                     return answer;

@@ -48,6 +48,17 @@ pub struct Status {
     pub length: u64,
 }
 
+/// What one look at an open file tells: a write to the file changes it, and so does a change of one of its names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileStamp {
+    /// Its length in bytes.
+    pub length: u64,
+    /// How many names it has.
+    pub links: u64,
+    /// When it was changed last, by the clock of its file system: seconds and nanoseconds.
+    pub changed: (i64, i64),
+}
+
 /// How the folder of a store is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FolderMode {
@@ -133,6 +144,10 @@ pub trait DiskFile: Send + Sync {
     fn length(&self) -> io::Result<u64>;
     /// Which file this is.
     fn identity(&self) -> io::Result<Identity>;
+    /// Its stamp, unless this disk has none.
+    fn stamp(&self) -> Option<FileStamp> {
+        None
+    }
     /// Whether another name leads to this file: what is written here is then written there.
     fn is_shared(&self) -> io::Result<bool> {
         Ok(false)

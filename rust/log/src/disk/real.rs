@@ -12,7 +12,9 @@ use rustix::fs::{Dir, Mode, OFlags};
 
 use super::forked::Lockable;
 use super::reach::Roots;
-use super::{Access, Disk, DiskFile, FolderMode, Identity, LockFile, Mapping, Status, UnexpectedEntry, UnexpectedKind};
+use super::{
+    Access, Disk, DiskFile, FileStamp, FolderMode, Identity, LockFile, Mapping, Status, UnexpectedEntry, UnexpectedKind,
+};
 
 /// The file system of the machine.
 #[derive(Debug, Default)]
@@ -159,6 +161,15 @@ impl DiskFile for RealFile {
 
     fn identity(&self) -> io::Result<Identity> {
         Ok(identity_of(&self.0.metadata()?))
+    }
+
+    fn stamp(&self) -> Option<FileStamp> {
+        let now = self.0.metadata().ok()?;
+        Some(FileStamp {
+            length: now.len(),
+            links: now.nlink(),
+            changed: (now.ctime(), now.ctime_nsec()),
+        })
     }
 
     fn is_shared(&self) -> io::Result<bool> {

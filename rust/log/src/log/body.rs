@@ -144,6 +144,15 @@ impl Log {
         })
     }
 
+    /// The same for a reader. A log that another one replaced without a change of the old file is noticed within a millisecond.
+    pub fn is_behind_for_reader(&self) -> Result<bool> {
+        let is_leased = self.lock.is_leased() && self.lock.is_prepared();
+        match self.open.as_ref().filter(|_| self.report.tail.is_none() && !is_leased) {
+            Some(open) => open.path_look.is_behind(&*open.file, || self.is_behind()),
+            None => self.is_behind(),
+        }
+    }
+
     /// The length of the log, if it is the one at its path.
     pub fn length_at_its_path(&self) -> Result<Option<u64>> {
         let path = self.site.log();

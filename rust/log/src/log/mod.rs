@@ -8,6 +8,7 @@ pub mod files;
 mod head_note;
 mod lock;
 mod open;
+mod path_look;
 mod site;
 mod sync;
 

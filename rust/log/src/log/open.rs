@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use super::path_look::PathLook;
 use super::site::Site;
 use crate::chain::ChainMark;
 use crate::damage::{Damage, DamageKind, Tail};
@@ -58,6 +59,8 @@ pub struct OpenLog {
     pub(super) anchored: bool,
     /// What that hint says now.
     pub(super) hint: KeptHint,
+    /// The last look of a reader at its path.
+    pub(super) path_look: PathLook,
 }
 
 impl OpenLog {
@@ -71,6 +74,7 @@ impl OpenLog {
             writable: false,
             anchored: false,
             hint: KeptHint::default(),
+            path_look: PathLook::default(),
         })
     }
 
