@@ -21,7 +21,6 @@ __all__ = [
     "Deltas",
     "Edition",
     "Engine",
-    "PackedRecords",
     "Reader",
     "Store",
     "Upkeep",
@@ -42,6 +41,7 @@ __all__ = [
     "store_folder",
     "text_words",
     "token_rows",
+    "unset_attribute",
     "verify_path",
 ]
 
@@ -117,6 +117,9 @@ class Store:
 
     _engine: Engine | None
     def __new__(cls, *_args: Any, **_options: Any) -> Self: ...
+    def get(self, record_id: str, *, expired: bool = False) -> ChronoRecord | None:
+        """Return a record, a tombstoned one too, or None; an expired one only with ``expired``."""
+
     def upsert(self, record: _Record, *, if_version: str | None = None, if_new: bool = False) -> WalEvent:
         """Write a record; with ``if_version`` the one there is of that, with ``if_new`` there is none."""
 
@@ -406,12 +409,6 @@ class Edition:
     def __ne__(self, other: object, /) -> bool: ...
 
 @final
-class PackedRecords:
-    """The rows that records were made from, with their moments."""
-
-    def packed(self, row: int) -> bytes: ...
-
-@final
 class Walk:
     """Records as they were when it began, each made when it is asked for."""
 
@@ -456,5 +453,8 @@ def text_words(text: str) -> list[str]: ...
 def question_words(text: str) -> list[str]: ...
 def statement_pieces(text: str) -> list[str]: ...
 def token_rows(vectors: _Floats, counts: list[int], most: int) -> _Floats: ...
+def unset_attribute(record: ChronoRecord, name: str) -> Any:
+    """Return a field of a record that holds only its bytes, and set all that were not assigned before."""
+
 def event_hash(fields: Mapping[str, Any]) -> str:
     """The hash of an event: of all these fields but ``hash``."""

@@ -8,9 +8,9 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from chronomemory._core import canonical_json
+from chronomemory._core import canonical_json, unset_attribute
 from chronomemory.scope import Scope
 
 #: A belief below this never reaches a prompt.
@@ -65,10 +65,16 @@ def _version(packed: bytes) -> str:
 class _Stored:
     """What a store adds to the fields of a record that it returns."""
 
-    # The rows that the engine made the record from, and its row there, unpacked when a caller asks for it.
-    __slots__ = ("_origin", "_row")
-    _origin: Any
-    _row: int
+    # What the engine packed of the record: moments, doubt, and its canonical JSON or the beginning of its
+    # digest. While it is in `_unread`, the fields are unset; then `_unread` is None.
+    __slots__ = ("_origin", "_unread")
+    _origin: bytes
+    _unread: bytes | None
+
+    if not TYPE_CHECKING:  # which would let a record have attributes of any name
+
+        def __getattr__(self, name: str) -> Any:
+            return unset_attribute(self, name)
 
     @property
     def created_at(self) -> datetime | None:
@@ -113,8 +119,7 @@ class _Stored:
         return made, made if updated == created else _moment(updated), _version(packed)
 
     def _packed(self) -> bytes | None:
-        packed: Any = getattr(self, "_origin", None)
-        return packed if packed is None or isinstance(packed, bytes) else packed.packed(self._row)
+        return getattr(self, "_unread", None) or getattr(self, "_origin", None)
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
         """Return the fields, and what was packed of this record alone, to be copied or pickled."""

@@ -22,10 +22,12 @@ USER = {"user": "ann"}
 NAMES = [SHARED, USER, {"user": "ann", "agent": "a", "session": "s"}]
 
 
-def is_crossing(called: object) -> bool:
-    """Say whether a builtin is a method or a function of the library."""
-    owner = type(getattr(called, "__self__", None)).__module__
-    return "chronomemory._core" in (owner, getattr(called, "__module__", None))
+def is_crossing(called: Any) -> bool:
+    """Say whether a builtin is a method or a function of the library, and does more than to read a record."""
+    name = called.__name__
+    classes = type(getattr(called, "__self__", None)).__mro__
+    homes = {home.__module__ for home in classes if name in vars(home)}
+    return "chronomemory._core" in homes | {getattr(called, "__module__", None)} and name != "unset_attribute"
 
 
 @contextmanager

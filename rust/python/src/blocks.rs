@@ -34,7 +34,7 @@ fn found<'py>(py: Python<'py>, found: &FoundBlock) -> PyResult<Bound<'py, PyTupl
             record: Cow::Borrowed(record),
             moments,
         })
-        .into_python(py, true)
+        .into_python(py)
     });
     (
         &found.id,
@@ -139,7 +139,7 @@ impl Blocks {
             let found = store.state().dated(&self.0.viewer, record_id);
             Ok(found.filter(|one| misfit(&one.record).is_none()).map(OneRecord::of))
         })?;
-        found.map(|one| one.into_python(py, false)).transpose()
+        found.map(|one| one.into_python(py)).transpose()
     }
 
     #[pyo3(signature = (kind, status, limit, *, own=false))]

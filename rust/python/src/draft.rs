@@ -39,7 +39,7 @@ pub fn record_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
 }
 
 /// The names of the fields as interned strings: most keys of dicts are the same objects.
-fn names(py: Python<'_>) -> &'static [Py<PyString>; RECORD_FIELDS.len()] {
+pub fn names(py: Python<'_>) -> &'static [Py<PyString>; RECORD_FIELDS.len()] {
     static NAMES: PyOnceLock<[Py<PyString>; RECORD_FIELDS.len()]> = PyOnceLock::new();
     NAMES.get_or_init(py, || RECORD_FIELDS.map(|name| PyString::intern(py, name).unbind()))
 }

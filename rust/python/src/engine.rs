@@ -13,7 +13,7 @@ use chronomemory::{
 };
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyList, PyTuple};
 
 use crate::blocks::Blocks;
 use crate::boundary::{
@@ -620,6 +620,17 @@ impl StoreBase {
     fn engine(&self) -> MutexGuard<'_, Option<Py<Engine>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// The engine, which the subclass opens if it is not open.
+    fn opened(slf: &Bound<'_, Self>) -> PyResult<Py<Engine>> {
+        match slf.get()._engine(slf.py()) {
+            Some(engine) => Ok(engine),
+            None => Ok(slf
+                .getattr(intern!(slf.py(), "engine"))?
+                .cast_into::<Engine>()?
+                .unbind()),
+        }
+    }
 }
 
 #[pymethods]
@@ -642,6 +653,23 @@ impl StoreBase {
         drop(before);
     }
 
+    /// Return a record, a tombstoned one too, or None; one that has expired only if that is asked for.
+    #[pyo3(signature = (record_id, *, expired=None), text_signature = "($self, record_id, *, expired=False)")]
+    fn get<'py>(
+        slf: &Bound<'py, Self>,
+        record_id: &Object<'py>,
+        expired: Option<&Object<'py>>,
+    ) -> PyResult<Option<Object<'py>>> {
+        let engine = Self::opened(slf)?;
+        match expired {
+            Some(expired) if !expired.is(PyBool::new(slf.py(), false)) => {
+                let found = slf.call_method1(intern!(slf.py(), "_get_expired"), (record_id, expired))?;
+                Ok((!found.is_none()).then_some(found))
+            }
+            _ => engine.bind(slf.py()).as_super().get().get(slf.py(), record_id),
+        }
+    }
+
     /// Write a record, replacing the one with its id; the store's depth is stamped on it. With `if_version` that one
     /// must be of this version, with `if_new` there must be none.
     #[pyo3(signature = (record, *, if_version=None, if_new=false))]
@@ -656,12 +684,7 @@ impl StoreBase {
             let options = dict!(py; if_version: if_version, if_new: if_new);
             return slf.call_method(intern!(py, "_upsert_if"), (record,), Some(&options));
         }
-        let engine = match slf.get()._engine(py) {
-            Some(engine) => engine,
-            // The subclass opens it.
-            None => slf.getattr(intern!(py, "engine"))?.cast_into::<Engine>()?.unbind(),
-        };
-        let event = engine.get().upsert(py, record, None)?;
+        let event = Self::opened(slf)?.get().upsert(py, record, None)?;
         Ok(Bound::new(py, event)?.into_any())
     }
 }

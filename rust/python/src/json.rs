@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, TryLockError};
 
-use chronomemory::{Cursor, Error, MAX_DEPTH, MAX_INT_DIGITS, Quoted, Value, write_f64, write_i64, write_string};
+use chronomemory::{
+    Cursor, Error, MAX_DEPTH, MAX_INT_DIGITS, Quoted, RECORD_FIELDS, Value, write_f64, write_i64, write_string,
+};
 use foldhash::fast::FixedState;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -12,7 +14,6 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyT
 use smallvec::SmallVec;
 
 use crate::boundary::{invalid_at, to_python};
-use crate::draft::record_class;
 use crate::{Dict, Object};
 
 /// Dicts of at most this number of keys are sorted without an allocation, and their shapes are kept.
@@ -434,6 +435,16 @@ impl<'a, 'py> Parser<'a, 'py> {
         Ok(list)
     }
 
+    /// Passes a key that needs no escapes, if it is the next one.
+    fn passes_key(&mut self, name: &str) -> bool {
+        let quoted = self.cursor.rest().strip_prefix(b"\"");
+        let is_next = quoted.is_some_and(|rest| {
+            let behind = rest.strip_prefix(name.as_bytes());
+            behind.is_some_and(|behind| behind.starts_with(b"\":"))
+        });
+        is_next && self.cursor.take(name.len() + 3).is_some()
+    }
+
     /// The next key of an object, or `None` behind the last member.
     fn key(&mut self) -> PyResult<Option<Quoted<'a>>> {
         if !self.cursor.has_more(b'}').ok_or_else(broken)? {
@@ -480,64 +491,44 @@ pub fn dict<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Dict<'py>> {
     Parser::opened(py, bytes)?.dict()
 }
 
-/// A canonical record as a `ChronoRecord`; fields that a foreign record lacks get their defaults.
-pub fn record<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Object<'py>> {
+/// The values of the fields of a canonical record, in their order; a foreign record may lack some.
+pub fn fields<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<[Option<Object<'py>>; RECORD_FIELDS.len()]> {
     let mut parser = Parser::opened(py, bytes)?;
-    let mut fields: [Option<Object<'py>>; FIELD_COUNT] = Default::default();
-    while let Some(key) = parser.key()? {
-        let slot = slot_of(key.inner);
-        let value = match (slot, parser.cursor.peek()) {
-            (Some(KIND | STATUS | SOURCE_TYPE), Some(b'"')) => {
+    let mut fields = [const { None }; RECORD_FIELDS.len()];
+    let mut expected = 0;
+    while parser.cursor.has_more(b'}').ok_or_else(broken)? {
+        let place = match RECORD_FIELDS.get(expected) {
+            Some(name) if parser.passes_key(name) => Some(expected),
+            _ => {
+                let key = parser.cursor.key().ok_or_else(broken)?;
+                RECORD_FIELDS.iter().position(|name| name.as_bytes() == key.inner)
+            }
+        };
+        expected += 1;
+        let value = match (place, parser.cursor.peek()) {
+            (Some(KIND | SOURCE_TYPE | STATUS), Some(b'"')) => {
                 let word = parser.cursor.string().ok_or_else(broken)?;
                 shared_text(py, word)?.into_any()
             }
             _ => parser.value()?,
         };
-        if let Some(slot) = slot {
-            fields[slot] = Some(value);
+        // A foreign confidence may be written as an integer.
+        let value = match place {
+            Some(CONFIDENCE) if value.is_instance_of::<PyInt>() => PyFloat::new(py, value.extract()?).into_any(),
+            _ => value,
+        };
+        if let Some(place) = place {
+            fields[place] = Some(value);
         }
     }
-    // A foreign confidence may be written as an integer.
-    if let Some(confidence) = &mut fields[CONFIDENCE]
-        && confidence.is_instance_of::<PyInt>()
-    {
-        *confidence = PyFloat::new(py, confidence.extract()?).into_any();
-    }
-    if fields.iter().all(Option::is_some) {
-        return record_class(py)?.call1(PyTuple::new(py, fields)?);
-    }
-    let known = dict(py, bytes)?;
-    if let Some(confidence) = &fields[CONFIDENCE] {
-        known.set_item("confidence", confidence)?;
-    }
-    record_class(py)?.call_method1("from_dict", (known,))
+    Ok(fields)
 }
 
-/// How many fields the constructor of `ChronoRecord` has, and the positions of some.
-const FIELD_COUNT: usize = 12;
-const KIND: usize = 1;
-const STATUS: usize = 2;
-const CONFIDENCE: usize = 4;
-const SOURCE_TYPE: usize = 5;
-
-/// The position of a field there.
-fn slot_of(key: &[u8]) -> Option<usize> {
-    Some(match key {
-        b"id" => 0,
-        b"kind" => KIND,
-        b"status" => STATUS,
-        b"label" => 3,
-        b"confidence" => CONFIDENCE,
-        b"source_type" => SOURCE_TYPE,
-        b"evidence" => 6,
-        b"epistemic_boundary" => 7,
-        b"is_hypothesis" => 8,
-        b"model_assumptions" => 9,
-        b"recursion_depth" => 10,
-        b"data" => 11,
-        _ => return None,
-    })
-}
+/// The positions of some fields in canonical order.
+const CONFIDENCE: usize = 0;
+const KIND: usize = 6;
+const SOURCE_TYPE: usize = 10;
+const STATUS: usize = 11;
 
 /// A parsed value as Python objects.
 pub fn of_value<'py>(py: Python<'py>, value: &Value) -> PyResult<Object<'py>> {

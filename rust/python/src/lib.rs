@@ -64,7 +64,7 @@ mod _core {
             after_fork_in_child, after_fork_in_parent, before_fork, canonical_json, event_hash, file_holds,
             indented_json, parse_json, question_words, statement_pieces, store_folder, text_words, verify_path,
         },
-        packed::PackedRecords,
+        packed::unset_attribute,
         reader::{Reader, Walk},
         upkeep::Upkeep,
         vectors::{Vectors, token_rows},

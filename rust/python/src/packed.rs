@@ -1,79 +1,112 @@
-//! Hands records out of the state, with the bytes that tell when they were made.
-//!
-//! A Python record knows its row in a copy of canonical bytes and moments. Few callers ask for moments or versions, and
-//! computing them for all records would take longer than reading these.
+//! Makes Python records of copied ones. A record holds only its packed bytes until a field of it is read.
 
-use chronomemory::{Allowance, CopiedRows, Dated, Error, Moments, Refused, sha256};
-use pyo3::exceptions::PyIndexError;
+use chronomemory::{Allowance, CopiedRows, Dated, Error, RECORD_FIELDS, Refused, sha256};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyString};
 
 use crate::boundary::{check_room, to_python};
+use crate::draft::{names, record_class};
 use crate::json;
 use crate::{Dict, Object};
 
-/// Memory for the objects of a record beside its text.
-const RECORD_BYTES: usize = 64;
 /// More than the Python objects take for each byte of canonical JSON: an empty list has two bytes there.
 pub const OBJECT_BYTES: usize = 48;
-/// How many records share a copy: Python keeps the integers below this.
-const SHARED_ROWS: usize = 256;
+/// Memory for the objects of a dict beside its text.
+const DICT_BYTES: usize = 64 * OBJECT_BYTES;
+/// Memory for an unread record beside its text.
+const RECORD_BYTES: usize = 512;
+/// A longer record is not kept once its fields are read: its version has to do.
+const KEPT_BYTES: usize = 4 * 1024;
 /// The length of the moments of a record and of its doubt.
 const MOMENTS_BYTES: usize = size_of::<[i64; 4]>() + 1;
 /// The length of a version: the beginning of a digest.
 const VERSION_BYTES: usize = 8;
 
-/// Copied rows that records were made from.
-#[pyclass(frozen, module = "chronomemory._core")]
-pub struct PackedRecords(CopiedRows);
-
-#[pymethods]
-impl PackedRecords {
-    /// The moments of a record, then the record or the beginning of its digest.
-    fn packed<'py>(&self, py: Python<'py>, row: usize) -> PyResult<Bound<'py, PyBytes>> {
-        let one = self.0.row(row).ok_or_else(|| PyIndexError::new_err(row))?;
-        Ok(PyBytes::new(py, &packed(one.moments, &one.record)))
-    }
-}
-
-fn packed(moments: Moments, content: &[u8]) -> Vec<u8> {
-    let mut packed = Vec::with_capacity(MOMENTS_BYTES + content.len());
-    for number in moments.numbers() {
-        packed.extend_from_slice(&number.to_le_bytes());
-    }
-    packed.push(moments.doubt as u8);
-    packed.extend_from_slice(content);
-    packed
-}
-
-/// One record, copied out of the state.
+/// One record, copied out of the state: its moments and doubt, then its canonical JSON.
 pub struct OneRecord(Vec<u8>);
 
 impl OneRecord {
     pub fn of(one: Dated<'_>) -> Self {
-        Self(packed(one.moments, &one.record))
+        let Dated { record, moments } = one;
+        let mut packed = Vec::with_capacity(MOMENTS_BYTES + record.len());
+        for number in moments.numbers() {
+            packed.extend_from_slice(&number.to_le_bytes());
+        }
+        packed.push(moments.doubt as u8);
+        packed.extend_from_slice(&record);
+        Self(packed)
     }
 
-    /// The `ChronoRecord`. With `versioned`, and of a long record, only the version is kept behind it.
-    pub fn into_python(mut self, py: Python<'_>, versioned: bool) -> PyResult<Object<'_>> {
-        let content = &self.0[MOMENTS_BYTES..];
-        let record = json::record(py, content)?;
-        if versioned || !CopiedRows::keeps(content) {
-            let digest = sha256(content).raw();
-            self.0.truncate(MOMENTS_BYTES);
-            self.0.extend_from_slice(&digest[..VERSION_BYTES]);
-        }
-        record.setattr(intern!(py, "_origin"), PyBytes::new(py, &self.0))?;
+    /// The `ChronoRecord`, unread.
+    pub fn into_python(self, py: Python<'_>) -> PyResult<Object<'_>> {
+        static NEW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let new = NEW.get_or_try_init(py, || py.get_type::<PyAny>().getattr("__new__").map(Bound::unbind))?;
+        let record = new.bind(py).call1((record_class(py)?,))?;
+        record.setattr(intern!(py, "_unread"), PyBytes::new(py, &self.0))?;
         Ok(record)
     }
 
     pub fn all_into_python(found: Vec<Option<Self>>, py: Python<'_>) -> PyResult<Vec<Option<Object<'_>>>> {
         let made = found
             .into_iter()
-            .map(|one| one.map(|one| one.into_python(py, false)).transpose());
+            .map(|one| one.map(|one| one.into_python(py)).transpose());
         made.collect()
     }
+}
+
+/// How many objects an unread record without assigned fields refers to: its class and its bytes.
+const UNREAD_REFERENTS: usize = 2;
+
+/// An attribute of a record that is not set: a field of an unread one, all of whose fields are set then.
+#[pyfunction]
+pub fn unset_attribute<'py>(record: &Object<'py>, name: &Bound<'py, PyString>) -> PyResult<Object<'py>> {
+    let py = record.py();
+    let is_field =
+        names(py).iter().any(|field| field.is(name)) || name.to_str().is_ok_and(|name| RECORD_FIELDS.contains(&name));
+    if is_field
+        && let Ok(unread) = record.getattr(intern!(py, "_unread"))
+        && let Ok(packed) = unread.cast_into::<PyBytes>()
+    {
+        read_fields(record, &packed)?;
+        return record.getattr(name);
+    }
+    py.get_type::<PyAny>()
+        .call_method1(intern!(py, "__getattribute__"), (record, name))
+}
+
+/// Sets the fields of an unread record. Those that were assigned before stay.
+// INVARIANT: between the look at what is assigned and the last field that is set the interpreter runs nothing else, so
+// no value is replaced that another thread has assigned or read.
+fn read_fields(record: &Object<'_>, packed: &Bound<'_, PyBytes>) -> PyResult<()> {
+    static REFERENTS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = record.py();
+    let (moments, content) = packed.as_bytes().split_at(MOMENTS_BYTES);
+    let is_long = content.len() > KEPT_BYTES;
+    if is_long {
+        check_room(py, content.len() * OBJECT_BYTES)?;
+    }
+    let mut fields = json::fields(py, content)?;
+    let class = record.get_type();
+    if fields.iter().any(Option::is_none) {
+        let defaults = class.call0()?;
+        for (name, value) in names(py).iter().zip(&mut fields) {
+            value.get_or_insert(defaults.getattr(name)?);
+        }
+    }
+    let kept = match is_long {
+        true => PyBytes::new(py, &[moments, &sha256(content).raw()[..VERSION_BYTES]].concat()),
+        false => packed.clone(),
+    };
+    let is_assigned = REFERENTS.import(py, "gc", "get_referents")?.call1((record,))?.len()? != UNREAD_REFERENTS;
+    for (name, value) in names(py).iter().zip(fields) {
+        if !is_assigned || class.getattr(name)?.call_method1("__get__", (record,)).is_err() {
+            record.setattr(name, value)?;
+        }
+    }
+    record.setattr(intern!(py, "_origin"), kept)?;
+    record.setattr(intern!(py, "_unread"), py.None())
 }
 
 /// Records, copied out of the state.
@@ -88,52 +121,38 @@ impl Records {
     pub fn of(records: &[Dated<'_>]) -> Result<Self, Error> {
         Ok(Self {
             count: records.len(),
-            parts: CopiedRows::of(records, SHARED_ROWS)?,
+            parts: CopiedRows::of(records)?,
         })
     }
 
     /// The records as `ChronoRecord` objects.
     pub fn into_python(self, py: Python<'_>) -> PyResult<Vec<Object<'_>>> {
-        let (origin, place) = (intern!(py, "_origin"), intern!(py, "_row"));
-        self.each_part(py, |part, made| {
-            if part.len() == 1
-                && let Some(one) = part.row(0)
-            {
-                made.push(OneRecord::of(one).into_python(py, false)?);
-                return Ok(());
-            }
-            let part = Bound::new(py, PackedRecords(part))?;
-            for (row, one) in part.get().0.rows().enumerate() {
-                let record = json::record(py, &one.record)?;
-                record.setattr(origin, &part)?;
-                record.setattr(place, row)?;
-                made.push(record);
-            }
-            Ok(())
-        })
+        self.each(py, (1, RECORD_BYTES), |one| OneRecord::of(one).into_python(py))
     }
 
     /// The records as dicts.
     pub fn into_dicts(self, py: Python<'_>) -> PyResult<Vec<Dict<'_>>> {
-        self.each_part(py, |part, made| {
-            for one in part.rows() {
-                made.push(json::dict(py, &one.record)?);
-            }
-            Ok(())
-        })
+        self.each(py, (OBJECT_BYTES, DICT_BYTES), |one| json::dict(py, &one.record))
     }
 
-    /// Makes objects of each copy. Memory for them is checked before they are made.
-    fn each_part<T>(self, py: Python<'_>, add: impl Fn(CopiedRows, &mut Vec<T>) -> PyResult<()>) -> PyResult<Vec<T>> {
+    /// Makes an object of each record. Memory for them is checked before: so much for each byte and for each record.
+    fn each<T>(
+        self,
+        py: Python<'_>,
+        (of_byte, of_record): (usize, usize),
+        make: impl Fn(Dated<'_>) -> PyResult<T>,
+    ) -> PyResult<Vec<T>> {
         let mut made = Vec::new();
         let reserved = made.try_reserve_exact(self.count).map_err(Refused::from);
         reserved.map_err(|fault| to_python(py, fault.into()))?;
         check_room(py, self.count * size_of::<usize>())?;
         let mut room = Allowance::default();
         for part in self.parts {
-            let needed = (part.bytes() + part.len() * RECORD_BYTES) * OBJECT_BYTES;
+            let needed = part.bytes() * of_byte + part.len() * of_record;
             room.take(needed).map_err(|fault| to_python(py, fault.into()))?;
-            add(part, &mut made)?;
+            for one in part.rows() {
+                made.push(make(one)?);
+            }
         }
         Ok(made)
     }

@@ -94,11 +94,11 @@ impl Reader {
         read!(self, py, source => Ok(source.state().scopes().knows(&self.viewer)))
     }
 
-    fn get<'py>(&self, py: Python<'py>, id: &Object<'py>) -> PyResult<Option<Object<'py>>> {
+    pub(crate) fn get<'py>(&self, py: Python<'py>, id: &Object<'py>) -> PyResult<Option<Object<'py>>> {
         let id = record_id(id)?;
         let id = argument_text(&id, "id")?;
         let found = read!(self, py, source => Ok(source.state().dated(&self.viewer, id).map(OneRecord::of)))?;
-        found.map(|one| one.into_python(py, false)).transpose()
+        found.map(|one| one.into_python(py)).transpose()
     }
 
     fn get_many<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Vec<Option<Object<'py>>>> {
@@ -194,7 +194,7 @@ impl Reader {
                 record: Cow::Borrowed(record),
                 moments,
             });
-            Ok((found.into_python(py, false)?, hit.score, why))
+            Ok((found.into_python(py)?, hit.score, why))
         });
         Ok((hits.collect::<PyResult<_>>()?, asker))
     }
@@ -305,7 +305,7 @@ impl Walk {
         frozen.check().map_err(|fault| to_python(py, fault))?;
         *row += 1;
         let one = OneRecord::of(Dated { record, moments });
-        one.into_python(py, false).map(Some)
+        one.into_python(py).map(Some)
     }
 
     fn __length_hint__(&self) -> usize {

@@ -1,4 +1,4 @@
-//! Copies records out of a state, several together, for whoever holds one of them for long.
+//! Copies records out of a state, in pieces that are released one after the other.
 
 use std::borrow::Cow;
 
@@ -6,10 +6,8 @@ use super::rows::Dated;
 use crate::snapshot::Moments;
 use chronolog::memory::Refused;
 
-/// So much is kept at most for a record that somebody holds, unless it is longer itself.
-const COPY_BYTES: usize = 64 * 1024;
-/// A longer record is worth no copy that somebody keeps.
-const KEPT_BYTES: usize = 4 * 1024;
+/// The bytes of a piece, unless it is a single longer record.
+const PIECE_BYTES: usize = 64 * 1024;
 
 /// Records as they were, one behind the other, and their moments.
 #[derive(Debug)]
@@ -20,15 +18,20 @@ pub struct CopiedRows {
 }
 
 impl CopiedRows {
-    /// Copies records, so many at most together. A long one stands alone.
-    pub fn of(records: &[Dated<'_>], most: usize) -> Result<Vec<Self>, Refused> {
+    /// Copies records.
+    pub fn of(records: &[Dated<'_>]) -> Result<Vec<Self>, Refused> {
         let mut copies = Vec::new();
         let mut rest = records;
         while !rest.is_empty() {
-            let (together, behind) = rest.split_at(together(rest, most));
+            let mut bytes = 0;
+            let fits = rest.iter().take_while(|one| {
+                bytes += one.record.len();
+                bytes <= PIECE_BYTES
+            });
+            let (piece, behind) = rest.split_at(fits.count().max(1));
             rest = behind;
             copies.try_reserve(1)?;
-            copies.push(Self::copied(together)?);
+            copies.push(Self::copied(piece)?);
         }
         Ok(copies)
     }
@@ -44,26 +47,13 @@ impl CopiedRows {
         Ok(Self { bytes, rows })
     }
 
-    /// Whether a record is so short that a copy of it is kept: of a longer one its digest has to do.
-    #[must_use]
-    pub fn keeps(record: &[u8]) -> bool {
-        record.len() <= KEPT_BYTES
-    }
-
-    /// One of them, by its place.
-    #[must_use]
-    pub fn row(&self, place: usize) -> Option<Dated<'_>> {
-        let &(end, moments) = self.rows.get(place)?;
-        let start = place.checked_sub(1).map_or(0, |before| self.rows[before].0);
-        Some(Dated {
-            record: Cow::Borrowed(&self.bytes[start..end]),
-            moments,
-        })
-    }
-
     /// All of them.
     pub fn rows(&self) -> impl Iterator<Item = Dated<'_>> {
-        (0..self.rows.len()).filter_map(|place| self.row(place))
+        let mut start = 0;
+        self.rows.iter().map(move |&(end, moments)| Dated {
+            record: Cow::Borrowed(&self.bytes[std::mem::replace(&mut start, end)..end]),
+            moments,
+        })
     }
 
     /// How many there are.
@@ -85,22 +75,11 @@ impl CopiedRows {
     }
 }
 
-/// How many of the first records share a copy.
-fn together(records: &[Dated<'_>], most: usize) -> usize {
-    let mut bytes = 0;
-    let mut fits = |one: &&Dated<'_>| {
-        bytes += one.record.len();
-        CopiedRows::keeps(&one.record) && bytes <= COPY_BYTES
-    };
-    let most = records.len().min(most);
-    records[..most].iter().take_while(&mut fits).count().max(1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn copied(lengths: &[usize], most: usize) -> Vec<Vec<usize>> {
+    fn copied(lengths: &[usize]) -> Vec<Vec<usize>> {
         let records: Vec<Vec<u8>> = lengths.iter().map(|&length| vec![b'x'; length]).collect();
         let dated: Vec<Dated<'_>> = records
             .iter()
@@ -109,24 +88,20 @@ mod tests {
                 moments: Moments::UNKNOWN,
             })
             .collect();
-        let copies = CopiedRows::of(&dated, most).expect("memory");
-        let told: Vec<Vec<usize>> = copies
-            .iter()
-            .map(|copy| copy.rows().map(|one| one.record.len()).collect())
-            .collect();
-        assert!(copies.iter().all(|copy| copy.row(copy.len()).is_none()));
-        told
+        let copies = CopiedRows::of(&dated).expect("memory");
+        let rows = |copy: &CopiedRows| copy.rows().map(|one| one.record.len()).collect();
+        copies.iter().map(rows).collect()
     }
 
     #[test]
-    fn short_records_share_a_copy_and_long_ones_stand_alone() {
-        assert_eq!(copied(&[], 8), Vec::<Vec<usize>>::new());
-        assert_eq!(copied(&[1, 2, 3], 2), [vec![1, 2], vec![3]]);
+    fn records_are_copied_in_pieces() {
+        assert_eq!(copied(&[]), Vec::<Vec<usize>>::new());
+        assert_eq!(copied(&[1, 2, 3]), [vec![1, 2, 3]]);
         assert_eq!(
-            copied(&[1, KEPT_BYTES + 1, 2], 8),
-            [vec![1], vec![KEPT_BYTES + 1], vec![2]]
+            copied(&[1, PIECE_BYTES + 1, 2]),
+            [vec![1], vec![PIECE_BYTES + 1], vec![2]]
         );
-        let many = copied(&[KEPT_BYTES; 17], 100);
+        let many = copied(&[4096; 17]);
         assert_eq!(many.iter().map(Vec::len).collect::<Vec<_>>(), [16, 1]);
     }
 }
