@@ -2,7 +2,7 @@
 
 pub use chronolog::{archive, digest, disk, error, event, hint, json, log, wal};
 pub use chronomemory_search::{text, vector};
-pub use chronomemory_state::{snapshot, state};
+pub use chronomemory_state::{segment, snapshot, state};
 
 /// The store behind the export list.
 pub mod store {

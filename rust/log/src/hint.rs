@@ -154,6 +154,13 @@ pub fn hint_for(synced: Option<Synced>, log: &dyn DiskFile, length: u64) -> io::
     })
 }
 
+/// The hash of the first event of a log, as 32 bytes.
+pub fn origin_hash(log: &dyn DiskFile, length: u64) -> Option<[u8; 32]> {
+    let line = first_line(log, length).ok()??;
+    let line = line.strip_suffix(b"\r").unwrap_or(&line);
+    Some(Event::read(line, Trust::Hashes).ok()?.hash_and_raw(line).1)
+}
+
 /// The first whole line that is not blank, without its newline; `None` if there is none.
 pub fn first_line(log: &dyn DiskFile, length: u64) -> io::Result<Option<Vec<u8>>> {
     let mut offset = 0;

@@ -286,11 +286,7 @@ pub(in crate::store) fn follow_swap(site: &Site, log: &mut Log, state: &mut Stat
     if !read_old_log(site, log, state, threads)? {
         return Ok(false);
     }
-    let live = LiveLog {
-        site,
-        open: log.open(),
-        state,
-    };
+    let live = LiveLog::of(site, log, state);
     if live.head() != sentinel.previous_head || live.last_seq() != sentinel.last_seq {
         return Ok(false);
     }

@@ -149,11 +149,7 @@ impl Store {
 
     /// The live log beside its state.
     fn live(&self) -> LiveLog<'_> {
-        LiveLog {
-            site: &self.site,
-            open: self.log.open(),
-            state: &self.state,
-        }
+        LiveLog::of(&self.site, &self.log, &self.state)
     }
 
     /// Calls a method of the log that may sync it: rows of embeddings must be on disk before the log that names them.

@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 
 use super::Store;
 use super::files::held::{HeldFiles, Need};
-use super::files::segments::{SegmentFolder, origin_hash};
+use super::files::segments::SegmentFolder;
+use super::history::lines::is_whole;
 use super::load::examine::{Look, examine};
 use super::load::loader::Loader;
 use super::shared::Shared;
@@ -16,7 +17,7 @@ use chronolog::error::{At, Result};
 use chronolog::log::{OpenLog, Site};
 use chronolog::memory::Refused;
 use chronolog::origin::Origin;
-use chronolog::verify::{BaseState, Report};
+use chronolog::verify::Report;
 use chronomemory_state::segment::{Head, Sealed};
 use chronomemory_state::state::{State, StateId, Unsealed};
 
@@ -161,10 +162,7 @@ impl Store {
 
 /// Whether nothing was found that segments cannot hold.
 fn is_clean(report: &Report) -> bool {
-    report.damage.is_empty()
-        && report.tail.is_none()
-        && report.cut.is_none()
-        && matches!(report.base, BaseState::None | BaseState::Anchored)
+    is_whole(report) && report.tail.is_none()
 }
 
 /// What a segment says about the log that it is of; `None` if the log has anything that segments cannot hold.
@@ -174,7 +172,7 @@ fn head_of(log: &OpenLog, state: &State) -> Option<Head> {
     let is_whole = log.mark().events == timeline.len() as u64 && !matches!(log.origin, Origin::Foreign);
     let position = is_whole.then(|| log.walk.position(&*log.file, offset_of))??;
     Some(Head {
-        origin: origin_hash(&*log.file, log.walk.end)?,
+        origin: log.origin_hash()?,
         head: log.mark().head?.raw(),
         position,
         ..Head::default()

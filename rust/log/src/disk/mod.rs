@@ -5,7 +5,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 pub mod forked;
@@ -279,6 +279,56 @@ impl DiskFile for Bytes {
 
     fn identity(&self) -> io::Result<Identity> {
         Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// A file in memory that can be written.
+#[derive(Default)]
+pub struct MemoryFile(Mutex<Vec<u8>>);
+
+impl MemoryFile {
+    /// All its bytes.
+    #[must_use]
+    pub fn contents(&self) -> Vec<u8> {
+        self.bytes().clone()
+    }
+
+    fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl DiskFile for MemoryFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let bytes = self.bytes();
+        let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..));
+        let rest = rest.unwrap_or_default();
+        let count = rest.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&rest[..count]);
+        Ok(count)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let mut all = self.bytes();
+        let start = usize::try_from(offset).map_err(io::Error::other)?;
+        let end = start.checked_add(bytes.len()).ok_or(io::ErrorKind::FileTooLarge)?;
+        if all.len() < end {
+            all.resize(end, 0);
+        }
+        all[start..end].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.bytes().len() as u64)
+    }
+
+    fn identity(&self) -> io::Result<Identity> {
+        Ok(Identity { device: 0, inode: 0 })
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is known of an open log: its file, how far it was read, what it starts from, and whether it is still there.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::path_look::PathLook;
 use super::site::Site;
@@ -10,7 +10,7 @@ use crate::damage::{Damage, DamageKind, Tail};
 use crate::digest::{Hex, sha256};
 use crate::disk::{Access, DiskFile, Identity, read_upto};
 use crate::error::{At, Error, Result};
-use crate::hint::{Hint, KeptHint, Synced, first_line, hint_for, line_before, names_hash, read_hint};
+use crate::hint::{Hint, KeptHint, Synced, first_line, hint_for, line_before, names_hash, origin_hash, read_hint};
 use crate::layout::LOG;
 use crate::origin::Origin;
 use crate::remembered::{self, HeadStanding, SeenHead};
@@ -61,6 +61,8 @@ pub struct OpenLog {
     pub(super) hint: KeptHint,
     /// The last look of a reader at its path.
     pub(super) path_look: PathLook,
+    /// The hash of the first event, once it was asked for.
+    first: OnceLock<[u8; 32]>,
 }
 
 impl OpenLog {
@@ -75,6 +77,7 @@ impl OpenLog {
             anchored: false,
             hint: KeptHint::default(),
             path_look: PathLook::default(),
+            first: OnceLock::new(),
         })
     }
 
@@ -95,6 +98,15 @@ impl OpenLog {
     /// How far the chain has come.
     pub fn mark(&self) -> &ChainMark {
         self.walk.mark()
+    }
+
+    /// The hash of the first event, by which a log is known.
+    pub fn origin_hash(&self) -> Option<[u8; 32]> {
+        if let Some(hash) = self.first.get() {
+            return Some(*hash);
+        }
+        let hash = origin_hash(&*self.file, self.walk.end)?;
+        Some(*self.first.get_or_init(|| hash))
     }
 
     /// Where the log has come to.

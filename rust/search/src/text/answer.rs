@@ -166,7 +166,7 @@ impl TextQuestion<'_> {
             let all = sieve.sections.is_all().then(|| 0..part.columns.len() as u32);
             let docs = some.chain(all.into_iter().flatten());
             docs.filter(move |&doc| !part.dead.contains(doc))
-                .map(move |doc| part.columns.slots[doc as usize])
+                .map(move |doc| part.columns.slots.get(doc as usize))
         });
         Some(slots)
     }
@@ -215,7 +215,7 @@ impl TextQuestion<'_> {
             sweep(&asked, &part.columns.lengths, self.norm, start, |doc, score| {
                 let own = Ranked {
                     score,
-                    slot: part.columns.slots[doc as usize],
+                    slot: part.slot_of(doc),
                     doc: doc + part.first,
                 };
                 let is_better = best.len() < limit || best.peek().is_some_and(|worst| own < *worst);
@@ -242,7 +242,7 @@ impl TextQuestion<'_> {
     pub fn parts_of(&self, doc: u32) -> impl Iterator<Item = (&str, f64)> {
         let (part, own) = self.index.part_of(doc);
         let at = usize::from(doc >= self.index.sealed.len() as u32);
-        let length = part.columns.lengths[own as usize];
+        let length = part.columns.lengths.get(own as usize);
         self.words.iter().filter_map(move |word| {
             let count = word.lists[at].count_in(own);
             (count > 0).then(|| {

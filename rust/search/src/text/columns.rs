@@ -1,59 +1,13 @@
 //! What is kept of each document beside its words, as columns.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use foldhash::fast::RandomState;
 
+use super::column::{Column, JoinedNames};
 use chronolog::scope::Carried;
 use chronomemory_state::state::Class;
-
-/// A document that says nothing of when it happened.
-pub const NO_TIME: i64 = i64::MIN;
-
-/// Texts end to end.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct JoinedNames {
-    pub(super) bytes: Vec<u8>,
-    pub(super) ends: Vec<u32>,
-}
-
-impl JoinedNames {
-    /// Adds one.
-    pub fn push(&mut self, name: &[u8]) {
-        self.bytes.extend_from_slice(name);
-        self.ends.push(self.bytes.len() as u32);
-    }
-
-    /// How much memory they take.
-    pub fn bytes(&self) -> usize {
-        self.bytes.len() + size_of::<u32>() * self.ends.len()
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// One of them.
-    pub fn get(&self, at: usize) -> &[u8] {
-        let start = at.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
-        &self.bytes[start..self.ends[at] as usize]
-    }
-
-    /// Where a name stands, if they are sorted.
-    pub fn find(&self, name: &[u8]) -> Option<usize> {
-        let (mut low, mut high) = (0, self.len());
-        while low < high {
-            let middle = low.midpoint(high);
-            match self.get(middle).cmp(name) {
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Equal => return Some(middle),
-                std::cmp::Ordering::Greater => high = middle,
-            }
-        }
-        None
-    }
-}
 
 /// One document, as its columns know it.
 #[derive(Clone, Copy, Debug)]
@@ -66,10 +20,6 @@ pub struct DocumentEntry<'a> {
     pub class: &'a Class,
     /// How much it is believed.
     pub confidence: f64,
-    /// The seq of the last event of the live log that speaks of it; 0 if none does.
-    pub seq: u64,
-    /// When it happened, or [`NO_TIME`].
-    pub time: i64,
     /// How many words it has, weighted.
     pub length: u32,
     /// Whose its record is.
@@ -90,30 +40,28 @@ impl Usual {
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
-            worded: self.worded + other.worded,
-            words: self.words + other.words,
+            worded: self.worded.saturating_add(other.worded),
+            words: self.words.saturating_add(other.words),
         }
     }
     /// Of these but not of those.
     #[must_use]
     pub fn without(self, other: Self) -> Self {
         Self {
-            worded: self.worded - other.worded,
-            words: self.words - other.words,
+            worded: self.worded.saturating_sub(other.worded),
+            words: self.words.saturating_sub(other.words),
         }
     }
 }
 
 /// All documents of a part, one column for each fact.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct TextColumns {
-    pub(super) slots: Vec<u32>,
-    pub(super) lengths: Vec<u32>,
-    pub(super) classes: Vec<u32>,
-    pub(super) confidences: Vec<f64>,
-    pub(super) seqs: Vec<u64>,
-    pub(super) times: Vec<i64>,
-    pub(super) scopes: Vec<u32>,
+    pub(super) slots: Column<u32>,
+    pub(super) lengths: Column<u32>,
+    pub(super) classes: Column<u32>,
+    pub(super) confidences: Column<f64>,
+    pub(super) scopes: Column<u32>,
     pub(super) ids: JoinedNames,
     /// What the numbers of classes stand for.
     pub(super) kinds: Vec<Class>,
@@ -126,32 +74,22 @@ pub struct TextColumns {
 impl TextColumns {
     /// How much memory they take.
     pub fn bytes(&self) -> usize {
-        let each = 4 * size_of::<u32>() + size_of::<f64>() + size_of::<u64>() + size_of::<i64>();
+        let each = 4 * size_of::<u32>() + size_of::<f64>();
         self.len() * each + self.ids.bytes()
     }
 
     /// What one document adds to what is usual.
     pub fn usual_of(&self, doc: u32) -> Usual {
-        let length = self.lengths[doc as usize];
+        let length = self.lengths.get(doc as usize);
         Usual {
             worded: usize::from(length > 0),
             words: u64::from(length),
         }
     }
 
-    /// What is usual among all documents.
-    pub fn usual(&self) -> Usual {
-        (0..self.len() as u32).fold(Usual::default(), |sum, doc| sum.and(self.usual_of(doc)))
-    }
-
     /// How many documents there are.
     pub fn len(&self) -> usize {
         self.slots.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.slots.is_empty()
     }
 
     /// Adds a document.
@@ -163,13 +101,11 @@ impl TextColumns {
         self.lengths.push(entry.length);
         self.classes.push(class);
         self.confidences.push(entry.confidence);
-        self.seqs.push(entry.seq);
-        self.times.push(entry.time);
         self.ids.push(entry.id);
     }
 
     fn class(&mut self, class: &Class) -> u32 {
-        if let Some(&last) = self.classes.last()
+        if let Some(last) = self.len().checked_sub(1).map(|last| self.classes.get(last))
             && self.kinds[last as usize] == *class
         {
             return last;
@@ -181,7 +117,7 @@ impl TextColumns {
     }
 
     fn scope(&mut self, owner: &Carried) -> u32 {
-        if let Some(&last) = self.scopes.last()
+        if let Some(last) = self.len().checked_sub(1).map(|last| self.scopes.get(last))
             && self.owners[last as usize] == *owner
         {
             return last;
@@ -211,15 +147,28 @@ impl TextColumns {
     /// A document.
     pub fn entry(&self, doc: usize) -> DocumentEntry<'_> {
         DocumentEntry {
-            slot: self.slots[doc],
+            slot: self.slots.get(doc),
             id: self.ids.get(doc),
-            class: &self.kinds[self.classes[doc] as usize],
-            confidence: self.confidences[doc],
-            seq: self.seqs[doc],
-            time: self.times[doc],
-            length: self.lengths[doc],
-            owner: &self.owners[self.scopes[doc] as usize],
+            class: self.class_of(doc),
+            confidence: self.confidences.get(doc),
+            length: self.lengths.get(doc),
+            owner: self.owner_of(doc),
         }
+    }
+
+    fn class_of(&self, doc: usize) -> &Class {
+        static NOTHING: LazyLock<Class> = LazyLock::new(|| Class {
+            kind: Box::default(),
+            status: Box::default(),
+            face: false,
+        });
+        self.kinds.get(self.classes.get(doc) as usize).unwrap_or(&NOTHING)
+    }
+
+    fn owner_of(&self, doc: usize) -> &Carried {
+        self.owners
+            .get(self.scopes.get(doc) as usize)
+            .unwrap_or(&Carried::Malformed)
     }
 }
 

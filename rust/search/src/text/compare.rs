@@ -13,14 +13,12 @@ use super::columns::DocumentEntry;
 use super::fields::{Fields, is_searched};
 use super::lists::{SPAN_DOCS, WordList};
 use super::open::Open;
-use super::sealed::Sealed;
+use super::sealed::{NOWHERE, ScopeRanges, Sealed};
 use chronolog::ordered::in_order;
 use chronomemory_state::state::State;
 
 /// How many records one thread takes in before it compares them.
 const PIECE_ROWS: usize = 8192;
-/// No document.
-const NOWHERE: u32 = u32::MAX;
 
 /// Adds up what lists say of each document.
 #[derive(Default)]
@@ -49,44 +47,75 @@ fn mixed(hash: u64, count: u16) -> u64 {
     number ^ (number >> 31)
 }
 
-/// What is wrong with documents that are said to be those of a state as it was after event `seq`; `None` if nothing is. A
-/// record that changed since is not asked: its document is never looked at. `base_seq` is the last event that the state
-/// does not know one by one.
-pub fn difference(
-    sealed: &Sealed,
-    state: &State,
-    fields: &Fields,
-    (seq, base_seq): (u64, u64),
-    threads: usize,
-) -> Option<String> {
-    if has_wrong_bounds(sealed) {
+/// What documents are compared with.
+pub struct Comparison<'a> {
+    /// The state as the log gives it.
+    pub state: &'a State,
+    /// The fields that are read.
+    pub fields: &'a Fields,
+    /// The last event that the documents know. Documents of records that changed later are never looked at.
+    pub seq: u64,
+    /// Whether records have the numbers in the file.
+    pub is_numbered: bool,
+    /// How many threads may be used.
+    pub threads: usize,
+}
+
+/// What is wrong with documents of a file; `None` if nothing is, or if a page fails its check: such a file is never used.
+pub fn difference(sealed: &Sealed, comparison: &Comparison<'_>) -> Option<String> {
+    if let Some(file) = &sealed.file
+        && !file.container.check_all()
+    {
+        return None;
+    }
+    let Comparison {
+        state,
+        fields,
+        seq,
+        is_numbered,
+        threads,
+    } = comparison;
+    if has_wrong_bounds(sealed) || sealed.has_failed() {
         return Some("what it says of the list of a word is wrong".to_owned());
+    }
+    if has_wrong_scopes(sealed) {
+        return Some("what it says of a scope is wrong".to_owned());
+    }
+    let docs = docs_of(sealed, state, *is_numbered);
+    let has_own_slot = |doc: u32| docs.get(sealed.columns.slots.get(doc as usize) as usize) == Some(&doc);
+    if sealed.has_failed() || (*is_numbered && !(0..sealed.len() as u32).all(has_own_slot)) {
+        return Some("a document has the number of another record".to_owned());
     }
     let keys = Sums::default();
     let sums = keys.of(sealed.sorted().into_iter(), sealed.len());
-    let docs = docs_of(sealed, state);
     let compare = |piece: u64, wrong: &mut Option<String>| {
         let first = piece as u32 * PIECE_ROWS as u32;
         let slots = first..(first + PIECE_ROWS as u32).min(docs.len() as u32);
-        let mut open = Open::default();
-        for slot in slots.filter(|&slot| docs[slot as usize] != NOWHERE) {
-            let row = state.row(slot);
-            if let Some(row) = row.filter(|row| is_searched(row.id()) && row.seq <= seq) {
-                open.add(&row, fields);
+        let (mut open, mut is_of_none) = (Open::default(), false);
+        for slot in slots.filter(|&slot| *is_numbered || docs[slot as usize] != NOWHERE) {
+            match state.row(slot).filter(|row| is_searched(row.id())) {
+                Some(row) if row.seq <= *seq => _ = open.add(&row, fields),
+                Some(_) => {}
+                None => is_of_none |= docs[slot as usize] != NOWHERE,
             }
+        }
+        if is_of_none {
+            *wrong = Some("a document has no record".to_owned());
+            return Ok(());
         }
         let fresh = keys.of(open.sorted().into_iter(), open.columns.len());
         *wrong = fresh.into_iter().enumerate().find_map(|(at, sum)| {
             let right = open.columns.entry(at);
-            let doc = docs[right.slot as usize] as usize;
-            let is_it = sums[doc] == sum && is_same(&sealed.columns.entry(doc), &right, base_seq);
+            let doc = docs[right.slot as usize];
+            let is_it =
+                doc != NOWHERE && sums[doc as usize] == sum && is_same(&sealed.columns.entry(doc as usize), &right);
             (!is_it).then(|| "a document is not what its record says".to_owned())
         });
         Ok(())
     };
     let mut found = None;
     let pieces = docs.len().div_ceil(PIECE_ROWS) as u64;
-    let outcome = in_order(pieces, threads, compare, |wrong: &mut Option<String>| {
+    let outcome = in_order(pieces, *threads, compare, |wrong: &mut Option<String>| {
         found = wrong.take();
         Ok::<_, io::Error>(found.is_none())
     });
@@ -96,7 +125,11 @@ pub fn difference(
 }
 
 /// The document that a search would take for each slot: of several the last.
-fn docs_of(sealed: &Sealed, state: &State) -> Vec<u32> {
+fn docs_of(sealed: &Sealed, state: &State, is_numbered: bool) -> Vec<u32> {
+    if is_numbered {
+        let doc_of = |slot: u32| sealed.doc_of(slot).unwrap_or(NOWHERE);
+        return (0..state.slot_count() as u32).map(doc_of).collect();
+    }
     let mut docs = vec![NOWHERE; state.slot_count()];
     let mut near = 0;
     for doc in 0..sealed.len() {
@@ -108,15 +141,22 @@ fn docs_of(sealed: &Sealed, state: &State) -> Vec<u32> {
     docs
 }
 
-fn is_same(said: &DocumentEntry<'_>, right: &DocumentEntry<'_>, base_seq: u64) -> bool {
-    // Whoever saw the events that were compacted since still knows which one was the last.
-    let is_seq = said.seq == right.seq || (right.seq == 0 && said.seq <= base_seq);
-    is_seq
+fn is_same(said: &DocumentEntry<'_>, right: &DocumentEntry<'_>) -> bool {
+    said.id == right.id
         && said.class == right.class
         && said.confidence.to_bits() == right.confidence.to_bits()
-        && said.time == right.time
         && said.length == right.length
         && said.owner == right.owner
+}
+
+/// Whether what is said of the scopes is not what their documents say.
+fn has_wrong_scopes(sealed: &Sealed) -> bool {
+    let right = ScopeRanges::of(&sealed.columns);
+    let (said, right) = (&sealed.ranges, right);
+    said.ends.all() != right.ends.all()
+        || said.worded.all() != right.worded.all()
+        || said.words.all() != right.words.all()
+        || !sealed.columns.scopes.all().is_sorted()
 }
 
 /// Whether the bounds of a list are not those of its documents.
@@ -126,9 +166,11 @@ fn has_wrong_bounds(sealed: &Sealed) -> bool {
             let (places, counts) = list.run(at);
             let lengths = places
                 .iter()
-                .map(|&place| sealed.columns.lengths[run.span as usize * SPAN_DOCS + usize::from(place)]);
+                .map(|&place| sealed.columns.lengths.get(run.span as usize * SPAN_DOCS + usize::from(place)));
             counts.iter().max().is_some_and(|&most| u32::from(most) == run.most) && lengths.min() == Some(run.shortest)
         })
     };
-    sealed.sorted().into_iter().any(|(_, list)| !is_right(&list))
+    let stems = &sealed.stems;
+    (1..stems.len()).any(|at| stems.get(at - 1) >= stems.get(at))
+        || sealed.sorted().into_iter().any(|(_, list)| !is_right(&list))
 }

@@ -1,24 +1,56 @@
-//! Spells sealed documents as a file, and reads them back.
+//! Writes sealed documents to a file, and opens them without reading it.
 //!
-//! In one file: what it was made of (seq and head of the log, and the choice of fields), the columns and lists as arrays of
-//! little-endian numbers, and the SHA-256 of all that. A file that is not whole, or not of this version, is no file.
+//! The file is a container of sections, as those of the state. Its footer says what the documents were made of. Opening reads the
+//! footer, the names of classes and the scopes; everything else is mapped, and checked when it is first read.
 
-use super::columns::{JoinedNames, TextColumns};
-use super::lists::{ListRun, SPAN_DOCS};
-use super::sealed::Sealed;
-use chronolog::digest::{Hex, sha256};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use bytemuck::Pod;
+
+use super::column::{Column, JoinedNames};
+use super::columns::TextColumns;
+use super::sealed::{ScopeRanges, Sealed, SealedFile};
+use chronolog::disk::{DiskFile, Mapping};
 use chronolog::scope::{Carried, Scope};
+use chronomemory_state::segment::{Container, ContainerWriter, SectionId};
 use chronomemory_state::state::Class;
 
-/// The first bytes; the last one is the version. It also stands for how a text becomes words: a file of stems that nobody would
-/// cut today finds nothing.
-const MAGIC: &[u8; 8] = b"CMTEXT\x00\x05";
-const DIGEST_BYTES: usize = 32;
+/// What the bytes for the reader begin with; the last one is the version. It also stands for how a text becomes words: a file of
+/// stems that are cut otherwise today finds nothing.
+const MAGIC: &[u8; 8] = b"CMTEXT\x00\x06";
+
+/// Numbers of the sections.
+mod section {
+    pub const SLOTS: u32 = 1;
+    pub const LENGTHS: u32 = 2;
+    pub const CLASSES: u32 = 3;
+    pub const CONFIDENCES: u32 = 4;
+    pub const SCOPES: u32 = 5;
+    pub const IDS: [u32; 2] = [6, 7];
+    pub const DOCS: u32 = 8;
+    pub const CLASS_NAMES: [u32; 2] = [9, 10];
+    pub const SCOPE_NAMES: [u32; 2] = [11, 12];
+    pub const SCOPE_ENDS: u32 = 13;
+    pub const SCOPE_WORDED: u32 = 14;
+    pub const SCOPE_WORDS: u32 = 15;
+    pub const STEMS: [u32; 2] = [16, 17];
+    pub const FIRST_RUNS: u32 = 18;
+    pub const FIRST_PLACES: u32 = 19;
+    pub const RUNS: u32 = 20;
+    pub const PLACES: u32 = 21;
+    pub const COUNTS: u32 = 22;
+}
 
 /// What sealed documents were made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The last event.
+    /// The hash of the first event of the log, if records have the numbers that they have in every process.
+    pub origin: Option<[u8; 32]>,
+    /// How many events the log had.
+    pub events: u32,
+    /// The seq of the last one.
     pub seq: u64,
     /// Its hash.
     pub head: String,
@@ -26,220 +58,181 @@ pub struct Source {
     pub choice: Option<Vec<u8>>,
 }
 
-/// The bytes of a file.
-pub fn spell(source: &Source, sealed: &Sealed) -> Vec<u8> {
-    let mut out = MAGIC.to_vec();
+impl Source {
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend_from_slice(&self.events.to_le_bytes());
+        bytes.extend_from_slice(&self.seq.to_le_bytes());
+        for part in [
+            self.origin.as_ref().map_or(&[][..], |origin| origin),
+            self.head.as_bytes(),
+            self.choice.as_deref().unwrap_or_default(),
+        ] {
+            bytes.extend_from_slice(&(part.len() as u32).to_le_bytes());
+            bytes.extend_from_slice(part);
+        }
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let rest = bytes.strip_prefix(MAGIC)?;
+        let (events, rest) = rest.split_first_chunk()?;
+        let (seq, mut rest) = rest.split_first_chunk()?;
+        let mut part = || {
+            let (length, behind) = rest.split_first_chunk()?;
+            let (part, behind) = behind.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+            rest = behind;
+            Some(part)
+        };
+        let (origin, head, choice) = (part()?, part()?, part()?);
+        Some(Self {
+            origin: origin.try_into().ok(),
+            events: u32::from_le_bytes(*events),
+            seq: u64::from_le_bytes(*seq),
+            head: String::from_utf8(head.to_vec()).ok()?,
+            choice: Some(choice.to_vec()).filter(|choice| !choice.is_empty()),
+        })
+    }
+}
+
+/// Writes documents to an empty file.
+///
+/// # Errors
+/// What the disk says.
+pub fn write(file: Arc<dyn DiskFile>, source: &Source, sealed: &Sealed) -> io::Result<()> {
+    let mut out = ContainerWriter::new(file);
     let columns = &sealed.columns;
-    numbers(&mut out, [source.seq], u64::to_le_bytes);
-    bytes(&mut out, source.head.as_bytes());
-    bytes(&mut out, source.choice.as_deref().unwrap_or_default());
-    numbers(&mut out, columns.slots.iter().copied(), u32::to_le_bytes);
-    numbers(&mut out, columns.lengths.iter().copied(), u32::to_le_bytes);
-    numbers(&mut out, columns.classes.iter().copied(), u32::to_le_bytes);
-    numbers(&mut out, columns.confidences.iter().copied(), f64::to_le_bytes);
-    numbers(&mut out, columns.seqs.iter().copied(), u64::to_le_bytes);
-    numbers(&mut out, columns.times.iter().copied(), i64::to_le_bytes);
-    names(&mut out, &columns.ids);
+    numbers(&mut out, section::SLOTS, &columns.slots)?;
+    numbers(&mut out, section::LENGTHS, &columns.lengths)?;
+    numbers(&mut out, section::CLASSES, &columns.classes)?;
+    numbers(&mut out, section::CONFIDENCES, &columns.confidences)?;
+    numbers(&mut out, section::SCOPES, &columns.scopes)?;
+    names(&mut out, section::IDS, &columns.ids)?;
+    numbers(&mut out, section::DOCS, &sealed.docs)?;
     let mut kinds = JoinedNames::default();
     for class in &columns.kinds {
         kinds.push(&class.kind);
         kinds.push(&class.status);
         kinds.push(if class.face { b"face" } else { b"" });
     }
-    names(&mut out, &kinds);
-    numbers(&mut out, columns.scopes.iter().copied(), u32::to_le_bytes);
+    names(&mut out, section::CLASS_NAMES, &kinds)?;
     let mut owners = JoinedNames::default();
-    columns
-        .owners
-        .iter()
-        .for_each(|owner| owners.push(spelled_owner(owner)));
-    names(&mut out, &owners);
-    names(&mut out, &sealed.stems);
-    numbers(&mut out, sealed.first_runs.iter().copied(), u32::to_le_bytes);
-    numbers(&mut out, sealed.first_places.iter().copied(), u32::to_le_bytes);
-    let runs = sealed
-        .runs
-        .iter()
-        .flat_map(|run| [run.span, run.start, run.most, run.shortest]);
-    let runs: Vec<u32> = runs.collect();
-    numbers(&mut out, runs, u32::to_le_bytes);
-    numbers(&mut out, sealed.places.iter().copied(), u16::to_le_bytes);
-    numbers(&mut out, sealed.counts.iter().copied(), u16::to_le_bytes);
-    let digest = sha256(&out).raw();
-    out.extend_from_slice(&digest);
-    out
+    columns.owners.iter().for_each(|owner| owners.push(scope_name(owner)));
+    names(&mut out, section::SCOPE_NAMES, &owners)?;
+    numbers(&mut out, section::SCOPE_ENDS, &sealed.ranges.ends)?;
+    numbers(&mut out, section::SCOPE_WORDED, &sealed.ranges.worded)?;
+    numbers(&mut out, section::SCOPE_WORDS, &sealed.ranges.words)?;
+    names(&mut out, section::STEMS, &sealed.stems)?;
+    numbers(&mut out, section::FIRST_RUNS, &sealed.first_runs)?;
+    numbers(&mut out, section::FIRST_PLACES, &sealed.first_places)?;
+    numbers(&mut out, section::RUNS, &sealed.runs)?;
+    numbers(&mut out, section::PLACES, &sealed.places)?;
+    numbers(&mut out, section::COUNTS, &sealed.counts)?;
+    out.finish(&source.to_bytes())?;
+    match sealed.has_failed() {
+        true => Err(io::ErrorKind::InvalidData.into()),
+        false => Ok(()),
+    }
 }
 
-/// Whose a document is, in a file; no scope is spelled like what is none.
+fn numbers<T: Pod>(out: &mut ContainerWriter, id: SectionId, column: &Column<T>) -> io::Result<()> {
+    out.section(id, bytemuck::cast_slice(column.all()))
+}
+
+fn names(out: &mut ContainerWriter, [bytes, ends]: [SectionId; 2], names: &JoinedNames) -> io::Result<()> {
+    numbers(out, bytes, &names.bytes)?;
+    numbers(out, ends, &names.ends)
+}
+
+/// The name of what is no scope; no scope has it.
 const NO_SCOPE: &[u8] = &[u8::MAX];
 
-fn spelled_owner(owner: &Carried) -> &[u8] {
+fn scope_name(owner: &Carried) -> &[u8] {
     match owner {
         Carried::Names(scope) => scope.key(),
         Carried::Malformed => NO_SCOPE,
     }
 }
 
-fn owner_of(spelled: &[u8]) -> Option<Carried> {
-    match spelled {
+fn owner_of(name: &[u8]) -> Option<Carried> {
+    match name {
         NO_SCOPE => Some(Carried::Malformed),
         key => Scope::of_key(key).map(Carried::Names),
     }
 }
 
-fn numbers<T, const N: usize>(
-    out: &mut Vec<u8>,
-    values: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
-    spell: impl Fn(T) -> [u8; N],
-) {
-    let values = values.into_iter();
-    out.extend_from_slice(&(values.len() as u64).to_le_bytes());
-    out.reserve(values.len() * N);
-    values.for_each(|value| out.extend_from_slice(&spell(value)));
-}
-
-fn bytes(out: &mut Vec<u8>, text: &[u8]) {
-    out.extend_from_slice(&(text.len() as u64).to_le_bytes());
-    out.extend_from_slice(text);
-}
-
-fn names(out: &mut Vec<u8>, names: &JoinedNames) {
-    bytes(out, &names.bytes);
-    numbers(out, names.ends.iter().copied(), u32::to_le_bytes);
-}
-
-/// What a file holds; `None` if it is not whole, not of this version, or does not hold together.
-pub fn read(file: &[u8]) -> Option<(Source, Sealed)> {
-    let (text, digest) = file.split_at_checked(file.len().checked_sub(DIGEST_BYTES)?)?;
-    let digest = Hex::spell(digest.try_into().ok()?);
-    let mut rest = text.strip_prefix(MAGIC)?;
-    if sha256(text) != digest {
-        return None;
-    }
-    let rest = &mut rest;
-    let seq = *take(rest, u64::from_le_bytes)?.first()?;
-    let head = String::from_utf8(take_bytes(rest)?.to_vec()).ok()?;
-    let choice = Some(take_bytes(rest)?.to_vec()).filter(|choice| !choice.is_empty());
+/// The documents of a file; `None` if it is not whole, not of this version, or its sections do not fit together.
+pub fn open(bytes: Mapping) -> Option<(Source, Sealed)> {
+    let file = Arc::new(Container::open(bytes, &Arc::default())?);
+    let source = Source::from_bytes(file.meta())?;
     let mut columns = TextColumns {
-        slots: take(rest, u32::from_le_bytes)?,
-        lengths: take(rest, u32::from_le_bytes)?,
-        classes: take(rest, u32::from_le_bytes)?,
-        confidences: take(rest, f64::from_le_bytes)?,
-        seqs: take(rest, u64::from_le_bytes)?,
-        times: take(rest, i64::from_le_bytes)?,
-        ids: take_names(rest)?,
+        slots: Column::of(&file, section::SLOTS)?,
+        lengths: Column::of(&file, section::LENGTHS)?,
+        classes: Column::of(&file, section::CLASSES)?,
+        confidences: Column::of(&file, section::CONFIDENCES)?,
+        scopes: Column::of(&file, section::SCOPES)?,
+        ids: JoinedNames::of(&file, section::IDS)?,
         ..TextColumns::default()
     };
-    let kinds = take_names(rest)?;
-    for number in 0..kinds.len() / 3 {
-        columns.name_class(Class {
+    let kinds = JoinedNames::of(&file, section::CLASS_NAMES)?;
+    columns.kinds = (0..kinds.len() / 3)
+        .map(|number| Class {
             kind: kinds.get(number * 3).into(),
             status: kinds.get(number * 3 + 1).into(),
             face: !kinds.get(number * 3 + 2).is_empty(),
-        });
-    }
-    columns.scopes = take(rest, u32::from_le_bytes)?;
-    let owners = take_names(rest)?;
-    for number in 0..owners.len() {
-        columns.name_owner(owner_of(owners.get(number))?);
-    }
+        })
+        .collect();
+    let owners = JoinedNames::of(&file, section::SCOPE_NAMES)?;
+    columns.owners = (0..owners.len()).map(|number| owner_of(owners.get(number))).collect::<Option<_>>()?;
+    let stems = JoinedNames::of(&file, section::STEMS)?;
     let sealed = Sealed {
         columns,
-        stems: take_names(rest)?,
-        first_runs: take(rest, u32::from_le_bytes)?,
-        first_places: take(rest, u32::from_le_bytes)?,
-        runs: take_runs(rest)?,
-        places: take(rest, u16::from_le_bytes)?,
-        counts: take(rest, u16::from_le_bytes)?,
+        first_runs: Column::of(&file, section::FIRST_RUNS)?,
+        first_places: Column::of(&file, section::FIRST_PLACES)?,
+        runs: Column::of(&file, section::RUNS)?,
+        places: Column::of(&file, section::PLACES)?,
+        counts: Column::of(&file, section::COUNTS)?,
+        ranges: ScopeRanges {
+            ends: Column::of(&file, section::SCOPE_ENDS)?,
+            worded: Column::of(&file, section::SCOPE_WORDED)?,
+            words: Column::of(&file, section::SCOPE_WORDS)?,
+        },
+        docs: Column::of(&file, section::DOCS)?,
+        gone: Vec::new(),
+        file: Some(SealedFile {
+            checked: (0..stems.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
+            container: file,
+        }),
+        stems,
     };
-    (rest.is_empty() && holds_together(&sealed)).then_some((Source { seq, head, choice }, sealed))
+    (fits_together(&sealed) && !sealed.has_failed()).then_some((source, sealed))
 }
 
-fn take_bytes<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let (length, after) = rest.split_first_chunk::<8>()?;
-    let (text, after) = after.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
-    *rest = after;
-    Some(text)
-}
-
-fn take<T, const N: usize>(rest: &mut &[u8], read: impl Fn([u8; N]) -> T) -> Option<Vec<T>> {
-    let (length, after) = rest.split_first_chunk::<8>()?;
-    let length = usize::try_from(u64::from_le_bytes(*length)).ok()?.checked_mul(N)?;
-    let (text, after) = after.split_at_checked(length)?;
-    *rest = after;
-    Some(text.as_chunks::<N>().0.iter().map(|&chunk| read(chunk)).collect())
-}
-
-fn take_names(rest: &mut &[u8]) -> Option<JoinedNames> {
-    let bytes = take_bytes(rest)?.to_vec();
-    let ends = take(rest, u32::from_le_bytes)?;
-    let whole = ends.is_sorted() && ends.last().map_or(0, |&end| end as usize) == bytes.len();
-    whole.then_some(JoinedNames { bytes, ends })
-}
-
-fn take_runs(rest: &mut &[u8]) -> Option<Vec<ListRun>> {
-    let flat = take(rest, u32::from_le_bytes)?;
-    let (fours, left) = flat.as_chunks::<4>();
-    let run = |&[span, start, most, shortest]: &[u32; 4]| ListRun {
-        span,
-        start,
-        most,
-        shortest,
-    };
-    left.is_empty().then(|| fours.iter().map(run).collect())
-}
-
-/// Whether every number in it that leads elsewhere leads to something: nobody checks again later.
-fn holds_together(sealed: &Sealed) -> bool {
-    let columns = &sealed.columns;
+/// Whether all columns are as long as they should be, and scopes are in order. What they hold is checked where it is used.
+fn fits_together(sealed: &Sealed) -> bool {
+    let (columns, ranges, stems) = (&sealed.columns, &sealed.ranges, sealed.stems.len());
     let docs = columns.slots.len();
-    let lengths = [
+    let (ends, scopes) = (ranges.ends.all(), columns.owners.len());
+    [
         columns.lengths.len(),
         columns.classes.len(),
         columns.confidences.len(),
-        columns.seqs.len(),
-        columns.times.len(),
         columns.scopes.len(),
         columns.ids.len(),
-    ];
-    let stems = sealed.stems.len();
-    lengths.iter().all(|&length| length == docs)
-        && columns
-            .classes
+    ]
+    .iter()
+    .all(|length| *length == docs)
+        && [ends.len(), ranges.worded.len(), ranges.words.len()]
             .iter()
-            .all(|&class| (class as usize) < columns.kinds.len())
+            .all(|length| *length == scopes)
+        && u32::try_from(docs).is_ok()
+        && ends.is_sorted()
+        && ends.last().map_or(0, |end| *end as usize) == docs
         && columns.owners.is_sorted_by(|one, other| one < other)
-        && columns.scopes.is_sorted()
-        && columns
-            .scopes
-            .last()
-            .is_none_or(|&last| (last as usize) < columns.owners.len())
         && sealed.counts.len() == sealed.places.len()
-        && are_cuts(&sealed.first_runs, stems, sealed.runs.len())
-        && are_cuts(&sealed.first_places, stems, sealed.places.len())
-        && (1..stems).all(|at| sealed.stems.get(at - 1) < sealed.stems.get(at))
-        && (0..stems).all(|at| is_list(sealed, at, docs))
-}
-
-fn are_cuts(cuts: &[u32], pieces: usize, total: usize) -> bool {
-    cuts.len() == pieces + 1
-        && cuts.is_sorted()
-        && cuts.first() == Some(&0)
-        && cuts.last().is_some_and(|&end| end as usize == total)
-}
-
-fn is_list(sealed: &Sealed, at: usize, docs: usize) -> bool {
-    let list = sealed.list_at(at);
-    let starts = list.runs.iter().map(|run| run.start as usize);
-    let ends = starts.clone().skip(1).chain([list.places.len()]);
-    list.runs.first().map_or(list.places.is_empty(), |run| run.start == 0)
-        && list.runs.is_sorted_by(|one, other| one.span < other.span)
-        && list.runs.iter().zip(starts.zip(ends)).all(|(run, (start, end))| {
-            let first = run.span as usize * SPAN_DOCS;
-            let places = list.places.get(start..end).unwrap_or_default();
-            let last = places.last().map_or(docs, |&place| first + usize::from(place));
-            last < docs && usize::from(places[places.len() - 1]) < SPAN_DOCS && places.is_sorted_by(|a, b| a < b)
-        })
+        && [sealed.first_runs.len(), sealed.first_places.len()]
+            .iter()
+            .all(|length| *length == stems + 1)
 }
 
 #[cfg(test)]
@@ -250,13 +243,14 @@ mod tests {
     use super::super::{Fields, TextIndex};
     use super::*;
     use chronolog::digest::Hasher;
+    use chronolog::disk::{Bytes, MemoryFile};
     use chronolog::json::Span;
     use chronomemory_state::state::Row;
 
     /// What the words below are cut to, in the version that `MAGIC` names.
     const STEMS: &str = "e2a5fc5ecb6883afee2cc551a5590f792dec2d25c8ce0ed1b5625eb322fe6e60";
 
-    fn spelled() -> Vec<u8> {
+    fn written() -> Vec<u8> {
         let class = Class {
             kind: (*b"fact").into(),
             status: (*b"active").into(),
@@ -273,23 +267,35 @@ mod tests {
         });
         index.seal();
         let source = Source {
+            origin: None,
+            events: 1,
             seq: 1,
             head: String::new(),
             choice: None,
         };
-        spell(&source, index.sealed())
+        let file = Arc::new(MemoryFile::default());
+        write(file.clone(), &source, index.sealed()).expect("written");
+        file.contents()
     }
 
     #[test]
     fn a_file_of_another_version_is_no_file() {
-        let mut file = spelled();
-        assert!(read(&file).is_some());
+        let bytes = written();
+        let opened = |bytes: &[u8]| open(Bytes(bytes.to_vec()).map(u64::MAX).expect("memory")).is_some();
+        assert!(opened(&bytes));
+        assert!(Source::from_bytes(MAGIC).is_none());
+        let source = Source {
+            origin: Some([7; 32]),
+            events: 3,
+            seq: 9,
+            head: "ab".to_owned(),
+            choice: Some(b"{}".to_vec()),
+        };
+        let mut meta = source.to_bytes();
+        assert_eq!(Source::from_bytes(&meta), Some(source));
         for version in [MAGIC[7] - 1, MAGIC[7] + 1] {
-            file.truncate(file.len() - DIGEST_BYTES);
-            file[7] = version;
-            let digest = sha256(&file).raw();
-            file.extend_from_slice(&digest);
-            assert!(read(&file).is_none(), "version {version}");
+            meta[7] = version;
+            assert_eq!(Source::from_bytes(&meta), None, "version {version}");
         }
     }
 

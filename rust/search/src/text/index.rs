@@ -3,17 +3,19 @@
 //! Most documents lie in the sealed part; what changed since then is in the open part, and what it replaced is dead. Both
 //! are searched with one set of numbers, exactly those of the living documents.
 
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use foldhash::fast::RandomState;
 
 use super::columns::{DocSet, TextColumns, Usual};
 use super::fields::{Fields, is_searched};
 use super::open::Open;
-use super::sealed::{JoinedPart, NO_SLOT, Sealed};
+use super::sealed::{JoinedPart, NOWHERE, Sealed};
 use super::sections::Holdings;
 use chronomemory_state::state::{Row, State};
 
-/// No document.
-const NOWHERE: u32 = u32::MAX;
 /// The parts.
 pub(super) const SEALED: usize = 0;
 pub(super) const OPEN: usize = 1;
@@ -29,6 +31,17 @@ pub(super) struct Half<'a> {
     pub(super) columns: &'a TextColumns,
     pub(super) dead: &'a DocSet,
     pub(super) first: u32,
+    sealed: Option<&'a Sealed>,
+}
+
+impl Half<'_> {
+    /// The slot of a document.
+    pub(super) fn slot_of(&self, doc: u32) -> u32 {
+        match self.sealed {
+            Some(sealed) => sealed.slot_of(doc),
+            None => self.columns.slots.get(doc as usize),
+        }
+    }
 }
 
 /// All documents.
@@ -41,8 +54,10 @@ pub struct TextIndex {
     pub(super) open: Open,
     sealed_dead: DocSet,
     open_dead: DocSet,
-    /// The living document of each slot.
-    docs: Vec<u32>,
+    /// The living document of each slot that had one when the sealed part was made and was changed since.
+    changed: HashMap<u32, u32, RandomState>,
+    /// The living document of each slot behind those.
+    fresh: Vec<u32>,
     living: usize,
     /// What is usual among the living of each part, and what each scope holds of it.
     pub(super) usual: [Usual; 2],
@@ -58,8 +73,8 @@ pub struct Sealing {
 }
 
 impl Sealing {
-    /// The same documents, sealed.
-    pub fn run(self) -> TextIndex {
+    /// The same documents, sealed; `None` if the file of the sealed part failed a check.
+    pub fn run(self) -> Option<TextIndex> {
         let parts = [
             JoinedPart {
                 columns: &self.sealed.columns,
@@ -72,32 +87,26 @@ impl Sealing {
                 lists: self.open.sorted(),
             },
         ];
-        TextIndex::new(self.fields, Sealed::joined(&parts))
+        let joined = Sealed::joined(&parts);
+        (!self.sealed.has_failed()).then(|| TextIndex::new(self.fields, joined))
     }
 }
 
 impl TextIndex {
     /// An index of sealed documents.
     pub fn new(fields: Fields, sealed: Sealed) -> Self {
+        let holdings = Holdings::of(&sealed.columns.owners, &sealed.ranges);
         let mut index = Self {
             surroundings: fields.clone().only_surroundings(),
             fields,
             living: sealed.len(),
-            usual: [sealed.columns.usual(), Usual::default()],
-            holdings: [Holdings::of(&sealed.columns), Holdings::default()],
+            usual: [holdings.usual(), Usual::default()],
+            holdings: [holdings, Holdings::default()],
             ..Self::default()
         };
-        let slots = sealed.columns.slots.clone();
+        let gone = sealed.gone.clone();
         index.sealed = Arc::new(sealed);
-        for (doc, slot) in (0..).zip(slots) {
-            if slot == NO_SLOT {
-                index.bury(doc);
-                continue;
-            }
-            // A record has one document, whatever a file says.
-            index.drop_slot(slot);
-            index.settle(slot, doc);
-        }
+        gone.into_iter().for_each(|doc| index.bury(doc));
         index
     }
 
@@ -110,12 +119,15 @@ impl TextIndex {
         index
     }
 
-    fn settle(&mut self, slot: u32, doc: u32) {
-        let at = slot as usize;
-        if at >= self.docs.len() {
-            self.docs.resize(at + 1, NOWHERE);
+    fn set_doc(&mut self, slot: u32, doc: u32) {
+        let Some(at) = (slot as usize).checked_sub(self.sealed.slot_count()) else {
+            self.changed.insert(slot, doc);
+            return;
+        };
+        if at >= self.fresh.len() {
+            self.fresh.resize(at + 1, NOWHERE);
         }
-        self.docs[at] = doc;
+        self.fresh[at] = doc;
     }
 
     /// Takes in what a slot holds now.
@@ -128,15 +140,14 @@ impl TextIndex {
         self.usual[OPEN] = self.usual[OPEN].and(self.open.columns.usual_of(place));
         self.holdings[OPEN].add(&self.open.columns, place);
         self.living += 1;
-        self.settle(row.slot, self.sealed.len() as u32 + place);
+        self.set_doc(row.slot, self.sealed.len() as u32 + place);
     }
 
     /// Forgets what a slot held.
     pub fn drop_slot(&mut self, slot: u32) {
-        let doc = self.doc_of(slot).unwrap_or(NOWHERE);
-        if doc != NOWHERE {
+        if let Some(doc) = self.doc_of(slot) {
             self.bury(doc);
-            self.docs[slot as usize] = NOWHERE;
+            self.set_doc(slot, NOWHERE);
         }
     }
 
@@ -150,12 +161,29 @@ impl TextIndex {
         dead.insert(doc);
         self.holdings[part].bury(columns, doc);
         self.usual[part] = self.usual[part].without(columns.usual_of(doc));
-        self.living -= 1;
+        self.living = self.living.saturating_sub(1);
     }
 
-    /// Joins both parts without their dead.
+    /// Joins both parts without their dead, unless the file of the sealed one failed a check.
     pub fn seal(&mut self) {
-        *self = self.sealing().run();
+        if let Some(sealed) = self.sealing().run() {
+            *self = sealed;
+        }
+    }
+
+    /// Takes the same sealed documents from somewhere else, as from the file that they were written to.
+    pub fn take_sealed(&mut self, same: Sealed) {
+        self.sealed = Arc::new(same);
+    }
+
+    /// Whether a check of a file failed: nothing that was found is to be used then.
+    pub fn has_failed(&self) -> bool {
+        self.sealed.has_failed()
+    }
+
+    /// The mark that a failed check sets, if there is a file.
+    pub fn mark(&self) -> Option<Arc<AtomicBool>> {
+        self.sealed.mark().cloned()
     }
 
     /// What it takes to join both parts while this index is in use: the open one is copied, the sealed one never changes.
@@ -213,14 +241,20 @@ impl TextIndex {
     }
 
     /// The living document of a slot.
+    #[inline]
     pub fn doc_of(&self, slot: u32) -> Option<u32> {
-        self.docs.get(slot as usize).copied().filter(|&doc| doc != NOWHERE)
+        let doc = match (slot as usize).checked_sub(self.sealed.slot_count()) {
+            Some(fresh) => self.fresh.get(fresh).copied(),
+            None if self.changed.is_empty() => return self.sealed.doc_of(slot),
+            None => self.changed.get(&slot).copied().or_else(|| self.sealed.doc_of(slot)),
+        };
+        doc.filter(|doc| *doc != NOWHERE)
     }
 
     /// The slot of a document.
     pub fn slot_of(&self, doc: u32) -> u32 {
         let (part, doc) = self.part_of(doc);
-        part.columns.slots[doc as usize]
+        part.slot_of(doc)
     }
 
     pub(super) fn parts(&self) -> [Half<'_>; 2] {
@@ -229,11 +263,13 @@ impl TextIndex {
                 columns: &self.sealed.columns,
                 dead: &self.sealed_dead,
                 first: 0,
+                sealed: Some(&self.sealed),
             },
             Half {
                 columns: &self.open.columns,
                 dead: &self.open_dead,
                 first: self.sealed.len() as u32,
+                sealed: None,
             },
         ]
     }

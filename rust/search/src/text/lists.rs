@@ -5,11 +5,14 @@
 
 use std::ops::Range;
 
+use bytemuck::{Pod, Zeroable};
+
 /// How many documents a span has: their scores fit into the nearest cache.
 pub const SPAN_DOCS: usize = 1 << 14;
 
 /// The part of a list that lies in one span.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
 pub struct ListRun {
     /// Which span.
     pub span: u32,
@@ -55,7 +58,25 @@ impl<'a> WordList<'a> {
             .runs
             .get(at + 1)
             .map_or(self.places.len(), |next| next.start as usize);
-        (&self.places[start..end], &self.counts[start..end])
+        let some = |all: &'a [u16]| all.get(start..end).unwrap_or_default();
+        (some(self.places), some(self.counts))
+    }
+
+    /// Whether it is a list of documents below a number: ascending, in runs that lead to all of its places.
+    pub fn is_whole(&self, docs: usize) -> bool {
+        let starts = self.runs.iter().map(|run| run.start as usize);
+        let ends = starts.clone().skip(1).chain([self.places.len()]);
+        let is_run = |run: &ListRun, start: usize, end: usize| {
+            let places = self.places.get(start..end).unwrap_or_default();
+            places.last().is_some_and(|&last| {
+                let first = run.span as usize * SPAN_DOCS;
+                usize::from(last) < SPAN_DOCS && first + usize::from(last) < docs
+            }) && places.is_sorted_by(|one, other| one < other)
+        };
+        self.counts.len() == self.places.len()
+            && self.runs.first().map_or(self.places.is_empty(), |run| run.start == 0)
+            && self.runs.is_sorted_by(|one, other| one.span < other.span)
+            && self.runs.iter().zip(starts.zip(ends)).all(|(run, (start, end))| is_run(run, start, end))
     }
 
     /// How often the word stands in a document; 0 if it does not.

@@ -14,6 +14,7 @@
 //! | `when` | which days does a question speak of, and how close is a moment to them? |
 //! | `fields` | which parts of a record are read, and as what? |
 //! | `lists` | in which documents does a word stand, and how often? |
+//! | `column` | how are numbers and names kept, in memory or in a file? |
 //! | `columns` | what is kept of each document beside its words? |
 //! | `open` | how are documents taken in, one by one? |
 //! | `sealed` | how do many documents lie close together? |
@@ -29,6 +30,8 @@
 //! A file uses only files above it in the list of modules below.
 
 mod calendar;
+
+mod column;
 
 mod columns;
 
@@ -65,7 +68,7 @@ mod answer;
 mod top;
 
 pub use answer::TextQuestion;
-pub use compare::difference;
+pub use compare::{Comparison, difference};
 pub use fields::{CHOICE_ID, Fields, FoundField, is_searched};
 pub use filter::TextFilter;
 pub use index::TextIndex;

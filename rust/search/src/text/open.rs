@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::columns::{DocumentEntry, NO_TIME, TextColumns};
+use super::columns::{DocumentEntry, TextColumns};
 use super::fields::{Fields, FoundField};
 use super::lists::{OpenList, WordList};
 use super::words::WordSplitter;
@@ -68,7 +68,7 @@ impl Open {
         let doc = self.columns.len() as u32;
         self.counts.clear();
         self.keys.clear();
-        let (mut length, mut time, mut time_field) = (0_u32, NO_TIME, u16::MAX);
+        let mut length = 0_u32;
         let Self {
             forms,
             stems,
@@ -89,9 +89,7 @@ impl Open {
             }),
             FoundField::Tag(tag) => keys.push(tag_key(tag)),
             FoundField::Link(id) => keys.push(link_key(id)),
-            FoundField::Group(..) => {}
-            FoundField::Time(number, micros) if number < time_field => (time_field, time) = (number, micros),
-            FoundField::Time(..) | FoundField::Speaker(_) => {}
+            FoundField::Group(..) | FoundField::Time(..) | FoundField::Speaker(_) => {}
         });
         for (form, weight) in pending {
             let number = match forms.get(&form) {
@@ -113,8 +111,6 @@ impl Open {
             id: row.id(),
             class: row.class,
             confidence: row.confidence,
-            seq: row.seq,
-            time,
             length,
             owner: &Carried::of(&row.record),
         });

@@ -1,21 +1,25 @@
 //! The sealed part of an index: many documents, packed close together.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::columns::{DocSet, JoinedNames, TextColumns};
+use super::column::{Column, JoinedNames};
+use super::columns::{DocSet, TextColumns, Usual};
 use super::fields::{Fields, is_searched};
 use super::lists::{ListRun, OpenList, SPAN_DOCS, WordList};
 use super::open::Open;
 use chronolog::memory::{self, Refused};
 use chronolog::scope::Carried;
+use chronomemory_state::segment::Container;
 use chronomemory_state::state::Survey;
 
 /// Documents that are taken in by one thread at least.
 const THREAD_DOCS: usize = SPAN_DOCS;
 /// Stands for a document that is not taken over.
 const NOBODY_THERE: u32 = u32::MAX;
-/// Stands for the slot of a document whose record is gone.
-pub const NO_SLOT: u32 = u32::MAX;
+/// No document.
+pub const NOWHERE: u32 = u32::MAX;
 static NOBODY: DocSet = DocSet::EMPTY;
 
 /// A part that is joined with others.
@@ -28,19 +32,72 @@ pub struct JoinedPart<'a> {
     pub lists: Vec<(&'a [u8], WordList<'a>)>,
 }
 
-/// Documents whose lists never change.
+/// The documents of each scope: they lie together, in the order of the scopes.
+#[derive(Debug, Default)]
+pub struct ScopeRanges {
+    /// Where those of each end.
+    pub(super) ends: Column<u32>,
+    /// How many of them have words.
+    pub(super) worded: Column<u64>,
+    /// How many words they have.
+    pub(super) words: Column<u64>,
+}
+
+impl ScopeRanges {
+    /// What is usual in a scope.
+    pub fn usual(&self, scope: usize) -> Usual {
+        Usual {
+            worded: self.worded.get(scope) as usize,
+            words: self.words.get(scope),
+        }
+    }
+
+    /// Those of documents that are in the order of their scopes.
+    pub(super) fn of(columns: &TextColumns) -> Self {
+        let mut usual = vec![Usual::default(); columns.owners.len()];
+        let mut ends = vec![0; columns.owners.len()];
+        for doc in 0..columns.len() as u32 {
+            let scope = columns.scopes.get(doc as usize) as usize;
+            if let (Some(usual), Some(end)) = (usual.get_mut(scope), ends.get_mut(scope)) {
+                *usual = usual.and(columns.usual_of(doc));
+                *end = doc + 1;
+            }
+        }
+        Self {
+            ends: Column::Owned(ends),
+            worded: Column::Owned(usual.iter().map(|usual| usual.worded as u64).collect()),
+            words: Column::Owned(usual.iter().map(|usual| usual.words).collect()),
+        }
+    }
+}
+
+/// The file that documents are read from.
+#[derive(Debug)]
+pub(super) struct SealedFile {
+    pub container: Arc<Container>,
+    /// One bit a list: it was checked.
+    pub checked: Vec<AtomicU64>,
+}
+
+/// Documents whose lists never change, in memory or in a mapped file.
 #[derive(Debug, Default)]
 pub struct Sealed {
     /// Stems and keys, sorted.
     pub(super) stems: JoinedNames,
     /// Where the runs of each begin, and where the last ones end.
-    pub(super) first_runs: Vec<u32>,
+    pub(super) first_runs: Column<u32>,
     /// Where the places of each begin, and where the last ones end.
-    pub(super) first_places: Vec<u32>,
-    pub(super) runs: Vec<ListRun>,
-    pub(super) places: Vec<u16>,
-    pub(super) counts: Vec<u16>,
+    pub(super) first_places: Column<u32>,
+    pub(super) runs: Column<ListRun>,
+    pub(super) places: Column<u16>,
+    pub(super) counts: Column<u16>,
     pub(super) columns: TextColumns,
+    pub(super) ranges: ScopeRanges,
+    /// The document of each slot, or [`NOWHERE`].
+    pub(super) docs: Column<u32>,
+    /// Documents whose records are gone.
+    pub(super) gone: Vec<u32>,
+    pub(super) file: Option<SealedFile>,
 }
 
 impl Sealed {
@@ -81,8 +138,8 @@ impl Sealed {
 
     /// How much memory it takes.
     pub fn bytes(&self) -> usize {
-        let lists = 4 * self.places.len() + size_of::<ListRun>() * self.runs.len();
-        lists + self.stems.bytes() + size_of::<u32>() * 2 * self.stems.len() + self.columns.bytes()
+        let lists = self.places.bytes() + self.counts.bytes() + self.runs.bytes();
+        lists + self.stems.bytes() + size_of::<u32>() * 2 * self.stems.len() + self.columns.bytes() + self.docs.bytes()
     }
 
     /// Joins the living documents of several parts: those of a scope together, each part behind the one before.
@@ -94,7 +151,8 @@ impl Sealed {
         for (at, (part, scopes)) in parts.iter().zip(&scopes).enumerate() {
             numbers.push(vec![NOBODY_THERE; part.columns.len()]);
             let living = (0..part.columns.len()).filter(|&doc| !part.dead.contains(doc as u32));
-            order.extend(living.map(|doc| (scopes[part.columns.scopes[doc] as usize], at, doc)));
+            let rank = |doc: usize| scopes.get(part.columns.scopes.get(doc) as usize).copied().unwrap_or_default();
+            order.extend(living.map(|doc| (rank(doc), at, doc)));
         }
         // Mostly all are of one scope, and a part that was sealed is in order: this sort finds that out.
         order.sort_by_key(|&(scope, ..)| scope);
@@ -102,6 +160,8 @@ impl Sealed {
             numbers[part][doc] = sealed.columns.len() as u32;
             sealed.columns.push(&parts[part].columns.entry(doc));
         }
+        sealed.ranges = ScopeRanges::of(&sealed.columns);
+        sealed.docs = docs_by_slot(sealed.columns.slots.all());
         let mut heads = vec![0; parts.len()];
         sealed.first_runs.push(0);
         sealed.first_places.push(0);
@@ -120,15 +180,13 @@ impl Sealed {
                 };
                 *head += 1;
                 for (doc, &count) in list.docs().zip(list.counts) {
-                    let number = numbers[doc as usize];
-                    if number != NOBODY_THERE {
-                        found.push((number, count));
-                    }
+                    let number = numbers.get(doc as usize).copied();
+                    found.extend(number.filter(|number| *number != NOBODY_THERE).map(|number| (number, count)));
                 }
             }
             found.sort_by_key(|&(number, _)| number);
             for &(number, count) in &found {
-                joined.push(number, count, sealed.columns.lengths[number as usize]);
+                joined.push(number, count, sealed.columns.lengths.get(number as usize));
             }
             sealed.add_list(stem, joined.list());
         }
@@ -140,9 +198,9 @@ impl Sealed {
             return;
         }
         self.stems.push(stem);
-        self.runs.extend_from_slice(list.runs);
-        self.places.extend_from_slice(list.places);
-        self.counts.extend_from_slice(list.counts);
+        self.runs.extend(list.runs);
+        self.places.extend(list.places);
+        self.counts.extend(list.counts);
         self.first_runs.push(self.runs.len() as u32);
         self.first_places.push(self.places.len() as u32);
     }
@@ -154,13 +212,66 @@ impl Sealed {
             .collect()
     }
 
-    /// Looks up each document's record again: slots differ from one state to the next. Those that `find` does not know stay
-    /// without one.
-    pub fn settle(&mut self, find: impl Fn(u32, &[u8]) -> Option<u32>) {
-        let TextColumns { slots, ids, .. } = &mut self.columns;
-        for (doc, slot) in slots.iter_mut().enumerate() {
-            *slot = find(*slot, ids.get(doc)).unwrap_or(NO_SLOT);
+    /// Looks up each document's record again, in a state where slots are other ones. What `find` does not know is gone.
+    pub fn renumber(&mut self, find: impl Fn(u32, &[u8]) -> Option<u32>) {
+        let find = |doc: usize| find(self.columns.slots.get(doc), self.columns.ids.get(doc));
+        let slots: Vec<u32> = (0..self.len()).map(|doc| find(doc).unwrap_or(NOWHERE)).collect();
+        self.gone = (0..).zip(&slots).filter(|(_, slot)| **slot == NOWHERE).map(|(doc, _)| doc).collect();
+        self.docs = docs_by_slot(&slots);
+        self.columns.slots = Column::Owned(slots);
+    }
+
+    /// Whether there are documents whose records are gone.
+    pub fn has_gone(&self) -> bool {
+        !self.gone.is_empty()
+    }
+
+    /// Whether a check of the file failed: nothing that was read is to be used then.
+    pub fn has_failed(&self) -> bool {
+        self.file.as_ref().is_some_and(|file| file.container.has_failed())
+    }
+
+    /// The mark that a failed check sets, if there is a file.
+    pub fn mark(&self) -> Option<&Arc<AtomicBool>> {
+        self.file.as_ref().map(|file| file.container.mark())
+    }
+
+    fn fail(&self) {
+        if let Some(file) = &self.file {
+            file.container.fail();
         }
+    }
+
+    /// How many slots there were when the documents were sealed, those without one included.
+    pub fn slot_count(&self) -> usize {
+        self.docs.len()
+    }
+
+    /// The document of a slot.
+    #[inline]
+    pub fn doc_of(&self, slot: u32) -> Option<u32> {
+        if slot as usize >= self.docs.len() {
+            return None;
+        }
+        let doc = self.docs.get(slot as usize);
+        if doc as usize >= self.len() {
+            if doc != NOWHERE {
+                self.fail();
+            }
+            return None;
+        }
+        Some(doc)
+    }
+
+    /// The slot of a document.
+    #[inline]
+    pub fn slot_of(&self, doc: u32) -> u32 {
+        let slot = self.columns.slots.get(doc as usize);
+        if slot as usize >= self.docs.len() && slot != NOWHERE {
+            self.fail();
+            return 0;
+        }
+        slot
     }
 
     /// The list of a stem or key.
@@ -168,15 +279,30 @@ impl Sealed {
         self.stems.find(key).map(|at| self.list_at(at))
     }
 
-    /// The list of the stem or key with this number.
+    /// The list of the stem or key with this number. One of a file is checked when it is first read.
     pub(super) fn list_at(&self, at: usize) -> WordList<'_> {
-        let runs = self.first_runs[at] as usize..self.first_runs[at + 1] as usize;
-        let places = self.first_places[at] as usize..self.first_places[at + 1] as usize;
-        WordList {
-            runs: &self.runs[runs],
-            places: &self.places[places.clone()],
-            counts: &self.counts[places],
+        let runs = self.first_runs.get(at) as usize..self.first_runs.get(at + 1) as usize;
+        let places = self.first_places.get(at) as usize..self.first_places.get(at + 1) as usize;
+        let list = WordList {
+            runs: self.runs.slice(runs),
+            places: self.places.slice(places.clone()),
+            counts: self.counts.slice(places),
+        };
+        let Some(file) = &self.file else { return list };
+        let bit = 1 << (at % 64);
+        let is_checked = |bits: &AtomicU64| bits.load(Ordering::Relaxed) & bit != 0;
+        let bits = file.checked.get(at / 64);
+        if bits.is_some_and(is_checked) {
+            return list;
         }
+        if file.container.has_failed() || list.is_empty() || !list.is_whole(self.len()) {
+            file.container.fail();
+            return WordList::default();
+        }
+        if let Some(bits) = bits {
+            bits.fetch_or(bit, Ordering::Relaxed);
+        }
+        list
     }
 
     /// How many documents there are.
@@ -186,8 +312,20 @@ impl Sealed {
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.columns.is_empty()
+        self.len() == 0
     }
+}
+
+/// The document of each slot.
+fn docs_by_slot(slots: &[u32]) -> Column<u32> {
+    let known = slots.iter().filter(|slot| **slot != NOWHERE);
+    let mut docs = vec![NOWHERE; known.max().map_or(0, |last| *last as usize + 1)];
+    for (doc, &slot) in (0..).zip(slots) {
+        if let Some(place) = docs.get_mut(slot as usize) {
+            *place = doc;
+        }
+    }
+    Column::Owned(docs)
 }
 
 /// Which place each scope of each part has in their common order.

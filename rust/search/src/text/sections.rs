@@ -6,8 +6,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::column::Column;
 use super::columns::{TextColumns, Usual};
 use super::lists::{ListRun, OpenList, SPAN_DOCS, WordList};
+use super::sealed::ScopeRanges;
 use super::sweep::LOOKUP_STEPS;
 use chronolog::scope::{Carried, Viewer};
 
@@ -29,16 +31,31 @@ pub struct Holdings {
 }
 
 impl Holdings {
-    /// What each scope holds of these documents.
-    pub fn of(columns: &TextColumns) -> Self {
-        let mut holdings = Self::default();
-        (0..columns.len() as u32).for_each(|doc| holdings.add(columns, doc));
-        holdings
+    /// What each scope holds of sealed documents.
+    pub fn of(owners: &[Carried], ranges: &ScopeRanges) -> Self {
+        let mut start = 0;
+        let scope = |(at, &end): (usize, &u32)| {
+            let range = start..end;
+            start = end;
+            ScopeSections {
+                sections: vec![range],
+                usual: ranges.usual(at),
+            }
+        };
+        Self {
+            order: owners.iter().cloned().zip(0..).collect(),
+            each: ranges.ends.all().iter().enumerate().map(scope).collect(),
+        }
+    }
+
+    /// What is usual in all of them.
+    pub fn usual(&self) -> Usual {
+        self.each.iter().fold(Usual::default(), |sum, scope| sum.and(scope.usual))
     }
 
     /// Takes in a document that came behind all others.
     pub fn add(&mut self, columns: &TextColumns, doc: u32) {
-        let scope = columns.scopes[doc as usize];
+        let scope = columns.scopes.get(doc as usize);
         while self.each.len() <= scope as usize {
             self.order
                 .insert(columns.owners[self.each.len()].clone(), self.each.len() as u32);
@@ -54,8 +71,9 @@ impl Holdings {
 
     /// Hears that a document is dead. It stays where it lies.
     pub fn bury(&mut self, columns: &TextColumns, doc: u32) {
-        let holding = &mut self.each[columns.scopes[doc as usize] as usize];
-        holding.usual = holding.usual.without(columns.usual_of(doc));
+        if let Some(holding) = self.each.get_mut(columns.scopes.get(doc as usize) as usize) {
+            holding.usual = holding.usual.without(columns.usual_of(doc));
+        }
     }
 
     /// What somebody sees of the part; `None` if everything.
@@ -79,8 +97,8 @@ impl Sections {
         let Some(scopes) = holdings.seen_by(viewer) else {
             return Self { some: None, usual: all };
         };
-        let lists = scopes.iter().map(|&scope| &holdings.each[scope as usize].sections);
-        let mut sections: Vec<Range<u32>> = lists.flatten().cloned().collect();
+        let seen = || scopes.iter().filter_map(|&scope| holdings.each.get(scope as usize));
+        let mut sections: Vec<Range<u32>> = seen().flat_map(|scope| &scope.sections).cloned().collect();
         sections.sort_by_key(|section| section.start);
         let mut some: Vec<Range<u32>> = Vec::new();
         for section in sections {
@@ -91,9 +109,7 @@ impl Sections {
         }
         Self {
             some: Some(some),
-            usual: scopes.iter().fold(Usual::default(), |sum, &scope| {
-                sum.and(holdings.each[scope as usize].usual)
-            }),
+            usual: seen().fold(Usual::default(), |sum, scope| sum.and(scope.usual)),
         }
     }
 
@@ -123,7 +139,7 @@ impl Sections {
 
     /// What a list says of them, in pieces that can be swept one after the other: all that lies in short sections, then each
     /// long one.
-    pub fn pieces<'a>(&self, list: WordList<'a>, lengths: &[u32]) -> Vec<ListPiece<'a>> {
+    pub fn pieces<'a>(&self, list: WordList<'a>, lengths: &Column<u32>) -> Vec<ListPiece<'a>> {
         let Some(some) = &self.some else {
             return vec![ListPiece::Whole(list)];
         };
@@ -185,15 +201,15 @@ fn cut<'a>(list: WordList<'a>, section: &Range<u32>) -> ListPiece<'a> {
     runs.drain(..empty);
     ListPiece::Cut {
         runs,
-        places: &list.places[from..until],
-        counts: &list.counts[from..until],
+        places: list.places.get(from..until).unwrap_or_default(),
+        counts: list.counts.get(from..until).unwrap_or_default(),
     }
 }
 
 /// What a list says of the documents of many short sections.
-fn copied(list: WordList<'_>, sections: &[&Range<u32>], lengths: &[u32]) -> OpenList {
+fn copied(list: WordList<'_>, sections: &[&Range<u32>], lengths: &Column<u32>) -> OpenList {
     let mut own = OpenList::default();
-    let mut take = |doc: u32, count: u16| own.push(doc, count, lengths[doc as usize]);
+    let mut take = |doc: u32, count: u16| own.push(doc, count, lengths.get(doc as usize));
     if sections.len() * LOOKUP_STEPS < list.len() {
         for section in sections {
             let places = list.before(section.start)..list.before(section.end);

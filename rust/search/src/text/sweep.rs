@@ -5,6 +5,7 @@
 //! come in one order everywhere and are added in double precision, so a sum is the score itself: it depends neither on who
 //! else is there nor on how the index happens to be cut into parts.
 
+use super::column::Column;
 use super::lists::{SPAN_DOCS, WordList};
 
 /// How soon a second occurrence counts less, and how much the length of a document counts (Anserini's values).
@@ -68,7 +69,7 @@ struct Here<'a> {
 /// the first must reach `threshold`.
 pub fn sweep(
     asked: &[Asked<'_>],
-    lengths: &[u32],
+    lengths: &Column<u32>,
     norm: Norm,
     mut threshold: f64,
     mut see: impl FnMut(u32, f64) -> f64,
@@ -98,11 +99,14 @@ pub fn sweep(
             continue;
         }
         let base = span as usize * SPAN_DOCS;
-        let lengths = &lengths[base..lengths.len().min(base + SPAN_DOCS)];
+        let lengths = lengths.slice(base..lengths.len().min(base + SPAN_DOCS));
+        // A place without a length is one of a file that failed a check.
         let add = |scores: &mut [f64], word: &Here<'_>| {
             for (&place, &count) in word.places.iter().zip(word.counts) {
                 let place = usize::from(place);
-                scores[place] += norm.score(word.weight, u32::from(count), lengths[place]);
+                if let (Some(score), Some(&length)) = (scores.get_mut(place), lengths.get(place)) {
+                    *score += norm.score(word.weight, u32::from(count), length);
+                }
             }
         };
         let essential = (0..here.len())
@@ -128,8 +132,8 @@ pub fn sweep(
             }
             for &place in &candidates {
                 if let Ok(found) = word.places.binary_search(&place) {
-                    let place = usize::from(place);
-                    scores[place] += norm.score(word.weight, u32::from(word.counts[found]), lengths[place]);
+                    let (place, count) = (usize::from(place), u32::from(word.counts[found]));
+                    scores[place] += norm.score(word.weight, count, lengths[place]);
                 }
             }
         }
@@ -141,7 +145,8 @@ pub fn sweep(
         }
         if is_sparse(added) {
             for word in added {
-                word.places.iter().for_each(|&place| scores[usize::from(place)] = 0.0);
+                let places = word.places.iter().map(|&place| usize::from(place));
+                places.for_each(|place| scores.get_mut(place).into_iter().for_each(|score| *score = 0.0));
             }
         } else {
             scores.fill(0.0);
@@ -178,7 +183,7 @@ fn gather(words: &[Here<'_>], scores: &[f64], least: f64, candidates: &mut Vec<u
     let least = least.max(f64::MIN_POSITIVE);
     for word in words {
         let places = word.places.iter().copied();
-        candidates.extend(places.filter(|&place| scores[usize::from(place)] >= least));
+        candidates.extend(places.filter(|&place| scores.get(usize::from(place)).is_some_and(|&score| score >= least)));
     }
     candidates.sort_unstable();
     candidates.dedup();

@@ -42,7 +42,7 @@ impl TextQuestion<'_> {
             };
             let start = bar(&best);
             sweep(&asked, &part.columns.lengths, self.norm, start, |own, score| {
-                let slot = part.columns.slots[own as usize];
+                let slot = part.slot_of(own);
                 let doc = own + part.first;
                 // A dead document has another one in its place, or none.
                 if self.index.doc_of(slot) == Some(doc)

@@ -237,7 +237,7 @@ pub fn write(file: Arc<dyn DiskFile>, draft: &SegmentDraft, rows: &impl Rows) ->
         out.add(&number.to_le_bytes())?;
     }
     out.section(section::INLINE, &draft.inline)?;
-    out.finish(&draft.head.to_bytes())
+    out.finish(&draft.head.to_bytes())?.sync()
 }
 
 fn column<const N: usize>(

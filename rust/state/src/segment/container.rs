@@ -22,10 +22,10 @@ const TRAILER_BYTES: usize = 8 + 8 + 16 + 8;
 const BUFFER_BYTES: usize = 64 * PAGE_BYTES;
 
 /// The kind of a section; its number is part of the format.
-pub(super) type SectionId = u32;
+pub type SectionId = u32;
 
 /// Writes a container to a file, from its beginning to its end.
-pub(super) struct ContainerWriter {
+pub struct ContainerWriter {
     file: Arc<dyn DiskFile>,
     /// Bytes that are not yet written; they begin at a multiple of the page size.
     buffer: Vec<u8>,
@@ -57,6 +57,9 @@ impl ContainerWriter {
     }
 
     /// Ends the open section and begins another.
+    ///
+    /// # Errors
+    /// What the disk says.
     pub fn begin(&mut self, id: SectionId) -> io::Result<()> {
         self.end_section();
         self.align();
@@ -66,6 +69,9 @@ impl ContainerWriter {
     }
 
     /// Adds bytes to the open section.
+    ///
+    /// # Errors
+    /// What the disk says.
     pub fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
         for piece in bytes.chunks(BUFFER_BYTES) {
             self.buffer.extend_from_slice(piece);
@@ -75,13 +81,19 @@ impl ContainerWriter {
     }
 
     /// Writes a whole section.
+    ///
+    /// # Errors
+    /// What the disk says.
     pub fn section(&mut self, id: SectionId, bytes: &[u8]) -> io::Result<()> {
         self.begin(id)?;
         self.add(bytes)
     }
 
-    /// Writes the footer with these bytes for the reader, and syncs the file.
-    pub fn finish(mut self, meta: &[u8]) -> io::Result<()> {
+    /// Writes the footer with these bytes for the reader. The file is not synced: a torn one fails its checks.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn finish(mut self, meta: &[u8]) -> io::Result<Arc<dyn DiskFile>> {
         self.end_section();
         self.align();
         self.flush(true)?;
@@ -107,7 +119,7 @@ impl ContainerWriter {
         trailer.extend_from_slice(MAGIC);
         footer.extend_from_slice(&trailer);
         self.file.write_at(&footer, start)?;
-        self.file.sync()
+        Ok(self.file)
     }
 
     fn end_section(&mut self) {
@@ -141,7 +153,7 @@ impl ContainerWriter {
 
 /// A container that is read, mapped into memory.
 #[derive(Debug)]
-pub(super) struct Container {
+pub struct Container {
     bytes: Mapping,
     /// Everything before the footer.
     length: usize,
@@ -243,6 +255,16 @@ impl Container {
         self.failed.store(true, Ordering::Relaxed);
     }
 
+    /// Whether a check failed: nothing that was read is to be used then.
+    pub fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    /// The mark that a failed check sets.
+    pub fn mark(&self) -> &Arc<AtomicBool> {
+        &self.failed
+    }
+
     /// Checks every page.
     pub fn check_all(&self) -> bool {
         (0..self.pages.len()).all(|page| self.check(page))
@@ -256,55 +278,10 @@ fn number(bytes: &[u8], at: usize) -> Option<u64> {
 }
 
 #[cfg(test)]
-pub(in crate::segment) mod tests {
-    use std::sync::Mutex;
-
-    use chronolog::disk::{Bytes, Identity};
+mod tests {
+    use chronolog::disk::{Bytes, MemoryFile};
 
     use super::*;
-
-    /// A file in memory.
-    #[derive(Default)]
-    pub struct MemoryFile(Mutex<Vec<u8>>);
-
-    impl MemoryFile {
-        /// All its bytes.
-        pub fn contents(&self) -> Vec<u8> {
-            self.0.lock().expect("a lock").clone()
-        }
-    }
-
-    impl DiskFile for MemoryFile {
-        fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-            let bytes = self.0.lock().expect("a lock");
-            let rest = bytes.get(offset as usize..).unwrap_or_default();
-            let count = rest.len().min(buffer.len());
-            buffer[..count].copy_from_slice(&rest[..count]);
-            Ok(count)
-        }
-
-        fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-            let mut all = self.0.lock().expect("a lock");
-            let end = offset as usize + bytes.len();
-            if all.len() < end {
-                all.resize(end, 0);
-            }
-            all[offset as usize..end].copy_from_slice(bytes);
-            Ok(())
-        }
-
-        fn sync(&self) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn length(&self) -> io::Result<u64> {
-            Ok(self.0.lock().expect("a lock").len() as u64)
-        }
-
-        fn identity(&self) -> io::Result<Identity> {
-            Ok(Identity { device: 0, inode: 0 })
-        }
-    }
 
     fn mapped(bytes: &[u8]) -> Mapping {
         Bytes(bytes.to_vec()).map(u64::MAX).expect("memory")

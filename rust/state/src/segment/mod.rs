@@ -12,11 +12,10 @@ mod ids;
 mod read;
 mod window;
 
+pub use container::{Container, ContainerWriter, SectionId};
 pub use build::{ClassName, EventRow, Head, Rows, ScopeName, SegmentDraft, SegmentRow, merge, write};
 pub use read::{Sealed, Segment, Sources, seed_of};
 
-#[cfg(test)]
-pub use container::tests::MemoryFile;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// The version of the rules by which rows are derived from events. A segment of another version is not used.

@@ -389,7 +389,8 @@ mod tests {
     use chronolog::scope::{Scope, Viewer};
 
     use super::*;
-    use crate::segment::{MemoryFile, Segment, Sources, merge};
+    use crate::segment::{Segment, Sources, merge};
+    use chronolog::disk::MemoryFile;
     use crate::state::slots::tests::says;
     use crate::state::{By, Listing, Query};
 

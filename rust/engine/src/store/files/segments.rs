@@ -11,7 +11,7 @@ use chronolog::damage::{Damage, DamageKind};
 use chronolog::digest::Hex;
 use chronolog::disk::{Access, Disk, DiskFile, Identity};
 use chronolog::event::line::{Event, Trust};
-use chronolog::hint::{first_line, line_before};
+use chronolog::hint::{origin_hash, line_before};
 use chronolog::layout::{Layout, index_name, is_segment_draft, segment_range};
 use chronolog::log::files::{is_ours, remove_ours};
 use chronolog::origin::Origin;
@@ -267,13 +267,6 @@ fn mergeable(segments: &[Arc<Segment>]) -> Option<usize> {
         .take_while(|segment| size_of(segment) <= size)
         .count();
     (count >= MERGED_AT_ONCE).then(|| segments.len() - count)
-}
-
-/// The hash of the first line of a log.
-pub(in crate::store) fn origin_hash(log: &dyn DiskFile, length: u64) -> Option<[u8; 32]> {
-    let line = first_line(log, length).ok()??;
-    let line = line.strip_suffix(b"\r").unwrap_or(&line);
-    Some(Event::read(line, Trust::Hashes).ok()?.hash_and_raw(line).1)
 }
 
 /// Whether the line before the end of a walk is an event with this hash, and is whole.

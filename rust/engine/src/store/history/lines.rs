@@ -24,7 +24,7 @@ use chronolog::layout::LOG;
 use chronolog::log::{Log, OpenLog, Site};
 use chronolog::origin::{Beginning, Origin, Sentinel, WayBack, beginning_of, foreign_traces};
 use chronolog::scope::Viewer;
-use chronolog::verify::{BaseState, Counted, Walk};
+use chronolog::verify::{BaseState, Counted, Report, Walk};
 use chronolog::wal::reader::Reading;
 use chronomemory_search::text::TextIndex;
 use chronomemory_state::condition::FieldIndexes;
@@ -71,11 +71,7 @@ pub struct History<'a> {
 impl<'a> History<'a> {
     /// The live log beside its state.
     pub(in crate::store) fn live(&self) -> LiveLog<'a> {
-        LiveLog {
-            site: self.site,
-            open: self.log.open(),
-            state: self.state,
-        }
+        LiveLog::of(self.site, self.log, self.state)
     }
 
     /// The lines that speak of a record, oldest first: those of the archives, then those of the live log.
@@ -259,9 +255,27 @@ pub(in crate::store) struct LiveLog<'a> {
     pub open: Option<&'a OpenLog>,
     /// The state, and the places of its events.
     pub state: &'a State,
+    /// Whether all of it could be read.
+    is_whole: bool,
 }
 
-impl LiveLog<'_> {
+impl<'a> LiveLog<'a> {
+    /// A log beside its state.
+    pub fn of(site: &'a Site, log: &'a Log, state: &'a State) -> Self {
+        Self {
+            site,
+            open: log.open(),
+            state,
+            is_whole: is_whole(&log.report),
+        }
+    }
+
+    /// The hash of the first event, if records have the numbers that they have in every process that reads this log.
+    pub fn numbered_from(&self) -> Option<[u8; 32]> {
+        let log = self.open.filter(|_| self.is_whole && self.state.can_be_sealed())?;
+        (self.events() == self.state.timeline().len() as u64).then(|| log.origin_hash())?
+    }
+
     /// The last seq; 0 when nothing was written.
     pub fn last_seq(&self) -> u64 {
         self.open.map_or(0, |log| log.mark().last_seq)
@@ -311,6 +325,11 @@ impl LiveLog<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a log could be read as a whole, so that records are numbered as in every process.
+pub(in crate::store) fn is_whole(report: &Report) -> bool {
+    report.damage.is_empty() && report.cut.is_none() && matches!(report.base, BaseState::None | BaseState::Anchored)
 }
 
 /// The store as it was at some event; nothing can be written through it.

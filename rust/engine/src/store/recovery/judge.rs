@@ -15,13 +15,15 @@ use crate::store::files::segments::{SegmentFolder, altered_segments, has_segment
 use crate::store::load::examine::{Examined, Look, examine, look_for_lost, nothing};
 use crate::store::load::loader::Loader;
 use crate::store::load::tails;
-use crate::store::search::live_text::{altered_texts, text_names};
+use crate::store::history::lines::is_whole;
+use crate::store::search::live_text::{TextLog, altered_texts, text_names};
 use crate::store::vectors::{altered_companions, check_rows};
 use crate::store::{Progress, Store};
 use chronolog::damage::{Damage, Tail};
 use chronolog::disk::{Disk, FolderMode};
 use chronolog::error::{At, Result};
 use chronolog::event::{Known, stamp};
+use chronolog::hint::origin_hash;
 use chronolog::layout::Layout;
 use chronolog::origin::ALONE;
 use chronolog::verify::{Report, Sink, Walk};
@@ -199,10 +201,17 @@ fn judge(
             report.altered.extend(altered);
         }
         if is_indexed {
-            let log = (&log as &dyn chronolog::disk::DiskFile, walk.end, &origin);
+            let first = origin_hash(&log, walk.end).filter(|_| is_whole(&report) && state.can_be_sealed());
+            let text_log = TextLog {
+                file: &log,
+                end: walk.end,
+                origin: &origin,
+                numbers: first.filter(|_| walk.mark().events == state.timeline().len() as u64),
+                state,
+            };
             report
                 .altered
-                .extend(altered_texts(&held.disk, layout, log, state, threads));
+                .extend(altered_texts(&held.disk, layout, &text_log, threads));
             let folder = SegmentFolder {
                 disk: &held.disk,
                 layout,

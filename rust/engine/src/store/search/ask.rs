@@ -97,6 +97,9 @@ pub fn search(shared: &Shared, search: &RecordSearch) -> Result<Vec<SearchHit>> 
             begins_anew: tries < MOST_TRIES,
         };
         if let Some(hits) = rank(&kept.index, search, &filter, near.as_ref(), sayings.as_ref(), &asker) {
+            if kept.index.has_failed() {
+                continue;
+            }
             if let Some(verdicts) = &verdicts {
                 verdicts.check()?;
             }

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use super::live_text::{Attached, TextFiles, attach};
-use super::live_text::{ChangedRows, Lack, LiveTextIndex, can_be_sealed, check_room, source_of};
+use super::live_text::{ChangedRows, KeptIndex, Lack, LiveTextIndex, can_be_sealed, check_room, source_of};
 use crate::store::Store;
 use crate::store::shared::Shared;
 use chronolog::error::Result;
@@ -71,7 +71,9 @@ fn make(shared: &Shared, live: &LiveTextIndex) -> Result<()> {
     ) {
         return Ok(());
     }
-    let found = TextFiles::of(&shared.read_guard()).newest();
+    let files = TextFiles::of(&shared.read_guard());
+    live.discard_failed(&files);
+    let found = if live.avoids_files() { None } else { files.newest() };
     let mut store = shared.write_guard();
     store.refresh()?;
     let files = TextFiles::of(&store);
@@ -80,14 +82,19 @@ fn make(shared: &Shared, live: &LiveTextIndex) -> Result<()> {
     let threads = store.options.threads;
     if let Some(attached) = found.and_then(|(source, sealed)| attach(store.live(), &source, sealed)) {
         drop(store);
-        let Attached { mut index, changed } = attached;
+        let Attached {
+            mut index,
+            changed,
+            mut unsaved,
+        } = attached;
         changed.iter().for_each(|row| row.put_into(&mut index));
         // Whoever is so far behind that all changes were forgotten may have far too many of them at once.
-        let is_overgrown = index.is_overgrown() && can_be_sealed(&index);
-        if is_overgrown {
+        if index.is_overgrown() && can_be_sealed(&index) {
             index.seal();
+            unsaved = Some(source.clone());
         }
-        live.keep(index, mark, source, !is_overgrown);
+        live.keep(KeptIndex { index, mark, source }, unsaved);
+        live.save(&files);
         return Ok(());
     }
     check_room(store.state.slot_count(), store.state.bytes())?;
@@ -96,7 +103,8 @@ fn make(shared: &Shared, live: &LiveTextIndex) -> Result<()> {
     let fields = Fields::chosen(source.choice.as_deref());
     let index = TextIndex::new(fields.clone(), Sealed::build(&survey, &fields, threads)?);
     survey.check()?;
-    live.keep(index, mark, source, false);
+    let unsaved = Some(source.clone());
+    live.keep(KeptIndex { index, mark, source }, unsaved);
     live.save(&files);
     Ok(())
 }

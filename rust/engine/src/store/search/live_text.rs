@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
@@ -15,19 +16,22 @@ use crate::store::Store;
 use crate::store::history::lines::LiveLog;
 use crate::store::vectors::{Narrowed, Nearby, Recent};
 use chronolog::damage::{Damage, DamageKind};
-use chronolog::disk::{Disk, DiskFile, Identity, read_whole};
+use chronolog::digest::Hex;
+use chronolog::disk::{Access, Disk, DiskFile, Identity};
 use chronolog::error::Result;
 use chronolog::event::line::{Event, Trust};
 use chronolog::hint::line_from;
 use chronolog::json::Span;
 use chronolog::layout::{Layout, index_name, is_text_draft, text_index_seq};
 use chronolog::log::Site;
-use chronolog::log::files::is_ours;
+use chronolog::log::files::{is_ours, remove_ours};
 use chronolog::memory;
 use chronolog::origin::Origin;
 use chronolog::verify::finding;
 use chronomemory_search::text::file::{self, Source};
-use chronomemory_search::text::{CHOICE_ID, Fields, Sealed, TextFilter, TextIndex, difference, is_searched};
+use chronomemory_search::text::{
+    CHOICE_ID, Comparison, Fields, Sealed, TextFilter, TextIndex, difference, is_searched,
+};
 use chronomemory_state::state::{Class, Row, State, StateId, Watermark};
 
 /// If more records changed at once, all are taken in again rather than copied out under the lock.
@@ -65,6 +69,8 @@ pub(in crate::store) struct LiveTextIndex {
     pub(super) ragged: AtomicBool,
     /// What the sealed part was made of, until it is on disk. INVARIANT: set only by those who may write `kept`.
     unsaved: Mutex<Option<Source>>,
+    /// A file failed a check: this process opens none any more.
+    avoids_files: AtomicBool,
     pub narrowed: Narrowed,
 }
 
@@ -79,6 +85,22 @@ pub(in crate::store) struct KeptIndex {
 struct IndexMark {
     known: Watermark,
     choice: Option<Vec<u8>>,
+    /// Set when the file of the index fails a check.
+    failed: Option<Arc<AtomicBool>>,
+}
+
+impl IndexMark {
+    fn of(kept: &KeptIndex) -> Self {
+        Self {
+            known: kept.mark.same(),
+            choice: kept.source.choice.clone(),
+            failed: kept.index.mark(),
+        }
+    }
+
+    fn has_failed(&self) -> bool {
+        self.failed.as_ref().is_some_and(|failed| failed.load(Ordering::Relaxed))
+    }
 }
 
 /// What an index lacks.
@@ -127,7 +149,7 @@ impl LiveTextIndex {
 
     pub(super) fn lack(&self, log: LiveLog<'_>) -> Lack {
         let mark = self.mark();
-        let Some(mark) = mark.as_ref() else {
+        let Some(mark) = mark.as_ref().filter(|mark| !mark.has_failed()) else {
             return Lack::Everything;
         };
         if !mark.known.is_behind(log.state.changes()) {
@@ -146,13 +168,13 @@ impl LiveTextIndex {
         };
         changed.rows.iter().for_each(|row| row.put_into(&mut kept.index));
         kept.mark = changed.mark.same();
-        if let Some(mark) = self.mark().as_mut().filter(|mark| lacks(&mark.known)) {
-            mark.known = changed.mark.same();
-        }
         kept.source = changed.source.clone();
         if kept.index.is_overgrown() && can_be_sealed(&kept.index) {
             kept.index.seal();
             *self.unsaved() = Some(changed.source.clone());
+        }
+        if let Some(mark) = self.mark().as_mut() {
+            *mark = IndexMark::of(kept);
         }
         self.ragged.store(kept.index.is_ragged(), Ordering::Relaxed);
     }
@@ -169,7 +191,7 @@ impl LiveTextIndex {
             (kept.index.sealing(), kept.mark.same(), kept.source.clone())
         };
         Some(KeptIndex {
-            index: sealing.run(),
+            index: sealing.run()?,
             mark,
             source,
         })
@@ -186,7 +208,7 @@ impl LiveTextIndex {
         }
         std::mem::swap(now, sealed);
         if let Some(mark) = self.mark().as_mut() {
-            mark.known = now.mark.same();
+            *mark = IndexMark::of(now);
         }
         *self.unsaved() = Some(source.clone());
         self.ragged.store(false, Ordering::Relaxed);
@@ -197,7 +219,7 @@ impl LiveTextIndex {
         self.unsaved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a sealed part on disk for others, while searches go on.
+    /// Puts a sealed part on disk for others, while searches go on, and reads it from there from then on.
     pub(super) fn save(&self, files: &TextFiles) {
         if self.unsaved().is_none() {
             return;
@@ -208,12 +230,42 @@ impl LiveTextIndex {
             let sealed = kept.as_ref().map(|kept| Arc::clone(kept.index.sealed()));
             (sealed, self.unsaved().take())
         };
-        if let (Some(sealed), Some(source)) = (sealed, source) {
-            files.keep(&source, &sealed);
+        let (Some(sealed), Some(source)) = (sealed, source) else {
+            return;
+        };
+        let Some(same) = files.keep(&source, &sealed).filter(|_| !self.avoids_files()) else {
+            return;
+        };
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kept) = kept.as_mut().filter(|kept| Arc::ptr_eq(kept.index.sealed(), &sealed)) {
+            kept.index.take_sealed(same);
+            if let Some(mark) = self.mark().as_mut() {
+                *mark = IndexMark::of(kept);
+            }
         }
     }
 
-    /// Leaves the rows of the records that pass; `None` if the index is no longer that of the state they were taken from.
+    /// Whether a file failed a check before.
+    pub(super) fn avoids_files(&self) -> bool {
+        self.avoids_files.load(Ordering::Relaxed)
+    }
+
+    /// Forgets an index whose file failed a check, and removes the file; it is made again from the records.
+    pub(super) fn discard_failed(&self, files: &TextFiles) {
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        if kept.as_ref().is_some_and(|kept| kept.index.has_failed()) {
+            *kept = None;
+            *self.mark() = None;
+            *self.unsaved() = None;
+            self.narrowed.forget();
+            self.avoids_files.store(true, Ordering::Relaxed);
+            drop(kept);
+            files.remove();
+        }
+    }
+
+    /// Leaves the rows of the records that pass; `None` if the index is no longer that of the state they were taken from, or its file
+    /// failed a check.
     pub fn narrow(
         &self,
         mut nearby: Nearby,
@@ -225,25 +277,25 @@ impl LiveTextIndex {
         let known = kept.as_ref().filter(|kept| kept.mark.is_of(state_id))?;
         self.narrowed
             .narrow(&mut nearby, &known.index, &known.mark, filter, recent);
-        Some(nearby)
+        (!known.index.has_failed()).then_some(nearby)
     }
 
-    pub(super) fn keep(&self, index: TextIndex, mark: Watermark, source: Source, is_saved: bool) {
+    /// Takes an index; `unsaved` says what its sealed part was made of if that is not on disk.
+    pub(super) fn keep(&self, new: KeptIndex, unsaved: Option<Source>) {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
-        *self.mark() = Some(IndexMark {
-            known: mark.same(),
-            choice: source.choice.clone(),
-        });
-        *self.unsaved() = (!is_saved).then(|| source.clone());
+        *self.mark() = Some(IndexMark::of(&new));
+        *self.unsaved() = unsaved;
         self.narrowed.forget();
-        self.ragged.store(index.is_ragged(), Ordering::Relaxed);
-        *kept = Some(KeptIndex { index, mark, source });
+        self.ragged.store(new.index.is_ragged(), Ordering::Relaxed);
+        *kept = Some(new);
     }
 }
 
 /// What an index of a state is made of.
 pub(super) fn source_of(log: LiveLog<'_>) -> Source {
     Source {
+        origin: log.numbered_from(),
+        events: log.state.timeline().len() as u32,
         seq: log.last_seq(),
         head: log.head(),
         choice: log.state.get(CHOICE_ID).map(Cow::into_owned),
@@ -319,39 +371,48 @@ impl TextFiles {
     pub fn newest(&self) -> Option<(Source, Sealed)> {
         let folder = self.site.layout.text_indexes();
         let names = text_names(&*self.site.disk, &self.site.layout);
-        let bytes = |name: &String| read_whole(&*self.site.disk, &folder.join(name)).ok().flatten();
-        names.iter().filter_map(bytes).find_map(|bytes| file::read(&bytes))
+        names.iter().find_map(|name| open(&*self.site.disk, &folder.join(name)))
     }
 
-    /// Writes a file, unless it would be small or somebody else writes one. It is derived: if it cannot be written, the index is
-    /// made again next time; if a power failure tears it, its digest says so.
-    pub fn keep(&self, source: &Source, sealed: &Sealed) {
-        if sealed.len() >= FEWEST_DOCS {
-            let _ = self.write(source, sealed);
+    /// Removes all files.
+    fn remove(&self) {
+        // One that cannot be removed is found to be damaged by others as well.
+        let _ = remove_ours(&*self.site.disk, &self.site.layout.text_indexes(), |name| {
+            text_index_seq(name).is_some()
+        });
+    }
+
+    /// Writes a file and opens it, unless it would be small or another process writes one. It is derived: if it cannot be written, the
+    /// index is made again next time; if a power failure tears it, its checksums say so.
+    pub fn keep(&self, source: &Source, sealed: &Sealed) -> Option<Sealed> {
+        if sealed.len() < FEWEST_DOCS {
+            return None;
         }
+        let path = self.write(source, sealed).ok()??;
+        let (found, same) = open(&*self.site.disk, &path)?;
+        (found == *source && same.len() == sealed.len()).then_some(same)
     }
 
-    fn write(&self, source: &Source, sealed: &Sealed) -> io::Result<()> {
+    fn write(&self, source: &Source, sealed: &Sealed) -> io::Result<Option<PathBuf>> {
         let folder = self.site.layout.text_indexes();
         self.site.disk.create_dir(&folder)?;
         let lock = self.site.disk.lock_file(&self.site.layout.text_lock())?;
         if !lock.acquire(Duration::ZERO)? {
-            return Ok(());
+            return Ok(None);
         }
         let path = self.site.layout.text_index(source.seq, &source.head);
         let draft = path.with_extension("tmp");
-        let outcome = self.site.disk.create(&draft).and_then(|file| {
-            file.write_at(&file::spell(source, sealed), 0)?;
-            // INVARIANT: the log is looked at when the draft is there, and whoever erases takes drafts away before files: what
-            // is erased meanwhile does not come back by this hand.
-            match self.site.disk.status(self.site.log()) {
-                Ok(now) if Some(now.identity) == self.log => self.site.disk.rename(&draft, &path),
-                _ => {
-                    self.site.disk.remove(&draft)?;
-                    Err(io::ErrorKind::NotFound.into())
-                }
-            }
-        });
+        let written = self.site.disk.create(&draft);
+        let written = written.and_then(|file| file::write(file, source, sealed));
+        // INVARIANT: the log is looked at when the draft is there, and whoever erases takes drafts away before files: what
+        // is erased meanwhile does not come back by this hand.
+        let is_current = self.site.disk.status(self.site.log());
+        let is_current = is_current.is_ok_and(|now| Some(now.identity) == self.log);
+        let outcome = match written {
+            Ok(()) if is_current => self.site.disk.rename(&draft, &path),
+            Ok(()) => self.site.disk.remove(&draft).and(Err(io::ErrorKind::NotFound.into())),
+            Err(fault) => self.site.disk.remove(&draft).and(Err(fault)),
+        };
         if outcome.is_ok() {
             for name in self.site.disk.list(&folder)? {
                 let other = folder.join(&name);
@@ -362,65 +423,131 @@ impl TextFiles {
             }
         }
         let _ = lock.release();
-        outcome
+        outcome.map(|()| Some(path))
     }
+}
+
+fn open(disk: &dyn Disk, path: &Path) -> Option<(Source, Sealed)> {
+    let file = disk.open(path, Access::Read).ok()?;
+    file::open(file.map(u64::MAX).ok()?)
 }
 
 /// What a file's documents are worth to a state: an index that knows the file, and what changed since.
 pub(in crate::store) struct Attached {
     pub index: TextIndex,
     pub changed: Vec<CopiedRow>,
+    /// What the documents were made of in this log, if another log was named and they can be written again.
+    pub unsaved: Option<Source>,
 }
 
 /// Puts a file's documents beside a state, if they are of the same history.
 pub(in crate::store) fn attach(live: LiveLog<'_>, source: &Source, mut sealed: Sealed) -> Option<Attached> {
-    let state = live.state;
-    let log = live.open?;
-    if !is_in(&*log.file, log.walk.end, &log.origin, state, source) {
-        return None;
-    }
-    let is_it = |slot: u32, id: &[u8]| state.is_id_of(slot, id);
-    sealed.settle(|slot, id| {
-        if is_it(slot, id) {
-            Some(slot)
-        } else {
-            state.slot_spelled(id)
-        }
-    });
-    let index = TextIndex::new(Fields::chosen(source.choice.as_deref()), sealed);
-    let is_new = |slot: &u32| {
-        let seq = state.last_seq_of(*slot);
-        seq.is_some_and(|seq| seq > source.seq || index.doc_of(*slot).is_none())
+    let (state, log) = (live.state, live.open?);
+    let text_log = TextLog {
+        file: &*log.file,
+        end: log.walk.end,
+        origin: &log.origin,
+        numbers: live.numbered_from(),
+        state,
     };
-    let news = (0..state.slot_count() as u32).filter(is_new);
-    let slots: Vec<u32> = news.filter(|slot| is_searched(&state.spelled_id(*slot))).collect();
+    let place = text_log.place_of(source, &sealed)?;
+    let mut unsaved = None;
+    if !place.is_numbered {
+        sealed.renumber(|slot, id| match state.is_id_of(slot, id) {
+            true => Some(slot),
+            false => state.slot_spelled(id),
+        });
+        // Only documents that are all there can be written as they are.
+        unsaved = (!sealed.has_gone()).then(|| text_log.renamed(source, &place)).flatten();
+    }
+    let index = TextIndex::new(Fields::chosen(source.choice.as_deref()), sealed);
+    let slots: HashSet<u32> = if place.is_numbered {
+        state.timeline().slots_from(place.events).collect()
+    } else {
+        let is_new = |slot: &u32| {
+            let seq = state.last_seq_of(*slot);
+            seq.is_some_and(|seq| seq > source.seq || index.doc_of(*slot).is_none())
+        };
+        let news = (0..state.slot_count() as u32).filter(is_new);
+        news.filter(|slot| is_searched(&state.spelled_id(*slot))).collect()
+    };
     if slots.len() > FEWEST_DOCS.max(state.len() / LARGEST_CHANGE_OF_FILE) {
         return None;
     }
     let changed = slots.into_iter().map(|slot| CopiedRow::of(state, slot)).collect();
-    Some(Attached { index, changed })
+    Some(Attached {
+        index,
+        changed,
+        unsaved,
+    })
 }
 
-/// Whether a log holds the event that a file ends with, or begins right after it, and fields are chosen as they were.
-fn is_in(log: &dyn DiskFile, end: u64, origin: &Origin, state: &State, source: &Source) -> bool {
-    let timeline = state.timeline();
-    if source.choice.as_deref() != state.get(CHOICE_ID).as_deref() || !timeline.is_rising() {
-        return false;
-    }
-    if let Origin::Ours(sentinel) = origin
-        && (sentinel.last_seq, &sentinel.previous_head) == (source.seq, &source.head)
-    {
-        return true;
-    }
-    let offset = timeline
-        .index_of(source.seq)
-        .and_then(|index| timeline.offset(index as usize));
-    let line = offset.and_then(|offset| line_from(log, offset, end).ok());
-    line.is_some_and(|line| {
+/// A log that a file may be of.
+pub(in crate::store) struct TextLog<'a> {
+    pub file: &'a dyn DiskFile,
+    pub end: u64,
+    pub origin: &'a Origin,
+    /// The hash of its first event, if records have the numbers that they have in every process.
+    pub numbers: Option<[u8; 32]>,
+    pub state: &'a State,
+}
+
+/// Where a file's documents were made.
+struct SourcePlace {
+    /// How many events of the log they know.
+    events: u32,
+    /// Records have the numbers in the file.
+    is_numbered: bool,
+}
+
+impl TextLog<'_> {
+    /// Where the documents of a file were made, if the log holds the event that the file ends with, or begins right after it, and fields
+    /// are chosen as they were.
+    fn place_of(&self, source: &Source, sealed: &Sealed) -> Option<SourcePlace> {
+        let timeline = self.state.timeline();
+        if source.choice.as_deref() != self.state.get(CHOICE_ID).as_deref() || !timeline.is_rising() {
+            return None;
+        }
+        let is_numbered = source.origin.is_some()
+            && source.origin == self.numbers
+            && sealed.slot_count() <= self.state.slot_count();
+        if let Origin::Ours(sentinel) = self.origin
+            && (sentinel.last_seq, &sentinel.previous_head) == (source.seq, &source.head)
+        {
+            return Some(SourcePlace {
+                events: 1,
+                is_numbered: false,
+            });
+        }
+        let index = match is_numbered {
+            true => source.events.checked_sub(1)?,
+            false => timeline.index_of(source.seq)?,
+        };
+        let line = line_from(self.file, timeline.offset(index as usize)?, self.end).ok()?;
         let line = line.strip_suffix(b"\r").unwrap_or(&line);
-        let event = Event::read(line, Trust::Hashes);
-        event.is_ok_and(|event| event.spans.seq == source.seq && event.hash(line).text() == source.head)
-    })
+        let event = Event::read(line, Trust::Hashes).ok()?;
+        (event.spans.seq == source.seq && event.hash(line).text() == source.head).then_some(SourcePlace {
+            events: index + 1,
+            is_numbered,
+        })
+    }
+
+    /// What documents were made of, as this log names it.
+    fn renamed(&self, source: &Source, place: &SourcePlace) -> Option<Source> {
+        let origin = self.numbers?;
+        let timeline = self.state.timeline();
+        let index = place.events.checked_sub(1)?;
+        Some(Source {
+            origin: Some(origin),
+            events: place.events,
+            seq: timeline.seq(index),
+            head: match index {
+                0 => Hex::spell(&origin).text().to_owned(),
+                _ => source.head.clone(),
+            },
+            choice: source.choice.clone(),
+        })
+    }
 }
 
 /// The files in which a sealed text index may lie, the newest first.
@@ -431,33 +558,25 @@ pub(in crate::store) fn text_names(disk: &dyn Disk, layout: &Layout) -> Vec<Stri
     names
 }
 
-/// Compares every file that would be believed with what the records of a state say.
-pub(in crate::store) fn altered_texts(
-    disk: &dyn Disk,
-    layout: &Layout,
-    (log, end, origin): (&dyn DiskFile, u64, &Origin),
-    state: &State,
-    threads: usize,
-) -> Vec<Damage> {
-    let base_seq = match origin {
-        Origin::Ours(sentinel) => sentinel.last_seq,
-        Origin::Nothing | Origin::Foreign => 0,
-    };
+/// Compares every file that would be used with what the records of a state say.
+pub(in crate::store) fn altered_texts(disk: &dyn Disk, layout: &Layout, log: &TextLog<'_>, threads: usize) -> Vec<Damage> {
     let mut found = Vec::new();
     for name in text_names(disk, layout) {
         let path = layout.text_indexes().join(&name);
-        let Some((source, sealed)) = read_whole(disk, &path)
-            .ok()
-            .flatten()
-            .and_then(|bytes| file::read(&bytes))
-        else {
+        let Some((source, sealed)) = open(disk, &path) else {
             continue;
         };
-        if !is_in(log, end, origin, state, &source) {
+        let Some(place) = log.place_of(&source, &sealed) else {
             continue;
-        }
-        let fields = Fields::chosen(source.choice.as_deref());
-        if let Some(reason) = difference(&sealed, state, &fields, (source.seq, base_seq), threads) {
+        };
+        let comparison = Comparison {
+            state: log.state,
+            fields: &Fields::chosen(source.choice.as_deref()),
+            seq: source.seq,
+            is_numbered: place.is_numbered,
+            threads,
+        };
+        if let Some(reason) = difference(&sealed, &comparison) {
             found.push(finding(&index_name(&path), DamageKind::IndexAltered, reason));
         }
     }

@@ -138,7 +138,10 @@ fn answer(shared: &Shared, ask: &Ask) -> Result<BlockAnswer> {
                 ..TextFilter::default()
             };
             let question = kept.index.question(&stems, &filter);
-            return Ok(columns.recall(ask, &outlook, Some(&question), threads));
+            let answer = columns.recall(ask, &outlook, Some(&question), threads);
+            if !kept.index.has_failed() {
+                return Ok(answer);
+            }
         }
     }
 }
