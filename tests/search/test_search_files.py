@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from chronomemory import ChronoRecord, ChronoStore
+from containers import sections
 from shares import share
 
 #: Enough that a file is kept.
@@ -92,12 +93,43 @@ def test_bent_files_change_no_answer(root: Path, tmp_path: Path) -> None:
         assert answers(store) == expected
 
 
-def test_a_file_of_the_version_before_is_made_again(root: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("seed", range(share(2, 20)))
+def test_a_damaged_section_changes_no_answer(root: Path, tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
     expected = rebuilt(root, tmp_path / "rebuilt")
     [file] = index_files(root)
     whole = file.read_bytes()
-    # Whole, with the right digest, but with other stems: so an older release left it.
-    old = whole[:7] + bytes([whole[7] - 1]) + whole[8:-32].replace(b"word", b"wort")
+    for section in filter(len, sections(file).values()):
+        damaged = bytearray(whole)
+        start = chance.choice(section)
+        end = min(section.stop, start + chance.choice([1, 4, 5000]))
+        damaged[start:end] = bytes(byte ^ 0x5A for byte in damaged[start:end])
+        file.write_bytes(damaged)
+        with ChronoStore(root) as store:
+            assert answers(store) == expected
+        with ChronoStore(root) as store:
+            assert answers(store) == expected
+
+
+def test_a_file_that_changes_while_it_is_mapped_stops_no_search(root: Path) -> None:
+    [file] = index_files(root)
+    chance = random.Random(9)
+    with ChronoStore(root) as store:
+        store.search("word1")
+        size = file.stat().st_size
+        with file.open("r+b") as opened:
+            for start in range(0, size, 1000):
+                opened.seek(start)
+                opened.write(chance.randbytes(min(500, size - start)))
+        for question in QUESTIONS:
+            store.search(question)
+
+
+def test_a_file_of_an_older_version_is_made_again(root: Path, tmp_path: Path) -> None:
+    expected = rebuilt(root, tmp_path / "rebuilt")
+    [file] = index_files(root)
+    whole = file.read_bytes()
+    old = b"CMTEXT\x00\x05" + bytes(100)
     file.write_bytes(old + sha256(old).digest())
     with ChronoStore(root) as store:
         assert answers(store) == expected
@@ -144,6 +176,75 @@ def test_an_old_file_is_brought_up_to_date(root: Path, tmp_path: Path) -> None:
         store.upsert(ChronoRecord(id="LAST", label="fresh word3"))
         live = answers(store)
     assert live == rebuilt(root, tmp_path / "again")
+
+
+def scoped_answers(store: ChronoStore) -> list[Answers]:
+    handles = [store, store.everyone(), store.scoped(user="ann"), store.scoped(user="bob", agent="helper")]
+    return [answers(handle) for handle in handles]
+
+
+def change(store: ChronoStore, chance: random.Random, count: int) -> None:
+    """Write new records and new contents, and delete some."""
+    for _ in range(count):
+        user = chance.choice([None, "ann", "bob", "eve"])
+        handle = store if user is None else store.scoped(user=user, **chance.choice([{}, {"agent": "helper"}]))
+        record_id = f"{user}-{chance.randrange(count)}"
+        if handle.get(record_id) is None or chance.random() < 0.7:
+            kind = chance.choice(["fact", "task"])
+            handle.upsert(
+                {"id": record_id, "kind": kind, "label": text_of(chance), "data": {"tags": ["x"]}}
+            )
+        else:
+            handle.delete(record_id)
+
+
+@pytest.mark.parametrize("seed", range(share(3, 20)))
+def test_an_opened_index_answers_like_a_new_one(root: Path, tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    for file in index_files(root):
+        file.unlink()
+    with ChronoStore(root) as store:
+        change(store, chance, 300)
+        scoped_answers(store)
+    for turn in range(4):
+        deed = chance.choice(["nothing", "change", "compact", "fields"])
+        with ChronoStore(root) as store:
+            change(store, chance, chance.choice([0, 5, 100]))
+            if deed == "compact":
+                store.compact()
+                change(store, chance, 20)
+            elif deed == "fields":
+                store.upkeep.set_search_fields(text={"label": chance.randrange(1, 9)})
+        copy = tmp_path / f"copy{turn}"
+        shutil.copytree(root, copy, ignore=shutil.ignore_patterns("text", "state"))
+        with ChronoStore(copy, verify="full") as store:
+            expected = scoped_answers(store)
+        with ChronoStore(root) as store:
+            assert scoped_answers(store) == expected, (turn, deed)
+            change(store, chance, 30)
+            live = scoped_answers(store)
+        with ChronoStore(root) as store:
+            assert scoped_answers(store) == live, (turn, deed)
+            assert store.verify().altered_indexes == ()
+        assert len(index_files(root)) == 1
+
+
+def test_an_erased_word_is_in_no_file(root: Path) -> None:
+    with ChronoStore(root) as store:
+        store.upsert({"id": "secret-id", "label": "canaryword"})
+        store.upsert_many([{"id": f"E{n}", "label": "one common"} for n in range(21_000)])
+        assert [hit.id for hit in store.search("canaryword")] == ["secret-id"]
+        folder = root / ".chronomemory"
+        deadline = time.monotonic() + 60
+        while not any(b"canaryword" in file.read_bytes() for file in index_files(root)):
+            assert time.monotonic() < deadline
+            store.search("canaryword")
+            time.sleep(0.05)
+        store.erase(ids=["secret-id"], reason="asked for")
+        assert store.search("canaryword") == []
+        found = [path for path in folder.rglob("*") if path.is_file() and b"canaryword" in path.read_bytes()]
+        assert found == []
+    assert [path for path in folder.rglob("*.text") if b"secret-id" in path.read_bytes()] == []
 
 
 def test_many_changes_are_sealed_again(root: Path, tmp_path: Path) -> None:

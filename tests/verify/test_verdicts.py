@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 from chronomemory import ChronoStore
+from containers import forge
 from onlookers import FOLDER, fill, note_of, said_by_nobody
 from verdicts import VERIFIER, verify_log
 
@@ -181,11 +182,6 @@ class TestWhatCannotBeRead:
 
 
 class TestForgedIndexes:
-    @staticmethod
-    def forge(path: Path, old: bytes, new: bytes) -> None:
-        content = path.read_bytes()[:-32].replace(old, new)
-        path.write_bytes(content + hashlib.sha256(content).digest())
-
     def test_a_record_hidden_from_search_is_told(self, tmp_path: Path) -> None:
         with ChronoStore(tmp_path, durability="off") as store:
             store.upsert_many(
@@ -202,7 +198,7 @@ class TestForgedIndexes:
             store.compact()
         honest = path.read_bytes()
         assert ChronoStore(tmp_path).verify().altered_indexes == ()
-        self.forge(path, b"needl", b"noodl")
+        forge(path, b"needl", b"noodl")
         with ChronoStore(tmp_path) as store:
             store.upkeep.set_search_fields(text={"label": 1})
             assert store.verify().altered_indexes == (), "nobody reads it any more"
@@ -216,7 +212,7 @@ class TestForgedIndexes:
             store.upsert({"id": "N", "label": "needle"})
             assert [hit.id for hit in store.search("needle")] == ["N"]
         path = next((tmp_path / FOLDER / "index" / "text").glob("*.text"))
-        self.forge(path, b"needl", b"noodl")
+        forge(path, b"needl", b"noodl")
         store = ChronoStore(tmp_path)
         with store:
             assert store.search("needle") == []
@@ -241,7 +237,8 @@ class TestForgedIndexes:
         for path in (tmp_path / FOLDER / "index").glob("*.history"):
             assert ChronoStore(tmp_path).verify().rung == "remembered"
             content = path.read_bytes()
-            self.forge(path, content[48:56], bytes(8))
+            content = content[:-32].replace(content[48:56], bytes(8))
+            path.write_bytes(content + hashlib.sha256(content).digest())
             found = ChronoStore(tmp_path).verify().altered_indexes
             assert [one.path for one in found] == [f"index/{path.name}"]
             path.write_bytes(content)
