@@ -225,7 +225,8 @@ fn forged(bytes: &[u8], alter: &mut dyn FnMut(&mut [u8])) -> Vec<u8> {
         out.section(id as u32, &sections[from..from + length]).expect("written");
     }
     let meta_at = start + 24 + 24 * count + 8 * number(start + 16);
-    out.finish(&bytes[meta_at..meta_at + number(start + 8)]).expect("written");
+    out.finish(&bytes[meta_at..meta_at + number(start + 8)])
+        .expect("written");
     file.contents()
 }
 

@@ -1,11 +1,15 @@
 //! Measures each step of a text index: `text_index FILE` takes in a file of texts, one a line.
 
+use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Instant;
 
+use chronomemory::testing::disk::{Bytes, MemoryFile};
+use chronomemory::testing::json::Span;
 use chronomemory::testing::state::{Class, Row};
-use chronomemory::testing::text::file::{Source, read, spell};
-use chronomemory::testing::text::{Fields, Index, Sealed};
-use chronomemory::{Filter, asked};
+use chronomemory::testing::text::file::{self, Source};
+use chronomemory::testing::text::{Fields, Sealed, TextIndex};
+use chronomemory::{DiskFile, TextFilter, asked};
 
 #[allow(clippy::print_stdout)] // a measurement prints
 fn main() {
@@ -20,13 +24,13 @@ fn main() {
         status: (*b"active").into(),
         face: false,
     };
-    let mut index = Index::new(Fields::default(), Sealed::default());
+    let mut index = TextIndex::new(Fields::default(), Sealed::default());
     let begun = Instant::now();
     for (slot, record) in (0..).zip(&records) {
         index.put(&Row {
             slot,
-            id: b"R",
-            record: record.as_bytes(),
+            id_span: Span { start: 7, end: 8 },
+            record: Cow::Borrowed(record.as_bytes()),
             class: &class,
             confidence: 1.0,
             seq: 1,
@@ -38,21 +42,26 @@ fn main() {
     println!("seal     {:?}", begun.elapsed());
     let begun = Instant::now();
     let source = Source {
+        origin: None,
+        events: 1,
         seq: 1,
         head: String::new(),
         choice: None,
     };
-    let bytes = spell(&source, index.sealed());
-    println!("spell    {:?}, {} bytes", begun.elapsed(), bytes.len());
+    let written = Arc::new(MemoryFile::default());
+    let outcome = file::write(written.clone(), &source, index.sealed());
+    let bytes = written.contents();
+    println!("write    {:?}, {} bytes, {outcome:?}", begun.elapsed(), bytes.len());
+    let mapping = Bytes(bytes).map(u64::MAX);
     let begun = Instant::now();
-    let is_whole = read(&bytes).is_some();
-    println!("read     {:?}, {is_whole}", begun.elapsed());
+    let is_whole = mapping.ok().and_then(file::open).is_some();
+    println!("open     {:?}, {is_whole}", begun.elapsed());
     let mut took: Vec<_> = texts
         .lines()
         .take(2_000)
         .map(|text| {
             let begun = Instant::now();
-            let found = index.question(&asked(text), &Filter::default()).best(100).len();
+            let found = index.question(&asked(text), &TextFilter::default()).best(100).len();
             (begun.elapsed(), found)
         })
         .collect();

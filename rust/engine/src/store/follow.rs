@@ -86,6 +86,7 @@ impl Store {
             self.log.read_anew(None, lost.unwrap_or_else(nothing));
             self.state = loader.state.filter(|_| is_lost).unwrap_or_default();
             self.clock.tell_again(&mut self.state);
+            self.views.text = Arc::default();
             self.vectors.forget();
             self.snapshots.read_anew(0);
             return self.log.head.find_standing();
@@ -119,6 +120,8 @@ impl Store {
             is_pending: is_pending && self.options.checking == Checking::Later,
         };
         self.clock.tell_again(&mut self.state);
+        // A mapped file keeps what was erased as long as it is open.
+        self.views.text = Arc::default();
         self.vectors.forget();
         let on_disk = is_synced.then(|| self.state.changes().watermark());
         self.vectors.on_disk.read_anew(on_disk.unwrap_or_default());

@@ -59,6 +59,7 @@ impl Mapping {
     }
 
     /// The bytes; they begin on a multiple of eight.
+    #[inline]
     #[must_use]
     #[inline]
     pub fn bytes(&self) -> &[u8] {

@@ -43,6 +43,7 @@ impl<T: Pod> Column<T> {
     }
 
     /// How many there are.
+    #[inline]
     pub fn len(&self) -> usize {
         match self {
             Self::Owned(numbers) => numbers.len(),
@@ -55,7 +56,15 @@ impl<T: Pod> Column<T> {
     pub fn get(&self, at: usize) -> T {
         match self {
             Self::Owned(numbers) => numbers.get(at).copied().unwrap_or_else(T::zeroed),
-            Self::Mapped { .. } => self.slice(at..at + 1).first().copied().unwrap_or_else(T::zeroed),
+            Self::Mapped { file, range } => {
+                if at >= range.len() / size_of::<T>() {
+                    file.fail();
+                    return T::zeroed();
+                }
+                let start = range.start + at * size_of::<T>();
+                let bytes = file.bytes(start..start + size_of::<T>());
+                bytes.map_or_else(T::zeroed, bytemuck::pod_read_unaligned)
+            }
         }
     }
 

@@ -164,9 +164,12 @@ fn has_wrong_bounds(sealed: &Sealed) -> bool {
     let is_right = |list: &WordList<'_>| {
         list.runs.iter().enumerate().all(|(at, run)| {
             let (places, counts) = list.run(at);
-            let lengths = places
-                .iter()
-                .map(|&place| sealed.columns.lengths.get(run.span as usize * SPAN_DOCS + usize::from(place)));
+            let lengths = places.iter().map(|&place| {
+                sealed
+                    .columns
+                    .lengths
+                    .get(run.span as usize * SPAN_DOCS + usize::from(place))
+            });
             counts.iter().max().is_some_and(|&most| u32::from(most) == run.most) && lengths.min() == Some(run.shortest)
         })
     };

@@ -183,7 +183,9 @@ pub fn open(bytes: Mapping) -> Option<(Source, Sealed)> {
         })
         .collect();
     let owners = JoinedNames::of(&file, section::SCOPE_NAMES)?;
-    columns.owners = (0..owners.len()).map(|number| owner_of(owners.get(number))).collect::<Option<_>>()?;
+    columns.owners = (0..owners.len())
+        .map(|number| owner_of(owners.get(number)))
+        .collect::<Option<_>>()?;
     let stems = JoinedNames::of(&file, section::STEMS)?;
     let sealed = Sealed {
         columns,

@@ -100,7 +100,11 @@ impl<'a> DocumentSieve<'a> {
         let at = doc as usize;
         self.sections.contains(doc)
             && !self.dead.contains(doc)
-            && self.classes.get(self.columns.classes.get(at) as usize).copied().unwrap_or_default()
+            && self
+                .classes
+                .get(self.columns.classes.get(at) as usize)
+                .copied()
+                .unwrap_or_default()
             && self.columns.confidences.get(at) >= self.min_confidence
             && self.tags.iter().all(|tagged| tagged.contains(doc))
             && self.allows.is_none_or(|allows| allows(self.columns.slots.get(at)))

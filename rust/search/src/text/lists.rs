@@ -76,7 +76,11 @@ impl<'a> WordList<'a> {
         self.counts.len() == self.places.len()
             && self.runs.first().map_or(self.places.is_empty(), |run| run.start == 0)
             && self.runs.is_sorted_by(|one, other| one.span < other.span)
-            && self.runs.iter().zip(starts.zip(ends)).all(|(run, (start, end))| is_run(run, start, end))
+            && self
+                .runs
+                .iter()
+                .zip(starts.zip(ends))
+                .all(|(run, (start, end))| is_run(run, start, end))
     }
 
     /// How often the word stands in a document; 0 if it does not.

@@ -151,7 +151,12 @@ impl Sealed {
         for (at, (part, scopes)) in parts.iter().zip(&scopes).enumerate() {
             numbers.push(vec![NOBODY_THERE; part.columns.len()]);
             let living = (0..part.columns.len()).filter(|&doc| !part.dead.contains(doc as u32));
-            let rank = |doc: usize| scopes.get(part.columns.scopes.get(doc) as usize).copied().unwrap_or_default();
+            let rank = |doc: usize| {
+                scopes
+                    .get(part.columns.scopes.get(doc) as usize)
+                    .copied()
+                    .unwrap_or_default()
+            };
             order.extend(living.map(|doc| (rank(doc), at, doc)));
         }
         // Mostly all are of one scope, and a part that was sealed is in order: this sort finds that out.
@@ -181,7 +186,11 @@ impl Sealed {
                 *head += 1;
                 for (doc, &count) in list.docs().zip(list.counts) {
                     let number = numbers.get(doc as usize).copied();
-                    found.extend(number.filter(|number| *number != NOBODY_THERE).map(|number| (number, count)));
+                    found.extend(
+                        number
+                            .filter(|number| *number != NOBODY_THERE)
+                            .map(|number| (number, count)),
+                    );
                 }
             }
             found.sort_by_key(|&(number, _)| number);
@@ -216,7 +225,11 @@ impl Sealed {
     pub fn renumber(&mut self, find: impl Fn(u32, &[u8]) -> Option<u32>) {
         let find = |doc: usize| find(self.columns.slots.get(doc), self.columns.ids.get(doc));
         let slots: Vec<u32> = (0..self.len()).map(|doc| find(doc).unwrap_or(NOWHERE)).collect();
-        self.gone = (0..).zip(&slots).filter(|(_, slot)| **slot == NOWHERE).map(|(doc, _)| doc).collect();
+        self.gone = (0..)
+            .zip(&slots)
+            .filter(|(_, slot)| **slot == NOWHERE)
+            .map(|(doc, _)| doc)
+            .collect();
         self.docs = docs_by_slot(&slots);
         self.columns.slots = Column::Owned(slots);
     }

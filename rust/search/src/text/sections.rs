@@ -50,7 +50,9 @@ impl Holdings {
 
     /// What is usual in all of them.
     pub fn usual(&self) -> Usual {
-        self.each.iter().fold(Usual::default(), |sum, scope| sum.and(scope.usual))
+        self.each
+            .iter()
+            .fold(Usual::default(), |sum, scope| sum.and(scope.usual))
     }
 
     /// Takes in a document that came behind all others.

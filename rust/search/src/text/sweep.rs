@@ -102,10 +102,12 @@ pub fn sweep(
         let lengths = lengths.slice(base..lengths.len().min(base + SPAN_DOCS));
         // A place without a length is one of a file that failed a check.
         let add = |scores: &mut [f64], word: &Here<'_>| {
+            let known = lengths.len().min(scores.len());
+            let (scores, lengths) = (&mut scores[..known], &lengths[..known]);
             for (&place, &count) in word.places.iter().zip(word.counts) {
                 let place = usize::from(place);
-                if let (Some(score), Some(&length)) = (scores.get_mut(place), lengths.get(place)) {
-                    *score += norm.score(word.weight, u32::from(count), length);
+                if place < known {
+                    scores[place] += norm.score(word.weight, u32::from(count), lengths[place]);
                 }
             }
         };

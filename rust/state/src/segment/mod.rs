@@ -12,8 +12,8 @@ mod ids;
 mod read;
 mod window;
 
-pub use container::{Container, ContainerWriter, SectionId};
 pub use build::{ClassName, EventRow, Head, Rows, ScopeName, SegmentDraft, SegmentRow, merge, write};
+pub use container::{Container, ContainerWriter, SectionId};
 pub use read::{Sealed, Segment, Sources, seed_of};
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};

@@ -390,9 +390,9 @@ mod tests {
 
     use super::*;
     use crate::segment::{Segment, Sources, merge};
-    use chronolog::disk::MemoryFile;
     use crate::state::slots::tests::says;
     use crate::state::{By, Listing, Query};
+    use chronolog::disk::MemoryFile;
 
     fn opened(file: &MemoryFile, failed: &Arc<AtomicBool>) -> Arc<Segment> {
         let bytes = Bytes(file.contents()).map(u64::MAX).expect("memory");

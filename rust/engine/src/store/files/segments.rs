@@ -11,7 +11,7 @@ use chronolog::damage::{Damage, DamageKind};
 use chronolog::digest::Hex;
 use chronolog::disk::{Access, Disk, DiskFile, Identity};
 use chronolog::event::line::{Event, Trust};
-use chronolog::hint::{origin_hash, line_before};
+use chronolog::hint::{line_before, origin_hash};
 use chronolog::layout::{Layout, index_name, is_segment_draft, segment_range};
 use chronolog::log::files::{is_ours, remove_ours};
 use chronolog::origin::Origin;

@@ -99,7 +99,9 @@ impl IndexMark {
     }
 
     fn has_failed(&self) -> bool {
-        self.failed.as_ref().is_some_and(|failed| failed.load(Ordering::Relaxed))
+        self.failed
+            .as_ref()
+            .is_some_and(|failed| failed.load(Ordering::Relaxed))
     }
 }
 
@@ -508,9 +510,8 @@ impl TextLog<'_> {
         if source.choice.as_deref() != self.state.get(CHOICE_ID).as_deref() || !timeline.is_rising() {
             return None;
         }
-        let is_numbered = source.origin.is_some()
-            && source.origin == self.numbers
-            && sealed.slot_count() <= self.state.slot_count();
+        let is_numbered =
+            source.origin.is_some() && source.origin == self.numbers && sealed.slot_count() <= self.state.slot_count();
         if let Origin::Ours(sentinel) = self.origin
             && (sentinel.last_seq, &sentinel.previous_head) == (source.seq, &source.head)
         {
@@ -559,7 +560,12 @@ pub(in crate::store) fn text_names(disk: &dyn Disk, layout: &Layout) -> Vec<Stri
 }
 
 /// Compares every file that would be used with what the records of a state say.
-pub(in crate::store) fn altered_texts(disk: &dyn Disk, layout: &Layout, log: &TextLog<'_>, threads: usize) -> Vec<Damage> {
+pub(in crate::store) fn altered_texts(
+    disk: &dyn Disk,
+    layout: &Layout,
+    log: &TextLog<'_>,
+    threads: usize,
+) -> Vec<Damage> {
     let mut found = Vec::new();
     for name in text_names(disk, layout) {
         let path = layout.text_indexes().join(&name);
