@@ -187,13 +187,13 @@ def change(store: ChronoStore, chance: random.Random, count: int) -> None:
     """Write new records and new contents, and delete some."""
     for _ in range(count):
         user = chance.choice([None, "ann", "bob", "eve"])
-        handle = store if user is None else store.scoped(user=user, **chance.choice([{}, {"agent": "helper"}]))
+        handle = (
+            store if user is None else store.scoped(user=user, **chance.choice([{}, {"agent": "helper"}]))
+        )
         record_id = f"{user}-{chance.randrange(count)}"
         if handle.get(record_id) is None or chance.random() < 0.7:
             kind = chance.choice(["fact", "task"])
-            handle.upsert(
-                {"id": record_id, "kind": kind, "label": text_of(chance), "data": {"tags": ["x"]}}
-            )
+            handle.upsert({"id": record_id, "kind": kind, "label": text_of(chance), "data": {"tags": ["x"]}})
         else:
             handle.delete(record_id)
 
@@ -227,6 +227,48 @@ def test_an_opened_index_answers_like_a_new_one(root: Path, tmp_path: Path, seed
             assert scoped_answers(store) == live, (turn, deed)
             assert store.verify().altered_indexes == ()
         assert len(index_files(root)) == 1
+
+
+def test_an_index_is_renumbered_once_after_a_compaction(root: Path, tmp_path: Path) -> None:
+    [before] = index_files(root)
+    with ChronoStore(root) as store:
+        store.compact()
+    expected = rebuilt(root, tmp_path / "rebuilt")
+    with ChronoStore(root) as store:
+        assert answers(store) == expected
+    [renumbered] = index_files(root)
+    assert renumbered.name != before.name
+    written = renumbered.stat().st_mtime_ns
+    with ChronoStore(root) as store:
+        store.upsert({"id": "R7", "label": "fresh word3"})
+        live = answers(store)
+        assert store.verify().altered_indexes == ()
+    assert [(file, file.stat().st_mtime_ns) for file in index_files(root)] == [(renumbered, written)]
+    assert live == rebuilt(root, tmp_path / "again")
+
+
+def test_a_process_that_compacted_writes_an_index_for_others(root: Path, tmp_path: Path) -> None:
+    chance = random.Random(13)
+    with ChronoStore(root) as store:
+        store.delete("R3")
+        store.compact()
+        before = index_files(root)
+        store.upsert_many([ChronoRecord(id=f"X{n}", label=text_of(chance)) for n in range(25_000)])
+        deadline = time.monotonic() + 60
+        while (after := index_files(root)) == before or len(after) != 1:
+            assert time.monotonic() < deadline
+            answers(store)
+            time.sleep(0.01)
+        live = answers(store)
+    [file] = index_files(root)
+    unnumbered = file.read_bytes()
+    for _ in range(2):
+        with ChronoStore(root) as store:
+            assert answers(store) == live
+            assert store.verify().altered_indexes == ()
+    assert index_files(root) == [file]
+    assert file.read_bytes() != unnumbered
+    assert live == rebuilt(root, tmp_path / "rebuilt")
 
 
 def test_an_erased_word_is_in_no_file(root: Path) -> None:

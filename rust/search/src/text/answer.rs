@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use super::columns::DocSet;
 use super::filter::{DocumentSieve, TextFilter};
-use super::index::{OPEN, SEALED, TextIndex};
+use super::index::{NO_SPAN, OPEN, SEALED, TextIndex};
 use super::lists::WordList;
 use super::question::is_of_asking;
 use super::sections::{ListPiece, Sections};
@@ -211,11 +211,11 @@ impl TextQuestion<'_> {
                 Some(worst) if best.len() == limit => worst.score,
                 _ => 0.0,
             };
-            let start = reached(&best);
+            let (start, mut span) = (reached(&best), NO_SPAN);
             sweep(&asked, &part.columns.lengths, self.norm, start, |doc, score| {
                 let own = Ranked {
                     score,
-                    slot: part.slot_of(doc),
+                    slot: part.slot_near(doc, &mut span),
                     doc: doc + part.first,
                 };
                 let is_better = best.len() < limit || best.peek().is_some_and(|worst| own < *worst);

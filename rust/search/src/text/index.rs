@@ -11,6 +11,7 @@ use foldhash::fast::RandomState;
 
 use super::columns::{DocSet, TextColumns, Usual};
 use super::fields::{Fields, is_searched};
+use super::lists::SPAN_DOCS;
 use super::open::Open;
 use super::sealed::{JoinedPart, NOWHERE, Sealed};
 use super::sections::Holdings;
@@ -34,7 +35,31 @@ pub(super) struct Half<'a> {
     sealed: Option<&'a Sealed>,
 }
 
-impl Half<'_> {
+/// The slots of the documents of one span: the number of the span, and they.
+pub(super) type SpanSlots<'a> = (u32, &'a [u32]);
+/// None yet.
+pub(super) const NO_SPAN: SpanSlots<'_> = (u32::MAX, &[]);
+
+impl<'a> Half<'a> {
+    /// The slot of a document; `span` keeps those of its neighbours, which are mostly asked for next.
+    #[inline]
+    pub(super) fn slot_near(&self, doc: u32, span: &mut SpanSlots<'a>) -> u32 {
+        let (number, place) = (doc / SPAN_DOCS as u32, doc as usize % SPAN_DOCS);
+        if span.0 != number {
+            let first = number as usize * SPAN_DOCS;
+            *span = (
+                number,
+                self.columns
+                    .slots
+                    .slice(first..self.columns.len().min(first + SPAN_DOCS)),
+            );
+        }
+        match span.1.get(place) {
+            Some(&slot) if self.sealed.is_none_or(|sealed| (slot as usize) < sealed.slot_count()) => slot,
+            _ => self.slot_of(doc),
+        }
+    }
+
     /// The slot of a document.
     pub(super) fn slot_of(&self, doc: u32) -> u32 {
         match self.sealed {

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::answer::TextQuestion;
+use super::index::NO_SPAN;
 use super::sweep::sweep;
 
 /// What is rounded to single precision is off by less than this.
@@ -40,9 +41,9 @@ impl TextQuestion<'_> {
                 Some(worst) if best.len() == limit => f64::from(worst.1) / ROUNDED,
                 _ => 0.0,
             };
-            let start = bar(&best);
+            let (start, mut span) = (bar(&best), NO_SPAN);
             sweep(&asked, &part.columns.lengths, self.norm, start, |own, score| {
-                let slot = part.slot_of(own);
+                let slot = part.slot_near(own, &mut span);
                 let doc = own + part.first;
                 // A dead document has another one in its place, or none.
                 if self.index.doc_of(slot) == Some(doc)

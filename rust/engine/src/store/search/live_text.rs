@@ -440,6 +440,8 @@ pub(in crate::store) struct Attached {
     pub changed: Vec<CopiedRow>,
     /// What the documents were made of in this log, if another log was named and they can be written again.
     pub unsaved: Option<Source>,
+    /// The file has documents whose records are gone.
+    pub has_gone: bool,
 }
 
 /// Puts a file's documents beside a state, if they are of the same history.
@@ -453,14 +455,15 @@ pub(in crate::store) fn attach(live: LiveLog<'_>, source: &Source, mut sealed: S
         state,
     };
     let place = text_log.place_of(source, &sealed)?;
-    let mut unsaved = None;
+    let (mut unsaved, mut has_gone) = (None, false);
     if !place.is_numbered {
         sealed.renumber(|slot, id| match state.is_id_of(slot, id) {
             true => Some(slot),
             false => state.slot_spelled(id),
         });
         // Only documents that are all there can be written as they are.
-        unsaved = (!sealed.has_gone()).then(|| text_log.renamed(source, &place)).flatten();
+        has_gone = sealed.has_gone();
+        unsaved = (!has_gone).then(|| text_log.renamed(source, &place)).flatten();
     }
     let index = TextIndex::new(Fields::chosen(source.choice.as_deref()), sealed);
     let slots: HashSet<u32> = if place.is_numbered {
@@ -481,6 +484,7 @@ pub(in crate::store) fn attach(live: LiveLog<'_>, source: &Source, mut sealed: S
         index,
         changed,
         unsaved,
+        has_gone,
     })
 }
 
