@@ -247,10 +247,13 @@ def test_an_index_is_renumbered_once_after_a_compaction(root: Path, tmp_path: Pa
     assert live == rebuilt(root, tmp_path / "again")
 
 
-def test_a_process_that_compacted_writes_an_index_for_others(root: Path, tmp_path: Path) -> None:
+def test_a_process_that_compacted_writes_an_index_for_others(tmp_path: Path) -> None:
     chance = random.Random(13)
+    root = tmp_path / "root"
     with ChronoStore(root) as store:
+        store.upsert_many([ChronoRecord(id=f"R{n}", label=text_of(chance)) for n in range(RECORDS)])
         store.delete("R3")
+        store.search("the")
         store.compact()
         before = index_files(root)
         store.upsert_many([ChronoRecord(id=f"X{n}", label=text_of(chance)) for n in range(25_000)])
