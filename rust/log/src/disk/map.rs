@@ -61,7 +61,6 @@ impl Mapping {
     /// The bytes; they begin on a multiple of eight.
     #[inline]
     #[must_use]
-    #[inline]
     pub fn bytes(&self) -> &[u8] {
         match &self.bytes {
             MappedBytes::Mapped(map) => map,
