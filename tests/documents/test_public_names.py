@@ -18,7 +18,7 @@ from chronomemory.store import Everyone, ScopedStore
     ("call", "name"),
     [
         (lambda store: store.record_count(5), "record_count()"),
-        (lambda store: store.scoped(user="ann").get(), "get()"),
+        (lambda store: store.scoped(user="ann").get(), "Store.get()"),
         (lambda store: store.compact(1), "compact()"),
         (lambda store: store.upkeep.prune(1), "Upkeep.prune()"),
         (lambda store: store.stream(foo=1), "stream()"),
