@@ -72,8 +72,8 @@ class Health(Fields):
     #: What was written from here and is not on disk yet, and until when everything is.
     unsynced_bytes: int
     synced_until: datetime | None
-    #: Up to which event every byte of the log was verified since the store was opened, and when that ended if it was
-    #: done in the background. None until then: records are checked as they are read.
+    #: Up to which event the whole log was verified since the store was opened; when, if in the background.
+    #: None until then: records are checked as they are read.
     verified_seq: int | None
     verified_at: datetime | None
     open_handles: int
