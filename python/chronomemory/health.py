@@ -54,7 +54,8 @@ class Health(Fields):
 
     #: Nothing is damaged as far as was seen at opening, and no sync has failed since.
     ok: bool
-    #: What opening found: the rung of ``verify``, how many places are damaged, whether a tail waits.
+    #: What opening found: the rung of ``verify``, or "not verified"; how many places are damaged, whether a
+    #: tail waits.
     rung: str
     damaged_places: int
     tail_bytes: int
@@ -73,7 +74,7 @@ class Health(Fields):
     unsynced_bytes: int
     synced_until: datetime | None
     #: Up to which event the whole log was verified since the store was opened; when, if in the background.
-    #: None until then: records are checked as they are read.
+    #: None until then, and with ``verify="quick"``: records are checked as they are read.
     verified_seq: int | None
     verified_at: datetime | None
     open_handles: int
@@ -91,9 +92,10 @@ def health_of(engine: Engine, project_root: Path, *, handles: int) -> Health:
     found = VerifyReport.from_dict(findings)
     until, verified_at = status["synced_until_us"], status["verified_at_us"]
     folder = log_folder(project_root)
+    is_known = status["verified_seq"] is not None or not found.valid or found.cut is not None
     return Health(
         ok=found.valid and not (found.cut or found.damaged_synced) and status["poisoned"] is None,
-        rung=found.rung,
+        rung=found.rung if is_known else "not verified",
         damaged_places=len(found.damage),
         tail_bytes=found.tail.length if found.tail else 0,
         records_in_doubt=engine.unscoped().with_expired().upkeep.in_doubt()[0],

@@ -89,6 +89,10 @@ impl Store {
             self.views.text = Arc::default();
             self.vectors.forget();
             self.snapshots.read_anew(0);
+            self.verified = VerifiedChain {
+                seq: Some(self.last_seq()),
+                ..VerifiedChain::default()
+            };
             return self.log.head.find_standing();
         };
         let Examined {
@@ -113,11 +117,12 @@ impl Store {
         let open = OpenLog::reading(file, walk, origin).at(&path)?.anchored(anchored);
         self.log.read_anew(Some(open), report);
         self.state = loader.state.unwrap_or_default();
-        let is_pending = self.state.sealed().is_some();
+        let is_sealed = self.state.sealed().is_some();
+        let is_read = !is_sealed && self.options.checking != Checking::Quick;
         self.verified = VerifiedChain {
-            seq: (!is_pending).then(|| self.last_seq()),
+            seq: is_read.then(|| self.last_seq()),
             at: None,
-            is_pending: is_pending && self.options.checking == Checking::Later,
+            is_pending: is_sealed && self.options.checking == Checking::Later,
         };
         self.clock.tell_again(&mut self.state);
         // A mapped file keeps what was erased as long as it is open.
