@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::bases::{ArchiveTold, NewFiles, thin_out};
 use super::compact_rows::compact_rows;
 use super::history_files::{PastFiles, clear_out, end_pruning};
+use crate::store::files::segments::remove_segments;
 use crate::store::files::snapshots::header_of;
 use crate::store::load::tails::check_no_tail_is_left;
 use crate::store::sealing::seal_files;
@@ -117,16 +118,16 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
     Err(Error::io(&path, io::Error::other("the log keeps being replaced")))
 }
 
-/// Seals the state behind the new log, if it uses segments, and takes the new ones: what the old ones say about records is where the
-/// retired log has them.
+/// Seals the state behind the new log, if it uses segments, and takes the new ones. Those of the retired log are removed.
 fn seal_again(turns: &impl Turns) -> Result<()> {
-    let sealed = turns.turn(|store| {
+    let (site, threads, terms, is_sealed) = turns.turn(|store| {
+        let options = &store.options;
         let is_sealed = store.state.sealed().is_some();
-        Ok(is_sealed.then(|| (Arc::clone(&store.site), store.options.threads, store.options.seal)))
+        Ok((Arc::clone(&store.site), options.threads, options.seal, is_sealed))
     })?;
-    let Some((site, threads, terms)) = sealed else {
-        return Ok(());
-    };
+    if !is_sealed {
+        return remove_segments(&*site.disk, &site.layout);
+    }
     // They are derived: without them the next opening takes longer.
     let _ = seal_files(&site, threads, terms);
     turns.turn(|store| store.reload(&mut |_, _| {}))
