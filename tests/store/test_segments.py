@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -162,3 +163,31 @@ def test_two_stores_on_one_folder_use_the_same_segments(tmp_path: Path) -> None:
             if number % 50 == 49:
                 writer.compact()
         assert one.count() == other.count() == 30
+
+
+def test_health_says_how_far_the_chain_is_verified(tmp_path: Path) -> None:
+    fill(tmp_path, 1)
+    with ChronoStore(tmp_path, verify="full") as store:
+        assert store.health().verified_seq == store.health().last_seq
+        assert store.health().rung == "remembered"
+    with ChronoStore(tmp_path, verify="quick") as store:
+        assert (store.health().verified_seq, store.health().rung) == (None, "not verified")
+    with ChronoStore(tmp_path) as store:
+        deadline = time.monotonic() + 30
+        while store.health().verified_seq is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert store.health().verified_seq == store.health().last_seq
+        assert store.health().verified_at is not None and store.health().rung == "remembered"
+
+
+@pytest.mark.parametrize("verify", ["later", "full"])
+def test_a_compaction_leaves_no_segment_of_the_retired_log(tmp_path: Path, verify: str) -> None:
+    fill(tmp_path, 2)
+    with ChronoStore(tmp_path, verify=verify) as store:
+        store.upsert({"id": "one", "label": "more"})
+        before = segments(tmp_path)
+        store.compact()
+        assert not set(before) & set(segments(tmp_path))
+        right = [record.to_dict() for record in store.query(status=None)]
+    with ChronoStore(tmp_path) as store:
+        assert [record.to_dict() for record in store.query(status=None)] == right
