@@ -45,18 +45,31 @@ NAMES = (
     "vectors", "vectors/default.0.f32", "vectors/default.1.f32", "vectors/default.1.f32.tmp", "index",
     f"index/{ARCHIVE}.history", f"index/{ARCHIVE}.history.tmp", "index/text", "index/text/lock",
     f"index/text/9-{DIGEST[:16]}.text", f"index/text/9-{DIGEST[:16]}.tmp", "index/vectors",
+    "index/state", "index/state/lock", f"index/state/0-9-{DIGEST[:16]}.rows",
+    f"index/state/0-9-{DIGEST[:16]}.tmp",
     "index/vectors/default.0.i8", "index/vectors/default.1.i8", "quarantine",
     f"quarantine/{STAMP}-tail-at-9.tmp", "backup", f"backup/{STAMP}", f"backup/{STAMP}.tmp",
 )  # fmt: skip
 #: Those of them that are folders.
-FOLDERS = ("base", "archive", "vectors", "index", "index/text", "index/vectors", "quarantine", "backup")
+FOLDERS = (
+    "base",
+    "archive",
+    "vectors",
+    "index",
+    "index/state",
+    "index/text",
+    "index/vectors",
+    "quarantine",
+    "backup",
+)
 #: Almost ours. Whatever they are, they stop nobody and stay.
 STRANGERS = (
     "x.tmp", ".tmp", "events.wal.bak", "snapshot.json.x.tmp", "synced.tmp", "base/notes.json",
     "base/x.json.tmp", f"base/{DIGEST[1:]}.json", f"base/{DIGEST.upper()}.json", "archive/x.tmp",
     "archive/1-2.wal", "archive/mail.wal.zst", "archive/1-2-0123456789abcdef-3.wal", "vectors/x.tmp",
     "vectors/mine.f32", "vectors/.0.f32", "index/mail.history", "index/x.tmp", "index/text/x.tmp",
-    "index/text/9-notes.text", "index/vectors/x.tmp", "index/vectors/mine.i8", "quarantine/x.tmp",
+    "index/text/9-notes.text", "index/state/x.tmp", "index/state/1-mine.rows", "index/vectors/x.tmp",
+    "index/vectors/mine.i8", "quarantine/x.tmp",
     "quarantine/tail.tmp", "backup/x.tmp", f"backup/{STAMP}-mine.tmp", "backup/mine",
 )  # fmt: skip
 #: What is damage if another file stands in its place: that other harnesses look at.
