@@ -111,7 +111,8 @@ def test_a_damaged_section_changes_no_answer(root: Path, tmp_path: Path, seed: i
             assert answers(store) == expected
 
 
-def test_a_file_that_changes_while_it_is_mapped_stops_no_search(root: Path) -> None:
+def test_a_file_that_changes_while_it_is_mapped_stops_no_search(root: Path, tmp_path: Path) -> None:
+    expected = rebuilt(root, tmp_path / "rebuilt")
     [file] = index_files(root)
     chance = random.Random(9)
     with ChronoStore(root) as store:
@@ -123,6 +124,8 @@ def test_a_file_that_changes_while_it_is_mapped_stops_no_search(root: Path) -> N
                 opened.write(chance.randbytes(min(500, size - start)))
         for question in QUESTIONS:
             store.search(question)
+    with ChronoStore(root) as store:
+        assert answers(store) == expected
 
 
 def test_a_file_of_an_older_version_is_made_again(root: Path, tmp_path: Path) -> None:

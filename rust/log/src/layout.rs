@@ -303,7 +303,7 @@ pub fn is_archive_name(name: &str) -> bool {
 
 const STAMP_BYTES: usize = 15;
 
-/// Tells whether a name has the shape of one of ours.
+/// Whether a name has the shape of one of ours.
 pub type Shape = fn(&str) -> bool;
 
 /// What the name of an unfinished file would be if it were finished; `None` if it is none.

@@ -48,7 +48,7 @@ pub struct Status {
     pub length: u64,
 }
 
-/// What one look at an open file tells: a write to the file changes it, and so does a change of one of its names.
+/// The state of an open file: a write to the file changes it, and so does a change of one of its names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileStamp {
     /// Its length in bytes.

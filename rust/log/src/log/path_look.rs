@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::disk::{DiskFile, FileStamp};
 use crate::error::Result;
 
-/// A reader looks at the path again after this time, whatever the open file tells.
+/// A reader looks at the path again after this time, even if the open file is unchanged.
 const LOOK_INTERVAL: Duration = Duration::from_millis(1);
 /// Two changes within this time may get the same stamp: the clocks of file systems advance in steps.
 const CLOCK_STEP: Duration = Duration::from_millis(20);

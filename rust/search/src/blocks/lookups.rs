@@ -10,7 +10,7 @@ use chronomemory_state::state::Sight;
 pub struct Census {
     /// Links that count.
     pub links: usize,
-    /// Contradictions that nobody resolved.
+    /// Unresolved contradictions.
     pub contradictions: usize,
     /// Links that were seen in too few sessions to count.
     pub forming: usize,

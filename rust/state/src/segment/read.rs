@@ -123,11 +123,6 @@ impl Segment {
         self.replaced as usize
     }
 
-    /// Checks every page.
-    pub fn check_all(&self) -> bool {
-        self.file.check_all()
-    }
-
     #[inline]
     fn array<const N: usize>(&self, at: usize) -> [u8; N] {
         let bytes = self.file.bytes(at..at + N).and_then(|bytes| bytes.try_into().ok());

@@ -480,7 +480,7 @@ fn held(
 /// What begins ids that are never erased by themselves.
 const RESERVED: [&str; 5] = ["erasure:", "pruned:", "vector:", "act:", "__"];
 
-/// What begins the id of what says what is searched.
+/// The prefix of the id of the record that chooses which fields are searched.
 const SEARCHED: &str = "search:";
 
 /// Whether a record is never erased by itself.
@@ -497,7 +497,7 @@ pub struct Erase {
     pub due_at: Option<i64>,
     /// The viewer that erases, if besides the chosen records only those may change that it sees.
     pub by: Option<Arc<Viewer>>,
-    /// The records for which this holds when it comes to it, as somebody sees them: tombstones too.
+    /// The records for which this condition holds at the commit, as this viewer sees them, tombstones included.
     pub condition: Option<(Arc<Viewer>, Condition)>,
     /// Every record that carries the names of this scope, or ever did; as canonical JSON.
     pub scope: Option<Vec<u8>>,
@@ -513,7 +513,7 @@ pub struct Erase {
     pub derived: bool,
     /// If the erasure removes backups, one new backup is made and verified.
     pub new_backup: bool,
-    /// Nothing is written: only what would be done is told.
+    /// Nothing is written: the report says what would be done.
     pub dry_run: bool,
 }
 
@@ -532,7 +532,7 @@ impl Erase {
     }
 }
 
-/// The ids of the records for which a condition holds. What the store says of itself is nobody's data: it is left out.
+/// The ids of the records for which a condition holds, without the records of the store about itself.
 fn found(store: &Store, viewer: &Arc<Viewer>, condition: &Condition) -> Result<Vec<String>> {
     let listing = Listing {
         query: Query {
@@ -556,7 +556,7 @@ fn found(store: &Store, viewer: &Arc<Viewer>, condition: &Condition) -> Result<V
 /// What was erased, or would be.
 #[derive(Clone, Debug, Default)]
 pub struct Erased {
-    /// The seq of the event that tells of it; `None` if nothing was found, or nothing was done.
+    /// The seq of the event of the erasure; `None` if nothing was found or done.
     pub seq: Option<u64>,
     /// The records that were asked for, as far as they were ever there.
     pub ids: Vec<String>,
@@ -584,7 +584,7 @@ pub struct Erased {
     pub quarantine: Vec<String>,
     /// What lies in `backup/` and `quarantine/` and cannot be read to its end: it stays where nothing else holds it.
     pub unread: Vec<String>,
-    /// Copies outside that hold it, or cannot be read to their end: nobody touched them.
+    /// Copies outside that hold it, or cannot be read to their end: they were not changed.
     pub copies: Vec<String>,
     /// Copies outside that are not there now, and may hold it.
     pub missing_copies: Vec<String>,
@@ -592,7 +592,7 @@ pub struct Erased {
     pub done: Option<(i64, LogHead, LogHead)>,
 }
 
-/// The seq and the hash of the last event of a log, and the hash of its first, which tells it from others.
+/// The seq and the hash of the last event of a log, and the hash of its first event, which identifies the log.
 pub type LogHead = (u64, String, String);
 
 /// The head of the log of an open store.

@@ -393,14 +393,17 @@ pub(super) fn event_record(
     seq: u64,
     order: &Erase,
     (lines, span): (u64, Option<(u64, u64)>),
-    told: &Erased,
+    erased: &Erased,
     restated: &Restated,
 ) -> Vec<u8> {
     let text = |text: &str| Value::Str(text.to_owned());
     let data = Value::object([
-        ("records", Value::from((told.ids.len() + told.belonging.len()) as u64)),
+        (
+            "records",
+            Value::from((erased.ids.len() + erased.belonging.len()) as u64),
+        ),
         ("lines", Value::from(lines)),
-        ("unsalted", Value::from(told.unsalted)),
+        ("unsalted", Value::from(erased.unsalted)),
         ("kept", Value::from(restated.named as u64)),
         ("again", Value::from(restated.again as u64)),
         ("made", Value::Array(restated.made.iter().map(Stamp::value).collect())),
@@ -410,8 +413,8 @@ pub(super) fn event_record(
         (
             "removed",
             Value::object([
-                ("backups", Value::from(told.backups.len() as u64)),
-                ("quarantine", Value::from(told.quarantine.len() as u64)),
+                ("backups", Value::from(erased.backups.len() as u64)),
+                ("quarantine", Value::from(erased.quarantine.len() as u64)),
             ]),
         ),
     ]);
@@ -554,7 +557,7 @@ impl<'a> RowRemoval<'a> {
         owner.is_some_and(|id| self.chosen.doomed.has(&id) && !(self.chosen.stays(&id) && index.is_living(row)))
     }
 
-    /// Whether a file has rows that no group names: the line that named them was lost, so nobody knows whose they are.
+    /// Whether a file has rows that no group names: the line that named them was lost, so their owners are unknown.
     fn has_nobodys_rows(&self, index: &RowIndex) -> Result<bool> {
         if (0..index.rows).any(|row| index.owner_of(row).is_none()) {
             return Ok(true);
@@ -598,7 +601,7 @@ impl<'a> RowRemoval<'a> {
             };
             let draft = match draft {
                 None if self.must_move(index)? => {
-                    // It is not the one that was copied, or nobody knew that it has to move.
+                    // It is not the one that was copied, or it was not known that it has to move.
                     let space = Moving::start(self.site, false, index, &[], stays)?;
                     space.end(self.state, index, self.depth, stays)?
                 }

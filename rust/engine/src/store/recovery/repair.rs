@@ -400,7 +400,7 @@ impl Plan<'_> {
         let found = self.base_there(sha256);
         let copy = match found {
             Some((_, true)) => return,
-            // Most bases of the past are not kept: nobody looks for those everywhere.
+            // Most bases of the past are not kept: they are not looked for everywhere.
             None if is_past => called_copy_of_base(self.disk, self.layout, sha256),
             _ => copy_of_base(self.disk, self.layout, sha256),
         };

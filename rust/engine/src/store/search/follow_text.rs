@@ -89,7 +89,7 @@ fn make(shared: &Shared, live: &LiveTextIndex) -> Result<()> {
             has_gone,
         } = attached;
         changed.iter().for_each(|row| row.put_into(&mut index));
-        // Whoever is so far behind that all changes were forgotten may have far too many of them at once. Documents of records that are
+        // An index that is so far behind that all changes were forgotten may get far too many of them at once. Documents of records that are
         // gone may have been erased: a file that has them is not kept open.
         if (has_gone || index.is_overgrown()) && can_be_sealed(&index) {
             index.seal();

@@ -406,7 +406,7 @@ impl TextFiles {
         let draft = path.with_extension("tmp");
         let written = self.site.disk.create(&draft);
         let written = written.and_then(|file| file::write(file, source, sealed));
-        // INVARIANT: the log is looked at when the draft is there, and whoever erases takes drafts away before files: what
+        // INVARIANT: the log is looked at when the draft is there, and an erasure removes drafts before files: what
         // is erased meanwhile does not come back by this hand.
         let is_current = self.site.disk.status(self.site.log());
         let is_current = is_current.is_ok_and(|now| Some(now.identity) == self.log);

@@ -1,4 +1,4 @@
-//! Tells which files of the past may stay, and removes the oldest archives.
+//! Decides which files of the past stay, and removes the oldest archives.
 //!
 //! Bases and archives that no log names and no compaction retired are quarantined. A pruning writes an event first, then
 //! removes archives from the oldest on, so that there is never a hole; the next compaction or pruning finishes one.
@@ -362,7 +362,7 @@ pub struct Prune {
 /// What went, or would go.
 #[derive(Clone, Debug, Default)]
 pub struct Pruned {
-    /// The seq of the event that tells of it; `None` if no archive went.
+    /// The seq of the event that records it; `None` if no archive was removed.
     pub seq: Option<u64>,
     /// The archives, from the store's folder on, the oldest first.
     pub archives: Vec<String>,

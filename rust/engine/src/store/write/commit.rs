@@ -677,7 +677,7 @@ const LATER_LINES: usize = 16 * 1024;
 /// What the state has not seen yet, and what it saw last of that.
 #[derive(Default)]
 pub(in crate::store) struct Pending {
-    /// Nobody looks at the state before it has seen this.
+    /// The state is not read before it has these changes.
     batch: Option<UnseenBatch>,
     seen: Vec<Arc<Draft>>,
 }
@@ -698,7 +698,7 @@ impl Pending {
         self.settle(state);
         let next_seq = lines.link.next_seq;
         let kept = (lines.starts.len() <= LATER_LINES).then(|| gathered(lines.starts.iter().copied()));
-        // What nobody may have to wait for is shown at once, and so is what there is no memory for until later.
+        // A change that readers must not wait for is applied at once, and so is one that there is no memory to keep for later.
         let Some(Ok(starts)) = kept else {
             let place = WrittenAt {
                 base,
@@ -724,7 +724,7 @@ impl Pending {
         self.batch.is_none()
     }
 
-    /// Shows the state what it has not seen; nobody may look at it before.
+    /// Applies to the state what it has not seen, before the state is read.
     pub fn settle(&mut self, state: &mut State) {
         if let Some(batch) = self.batch.take() {
             let place = WrittenAt {
