@@ -90,6 +90,14 @@ impl WriterTerms {
 }
 
 impl Options {
+    /// Logs from this length on are packed beside their base, on a thread of its own.
+    pub(crate) fn beside_from(&self) -> u64 {
+        match self.threads > 1 {
+            true => self.beside_from_bytes,
+            false => u64::MAX,
+        }
+    }
+
     /// What of it others who share the store may choose otherwise.
     #[must_use]
     pub fn writer_terms(&self) -> WriterTerms {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use super::archives::archive_index::ArchiveCache;
 use super::archives::check::returned_at;
@@ -40,7 +41,7 @@ impl Store {
         self.check_open()?;
         // What this store writes itself is not news to it.
         let is_writing = self.log.lock.is_held() && self.log.lock.is_prepared();
-        if self.state.has_failed() || (!is_writing && self.is_behind()?) {
+        if self.has_failed() || (!is_writing && self.is_behind()?) {
             self.catch_up()?;
         }
         Ok(())
@@ -49,23 +50,28 @@ impl Store {
     /// Whether others changed the files since the last look: a few system calls, no reading.
     pub fn is_behind(&self) -> Result<bool> {
         self.check_open()?;
-        Ok(self.state.has_failed() || self.log.is_behind()?)
+        Ok(self.has_failed() || self.log.is_behind()?)
     }
 
     /// The same for a reader, as [`Log::is_behind_for_reader`].
     pub fn is_behind_for_reader(&self) -> Result<bool> {
         self.check_open()?;
-        Ok(self.state.has_failed() || self.log.is_behind_for_reader()?)
+        Ok(self.has_failed() || self.log.is_behind_for_reader()?)
     }
 
     /// Forgets the memory and loads base and log anew.
     pub(in crate::store) fn reload(&mut self, progress: Progress<'_>) -> Result<()> {
         let path = self.site.layout.log().to_owned();
+        let has_failed = self.has_failed();
+        self.is_distrusted = AtomicBool::default();
+        if has_failed && self.options.checking == Checking::Quick {
+            self.options.checking = Checking::Later;
+        }
         let mut look = Look::at_log(self.options.threads, self.options.checking);
         // A state that has segments already was checked as a whole when it was opened.
         let trusts_segments = look.checking != Checking::Full || self.state.sealed().is_some();
-        look.sealed = trusts_segments && !self.options.strict && !self.state.has_failed();
-        if self.state.has_failed() {
+        look.sealed = trusts_segments && !self.options.strict && !has_failed;
+        if has_failed {
             // They are made again from the log.
             let _ = remove_segments(&*self.site.disk, &self.site.layout);
         }
@@ -137,7 +143,7 @@ impl Store {
 
     /// Takes in what was appended; anything that does not simply follow means a reload.
     pub(in crate::store) fn catch_up(&mut self) -> Result<()> {
-        if self.state.has_failed() {
+        if self.has_failed() {
             return self.reload(&mut |_, _| {});
         }
         let Some(length) = self.log.length_at_its_path()? else {
@@ -565,6 +571,7 @@ impl Store {
             last_copy: None,
             seal_from: 0,
             verified: VerifiedChain::default(),
+            is_distrusted: AtomicBool::default(),
         };
         store.reload(progress)?;
         if is_erasing(&store.site) {

@@ -26,6 +26,7 @@ mod verifying;
 mod worker;
 mod write;
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, RwLock};
 
 use crate::options::{Durability, Options};
@@ -104,6 +105,8 @@ pub struct Store {
     last_copy: Option<String>,
     /// How far the chain was verified.
     verified: VerifiedChain,
+    /// What was not verified proved to be damaged.
+    is_distrusted: AtomicBool,
     /// Fewer events in memory are not sealed: it was tried.
     seal_from: usize,
 }

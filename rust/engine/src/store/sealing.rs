@@ -2,14 +2,10 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use super::Store;
-use super::files::held::{HeldFiles, Need};
 use super::files::segments::SegmentFolder;
 use super::history::lines::is_whole;
-use super::load::examine::{Look, examine};
-use super::load::loader::Loader;
 use super::shared::Shared;
 use crate::options::Checking;
 use chronolog::disk::{DiskFile, Identity};
@@ -18,8 +14,8 @@ use chronolog::log::{OpenLog, Site};
 use chronolog::memory::Refused;
 use chronolog::origin::Origin;
 use chronolog::verify::Report;
-use chronomemory_state::segment::{Head, Sealed};
-use chronomemory_state::state::{State, StateId, Unsealed};
+use chronomemory_state::segment::{Head, Sealed, Sources, seed_of};
+use chronomemory_state::state::{BaseRows, BaseSegment, State, StateId, Unsealed};
 
 /// When what is in memory is sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,32 +47,72 @@ impl Default for SealTerms {
     }
 }
 
+/// A log of which segments are written.
+struct SealedLog {
+    site: Arc<Site>,
+    file: Arc<dyn DiskFile>,
+    identity: Identity,
+    origin: Origin,
+}
+
+impl SealedLog {
+    fn of(site: &Arc<Site>, log: &OpenLog) -> Self {
+        Self {
+            site: Arc::clone(site),
+            file: Arc::clone(&log.file),
+            identity: log.identity,
+            origin: log.origin.clone(),
+        }
+    }
+
+    fn folder(&self) -> SegmentFolder<'_> {
+        SegmentFolder {
+            disk: &*self.site.disk,
+            layout: &self.site.layout,
+            log: Arc::clone(&self.file),
+            origin: &self.origin,
+        }
+    }
+}
+
 /// What was copied out of a store to be sealed.
 pub(in crate::store) struct SealWork {
     unsealed: Unsealed,
     before: Option<Arc<Sealed>>,
-    site: Arc<Site>,
-    log: Arc<dyn DiskFile>,
-    identity: Identity,
-    origin: Origin,
+    log: SealedLog,
     state_id: StateId,
 }
 
 impl SealWork {
     /// Writes the segment, without the store.
     fn run(self) -> io::Result<Option<SealedWork>> {
-        let folder = SegmentFolder {
-            disk: &*self.site.disk,
-            layout: &self.site.layout,
-            log: self.log,
-            origin: &self.origin,
-        };
-        let sealed = folder.seal(self.unsealed, self.before.as_ref(), self.identity, false)?;
+        let head = self.unsealed.head().clone();
+        let unsealed = self.unsealed;
+        let write = |file, sources: &Sources| unsealed.write(file, sources.log(), sources.base().map(|base| &**base));
+        let folder = self.log.folder();
+        let sealed = folder.seal(&head, self.before.as_ref(), self.log.identity, false, write)?;
         Ok(sealed.map(|sealed| SealedWork {
             sealed,
             state_id: self.state_id,
-            identity: self.identity,
+            identity: self.log.identity,
         }))
+    }
+}
+
+/// The segment of a log that has just replaced another and holds nothing but its sentinel.
+pub(in crate::store) struct BaseSealWork {
+    segment: BaseSegment,
+    log: SealedLog,
+}
+
+impl BaseSealWork {
+    /// Writes the segment and removes those of other logs. The care lock is held.
+    pub fn run(&self) -> io::Result<()> {
+        let write = |file, _: &Sources| self.segment.write(file);
+        let folder = self.log.folder();
+        folder
+            .seal(self.segment.head(), None, self.log.identity, true, write)
+            .map(drop)
     }
 }
 
@@ -106,15 +142,13 @@ impl Store {
         let Some(head) = head_of(log, &self.state) else {
             return Ok(None);
         };
-        let folder = SegmentFolder {
-            disk: &*self.site.disk,
-            layout: &self.site.layout,
-            log: Arc::clone(&log.file),
-            origin: &log.origin,
-        };
+        let sealed_log = SealedLog::of(&self.site, log);
         // Another process may have sealed the same events.
         let known = self.state.sealed().map_or(0, |sealed| sealed.events());
-        let on_disk = folder.open(log.walk.end, None).map(|resumed| resumed.sealed);
+        let on_disk = sealed_log
+            .folder()
+            .open(log.walk.end, None)
+            .map(|resumed| resumed.sealed);
         if let Some(on_disk) = on_disk.filter(|on_disk| on_disk.events() > known) {
             let rest = self.state.timeline().len().saturating_sub(on_disk.events() as usize);
             // A store that was opened with `Full` does not trust what it did not write.
@@ -127,20 +161,31 @@ impl Store {
         }
         Ok(Some(SealWork {
             before: self.state.sealed().cloned(),
-            site: Arc::clone(&self.site),
-            log: Arc::clone(&log.file),
-            identity: log.identity,
-            origin: log.origin.clone(),
+            log: sealed_log,
             state_id: self.state.changes().state_id().same(),
             unsealed: self.state.unsealed(head)?,
         }))
     }
 
-    /// What was sealed is not used for answers any more: the next call reads the log.
-    pub(in crate::store) fn distrust_segments(&self) {
-        if let Some(sealed) = self.state.sealed() {
-            sealed.mark().store(true, Ordering::Relaxed);
-        }
+    /// Collects the rows of the next base for its segment; `None` if the store should have no segments.
+    pub(in crate::store) fn base_rows(&self) -> Option<BaseRows> {
+        let is_worth_it = self.state.len() >= self.options.seal.fewest;
+        let can_be = is_clean(&self.log.report) && self.state.is_settled();
+        let head = self.log.open()?.mark().head?;
+        (is_worth_it && can_be).then(|| BaseRows::new(seed_of(&head.raw())))
+    }
+
+    /// Under the lock, when the log was replaced: what is written for its base; `None` if segments cannot hold it.
+    pub(in crate::store) fn start_sealing_base(&self, rows: BaseRows) -> Option<BaseSealWork> {
+        let log = self.log.open()?;
+        let head = Head {
+            next_seq: log.mark().last_seq + 1,
+            ..head_of(log, &self.state)?
+        };
+        Some(BaseSealWork {
+            segment: rows.end(head)?,
+            log: SealedLog::of(&self.site, log),
+        })
     }
 
     /// Takes what was sealed, unless another state took the place of the one it was copied from.
@@ -197,42 +242,9 @@ pub fn seal_state(shared: &Shared) -> Result<()> {
         started
     };
     let Some(work) = started else { return Ok(()) };
-    let path = work.site.layout.segments();
+    let path = work.log.site.layout.segments();
     if let Some(sealed) = work.run().at(&path)? {
         shared.write_guard().end_sealing(sealed);
     }
     Ok(())
-}
-
-/// Seals the state of a log that has just replaced another, from its files, and removes the segments of other logs. The care lock is held.
-///
-/// # Errors
-/// `Io`; the next opening takes longer then.
-pub(in crate::store) fn seal_files(site: &Site, threads: usize, terms: SealTerms) -> io::Result<()> {
-    let (disk, layout) = (&*site.disk, &site.layout);
-    let Some(held) = HeldFiles::gather(disk, layout, Need::State)? else {
-        return Ok(());
-    };
-    let mut loader = Loader::loading();
-    let look = Look::at_log(threads, Checking::Full);
-    let found = examine(&held.disk, layout, &*held.log, look, &mut loader, &mut |_, _| {})?;
-    let Some(mut state) = loader
-        .state
-        .filter(|state| state.len() >= terms.fewest && is_clean(&found.report))
-    else {
-        return Ok(());
-    };
-    let log = OpenLog::reading(Arc::clone(&held.log), found.walk, found.origin)?;
-    let Some(head) = head_of(&log, &state).filter(|_| state.can_be_sealed()) else {
-        return Ok(());
-    };
-    let unsealed = state.unsealed(head).map_err(|_| io::ErrorKind::OutOfMemory)?;
-    drop(state);
-    let folder = SegmentFolder {
-        disk,
-        layout,
-        log: Arc::clone(&log.file),
-        origin: &log.origin,
-    };
-    folder.seal(unsealed, None, log.identity, true).map(drop)
 }

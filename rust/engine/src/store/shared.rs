@@ -189,7 +189,7 @@ impl Shared {
             let is_due = || clock.is_some_and(|clock| ExpiryClock::is_due(&store.state, clock));
             if store.pending.is_settled() && !store.is_behind_for_reader()? && !is_due() {
                 let answer = ask(&store);
-                if !store.state.has_failed() {
+                if !store.has_failed() {
                     return answer;
                 }
             }
@@ -200,7 +200,7 @@ impl Shared {
                 store.clock.tell(&mut store.state, clock);
             }
             let answer = ask(store);
-            if !store.state.has_failed() {
+            if !store.has_failed() {
                 return answer;
             }
         }

@@ -4,14 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Store;
+use super::turns::Turns;
 use chronolog::archive::file_digest;
 use chronolog::digest::Hex;
-use chronolog::disk::DiskFile;
+use chronolog::disk::{Access, DiskFile};
+use chronolog::error::Result;
 use chronolog::event::Known;
+use chronolog::log::Site;
 use chronolog::origin::Origin;
 use chronolog::verify::{Sink, Walk};
 use chronolog::wal::reader::Reading;
-use chronomemory_state::segment::Sealed;
+use chronomemory_state::state::StateId;
 
 /// How far the chain was verified since the store was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,26 +33,28 @@ pub(in crate::store) struct Verification {
     until: u64,
     head: Hex,
     seq: u64,
-    base: Option<(Arc<dyn DiskFile>, Hex)>,
-    sealed: Arc<Sealed>,
+    base: Option<Hex>,
+    site: Arc<Site>,
+    state_id: StateId,
 }
 
 impl Verification {
     /// Reads the log and its base; `None` if it was stopped before the end. `progress` is called after each piece.
-    pub fn run(&self, stopped: &AtomicBool, progress: &mut dyn FnMut()) -> Option<bool> {
+    pub fn run(&self, reading: Reading, stopped: &AtomicBool, progress: &mut dyn FnMut()) -> Option<bool> {
         let mut walk = Walk::new(None);
         let mut sink = Stoppable(stopped);
-        let read = walk.go_with_progress(&*self.log, self.until, Reading::new(1), &mut sink, &mut |_, _| {
-            progress()
-        });
+        let read = walk.go_with_progress(&*self.log, self.until, reading, &mut sink, &mut |_, _| progress());
         if stopped.load(Ordering::Relaxed) {
             return None;
         }
         let is_whole = read.is_ok_and(|tail| tail.is_none())
             && walk.follower.damage.is_empty()
             && walk.mark().head.is_some_and(|head| head == self.head);
-        let is_base =
-            |(file, sha256): &(Arc<dyn DiskFile>, Hex)| file_digest(&**file).is_ok_and(|found| found == *sha256);
+        let is_base = |sha256: &Hex| {
+            let base = self.site.disk.open(&self.site.layout.base(sha256.text()), Access::Read);
+            base.and_then(|base| file_digest(&*base))
+                .is_ok_and(|found| found == *sha256)
+        };
         Some(is_whole && self.base.as_ref().is_none_or(is_base))
     }
 }
@@ -69,38 +74,60 @@ impl Sink for Stoppable<'_> {
     }
 }
 
+/// Verifies what an opening took without a check, unless that was done, before new authoritative files are made from it. Damage is reported
+/// as if it had been found when the store was opened.
+///
+/// # Errors
+/// `Io`, `Closed`.
+pub(in crate::store) fn verify_sealed(turns: &impl Turns, now: i64) -> Result<()> {
+    let started = turns.turn(|store| {
+        store.refresh()?;
+        Ok((store.unverified(), store.options.threads))
+    })?;
+    let (Some(work), threads) = started else {
+        return Ok(());
+    };
+    if let Some(is_whole) = work.run(Reading::new(threads), &AtomicBool::new(false), &mut || {}) {
+        turns.turn(|store| {
+            store.end_verifying(&work, is_whole, now);
+            store.refresh()
+        })?;
+    }
+    Ok(())
+}
+
 impl Store {
     /// What the background verification has to read, if anything.
     pub(in crate::store) fn start_verifying(&self) -> Option<Verification> {
-        // Right after a compaction the segments are still those of the log before.
-        let sealed = self.state.sealed().filter(|_| self.state.can_be_sealed())?;
-        let log = self.log.open()?;
+        self.unverified().filter(|_| self.verified.is_pending)
+    }
+
+    /// What has not been verified since the store was opened.
+    fn unverified(&self) -> Option<Verification> {
+        let log = self.log.open().filter(|_| self.verified.seq.is_none())?;
         let base = match &log.origin {
-            Origin::Ours(sentinel) => sealed.sources().base().cloned().zip(sentinel.base_sha256),
+            Origin::Ours(sentinel) => sentinel.base_sha256,
             _ => None,
         };
-        self.verified.is_pending.then(|| Verification {
+        Some(Verification {
+            site: Arc::clone(&self.site),
             log: Arc::clone(&log.file),
             until: log.walk.end,
             head: log.mark().head.unwrap_or(Hex::spell(&[0; 32])),
             seq: log.mark().last_seq,
             base,
-            sealed: Arc::clone(sealed),
+            state_id: self.state.changes().state_id().same(),
         })
     }
 
     /// Takes the outcome of a verification that ended at this moment. If the log or its base is not what was sealed, the next call reads
     /// all of it and reports what is damaged.
     pub(in crate::store) fn end_verifying(&mut self, work: &Verification, is_whole: bool, now: i64) {
-        if !self
-            .state
-            .sealed()
-            .is_some_and(|sealed| Arc::ptr_eq(sealed.mark(), work.sealed.mark()))
-        {
+        if !self.state.changes().state_id().is(&work.state_id) {
             return;
         }
         match is_whole {
-            false => self.distrust_segments(),
+            false => self.distrust(),
             true => {
                 self.verified = VerifiedChain {
                     seq: Some(work.seq),
@@ -109,6 +136,21 @@ impl Store {
                 };
             }
         }
+    }
+
+    /// What was not verified is not used for answers any more: the next call reads and checks the whole log.
+    pub(in crate::store) fn distrust(&self) {
+        if let Some(sealed) = self.state.sealed() {
+            sealed.mark().store(true, Ordering::Relaxed);
+        }
+        if self.verified.seq.is_none() {
+            self.is_distrusted.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a check failed since the log was read: it is read again before anything is answered.
+    pub(in crate::store) fn has_failed(&self) -> bool {
+        self.state.has_failed() || self.is_distrusted.load(Ordering::Relaxed)
     }
 
     /// How far the chain was verified since the store was opened.

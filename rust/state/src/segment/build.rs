@@ -77,11 +77,13 @@ pub struct Head {
     pub declares: bool,
     /// The last event about something that belongs to no scope.
     pub unscoped: [i64; 2],
+    /// The seed of the hashes of ids. All segments of a log have the same.
+    pub seed: u64,
     /// What the reader of the log needs in order to continue behind the last event.
     pub position: Vec<u8>,
 }
 
-const HEAD_BYTES: usize = 32 + 32 + 4 * 4 + 8 + 8 + 8 + 16 + 4;
+const HEAD_BYTES: usize = 32 + 32 + 4 * 4 + 8 + 8 + 8 + 16 + 8 + 4;
 
 impl Head {
     pub(super) fn to_bytes(&self) -> Vec<u8> {
@@ -98,6 +100,7 @@ impl Head {
         self.unscoped
             .iter()
             .for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
+        bytes.extend_from_slice(&self.seed.to_le_bytes());
         bytes.extend_from_slice(&self.position);
         bytes
     }
@@ -120,6 +123,7 @@ impl Head {
             inversions: long(92)?,
             declares: long(100)? != 0,
             unscoped: [long(108)? as i64, long(116)? as i64],
+            seed: long(124)?,
             position: position.to_vec(),
         })
     }

@@ -446,7 +446,7 @@ impl Sealed {
         for (number, segment) in (0..).zip(&segments) {
             moved.extend((0..segment.replaced).map(|row| (segment.ordinal(row), (number, row))));
         }
-        let seed = segments.first().map_or(0, |first| seed_of(&first.head.origin));
+        let seed = segments.first().map_or(0, |first| first.head.seed);
         Self {
             segments,
             sources,
@@ -464,6 +464,11 @@ impl Sealed {
     /// The segments, the oldest first.
     pub fn segments(&self) -> &[Arc<Segment>] {
         &self.segments
+    }
+
+    /// The seed of the hashes of ids.
+    pub fn seed(&self) -> u64 {
+        self.seed
     }
 
     /// The files that hold canonical bytes.
@@ -611,7 +616,7 @@ impl Sealed {
     }
 }
 
-/// The seed of the hashes of ids in a store.
-pub fn seed_of(origin: &[u8; 32]) -> u64 {
-    u64::from_le_bytes(std::array::from_fn(|at| origin[at]))
+/// The seed of the hashes of ids, from the hash of an event.
+pub fn seed_of(hash: &[u8; 32]) -> u64 {
+    u64::from_le_bytes(std::array::from_fn(|at| hash[at]))
 }

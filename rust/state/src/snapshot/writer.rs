@@ -22,7 +22,7 @@ pub fn write<B: AsRef<[u8]>>(
     progress: &mut dyn FnMut(u64, u64),
 ) -> io::Result<()> {
     let mut writer = Writer::start(disk, path, header.spell(), NoWitness)?;
-    writer.add_all(records, progress)?;
+    writer.add_all(records, &mut |_, _, _| {}, progress)?;
     writer.finish(b"\n]}\n").map(drop)
 }
 
@@ -34,7 +34,7 @@ pub fn write_durably<B: AsRef<[u8]>>(
     records: impl ExactSizeIterator<Item = B>,
 ) -> io::Result<()> {
     let mut writer = Writer::start(disk, path, header.spell(), NoWitness)?.paced();
-    writer.add_all(records, &mut |_, _| {})?;
+    writer.add_all(records, &mut |_, _, _| {}, &mut |_, _| {})?;
     let (file, _) = writer.finish(b"\n]}\n")?;
     file.sync()
 }
@@ -61,21 +61,23 @@ impl BaseWriter {
         })
     }
 
-    /// Writes records behind the others.
+    /// Writes records behind the others. `written` is called with the place of each among them, its offset in the file, and its bytes.
     pub fn add<B: AsRef<[u8]>>(
         &mut self,
-        rows: impl ExactSizeIterator<Item = (B, Moments)> + Clone,
+        moments: impl ExactSizeIterator<Item = Moments>,
+        records: impl ExactSizeIterator<Item = B>,
+        written: &mut dyn FnMut(usize, u64, &[u8]),
         progress: &mut dyn FnMut(u64, u64),
     ) -> io::Result<()> {
         if self.has_begun {
             self.later
-                .try_reserve(rows.len())
+                .try_reserve(moments.len())
                 .map_err(|_| io::ErrorKind::OutOfMemory)?;
-            self.later.extend(rows.clone().map(|(_, moments)| moments));
+            self.later.extend(moments);
         } else {
-            self.begin(rows.clone().map(|(_, moments)| moments))?;
+            self.begin(moments)?;
         }
-        self.writer.add_all(rows.map(|(record, _)| record), progress)
+        self.writer.add_all(records, written, progress)
     }
 
     fn begin(&mut self, moments: impl Iterator<Item = Moments>) -> io::Result<()> {
@@ -160,12 +162,15 @@ impl<W: Witness> Writer<W> {
     fn add_all<B: AsRef<[u8]>>(
         &mut self,
         records: impl ExactSizeIterator<Item = B>,
+        written: &mut dyn FnMut(usize, u64, &[u8]),
         progress: &mut dyn FnMut(u64, u64),
     ) -> io::Result<()> {
         let total = records.len() as u64;
         for (index, record) in records.enumerate() {
             self.next_line();
-            self.buffer.extend_from_slice(record.as_ref());
+            let record = record.as_ref();
+            written(index, self.offset + self.buffer.len() as u64, record);
+            self.buffer.extend_from_slice(record);
             if self.buffer.len() >= BUFFER_BYTES {
                 self.flush()?;
                 progress(index as u64, total);

@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 
+use super::changes::StateId;
 use super::likeness::Likeness;
 use super::records::State;
-use super::table::View;
+use super::table::{Slot, View};
 use crate::segment::NO_CLASS;
 use crate::snapshot::Moments;
 use chronolog::error::{Error, Result};
@@ -17,6 +18,7 @@ use chronolog::memory::{Refused, gathered};
 pub struct Frozen {
     view: View,
     slots: Vec<u32>,
+    state_id: StateId,
 }
 
 impl Frozen {
@@ -27,11 +29,20 @@ impl Frozen {
             .map(|&slot| self.view.bytes_at(self.view.get(slot).at))
     }
 
-    /// The same with their moments.
-    pub fn rows(&self) -> impl ExactSizeIterator<Item = (Cow<'_, [u8]>, Moments)> + Clone {
-        self.slots
-            .iter()
-            .map(|&slot| (self.view.bytes_at(self.view.get(slot).at), self.view.moments_of(slot)))
+    /// Their moments.
+    pub fn moments(&self) -> impl ExactSizeIterator<Item = Moments> {
+        self.slots.iter().map(|&slot| self.view.moments_of(slot))
+    }
+
+    /// The number and the slot of one of them.
+    pub(super) fn slot(&self, place: usize) -> Option<(u32, Slot)> {
+        let &number = self.slots.get(place)?;
+        Some((number, self.view.get(number)))
+    }
+
+    /// The state that they are of.
+    pub(super) fn state_id(&self) -> &StateId {
+        &self.state_id
     }
 
     /// Whether all that was read of them so far is as it was sealed.
@@ -121,6 +132,7 @@ impl State {
         slots.extend(wanted.filter(|&slot| self.slots.class(slot) != NO_CLASS));
         Ok(Frozen {
             slots,
+            state_id: self.changes.state_id().same(),
             view: self.view()?,
         })
     }

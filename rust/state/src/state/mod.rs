@@ -61,6 +61,9 @@ mod slots;
 
 mod sealing;
 
+mod base_rows;
+
+pub use base_rows::{BaseRows, BaseSegment};
 pub use catalog::{Class, Tally};
 pub use changes::{Changes, Edition, StateId, Watermark};
 pub use copied::CopiedRows;

@@ -28,7 +28,6 @@ pub struct Unsealed {
     /// The slots, ascending.
     slots: Vec<(u32, Slot)>,
     view: View,
-    seed: u64,
     /// For each slot: its last event if that is not sealed, and the place of class and scope in the names of the segment.
     notes: Vec<RowNote>,
 }
@@ -121,7 +120,12 @@ impl State {
 
     /// Whether what is in memory can be sealed: nothing is in doubt, and records have the numbers that they have in every process.
     pub fn can_be_sealed(&self) -> bool {
-        !self.is_outlived && self.order.doubts.is_none() && !self.restated.is_awaiting() && self.awaited.is_none()
+        !self.is_outlived && self.is_settled()
+    }
+
+    /// Whether nothing is in doubt and nothing is expected from the events that come next.
+    pub fn is_settled(&self) -> bool {
+        self.order.doubts.is_none() && !self.restated.is_awaiting() && self.awaited.is_none()
     }
 
     /// Copies what is in memory. `head` says what is known about the log: origin, head and position.
@@ -141,6 +145,10 @@ impl State {
                 inversions: self.order.inversions,
                 declares: self.declares,
                 unscoped: self.scopes.unscoped().numbers(),
+                seed: match self.slots.sealed() {
+                    Some(sealed) => sealed.rows.seed(),
+                    None => segment::seed_of(&head.origin),
+                },
                 ..head
             },
             // All of them, in their order: it is the order in which they are counted.
@@ -171,7 +179,6 @@ impl State {
             });
         }
         Ok(Unsealed {
-            seed: segment::seed_of(&draft.head.origin),
             draft,
             slots,
             notes,
@@ -255,7 +262,7 @@ impl Unsealed {
                 ordinal: *number,
                 locator,
                 id: slot.id,
-                id_hash: segment::id_hash(slot.id.of(&record), self.seed),
+                id_hash: segment::id_hash(slot.id.of(&record), self.draft.head.seed),
                 class: note.class,
                 scope: note.scope,
                 confidence: slot.confidence,

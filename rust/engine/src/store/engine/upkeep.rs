@@ -149,7 +149,7 @@ impl Engine {
         self.read(|store| {
             store.vectors.note_damage(&store.state, &found.report.damage);
             if is_altered {
-                store.distrust_segments();
+                store.distrust();
             }
             Ok(())
         })?;

@@ -24,6 +24,7 @@ use crate::store::search::page::page;
 use crate::store::search::select::StateView;
 use crate::store::turns::{Alone, StoreAccess, Turns, check_tail_at_the_end, take_care};
 use crate::store::upkeep::backup::copy_inside;
+use crate::store::upkeep::bases::RewrittenFiles;
 use crate::store::upkeep::compact::{Retirement, Rewrite, check_undamaged, write_snapshot};
 use crate::store::upkeep::compact_rows::Moving;
 use crate::store::upkeep::history_files::clear_leftovers;
@@ -118,10 +119,6 @@ impl<'a> Preparing<'a> {
         }
         let mentions = access.look(|store| Ok(what.chosen.mentions(&store.state)))?;
         let (log, until, dropped) = (Arc::clone(&what.log), what.until, what.past_files(site));
-        let beside_from = match threads > 1 {
-            true => options.beside_from_bytes,
-            false => u64::MAX,
-        };
         Ok(Self {
             site,
             options,
@@ -132,7 +129,7 @@ impl<'a> Preparing<'a> {
             mentions,
             mentioned_at: until.end,
             dropped,
-            rewrite: Rewrite::new(filter, log, until, !order.drop_history, beside_from),
+            rewrite: Rewrite::new(filter, log, until, !order.drop_history, options.beside_from()),
             spaces: Vec::new(),
         })
     }
@@ -259,7 +256,8 @@ fn end_erasing(store: &mut Store, work: &mut Preparing<'_>, order: &Erase, now: 
     // Behind this log the last head is not looked for in one that was redacted: the sentinel names it.
     store.log.tell_head();
     let hits = work.rewrite.filter.what.live_hits();
-    let (base, archive) = work.rewrite.finish(store, if hits > 0 { ERASED_SUFFIX } else { "" })?;
+    let suffix = if hits > 0 { ERASED_SUFFIX } else { "" };
+    let RewrittenFiles { base, archive, .. } = work.rewrite.finish(store, suffix)?;
     let past = &mut work.rewrite.filter;
     let (mut replaced, mut remove) = (std::mem::take(&mut past.replaced), std::mem::take(&mut past.remove));
     if order.drop_history {

@@ -18,7 +18,7 @@ use chronolog::origin::Origin;
 use chronolog::verify::{Walk, finding};
 use chronolog::wal::reader::Reading;
 use chronomemory_state::segment::{self, Sealed, Segment, Sources};
-use chronomemory_state::state::{State, Unsealed};
+use chronomemory_state::state::State;
 
 use crate::store::load::loader::Loader;
 
@@ -94,9 +94,8 @@ impl SegmentFolder<'_> {
         names.sort_by_key(|name| Reverse(segment_range(name)));
         let mut segments: Vec<Arc<Segment>> = Vec::new();
         loop {
-            let (at, slots) = segments
-                .last()
-                .map_or((0, 0), |last| (last.head().to, last.head().end_slot));
+            let last = segments.last().map(|last| last.head());
+            let (at, slots) = last.map_or((0, 0), |last| (last.to, last.end_slot));
             let next = names
                 .iter()
                 .filter(|name| segment_range(name).is_some_and(|(from, _)| from == at))
@@ -104,6 +103,7 @@ impl SegmentFolder<'_> {
                     let segment = open_segment(self.disk, &folder.join(name), failed)?;
                     let head = segment.head();
                     let fits = head.origin == *origin
+                        && last.is_none_or(|last| last.seed == head.seed)
                         && segment_range(name) == Some((head.from, head.to))
                         && head.from < head.to;
                     (fits && head.first_slot == slots).then_some(segment)
@@ -115,14 +115,15 @@ impl SegmentFolder<'_> {
         }
     }
 
-    /// Writes what was copied out of a state as a segment, and opens it with the others. `None` if another process seals just now, or the
-    /// log was replaced. Segments of other logs are removed if `is_only_log`: the care lock is held then.
+    /// Writes a segment with this head, and opens it with those before it. `None` if another process seals just now, or the log was
+    /// replaced. Segments of other logs are removed if `is_only_log`: the care lock is held then.
     pub fn seal(
         &self,
-        unsealed: Unsealed,
+        head: &segment::Head,
         before: Option<&Arc<Sealed>>,
         log: Identity,
         is_only_log: bool,
+        write: impl FnOnce(Arc<dyn DiskFile>, &Sources) -> io::Result<()>,
     ) -> io::Result<Option<Arc<Sealed>>> {
         let folder = self.layout.segments();
         self.disk.create_dir(&folder)?;
@@ -130,17 +131,18 @@ impl SegmentFolder<'_> {
         if !lock.acquire(Duration::ZERO)? {
             return Ok(None);
         }
-        let sealed = self.seal_locked(unsealed, before, log, is_only_log);
+        let sealed = self.seal_locked(head, before, log, is_only_log, write);
         let _ = lock.release();
         sealed
     }
 
     fn seal_locked(
         &self,
-        unsealed: Unsealed,
+        head: &segment::Head,
         before: Option<&Arc<Sealed>>,
         log: Identity,
         is_only_log: bool,
+        write: impl FnOnce(Arc<dyn DiskFile>, &Sources) -> io::Result<()>,
     ) -> io::Result<Option<Arc<Sealed>>> {
         remove_drafts(self.disk, self.layout)?;
         let Some(sources) = before.map(|before| before.sources().clone()).or_else(|| self.sources()) else {
@@ -148,10 +150,8 @@ impl SegmentFolder<'_> {
         };
         let failed = before.map_or_else(Arc::default, |before| Arc::clone(before.mark()));
         let mut segments = before.map_or_else(Vec::new, |before| before.segments().to_vec());
-        let head = unsealed.head().clone();
-        let path = self.path_of(&head);
-        let write = |file| unsealed.write(file, sources.log(), sources.base().map(|base| &**base));
-        if !self.put(&path, log, write)? {
+        let path = self.path_of(head);
+        if !self.put(&path, log, |file| write(file, &sources))? {
             return Ok(None);
         }
         let Some(new) = open_segment(self.disk, &path, &failed) else {

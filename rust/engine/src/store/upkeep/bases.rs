@@ -26,7 +26,7 @@ use chronolog::log::files::{PacedFile, Scratch, is_ours, is_taken_by_others, ope
 use chronolog::ordered::in_order;
 use chronolog::origin::Origin;
 use chronomemory_state::snapshot::{BaseWriter, Header};
-use chronomemory_state::state::{Frozen, State};
+use chronomemory_state::state::{BaseRows, Frozen, State};
 
 /// Packs the bases of the past that stay, and removes those that archives add up to. Damaged ones are left to `verify`.
 pub(super) fn thin_out(turns: &impl Turns, now: i64) -> Result<()> {
@@ -260,12 +260,27 @@ pub(in crate::store) struct NewFiles {
     records: Option<Frozen>,
     base: BaseWriter,
     base_scratch: Scratch,
+    /// The rows of the base, if a segment of it is to be written.
+    rows: Option<BaseRows>,
     archive: Option<(Packing, Scratch)>,
+}
+
+/// A base and an archive that were written and named.
+pub(in crate::store) struct RewrittenFiles {
+    pub base: Hex,
+    pub archive: Option<ArchiveTold>,
+    pub rows: Option<BaseRows>,
 }
 
 impl NewFiles {
     /// Creates the drafts; an archive only if there is a log to pack.
-    pub fn start(site: &Site, records: Frozen, log: Option<Arc<dyn DiskFile>>, threads: usize) -> Result<Self> {
+    pub fn start(
+        site: &Site,
+        records: Frozen,
+        log: Option<Arc<dyn DiskFile>>,
+        rows: Option<BaseRows>,
+        threads: usize,
+    ) -> Result<Self> {
         let (bases, archives) = (site.layout.bases(), site.layout.archives());
         site.make_folder(&bases, site.layout.folder())?;
         let base_scratch = Scratch::at(&site.disk, bases.join(NEW_BASE));
@@ -283,6 +298,7 @@ impl NewFiles {
             records: Some(records),
             base,
             base_scratch,
+            rows,
             archive,
         })
     }
@@ -301,12 +317,13 @@ impl NewFiles {
             records,
             base,
             base_scratch,
+            rows,
             archive,
         } = self;
         let path = base_scratch.path();
         let mut write = |progress: Progress<'_>| {
             if let Some(records) = records.take() {
-                base.add(records.rows(), progress).at(path)?;
+                add_records(base, &records, rows, progress).at(path)?;
                 records.check()?;
             }
             base.sync().at(path)
@@ -329,10 +346,10 @@ impl NewFiles {
         (header, salts): (&Header, Option<SaltTerms<'_>>),
         end: u64,
         (first, suffix): (u64, &str),
-    ) -> Result<(Hex, Option<ArchiveTold>)> {
+    ) -> Result<RewrittenFiles> {
         let path = self.base_scratch.path();
         if let Some(records) = self.records.take() {
-            self.base.add(records.rows(), &mut |_, _| {}).at(path)?;
+            add_records(&mut self.base, &records, &mut self.rows, &mut |_, _| {}).at(path)?;
             records.check()?;
         }
         // The salt keeps the digest of the base from being guessed.
@@ -349,8 +366,27 @@ impl NewFiles {
             }
             None => None,
         };
-        Ok((base, archive))
+        Ok(RewrittenFiles {
+            base,
+            archive,
+            rows: self.rows,
+        })
     }
+}
+
+/// Writes records to a base, and takes their rows for its segment.
+fn add_records(
+    base: &mut BaseWriter,
+    records: &Frozen,
+    rows: &mut Option<BaseRows>,
+    progress: Progress<'_>,
+) -> io::Result<()> {
+    let mut written = |place: usize, offset: u64, record: &[u8]| {
+        if let Some(rows) = rows {
+            rows.add(records, place, offset, record);
+        }
+    };
+    base.add(records.moments(), records.records(), &mut written, progress)
 }
 
 /// Writes a state as a base under its final name.
@@ -361,10 +397,9 @@ pub(in crate::store) fn write_base(
     salts: Option<SaltTerms<'_>>,
     progress: Progress<'_>,
 ) -> Result<Hex> {
-    let mut files = NewFiles::start(site, state.freeze()?, None, 1)?;
+    let mut files = NewFiles::start(site, state.freeze()?, None, None, 1)?;
     files.run(0, false, progress)?;
-    let (base, _) = files.finish(site, (header, salts), 0, (0, ""))?;
-    Ok(base)
+    Ok(files.finish(site, (header, salts), 0, (0, ""))?.base)
 }
 
 /// Does two things, the second of them beside the first; gives the first error.

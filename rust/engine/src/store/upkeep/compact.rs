@@ -6,14 +6,15 @@
 use std::io;
 use std::sync::Arc;
 
-use super::bases::{ArchiveTold, NewFiles, thin_out};
+use super::bases::{NewFiles, RewrittenFiles, thin_out};
 use super::compact_rows::compact_rows;
 use super::history_files::{PastFiles, clear_out, end_pruning};
 use crate::store::files::segments::remove_segments;
 use crate::store::files::snapshots::header_of;
 use crate::store::load::tails::check_no_tail_is_left;
-use crate::store::sealing::seal_files;
+use crate::store::sealing::BaseSealWork;
 use crate::store::turns::{StoreAccess, Turns, check_tail_at_the_end, take_care};
+use crate::store::verifying::verify_sealed;
 use crate::store::write::commit::system_event;
 use crate::store::{Progress, Store};
 use chronolog::digest::Hex;
@@ -26,7 +27,7 @@ use chronolog::layout::base_name;
 use chronolog::log::{Log, OpenLog, Passed};
 use chronolog::origin::{Origin, Repair};
 use chronolog::wal::writer::{EventBody, Lines};
-use chronomemory_state::state::{Frozen, State};
+use chronomemory_state::state::{BaseRows, Frozen, State};
 
 /// How often a compaction begins anew because somebody else replaced the log.
 const MOST_STARTS: usize = 4;
@@ -55,6 +56,7 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
     let _care = take_care(turns, now())?;
     let access = StoreAccess::shared(turns, now);
     // Before anything moves: in a damaged log nobody knows for certain which rows are whose.
+    verify_sealed(turns, now())?;
     access.locked(|store, _| {
         check_undamaged(&store.log)?;
         store.log.check_head_is_kept()?;
@@ -73,7 +75,9 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
             let Some(log) = store.log.open().filter(|log| is_worth_it(log, keep_history)) else {
                 return Ok(None);
             };
-            let mut work = Rewrite::new(KeepAll, Arc::clone(&log.file), log.passing(), keep_history, u64::MAX);
+            let beside_from = store.options.beside_from();
+            let mut work = Rewrite::new(KeepAll, Arc::clone(&log.file), log.passing(), keep_history, beside_from);
+            work.rows = store.base_rows();
             work.begin(store)?;
             Ok(Some(work))
         })?;
@@ -86,7 +90,7 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
         }
         // Keeps the last handle of the large old file, so that it is closed outside of the lock.
         let _retired = turns.turn(|store| Ok(store.log.open().map(|log| Arc::clone(&log.file))))?;
-        let events = access.locked(|store, now| {
+        let retired_events = access.locked(|store, now| {
             check_undamaged(&store.log)?;
             if !work.follow_to_the_end(store)? {
                 return Ok(None);
@@ -94,7 +98,7 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
             // Should the power fail behind the swap, the sentinel and the hint tell of the same head.
             store.on_log(Log::settle_hint)?;
             let events = store.live().events();
-            let (base, archive) = work.finish(store, "")?;
+            let RewrittenFiles { base, archive, rows } = work.finish(store, "")?;
             let retirement = Retirement {
                 label: format!("Compacted at seq={}", header_of(&store.log).seq),
                 archive,
@@ -103,14 +107,15 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
                 goes_on: true,
             };
             retirement.carry_out(store, base, now)?;
-            Ok(Some(events))
+            let segment = rows.and_then(|rows| store.start_sealing_base(rows));
+            Ok(Some((events, segment)))
         })?;
-        if let Some(events) = events {
+        if let Some((events, segment)) = retired_events {
+            seal_again(turns, segment)?;
             write_snapshot(turns)?;
             clear_out(turns, &retired, now())?;
             end_pruning(turns, now())?;
             thin_out(turns, now())?;
-            seal_again(turns)?;
             return Ok(events);
         }
     }
@@ -118,19 +123,17 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
     Err(Error::io(&path, io::Error::other("the log keeps being replaced")))
 }
 
-/// Seals the state behind the new log, if it uses segments, and takes the new ones. Those of the retired log are removed.
-fn seal_again(turns: &impl Turns) -> Result<()> {
-    let (site, threads, terms, is_sealed) = turns.turn(|store| {
-        let options = &store.options;
-        let is_sealed = store.state.sealed().is_some();
-        Ok((Arc::clone(&store.site), options.threads, options.seal, is_sealed))
-    })?;
-    if !is_sealed {
-        return remove_segments(&*site.disk, &site.layout);
+/// Writes the segment of the new log and goes over to it; where there is none, the segments of the retired log are removed.
+fn seal_again(turns: &impl Turns, segment: Option<BaseSealWork>) -> Result<()> {
+    let site = turns.turn(|store| Ok(Arc::clone(&store.site)))?;
+    // It is derived: without it the next opening takes longer.
+    if segment.is_none_or(|segment| segment.run().is_err()) {
+        remove_segments(&*site.disk, &site.layout)?;
     }
-    // They are derived: without them the next opening takes longer.
-    let _ = seal_files(&site, threads, terms);
-    turns.turn(|store| store.reload(&mut |_, _| {}))
+    turns.turn(|store| match store.state.sealed() {
+        Some(_) => store.reload(&mut |_, _| {}),
+        None => Ok(()),
+    })
 }
 
 /// Writes the state down, durably, while others go on: the log alone no longer tells it to other tools.
@@ -283,6 +286,8 @@ pub(in crate::store) struct Rewrite<F> {
     length: u64,
     /// Logs from this length on are packed beside the base, on a thread of its own.
     beside_from: u64,
+    /// The rows of the base, if a segment of it is to be written.
+    pub rows: Option<BaseRows>,
 }
 
 impl<F: Filter> Rewrite<F> {
@@ -296,6 +301,7 @@ impl<F: Filter> Rewrite<F> {
             keep_history,
             length: 0,
             beside_from,
+            rows: None,
         }
     }
 
@@ -314,6 +320,7 @@ impl<F: Filter> Rewrite<F> {
             &store.site,
             records.ok_or(Error::Closed)?,
             log,
+            self.rows.take(),
             threads,
         )?);
         Ok(true)
@@ -357,7 +364,7 @@ impl<F: Filter> Rewrite<F> {
     }
 
     /// Under the lock, after `follow_to_the_end`: names the files, that of the archive with a suffix.
-    pub fn finish(&mut self, store: &Store, suffix: &str) -> Result<(Hex, Option<ArchiveTold>)> {
+    pub fn finish(&mut self, store: &Store, suffix: &str) -> Result<RewrittenFiles> {
         let files = self.files.take().ok_or(Error::Closed)?;
         let first_seq = store.log.open().and_then(|open| open.mark().first_seq).unwrap_or(0);
         let header = (&header_of(&store.log), store.options.salts());

@@ -18,6 +18,7 @@ use super::shared::{DueWork, Shared};
 use chronolog::error::{Error, Result};
 use chronolog::host::{Host, Join};
 use chronolog::memory;
+use chronolog::wal::reader::Reading;
 
 /// What a thread needs at least.
 const THREAD_BYTES: usize = 4 * 1024 * 1024;
@@ -241,7 +242,7 @@ impl Worker {
         };
         let stopped = AtomicBool::new(false);
         let mut before = self.host.steady();
-        let outcome = work.run(&stopped, &mut || {
+        let outcome = work.run(Reading::new(1), &stopped, &mut || {
             let pause = 3 * self.host.steady().saturating_sub(before);
             let inbox = self.inbox();
             let waited = self.moved.wait_timeout_while(inbox, pause, |inbox| !inbox.stopped);

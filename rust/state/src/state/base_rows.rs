@@ -1,0 +1,191 @@
+//! Collects the rows of a base while it is written, so that its segment is made without reading the base.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use super::changes::StateId;
+use super::frozen::Frozen;
+use crate::segment::{
+    self, ClassName, EventRow, Head, Locator, NO_EVENT, SegmentDraft, SegmentRow, Source, check_of, id_hash,
+};
+use crate::snapshot::Stamp;
+use chronolog::disk::DiskFile;
+use chronolog::event::draft_value::defaults;
+use chronolog::event::faces::{SEARCH, face_of, is_told};
+use chronolog::json;
+use chronolog::scope::{Carried, carried};
+
+/// The rows of the records of a base, in their order.
+pub struct BaseRows {
+    seed: u64,
+    draft: SegmentDraft,
+    rows: Vec<SegmentRow>,
+    /// Whose slots are meant; `None` before the first record.
+    source: Option<StateId>,
+    /// The slot that each row has in the state that it comes from, ascending.
+    slots: Vec<u32>,
+    /// Classes and scopes of that state, each with its place among the names.
+    classes: HashMap<u32, u32>,
+    scopes: HashMap<u32, u32>,
+    /// Rows cannot be told apart by their slots.
+    is_mixed: bool,
+}
+
+impl BaseRows {
+    /// No rows. Ids are hashed with this seed.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            draft: SegmentDraft::default(),
+            rows: Vec::new(),
+            source: None,
+            slots: Vec::new(),
+            classes: HashMap::new(),
+            scopes: HashMap::new(),
+            is_mixed: false,
+        }
+    }
+
+    /// Takes a record that was just written to the base at this offset. It replaces an earlier one of the same slot.
+    pub fn add(&mut self, frozen: &Frozen, place: usize, offset: u64, record: &[u8]) {
+        let Some((number, slot)) = frozen.slot(place) else {
+            self.is_mixed = true;
+            return;
+        };
+        let source = self.source.get_or_insert_with(|| frozen.state_id().same());
+        self.is_mixed |= !source.is(frozen.state_id());
+        let id = slot.id.of(record);
+        let (names, scopes) = (&mut self.draft.classes, &mut self.draft.scopes);
+        let class = *self.classes.entry(slot.class).or_insert_with(|| {
+            names.push(class_of(record, id));
+            names.len() as u32 - 1
+        });
+        let scope = *self.scopes.entry(slot.scope).or_insert_with(|| {
+            scopes.push((scope_name_of(record), Stamp::UNKNOWN.numbers()));
+            scopes.len() as u32 - 1
+        });
+        self.draft.head.declares |= names[class as usize].2 && face_of(id) == Some(SEARCH);
+        let ([created, created_at], [updated, updated_at]) = (slot.created.numbers(), slot.updated.numbers());
+        let at = match self.slots.last() {
+            Some(&last) if last >= number => self.slots.binary_search(&number).unwrap_or_else(|_| {
+                self.is_mixed = true;
+                0
+            }),
+            _ => {
+                self.slots.push(number);
+                self.slots.len() - 1
+            }
+        };
+        let row = SegmentRow {
+            ordinal: at as u32,
+            locator: Locator {
+                source: Source::Base,
+                offset,
+                length: record.len() as u32,
+                is_salted: false,
+                is_gone: false,
+                check: check_of(record),
+            },
+            id: slot.id,
+            id_hash: id_hash(id, self.seed),
+            class,
+            scope,
+            confidence: slot.confidence,
+            moments: [created, created_at, updated, updated_at],
+            last_event: NO_EVENT,
+            expires: slot.expires,
+        };
+        match self.rows.get_mut(at) {
+            Some(older) => *older = row,
+            None => self.rows.push(row),
+        }
+    }
+
+    /// The segment of a log that begins with one event, which changes no record. `head` tells origin, head, position and the next seq.
+    /// `None` if the records did not all come from one state.
+    pub fn end(mut self, head: Head) -> Option<BaseSegment> {
+        if self.is_mixed {
+            return None;
+        }
+        let mut unscoped = Stamp::UNKNOWN;
+        for row in &self.rows {
+            let (kind, _, is_of_face) = &self.draft.classes[row.class as usize];
+            let spoken = Stamp::of_numbers(row.moments[2], row.moments[3]);
+            if !is_told(kind, *is_of_face) {
+                unscoped = later(unscoped, spoken);
+                continue;
+            }
+            let numbers = &mut self.draft.scopes[row.scope as usize].1;
+            *numbers = later(Stamp::of_numbers(numbers[0], numbers[1]), spoken).numbers();
+        }
+        let made = |row: &SegmentRow| Stamp::of_numbers(row.moments[0], row.moments[1]).seq();
+        let inversions = self.rows.windows(2).filter(|pair| made(&pair[0]) > made(&pair[1]));
+        self.draft.head = Head {
+            from: 0,
+            to: 1,
+            first_slot: 0,
+            end_slot: self.rows.len() as u32,
+            inversions: inversions.count() as u64,
+            declares: self.draft.head.declares,
+            unscoped: unscoped.numbers(),
+            seed: self.seed,
+            ..head
+        };
+        self.draft.events = vec![EventRow {
+            offset: 0,
+            slot: NO_EVENT,
+            earlier: NO_EVENT,
+        }];
+        self.draft.runs = vec![(0, self.draft.head.next_seq.saturating_sub(1))];
+        Some(BaseSegment {
+            draft: self.draft,
+            rows: self.rows,
+        })
+    }
+}
+
+/// The segment of a base and the first event behind it.
+pub struct BaseSegment {
+    draft: SegmentDraft,
+    rows: Vec<SegmentRow>,
+}
+
+impl BaseSegment {
+    /// What the segment says about itself.
+    pub fn head(&self) -> &Head {
+        &self.draft.head
+    }
+
+    /// Writes the segment to an empty file.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn write(&self, file: Arc<dyn DiskFile>) -> io::Result<()> {
+        segment::write(file, &self.draft, &self.rows)
+    }
+}
+
+fn later(one: Stamp, other: Stamp) -> Stamp {
+    if other.seq() >= one.seq() { other } else { one }
+}
+
+fn class_of(record: &[u8], id: &[u8]) -> ClassName {
+    let fields = json::scan_record(record).unwrap_or_default();
+    let text =
+        |span: Option<json::Span>, default: &str| span.map_or(default.as_bytes(), |span| span.of(record)).to_vec();
+    (
+        text(fields.kind, defaults::KIND),
+        text(fields.status, defaults::STATUS),
+        face_of(id).is_some(),
+    )
+}
+
+fn scope_name_of(record: &[u8]) -> Vec<u8> {
+    match carried(record).map(Carried::of_value) {
+        None => Vec::new(),
+        Some(Carried::Malformed) => b"!".to_vec(),
+        Some(Carried::Names(scope)) if scope.is_shared() => Vec::new(),
+        Some(Carried::Names(scope)) => scope.spelled(),
+    }
+}
