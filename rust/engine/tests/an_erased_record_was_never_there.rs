@@ -77,7 +77,8 @@ fn told(state: &mut State) -> Vec<String> {
     let frozen = state.freeze().expect("memory");
     told.extend(
         frozen
-            .rows()
+            .records()
+            .zip(frozen.moments())
             .map(|(record, moments)| format!("{} {moments:?}", named(&record))),
     );
     told
