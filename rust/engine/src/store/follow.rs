@@ -73,7 +73,7 @@ impl Store {
         look.sealed = trusts_segments && !self.options.strict && !has_failed;
         if has_failed {
             // They are made again from the log.
-            let _ = remove_segments(&*self.site.disk, &self.site.layout);
+            let _ = remove_segments(&*self.site.disk, &self.site.layout, None);
         }
         let seen = look_twice(&*self.site.disk, &self.site.layout, look, Loader::loading, progress).at(&path)?;
         let Some(ExaminedLog {
@@ -504,8 +504,9 @@ pub(in crate::store) fn finish_erasing(site: &Site, log: &Log, state: &State, ve
             remove_ours(&*site.disk, &site.layout.text_indexes(), is_text_draft)?;
             // A snapshot that somebody was writing, and could not finish, too.
             remove_ours(&*site.disk, site.layout.folder(), is_draft)?;
-            remove_indexes(site)?;
-            remove_indexes(site)?;
+            let origin = log.open().and_then(OpenLog::origin_hash);
+            remove_indexes(site, origin)?;
+            remove_indexes(site, origin)?;
             remove_if_there(&*site.disk, &site.layout.snapshot())?;
         }
         _ => left.remove_drafts(site)?,

@@ -10,10 +10,12 @@ use super::shared::Shared;
 use crate::options::Checking;
 use chronolog::disk::{DiskFile, Identity};
 use chronolog::error::{At, Result};
+use chronolog::hint::first_line;
 use chronolog::log::{OpenLog, Site};
 use chronolog::memory::Refused;
 use chronolog::origin::Origin;
-use chronolog::verify::Report;
+use chronolog::verify::{NoSink, Report, Walk};
+use chronolog::wal::reader::Reading;
 use chronomemory_state::segment::{Head, Sealed, Sources, seed_of};
 use chronomemory_state::state::{BaseRows, BaseSegment, State, StateId, Unsealed};
 
@@ -106,13 +108,12 @@ pub(in crate::store) struct BaseSealWork {
 }
 
 impl BaseSealWork {
-    /// Writes the segment and removes those of other logs. The care lock is held.
-    pub fn run(&self) -> io::Result<()> {
+    /// Writes the segment and removes those of other logs; false if that could not be done. The care lock is held.
+    pub fn run(&self) -> bool {
         let write = |file, _: &Sources| self.segment.write(file);
         let folder = self.log.folder();
-        folder
-            .seal(self.segment.head(), None, self.log.identity, true, write)
-            .map(drop)
+        let sealed = folder.seal(self.segment.head(), None, self.log.identity, true, write);
+        sealed.is_ok_and(|sealed| sealed.is_some())
     }
 }
 
@@ -175,12 +176,18 @@ impl Store {
         (is_worth_it && can_be).then(|| BaseRows::new(seed_of(&head.raw())))
     }
 
-    /// Under the lock, when the log was replaced: what is written for its base; `None` if segments cannot hold it.
+    /// Under the lock, when the log was replaced: what is written for its base and sentinel; `None` if segments cannot hold them.
     pub(in crate::store) fn start_sealing_base(&self, rows: BaseRows) -> Option<BaseSealWork> {
         let log = self.log.open()?;
+        let end = first_line(&*log.file, log.walk.end).ok()??.len() as u64 + 1;
+        let mut walk = Walk::new(None).with_trail();
+        walk.go(&*log.file, end, Reading::new(1), &mut NoSink).ok()?;
         let head = Head {
-            next_seq: log.mark().last_seq + 1,
-            ..head_of(log, &self.state)?
+            origin: log.origin_hash()?,
+            head: walk.mark().head?.raw(),
+            next_seq: walk.mark().last_seq + 1,
+            position: walk.position(&*log.file, |index| (index == 0).then_some(0))?,
+            ..Head::default()
         };
         Some(BaseSealWork {
             segment: rows.end(head)?,

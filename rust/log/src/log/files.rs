@@ -206,7 +206,7 @@ pub fn is_same(disk: &dyn Disk, part: &Path, whole: &Path) -> Result<bool> {
 }
 
 /// Removes the files in a folder whose names have a shape of ours, and nothing else.
-pub fn remove_ours(disk: &dyn Disk, folder: &Path, is_named_so: Shape) -> Result<()> {
+pub fn remove_ours(disk: &dyn Disk, folder: &Path, is_named_so: impl Fn(&str) -> bool) -> Result<()> {
     if !is_folder(disk, folder) {
         return Ok(());
     }

@@ -169,6 +169,7 @@ impl<'a> Preparing<'a> {
         }
         let is_begun = access.locked(|store, _| {
             check_erasable(&store.site, &mut store.log)?;
+            rewrite.rows = store.base_rows();
             let is_begun = rewrite.begin(store)?;
             if is_begun {
                 *spaces = RowRemoval::of(store, &rewrite.filter.what.chosen).start()?;
@@ -257,7 +258,7 @@ fn end_erasing(store: &mut Store, work: &mut Preparing<'_>, order: &Erase, now: 
     store.log.tell_head();
     let hits = work.rewrite.filter.what.live_hits();
     let suffix = if hits > 0 { ERASED_SUFFIX } else { "" };
-    let RewrittenFiles { base, archive, .. } = work.rewrite.finish(store, suffix)?;
+    let RewrittenFiles { base, archive, rows } = work.rewrite.finish(store, suffix)?;
     let past = &mut work.rewrite.filter;
     let (mut replaced, mut remove) = (std::mem::take(&mut past.replaced), std::mem::take(&mut past.remove));
     if order.drop_history {
@@ -319,7 +320,9 @@ fn end_erasing(store: &mut Store, work: &mut Preparing<'_>, order: &Erase, now: 
     store.log.retire(&new, now)?;
     store.archives = ArchiveCache::default();
     store.vectors.forget();
-    if reload_after_erase(store, kept, &going).is_err() {
+    let segment = rows.and_then(|rows| store.start_sealing_base(rows));
+    let is_sealed = segment.is_some_and(|segment| segment.run());
+    if is_sealed || reload_after_erase(store, kept, &going).is_err() {
         store.reload(&mut |_, _| {})?;
     }
     store.on_log(Log::make_ready)?;

@@ -296,8 +296,17 @@ pub(in crate::store) fn remove_drafts(disk: &dyn Disk, layout: &Layout) -> io::R
     Ok(())
 }
 
-/// Removes all segments: they are made again from the log.
-pub(in crate::store) fn remove_segments(disk: &dyn Disk, layout: &Layout) -> chronolog::error::Result<()> {
-    remove_ours(disk, &layout.segments(), is_segment_draft)?;
-    remove_ours(disk, &layout.segments(), |name| segment_range(name).is_some())
+/// Removes all segments, except those of the log with this origin.
+pub(in crate::store) fn remove_segments(
+    disk: &dyn Disk,
+    layout: &Layout,
+    kept: Option<[u8; 32]>,
+) -> chronolog::error::Result<()> {
+    let folder = layout.segments();
+    let is_kept = |name: &str| {
+        let segment = kept.and_then(|_| open_segment(disk, &folder.join(name), &Arc::default()));
+        segment.is_some_and(|segment| Some(segment.head().origin) == kept)
+    };
+    remove_ours(disk, &folder, is_segment_draft)?;
+    remove_ours(disk, &folder, |name| segment_range(name).is_some() && !is_kept(name))
 }

@@ -183,13 +183,13 @@ pub(in crate::store) fn header_of(log: &Log) -> Header {
     }
 }
 
-/// Removes every index: they are derived, and made again from the log by whoever needs one.
-pub(in crate::store) fn remove_indexes(site: &Site) -> Result<()> {
+/// Removes every index, except the segments of the log with this origin.
+pub(in crate::store) fn remove_indexes(site: &Site, kept: Option<[u8; 32]>) -> Result<()> {
     let is_ours =
         |name: &str| is_history_index(name) || text_index_seq(name).is_some() || is_file_of_space(name, CODES_SUFFIX);
     let layout = &site.layout;
     for folder in [layout.indexes(), layout.text_indexes(), layout.companions()] {
         remove_ours(&*site.disk, &folder, is_ours)?;
     }
-    remove_segments(&*site.disk, layout)
+    remove_segments(&*site.disk, layout, kept)
 }

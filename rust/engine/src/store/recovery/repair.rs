@@ -325,7 +325,7 @@ pub fn repair(
     let _care = take_care(turns, now())?;
     // An index that hides something is believed by its own digest; to make all of them again costs little.
     turns.turn(|store| {
-        remove_indexes(&store.site)?;
+        remove_indexes(&store.site, None)?;
         store.views.text = Arc::default();
         store.vectors.forget();
         store.archives = ArchiveCache::default();

@@ -127,8 +127,8 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
 fn seal_again(turns: &impl Turns, segment: Option<BaseSealWork>) -> Result<()> {
     let site = turns.turn(|store| Ok(Arc::clone(&store.site)))?;
     // It is derived: without it the next opening takes longer.
-    if segment.is_none_or(|segment| segment.run().is_err()) {
-        remove_segments(&*site.disk, &site.layout)?;
+    if !segment.is_some_and(|segment| segment.run()) {
+        remove_segments(&*site.disk, &site.layout, None)?;
     }
     turns.turn(|store| match store.state.sealed() {
         Some(_) => store.reload(&mut |_, _| {}),
