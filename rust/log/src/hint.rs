@@ -69,9 +69,15 @@ pub fn hint_bytes(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Vec<u8>
     Ok(Some(bytes))
 }
 
-/// The hint of one who looks at it whenever it takes the lock: the file stays open, so that a look is two calls to the system.
+/// The hint of one who reads and writes it again and again: the file stays open, so that this takes few calls to the system.
 #[derive(Default)]
-pub struct KeptHint(Option<(Arc<dyn DiskFile>, Identity)>);
+pub struct KeptHint(Option<KeptFile>);
+
+struct KeptFile {
+    file: Arc<dyn DiskFile>,
+    identity: Identity,
+    is_writable: bool,
+}
 
 impl KeptHint {
     /// What [`read_hint`] says, of a hint at this place.
@@ -81,18 +87,43 @@ impl KeptHint {
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(fault) => return Err(fault).naming(path),
         };
-        if self.0.as_ref().is_none_or(|(_, known)| *known != there.identity) {
-            let file = disk.open(path, Access::Read).naming(path)?;
-            let identity = file.identity().naming(path)?;
-            self.0 = Some((file, identity));
+        if self.0.as_ref().is_none_or(|kept| kept.identity != there.identity) {
+            self.keep(disk.open(path, Access::Read).naming(path)?, false)
+                .naming(path)?;
         }
         // One of another length is not whole.
-        let Some((file, _)) = self.0.as_ref().filter(|_| there.length == SYNCED_BYTES as u64) else {
+        let Some(kept) = self.0.as_ref().filter(|_| there.length == SYNCED_BYTES as u64) else {
             return Ok(None);
         };
         let mut bytes = Vec::new();
-        read_upto(&**file, &mut bytes, 0, SYNCED_BYTES).naming(path)?;
+        read_upto(&*kept.file, &mut bytes, 0, SYNCED_BYTES).naming(path)?;
         Ok(Synced::read(&bytes))
+    }
+
+    /// Does what [`write_hint`] does.
+    pub fn write(&mut self, disk: &dyn Disk, layout: &Layout, synced: &Synced) -> Result<()> {
+        let path = layout.synced();
+        let there = disk
+            .status(&path)
+            .ok()
+            .filter(|there| there.length == SYNCED_BYTES as u64);
+        let is_it = |kept: &&KeptFile| kept.is_writable && there.is_some_and(|there| there.identity == kept.identity);
+        if let Some(kept) = self.0.as_ref().filter(is_it)
+            && !kept.file.is_shared().at(&path)?
+        {
+            return kept.file.write_at(&synced.spell(), 0).at(&path);
+        }
+        self.keep(write_hint(disk, layout, synced)?, true).at(&path)
+    }
+
+    fn keep(&mut self, file: Arc<dyn DiskFile>, is_writable: bool) -> io::Result<()> {
+        let identity = file.identity()?;
+        self.0 = Some(KeptFile {
+            file,
+            identity,
+            is_writable,
+        });
+        Ok(())
     }
 }
 

@@ -20,7 +20,7 @@ use crate::error::{At, Error, Result};
 use crate::event::salt::SaltTerms;
 use crate::event::stamp;
 use crate::event::stamp::{STAMP_BYTES, TimestampWriter};
-use crate::hint::{Synced, read_hint, write_hint};
+use crate::hint::{KeptHint, Synced, write_hint};
 use crate::layout::{LOG, is_draft};
 use crate::origin::{ALONE, Origin, origin_of};
 use crate::remembered::{HeadStanding, SeenHead};
@@ -28,7 +28,7 @@ use crate::verify::{BaseState, NoSink, Report, Sink, Walk, finding};
 use crate::wal::writer::{ChainEnd, Lines};
 
 /// Memory for lines is kept from one commit to the next, up to so much.
-const SPARE_BYTES: usize = 8 * 1024 * 1024;
+const SPARE_BYTES: usize = 16 * 1024 * 1024;
 
 /// A log, as one of those who read and write it has it. It knows lines, not what they say.
 pub struct Log {
@@ -40,6 +40,8 @@ pub struct Log {
     pub report: Report,
     /// The note about its head.
     pub head: HeadNote,
+    /// The hint about the last sync.
+    hint: KeptHint,
     /// The writer lock, and the mark of a failed sync in its file.
     pub lock: Lock,
     /// What is written from here and not yet on disk.
@@ -70,6 +72,7 @@ impl Log {
             open: None,
             report,
             head: HeadNote::new(Arc::clone(&site), head_file),
+            hint: KeptHint::default(),
             lock: Lock::new(Arc::clone(&site), lock)?,
             unsynced: Unsynced::default(),
             own_end: 0,
@@ -627,6 +630,7 @@ impl Log {
             .filter(|_| self.unsynced.bytes() > 0 && self.poisoned.is_none())?;
         Some(LogSync {
             file: Arc::clone(&open.file),
+            identity: open.identity,
             path: self.site.log().to_owned(),
             reached: self.seen_head(),
             written: self.unsynced.written(),
@@ -642,9 +646,9 @@ impl Log {
         };
         let _ = self.with_lock_within(Duration::ZERO, |log| {
             // Another process may have synced as far already.
-            let known = read_hint(&*log.site.disk, &log.site.layout).ok().flatten();
+            let known = log.hint.read(&*log.site.disk, &log.site.layout.synced()).ok().flatten();
             let is_known = known.is_some_and(|it| it.first == reached.at.first && it.offset >= reached.at.offset);
-            if log.site.is_at_its_path(&*sync.file) && !is_known {
+            if log.site.is_at_its_path(sync.identity) && !is_known {
                 log.remember(&reached);
             }
             Ok(())
@@ -684,11 +688,11 @@ impl Log {
 
     /// Whether events that another process synced are missing, although the log has the length that is known.
     pub fn is_short_of_synced(&mut self) -> Result<bool> {
-        let (Some(open), None) = (&mut self.open, &self.report.cut) else {
+        let (Some(open), None) = (&self.open, &self.report.cut) else {
             return Ok(false);
         };
         let path = self.site.layout.synced();
-        let known = open.hint.read(&*self.site.disk, &path).at(&path)?;
+        let known = self.hint.read(&*self.site.disk, &path).at(&path)?;
         let mark = open.mark();
         // What is written from here counts as well: others may have synced it.
         let reached = open.walk.follower.claimed.max(mark.highest_seq).max(mark.last_seq);
@@ -701,7 +705,7 @@ impl Log {
             // It knows of an end that is lost, and a repair needs that.
             return;
         }
-        if let Err(fault) = write_hint(&*self.site.disk, &self.site.layout, &reached.at) {
+        if let Err(fault) = self.hint.write(&*self.site.disk, &self.site.layout, &reached.at) {
             self.report
                 .notes
                 .push(format!("the hint about the last sync could not be written: {fault}"));

@@ -10,7 +10,7 @@ use crate::damage::{Damage, DamageKind, Tail};
 use crate::digest::{Hex, sha256};
 use crate::disk::{Access, DiskFile, Identity, read_upto};
 use crate::error::{At, Error, Result};
-use crate::hint::{Hint, KeptHint, Synced, first_line, hint_for, line_before, names_hash, origin_hash, read_hint};
+use crate::hint::{Hint, Synced, first_line, hint_for, line_before, names_hash, origin_hash, read_hint};
 use crate::layout::LOG;
 use crate::origin::Origin;
 use crate::remembered::{self, HeadStanding, SeenHead};
@@ -57,8 +57,6 @@ pub struct OpenLog {
     pub(super) writable: bool,
     /// Whether the hint about the last sync speaks of this log, so that a torn write is known for a tail.
     pub(super) anchored: bool,
-    /// What that hint says now.
-    pub(super) hint: KeptHint,
     /// The last look of a reader at its path.
     pub(super) path_look: PathLook,
     /// The hash of the first event, once it was asked for.
@@ -75,7 +73,6 @@ impl OpenLog {
             origin,
             writable: false,
             anchored: false,
-            hint: KeptHint::default(),
             path_look: PathLook::default(),
             first: OnceLock::new(),
         })

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::disk::{Access, Disk, DiskFile};
+use crate::disk::{Access, Disk, Identity};
 use crate::error::{At, Error, Result};
 use crate::layout::Layout;
 use crate::origin::Beginning;
@@ -35,9 +35,8 @@ impl Site {
     }
 
     /// Whether a file is the log at its path.
-    pub fn is_at_its_path(&self, file: &dyn DiskFile) -> bool {
-        let here = self.disk.status(self.log());
-        matches!((file.identity(), here), (Ok(file), Ok(now)) if file == now.identity)
+    pub fn is_at_its_path(&self, file: Identity) -> bool {
+        self.disk.status(self.log()).is_ok_and(|now| now.identity == file)
     }
 
     /// Makes the folder, and its name durable.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::disk::DiskFile;
+use crate::disk::{DiskFile, Identity};
 use crate::error::{At, Result};
 use crate::remembered::SeenHead;
 
@@ -32,6 +32,7 @@ pub trait Barrier {
 /// A sync of the log that runs while others go on writing.
 pub struct LogSync {
     pub(super) file: Arc<dyn DiskFile>,
+    pub(super) identity: Identity,
     /// The log that is synced.
     pub path: PathBuf,
     pub(super) reached: Option<SeenHead>,
