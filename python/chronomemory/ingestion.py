@@ -98,7 +98,8 @@ def ingest(
     on_error: str = "raise",
     progress: Progress | None = None,
 ) -> IngestReport:
-    """Load records from NDJSON files (one path or several), an open file, a table, or anything with dicts.
+    """Load records from NDJSON files (one path or several), an open file, a table of pandas, polars or Arrow,
+    or anything with dicts.
 
     A bad row ends the load at its batch, and what came before stays; with ``on_error="skip"`` bad rows are
     counted. ``fields`` says what a field of a record is made of: ``{"id": "key", "data.price": "price"}``.
@@ -120,6 +121,9 @@ def ingest(
     elif is_table(source):
         table: Any = source
         load.rows(table.to_dicts() if hasattr(table, "to_dicts") else table.to_dict("records"), make)
+    elif hasattr(source, "to_batches"):
+        parts: Any = source.to_batches(max_chunksize=_BATCH_ROWS)
+        load.rows(chain.from_iterable(part.to_pylist() for part in parts), make)
     elif hasattr(source, "read") and hasattr(source, "readline"):
         load.stream(source, make)
     elif isinstance(source, Mapping | ChronoRecord | bytes):

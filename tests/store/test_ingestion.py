@@ -54,6 +54,72 @@ def test_a_packed_file_is_an_open_file_too(store: ChronoStore, tmp_path: Path) -
         assert store.ingest(packed).records == 5
 
 
+def written_to(project: Path) -> list[bytes]:
+    with (project / ".chronomemory" / "events.wal").open("rb") as log:
+        lines = [line for line in log if b'"op":"begin"' not in line]
+    return [line[line.index(b'"record":') : line.index(b',"seq":')] for line in lines]
+
+
+def test_the_spelling_of_a_row_makes_no_difference(tmp_path: Path) -> None:
+    records = [
+        {
+            "confidence": (n % 3) / 2,
+            "data": {"a": {"y": [1, -2.5, None], "z": "née"}, "n": n},
+            "evidence": ['say "no"', "\n\u2028"],
+            "id": f"R-{n % 7_000}",
+            "label": f"über {n} – \\ \u0001",
+        }
+        | ({"is_hypothesis": n % 2 == 0, "status": "superseded"} if n % 5 == 0 else {})
+        for n in range(9_000)
+    ]
+    spelled = {
+        "canonical": [
+            json.dumps(r, sort_keys=True, ensure_ascii=False, separators=(",", ":")) for r in records
+        ],
+        "turned": [
+            json.dumps(dict(reversed(r.items())), ensure_ascii=False, separators=(",", ":")) for r in records
+        ],
+        "spaced": [json.dumps(r) for r in records],
+    }
+    spelled["mixed"] = [spelled[("canonical", "turned", "spaced")[n % 3]][n] for n in range(len(records))]
+    logs = []
+    for name, lines in spelled.items():
+        file = tmp_path / f"{name}.ndjson"
+        file.write_text("\n".join(lines))
+        with ChronoStore(tmp_path / name) as store:
+            assert store.ingest(file).records == len(records)
+            assert store["R-0"].label == "über 7000 – \\ \u0001"  # the last of two, in another batch
+            assert store.record_count() == 5_600
+        logs.append(written_to(tmp_path / name))
+    assert logs[1:] == logs[:1] * 3
+
+
+def test_what_was_loaded_is_there_at_once(store: ChronoStore, tmp_path: Path) -> None:
+    file = tmp_path / "notes.ndjson"
+    file.write_text(rows(*({"id": f"N-{n}", "label": "x" * 300} for n in range(20_000))))
+    seen: list[tuple[int, int]] = []
+    report = store.ingest(file, progress=lambda done, total: seen.append((done, total)))
+    assert report.records == 20_000 and len(seen) > 2
+    assert store.record_count() == 20_000
+    assert len(store.history("N-19999")) == 1
+    assert [store.upsert({"id": "N-19999", "label": "y"}).seq - 1] == [report.last_seq]
+    assert store.chain_valid()
+
+
+def test_a_row_refused_behind_other_batches_keeps_those(store: ChronoStore, tmp_path: Path) -> None:
+    store.scoped(user="ann").upsert({"id": "N-15000"})
+    file = tmp_path / "notes.ndjson"
+    file.write_text(rows(*({"id": f"N-{n}", "label": "x" * 300} for n in range(20_000))))
+    with pytest.raises(IdTaken, match="line 15001"):
+        store.ingest(file)
+    kept = store.record_count()
+    assert 5_000 < kept < 15_000
+    assert f"N-{kept - 1}" in store and f"N-{kept}" not in store
+    report = store.ingest(file, on_error="skip")
+    assert (report.records, report.skipped) == (19_999, 1)
+    assert store.record_count() == 19_999
+
+
 def test_lines_longer_than_a_piece_are_whole(store: ChronoStore) -> None:
     long = [{"id": f"L-{n}", "label": "x" * 3_000_000} for n in range(3)]
     assert store.ingest(io.StringIO(rows(*long))).records == 3
@@ -87,6 +153,26 @@ def test_a_table_gives_its_rows(store: ChronoStore) -> None:
         store.upsert_many(table)
     with pytest.raises(InvalidArgument, match=r"upsert\(\) takes one"):
         store.upsert_many({"id": "A"})
+
+
+def test_an_arrow_table_gives_its_rows_part_by_part(store: ChronoStore) -> None:
+    class Part:
+        def __init__(self, first: int) -> None:
+            self.first = first
+
+        def to_pylist(self) -> list[dict[str, str]]:
+            return [{"id": f"T-{n}", "label": "one"} for n in range(self.first, self.first + 1_000)]
+
+    class Table:
+        columns = ("id", "label")
+
+        def to_batches(self, max_chunksize: int) -> list[Part]:
+            assert max_chunksize == 1_000
+            return [Part(0), Part(1_000)]
+
+    table: Any = Table()
+    assert store.ingest(table).records == 2_000
+    assert [record.id for record in store.query(limit=2)] == ["T-0", "T-1"]
 
 
 @pytest.mark.parametrize(

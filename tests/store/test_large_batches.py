@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -143,3 +144,16 @@ def test_a_line_is_measured_as_it_is_written(store: ChronoStore) -> None:
     store.close()
     assert store.verify().valid
     assert [record.id for record in store.query()] == ["A"]
+
+
+def test_of_many_records_only_a_compaction_writes_a_snapshot(tmp_path: Path) -> None:
+    snapshots = [tmp_path / name / ".chronomemory" / "snapshot.json" for name in ("many", "few")]
+    with ChronoStore(tmp_path / "many") as many, ChronoStore(tmp_path / "few") as few:
+        many.upsert_many(_records(count=10_001))
+        few.upsert_many(_records(count=10_000))
+        due = time.monotonic() + 60
+        while not snapshots[1].exists() and time.monotonic() < due:
+            time.sleep(0.05)
+        assert [snapshot.exists() for snapshot in snapshots] == [False, True]
+        many.compact()
+        assert snapshots[0].exists()

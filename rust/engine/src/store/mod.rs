@@ -135,10 +135,10 @@ impl Store {
 
     /// `snapshot.json` is derived: if it cannot be written, the log is none the worse.
     fn write_wanted_snapshot(&mut self) {
-        if !self.snapshots.take_wanted() {
+        self.settle();
+        if !self.snapshots.take_wanted(&self.state) {
             return;
         }
-        self.settle();
         if self.snapshots.write(&self.log, &mut self.state).is_err() {
             let note = "snapshot.json could not be written".to_owned();
             self.log.report.notes.push(note);

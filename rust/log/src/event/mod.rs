@@ -19,6 +19,10 @@ use crate::json::RecordSpans;
 /// `{"hash":"`, 64 digits, `",`: what stands before the rest of the payload in a line of our own form.
 pub const HASH_PREFIX_BYTES: usize = 75;
 
+/// Where the record begins in the line of an upsert of our own form, unless the line is the first of a log.
+pub const UPSERT_RECORD_START: usize =
+    HASH_PREFIX_BYTES + b"\"op\":\"upsert\",\"prev_hash\":\"".len() + 64 + b"\",\"record\":".len();
+
 /// An event, as far as the state is concerned.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {

@@ -18,7 +18,7 @@ mod write;
 pub use cursor::{Cursor, Elements, ObjectMembers, Quoted, compare_key, elements, members};
 pub use number::write_f64;
 pub use parse::{JsonFault, parse, parse_to_depth};
-pub use scan::{EventSpans, RecordSpans, Span, scan_event, scan_record};
+pub use scan::{EventSpans, RecordSpans, Span, scan_event, scan_members, scan_record};
 pub use special::end_of_string;
 pub use value::{Int, Value, merge};
 pub use write::{

@@ -446,6 +446,30 @@ pub fn scan_record(record: &[u8]) -> Option<RecordSpans> {
     (at == record.len()).then_some(fields)
 }
 
+/// Shows `see` key and value of each member of an object that is canonical but for the order of its keys, and is the container
+/// number `depth`, until `see` returns false.
+///
+/// `None` says that it did, or that the proof failed: it may be an object in another spelling.
+pub fn scan_members<'a>(object: &'a [u8], depth: usize, mut see: impl FnMut(&'a str, &'a str) -> bool) -> Option<()> {
+    let object = simdutf8::basic::from_utf8(object).ok()?;
+    let bytes = object.as_bytes();
+    let mut at = skip_literal(bytes, 0, b"{")?;
+    loop {
+        let opened = skip_literal(bytes, at, b"\"")?;
+        let end = find_end(bytes, opened)?.end;
+        let value = skip_literal(bytes, end, b"\":")?;
+        at = skip_value(bytes, value, depth + 1)? + 1;
+        if !see(&object[opened..end], &object[value..at - 1]) {
+            return None;
+        }
+        match bytes.get(at - 1)? {
+            b',' => {}
+            b'}' => return (at == bytes.len()).then_some(()),
+            _ => return None,
+        }
+    }
+}
+
 #[inline(always)]
 fn skip_hex_digits(bytes: &[u8], at: usize) -> Option<usize> {
     let digits = bytes.get(at..)?.first_chunk::<64>()?;

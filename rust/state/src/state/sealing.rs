@@ -12,6 +12,7 @@ use super::timeline::Timeline;
 use crate::segment::{self, Head, Locator, NO_CLASS, NO_EVENT, Sealed, SegmentDraft, SegmentRow, Source, check_of};
 use crate::snapshot::Stamp;
 use chronolog::disk::{DiskFile, read_over};
+use chronolog::event::UPSERT_RECORD_START;
 use chronolog::event::faces::ERASURES;
 use chronolog::event::line::{Event, Trust};
 use chronolog::event::salt;
@@ -331,16 +332,24 @@ impl Unsealed {
 
 /// Where a line holds a record, if it does.
 fn located(line: &[u8], offset: u64, record: &[u8]) -> Option<Locator> {
-    let event = Event::read(line, Trust::Hashes).ok().filter(Event::is_own_form)?;
-    let raw = event.record(line);
-    let is_salted = raw != record;
-    if is_salted && *salt::without(raw, json::RecordSpans::default()).0 != *record {
-        return None;
-    }
+    let (start, length, is_salted) = if line
+        .get(UPSERT_RECORD_START..)
+        .is_some_and(|rest| rest.starts_with(record))
+    {
+        (UPSERT_RECORD_START as u64, record.len() as u32, false)
+    } else {
+        let event = Event::read(line, Trust::Hashes).ok().filter(Event::is_own_form)?;
+        let raw = event.record(line);
+        let is_salted = raw != record;
+        if is_salted && *salt::without(raw, json::RecordSpans::default()).0 != *record {
+            return None;
+        }
+        (u64::from(event.spans.record.start), raw.len() as u32, is_salted)
+    };
     Some(Locator {
         source: Source::Log,
-        offset: offset + u64::from(event.spans.record.start),
-        length: raw.len() as u32,
+        offset: offset + start,
+        length,
         is_salted,
         is_gone: false,
         check: check_of(record),

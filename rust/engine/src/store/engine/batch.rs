@@ -4,6 +4,7 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, Builder};
 
 use super::Engine;
 use crate::store::{Committed, EncodedAhead, Shared};
@@ -16,7 +17,7 @@ const WORTH_CHANGES: usize = 500;
 /// How many changes are handed over at a time: a share of the rest, so that little is left at the end.
 const PART_CHANGES: RangeInclusive<usize> = 16..=256;
 const PART_SHARE: usize = 4;
-const SPARE_PARTS: usize = 16;
+const SPARE_PARTS: usize = 64;
 
 /// A batch that is being drafted, change by change.
 pub struct BatchWriter<'a> {
@@ -166,9 +167,12 @@ impl Encoder {
         let (orders, coming) = channel::<Order>();
         let work = move || {
             for mut order in coming {
-                // The batch before this one is shown to the state while this one is drafted.
-                store.settle();
-                order.parts.iter().for_each(|part| order.ahead.add(&part));
+                let is_behind = store.read_guard().pending.is_large();
+                thread::scope(|scope| {
+                    // The batch before this one is shown to the state while this one is encoded.
+                    _ = is_behind.then(|| Builder::new().spawn_scoped(scope, || store.settle()));
+                    order.parts.iter().for_each(|part| order.ahead.add(&part));
+                });
                 // Whoever gave up on the batch does not wait for it.
                 let _ = order.encoded.send(order.ahead);
             }

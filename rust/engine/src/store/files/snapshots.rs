@@ -20,6 +20,8 @@ use chronomemory_state::state::{Frozen, State};
 const FIRST_SNAPSHOT_EVENTS: u64 = 50;
 /// Each further one at so many times the events: its cost stays a constant share of writing.
 const SNAPSHOT_GROWTH: u64 = 10;
+/// Of more records only a compaction writes one.
+const MOST_RECORDS: usize = 10_000;
 
 fn next_snapshot(events: u64) -> u64 {
     let mut due = FIRST_SNAPSHOT_EVENTS;
@@ -104,14 +106,14 @@ impl Snapshots {
         self.wanted
     }
 
-    /// Whether one is wanted; whoever asks begins it.
-    pub fn take_wanted(&mut self) -> bool {
-        std::mem::take(&mut self.wanted)
+    /// Whether one is wanted of a state that has seen everything; whoever asks begins it.
+    pub fn take_wanted(&mut self, state: &State) -> bool {
+        std::mem::take(&mut self.wanted) && state.len() <= MOST_RECORDS
     }
 
     /// One that is due, to be written while others go on; `None` if none is.
     pub fn start(&mut self, log: &Log, state: &mut State) -> Option<Snapshotting> {
-        if !self.take_wanted() {
+        if !self.take_wanted(state) {
             return None;
         }
         let header = header_of(log);

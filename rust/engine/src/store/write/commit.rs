@@ -3,6 +3,7 @@
 use std::borrow::Borrow;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread::Builder;
 
 use super::claims::{Setting, check_claims, check_required, has_claims};
 use crate::options::{Options, WriterTerms};
@@ -70,20 +71,46 @@ impl Store {
     /// Writes a draft in several parts that are one atomic batch, with the lines that were encoded ahead if they still fit.
     pub fn commit_parts(&mut self, parts: &[Arc<Draft>], ahead: EncodedAhead, now: i64) -> Result<Committed> {
         self.with_lock(now, |store| {
-            store.settle();
-            let kept = match ahead.checked == Some(store.state.whole_edition()) {
-                true => None,
-                false => check_parts(&store.state, parts)?,
-            };
-            let committed = match kept {
-                None => store.write_ahead(parts, Some(ahead), now)?,
-                Some(kept) => store.write_ahead(&kept, None, now)?,
-            };
+            let committed = store.write_parts(parts, Some(ahead), now)?;
             if store.options.syncs_every_commit() {
                 store.sync_if_due(now)?;
             }
             Ok(committed)
         })
+    }
+
+    /// Under the lock: writes parts as one atomic batch, which the state sees later.
+    pub(super) fn write_parts(
+        &mut self,
+        parts: &[Arc<Draft>],
+        ahead: Option<EncodedAhead>,
+        now: i64,
+    ) -> Result<Committed> {
+        let ahead = ahead.unwrap_or_else(|| self.encode_beside(parts, now));
+        self.settle();
+        let kept = match ahead.checked == Some(self.state.whole_edition()) {
+            true => None,
+            false => check_parts(&self.state, parts)?,
+        };
+        match kept {
+            None => self.write_ahead(parts, Some(ahead), now),
+            Some(kept) => self.write_ahead(&kept, None, now),
+        }
+    }
+
+    /// Encodes a batch while another thread shows the state the one before.
+    fn encode_beside(&mut self, parts: &[Arc<Draft>], now: i64) -> EncodedAhead {
+        let moment = now.max(self.log.latest());
+        let mut ahead = EncodedAhead::begin(&mut self.log, &self.options, count(parts), moment);
+        let Self { pending, state, .. } = self;
+        let is_worth_it = self.options.threads > 1 && pending.is_large();
+        std::thread::scope(|scope| {
+            // Without a thread the state sees it afterwards.
+            let settle = || pending.settle(state);
+            _ = is_worth_it.then(|| Builder::new().spawn_scoped(scope, settle));
+            parts.iter().for_each(|part| ahead.add(part));
+        });
+        ahead
     }
 
     /// Writes a draft only if none of its records is there yet; `None` if one is.
@@ -673,6 +700,8 @@ impl Store {
 
 /// A larger batch is shown to the state at once: a reader should not have to wait for it.
 const LATER_LINES: usize = 16 * 1024;
+/// A batch of so many lines is worth a thread that shows it to the state.
+const WORTH_LINES: usize = 500;
 
 /// What the state has not seen yet, and what it saw last of that.
 #[derive(Default)]
@@ -722,6 +751,13 @@ impl Pending {
     /// Whether the state has seen everything that was written.
     pub fn is_settled(&self) -> bool {
         self.batch.is_none()
+    }
+
+    /// Whether the batch that the state has not seen is worth a thread.
+    pub fn is_large(&self) -> bool {
+        self.batch
+            .as_ref()
+            .is_some_and(|batch| batch.starts.len() >= WORTH_LINES)
     }
 
     /// Applies to the state what it has not seen, before the state is read.

@@ -1,5 +1,6 @@
 //! Loads many rows in bulk, without an object for each.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use chronolog::digest::sha256;
 use chronolog::disk::{Access, Bytes, DiskFile, read_upto};
 use chronolog::error::{At, Error, Result};
 use chronolog::event::draft::{Author, Draft};
+use chronolog::event::draft_value::JsonFields;
 use chronolog::event::faces::{ERASURES, VECTORS, face_of};
 use chronolog::json::{self, MAX_LINE_BYTES, Value};
 use chronolog::ordered::in_order;
@@ -152,7 +154,7 @@ pub fn ingest(
                 if report.records == 0 {
                     report.first_seq = committed.first_seq;
                 }
-                report.records += rows.draft.changes().len() as u64;
+                report.records += committed.next_seq - committed.first_seq;
                 report.last_seq = committed.next_seq - 1;
             }
             Ok(None) => {}
@@ -184,7 +186,9 @@ pub fn ingest(
         report.bytes = (report.bytes + PIECE_BYTES).min(length);
         Ok(go_on(report.bytes, length) || intake.faces)
     };
-    in_order(pieces, threads, work, take).map_err(|stop| stop.told(path))?;
+    let outcome = in_order(pieces, threads, work, take);
+    store.settle();
+    outcome.map_err(|stop| stop.told(path))?;
     Ok(report)
 }
 
@@ -277,15 +281,7 @@ fn read_rows(
             continue;
         }
         let drafted = rows.draft.changes().len();
-        let parsed = match row.len() > MAX_LINE_BYTES {
-            true => Err(Error::too_large("record", "the line is longer than 16 MiB")),
-            false => json::parse(row).map_err(|fault| Error::invalid("record", format!("not JSON: {fault}"))),
-        };
-        let (id, outcome) = match parsed {
-            Ok(record) => draft_row(&mut rows.draft, record, place, depth, intake),
-            Err(fault) => (None, Err(fault)),
-        };
-        if let Err(fault) = outcome {
+        if let Err((id, fault)) = draft_row(&mut rows.draft, row, place, depth, intake) {
             rows.draft.retain(|change| change < drafted);
             rows.refuse(line, id, fault);
             if !intake.skips {
@@ -298,32 +294,53 @@ fn read_rows(
     Ok(())
 }
 
-/// Puts a row into a draft; also says which id stands in it.
+/// Puts a row into a draft. Errors: the id that stands in it, and why it is refused.
 fn draft_row(
     draft: &mut Draft,
-    mut record: Value,
+    row: &[u8],
     place: u64,
     depth: i64,
     intake: Intake<'_>,
-) -> (Option<String>, Result<()>) {
-    let id = record.get("id").and_then(Value::as_str).map(str::to_owned);
-    let face = id.as_deref().filter(|_| intake.faces);
-    let face = face.and_then(|id| face_of(id.as_bytes()));
+) -> std::result::Result<(), (Option<String>, Error)> {
+    if row.len() > MAX_LINE_BYTES {
+        return Err((None, Error::too_large("record", "the line is longer than 16 MiB")));
+    }
+    // An export tells them; the events of this log have their own.
+    let ignored: &[&str] = if intake.faces {
+        &["created_at", "updated_at"]
+    } else {
+        &[]
+    };
+    let scanned = JsonFields::scanned(row, ignored);
+    let mut parsed = Value::Null;
+    if scanned.is_none() {
+        let not_json = |fault| (None, Error::invalid("record", format!("not JSON: {fault}")));
+        parsed = json::parse(row).map_err(not_json)?;
+        ignored.iter().for_each(|name| _ = parsed.remove(name));
+    }
+    let id = match &scanned {
+        Some(fields) => fields.id(),
+        None => parsed.get("id").and_then(Value::as_str).map(Cow::Borrowed),
+    };
+    let id = id.as_deref();
+    let refused = |fault| (id.map(str::to_owned), fault);
+    let face = id.filter(|_| intake.faces).and_then(|id| face_of(id.as_bytes()));
     if matches!(face, Some(VECTORS | ERASURES)) {
         // It names rows, or tells what was erased or pruned, of another log: this one has others, and its own word for them.
-        return (id, Ok(()));
+        return Ok(());
     }
-    if intake.faces {
-        // An export tells them; the events of this log have their own.
-        record.remove("created_at");
-        record.remove("updated_at");
-    } else if record.as_object().is_some() && record.get("id").is_none() {
-        record.set("id", Value::Str(made_id(intake.seed, place)));
+    let mut fields = scanned
+        .map_or_else(|| JsonFields::parsed(&parsed), Ok)
+        .map_err(refused)?;
+    let made;
+    if !intake.faces && !fields.has_id() {
+        made = format!("\"{}\"", made_id(intake.seed, place));
+        fields.set_id(&made);
     }
-    let outcome = draft
-        .upsert_value(&record, depth, face)
-        .and_then(|()| check_shape(draft, face.is_some()));
-    (id, outcome)
+    let outcome = draft.upsert_fields(&fields, depth, face);
+    outcome
+        .and_then(|()| check_shape(draft, face.is_some()))
+        .map_err(refused)
 }
 
 /// The id of a row that names none.
@@ -393,10 +410,22 @@ pub(in crate::store) fn commit_rows(
     now: &dyn Fn() -> i64,
 ) -> Result<Option<Committed>> {
     while !rows.draft.is_empty() {
-        let fault = match store.commit(&rows.draft, now()) {
-            Ok(committed) => return Ok(Some(committed)),
+        let part = Arc::new(std::mem::take(&mut rows.draft));
+        let moment = now();
+        let written = store.with_lock(moment, |store| {
+            let committed = store.write_parts(&[Arc::clone(&part)], None, moment)?;
+            store.sync_if_due(moment)?;
+            Ok(committed)
+        });
+        if written.is_ok() {
+            rows.draft = store.pending.take_seen().pop().unwrap_or_default();
+            return written.map(Some);
+        }
+        // What was not written is not kept elsewhere.
+        rows.draft = Arc::into_inner(part).unwrap_or_default();
+        let fault = match written {
             Err(fault) if skips => fault,
-            Err(fault) => return Err(fault),
+            outcome => return outcome.map(Some),
         };
         let first = row_of(fault, rows.draft.changes().len())?;
         let mut faults: Vec<(usize, Error)> = refused_claims(&store.state, &[&rows.draft])?.collect();
