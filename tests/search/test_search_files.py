@@ -17,7 +17,7 @@ from shares import share
 #: Enough that a file is kept.
 RECORDS = 20_500
 WORDS = [f"word{number}" for number in range(300)] + ["the", "common", "one"]
-QUESTIONS = ["word1 word2 the", "common word7", "word299", "the one", "fresh word3"]
+QUESTIONS = ["word1 word2 the", "common word7 on 12 March 2026", "word299", "the one", "fresh word3"]
 
 Answers = list[list[tuple[str, float]]]
 
@@ -26,10 +26,22 @@ def text_of(chance: random.Random) -> str:
     return " ".join(chance.choices(WORDS, k=6))
 
 
+def context_of(chance: random.Random) -> dict[str, str]:
+    """Draw what surrounds a record; the one that it follows may be gone, or come later."""
+    names = {"session": f"s{chance.randrange(500)}", "speaker": f"word{chance.randrange(9)}"}
+    return {
+        **names,
+        "previous": f"R{chance.randrange(RECORDS + 9)}",
+        "time": f"2026-03-{chance.randrange(10, 30)}",
+    }
+
+
 def fill(root: Path, seed: int) -> None:
     chance = random.Random(seed)
     with ChronoStore(root) as store:
-        store.upsert_many([ChronoRecord(id=f"R{n}", label=text_of(chance)) for n in range(RECORDS)])
+        store.upsert_many(
+            [ChronoRecord(id=f"R{n}", label=text_of(chance), data=context_of(chance)) for n in range(RECORDS)]
+        )
         store.search("the")
 
 
@@ -167,7 +179,8 @@ def test_an_old_file_is_brought_up_to_date(root: Path, tmp_path: Path) -> None:
     with ChronoStore(root) as store:
         for number in range(50):
             store.upsert(ChronoRecord(id=f"R{chance.randrange(RECORDS)}", label="fresh " + text_of(chance)))
-            store.upsert(ChronoRecord(id=f"NEW{number}", label="fresh " + text_of(chance)))
+            label = "fresh " + text_of(chance)
+            store.upsert(ChronoRecord(id=f"NEW{number}", label=label, data=context_of(chance)))
             store.delete(f"R{chance.randrange(RECORDS)}")
         live = answers(store)
     old.write_bytes(kept)
@@ -196,7 +209,8 @@ def change(store: ChronoStore, chance: random.Random, count: int) -> None:
         record_id = f"{user}-{chance.randrange(count)}"
         if handle.get(record_id) is None or chance.random() < 0.7:
             kind = chance.choice(["fact", "task"])
-            handle.upsert({"id": record_id, "kind": kind, "label": text_of(chance), "data": {"tags": ["x"]}})
+            data = {"tags": ["x"], **context_of(chance), "next": f"{user}-{chance.randrange(count)}"}
+            handle.upsert({"id": record_id, "kind": kind, "label": text_of(chance), "data": data})
         else:
             handle.delete(record_id)
 
@@ -277,21 +291,30 @@ def test_a_process_that_compacted_writes_an_index_for_others(tmp_path: Path) -> 
     assert live == rebuilt(root, tmp_path / "rebuilt")
 
 
+#: A word, a group, a speaker and the id of a link of a record that is erased.
+CANARIES = {b"canaryword", b"canarysession", b"canaryspeaker", b"canarylink"}
+
+
+def canaries(file: Path) -> set[bytes]:
+    whole = file.read_bytes()
+    return {canary for canary in CANARIES if canary in whole}
+
+
 def test_an_erased_word_is_in_no_file(root: Path) -> None:
     with ChronoStore(root) as store:
-        store.upsert({"id": "secret-id", "label": "canaryword"})
+        data = {"session": "canarysession", "speaker": "canaryspeaker", "previous": "canarylink"}
+        store.upsert({"id": "secret-id", "label": "canaryword", "data": data})
         store.upsert_many([{"id": f"E{n}", "label": "one common"} for n in range(21_000)])
         assert [hit.id for hit in store.search("canaryword")] == ["secret-id"]
         folder = root / ".chronomemory"
         deadline = time.monotonic() + 60
-        while not any(b"canaryword" in file.read_bytes() for file in index_files(root)):
+        while not any(canaries(file) == CANARIES for file in index_files(root)):
             assert time.monotonic() < deadline
             store.search("canaryword")
             time.sleep(0.05)
         store.erase(ids=["secret-id"], reason="asked for")
         assert store.search("canaryword") == []
-        found = [path for path in folder.rglob("*") if path.is_file() and b"canaryword" in path.read_bytes()]
-        assert found == []
+        assert [path for path in folder.rglob("*") if path.is_file() and canaries(path)] == []
     assert [path for path in folder.rglob("*.text") if b"secret-id" in path.read_bytes()] == []
 
 

@@ -1,15 +1,15 @@
 //! Whatever was put in, replaced, dropped, sealed and read back from a file: the best are those that brute force finds.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use chronomemory::testing::disk::{Bytes, MemoryFile};
 use chronomemory::testing::json::scan_record;
 use chronomemory::testing::segment::ContainerWriter;
-use chronomemory::testing::state::{Class, Row};
+use chronomemory::testing::state::{Class, Row, spelled};
 use chronomemory::testing::text::file::{self, Source};
-use chronomemory::testing::text::{Fields, Sealed, TextIndex};
+use chronomemory::testing::text::{ContextMark, Fields, FoundField, LinkedRecord, Sealed, TextIndex};
 use chronomemory::{DiskFile, TextFilter, asked};
 use proptest::prelude::*;
 
@@ -48,7 +48,14 @@ fn class() -> Class {
 
 fn put(index: &mut TextIndex, slot: u32, words: &[usize]) {
     let text: Vec<&str> = words.iter().map(|&word| VOCABULARY[word]).collect();
-    let record = format!("{{\"id\":\"{slot}\",\"label\":\"{}\"}}", text.join(" "));
+    put_record(
+        index,
+        slot,
+        &format!("{{\"id\":\"{slot}\",\"label\":\"{}\"}}", text.join(" ")),
+    );
+}
+
+fn put_record(index: &mut TextIndex, slot: u32, record: &str) {
     let class = class();
     index.put(&Row {
         slot,
@@ -60,6 +67,99 @@ fn put(index: &mut TextIndex, slot: u32, words: &[usize]) {
         confidence: 1.0,
         seq: 1,
     });
+}
+
+/// The id of a record in a slot: some are blocks, and some are links between blocks, which call these by their names alone.
+fn id_of(slot: u32) -> String {
+    let prefix = ["block:", "bedge:", "", "k\u{e4}\n\\"][slot as usize % 4];
+    format!("{prefix}{slot}")
+}
+
+fn spelled_text(text: &str) -> String {
+    String::from_utf8(spelled(text)).expect("UTF-8")
+}
+
+/// A record that names others, and says who says it when, and where; all of it drawn from some numbers.
+fn talk(slot: u32, numbers: &[usize]) -> String {
+    let named = |(at, &number): (usize, &usize)| match at % 2 {
+        0 => spelled_text(&id_of(number as u32 * 3)),
+        _ => (number * 4).to_string(),
+    };
+    let links: Vec<String> = numbers
+        .iter()
+        .enumerate()
+        .map(|number| format!("\"{}\"", named(number)))
+        .collect();
+    let mut data = format!("\"links\":[{}]", links.join(","));
+    if numbers.len().is_multiple_of(2) {
+        data += ",\"made_by\":\"likeness\"";
+    }
+    if let Some(number) = numbers.first() {
+        data += &format!(",\"session\":{number}");
+    }
+    if let Some(number) = numbers.get(1) {
+        data += &format!(",\"speaker\":\"{}\"", VOCABULARY[*number]);
+    }
+    if let Some(number) = numbers.get(2) {
+        data += &format!(",\"time\":{}", number * 86_400);
+    }
+    format!(
+        "{{\"data\":{{{data}}},\"id\":\"{}\",\"label\":\"\"}}",
+        spelled_text(&id_of(slot))
+    )
+}
+
+/// What the record in a slot says of itself, and the slots of the records that it names.
+fn context_by_the_book(index: &TextIndex, known: &BTreeMap<u32, Vec<usize>>, slot: u32) -> (Vec<String>, Vec<u32>) {
+    let slots: BTreeMap<String, u32> = known.keys().map(|&slot| (id_of(slot), slot)).collect();
+    let (mut said, mut named) = (Vec::new(), Vec::new());
+    let record = talk(slot, &known[&slot]);
+    index.fields().read(record.as_bytes(), &mut |found| match found {
+        FoundField::Link(name) => {
+            let prefix = if id_of(slot).starts_with("bedge:") {
+                "block:"
+            } else {
+                ""
+            };
+            named.extend(slots.get(&format!("{prefix}{name}")));
+        }
+        FoundField::Group(field, value) => said.push(format!("group {field} {value}")),
+        FoundField::Speaker(name) => said.push(format!("speaker {name}")),
+        FoundField::Time(_, micros) => said.push(format!("time {micros}")),
+        FoundField::Text(..) | FoundField::Tag(_) => {}
+    });
+    if id_of(slot).starts_with("bedge:") && record.contains("likeness") {
+        said.push("likeness".to_owned());
+    }
+    said.sort();
+    (said, named)
+}
+
+/// The same as an index tells it.
+fn context_of(index: &TextIndex, slot: u32) -> (Vec<String>, Vec<u32>) {
+    let doc = index.doc_of(slot).expect("a document");
+    let mut said: Vec<String> = index
+        .marks_of(doc)
+        .map(|mark| match mark {
+            ContextMark::Group([high, low, value @ ..]) => {
+                format!(
+                    "group {} {}",
+                    u16::from_be_bytes([*high, *low]),
+                    String::from_utf8_lossy(value)
+                )
+            }
+            ContextMark::Group(_) => "no group".to_owned(),
+            ContextMark::Speaker(name) => format!("speaker {name}"),
+            ContextMark::Likeness => "likeness".to_owned(),
+        })
+        .collect();
+    said.extend(index.time_of(doc).map(|micros| format!("time {micros}")));
+    said.sort();
+    let named = index.links_of(doc).filter_map(|link| match link {
+        LinkedRecord::Slot(slot) => Some(slot),
+        LinkedRecord::Id(prefix, name) => (0..48).find(|&slot| id_of(slot) == format!("{prefix}{name}")),
+    });
+    (said, named.filter(|&slot| index.doc_of(slot).is_some()).collect())
 }
 
 /// Scores by the book; the label weighs twice.
@@ -154,6 +254,59 @@ proptest! {
         prop_assert!(slots.is_sorted(), "of equals the older comes first: {:?}", slots);
     }
 
+    /// What surrounds documents is told by columns, in memory and in a file, and by ids only where records came later.
+    #[test]
+    fn the_context_of_a_document_is_that_of_its_record(steps in steps()) {
+        let mut index = TextIndex::new(Fields::default(), Sealed::default());
+        let mut known: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        for step in steps {
+            match step {
+                Step::Put(slot, numbers) => {
+                    put_record(&mut index, slot, &talk(slot, &numbers));
+                    known.insert(slot, numbers);
+                }
+                Step::Drop(slot) => {
+                    index.drop_slot(slot);
+                    known.remove(&slot);
+                }
+                Step::Seal => index.seal(),
+                Step::ThroughFile => {
+                    index.seal();
+                    let (_, mut sealed) = opened(&written(&index)).expect("what was written can be opened");
+                    // One record is gone from the log that the file is of now; it may come back.
+                    let gone = known.keys().next().copied();
+                    sealed.renumber(|slot, _| (Some(slot) != gone).then_some(slot));
+                    index = TextIndex::new(Fields::default(), sealed);
+                    gone.map(|slot| known.remove(&slot));
+                }
+            }
+        }
+        let question = index.question(&[], &TextFilter::default());
+        for &slot in known.keys() {
+            prop_assert_eq!(context_of(&index, slot), context_by_the_book(&index, &known, slot));
+            let doc = index.doc_of(slot).expect("a document");
+            prop_assert_eq!(index.id_of(doc), spelled(&id_of(slot)));
+            let naming = question.naming(doc).into_iter().map(|(doc, is_called)| (index.slot_of(doc), is_called));
+            let mut naming: Vec<(u32, bool)> = naming.collect();
+            naming.sort_unstable();
+            let mut expected = Vec::new();
+            for (&other, numbers) in &known {
+                let record = talk(other, numbers);
+                let mut names = BTreeSet::new();
+                index.fields().read(record.as_bytes(), &mut |found| {
+                    if let FoundField::Link(name) = found {
+                        names.insert(name.to_owned());
+                    }
+                });
+                let id = id_of(slot);
+                expected.extend(names.contains(&id).then_some((other, false)));
+                let called = id.strip_prefix("block:").is_some_and(|name| names.contains(name));
+                expected.extend(called.then_some((other, true)));
+            }
+            prop_assert_eq!(naming, expected);
+        }
+    }
+
     #[test]
     fn no_altered_file_gives_an_answer(at in any::<prop::sample::Index>(), bit in 0..8_u8, cut in any::<prop::sample::Index>()) {
         let mut index = TextIndex::new(Fields::default(), Sealed::default());
@@ -181,6 +334,7 @@ proptest! {
     fn a_forged_file_breaks_nothing(at in any::<prop::sample::Index>(), value in any::<u8>(), width in 1..9_usize) {
         let mut index = TextIndex::new(Fields::default(), Sealed::default());
         (0..40).for_each(|slot| put(&mut index, slot, &[slot as usize % 12, 3, 5]));
+        (40..60).for_each(|slot| put_record(&mut index, slot, &talk(slot, &[slot as usize % 12, 3, 5])));
         index.seal();
         let bytes = written(&index);
         let whole = forged(&bytes, &mut |_| {});
@@ -202,6 +356,10 @@ proptest! {
                     found.slot_of(doc);
                     prop_assert!(question.passes(doc));
                 }
+            }
+            let question = found.question(&[], &TextFilter::default());
+            for doc in (0..60).filter_map(|slot| found.doc_of(slot)) {
+                _ = (found.marks_of(doc).count(), found.links_of(doc).count(), question.naming(doc).len());
             }
             (0..40).step_by(3).for_each(|slot| put(&mut found, slot, &[1, 2]));
             (0..40).step_by(7).for_each(|slot| found.drop_slot(slot));

@@ -8,13 +8,14 @@ use roaring::RoaringBitmap;
 use super::circumstances::{Circumstances, SaidCircumstances};
 use super::clocks::Clocks;
 use super::codes::BlockCodes;
-use super::fields::{block_in, is_of_likeness, number, plain, quoted};
+use super::fields::{block_in, number, plain, quoted};
 use super::like::like;
 use super::links::{Links, Pairs};
 use super::meaning::BlockEmbeddings;
 use super::members::RowScopes;
 use super::names::NumberedNames;
 use super::shape::{BlockMisfit, Head};
+use crate::text::is_of_likeness;
 use chronolog::json::members;
 use chronomemory_state::state::{Sight, State, Watermark};
 

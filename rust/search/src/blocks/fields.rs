@@ -2,7 +2,7 @@
 //!
 //! The state has proven that its records are canonical, so `json::members` tells their members apart; here is what one is.
 
-use chronolog::json::{self, Value, members};
+use chronolog::json::{self, Value};
 
 /// What stands before the id of a block in the id of its record.
 const BLOCK_PREFIX: &str = "block:";
@@ -18,14 +18,6 @@ pub fn block_key(block: &str) -> String {
 /// The block whose record has this id.
 pub fn block_in(id: &[u8]) -> Option<&[u8]> {
     id.strip_prefix(BLOCK_PREFIX.as_bytes())
-}
-
-/// What stands in the field `made_by` of a link that was made because its ends are alike.
-const LIKENESS: &[u8] = b"likeness";
-
-/// Whether a link with this data says only that its ends are alike.
-pub fn is_of_likeness(data: &[u8]) -> bool {
-    members(data).any(|(key, value)| key == b"made_by" && quoted(value) == Some(LIKENESS))
 }
 
 /// The number, if the value is one.

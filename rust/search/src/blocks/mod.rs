@@ -66,7 +66,7 @@ mod recall;
 
 pub use ask::{Ask, BlockAnswer, FoundBlock, Outlook};
 pub use columns::BlockColumns;
-pub use fields::{BLOCK_KIND, block_in, block_key, is_of_likeness};
+pub use fields::{BLOCK_KIND, block_in, block_key};
 pub use lookups::Census;
 pub use meaning::BlockReach;
 pub use pieces::Pieces;

@@ -4,10 +4,12 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use super::columns::DocSet;
+use super::context::{link_key, names_of};
 use super::filter::{DocumentSieve, TextFilter};
 use super::index::{NO_SPAN, OPEN, SEALED, TextIndex};
 use super::lists::WordList;
 use super::question::is_of_asking;
+use super::sealed::NOWHERE;
 use super::sections::{ListPiece, Sections};
 use super::sweep::{Asked, LOOKUP_STEPS, Norm, sweep, weight_of};
 
@@ -171,23 +173,33 @@ impl TextQuestion<'_> {
         Some(slots)
     }
 
-    /// The living documents that are seen in the list of a key, ascending in each part.
-    pub fn with_key(&self, key: &[u8]) -> Vec<u32> {
-        let lists = [self.index.sealed.list(key), self.index.open.list(key)].map(Option::unwrap_or_default);
+    /// The living documents that are seen and have a link to this one, by its id or (true) by what it is called.
+    pub fn naming(&self, doc: u32) -> Vec<(u32, bool)> {
+        let (own, doc) = self.index.part_of(doc);
+        let (sealed, open) = (&self.index.sealed, &self.index.open);
+        let keys = own.columns.context.rows.get(doc as usize).named;
+        let needs_names = own.sealed.is_none() || open.has_links();
+        let names = match needs_names {
+            true => names_of(own.columns.ids.get(doc as usize)).map(|name| name.map(|name| link_key(&name))),
+            false => [None, None],
+        };
         let mut docs = Vec::new();
-        for ((sieve, part), list) in self.sieves.iter().zip(self.index.parts()).zip(lists) {
-            for piece in sieve.sections.pieces(list, &part.columns.lengths) {
-                let living = piece.list().docs().filter(|&doc| !part.dead.contains(doc));
-                docs.extend(living.map(|doc| doc + part.first));
+        for (at, (key, name)) in keys.into_iter().zip(names).enumerate() {
+            let in_sealed = match own.sealed {
+                Some(_) => (key != NOWHERE).then(|| sealed.list_at(key as usize)),
+                None => name.as_ref().and_then(|name| sealed.list(name)),
+            };
+            let in_open = name.as_ref().and_then(|name| open.list(name));
+            let parts = self.sieves.iter().zip(self.index.parts());
+            for ((sieve, part), list) in parts.zip([in_sealed, in_open]) {
+                let Some(list) = list else { continue };
+                for piece in sieve.sections.pieces(list, &part.columns.lengths) {
+                    let living = piece.list().docs().filter(|&doc| !part.dead.contains(doc));
+                    docs.extend(living.map(|doc| (doc + part.first, at == 1)));
+                }
             }
         }
-        docs.sort_unstable();
         docs
-    }
-
-    /// The slot of a document.
-    pub fn slot_of(&self, doc: u32) -> u32 {
-        self.index.slot_of(doc)
     }
 
     /// How many documents are seen, the dead included; `None` if all are.
@@ -218,12 +230,13 @@ impl TextQuestion<'_> {
                     slot: part.slot_near(doc, &mut span),
                     doc: doc + part.first,
                 };
-                let is_better = best.len() < limit || best.peek().is_some_and(|worst| own < *worst);
+                let is_full = best.len() == limit;
+                let is_better = !is_full || best.peek().is_some_and(|worst| own < *worst);
                 if is_better && self.sieves[at].passes(doc) {
-                    if best.len() == limit {
-                        best.pop();
+                    match is_full {
+                        true => best.peek_mut().into_iter().for_each(|mut worst| *worst = own),
+                        false => best.push(own),
                     }
-                    best.push(own);
                 }
                 reached(&best)
             });

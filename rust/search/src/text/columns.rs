@@ -5,8 +5,9 @@ use std::sync::LazyLock;
 
 use foldhash::fast::RandomState;
 
-use super::column::{Column, JoinedNames};
+use super::context::ContextColumns;
 use chronolog::scope::Carried;
+use chronomemory_state::segment::{Column, JoinedNames};
 use chronomemory_state::state::Class;
 
 /// One document, as its columns know it.
@@ -63,6 +64,7 @@ pub struct TextColumns {
     pub(super) confidences: Column<f64>,
     pub(super) scopes: Column<u32>,
     pub(super) ids: JoinedNames,
+    pub(super) context: ContextColumns,
     /// What the numbers of classes stand for.
     pub(super) kinds: Vec<Class>,
     pub(super) numbers: HashMap<Class, u32, RandomState>,
@@ -75,7 +77,7 @@ impl TextColumns {
     /// How much memory they take.
     pub fn bytes(&self) -> usize {
         let each = 4 * size_of::<u32>() + size_of::<f64>();
-        self.len() * each + self.ids.bytes()
+        self.len() * each + self.ids.bytes() + self.context.bytes()
     }
 
     /// What one document adds to what is usual.
@@ -156,7 +158,8 @@ impl TextColumns {
         }
     }
 
-    fn class_of(&self, doc: usize) -> &Class {
+    /// The kind and status of a document.
+    pub fn class_of(&self, doc: usize) -> &Class {
         static NOTHING: LazyLock<Class> = LazyLock::new(|| Class {
             kind: Box::default(),
             status: Box::default(),

@@ -10,8 +10,9 @@ use std::hash::BuildHasher;
 use std::io;
 
 use super::columns::DocumentEntry;
+use super::context::Ties;
 use super::fields::{Fields, is_searched};
-use super::lists::{SPAN_DOCS, WordList};
+use super::lists::{NumberedList, SPAN_DOCS, WordList};
 use super::open::Open;
 use super::sealed::{NOWHERE, ScopeRanges, Sealed};
 use chronolog::ordered::in_order;
@@ -25,9 +26,9 @@ const PIECE_ROWS: usize = 8192;
 struct Sums(RandomState, RandomState);
 
 impl Sums {
-    fn of<'a>(&self, lists: impl Iterator<Item = (&'a [u8], WordList<'a>)>, docs: usize) -> Vec<(u64, u64)> {
+    fn of(&self, lists: Vec<NumberedList<'_>>, docs: usize) -> Vec<(u64, u64)> {
         let mut sums = vec![(0_u64, 0_u64); docs];
-        for (key, list) in lists {
+        for (key, _, list) in lists {
             let own = (self.0.hash_one(key), self.1.hash_one(key));
             for (doc, &count) in list.docs().zip(list.counts) {
                 let sum = &mut sums[doc as usize];
@@ -81,13 +82,16 @@ pub fn difference(sealed: &Sealed, comparison: &Comparison<'_>) -> Option<String
     if has_wrong_scopes(sealed) {
         return Some("what it says of a scope is wrong".to_owned());
     }
+    if !sealed.columns.context.has(&Ties::of(&sealed.columns, &sealed.stems)) {
+        return Some("what it says of a link is wrong".to_owned());
+    }
     let docs = docs_of(sealed, state, *is_numbered);
     let has_own_slot = |doc: u32| docs.get(sealed.columns.slots.get(doc as usize) as usize) == Some(&doc);
     if sealed.has_failed() || (*is_numbered && !(0..sealed.len() as u32).all(has_own_slot)) {
         return Some("a document has the number of another record".to_owned());
     }
     let keys = Sums::default();
-    let sums = keys.of(sealed.sorted().into_iter(), sealed.len());
+    let sums = keys.of(sealed.sorted(), sealed.len());
     let compare = |piece: u64, wrong: &mut Option<String>| {
         let first = piece as u32 * PIECE_ROWS as u32;
         let slots = first..(first + PIECE_ROWS as u32).min(docs.len() as u32);
@@ -103,12 +107,14 @@ pub fn difference(sealed: &Sealed, comparison: &Comparison<'_>) -> Option<String
             *wrong = Some("a document has no record".to_owned());
             return Ok(());
         }
-        let fresh = keys.of(open.sorted().into_iter(), open.columns.len());
+        let fresh = keys.of(open.sorted(), open.columns.len());
         *wrong = fresh.into_iter().enumerate().find_map(|(at, sum)| {
             let right = open.columns.entry(at);
             let doc = docs[right.slot as usize];
-            let is_it =
-                doc != NOWHERE && sums[doc as usize] == sum && is_same(&sealed.columns.entry(doc as usize), &right);
+            let is_it = doc != NOWHERE
+                && sums[doc as usize] == sum
+                && is_same(&sealed.columns.entry(doc as usize), &right)
+                && has_context_of(sealed, doc as usize, &open, at);
             (!is_it).then(|| "a document is not what its record says".to_owned())
         });
         Ok(())
@@ -149,6 +155,13 @@ fn is_same(said: &DocumentEntry<'_>, right: &DocumentEntry<'_>) -> bool {
         && said.owner == right.owner
 }
 
+fn has_context_of(sealed: &Sealed, doc: usize, open: &Open, at: usize) -> bool {
+    let (said, right) = (&sealed.columns.context, &open.columns.context);
+    let said_keys = said.keys_of(doc).iter().map(|&key| sealed.stems.get(key as usize));
+    let right_keys = right.keys_of(at).iter().map(|&key| open.key(key));
+    said.rows.get(doc).time() == right.rows.get(at).time() && said_keys.eq(right_keys)
+}
+
 /// Whether what is said of the scopes is not what their documents say.
 fn has_wrong_scopes(sealed: &Sealed) -> bool {
     let right = ScopeRanges::of(&sealed.columns);
@@ -175,5 +188,5 @@ fn has_wrong_bounds(sealed: &Sealed) -> bool {
     };
     let stems = &sealed.stems;
     (1..stems.len()).any(|at| stems.get(at - 1) >= stems.get(at))
-        || sealed.sorted().into_iter().any(|(_, list)| !is_right(&list))
+        || sealed.sorted().iter().any(|(.., list)| !is_right(list))
 }

@@ -18,6 +18,11 @@ pub fn is_searched(id: &[u8]) -> bool {
     !matches!(face_of(id), Some(ERASURES | SEARCH | VECTORS))
 }
 
+/// Whether a link with this data, in canonical JSON, states only that its ends are alike.
+pub fn is_of_likeness(data: &[u8]) -> bool {
+    json::members(data).any(|(key, value)| key == b"made_by" && value == br#""likeness""#)
+}
+
 /// Names that are read as text, and how much a word in them weighs.
 const TEXT: [(&str, u16); 17] = [
     ("label", 2),
@@ -186,13 +191,6 @@ impl Fields {
     #[must_use]
     pub fn only_times(mut self) -> Self {
         self.root.keep(|role| matches!(role, Role::Time(_)));
-        self
-    }
-
-    /// The same without words and tags: only what surrounds a record, and who says it when.
-    #[must_use]
-    pub fn only_surroundings(mut self) -> Self {
-        self.root.keep(|role| !matches!(role, Role::Text(_) | Role::Tag));
         self
     }
 

@@ -9,17 +9,17 @@ use std::sync::atomic::AtomicU64;
 
 use bytemuck::Pod;
 
-use super::column::{Column, JoinedNames};
 use super::columns::TextColumns;
+use super::context::ContextColumns;
 use super::sealed::{ScopeRanges, Sealed, SealedFile};
 use chronolog::disk::{DiskFile, Mapping};
 use chronolog::scope::{Carried, Scope};
-use chronomemory_state::segment::{Container, ContainerWriter, SectionId};
+use chronomemory_state::segment::{Column, Container, ContainerWriter, JoinedNames, SectionId};
 use chronomemory_state::state::Class;
 
 /// What the bytes for the reader begin with; the last one is the version. It also stands for how a text becomes words: a file of
 /// stems that are cut otherwise today finds nothing.
-const MAGIC: &[u8; 8] = b"CMTEXT\x00\x06";
+const MAGIC: &[u8; 8] = b"CMTEXT\x00\x07";
 
 /// Numbers of the sections.
 mod section {
@@ -41,6 +41,9 @@ mod section {
     pub const RUNS: u32 = 20;
     pub const PLACES: u32 = 21;
     pub const COUNTS: u32 = 22;
+    pub const CONTEXT: u32 = 23;
+    pub const CONTEXT_KEYS: u32 = 24;
+    pub const CONTEXT_TARGETS: u32 = 25;
 }
 
 /// What sealed documents were made of.
@@ -128,6 +131,9 @@ pub fn write(file: Arc<dyn DiskFile>, source: &Source, sealed: &Sealed) -> io::R
     numbers(&mut out, section::RUNS, &sealed.runs)?;
     numbers(&mut out, section::PLACES, &sealed.places)?;
     numbers(&mut out, section::COUNTS, &sealed.counts)?;
+    numbers(&mut out, section::CONTEXT, &columns.context.rows)?;
+    numbers(&mut out, section::CONTEXT_KEYS, &columns.context.keys)?;
+    numbers(&mut out, section::CONTEXT_TARGETS, &columns.context.targets)?;
     out.finish(&source.to_bytes())?;
     match sealed.has_failed() {
         true => Err(io::ErrorKind::InvalidData.into()),
@@ -172,6 +178,11 @@ pub fn open(bytes: Mapping) -> Option<(Source, Sealed)> {
         confidences: Column::of(&file, section::CONFIDENCES)?,
         scopes: Column::of(&file, section::SCOPES)?,
         ids: JoinedNames::of(&file, section::IDS)?,
+        context: ContextColumns {
+            rows: Column::of(&file, section::CONTEXT)?,
+            keys: Column::of(&file, section::CONTEXT_KEYS)?,
+            targets: Column::of(&file, section::CONTEXT_TARGETS)?,
+        },
         ..TextColumns::default()
     };
     let kinds = JoinedNames::of(&file, section::CLASS_NAMES)?;
@@ -221,6 +232,7 @@ fn fits_together(sealed: &Sealed) -> bool {
         columns.confidences.len(),
         columns.scopes.len(),
         columns.ids.len(),
+        columns.context.rows.len(),
     ]
     .iter()
     .all(|length| *length == docs)
@@ -232,6 +244,7 @@ fn fits_together(sealed: &Sealed) -> bool {
         && ends.last().map_or(0, |end| *end as usize) == docs
         && columns.owners.is_sorted_by(|one, other| one < other)
         && sealed.counts.len() == sealed.places.len()
+        && columns.context.targets.len() == columns.context.keys.len()
         && [sealed.first_runs.len(), sealed.first_places.len()]
             .iter()
             .all(|length| *length == stems + 1)

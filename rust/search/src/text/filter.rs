@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::columns::{DocSet, TextColumns};
+use super::context::tag_key;
 use super::lists::WordList;
-use super::open::tag_key;
 use super::sections::Sections;
 use chronolog::scope::{Carried, Viewer};
 use chronomemory_state::state::{Class, Row, spelled};
@@ -49,7 +49,8 @@ pub struct DocumentSieve<'a> {
     columns: &'a TextColumns,
     dead: &'a DocSet,
     pub(super) sections: Sections,
-    classes: Vec<bool>,
+    /// Which classes fit; `None` if all do.
+    classes: Option<Vec<bool>>,
     min_confidence: f64,
     tags: Vec<DocSet>,
     /// Whether the record in a slot may be found, for whoever looks into records.
@@ -84,10 +85,11 @@ impl<'a> DocumentSieve<'a> {
             }
             docs
         };
+        let classes: Vec<bool> = columns.kinds.iter().map(fits).collect();
         Self {
             columns,
             dead,
-            classes: columns.kinds.iter().map(fits).collect(),
+            classes: classes.contains(&false).then_some(classes),
             min_confidence: filter.min_confidence,
             tags: filter.tags.iter().map(tagged).collect(),
             sections,
@@ -100,11 +102,10 @@ impl<'a> DocumentSieve<'a> {
         let at = doc as usize;
         self.sections.contains(doc)
             && !self.dead.contains(doc)
-            && self
-                .classes
-                .get(self.columns.classes.get(at) as usize)
-                .copied()
-                .unwrap_or_default()
+            && self.classes.as_ref().is_none_or(|fit| {
+                let fits = fit.get(self.columns.classes.get(at) as usize);
+                fits.copied().unwrap_or_default()
+            })
             && self.columns.confidences.get(at) >= self.min_confidence
             && self.tags.iter().all(|tagged| tagged.contains(doc))
             && self.allows.is_none_or(|allows| allows(self.columns.slots.get(at)))

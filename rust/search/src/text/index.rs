@@ -10,12 +10,13 @@ use std::sync::atomic::AtomicBool;
 use foldhash::fast::RandomState;
 
 use super::columns::{DocSet, TextColumns, Usual};
+use super::context::{ContextMark, LINK, LinkedRecord, NO_LINK, prefix_of};
 use super::fields::{Fields, is_searched};
 use super::lists::SPAN_DOCS;
 use super::open::Open;
 use super::sealed::{JoinedPart, NOWHERE, Sealed};
 use super::sections::Holdings;
-use chronomemory_state::state::{Row, State};
+use chronomemory_state::state::{Class, Row, State};
 
 /// The parts.
 pub(super) const SEALED: usize = 0;
@@ -32,7 +33,7 @@ pub(super) struct Half<'a> {
     pub(super) columns: &'a TextColumns,
     pub(super) dead: &'a DocSet,
     pub(super) first: u32,
-    sealed: Option<&'a Sealed>,
+    pub(super) sealed: Option<&'a Sealed>,
 }
 
 /// The slots of the documents of one span: the number of the span, and they.
@@ -73,8 +74,6 @@ impl<'a> Half<'a> {
 #[derive(Default)]
 pub struct TextIndex {
     fields: Fields,
-    /// Those of them that say what surrounds a record.
-    surroundings: Fields,
     pub(super) sealed: Arc<Sealed>,
     pub(super) open: Open,
     sealed_dead: DocSet,
@@ -122,7 +121,6 @@ impl TextIndex {
     pub fn new(fields: Fields, sealed: Sealed) -> Self {
         let holdings = Holdings::of(&sealed.columns.owners, &sealed.ranges);
         let mut index = Self {
-            surroundings: fields.clone().only_surroundings(),
             fields,
             living: sealed.len(),
             usual: [holdings.usual(), Usual::default()],
@@ -250,11 +248,6 @@ impl TextIndex {
         &self.fields
     }
 
-    /// Those of them that say what surrounds a record, which every search reads of its candidates.
-    pub fn surroundings(&self) -> &Fields {
-        &self.surroundings
-    }
-
     /// How many documents there are.
     pub fn len(&self) -> usize {
         self.living
@@ -280,6 +273,68 @@ impl TextIndex {
     pub fn slot_of(&self, doc: u32) -> u32 {
         let (part, doc) = self.part_of(doc);
         part.slot_of(doc)
+    }
+
+    /// The id of a document's record, as it stands between quotes in canonical JSON.
+    pub fn id_of(&self, doc: u32) -> &[u8] {
+        let (part, doc) = self.part_of(doc);
+        part.columns.ids.get(doc as usize)
+    }
+
+    /// The kind and status of a document.
+    pub fn class_of(&self, doc: u32) -> &Class {
+        let (part, doc) = self.part_of(doc);
+        part.columns.class_of(doc as usize)
+    }
+
+    /// When what a document tells happened, if its record says so.
+    pub fn time_of(&self, doc: u32) -> Option<i64> {
+        let (part, doc) = self.part_of(doc);
+        part.columns.context.rows.get(doc as usize).time()
+    }
+
+    /// The key of a number in the part of a document.
+    fn key<'a>(&'a self, part: Half<'a>, number: u32) -> &'a [u8] {
+        match part.sealed {
+            Some(sealed) => sealed.stems.get(number as usize),
+            None => self.open.key(number),
+        }
+    }
+
+    /// Whether a document has a link, a group or a speaker.
+    pub fn has_context(&self) -> bool {
+        self.parts().iter().any(|part| !part.columns.context.keys.is_empty())
+    }
+
+    /// What a document says of itself, in the order of its record.
+    pub fn marks_of(&self, doc: u32) -> impl Iterator<Item = ContextMark<'_>> {
+        let (part, doc) = self.part_of(doc);
+        let keys = part.columns.context.keys_of(doc as usize).iter();
+        keys.filter_map(move |&key| ContextMark::of(self.key(part, key)))
+    }
+
+    /// Where the links of a document lead, in the order of its record.
+    pub fn links_of(&self, doc: u32) -> impl Iterator<Item = LinkedRecord<'_>> {
+        let (part, own) = self.part_of(doc);
+        let (keys, targets) = part.columns.context.ties_of(own as usize);
+        let targets = targets.iter().copied().chain(std::iter::repeat(NOWHERE));
+        keys.iter().zip(targets).filter_map(move |(&key, target)| match target {
+            NO_LINK => None,
+            // A record that is gone may have come back under another number.
+            NOWHERE => self.named_link(part, own, key),
+            target => match part.slot_of(target) {
+                NOWHERE => self.named_link(part, own, key),
+                slot => Some(LinkedRecord::Slot(slot)),
+            },
+        })
+    }
+
+    fn named_link<'a>(&'a self, part: Half<'a>, doc: u32, key: u32) -> Option<LinkedRecord<'a>> {
+        let (&LINK, name) = self.key(part, key).split_first()? else {
+            return None;
+        };
+        let prefix = prefix_of(part.columns.ids.get(doc as usize));
+        Some(LinkedRecord::Id(prefix, std::str::from_utf8(name).ok()?))
     }
 
     pub(super) fn parts(&self) -> [Half<'_>; 2] {

@@ -129,6 +129,9 @@ impl<'a> WordList<'a> {
     }
 }
 
+/// A stem or key, the number of its list in its part, and the list.
+pub type NumberedList<'a> = (&'a [u8], u32, WordList<'a>);
+
 /// A list that still grows.
 #[derive(Clone, Debug, Default)]
 pub struct OpenList {

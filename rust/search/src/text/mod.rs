@@ -14,7 +14,7 @@
 //! | `when` | which days does a question speak of, and how close is a moment to them? |
 //! | `fields` | which parts of a record are read, and as what? |
 //! | `lists` | in which documents does a word stand, and how often? |
-//! | `column` | how are numbers and names kept, in memory or in a file? |
+//! | `context` | what surrounds each document? |
 //! | `columns` | what is kept of each document beside its words? |
 //! | `open` | how are documents taken in, one by one? |
 //! | `sealed` | how do many documents lie close together? |
@@ -31,7 +31,7 @@
 
 mod calendar;
 
-mod column;
+mod context;
 
 mod columns;
 
@@ -69,10 +69,10 @@ mod top;
 
 pub use answer::TextQuestion;
 pub use compare::{Comparison, difference};
-pub use fields::{CHOICE_ID, Fields, FoundField, is_searched};
+pub use context::{ContextMark, LinkedRecord};
+pub use fields::{CHOICE_ID, Fields, FoundField, is_of_likeness, is_searched};
 pub use filter::TextFilter;
 pub use index::TextIndex;
-pub use open::{link_key, tag_key};
 pub use question::{asked, one_named, says_any};
 pub use sealed::Sealed;
 pub use sweep::weight_of;

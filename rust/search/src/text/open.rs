@@ -1,15 +1,21 @@
 //! Takes documents into the open part of an index, one by one.
 
 use std::collections::HashMap;
+use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
+use hashbrown::HashTable;
 
 use super::columns::{DocumentEntry, TextColumns};
-use super::fields::{Fields, FoundField};
-use super::lists::{OpenList, WordList};
+use super::context::{LIKENESS, LINK, TAG, group_key, link_key, speaker_key, tag_key};
+use super::fields::{Fields, FoundField, is_of_likeness};
+use super::lists::{NumberedList, OpenList, WordList};
 use super::words::WordSplitter;
+use chronolog::event::faces::call_by;
+use chronolog::json::members;
 use chronolog::memory::{self, Refused};
 use chronolog::scope::Carried;
+use chronomemory_state::segment::JoinedNames;
 use chronomemory_state::state::Row;
 
 /// Hardly any record has more words than this that nobody met before.
@@ -17,34 +23,52 @@ const MOST_NEW_WORDS: usize = 64 * 1024;
 /// What a word takes beside its documents when all are sorted and sealed, and more.
 const STEM_BYTES: usize = 256;
 
-/// In front of what is not a word but can be looked up like one.
-const TAG: u8 = 1;
-const LINK: u8 = 2;
-
-type Numbers = HashMap<Box<[u8]>, u32, RandomState>;
-
-/// The key of a tag's list.
-pub fn tag_key(tag: &str) -> Vec<u8> {
-    [&[TAG], tag.as_bytes()].concat()
+/// The stems and keys of lists, each once, by the numbers of their lists.
+#[derive(Default)]
+struct ListNames {
+    names: JoinedNames,
+    numbers: HashTable<u32>,
+    hasher: RandomState,
 }
 
-/// The key of the list of records that name this id.
-pub fn link_key(id: &str) -> Vec<u8> {
-    [&[LINK], id.as_bytes()].concat()
+impl ListNames {
+    fn try_reserve(&mut self, more: usize) -> Result<(), hashbrown::TryReserveError> {
+        let Self { names, numbers, hasher } = self;
+        numbers.try_reserve(more, |&number| hasher.hash_one(names.get(number as usize)))
+    }
+
+    fn find(&self, name: &[u8]) -> Option<u32> {
+        let is_it = |number: &u32| self.names.get(*number as usize) == name;
+        self.numbers.find(self.hasher.hash_one(name), is_it).copied()
+    }
+
+    /// The number of a list, the next one if there is none of this name.
+    fn number(&mut self, name: &[u8]) -> u32 {
+        if let Some(number) = self.find(name) {
+            return number;
+        }
+        let number = self.names.len() as u32;
+        self.names.push(name);
+        let Self { names, numbers, hasher } = self;
+        let hash = |number: &u32| hasher.hash_one(names.get(*number as usize));
+        numbers.insert_unique(hasher.hash_one(name), number, hash);
+        number
+    }
 }
 
 /// Documents that can be searched while more arrive.
 #[derive(Default)]
 pub struct Open {
     /// Folded words with their endings: a form that was met before needs no stemmer.
-    forms: Numbers,
-    stems: Numbers,
+    forms: HashMap<Box<[u8]>, u32, RandomState>,
+    stems: ListNames,
     lists: Vec<OpenList>,
     pub(super) columns: TextColumns,
     words: WordSplitter,
     /// The lists that the document at hand goes to, with counts.
     counts: Vec<(u32, u32)>,
     keys: Vec<Vec<u8>>,
+    has_links: bool,
 }
 
 impl Open {
@@ -78,6 +102,7 @@ impl Open {
             keys,
             ..
         } = self;
+        let mut stated: Option<(u16, i64)> = None;
         let mut pending: Vec<(Box<[u8]>, u16)> = Vec::new();
         fields.read(&row.record, &mut |found| match found {
             FoundField::Text(text, weight) => words.each(text, |word| {
@@ -89,23 +114,44 @@ impl Open {
             }),
             FoundField::Tag(tag) => keys.push(tag_key(tag)),
             FoundField::Link(id) => keys.push(link_key(id)),
-            FoundField::Group(..) | FoundField::Time(..) | FoundField::Speaker(_) => {}
+            FoundField::Group(field, value) => keys.push(group_key(field, value)),
+            FoundField::Speaker(name) => keys.push(speaker_key(name)),
+            FoundField::Time(field, micros) => {
+                if stated.is_none_or(|(before, _)| field < before) {
+                    stated = Some((field, micros));
+                }
+            }
         });
+        if call_by(row.id()).is_some() && members(&row.record).any(|(key, data)| key == b"data" && is_of_likeness(data))
+        {
+            keys.push(vec![LIKENESS]);
+        }
         for (form, weight) in pending {
             let number = match forms.get(&form) {
                 Some(&number) => number,
                 None => {
                     let stem = words.stem(std::str::from_utf8(&form).unwrap_or_default());
-                    let number = number_of(stems, lists, stem.as_bytes());
+                    let number = stems.number(stem.as_bytes());
                     forms.insert(form, number);
                     number
                 }
             };
             counts.push((number, u32::from(weight)));
         }
+        let context = &mut self.columns.context;
         for key in keys {
-            counts.push((number_of(stems, lists, key), 0));
+            let number = stems.number(key);
+            counts.push((number, 0));
+            match key.first() {
+                Some(&TAG) => {}
+                kind => {
+                    self.has_links |= kind == Some(&LINK);
+                    context.keys.push(number);
+                }
+            }
         }
+        context.end_document(stated.map(|(_, micros)| micros));
+        lists.resize_with(stems.names.len(), OpenList::default);
         self.columns.push(&DocumentEntry {
             slot: row.slot,
             id: row.id(),
@@ -124,27 +170,26 @@ impl Open {
 
     /// The list of a stem or key.
     pub fn list(&self, key: &[u8]) -> Option<WordList<'_>> {
-        self.stems.get(key).map(|&number| self.lists[number as usize].list())
+        self.stems.find(key).map(|number| self.lists[number as usize].list())
     }
 
-    /// All stems and keys with their lists, sorted.
-    pub fn sorted(&self) -> Vec<(&[u8], WordList<'_>)> {
-        let mut all: Vec<_> = self
-            .stems
-            .iter()
-            .map(|(key, &number)| (&**key, self.lists[number as usize].list()))
+    /// The stem or key of a list.
+    pub fn key(&self, number: u32) -> &[u8] {
+        self.stems.names.get(number as usize)
+    }
+
+    /// Whether a document has a link.
+    pub fn has_links(&self) -> bool {
+        self.has_links
+    }
+
+    /// All stems and keys with the numbers of their lists, and these, sorted.
+    pub fn sorted(&self) -> Vec<NumberedList<'_>> {
+        let lists = (0..).zip(&self.lists);
+        let mut all: Vec<_> = lists
+            .map(|(number, list)| (self.key(number), number, list.list()))
             .collect();
-        all.sort_unstable_by_key(|(key, _)| *key);
+        all.sort_unstable_by_key(|(key, ..)| *key);
         all
     }
-}
-
-fn number_of(stems: &mut Numbers, lists: &mut Vec<OpenList>, key: &[u8]) -> u32 {
-    if let Some(&number) = stems.get(key) {
-        return number;
-    }
-    let number = lists.len() as u32;
-    lists.push(OpenList::default());
-    stems.insert(key.into(), number);
-    number
 }

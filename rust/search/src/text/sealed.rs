@@ -4,14 +4,14 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::column::{Column, JoinedNames};
 use super::columns::{DocSet, TextColumns, Usual};
+use super::context::Ties;
 use super::fields::{Fields, is_searched};
-use super::lists::{ListRun, OpenList, SPAN_DOCS, WordList};
+use super::lists::{ListRun, NumberedList, OpenList, SPAN_DOCS, WordList};
 use super::open::Open;
 use chronolog::memory::{self, Refused};
 use chronolog::scope::Carried;
-use chronomemory_state::segment::Container;
+use chronomemory_state::segment::{Column, Container, JoinedNames};
 use chronomemory_state::state::Survey;
 
 /// Documents that are taken in by one thread at least.
@@ -29,7 +29,7 @@ pub struct JoinedPart<'a> {
     /// Those that are dead.
     pub dead: &'a DocSet,
     /// Its lists, sorted by their keys.
-    pub lists: Vec<(&'a [u8], WordList<'a>)>,
+    pub lists: Vec<NumberedList<'a>>,
 }
 
 /// The documents of each scope: they lie together, in the order of the scopes.
@@ -161,29 +161,32 @@ impl Sealed {
         }
         // Mostly all are of one scope, and a part that was sealed is in order: this sort finds that out.
         order.sort_by_key(|&(scope, ..)| scope);
-        for (_, part, doc) in order {
+        for &(_, part, doc) in &order {
             numbers[part][doc] = sealed.columns.len() as u32;
             sealed.columns.push(&parts[part].columns.entry(doc));
         }
         sealed.ranges = ScopeRanges::of(&sealed.columns);
         sealed.docs = docs_by_slot(sealed.columns.slots.all());
         let mut heads = vec![0; parts.len()];
+        let mut keys: Vec<Vec<u32>> = parts.iter().map(|part| vec![NOWHERE; part.lists.len()]).collect();
         sealed.first_runs.push(0);
         sealed.first_places.push(0);
         let mut joined = OpenList::default();
         let mut found: Vec<(u32, u16)> = Vec::new();
         loop {
             let rest = heads.iter().zip(parts).filter_map(|(&at, part)| part.lists.get(at));
-            let Some(stem) = rest.map(|(stem, _)| *stem).min() else {
+            let Some(stem) = rest.map(|(stem, ..)| *stem).min() else {
                 break;
             };
             joined.clear();
             found.clear();
-            for (head, (part, numbers)) in heads.iter_mut().zip(parts.iter().zip(&numbers)) {
-                let Some((_, list)) = part.lists.get(*head).filter(|(own, _)| *own == stem) else {
+            for (at, head) in heads.iter_mut().enumerate() {
+                let Some((_, key, list)) = parts[at].lists.get(*head).filter(|(own, ..)| *own == stem) else {
                     continue;
                 };
                 *head += 1;
+                keys[at][*key as usize] = sealed.stems.len() as u32;
+                let numbers = &numbers[at];
                 for (doc, &count) in list.docs().zip(list.counts) {
                     let number = numbers.get(doc as usize).copied();
                     found.extend(
@@ -199,6 +202,17 @@ impl Sealed {
             }
             sealed.add_list(stem, joined.list());
         }
+        for (_, part, doc) in order {
+            let context = &parts[part].columns.context;
+            let known = context
+                .keys_of(doc)
+                .iter()
+                .map(|key| keys[part].get(*key as usize).copied());
+            sealed.columns.context.keys.extend(&known.flatten().collect::<Vec<_>>());
+            sealed.columns.context.end_document(context.rows.get(doc).time());
+        }
+        let ties = Ties::of(&sealed.columns, &sealed.stems);
+        sealed.columns.context.take(ties);
         sealed
     }
 
@@ -215,9 +229,9 @@ impl Sealed {
     }
 
     /// All stems and keys with their lists, sorted.
-    pub fn sorted(&self) -> Vec<(&[u8], WordList<'_>)> {
+    pub fn sorted(&self) -> Vec<NumberedList<'_>> {
         (0..self.stems.len())
-            .map(|at| (self.stems.get(at), self.list_at(at)))
+            .map(|at| (self.stems.get(at), at as u32, self.list_at(at)))
             .collect()
     }
 

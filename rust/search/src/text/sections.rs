@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::column::Column;
 use super::columns::{TextColumns, Usual};
 use super::lists::{ListRun, OpenList, SPAN_DOCS, WordList};
 use super::sealed::ScopeRanges;
 use super::sweep::LOOKUP_STEPS;
 use chronolog::scope::{Carried, Viewer};
+use chronomemory_state::segment::Column;
 
 /// Shorter sections are copied out of a list: to sweep each by itself would cost more.
 const LONG_SECTION_DOCS: usize = 2048;

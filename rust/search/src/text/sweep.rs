@@ -5,8 +5,8 @@
 //! come in one order everywhere and are added in double precision, so a sum is the score itself: it depends neither on who
 //! else is there nor on how the index happens to be cut into parts.
 
-use super::column::Column;
 use super::lists::{SPAN_DOCS, WordList};
+use chronomemory_state::segment::Column;
 
 /// How soon a second occurrence counts less, and how much the length of a document counts (Anserini's values).
 pub const K1: f64 = 0.9;

@@ -7,12 +7,14 @@
 //! Segments are derived: they can be deleted at any time, and a file whose check fails is never used for an answer.
 
 mod build;
+mod column;
 mod container;
 mod ids;
 mod read;
 mod window;
 
 pub use build::{ClassName, EventRow, Head, Rows, ScopeName, SegmentDraft, SegmentRow, merge, write};
+pub use column::{Column, JoinedNames};
 pub use container::{Container, ContainerWriter, SectionId};
 pub use read::{Sealed, Segment, Sources, seed_of};
 

@@ -51,7 +51,7 @@ impl Order {
 
 impl State {
     /// The moments of a slot.
-    pub(super) fn moments_of(&self, slot: u32) -> Moments {
+    pub fn moments_of(&self, slot: u32) -> Moments {
         let held = self.slots.get(slot);
         Moments {
             created: held.created,

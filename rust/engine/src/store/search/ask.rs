@@ -65,7 +65,9 @@ pub fn search(shared: &Shared, search: &RecordSearch) -> Result<Vec<SearchHit>> 
         let only = verdicts.as_ref().map(|_| &allows as &dyn Fn(u32) -> bool);
         let near = nearby.map(|(nearby, recent)| {
             let narrowed = live.narrow(nearby, &recent, &filter, &state_id);
-            narrowed.map(|nearby| nearby.only(only).run(search.pool())).transpose()
+            narrowed
+                .map(|nearby| nearby.only(only).run(search.pool(search.context)))
+                .transpose()
         });
         let near = match near {
             Some(found) => match found? {

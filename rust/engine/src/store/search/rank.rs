@@ -52,9 +52,9 @@ impl RecordSearch {
         usize::from(self.text.is_some()) + usize::from(self.vector.is_some()) + usize::from(self.tokens.is_some())
     }
 
-    /// How many records words, vectors and tokens each put forward.
-    pub(in crate::store) fn pool(&self) -> usize {
-        if !self.context && self.asked() == 1 {
+    /// How many records words, vectors and tokens each put forward, where context may lift some of them or none.
+    pub(in crate::store) fn pool(&self, has_context: bool) -> usize {
+        if !has_context && self.asked() == 1 {
             self.limit
         } else {
             self.limit.max(POOL_RECORDS)
@@ -100,6 +100,8 @@ struct Candidates<'a> {
     tokens: Option<TokenScores<'a, TokenSearch>>,
     has_text: bool,
     scale: Scale,
+    /// The best by their words: the first of `docs`.
+    by_text: &'a [(u32, f64)],
     docs: Vec<u32>,
     places: HashMap<u32, usize, RandomState>,
 }
@@ -127,9 +129,11 @@ impl Candidates<'_> {
         GroupWords::of(self.question.weights(), had)
     }
 
-    fn standing(&self, doc: u32) -> CandidateScores {
-        let (slot, scale) = (self.index.slot_of(doc), &self.scale);
-        let text = self.question.score(doc);
+    fn standing(&self, at: usize) -> CandidateScores {
+        let (doc, scale) = (self.docs[at], &self.scale);
+        let slot = self.index.slot_of(doc);
+        let known = self.by_text.get(at).map(|known| known.1);
+        let text = known.unwrap_or_else(|| self.question.score(doc));
         let cosine = self.near.and_then(|near| near.cosine(slot));
         let tokens = self.tokens.as_ref().and_then(|tokens| tokens.score(slot));
         let asked = (self.has_text, self.near.is_some(), self.tokens.is_some());
@@ -188,7 +192,12 @@ pub(in crate::store) fn rank(
     if verdicts.is_some() {
         question = question.only(&allows);
     }
-    let by_text = question.best(search.pool());
+    let days = NamedDays::of(search.text.as_deref().unwrap_or_default(), search.now);
+    // Where nothing surrounds any document, nothing is lifted. Tokens break ties by document: their pool stays as it is.
+    let may_lift = index.has_context() || !days.is_empty() || search.tokens.is_some();
+    let has_context = search.context && may_lift;
+    let most = search.pool(has_context);
+    let by_text = question.best(most);
     let by_vector = nearest(index, &question, near);
     let tokens = sayings.map(|sayings| {
         // Where nothing else puts anything forward, all are looked at.
@@ -201,7 +210,7 @@ pub(in crate::store) fn rank(
     });
     let by_tokens = tokens.as_ref().map_or(&[][..], |tokens| &tokens.best);
     let scale = Scale::of(&by_text, &by_vector, by_tokens);
-    let by_tokens: Vec<u32> = by_tokens.iter().take(search.pool()).map(|one| one.0).collect();
+    let by_tokens: Vec<u32> = by_tokens.iter().take(most).map(|one| one.0).collect();
     let mut candidates = Candidates {
         index,
         question,
@@ -209,6 +218,7 @@ pub(in crate::store) fn rank(
         tokens,
         has_text: search.text.is_some(),
         scale,
+        by_text: &by_text,
         docs: Vec::new(),
         places: HashMap::default(),
     };
@@ -216,7 +226,7 @@ pub(in crate::store) fn rank(
         candidates.add(doc);
     }
     let mut ties = Ties::default();
-    if search.context {
+    if has_context {
         let mut near = Vec::new();
         let Candidates { question, docs, .. } = &candidates;
         ask(&mut |scene| near = neighbours(index, question, scene.state, &filter.viewer, docs))?;
@@ -225,23 +235,31 @@ pub(in crate::store) fn rank(
                 ties.links.push((at, candidates.add(doc)));
             }
         }
-        let days = NamedDays::of(search.text.as_deref().unwrap_or_default(), search.now);
         ask(&mut |scene| add_own(&mut ties, index, scene.state, &candidates.docs, &stems, &days))?;
         ties.words = candidates.tokens.as_ref().map(|_| candidates.words());
     }
-    let standings: Vec<CandidateScores> = candidates.docs.iter().map(|&doc| candidates.standing(doc)).collect();
+    let standings = (0..candidates.docs.len()).map(|at| candidates.standing(at));
+    let standings: Vec<CandidateScores> = standings.collect();
     let alone: Vec<f64> = standings.iter().map(|standing| standing.alone).collect();
     let lifts = lifted(&alone, &ties);
     let slots: Vec<u32> = candidates.docs.iter().map(|&doc| index.slot_of(doc)).collect();
-    let score = |at: usize| alone[at] + lifts[at].sum();
+    let scores: Vec<f64> = alone
+        .iter()
+        .zip(&lifts)
+        .map(|(alone, lift)| alone + lift.sum())
+        .collect();
     let mut order: Vec<usize> = (0..slots.len()).collect();
-    order.sort_by(|&one, &other| score(other).total_cmp(&score(one)).then(slots[one].cmp(&slots[other])));
+    order.sort_by(|&one, &other| {
+        scores[other]
+            .total_cmp(&scores[one])
+            .then(slots[one].cmp(&slots[other]))
+    });
     let (mut hits, mut is_sound) = (Vec::new(), true);
     ask(&mut |scene| {
         let state = scene.state;
         let changed = state.changes().since(known);
         let is_changed = |slot: &u32| changed.is_none_or(|changed| changed.contains(slot));
-        let name = |at: Option<usize>| Some(unspelled(state.row(slots[at?])?.id()));
+        let name = |at: Option<usize>| Some(unspelled(index.id_of(candidates.docs[at?])));
         for &at in &order {
             if hits.len() == search.limit {
                 break;
@@ -272,8 +290,8 @@ pub(in crate::store) fn rank(
             }
             hits.push(SearchHit {
                 record: row.record.to_vec(),
-                moments: state.dated_in(slots[at]).moments,
-                score: score(at),
+                moments: state.moments_of(slots[at]),
+                score: scores[at],
                 alone: alone[at],
                 text: standing.text,
                 words: candidates

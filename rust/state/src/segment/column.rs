@@ -7,7 +7,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use chronomemory_state::segment::{Container, SectionId};
+
+use super::container::{Container, SectionId};
 
 #[cfg(target_endian = "big")]
 compile_error!("columns are mapped as they are in files: in little-endian order");
@@ -49,6 +50,11 @@ impl<T: Pod> Column<T> {
             Self::Owned(numbers) => numbers.len(),
             Self::Mapped { range, .. } => range.len() / size_of::<T>(),
         }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// One of them.
@@ -114,8 +120,10 @@ impl<T: Pod> Column<T> {
 /// Names end to end.
 #[derive(Debug, Default)]
 pub struct JoinedNames {
-    pub(super) bytes: Column<u8>,
-    pub(super) ends: Column<u32>,
+    /// The bytes of all.
+    pub bytes: Column<u8>,
+    /// Where those of each end.
+    pub ends: Column<u32>,
 }
 
 impl JoinedNames {
@@ -143,6 +151,11 @@ impl JoinedNames {
         self.ends.len()
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// One of them.
     pub fn get(&self, at: usize) -> &[u8] {
         let start = at.checked_sub(1).map_or(0, |before| self.ends.get(before) as usize);
@@ -151,15 +164,20 @@ impl JoinedNames {
 
     /// Where a name is, if they are sorted.
     pub fn find(&self, name: &[u8]) -> Option<usize> {
+        let at = self.first_from(name);
+        (at < self.len() && self.get(at) == name).then_some(at)
+    }
+
+    /// Where the first name is that is not below this one, if they are sorted.
+    pub fn first_from(&self, name: &[u8]) -> usize {
         let (mut low, mut high) = (0, self.len());
         while low < high {
             let middle = low.midpoint(high);
-            match self.get(middle).cmp(name) {
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Equal => return Some(middle),
-                std::cmp::Ordering::Greater => high = middle,
+            match self.get(middle) < name {
+                true => low = middle + 1,
+                false => high = middle,
             }
         }
-        None
+        low
     }
 }
