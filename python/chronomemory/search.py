@@ -169,9 +169,9 @@ def search(
             )
     hits = [Hit(record, score, why) for record, score, why in found[start : start + limit]]
     has_more = bool(hits) and len(found) > start + limit
-    before = [record.id for record, _, _ in found[: start + limit]] if has_more else []
 
     def cursor() -> str:
+        before = [record.id for record, _, _ in found[: start + limit]]
         place = [list(version), len(before), digest_of(before), wanted["now_us"]]
         return cursor_of([_PACKING, digest(), *place])
 
