@@ -230,19 +230,6 @@ class TestForgedIndexes:
         with store:
             assert [hit.id for hit in store.search("needle")] == ["N"]
 
-    def test_a_forged_history_is_told(self, tmp_path: Path) -> None:
-        with_past(tmp_path)
-        with ChronoStore(tmp_path) as store:
-            assert len(store.history("R-1")) == 1
-        for path in (tmp_path / FOLDER / "index").glob("*.history"):
-            assert ChronoStore(tmp_path).verify().rung == "remembered"
-            content = path.read_bytes()
-            content = content[:-32].replace(content[48:56], bytes(8))
-            path.write_bytes(content + hashlib.sha256(content).digest())
-            found = ChronoStore(tmp_path).verify().altered_indexes
-            assert [one.path for one in found] == [f"index/{path.name}"]
-            path.write_bytes(content)
-
     def test_the_second_verifier_says_that_it_does_not_compare(self, tmp_path: Path) -> None:
         with_past(tmp_path)
         with ChronoStore(tmp_path) as store:

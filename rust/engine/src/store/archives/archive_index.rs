@@ -1,7 +1,7 @@
 //! Finds the events of an archive that speak of a record, by an index that lies beside it.
 //!
 //! Beside each archive that was ever asked lies an index: for every event the hash of the ids that it speaks of and its place, sorted.
-//! It is derived: it names the digest of its archive and ends with its own, and whatever is wrong with it, it is made anew.
+//! It is derived: a container that names the digest of its archive. It is mapped, and made anew where a check of it fails.
 
 use std::collections::HashMap;
 use std::io;
@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use chronolog::archive::{self, Archive, damage_in};
 use chronolog::damage::{Damage, DamageKind};
-use chronolog::digest::{Hasher, Hex, sha256};
-use chronolog::disk::{Access, Bytes, Disk, DiskFile, read_upto};
+use chronolog::digest::{Hex, sha256};
+use chronolog::disk::{Disk, DiskFile, Mapping, MemoryFile, open_if_there};
 use chronolog::error::{At, Error, Result};
 use chronolog::event::Known;
 use chronolog::event::act::each_subject;
@@ -19,16 +19,13 @@ use chronolog::layout::{Layout, own_draft};
 use chronolog::origin::{Beginning, Sentinel, beginning_of};
 use chronolog::verify::{Counted, Walk, finding};
 use chronolog::wal::reader::Reading;
+use chronomemory_state::segment::{Column, Container, ContainerWriter, SectionId};
 
-/// The first bytes of an index; the last one is the version.
-const MAGIC: &[u8; 8] = b"CMHIST\x00\x02";
-/// Magic, the digest of the archive, the number of entries.
-const HEADER_BYTES: usize = 48;
-const COUNT_AT: usize = 40;
-/// The hash of an id, and an offset.
-const ENTRY_BYTES: usize = 16;
-const DIGEST_BYTES: usize = 32;
-const BUFFER_BYTES: u64 = 1024 * 1024;
+/// What the bytes for the reader begin with; the last one is the version.
+const MAGIC: &[u8; 8] = b"CMHIST\x00\x03";
+/// The sections: hashes of ids, and the places of events.
+const HASHES: SectionId = 1;
+const PLACES: SectionId = 2;
 
 /// An archive that is the one the log names, with its index once that was needed.
 pub(in crate::store) struct IndexedArchive {
@@ -95,38 +92,22 @@ impl IndexedArchive {
     /// Where the lines begin that may be about a record, in order; other ids may have the same hash.
     pub fn places(&self, disk: &dyn Disk, layout: &Layout, threads: usize, id: &[u8]) -> Result<Vec<u64>> {
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
-        let entries = match &*index {
-            Some(entries) => entries.clone(),
-            None => {
-                let path = layout.history_index(&self.name);
-                let entries = match EventIndex::open(disk, &path, &self.sha256).ok().flatten() {
-                    Some(stored) => stored,
-                    None => {
-                        let made = encoded(&self.sha256, &self.make_index(threads)?);
-                        // It is derived: if it cannot be written, it is made again next time.
-                        let _ = write(disk, layout, &self.name, &made);
-                        EventIndex {
-                            count: number(&made, COUNT_AT),
-                            file: Arc::new(Bytes(made)),
-                        }
-                    }
-                };
-                index.insert(entries).clone()
-            }
-        };
-        drop(index);
-        let hash = hash_of(id);
-        let mut places = Vec::new();
-        let mut at = entries.first_of(hash).or_damage(&self.name)?;
-        while let Some((_, place)) = entries
-            .get(at)
-            .or_damage(&self.name)?
-            .filter(|(found, _)| *found == hash)
-        {
-            places.push(place);
-            at += 1;
+        let (path, hash) = (layout.history_index(&self.name), hash_of(id));
+        if index.is_none() {
+            *index = EventIndex::stored(disk, &path, &self.sha256).ok().flatten();
         }
-        Ok(places)
+        if let Some(places) = index.as_ref().and_then(|known| known.places(hash)) {
+            return Ok(places);
+        }
+        let entries = self.make_index(threads)?;
+        // It is derived: if it cannot be written, it stays in memory and is made again next time.
+        let stored = write(disk, layout, &self.name, &self.sha256, &entries).ok().flatten();
+        *index = match stored {
+            Some(stored) => Some(stored),
+            None => Some(EventIndex::in_memory(&self.sha256, &entries).at(&path)?),
+        };
+        let places = entries.iter().filter(|(found, _)| *found == hash);
+        Ok(places.map(|(_, place)| *place).collect())
     }
 
     fn make_index(&self, threads: usize) -> Result<Vec<(u64, u64)>> {
@@ -148,131 +129,97 @@ fn hash_of(id: &[u8]) -> u64 {
     raw[..8].iter().fold(0, |sum, b| sum << 8 | u64::from(*b))
 }
 
-/// Sorted pairs of hash and offset, in a file whose digest was right when it was opened, or in memory.
-#[derive(Clone)]
+/// The hashes of ids and the places of the events that speak of them, sorted by both, in a container.
 struct EventIndex {
-    file: Arc<dyn DiskFile>,
-    count: u64,
+    file: Arc<Container>,
+    hashes: Column<u64>,
+    places: Column<u64>,
 }
 
 impl EventIndex {
     /// Opens an index; `None` if it is not there, of another version, of another archive, or not whole.
-    fn open(disk: &dyn Disk, path: &Path, archive: &Hex) -> io::Result<Option<Self>> {
-        let file = match disk.open(path, Access::Read) {
-            Ok(file) => file,
-            Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(fault) => return Err(fault),
-        };
-        let mut header = Vec::new();
-        read_upto(&*file, &mut header, 0, HEADER_BYTES)?;
-        let count = number(&header, COUNT_AT);
-        let wanted = count
-            .checked_mul(ENTRY_BYTES as u64)
-            .and_then(|bytes| bytes.checked_add(HEADER_BYTES as u64));
-        let fits = header.get(..8) == Some(MAGIC) && header.get(8..40) == Some(&archive.raw());
-        let (true, Some(body)) = (fits, wanted) else {
+    fn stored(disk: &dyn Disk, path: &Path, archive: &Hex) -> io::Result<Option<Self>> {
+        let Some(file) = open_if_there(disk, path)? else {
             return Ok(None);
         };
-        if file.length()? != body + DIGEST_BYTES as u64 {
-            return Ok(None);
-        }
-        let mut hasher = Hasher::default();
-        let mut buffer = Vec::new();
-        let mut offset = 0;
-        while offset < body {
-            buffer.clear();
-            let step = (body - offset).min(BUFFER_BYTES) as usize;
-            if read_upto(&*file, &mut buffer, offset, step)? == 0 {
-                return Ok(None);
-            }
-            hasher.update(&buffer);
-            offset += buffer.len() as u64;
-        }
-        buffer.clear();
-        read_upto(&*file, &mut buffer, body, DIGEST_BYTES)?;
-        Ok((buffer == hasher.finish().raw()).then_some(Self { file, count }))
+        Ok(Self::open(file.map(u64::MAX)?, archive))
     }
 
-    fn get(&self, index: u64) -> io::Result<Option<(u64, u64)>> {
-        if index >= self.count {
-            return Ok(None);
-        }
-        let mut entry = Vec::with_capacity(ENTRY_BYTES);
-        let offset = HEADER_BYTES as u64 + index * ENTRY_BYTES as u64;
-        read_upto(&*self.file, &mut entry, offset, ENTRY_BYTES)?;
-        Ok(Some((number(&entry, 0), number(&entry, 8))))
+    /// One whose file could not be written.
+    fn in_memory(archive: &Hex, entries: &[(u64, u64)]) -> io::Result<Self> {
+        let file = Arc::new(MemoryFile::default());
+        encode(file.clone(), archive, entries)?;
+        Self::open(file.map(u64::MAX)?, archive).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// The first entry whose hash is not less.
-    fn first_of(&self, hash: u64) -> io::Result<u64> {
-        let (mut low, mut high) = (0, self.count);
+    fn open(bytes: Mapping, archive: &Hex) -> Option<Self> {
+        let file = Arc::new(Container::open(bytes, &Arc::default())?);
+        let (hashes, places) = (Column::of(&file, HASHES)?, Column::of(&file, PLACES)?);
+        let fits = hashes.len() == places.len() && file.meta() == meta_of(archive);
+        fits.then_some(Self { file, hashes, places })
+    }
+
+    /// The places beside a hash; `None` if a page fails its check.
+    fn places(&self, hash: u64) -> Option<Vec<u64>> {
+        let (mut low, mut high) = (0, self.hashes.len());
         while low < high {
-            let middle = low + (high - low) / 2;
-            if self.get(middle)?.is_some_and(|(found, _)| found < hash) {
-                low = middle + 1;
-            } else {
-                high = middle;
+            let middle = low.midpoint(high);
+            match self.hashes.get(middle) < hash {
+                true => low = middle + 1,
+                false => high = middle,
             }
         }
-        Ok(low)
+        let its = (low..self.hashes.len()).take_while(|&at| self.hashes.get(at) == hash);
+        let places = its.map(|at| self.places.get(at)).collect();
+        (!self.file.has_failed()).then_some(places)
     }
 }
 
-fn number(bytes: &[u8], at: usize) -> u64 {
-    let digits = bytes.get(at..at + 8).unwrap_or_default();
-    digits.iter().rev().fold(0, |sum, b| sum << 8 | u64::from(*b))
+/// The version, and the archive.
+fn meta_of(archive: &Hex) -> Vec<u8> {
+    [&MAGIC[..], &archive.raw()].concat()
 }
 
-fn encoded(archive: &Hex, entries: &[(u64, u64)]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(HEADER_BYTES + entries.len() * ENTRY_BYTES + DIGEST_BYTES);
-    bytes.extend_from_slice(MAGIC);
-    bytes.extend_from_slice(&archive.raw());
-    bytes.extend_from_slice(&(entries.len() as u64).to_le_bytes());
-    for (hash, offset) in entries {
-        bytes.extend_from_slice(&hash.to_le_bytes());
-        bytes.extend_from_slice(&offset.to_le_bytes());
-    }
-    let own = sha256(&bytes).raw();
-    bytes.extend_from_slice(&own);
-    bytes
+fn encode(file: Arc<dyn DiskFile>, archive: &Hex, entries: &[(u64, u64)]) -> io::Result<()> {
+    let mut out = ContainerWriter::new(file);
+    out.begin(HASHES)?;
+    entries.iter().try_for_each(|(hash, _)| out.add(&hash.to_le_bytes()))?;
+    out.begin(PLACES)?;
+    entries
+        .iter()
+        .try_for_each(|(_, place)| out.add(&place.to_le_bytes()))?;
+    out.finish(&meta_of(archive)).map(drop)
 }
 
-/// Writes an index under a draft name and renames it. It is not synced: a torn index is rebuilt.
-fn write(disk: &dyn Disk, layout: &Layout, name: &str, bytes: &[u8]) -> io::Result<()> {
+/// Writes an index under a draft name, renames it and opens it. It is not synced: a torn index is rebuilt.
+fn write(
+    disk: &dyn Disk,
+    layout: &Layout,
+    name: &str,
+    archive: &Hex,
+    entries: &[(u64, u64)],
+) -> io::Result<Option<EventIndex>> {
     let path = &layout.history_index(name);
     disk.create_dir(&layout.indexes())?;
     let draft = own_draft(path);
-    let written = disk.create(&draft).and_then(|file| file.write_at(bytes, 0));
+    let written = disk.create(&draft).and_then(|file| encode(file, archive, entries));
     // INVARIANT: an erasure removes archives before drafts, so no index outlives its archive.
     let named = written.and_then(|()| disk.status(&layout.inside(name)).map(|_| ()));
     named.and_then(|()| disk.rename(&draft, path)).inspect_err(|_| {
         // One that stays is taken away by the next compaction.
         let _ = disk.remove(&draft);
-    })
+    })?;
+    EventIndex::stored(disk, path, archive)
 }
 
 /// Whether an index that would be believed says something else than the archive; false if there is none.
 pub(in crate::store) fn is_forged(disk: &dyn Disk, path: &Path, archive: &Hex, mentions: Mentions) -> io::Result<bool> {
-    let Some(stored) = EventIndex::open(disk, path, archive)? else {
+    let stored = EventIndex::stored(disk, path, archive)?;
+    let Some(stored) = stored.filter(|stored| stored.file.check_all()) else {
         return Ok(false);
     };
-    let right = mentions.sorted();
-    if stored.count != right.len() as u64 {
-        return Ok(true);
-    }
-    let mut offset = HEADER_BYTES as u64;
-    let mut buffer = Vec::new();
-    for part in right.chunks(BUFFER_BYTES as usize / ENTRY_BYTES) {
-        buffer.clear();
-        read_upto(&*stored.file, &mut buffer, offset, part.len() * ENTRY_BYTES)?;
-        offset += buffer.len() as u64;
-        let entries =
-            (0..part.len()).map(|at| (number(&buffer, at * ENTRY_BYTES), number(&buffer, at * ENTRY_BYTES + 8)));
-        if !entries.eq(part.iter().copied()) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    let entries = stored.hashes.all().iter().zip(stored.places.all());
+    Ok(!entries.eq(mentions.sorted().iter().map(|(hash, place)| (hash, place))))
 }
 
 /// Where the events stand that speak of records, by the hash of the id.
